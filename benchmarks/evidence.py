@@ -20,11 +20,11 @@ from benchmarks.judging import Cost, cost_of
 from benchmarks.measure import Pair, Row, cost_row, in_turn, rate_row, time_row
 from benchmarks.workload import AFTER_US, Scale, event_draft, make_team
 from tripod.ledger import DATABASE, chain
-from tripod.ledger.entry import leaf_hash
+from tripod.ledger.entry import entry_leaf_hash
 from tripod.ledger.kinds.team import OPENED
 from tripod.ledger.merkle import Tree, check_inclusion, inclusion_proof, root_of
 from tripod.ledger.sqlite import store as writing
-from tripod.ledger.sqlite.reader import block_nodes, read_only
+from tripod.ledger.sqlite.reader import read_block_nodes, read_only
 from tripod.ledger.sqlite.store import SQLiteStore
 from tripod.verify.check import CLEAN
 from tripod.verify.checks import CHECKS, record_agrees, seals_open
@@ -120,7 +120,7 @@ class Ledger:
             return
         with (
             mock.patch.object(chain, "Tree", NoTree),
-            mock.patch.object(writing, "stored_tree", NoTree),
+            mock.patch.object(writing, "read_stored_tree", NoTree),
         ):
             yield
 
@@ -163,14 +163,14 @@ def _proofs(database: str, size: str) -> Iterator[Row]:
     """That an entry lies in the log: an open database; nothing of the tree kept, and all of it."""
     with closing(read_only(database)) as db:
         count = db.execute("SELECT size FROM head").fetchone()[0]
-        nodes = block_nodes(db)
+        nodes = read_block_nodes(db)
         root = root_of(nodes, 0, count)
         rng = random.Random(count)
         cold, kept = [], []
         for _ in range(PROOFS):
             seq = rng.randrange(count)
             begin = perf_counter()
-            proof = inclusion_proof(block_nodes(db), seq, count)
+            proof = inclusion_proof(read_block_nodes(db), seq, count)
             cold.append(perf_counter() - begin)
             inclusion_proof(nodes, seq, count)
             begin = perf_counter()
@@ -178,7 +178,7 @@ def _proofs(database: str, size: str) -> Iterator[Row]:
             kept.append(perf_counter() - begin)
             header = db.execute("SELECT header FROM entries WHERE seq = ?", (seq,)).fetchone()[0]
             assert proof == again
-            assert check_inclusion(leaf_hash(header), seq, count, proof, root)
+            assert check_inclusion(entry_leaf_hash(header), seq, count, proof, root)
     what = f"inclusion proof of any of {size}, in a running process"
     yield time_row("proof", f"{what}, hashes read anew", cold, 2.0)
     yield time_row("proof-kept", f"{what}, tiles kept", kept, 2.0)

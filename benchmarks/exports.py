@@ -11,7 +11,7 @@ from functools import partial
 from tripod.ledger import DATABASE
 from tripod.ledger.kinds.trust import KEY_SET, SEAL_MADE
 from tripod.ledger.merkle import root_of
-from tripod.ledger.sqlite.reader import block_nodes, read_only
+from tripod.ledger.sqlite.reader import read_block_nodes, read_only
 from tripod.ledger.tlog.note import Note, SigningKey, format_note
 from tripod.ledger.tlog.seal import Seal, format_seal, sign_seal
 from tripod.team.team import Team
@@ -48,7 +48,7 @@ def _key(origin: str) -> SigningKey:
 def _note_at(db: sqlite3.Connection, size: int) -> str:
     """The seal of the first entries."""
     origin = db.execute("SELECT origin FROM head").fetchone()[0]
-    seal = Seal(origin, size, root_of(block_nodes(db), 0, size))
+    seal = Seal(origin, size, root_of(read_block_nodes(db), 0, size))
     return format_note(Note(format_seal(seal), (sign_seal(seal, _key(origin)),))).decode()
 
 

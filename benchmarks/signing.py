@@ -21,7 +21,7 @@ from benchmarks.measure import Pair, Row, cost_row, in_turn
 from benchmarks.workload import AFTER_US, PEOPLE, WORK, event_draft, fill_queue
 from tripod.bus import events as bus
 from tripod.ledger import DATABASE
-from tripod.ledger.actors import parse_record, statement
+from tripod.ledger.actors import actor_statement, parse_actor_record
 from tripod.ledger.entry import Draft
 from tripod.ledger.sqlite.reader import SQLiteReader, read_only
 from tripod.ledger.tlog.note import VerifierKey
@@ -104,8 +104,8 @@ def _signatures(root: str) -> Iterator[tuple[Ed25519PublicKey, bytes, bytes]]:
         }
         for entry in SQLiteReader(db).read():
             if entry.auth is not None:
-                signature = parse_record(entry.auth).signature
-                yield loaded[entry.actor], statement(orjson.loads(entry.header)), signature
+                signature = parse_actor_record(entry.auth).signature
+                yield loaded[entry.actor], actor_statement(orjson.loads(entry.header)), signature
 
 
 def _checked(alone: list[tuple[Ed25519PublicKey, bytes, bytes]]) -> float:

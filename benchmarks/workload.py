@@ -16,7 +16,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
-from tripod.ledger.entry import Draft, leaf_hash
+from tripod.ledger.entry import Draft, entry_leaf_hash
 from tripod.ledger.kinds import bus
 from tripod.ledger.kinds.chat import CREATED, ROTATED, SENT
 from tripod.ledger.kinds.decisions import BEGUN, LOGGED, Decided
@@ -228,7 +228,7 @@ class Life:
         self.waiting.clear()
         for entry in entries:
             if entry.kind == "chat.sent" and entry.data["index"] % 7 == 0:
-                leaf = leaf_hash(entry.header).hex()
+                leaf = entry_leaf_hash(entry.header).hex()
                 message = Message(entry.data["index"], entry.seq, leaf, entry.actor)
                 self.channels[entry.data["channel"]].recent.append(message)
 

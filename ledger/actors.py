@@ -6,10 +6,10 @@ actor knows before the append. One key signs one statement, or those of one act 
     record = 0x01 || key ID (4) || signature (64)
     record = 0x02 || key ID (4) || signature (64) || SHA-256 of each statement (2 to 64 of them)
 
-A change of a handle's key is a note over ``change_text``. The changes are numbered from 1, and the
-entry of each has an id made of handle and number (``tripod.ledger.entry``), so that each is unique
-and all are found without a search. A statement begins with ``{``, a list of digests with ``[``,
-and neither holds a line break: no seal and no other note is either of them.
+A change of a handle's key is a note over ``actor_change_text``. The changes are numbered from 1,
+and the entry of each has an id made of handle and number (``tripod.ledger.entry``), so that each is
+unique and all are found without a search. A statement begins with ``{``, a list of digests with
+``[``, and neither holds a line break: no seal and no other note is either of them.
 
 Source: design, section 4; ``docs/formats/signatures.md``, also for which key may change which.
 """
@@ -20,7 +20,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
-from tripod.ledger.entry import HEADER_VERSION, Draft, commit, format_ordered, format_value
+from tripod.ledger.entry import (
+    HEADER_VERSION,
+    Draft,
+    canonical_object,
+    commit_body,
+    format_canonical,
+)
 from tripod.ledger.errors import MalformedError, NotVerifiedError
 from tripod.ledger.tlog.note import (
     Note,
@@ -51,19 +57,19 @@ class Record(NamedTuple):
     digests: tuple[bytes, ...] = ()
 
 
-def statement(header: Mapping[str, object]) -> bytes:
+def actor_statement(header: Mapping[str, object]) -> bytes:
     """What is signed of a header, which is given as the object that its bytes hold.
 
-    >>> statement({"actor": "ann", "at": "...", "id": "x", "seq": 7})
+    >>> actor_statement({"actor": "ann", "at": "...", "id": "x", "seq": 7})
     b'{"actor":"ann","id":"x"}'
     """
     stated = dict(header)
     for name in _UNSIGNED:
         stated.pop(name, None)
-    return format_ordered(stated)
+    return canonical_object(stated)
 
 
-def format_record(record: Record) -> bytes:
+def format_actor_record(record: Record) -> bytes:
     """Write a record.
 
     Raises:
@@ -77,8 +83,8 @@ def format_record(record: Record) -> bytes:
     return kind + record.key_id + record.signature + b"".join(record.digests)
 
 
-def parse_record(data: bytes) -> Record:
-    """Read a record; only what ``format_record`` writes is accepted.
+def parse_actor_record(data: bytes) -> Record:
+    """Read a record; only what ``format_actor_record`` writes is accepted.
 
     Raises:
         MalformedError: anything else.
@@ -88,7 +94,7 @@ def parse_record(data: bytes) -> Record:
     digests = tuple(data[at : at + 32] for at in range(_HEAD, len(data), 32))
     record = Record(data[1:5], data[5:_HEAD], digests)
     try:
-        if format_record(record) == data and len(set(digests)) == len(digests):
+        if format_actor_record(record) == data and len(set(digests)) == len(digests):
             return record
     except MalformedError:
         pass
@@ -102,7 +108,7 @@ def message_of(record: Record, stated: bytes) -> bytes | None:
     return _listed(record.digests) if sha256(stated).digest() in record.digests else None
 
 
-def record_problem(record: Record, stated: bytes, key: VerifierKey) -> str | None:
+def actor_record_problem(record: Record, stated: bytes, key: VerifierKey) -> str | None:
     """Whether ``key`` signed the statement ``stated`` by this record: None, or what is wrong."""
     message = message_of(record, stated)
     if message is None:
@@ -112,7 +118,7 @@ def record_problem(record: Record, stated: bytes, key: VerifierKey) -> str | Non
     return None
 
 
-def sign_statements(stated: Sequence[bytes], key: SigningKey) -> bytes:
+def sign_actor_statements(stated: Sequence[bytes], key: SigningKey) -> bytes:
     """The record by which ``key`` signs one statement, or several of one act together.
 
     Raises:
@@ -120,10 +126,10 @@ def sign_statements(stated: Sequence[bytes], key: SigningKey) -> bytes:
     """
     digests = tuple(sha256(one).digest() for one in stated) if len(stated) > 1 else ()
     message = _listed(digests) if digests else b"".join(stated)
-    return format_record(Record(key.verifier().key_id, key.sign(message), digests))
+    return format_actor_record(Record(key.verifier().key_id, key.sign(message), digests))
 
 
-def sign_drafts(
+def sign_actor_drafts(
     origin: str, drafts: Sequence[Draft], minted: Iterable[tuple[str, bytes]], key: SigningKey
 ) -> list[Draft]:
     """The drafts of one act as ``key`` signs them; others may append to the ledger meanwhile.
@@ -139,19 +145,19 @@ def sign_drafts(
         part = ready[first : first + MAX_BATCH]
         stated = []
         for draft in part:
-            body = commit(draft.salt or b"", draft.kind, format_value(draft.body))
+            body = commit_body(draft.salt or b"", draft.kind, format_canonical(draft.body))
             header: dict[str, object] = {"actor": draft.actor, "body": body}
             if draft.cause is not None:
                 header["cause"] = draft.cause
             header |= {"id": draft.id, "kind": draft.kind, "ledger": origin}
-            stated.append(format_ordered(header | {"stream": draft.stream, "v": HEADER_VERSION}))
-        record = sign_statements(stated, key)
+            stated.append(canonical_object(header | {"stream": draft.stream, "v": HEADER_VERSION}))
+        record = sign_actor_statements(stated, key)
         signed += [draft._replace(auth=record) for draft in part]
     return signed
 
 
 def _listed(digests: Iterable[bytes]) -> bytes:
-    return format_value([digest.hex() for digest in digests])
+    return format_canonical([digest.hex() for digest in digests])
 
 
 # Enrolment --------------------------------------------------------------------------------------
@@ -167,7 +173,7 @@ NOBODYS = ("tripod", "unknown", "nbs-bus", "nbs-chat", "nbs-chat-terminal")
 MAX_HANDLE = 63  # bytes, as the chats have it
 
 
-def handle_problem(handle: str) -> str | None:
+def actor_handle_problem(handle: str) -> str | None:
     """What keeps a handle from having a key, if anything."""
     problem = name_problem(handle)
     if problem is not None:
@@ -177,7 +183,7 @@ def handle_problem(handle: str) -> str | None:
     return "is nobody's: tools act under it" if handle in NOBODYS else None
 
 
-def change_text(origin: str, number: int, key: VerifierKey, reason: str | None = None) -> str:
+def actor_change_text(origin: str, number: int, key: VerifierKey, reason: str | None = None) -> str:
     """What is signed: an enrolment, or with a ``reason`` a revocation."""
     lines = ["tripod actor key", origin, str(number), key.name, key.format()]
     if reason is not None:
@@ -185,7 +191,7 @@ def change_text(origin: str, number: int, key: VerifierKey, reason: str | None =
     return "\n".join(lines) + "\n"
 
 
-def sign_change(
+def sign_actor_change(
     origin: str,
     number: int,
     key: VerifierKey,
@@ -197,17 +203,17 @@ def sign_change(
     Raises:
         MalformedError: a note cannot hold the handle, the origin or the reason.
     """
-    text = change_text(origin, number, key, reason)
+    text = actor_change_text(origin, number, key, reason)
     return format_note(Note(text, tuple(sign(text, signer) for signer in signers))).decode()
 
 
-def cosign_note(note: str, signer: SigningKey) -> str:
+def cosign_actor_change(note: str, signer: SigningKey) -> str:
     """A copy of ``note`` with one more signature (MalformedError: not a note)."""
     parsed = parse_note(note.encode())
     return format_note(Note(parsed.text, (*parsed.signatures, sign(parsed.text, signer)))).decode()
 
 
-def read_request(note: str, origin: str) -> tuple[int, VerifierKey]:
+def read_actor_request(note: str, origin: str) -> tuple[int, VerifierKey]:
     """Number and key of an enrolment that the key itself signed, and perhaps nobody else yet.
 
     Raises:
@@ -219,19 +225,19 @@ def read_request(note: str, origin: str) -> tuple[int, VerifierKey]:
     if len(lines) != 6 or not lines[2].isdecimal():
         raise MalformedError("the note is no request to enrol a key")
     number, key = int(lines[2]), VerifierKey.parse(lines[4])
-    if parsed.text != change_text(origin, number, key):
+    if parsed.text != actor_change_text(origin, number, key):
         raise MalformedError(f"the note is no request to enrol a key in the ledger {origin!r}")
     verify(parsed, (key,))
     return number, key
 
 
-def note_problem(
+def actor_change_problem(
     note: str, text: str, must: Sequence[VerifierKey], may: Sequence[VerifierKey]
 ) -> str | None:
     """Whether a note says ``text`` and was signed as it must be: None, or what is wrong.
 
-    ``text`` is from ``change_text``. All keys of ``must`` have to have signed, and one of ``may``,
-    if there are any.
+    ``text`` is from ``actor_change_text``. All keys of ``must`` have to have signed, and one of
+    ``may``, if there are any.
     """
     try:
         parsed = parse_note(note.encode())

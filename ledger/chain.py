@@ -15,11 +15,11 @@ from tripod.ledger.entry import (
     Draft,
     Entry,
     Header,
-    auth_of,
-    commit,
-    format_value,
+    commit_body,
+    entry_leaf_hash,
+    format_canonical,
+    header_auth,
     header_bytes,
-    leaf_hash,
 )
 from tripod.ledger.errors import IdReusedError, MalformedError, TooLargeError, UnknownCauseError
 from tripod.ledger.merkle import Tree
@@ -70,7 +70,7 @@ def link(tip: Tip, draft: Draft, at: str, entry_id: str, salt: bytes) -> Entry:
     kind, stream, actor, data, _, cause, _, _, auth = draft
     if (seq == 0) != (kind == "ledger.opened"):
         raise MalformedError("ledger.opened is the first entry of a ledger, and no other is")
-    body = format_value(data)
+    body = format_canonical(data)
     if len(body) > MAX_BODY:
         raise TooLargeError(
             f"the body of this {kind} takes {len(body)} bytes, at most {MAX_BODY} are "
@@ -84,8 +84,8 @@ def link(tip: Tip, draft: Draft, at: str, entry_id: str, salt: bytes) -> Entry:
             raise MalformedError(
                 f"a signed {kind} must come with the id and the salt that were signed"
             )
-        value["auth"] = auth_of(auth)
-    value["body"] = commit(salt, kind, body)
+        value["auth"] = header_auth(auth)
+    value["body"] = commit_body(salt, kind, body)
     if cause is not None:
         value["cause"] = cause
     value["id"] = entry_id
@@ -96,7 +96,7 @@ def link(tip: Tip, draft: Draft, at: str, entry_id: str, salt: bytes) -> Entry:
     value["stream"] = stream
     value["v"] = HEADER_VERSION
     header = header_bytes(value)
-    leaf = leaf_hash(header)
+    leaf = entry_leaf_hash(header)
     tip.last = leaf.hex()
     tip.at = at
     tree.append(leaf)
@@ -146,7 +146,7 @@ def link_all(
             if there is not None:
                 erased = there.body is None
                 if draft.kind != there.kind or not (
-                    erased or format_value(draft.body) == there.body
+                    erased or format_canonical(draft.body) == there.body
                 ):
                     raise IdReusedError(
                         f"id {draft.id} stands at entry {there.seq} with another body"

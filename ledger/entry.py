@@ -5,9 +5,9 @@ ASCII keys, arrays, strings of valid Unicode, booleans, and integers within ±(2
 no null: a field without a value is left out. In this profile a plain sorted, compact encoder writes
 exactly the bytes of RFC 8785.
 
->>> format_value({"b": 1, "a": ["é", True]})
+>>> format_canonical({"b": 1, "a": ["é", True]})
 b'{"a":["\xc3\xa9",true],"b":1}'
->>> parse_value(b'{"a": 1}')
+>>> parse_canonical(b'{"a": 1}')
 Traceback (most recent call last):
     ...
 tripod.ledger.errors.MalformedError: not canonical JSON: the same value is written {"a":1}
@@ -49,10 +49,10 @@ _OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
 # Canonical JSON --------------------------------------------------------------------------------
 
 
-def format_value(value: object) -> bytes:
+def format_canonical(value: object) -> bytes:
     """Write ``value`` in its one canonical spelling.
 
-    It does not look for floats or null (``check_value`` does): the hot path cannot hold any.
+    It does not look for floats or null (``check_canonical`` does): the hot path cannot hold any.
 
     Raises:
         MalformedError: the value cannot be written (an integer too large, a lone surrogate).
@@ -63,7 +63,7 @@ def format_value(value: object) -> bytes:
         raise MalformedError(f"this value has no canonical JSON: {error}") from error
 
 
-def format_ordered(value: dict[str, object]) -> bytes:
+def canonical_object(value: dict[str, object]) -> bytes:
     """Canonical bytes of a flat object whose keys are sorted already: half the price.
 
     Raises:
@@ -75,8 +75,8 @@ def format_ordered(value: dict[str, object]) -> bytes:
         raise MalformedError(f"this value has no canonical JSON: {error}") from error
 
 
-def parse_value(data: bytes) -> Value:
-    """Read canonical JSON, and nothing else: ``format_value(parse_value(b)) == b``.
+def parse_canonical(data: bytes) -> Value:
+    """Read canonical JSON, and nothing else: ``format_canonical(parse_canonical(b)) == b``.
 
     Raises:
         MalformedError: not JSON, not canonical, or outside the profile.
@@ -85,15 +85,15 @@ def parse_value(data: bytes) -> Value:
         value = orjson.loads(data)
     except orjson.JSONDecodeError as error:
         raise MalformedError(f"not JSON: {error}") from error
-    check_value(value)
-    again = format_value(value)
+    check_canonical(value)
+    again = format_canonical(value)
     if again != data:
         shown = again[:200].decode("utf-8", "replace")
         raise MalformedError(f"not canonical JSON: the same value is written {shown}")
     return value  # type: ignore[no-any-return]
 
 
-def check_value(value: object, depth: int = 0) -> None:
+def check_canonical(value: object, depth: int = 0) -> None:
     """Check that ``value`` lies in the profile.
 
     Raises:
@@ -112,10 +112,10 @@ def check_value(value: object, depth: int = 0) -> None:
         for key, inner in value.items():  # type: ignore[attr-defined]
             if type(key) is not str or not key.isascii():
                 raise MalformedError(f"object key is not ASCII text: {key!r}")
-            check_value(inner, depth + 1)
+            check_canonical(inner, depth + 1)
     elif kind is list:
         for inner in value:  # type: ignore[attr-defined]
-            check_value(inner, depth + 1)
+            check_canonical(inner, depth + 1)
     else:
         raise MalformedError(
             f"{kind.__name__} has no place in canonical JSON here (no floats, no null)"
@@ -182,17 +182,17 @@ class Entry(NamedTuple):
     auth: bytes | None = None
 
 
-def leaf_hash(header: bytes) -> bytes:
+def entry_leaf_hash(header: bytes) -> bytes:
     """Hash a header as leaf of the tree and as link of the chain (32 bytes)."""
     return sha256(b"\x00" + header).digest()
 
 
-def commit(salt: bytes, kind: str, body: bytes) -> str:
+def commit_body(salt: bytes, kind: str, body: bytes) -> str:
     """Commit to a body: 64 hex digits. The salt of 32 bytes keeps the parts unambiguous."""
     return sha256(b"\x02" + salt + kind.encode() + b"\x00" + body).hexdigest()
 
 
-def auth_of(record: bytes) -> str:
+def header_auth(record: bytes) -> str:
     """What the header of a signed entry says of its signature record: 64 hex digits."""
     return sha256(b"\x03" + record).hexdigest()
 
@@ -205,7 +205,7 @@ def format_header(header: Header) -> bytes:
 
 def header_bytes(value: dict[str, object]) -> bytes:
     """Write a header whose fields are given in order (TooLargeError: above 65,535 bytes)."""
-    data = format_ordered(value)
+    data = canonical_object(value)
     if len(data) > MAX_HEADER:
         raise TooLargeError(
             f"the header takes {len(data)} bytes; at most {MAX_HEADER} fit an entry bundle"
@@ -246,7 +246,7 @@ def parse_header(data: bytes) -> Header:
     if not _AT.fullmatch(value["at"]):
         raise MalformedError("header field at is not a UTC time with microseconds")
     header = Header(**value)
-    if len(data) > MAX_HEADER or format_value(value) != data:
+    if len(data) > MAX_HEADER or format_canonical(value) != data:
         raise MalformedError("header is not in its canonical spelling")
     return header
 
@@ -255,30 +255,30 @@ def parse_header(data: bytes) -> Header:
 
 
 CHANGE_IDS = ("actor-", "actor.")
-"""All that ``change_id`` gives sorts from the one to the other, and hardly another id does."""
+"""All that ``actor_entry_id`` gives sorts from the one to the other, and hardly another id does."""
 REDACTED = "redacted"
 """The kind of the entry that says that another was erased."""
 
 
-def redaction_id(seq: int) -> str:
+def redaction_entry_id(seq: int) -> str:
     """The id of the entry that says that ``seq`` was erased.
 
-    >>> redaction_id(41)
+    >>> redaction_entry_id(41)
     'redacted-41'
     """
     return f"{REDACTED}-{seq}"
 
 
-def change_id(handle: str, number: int) -> str:
+def actor_entry_id(handle: str, number: int) -> str:
     """The id of the entry by which the key of the actor ``handle`` changes the ``number``-th time.
 
-    >>> change_id("ann", 1)
+    >>> actor_entry_id("ann", 1)
     'actor-1-ann'
     """
     return f"{CHANGE_IDS[0]}{number}-{handle}"
 
 
-def observed_id(path: str, ordinal: int, data: bytes) -> str:
+def observed_entry_id(path: str, ordinal: int, data: bytes) -> str:
     """Id of something observed: the same piece of the same file always has the same id.
 
     ``path`` is within the team directory, ``ordinal`` counts equal pieces of that file from 0.
@@ -287,7 +287,7 @@ def observed_id(path: str, ordinal: int, data: bytes) -> str:
     return "obs-" + digest.hexdigest()[:40]
 
 
-def named_blobs(value: Any) -> Iterator[tuple[str, int]]:
+def entry_blobs(value: Any) -> Iterator[tuple[str, int]]:
     """Digest in hex and size of every blob that a decoded body names, at any depth.
 
     Without recursion: a stranger's body may be nested as deep as its parser lets it.
@@ -306,7 +306,7 @@ def named_blobs(value: Any) -> Iterator[tuple[str, int]]:
             waiting += reversed(one)
 
 
-def naming(digest: str) -> bytes:
+def entry_blob_mark(digest: str) -> bytes:
     """What stands in the canonical bytes of a body that names the blob, and in no other.
 
     Within a text the quotes would be escaped.
@@ -314,10 +314,10 @@ def naming(digest: str) -> bytes:
     return b'{"sha256":"' + digest.encode() + b'","size":'
 
 
-def parse_at(at: str) -> int:
+def parse_entry_time(at: str) -> int:
     """Read what ``format_at`` writes: microseconds since 1970 (ValueError: invalid).
 
-    >>> parse_at("2026-11-21T20:57:55.123456Z")
+    >>> parse_entry_time("2026-11-21T20:57:55.123456Z")
     1795294675123456
     """
     from datetime import datetime

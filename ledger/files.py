@@ -109,7 +109,7 @@ _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 _NO_FILE = "it is no regular file, and nothing else is read"
 
 
-def open_plain(path: str, *, named: bool = False) -> int:
+def open_plain_file(path: str, *, named: bool = False) -> int:
     """Open a regular file for reading; give its descriptor, which the caller closes.
 
     A symbolic link that merely lies there is never followed. ``named``: a person named this path,
@@ -136,9 +136,9 @@ def open_plain(path: str, *, named: bool = False) -> int:
     return fd
 
 
-def read_plain(path: str, limit: int, *, named: bool = False) -> bytes:
-    """At most ``limit`` bytes of a file (see ``open_plain``), and one more where it is longer."""
-    with open(open_plain(path, named=named), "rb") as file:
+def read_plain_file(path: str, limit: int, *, named: bool = False) -> bytes:
+    """At most ``limit`` bytes of a plain file, and one more where it is longer."""
+    with open(open_plain_file(path, named=named), "rb") as file:
         return file.read(limit + 1)
 
 
@@ -198,7 +198,7 @@ class FileLock:
 
 
 @contextmanager
-def hold_file(path: str) -> Iterator[None]:
+def hold_file_lock(path: str) -> Iterator[None]:
     """Hold the lock of a lock file for one ``with`` (OSError: it cannot be opened).
 
     The file is made if missing, and stays. Each has a descriptor of its own, so threads of one
@@ -213,7 +213,7 @@ def hold_file(path: str) -> Iterator[None]:
 
 
 @contextmanager
-def hold_folder(path: str) -> Iterator[int]:
+def hold_folder_lock(path: str) -> Iterator[int]:
     """Hold a lock on a folder itself, without a lock file; give its descriptor (OSError: none)."""
     fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -223,7 +223,7 @@ def hold_folder(path: str) -> Iterator[int]:
         os.close(fd)
 
 
-def lock_open(fd: int, *, shared: bool = False, wait: bool = False) -> bool:
+def lock_open_file(fd: int, *, shared: bool = False, wait: bool = False) -> bool:
     """Lock an open file; False where another holds it. Closing the descriptor gives it back.
 
     A process that inherits it holds the lock, too. ``shared``: several may hold it at once, while
@@ -238,7 +238,7 @@ def lock_open(fd: int, *, shared: bool = False, wait: bool = False) -> bool:
 
 
 @contextmanager
-def hold_record_lock(path: str, *, wait: bool) -> Iterator[bool]:
+def hold_posix_file_lock(path: str, *, wait: bool) -> Iterator[bool]:
     """Hold a POSIX record lock on a lock file, as the original tools do; give whether it is held.
 
     With ``wait`` it always is. Closing any other descriptor of this file in this process drops it.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 
-from tripod.ledger.files import read_plain
+from tripod.ledger.files import read_plain_file
 from tripod.ledger.places import CHAT, COUNTS, DATABASE, EVENTS, LOGS, RECORD, WORKERS
 from tripod.ledger.sqlite.schema import APPLICATION_ID
 
@@ -29,13 +29,13 @@ def has_ledger(path: str) -> bool:
     return os.path.lexists(os.path.join(path, DATABASE))
 
 
-def is_apart(path: str) -> bool:
+def is_ledger_folder(path: str) -> bool:
     """Whether ``path`` is a folder with a ledger of ours in it and not in a ``.nbs/``.
 
     Earlier versions began a ledger so, in the folder around a queue or a chat.
     """
     try:
-        front = read_plain(os.path.join(path, DATABASE), _ID_AT + 3)
+        front = read_plain_file(os.path.join(path, DATABASE), _ID_AT + 3)
     except OSError:
         return False
     return front[_ID_AT:] == APPLICATION_ID.to_bytes(4, "big")
@@ -65,14 +65,14 @@ def team_of(path: str) -> str | None:
     is_inner = os.path.basename(os.path.abspath(path)) == FOLDER
     if not is_inner and os.path.isdir(inner):
         traces = any(os.path.lexists(os.path.join(inner, name)) for name in _TRACES)
-        return inner if traces or not is_apart(path) else path
+        return inner if traces or not is_ledger_folder(path) else path
     names = (DATABASE, RECORD) if is_inner else (DATABASE,)
     if any(os.path.lexists(os.path.join(path, name)) for name in names):
         return path
     return path if any(os.path.isdir(os.path.join(path, name)) for name in _FOLDERS) else None
 
 
-def nearest(start: str) -> str | None:
+def nearest_team(start: str) -> str | None:
     """The nearest team directory of the folder ``start``, an absolute path, or of one above.
 
     It may have no ledger yet. One that another user put into a folder in which everybody may
@@ -89,7 +89,7 @@ def nearest(start: str) -> str | None:
         is_part = is_part or name == FOLDER
         if not is_part and os.path.isdir(team) and not _is_planted(path, team):
             return team_of(path) or team
-        if not is_part and is_apart(path) and not _is_planted(path, f"{path}/{DATABASE}"):
+        if not is_part and is_ledger_folder(path) and not _is_planted(path, f"{path}/{DATABASE}"):
             return path
         if parent == path:
             return None
@@ -117,7 +117,7 @@ def _is_open(folder: str) -> bool:
         return False
 
 
-def subject(given: str | None) -> str:
+def team_to_judge(given: str | None) -> str:
     """What a command that only looks is to look at: a path that need not be there.
 
     ``given`` as it is; else the directory that the variable names, the nearest one above, or the
@@ -126,10 +126,10 @@ def subject(given: str | None) -> str:
     if given is not None:
         return given
     here = os.getcwd()
-    return named() or nearest(here) or here
+    return named() or nearest_team(here) or here
 
 
-def no_team(path: str) -> str:
+def no_team_problem(path: str) -> str:
     """Why a folder that is no team directory cannot be judged, and what to do next."""
     return (
         f"{path} is no team directory: it holds neither {FOLDER} nor chat. Give the project's "
@@ -140,7 +140,7 @@ def no_team(path: str) -> str:
 # Where a ledger is to be -----------------------------------------------------------------------
 
 
-def root_in(path: str) -> str:
+def team_to_begin(path: str) -> str:
     """The team directory that is to be begun in the folder ``path``, an absolute path.
 
     It is the folder itself where that is called ``.nbs``, has a ledger, looks like a team
@@ -149,19 +149,19 @@ def root_in(path: str) -> str:
     inner = os.path.join(path, FOLDER)
     parts = sum(os.path.isdir(os.path.join(path, name)) for name in _TEAM_FOLDERS)
     is_root = os.path.basename(path) == FOLDER or (
-        not os.path.isdir(inner) and (parts > 1 or path == named() or is_apart(path))
+        not os.path.isdir(inner) and (parts > 1 or path == named() or is_ledger_folder(path))
     )
     return path if is_root else inner
 
 
-def home_of(folder: str, holds: str = CHAT) -> str:
+def team_around(folder: str, holds: str = CHAT) -> str:
     """The team directory that a folder of chats or events belongs to; it may have to be made.
 
     The variable's; else the nearest above; else ``.nbs`` at the top of the repository around.
     Outside of one it is beside the queue, or the chat's file; beside its folder where that is
     called as a team's own is. ``folder`` is an absolute path.
     """
-    found = named() or nearest(folder)
+    found = named() or nearest_team(folder)
     if found is not None:
         return found
     top = folder

@@ -78,14 +78,14 @@ def place_id(holds: str, name: str) -> str:
     return f"{PLACE_IDS[0]}{holds}/{name}"
 
 
-def added_problem(holds: str, name: str, path: str) -> str | None:
+def added_place_problem(holds: str, name: str, path: str) -> str | None:
     """What is wrong with a folder that is added; None where nothing is.
 
     It may also be the team directory itself (``.``) or the folder around it (``..``).
 
-    >>> added_problem("chat", "talk", "../talk"), added_problem("chat", "shop", "..")
+    >>> added_place_problem("chat", "talk", "../talk"), added_place_problem("chat", "shop", "..")
     (None, None)
-    >>> added_problem("events", "processed", "../bus")
+    >>> added_place_problem("events", "processed", "../bus")
     "'processed' cannot be the name of a folder that is added"
     """
     if holds not in (CHAT, EVENTS, LOGS):

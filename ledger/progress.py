@@ -20,7 +20,7 @@ _ears: list[Listener] = []
 
 
 @contextmanager
-def listening(listener: Listener) -> Iterator[None]:
+def progress_to(listener: Listener) -> Iterator[None]:
     """Have ``listener`` told for the length of a ``with``."""
     _ears.append(listener)
     try:
@@ -29,29 +29,29 @@ def listening(listener: Listener) -> Iterator[None]:
         _ears[:] = [ear for ear in _ears if ear is not listener]
 
 
-def silence() -> None:
+def silence_progress() -> None:
     """Tell nobody any more: a child process has no terminal of its own."""
     _ears.clear()
 
 
-def tell(what: str, done: int = 0, of: int = 0) -> None:
+def tell_progress(what: str, done: int = 0, of: int = 0) -> None:
     """Say what is being done now."""
     for listener in _ears:
         listener(what, done, of)
 
 
-def over(items: Iterable[T], what: str, of: int = 0) -> Iterable[T]:
+def tell_over(items: Iterable[T], what: str, of: int = 0) -> Iterable[T]:
     """The items as they are; where somebody listens, told at the first and after each thousand.
 
-    >>> list(over("ab", "reading"))
+    >>> list(tell_over("ab", "reading"))
     ['a', 'b']
     """
 
     def told() -> Iterator[T]:
-        tell(what, 0, of)
+        tell_progress(what, 0, of)
         for number, item in enumerate(items, 1):
             yield item
             if not number % EACH:
-                tell(what, number, of)
+                tell_progress(what, number, of)
 
     return told() if _ears else items

@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import NamedTuple
 
-from tripod.ledger import CHAT, EVENTS, LOGS, PROCESSED, WORKERS, TripodError, over
-from tripod.ledger.files import hold_record_lock, name_file, open_plain, sync_path
+from tripod.ledger import CHAT, EVENTS, LOGS, PROCESSED, WORKERS, TripodError, tell_over
+from tripod.ledger.files import hold_posix_file_lock, name_file, open_plain_file, sync_path
 from tripod.projections.projection import File
 
 RACY_NS = 30_000_000  # a file clock ticks every 1 to 10 ms: within it an equal time proves nothing
@@ -351,7 +351,7 @@ class Disk:
         try:
             if self._is_odd(path, full):
                 return None
-            fd = open_plain(full)
+            fd = open_plain_file(full)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
@@ -488,7 +488,7 @@ class Disk:
         call that tampering. Gives whether the lock is held: with ``wait`` it always is. Who holds
         the ledger's lock must not wait: others take this one first, and both would wait for ever.
         """
-        return hold_record_lock(f"{self.full(path)}.lock", wait=wait)
+        return hold_posix_file_lock(f"{self.full(path)}.lock", wait=wait)
 
 
 def stat_of(found: os.stat_result) -> Stat:
@@ -565,7 +565,7 @@ def move_all(disk: Disk, old: str, new: str, names: Sequence[str]) -> list[str]:
     disk.make_folder(new)
     before, behind = f"{disk.full(old)}/", f"{disk.full(new)}/"
     left = []
-    for name in over(names, "moving files", len(names)):
+    for name in tell_over(names, "moving files", len(names)):
         if name not in here or os.path.lexists(behind + name):
             left.append(name)
             continue

@@ -27,10 +27,10 @@ from tripod.ledger import (
     LedgerReader,
     RawEntry,
     Transaction,
-    added_problem,
-    commit,
-    over,
+    added_place_problem,
+    commit_body,
     places_problem,
+    tell_over,
 )
 from tripod.projections import layout, manifest
 from tripod.projections.bus.tables import BUS, CLAIMS, in_folder
@@ -246,7 +246,7 @@ def refold(transaction: Transaction, entries: Iterable[Entry]) -> None:
     drop_tables(db)
     create_tables(db)
     db.execute("DELETE FROM manifest")
-    entries = over(entries, "folding entries", transaction.size)
+    entries = tell_over(entries, "folding entries", transaction.size)
     with bulk(db):
         for batch in batches(entries, BATCH):
             fold_into(db, batch)
@@ -304,7 +304,7 @@ def source_of(ledger: LedgerReader) -> Source:
 
 def _is_committed(found: RawEntry) -> bool:
     """Whether a body is the one that the entry's header commits to."""
-    said = commit(found.salt or b"", found.kind, found.body or b"")
+    said = commit_body(found.salt or b"", found.kind, found.body or b"")
     return bool(said == orjson.loads(found.header)["body"])
 
 
@@ -333,7 +333,7 @@ def recorded(ledger: LedgerReader) -> dict[str, str]:
         holds, name, path = (body.get(key) for key in ("holds", "name", "path"))
         if not (isinstance(holds, str) and isinstance(name, str) and isinstance(path, str)):
             raise ValueError(f"entry {seq} does not say which folder was added")  # noqa: TRY004 - as above
-        problem = added_problem(holds, name, path)
+        problem = added_place_problem(holds, name, path)
         if problem is not None:
             raise ValueError(f"entry {seq}: {problem}")
         places[f"{holds}/{name}"] = path
@@ -439,7 +439,7 @@ def differences(
     """
     kept = FILES.evidence(source) if evidence else ()
     others: Iterable[tuple[str, Render]] = ((path, partial(desired, source, path)) for path in kept)
-    for path, render in over(chain(renders(source), others), "comparing files"):
+    for path, render in tell_over(chain(renders(source), others), "comparing files"):
         want = None if path in agreed else render()
         difference = None if want is None else compare(disk, path, want)
         if difference is not None:

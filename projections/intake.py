@@ -19,10 +19,10 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
-from tripod.ledger import Draft, LedgerError, observed_id
+from tripod.ledger import Draft, LedgerError, observed_entry_id
 from tripod.ledger.kinds.team import DISPLACED
 from tripod.ledger.kinds.workers import WRITTEN
-from tripod.ledger.progress import tell
+from tripod.ledger.progress import tell_progress
 from tripod.projections.bus.intake import take_events
 from tripod.projections.bus.tables import BUS
 from tripod.projections.chat.intake import Channel, cut_lines, message_of, take_chats
@@ -61,7 +61,7 @@ def take_in(
     own = frozenset(path for path, _ in own_files(source))
     reader = Reader(source, disk, found, desired, manifest, own=own, **more)
     for name, part in PARTS:
-        tell(f"reading {name}")
+        tell_progress(f"reading {name}")
         try:
             part(reader)
         except _BROKEN as error:
@@ -181,7 +181,7 @@ def take_stray(source: Source, disk: Disk, stray: Stray) -> Taken:
             return Taken(drafts, is_news=bool(drafts), is_done=done and not stray.is_open)
     if stray.is_open:  # its writer may be at it: a state is kept once, whole
         return Taken([], is_news=False, is_done=False)
-    entry_id = observed_id(stray.kept, 0, stray.data)
+    entry_id = observed_entry_id(stray.kept, 0, stray.data)
     if source.ledger.seq_of(entry_id) is not None:
         return Taken([], is_news=False, is_done=True)
     shown, places = withhold(source, path, stray.data)
@@ -221,7 +221,7 @@ def _added(reader: Reader, stray: Stray, new: bytes) -> bool | None:
 def _take(reader: Reader, stray: Stray, parts: list[bytes], add: Callable[[bytes], None]) -> None:
     """Add each part that the ledger does not hold yet."""
     for number, part in enumerate(parts):
-        entry_id = observed_id(stray.kept, number, part)
+        entry_id = observed_entry_id(stray.kept, number, part)
         if reader.source.ledger.seq_of(entry_id) is None:
             add(part)
             _identify(reader, entry_id)
@@ -229,7 +229,7 @@ def _take(reader: Reader, stray: Stray, parts: list[bytes], add: Callable[[bytes
 
 def _worker(reader: Reader, stray: Stray, new: bytes) -> bool | None:
     """A worker's file is kept a state at a time: the one of today, and what was added to this."""
-    entry_id = observed_id(stray.kept, 0, new)
+    entry_id = observed_entry_id(stray.kept, 0, new)
     if reader.source.ledger.seq_of(entry_id) is not None:
         return True
     want = desired(reader.source, stray.path)

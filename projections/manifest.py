@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from tripod.ledger import LOGS
 from tripod.ledger.kinds.base import Kind
-from tripod.ledger.progress import EACH, tell
+from tripod.ledger.progress import EACH, tell_progress
 from tripod.projections.decisions.format import archived_log
 from tripod.projections.disk import RACY_NS, Disk, Stat, UnmergedError, UnreadableError
 from tripod.projections.pieces import (
@@ -209,7 +209,7 @@ class Reader(NamedTuple):
         pieces = self.found.pieces
         pieces.append(Piece(when, draft_of(kind, body, path, data, **more)))
         if not len(pieces) % EACH:
-            tell("reading the team's files", len(pieces))
+            tell_progress("reading the team's files", len(pieces))
 
     def keep(self, kind: Kind[Any], path: str, data: bytes, problem: str | None = None) -> None:
         """Keep a state of a file whole."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from tripod.ledger import MAX_BODY, Draft, format_value, observed_id
+from tripod.ledger import MAX_BODY, Draft, format_canonical, observed_entry_id
 from tripod.ledger.kinds.base import Content, Kind, content
 
 FILE_LIMIT = 64 * 1024 * 1024
@@ -90,7 +90,7 @@ def beside(data: bytes, blobs: list[bytes]) -> Content:
 
 def fits(value: object, room: int = BODY_ROOM) -> bool:
     """Whether a stranger's value, written as JSON, leaves a body below its limit."""
-    return len(format_value(value)) <= room
+    return len(format_canonical(value)) <= room
 
 
 def names_in_bodies(names: Sequence[str]) -> Iterator[list[str]]:
@@ -98,7 +98,7 @@ def names_in_bodies(names: Sequence[str]) -> Iterator[list[str]]:
     part: list[str] = []
     room = BODY_ROOM
     for name in names:
-        size = len(format_value(name)) + 1
+        size = len(format_canonical(name)) + 1
         if part and size > room:
             yield part
             part, room = [], BODY_ROOM
@@ -150,7 +150,7 @@ def draft_of(
         if len(data) > BLOB_ABOVE and not fits(draft.body, MAX_BODY - 58):
             seen["raw"] = as_blob(data, named)
         draft = draft._replace(blobs=tuple(named))
-    entry_id = observed_id(identity or path, ordinal, kind.name.encode() + b"\x00" + data)
+    entry_id = observed_entry_id(identity or path, ordinal, kind.name.encode() + b"\x00" + data)
     return draft._replace(id=entry_id)
 
 

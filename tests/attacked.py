@@ -20,7 +20,7 @@ from specimens import Row, build, database, forge, read, unguarded
 from tripod.bus import events
 from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
-from tripod.ledger.entry import GENESIS, commit, format_value, leaf_hash
+from tripod.ledger.entry import GENESIS, commit_body, entry_leaf_hash, format_canonical
 from tripod.ledger.merkle import Tree
 from tripod.ledger.places import RECORD
 from tripod.ledger.tlog.note import Note, format_note
@@ -69,7 +69,7 @@ class World(NamedTuple):
         tree = Tree()
         with closing(sqlite3.connect(database(self.now.root))) as db:
             for (header,) in db.execute("SELECT header FROM entries WHERE seq < ?", (size,)):
-                tree.append(leaf_hash(header))
+                tree.append(entry_leaf_hash(header))
         return Seal(ORIGIN, size, tree.root())
 
 
@@ -187,8 +187,8 @@ def _relinked(
             row = old.saying(refs=refs) if refs != old.data["refs"] else old
         head = row.head | {"prev": prev, "seq": seq}
         if row.salt is not None:
-            head["body"] = commit(row.salt, head["kind"], row.body)
-        leaf = leaf_hash(spell(seq, format_value(head)))
+            head["body"] = commit_body(row.salt, head["kind"], row.body)
+        leaf = entry_leaf_hash(spell(seq, format_canonical(head)))
         now[old.head["seq"]] = (seq, leaf.hex())
         tree.append(leaf)
         prev = leaf.hex()

@@ -20,7 +20,7 @@ from story import Clock, Original
 
 from tripod.bus import events as bus
 from tripod.chat import writer as chat_send
-from tripod.ledger.entry import auth_of, commit, format_value, leaf_hash
+from tripod.ledger.entry import commit_body, entry_leaf_hash, format_canonical, header_auth
 from tripod.ledger.places import RECORD
 from tripod.ledger.tlog.note import SigningKey
 from tripod.team.team import Team
@@ -55,7 +55,7 @@ def _edit(column: str) -> Deed:
     def do(case: Case) -> int:
         seq = case.seq(0)
         row = case.rows[seq]
-        old = {"header": format_value(row.head), "body": row.body, "salt": row.salt}.get(column)
+        old = {"header": format_canonical(row.head), "body": row.body, "salt": row.salt}.get(column)
         new: object
         if column == "seq":
             new = case.rng.choice((-1 - seq, len(case.rows) + seq, 2**62 + seq))
@@ -66,7 +66,7 @@ def _edit(column: str) -> Deed:
             new = None
         elif case.rng.random() < 0.1:
             other = case.rows[(seq + 1) % len(case.rows)]
-            new = {"header": format_value(other.head), "body": other.body, "salt": other.salt}[
+            new = {"header": format_canonical(other.head), "body": other.body, "salt": other.salt}[
                 column
             ]
         else:
@@ -187,9 +187,9 @@ _UPDATE = "UPDATE entries SET header = ?, salt = ?, body = ? WHERE seq = ?"
 def _own_hash(case: Case) -> int:
     seq = case.seq()
     row = _other_text(case, case.rows[seq])
-    head = row.head | {"body": commit(row.salt, row.head["kind"], row.body)}
+    head = row.head | {"body": commit_body(row.salt, row.head["kind"], row.body)}
     with unguarded(database(case.root)) as db:
-        db.execute(_UPDATE, (format_value(head), row.salt, row.body, seq))
+        db.execute(_UPDATE, (format_canonical(head), row.salt, row.body, seq))
     return seq
 
 
@@ -208,7 +208,7 @@ def _delete_and_number(case: Case) -> int:
     with unguarded(database(case.root)) as db:
         db.execute("DELETE FROM entries WHERE seq = ?", (seq,))
         for number, row in enumerate(case.rows[seq + 1 :], seq):
-            header = format_value(row.head | {"seq": number})
+            header = format_canonical(row.head | {"seq": number})
             db.execute(
                 "UPDATE entries SET seq = ?, header = ? WHERE seq = ?", (number, header, number + 1)
             )
@@ -249,7 +249,7 @@ def _swap_and_number(case: Case) -> int:
         db.execute("UPDATE entries SET seq = ? WHERE seq = ?", (one, other))
         db.execute("UPDATE entries SET seq = ? WHERE seq = -9", (other,))
         for seq, row in ((one, case.rows[other]), (other, case.rows[one])):
-            header = format_value(row.head | {"seq": seq, "prev": case.rows[seq].head["prev"]})
+            header = format_canonical(row.head | {"seq": seq, "prev": case.rows[seq].head["prev"]})
             db.execute("UPDATE entries SET header = ? WHERE seq = ?", (header, seq))
     return one
 
@@ -276,15 +276,15 @@ def _said(case: Case, handle: str) -> Row:
     head = {key: value for key, value in last.head.items() if key not in ("auth", "cause")}
     head |= {"actor": handle, "id": f"0192{case.rng.getrandbits(64):016x}"}
     head |= {"kind": draft.kind, "stream": draft.stream}
-    return Row(head, case.rng.randbytes(32), format_value(draft.body))
+    return Row(head, case.rng.randbytes(32), format_canonical(draft.body))
 
 
 @_deed("foreign row")
 def _foreign_row(case: Case) -> int:
     row, size = _said(case, "alex"), len(case.rows)
-    head = row.head | {"seq": size, "body": commit(row.salt, row.head["kind"], row.body)}
-    head["prev"] = leaf_hash(format_value(case.rows[-1].head)).hex()
-    values = (size, head["id"], head["kind"], head["stream"], format_value(head))
+    head = row.head | {"seq": size, "body": commit_body(row.salt, row.head["kind"], row.body)}
+    head["prev"] = entry_leaf_hash(format_canonical(case.rows[-1].head)).hex()
+    values = (size, head["id"], head["kind"], head["stream"], format_canonical(head))
     with unguarded(database(case.root)) as db:
         sql = f"INSERT INTO entries ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
         db.execute(sql, (*values, row.salt, row.body))
@@ -314,7 +314,7 @@ def _claimed(case: Case) -> int:
     )
     head = {key: value for key, value in last.head.items() if key not in ("auth", "cause")}
     head |= {"actor": "a", "id": draft.id, "kind": draft.kind, "stream": draft.stream}
-    fit(case.root, [*case.rows, Row(head, case.rng.randbytes(32), format_value(draft.body))])
+    fit(case.root, [*case.rows, Row(head, case.rng.randbytes(32), format_canonical(draft.body))])
     return size
 
 
@@ -456,7 +456,7 @@ def _forged_signed(case: Case) -> int:
     """Unsigned, signed with a key of the attacker's, or with a signature of the actor's."""
     row = _said(case, ACTOR)
     record = case.rows[case.rng.choice(_signed(case.rows))].auth
-    lent = row._replace(head=row.head | {"auth": auth_of(record)}, auth=record)
+    lent = row._replace(head=row.head | {"auth": header_auth(record)}, auth=record)
     own = resigned(row, SigningKey(ACTOR, case.rng.randbytes(32)))
     fit(case.root, [*case.rows, case.rng.choice((row, own, lent))])
     return len(case.rows)

@@ -12,7 +12,7 @@ from typing import Unpack
 import orjson
 
 from tripod.ledger.chain import Tip, link_all
-from tripod.ledger.entry import Draft, Entry, leaf_hash, named_blobs, naming
+from tripod.ledger.entry import Draft, Entry, entry_blob_mark, entry_blobs, entry_leaf_hash
 from tripod.ledger.errors import ConflictError, LedgerError
 from tripod.ledger.ids import fresh_ids, now_at
 from tripod.ledger.merkle import Tree
@@ -137,8 +137,8 @@ class MemoryStore:
         keep = orjson.loads(entry.body or b"{}")["keep"]
         self._entries[seq] = erased._replace(salt=None, body=None, data=keep)
         self._by_id[erased.id] = self._entries[seq]
-        for digest, _ in named_blobs(erased.data):
-            mark = naming(digest)
+        for digest, _ in entry_blobs(erased.data):
+            mark = entry_blob_mark(digest)
             if not any(mark in (other.body or b"") for other in self._entries):
                 self._blobs.pop(bytes.fromhex(digest), None)
         return entry
@@ -219,7 +219,7 @@ class MemoryStore:
         """The roots of full subtrees of 256^level entries, numbers [start, stop)."""
         tree = Tree()
         for entry in self._entries:
-            tree.append(leaf_hash(entry.header))
+            tree.append(entry_leaf_hash(entry.header))
         return [h for of, n, h in sorted(tree.full) if of == level and start <= n < stop]
 
     def wait(self, size: int, timeout: float) -> int:

@@ -8,7 +8,7 @@ import drafts
 
 from tripod.agents.spec import SpawnSpec, described
 from tripod.chat.writer import say_in
-from tripod.ledger.kinds.team import evidence_kept
+from tripod.ledger.kinds.team import team_evidence_kept
 from tripod.projections.decisions.tables import piece_bytes
 from tripod.projections.pythia.format import parse_checkpoint_payload
 from tripod.team.act import Act, draft_event
@@ -114,7 +114,7 @@ def run_alone(act: Act, asked: Asked, prompt: str, wrong: dict[str, Any]) -> Non
         path = f"workers/pythia-{RUN[:12]}-1.log"
         Path(act.disk.full(path)).write_bytes(wrong["transcript"])
         mtime = Path(act.disk.full(path)).stat().st_mtime_ns // 1000
-        act.append([evidence_kept(path, wrong["transcript"], mtime, None)])
+        act.append([team_evidence_kept(path, wrong["transcript"], mtime, None)])
 
 
 def posted(act: Act, asked: Asked, text: str, spawn: str | None) -> None:

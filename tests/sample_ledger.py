@@ -11,12 +11,12 @@ from tripod.ledger.entry import (
     GENESIS,
     Draft,
     Entry,
-    auth_of,
-    commit,
-    format_value,
-    leaf_hash,
+    commit_body,
+    entry_leaf_hash,
+    format_canonical,
+    header_auth,
+    parse_canonical,
     parse_header,
-    parse_value,
 )
 from tripod.ledger.store import Store
 
@@ -63,15 +63,18 @@ def entry_faults(entries: Iterable[Entry], origin: str) -> list[str]:
         elif entry.salt is None or entry.body is None or len(entry.salt) != 32:
             found.append(f"entry {seq}: no body, or no salt of 32 bytes")
         else:
-            if commit(entry.salt, header.kind, entry.body) != header.body:
+            if commit_body(entry.salt, header.kind, entry.body) != header.body:
                 found.append(f"entry {seq}: the body is not the one committed to")
-            if parse_value(entry.body) != entry.data or format_value(entry.data) != entry.body:
+            if (
+                parse_canonical(entry.body) != entry.data
+                or format_canonical(entry.data) != entry.body
+            ):
                 found.append(f"entry {seq}: the data are not those of the body")
-        if (None if entry.auth is None else auth_of(entry.auth)) != header.auth:
+        if (None if entry.auth is None else header_auth(entry.auth)) != header.auth:
             found.append(f"entry {seq}: the signature record is not the one that its header names")
         if header.at < before:
             found.append(f"entry {seq}: dated before the one before")
-        prev, before = leaf_hash(entry.header).hex(), header.at
+        prev, before = entry_leaf_hash(entry.header).hex(), header.at
     return found
 
 

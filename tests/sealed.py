@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tripod.ledger.entry import leaf_hash
+from tripod.ledger.entry import entry_leaf_hash
 from tripod.ledger.merkle import Nodes, inclusion_proof, node_hash, root_of
 from tripod.ledger.tlog.note import COSIGNATURE, Note, SigningKey
 from tripod.ledger.tlog.policy import Group, Policy, TrustedLog, Witness
@@ -52,7 +52,7 @@ POLICY = Policy(
 
 def leaves_of(entries: Sequence[bytes]) -> list[bytes]:
     """The leaf hashes of entries."""
-    return [leaf_hash(entry) for entry in entries]
+    return [entry_leaf_hash(entry) for entry in entries]
 
 
 def list_nodes(leaves: Sequence[bytes]) -> Nodes:

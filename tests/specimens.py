@@ -23,11 +23,23 @@ from recorded_review import answer, asked_for, review
 from tripod.bus import events as bus
 from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
-from tripod.ledger import change_id
-from tripod.ledger.actors import parse_record, sign_change, sign_statements, statement
-from tripod.ledger.entry import GENESIS, Draft, auth_of, commit, format_value, leaf_hash
+from tripod.ledger import actor_entry_id
+from tripod.ledger.actors import (
+    actor_statement,
+    parse_actor_record,
+    sign_actor_change,
+    sign_actor_statements,
+)
+from tripod.ledger.entry import (
+    GENESIS,
+    Draft,
+    commit_body,
+    entry_leaf_hash,
+    format_canonical,
+    header_auth,
+)
 from tripod.ledger.kinds.base import MARK
-from tripod.ledger.kinds.team import evidence_kept
+from tripod.ledger.kinds.team import team_evidence_kept
 from tripod.ledger.merkle import Tree
 from tripod.ledger.sqlite.reader import SQLiteReader
 from tripod.ledger.sqlite.schema import MIGRATIONS
@@ -145,7 +157,7 @@ class Row(NamedTuple):
 
     def saying(self, **changes: Any) -> "Row":
         """The same entry with other fields in its body."""
-        return self._replace(body=format_value(self.data | changes))
+        return self._replace(body=format_canonical(self.data | changes))
 
     def headed(self, **changes: Any) -> "Row":
         """The same entry with other fields in its header."""
@@ -235,17 +247,17 @@ def _insert(
     for seq, row in enumerate(rows):
         head = dict(row.head)
         if seq not in keep.get("commitment", set()) and row.salt is not None and row.body:
-            head["body"] = commit(row.salt, head["kind"], row.body)
+            head["body"] = commit_body(row.salt, head["kind"], row.body)
         if seq not in keep.get("link", set()):
             head["prev"] = prev
         if seq not in keep.get("seq", set()):
             head["seq"] = seq
-        header = spell(seq, format_value(head))
+        header = spell(seq, format_canonical(head))
         db.execute(
             "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (seq, head["id"], head["kind"], head["stream"], header, *row[1:]),
         )
-        leaf = leaf_hash(header)
+        leaf = entry_leaf_hash(header)
         prev = leaf.hex()
         tree.append(leaf)
     db.executemany("INSERT INTO nodes VALUES (?, ?, ?)", tree.full)
@@ -410,7 +422,7 @@ def _tidied_worker(root: str) -> None:
                 act.append(_run_of(name, run))
             end = draft_event(act, name, "task-failed", "high", "")
             _write(f"{root}/{log}", said.decode())
-            act.append([evidence_kept(log, said, 1, None)])
+            act.append([team_evidence_kept(log, said, 1, None)])
             ended = drafts.worker_ended(
                 name=name,
                 spawn=run,
@@ -556,7 +568,7 @@ def _remembered(root: str) -> Git:
     leaves = Tree()
     with closing(sqlite3.connect(database(root))) as db:
         for (header,) in db.execute("SELECT header FROM entries ORDER BY seq"):
-            leaves.append(leaf_hash(header))
+            leaves.append(entry_leaf_hash(header))
     _write(f"{root}/policy.yaml", "seals: [SEAL]\n")
     git = Git(Path(root).parent)
     head = format_seal(Seal(rows[0].head["ledger"], leaves.size, leaves.root()))
@@ -617,7 +629,7 @@ def _unsigned_by_the_old(row: Row) -> Row:
 
 
 def _without_note(row: Row) -> bytes:
-    return format_value({name: row.data[name] for name in ("v", "vkey")})
+    return format_canonical({name: row.data[name] for name in ("v", "vkey")})
 
 
 def _other_record(root: str) -> None:
@@ -643,7 +655,7 @@ def _untrue(row: Row, named: int = 3) -> Row:
     )
     head = {key: value for key, value in row.head.items() if key != "cause"}
     head |= {"actor": "a", "id": draft.id, "kind": draft.kind, "stream": draft.stream}
-    return Row(head, row.salt, format_value(draft.body))
+    return Row(head, row.salt, format_canonical(draft.body))
 
 
 def _vanished(root: str) -> None:
@@ -705,10 +717,10 @@ def _signed(**where: str) -> Callable[[list[Row]], int]:
 
 def resigned(row: Row, key: SigningKey) -> Row:
     """The same entry, signed anew by itself."""
-    head = row.head | {"body": commit(row.salt, row.head["kind"], row.body)}
-    record = sign_statements([statement(head)], key)
+    head = row.head | {"body": commit_body(row.salt, row.head["kind"], row.body)}
+    record = sign_actor_statements([actor_statement(head)], key)
 
-    return row._replace(head=head | {"auth": auth_of(record)}, auth=record)
+    return row._replace(head=head | {"auth": header_auth(record)}, auth=record)
 
 
 def _bare(row: Row) -> Row:
@@ -776,7 +788,7 @@ def _stranger(number: int, *, sealed: bool) -> Callable[[str], None]:
             if sealed:
                 sealing.new_key(team)
             vkey = key.verifier()
-            note = sign_change(team.store.origin, number, vkey, (key,))
+            note = sign_actor_change(team.store.origin, number, vkey, (key,))
             team.append_apart(lambda: (drafts.enrolled("bench", number, vkey.format(), note),))
 
     return do
@@ -795,16 +807,16 @@ def _unknown_key(root: str) -> None:
 
 
 def _other_id(row: Row) -> Row:
-    assert row.head["id"] == change_id("alex", 1)
+    assert row.head["id"] == actor_entry_id("alex", 1)
     return row.headed(id="0192f0c1-5a7e-7000-8000-000000000000")
 
 
 def _foreign_record(row: Row) -> Row:
     """A record that alex signed for something else, in the place of this one."""
     key = VerifierKey.parse("PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW")
-    record = parse_record(row.auth)._replace(key_id=key.key_id)
+    record = parse_actor_record(row.auth)._replace(key_id=key.key_id)
     data = b"\x01" + record.key_id + record.signature
-    return row._replace(head=row.head | {"auth": auth_of(data)}, auth=data)
+    return row._replace(head=row.head | {"auth": header_auth(data)}, auth=data)
 
 
 def _together(rows: list[Row]) -> int:

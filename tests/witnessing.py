@@ -20,7 +20,7 @@ from tripod.ledger.files import replace_file
 from tripod.ledger.merkle import consistency_proof
 from tripod.ledger.tlog.note import Note
 from tripod.ledger.tlog.seal import format_seal, sign_seal
-from tripod.ledger.tlog.witness import CosignRequest, format_request
+from tripod.ledger.tlog.witness import CosignRequest, format_witness_request
 from tripod.trust import witness as folders
 from tripod.trust.witness import WitnessFolder
 
@@ -51,7 +51,7 @@ def note_of(leaves: list[bytes]) -> Note:
 def asked(old: int, leaves: list[bytes]) -> bytes:
     """What a log asks that has these leaves, and believes that the witness has seen ``old``."""
     hashes = consistency_proof(list_nodes(leaves), min(old, len(leaves)), len(leaves))
-    return format_request(CosignRequest(old, tuple(hashes), note_of(leaves)))
+    return format_witness_request(CosignRequest(old, tuple(hashes), note_of(leaves)))
 
 
 def begun(path: Path) -> WitnessFolder:

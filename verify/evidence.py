@@ -25,14 +25,14 @@ from tripod.ledger import (
     RECORD,
     WORKERS,
     LedgerError,
-    leaf_hash,
-    over,
+    entry_leaf_hash,
     parse_header,
+    tell_over,
 )
-from tripod.ledger.files import open_plain, read_plain
+from tripod.ledger.files import open_plain_file, read_plain_file
 from tripod.ledger.ids import now_us
-from tripod.ledger.locator import no_team, team_of
-from tripod.ledger.sqlite.reader import SQLiteReader, keeps_log, read_only
+from tripod.ledger.locator import no_team_problem, team_of
+from tripod.ledger.sqlite.reader import SQLiteReader, database_keeps_log, read_only
 from tripod.ledger.sqlite.schema import SCHEMA_VERSION
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.projections import (
@@ -266,7 +266,7 @@ class OpenEvidence(Evidence):
     def leaf(self, seq: int) -> str:
         """The leaf hash of an entry in hex, '' where there is no such entry."""
         header = None if self.ledger is None else self.ledger.header(seq)
-        return leaf_hash(header).hex() if type(header) is bytes else ""
+        return entry_leaf_hash(header).hex() if type(header) is bytes else ""
 
     def at(self, seq: int) -> str:
         """The time of the append that an entry came with, '' where no ledger holds it yet."""
@@ -314,7 +314,7 @@ class OpenEvidence(Evidence):
         if disk is None or not disk.is_file(path):
             return None
         hashed, left = sha256(), size
-        with open(open_plain(disk.full(path)), "rb") as file:
+        with open(open_plain_file(disk.full(path)), "rb") as file:
             length = os.fstat(file.fileno()).st_size
             while part := file.read(min(left, 1 << 20)):
                 hashed.update(part)
@@ -370,7 +370,7 @@ class OpenEvidence(Evidence):
         disk = self.disk
         assert disk is not None
         ours = {path for path, _ in own_files(self.source)}
-        for path, render in over(self.team.renders(), "comparing files"):
+        for path, render in tell_over(self.team.renders(), "comparing files"):
             if render is None:
                 yield path, b"", b"", None
                 continue
@@ -479,7 +479,7 @@ def collect(
     if os.path.isdir(path):
         evidence.root = team_of(path)
         if evidence.root is None:
-            evidence.problem = no_team(path)
+            evidence.problem = no_team_problem(path)
             return evidence
         database.path = f"{evidence.root}/{DATABASE}"
     elif not os.path.isfile(path):
@@ -489,7 +489,7 @@ def collect(
         if evidence.root is None or os.path.lexists(database.path):
             evidence.problem = database.open()
             ours = evidence.root is not None and not evidence.problem and evidence.rows
-            if ours and not keeps_log(database.path):
+            if ours and not database_keeps_log(database.path):
                 evidence.problem = (
                     f"{database.path} has no write-ahead log, and the ledger of a team that "
                     "is at work has one: another program changed that, or a backup was put there "
@@ -553,7 +553,7 @@ def _traces(path: str, root: str) -> list[str]:
             found.append(f"{name} was left behind")
     for folder in dict.fromkeys((root, path, os.path.dirname(os.path.abspath(root)))):
         try:
-            if DATABASE.encode() in read_plain(os.path.join(folder, ".gitignore"), 65_536):
+            if DATABASE.encode() in read_plain_file(os.path.join(folder, ".gitignore"), 65_536):
                 found.append(f".gitignore names {DATABASE}")
         except OSError:
             continue

@@ -16,7 +16,7 @@ from hashlib import sha256
 from itertools import count
 from typing import Any, NamedTuple
 
-from tripod.ledger import Draft, Entry, over
+from tripod.ledger import Draft, Entry, tell_over
 from tripod.ledger.ids import format_at
 from tripod.ledger.sqlite.reader import read_only
 from tripod.projections import (
@@ -158,7 +158,7 @@ def fold_evidence(
     if db is not None:
         folded.size = EvidenceReader(db).size
         with bulk(scratch):
-            _fold(folded, over(readable_entries(db), "folding entries", folded.size))
+            _fold(folded, tell_over(readable_entries(db), "folding entries", folded.size))
         adopted = one(scratch, "SELECT adopted FROM team")
         folded.adopted = adopted[0] if adopted else None
         folded.tables = list(_table_faults(db, scratch)) if derived else []

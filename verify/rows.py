@@ -23,14 +23,14 @@ from tripod.ledger import (
     Entry,
     LedgerError,
     Tree,
-    leaf_hash,
+    entry_leaf_hash,
     parse_header,
-    redaction_id,
+    redaction_entry_id,
     root_of,
 )
 from tripod.ledger.kinds.registry import KINDS
-from tripod.ledger.sqlite.reader import SQLiteReader, block_nodes
-from tripod.ledger.sqlite.schema import SCHEMA_VERSION, migrate
+from tripod.ledger.sqlite.reader import SQLiteReader, read_block_nodes
+from tripod.ledger.sqlite.schema import SCHEMA_VERSION, migrate_schema
 from tripod.projections.engine import create_tables
 from tripod.projections.projection import Source
 from tripod.verify.check import Scanned
@@ -71,7 +71,7 @@ def schema_of(db: sqlite3.Connection) -> Schema:
 def schema_made(version: int, *, folded: bool) -> Schema:
     """What a version of the ledger's schema is; ``folded``: with the tables of today's folds."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as ours:
-        migrate(ours, version)
+        migrate_schema(ours, version)
         if folded:
             create_tables(ours)
         return schema_of(ours)
@@ -211,7 +211,7 @@ def head_row(db: sqlite3.Connection) -> HeadRow | None:
 def kept_of(db: sqlite3.Connection, seq: int) -> tuple[int, dict[str, Any]] | None:
     """The entry that says that ``seq`` was erased, and what it says; None where none does."""
     sql = "SELECT seq, body FROM entries WHERE id = ? AND kind = ?"
-    row = one(db, sql, (redaction_id(seq), REDACTED))
+    row = one(db, sql, (redaction_entry_id(seq), REDACTED))
     if row is None:
         return None
     try:
@@ -374,7 +374,7 @@ def grown(db: sqlite3.Connection, blocks: Tree, size: int) -> bytes | None:
         return None
     rest = Tree()
     for (header,) in rows:
-        rest.append(leaf_hash(header))
+        rest.append(entry_leaf_hash(header))
     if not blocks.size:
         return rest.root() if size else EMPTY_ROOT
     return Tree(size, [*blocks.stack, *rest.stack]).root()
@@ -388,7 +388,7 @@ class Heads:
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
-        self._nodes = lru_cache(_KEPT)(block_nodes(db))
+        self._nodes = lru_cache(_KEPT)(read_block_nodes(db))
 
     def root_at(self, size: int) -> bytes | None:
         """The root of the tree over the first entries; None where they cannot all be read."""

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tripod import ledger
-from tripod.ledger import tell
+from tripod.ledger import tell_progress
 from tripod.ledger.kinds.registry import KINDS
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.ledger.tlog.tiles import SEAL
@@ -239,7 +239,7 @@ def _scan(evidence: OpenEvidence, *, folded: bool) -> None:
     beside = begin_scan(evidence.database.path, db, evidence.rows, folding=folded, disk=disk)
     if folded:
         _fold(evidence, beside.compared)
-    tell("checking entries")
+    tell_progress("checking entries")
     evidence.scan = beside.scanned()
 
 
@@ -315,7 +315,7 @@ def _outcome(check: Check, evidence: OpenEvidence, broken: Broken) -> Outcome:
 
 def _judge(check: Check, evidence: OpenEvidence, broken: Broken) -> Outcome:
     name = check.NAME
-    tell(f"judging {name}")
+    tell_progress(f"judging {name}")
     if not evidence.database.bodies and needs(check, BODIES, TABLES):
         reason = "only headers are there, no bodies"
         if evidence.root is None:  # an export of headers alone has no rules of a team
@@ -381,7 +381,7 @@ def _sealed(evidence: OpenEvidence) -> tuple[int, str, int] | None:
     for seq, size in newest:
         at = evidence.at(seq)
         with suppress(ValueError):
-            return size, at, max(0, evidence.now_us - ledger.parse_at(at)) // 1_000_000
+            return size, at, max(0, evidence.now_us - ledger.parse_entry_time(at)) // 1_000_000
     return None
 
 

@@ -21,7 +21,7 @@ from typing import (
     TypeVar,
 )
 
-from tripod.ledger.entry import Draft, format_value
+from tripod.ledger.entry import Draft, format_canonical
 
 MARK = "[redacted]"
 """What stands where an erased text stood."""
@@ -94,7 +94,7 @@ def content(data: bytes, blobs: list[bytes]) -> Content:
         text = None
     # A byte takes at most six: a short text need not be written to know.
     if text is not None and (
-        6 * len(data) <= 2 * INLINE_LIMIT or len(format_value(text)) - 2 <= 2 * INLINE_LIMIT
+        6 * len(data) <= 2 * INLINE_LIMIT or len(format_canonical(text)) - 2 <= 2 * INLINE_LIMIT
     ):
         return {"text": text}
     from base64 import b64encode

@@ -6,7 +6,7 @@ What ``keep`` has to fit is the model of another kind: ``tripod.ledger.kinds.mod
 from typing import TypedDict
 
 from tripod.ledger.entry import REDACTED as NAME
-from tripod.ledger.entry import redaction_id
+from tripod.ledger.entry import redaction_entry_id
 from tripod.ledger.kinds.base import Count, Kind, Name
 
 
@@ -31,7 +31,7 @@ REDACTED = Kind(
     "ledger",
     actor="by",
     is_speech=True,
-    id=lambda body: redaction_id(body["seq"]),
+    id=lambda body: redaction_entry_id(body["seq"]),
 )
 
 KINDS = (REDACTED,)

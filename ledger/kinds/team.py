@@ -17,7 +17,7 @@ from tripod.ledger.kinds.base import (
     Sha256,
     text,
 )
-from tripod.ledger.places import added_problem, place_id, places_problem
+from tripod.ledger.places import added_place_problem, place_id, places_problem
 
 Holds = Literal["chat", "events", "scribe"]
 
@@ -131,7 +131,7 @@ PLACE_ADDED = Kind(
     PlaceAdded,
     "ledger",
     id=lambda body: place_id(body["holds"], body["name"]),
-    rule=lambda body: added_problem(body["holds"], body["name"], body["path"]),
+    rule=lambda body: added_place_problem(body["holds"], body["name"], body["path"]),
 )
 CONFIG_CHANGED = Kind(
     "config.changed",
@@ -165,7 +165,7 @@ DISPLACED = Kind(
 )
 
 
-def evidence_kept(path: str, data: bytes, mtime_us: int, mode: int | None) -> Draft:
+def team_evidence_kept(path: str, data: bytes, mtime_us: int, mode: int | None) -> Draft:
     """Keep a log as its program left it; ``mode`` where it differs from 0644."""
     observed: Observed = {"claim": "mtime", "mtime_us": mtime_us, "path": path}
     if mode is not None:

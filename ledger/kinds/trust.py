@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Literal, NotRequired, TypedDict
 
-from tripod.ledger.entry import change_id
+from tripod.ledger.entry import actor_entry_id
 from tripod.ledger.kinds.base import Bytes, Count, Kind, Name, Sha256
 
 SealReason = Literal["asked", "checkpoint", "decision", "policy", "export"]
@@ -93,7 +93,7 @@ class AnchorReceived(TypedDict):
 
 
 def _change(body: Mapping[str, Any]) -> str:
-    return change_id(body["handle"], body["number"])
+    return actor_entry_id(body["handle"], body["number"])
 
 
 KEY_SET = Kind("key.set", KeySet, "ledger")

@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 
 import orjson
 
-from tripod.ledger.entry import commit, format_value
+from tripod.ledger.entry import commit_body, format_canonical
 from tripod.ledger.sqlite.reader import SQLiteReader
 
 
@@ -26,17 +26,17 @@ def _unguarded(path: str) -> Iterator[sqlite3.Connection]:
         yield db
 
 
-def rewrite_entry(path: str, kind: str, number: int, **fields: object) -> None:
+def damage_entry(path: str, kind: str, number: int, **fields: object) -> None:
     """Give the ``number``-th entry of a kind, from 0, a body with other fields, and its hash."""
     with _unguarded(path) as db:
         *_, entry = SQLiteReader(db).read(kinds=(kind,), limit=number + 1)
-        body = format_value(entry.data | fields)
-        said = orjson.loads(entry.header) | {"body": commit(entry.salt or b"", kind, body)}
+        body = format_canonical(entry.data | fields)
+        said = orjson.loads(entry.header) | {"body": commit_body(entry.salt or b"", kind, body)}
         sql = "UPDATE entries SET header = ?, body = ? WHERE seq = ?"
-        db.execute(sql, (format_value(said), body, entry.seq))
+        db.execute(sql, (format_canonical(said), body, entry.seq))
 
 
-def delete_middle_entry(path: str) -> None:
+def damage_by_deletion(path: str) -> None:
     """Remove the row of the entry in the middle of the ledger."""
     with _unguarded(path) as db:
         seq = (SQLiteReader(db).last_seq() or 0) // 2

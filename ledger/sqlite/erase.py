@@ -18,22 +18,22 @@ from typing import Any
 
 import orjson
 
-from tripod.ledger.entry import named_blobs, naming, redaction_id
+from tripod.ledger.entry import entry_blob_mark, entry_blobs, redaction_entry_id
 from tripod.ledger.errors import LedgerError
 
 _KEPT = "SELECT body FROM entries WHERE id = ? AND kind = 'redacted'"
 
 
-def kept(db: sqlite3.Connection, seq: int) -> dict[str, Any]:
+def erased_body(db: sqlite3.Connection, seq: int) -> dict[str, Any]:
     """What stands for the erased body of entry ``seq``; {} where no entry says it was erased."""
-    row = db.execute(_KEPT, (redaction_id(seq),)).fetchone()
+    row = db.execute(_KEPT, (redaction_entry_id(seq),)).fetchone()
     if row is None or row[0] is None:
         return {}
     keep: dict[str, Any] = orjson.loads(row[0])["keep"]
     return keep
 
 
-def erasable(db: sqlite3.Connection, seq: int) -> dict[str, Any]:
+def body_to_erase(db: sqlite3.Connection, seq: int) -> dict[str, Any]:
     """The body of an entry that is about to be erased.
 
     Raises:
@@ -54,13 +54,13 @@ def erase(db: sqlite3.Connection, seq: int, body: dict[str, Any]) -> None:
     """
     db.execute("UPDATE entries SET salt = NULL, body = NULL WHERE seq = ?", (seq,))
     named = "SELECT 1 FROM entries WHERE instr(body, ?) LIMIT 1"
-    for digest in sorted({digest for digest, _ in named_blobs(body)}):
-        if db.execute(named, (naming(digest),)).fetchone() is None:
+    for digest in sorted({digest for digest, _ in entry_blobs(body)}):
+        if db.execute(named, (entry_blob_mark(digest),)).fetchone() is None:
             db.execute("DELETE FROM blobs WHERE sha256 = ?", (bytes.fromhex(digest),))
     db.execute("INSERT INTO unswept (entry) VALUES (?)", (seq,))
 
 
-def unswept(db: sqlite3.Connection) -> list[int]:
+def unswept_erasures(db: sqlite3.Connection) -> list[int]:
     """Erased entries whose bytes may still lie in pages, in the log or in files."""
     return [seq for (seq,) in db.execute("SELECT entry FROM unswept ORDER BY entry")]
 

@@ -18,10 +18,10 @@ from typing import Any, Unpack
 
 import orjson
 
-from tripod.ledger.entry import GENESIS, Entry, commit, leaf_hash
+from tripod.ledger.entry import GENESIS, Entry, commit_body, entry_leaf_hash
 from tripod.ledger.errors import LedgerDamagedError, NoLedgerError
 from tripod.ledger.merkle import Nodes, Tree, node_hash
-from tripod.ledger.sqlite.erase import kept
+from tripod.ledger.sqlite.erase import erased_body
 from tripod.ledger.store import Cursors, Head, Occurrences, RawEntry, Selection
 
 _BLOCK = 256
@@ -81,7 +81,7 @@ def read_only(path: str) -> sqlite3.Connection:
         raise LedgerDamagedError(f"{path}: {error}") from error
 
 
-def odd_beside(path: str) -> str | None:
+def odd_database_side_file(path: str) -> str | None:
     """Which file beside a database, where SQLite keeps its own, is a link or a pipe; or None."""
     for suffix in ("-journal", "-wal", "-shm"):
         with suppress(OSError):  # nothing is there
@@ -100,7 +100,7 @@ def side_problem(path: str) -> str | None:
     """
     until = time.monotonic() + _CLOSING_S
     while True:
-        odd = odd_beside(path)
+        odd = odd_database_side_file(path)
         if odd is not None:
             return odd
         log = os.path.lexists(f"{path}-wal")
@@ -110,7 +110,7 @@ def side_problem(path: str) -> str | None:
                 "the next program that opens it to write may change it. Keep both files; if a "
                 "program works with it now, ask again"
             )
-        elif log and not keeps_log(path):
+        elif log and not database_keeps_log(path):
             problem = "a write-ahead log stands beside it, and its header says that it has none"
         elif not log and os.path.lexists(f"{path}-shm"):
             problem = (
@@ -124,7 +124,7 @@ def side_problem(path: str) -> str | None:
         time.sleep(0.005)  # it may be momentary
 
 
-def keeps_log(path: str) -> bool:
+def database_keeps_log(path: str) -> bool:
     """Whether the header of a database says that it has a write-ahead log, as one in use has."""
     front = _front(path)
     return front[:16] != _MAGIC or front[18:20] == _WAL
@@ -188,7 +188,7 @@ def parsed() -> Iterator[None]:
         raise damaged from error
 
 
-def stored_tree(size: int, stack: bytes) -> Tree:
+def read_stored_tree(size: int, stack: bytes) -> Tree:
     """The tree that the head's row describes (LedgerDamagedError: size and stack do not fit)."""
     try:
         return Tree(size, [stack[at : at + 32] for at in range(0, len(stack), 32)])
@@ -257,7 +257,7 @@ class SQLiteReader:
         """Size and root as of now."""
         row = self._one("SELECT size, stack FROM head")
         size, stack = row or (0, b"")
-        return Head(size, stored_tree(size, stack).root())
+        return Head(size, read_stored_tree(size, stack).root())
 
     def cursors(self) -> Cursors:
         """The size, and how far the projections are."""
@@ -276,7 +276,7 @@ class SQLiteReader:
         rows = self._chosen(start, stop, **chosen)
         for seq, entry_id, kind, of, header, salt, body, auth in rows:
             head = orjson.loads(header)
-            data = kept(self.db, seq) if body is None else orjson.loads(body)
+            data = erased_body(self.db, seq) if body is None else orjson.loads(body)
             actor, at = head["actor"], head["at"]
             yield Entry(seq, entry_id, kind, of, actor, at, header, salt, body, data, auth)
 
@@ -392,15 +392,15 @@ def sound_entries(entries: Iterable[Entry]) -> Iterator[Entry]:
             problem = "is not linked to the one before it"
         elif salt is None and body is None:
             problem = "" if entry.data else "lost its body, and no entry says why"
-        elif commit(salt or b"", entry.kind, body or b"") != header["body"]:
+        elif commit_body(salt or b"", entry.kind, body or b"") != header["body"]:
             problem = "has a body that it did not commit to"
         if problem:
             raise LedgerDamagedError(f"entry {entry.seq} {problem}: {_HINT}")
-        prev = leaf_hash(entry.header).hex()
+        prev = entry_leaf_hash(entry.header).hex()
         yield entry
 
 
-def block_nodes(db: sqlite3.Connection) -> Nodes:
+def read_block_nodes(db: sqlite3.Connection) -> Nodes:
     """Serve the tree's nodes from the stored subtree roots, and small ones from the leaves.
 
     What was read is kept while it is not much: the nodes of a proof lie in two tiles a level.
@@ -453,4 +453,4 @@ def _hashes(db: sqlite3.Connection, level: int, first: int) -> list[bytes]:
     )
     rows = db.execute(sql, (level, first, first + _BLOCK))
     found = [data for at, (number, data) in enumerate(rows, first) if number == at]
-    return found if level else list(map(leaf_hash, found))
+    return found if level else list(map(entry_leaf_hash, found))

@@ -13,12 +13,12 @@ from contextlib import closing
 from hashlib import sha256
 from typing import Any
 
-from tripod.ledger.entry import GENESIS, leaf_hash, parse_header
+from tripod.ledger.entry import GENESIS, entry_leaf_hash, parse_header
 from tripod.ledger.errors import LedgerDamagedError
 from tripod.ledger.merkle import Tree
-from tripod.ledger.progress import over
+from tripod.ledger.progress import tell_over
 from tripod.ledger.sqlite.reader import COLUMNS, SQLiteReader, read_only, sound_entries
-from tripod.ledger.sqlite.schema import SCHEMA_VERSION, check_ours, migrate
+from tripod.ledger.sqlite.schema import SCHEMA_VERSION, check_schema, migrate_schema
 
 _NEXT = (
     "nothing was changed. `tripod verify` says what it can; put a backup back with "
@@ -44,7 +44,7 @@ def walk(db: sqlite3.Connection) -> None:
         db.execute(f"SELECT count(*) FROM {what}").fetchone()
 
 
-def copy_rows(path: str, fresh: str) -> int:
+def copy_ledger_rows(path: str, fresh: str) -> int:
     """Copy the ledger's own tables from the database at ``path`` into a new one at ``fresh``.
 
     Tables of projections are not there yet: the head's cursor says so. Gives how many entries.
@@ -59,13 +59,13 @@ def copy_rows(path: str, fresh: str) -> int:
     except LedgerDamagedError as error:
         raise LedgerDamagedError(f"{error}: {_NEXT}") from error
     with closing(source) as old, closing(sqlite3.connect(fresh, isolation_level=None)) as new:
-        if check_ours(old) != SCHEMA_VERSION:
+        if check_schema(old) != SCHEMA_VERSION:
             raise LedgerDamagedError(
                 f"{path} has the schema of an older version, and is damaged: {_NEXT}"
             )
         for pragma in ("journal_mode=OFF", "synchronous=OFF", "trusted_schema=OFF"):
             new.execute(f"PRAGMA {pragma}")
-        migrate(new)
+        migrate_schema(new)
         old.execute("BEGIN")  # one state for all tables
         new.execute("BEGIN")
         lost = {
@@ -87,7 +87,7 @@ def copy_rows(path: str, fresh: str) -> int:
     return tree.size
 
 
-def add_entries(db: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> None:
+def add_entry_rows(db: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> None:
     """Add the next entries of a ledger to a new file, as rows of ``COLUMNS``.
 
     Raises:
@@ -110,18 +110,18 @@ def add_entries(db: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> None
         db.execute("RELEASE bundle")
 
 
-def add_blob(db: sqlite3.Connection, digest: bytes, data: bytes) -> None:
+def add_blob_row(db: sqlite3.Connection, digest: bytes, data: bytes) -> None:
     """Add a blob, which is not there yet, to a new file."""
     db.execute("INSERT INTO blobs (sha256, bytes) VALUES (?, ?)", (digest, data))
 
 
-def add_head(db: sqlite3.Connection, tree: Tree, origin: str, at: str) -> None:
+def add_head_row(db: sqlite3.Connection, tree: Tree, origin: str, at: str) -> None:
     """Add the stored roots, and the head's row with name and time of the newest entry."""
     db.executemany("INSERT INTO nodes (level, number, hash) VALUES (?, ?, ?)", tree.full)
     newest = SQLiteReader(db).header(tree.size - 1)
     if newest is None:
         return
-    last, stack = leaf_hash(newest).hex(), b"".join(tree.stack)
+    last, stack = entry_leaf_hash(newest).hex(), b"".join(tree.stack)
     db.execute(
         "INSERT INTO head (only, size, origin, last, at, stack, tables, files)"
         " VALUES (0, ?1, ?2, ?3, ?4, ?5, ?1, ?1)",
@@ -151,7 +151,7 @@ def _copied(path: str, old: sqlite3.Connection, new: sqlite3.Connection, table: 
 
     new.execute("SAVEPOINT copying")
     try:
-        rows = over(sound_rows(), f"copying {table}")
+        rows = tell_over(sound_rows(), f"copying {table}")
         new.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", rows)
     except sqlite3.OperationalError:
         raise
@@ -171,7 +171,7 @@ def _judged(path: str, new: sqlite3.Connection) -> Tree:
     """The tree over the copied entries, which are sound and all that the head row counts."""
     tree, last, newest = Tree(), GENESIS, b""
     for entry in sound_entries(SQLiteReader(new).read()):
-        leaf = leaf_hash(entry.header)
+        leaf = entry_leaf_hash(entry.header)
         tree.append(leaf)
         last, newest = leaf.hex(), entry.header
     head = new.execute("SELECT size, origin, last, at, stack FROM head").fetchone()

@@ -1,4 +1,4 @@
-"""The database's tables, triggers and migrations. SQL only; nothing here runs it but ``migrate``.
+"""The tables, triggers and migrations of the database. Only SQL: ``migrate_schema`` runs it.
 
 Triggers refuse UPDATE, DELETE and any INSERT that is not the next entry (``INSERT OR REPLACE``
 slips past update and delete triggers, so the insert triggers look at every unique column). They
@@ -147,7 +147,7 @@ _FOLDED = re.compile(
 """The triggers of projections' tables, of any version: they can refuse a row, and nothing else."""
 
 
-def check_ours(db: sqlite3.Connection) -> int:
+def check_schema(db: sqlite3.Connection) -> int:
     """Give the schema version of a database (0: an empty file) without changing a byte of it.
 
     Raises:
@@ -195,7 +195,7 @@ def _foreign_triggers(db: sqlite3.Connection) -> list[str]:
     return foreign
 
 
-def check_guards(db: sqlite3.Connection) -> None:
+def check_schema_guards(db: sqlite3.Connection) -> None:
     """Refuse to write where a trigger would run that is not ours (LedgerDamagedError)."""
     foreign = _foreign_triggers(db)
     if foreign:
@@ -207,13 +207,13 @@ def check_guards(db: sqlite3.Connection) -> None:
         )
 
 
-def migrate(db: sqlite3.Connection, version: int = SCHEMA_VERSION) -> None:
+def migrate_schema(db: sqlite3.Connection, version: int = SCHEMA_VERSION) -> None:
     """Bring a database to a version's schema, this one's by default; a transaction a step.
 
     Raises:
         LedgerDamagedError: the file belongs to another program or to a newer version.
     """
-    for number in range(check_ours(db), version):
+    for number in range(check_schema(db), version):
         db.executescript(
             f"BEGIN IMMEDIATE; {MIGRATIONS[number]}"
             f"PRAGMA application_id = {APPLICATION_ID};"
@@ -227,7 +227,7 @@ def migrate(db: sqlite3.Connection, version: int = SCHEMA_VERSION) -> None:
 _TRIGGERS = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' ORDER BY name"
 
 
-def put_back(db: sqlite3.Connection) -> list[str]:
+def put_triggers_back(db: sqlite3.Connection) -> list[str]:
     """Make the triggers of the database's own schema version anew where they differ; their names.
 
     Those that are not ours are removed first: nothing may run them. What ours would have
@@ -238,7 +238,7 @@ def put_back(db: sqlite3.Connection) -> list[str]:
         LedgerDamagedError: the file belongs to another program or to a newer version.
     """
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as ours:
-        migrate(ours, check_ours(db))
+        migrate_schema(ours, check_schema(db))
         wanted = dict(ours.execute(_TRIGGERS).fetchall())
     foreign = _foreign_triggers(db)
     for name in foreign:

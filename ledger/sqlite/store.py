@@ -36,17 +36,22 @@ from tripod.ledger.errors import (
 )
 from tripod.ledger.files import FileLock
 from tripod.ledger.ids import fresh_ids, now_at
-from tripod.ledger.progress import over, tell
-from tripod.ledger.sqlite.erase import erasable, erase, sweep, unswept
+from tripod.ledger.progress import tell_over, tell_progress
+from tripod.ledger.sqlite.erase import body_to_erase, erase, sweep, unswept_erasures
 from tripod.ledger.sqlite.reader import (
     COLUMNS,
     SQLiteReader,
-    block_nodes,
-    odd_beside,
+    odd_database_side_file,
     parsed,
-    stored_tree,
+    read_block_nodes,
+    read_stored_tree,
 )
-from tripod.ledger.sqlite.schema import SCHEMA_VERSION, check_guards, check_ours, migrate
+from tripod.ledger.sqlite.schema import (
+    SCHEMA_VERSION,
+    check_schema,
+    check_schema_guards,
+    migrate_schema,
+)
 from tripod.ledger.store import Guard
 
 if TYPE_CHECKING:
@@ -71,7 +76,7 @@ class SQLiteTransaction(SQLiteReader):
             self._tip = Tip.start("")
         else:
             size, origin, last, at, stack, self._folded = row
-            self._tip = Tip(origin, last, at, stored_tree(size, stack))
+            self._tip = Tip(origin, last, at, read_stored_tree(size, stack))
         self._stored = row is not None
         self._whole = True
 
@@ -109,7 +114,7 @@ class SQLiteTransaction(SQLiteReader):
         def stands(entry_id: str) -> bool:
             return self.seq_of(entry_id) is not None
 
-        minted = over(fresh_ids(len(drafts)), "linking entries", len(drafts))
+        minted = tell_over(fresh_ids(len(drafts)), "linking entries", len(drafts))
         entries, fresh, blobs = link_all(tip, drafts, now_at(), minted, known, stands=stands)
         if guard is not None and (fresh or not drafts):  # a retry conflicts with nothing
             grown = self._value(
@@ -145,7 +150,7 @@ class SQLiteTransaction(SQLiteReader):
         """Append a redaction and carry it out; see ``tripod.ledger.store.Transaction.erase``."""
         self.check_whole()
         seq = redaction.body["seq"]
-        body = erasable(self.db, seq)
+        body = body_to_erase(self.db, seq)
         entry = self.append([redaction])[0]
         self._whole = False
         erase(self.db, seq, body)
@@ -159,7 +164,7 @@ class SQLiteTransaction(SQLiteReader):
         if len(rows) == 1:
             db.execute(_INSERT, rows[0])
         else:
-            tell("storing entries")
+            tell_progress("storing entries")
             db.executemany(_INSERT, rows)
         for digest, blob in blobs.items():
             db.execute(
@@ -226,7 +231,7 @@ class Writing:
             self._transaction = SQLiteTransaction(self._db, self._fold)
         except (sqlite3.Error, OSError) as error:
             self._leave()
-            raise explained(error, self._path) from error
+            raise sqlite_store_error(error, self._path) from error
         except BaseException:
             self._leave()
             raise
@@ -244,11 +249,11 @@ class Writing:
                 try:
                     self._db.execute("COMMIT")
                 except sqlite3.Error as problem:
-                    raise explained(problem, self._path) from problem
+                    raise sqlite_store_error(problem, self._path) from problem
                 if self._after is not None:
                     self._after()
             elif isinstance(error, sqlite3.Error):
-                raise explained(error, self._path) from error
+                raise sqlite_store_error(error, self._path) from error
         finally:
             self._leave()
 
@@ -263,7 +268,7 @@ class Writing:
 _CLEAR = ("attempt to write a readonly database", "database or disk is full")
 
 
-def explained(error: Exception, path: str) -> Exception:
+def sqlite_store_error(error: Exception, path: str) -> Exception:
     """The error to raise for one of SQLite or the system; itself where it is not about ``path``."""
     text = str(error)
     if isinstance(error, OSError):
@@ -278,17 +283,17 @@ def explained(error: Exception, path: str) -> Exception:
             return UnwritableError(
                 f"{path}: another program holds the database for more than 30 s; try again"
             )
-    if is_malformed(error):
-        return pages_damaged(error, path)
+    if is_malformed_sqlite(error):
+        return damaged_sqlite_error(error, path)
     return LedgerDamagedError(f"{path}: {text}; run `tripod verify {path}`")
 
 
-def is_malformed(error: Exception) -> bool:
+def is_malformed_sqlite(error: Exception) -> bool:
     """Whether SQLite found pages of a file that make no sense."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT
 
 
-def pages_damaged(error: Exception, path: str) -> PagesDamagedError:
+def damaged_sqlite_error(error: Exception, path: str) -> PagesDamagedError:
     """The error to raise when SQLite reports a corrupt page."""
     return PagesDamagedError(
         f"{path}: {error}: pages of the file are damaged. Run `tripod rebuild`: it copies the "
@@ -325,7 +330,7 @@ class SQLiteStore(SQLiteReader):
         self._lock = FileLock(path + ".lock")
         if not create and not os.path.exists(path):
             raise NoLedgerError(f"no ledger at {path}: `tripod init` makes one")
-        odd = odd_beside(os.path.realpath(path))
+        odd = odd_database_side_file(os.path.realpath(path))
         if odd is not None:
             raise LedgerDamagedError(f"{path}: {odd}")
         with _errors(path):
@@ -335,13 +340,13 @@ class SQLiteStore(SQLiteReader):
                 with parsed():
                     # Whose file is it? Asked before a byte of it changes. One process makes it,
                     # others wait.
-                    made = check_ours(db) == SCHEMA_VERSION
+                    made = check_schema(db) == SCHEMA_VERSION
                     with nullcontext() if made else self._lock:
                         for pragma in _PRAGMAS:
                             db.execute(pragma)
                         if not made:
-                            check_guards(db)
-                            migrate(db)
+                            check_schema_guards(db)
+                            migrate_schema(db)
             except BaseException:
                 self.close()
                 raise
@@ -350,7 +355,7 @@ class SQLiteStore(SQLiteReader):
         """Refuse to fire a trigger that is not ours; looked at again where the schema changed."""
         cookie = self.db.execute("PRAGMA schema_version").fetchone()[0]
         if cookie != self._guarded:
-            check_guards(self.db)
+            check_schema_guards(self.db)
             self._guarded = cookie
 
     @contextmanager
@@ -397,7 +402,7 @@ class SQLiteStore(SQLiteReader):
 
     def node(self, height: int, index: int) -> bytes:
         """Root of a perfect subtree, from the stored nodes and at most 256 leaves."""
-        return block_nodes(self.db)(height, index)
+        return read_block_nodes(self.db)(height, index)
 
     def wait(self, size: int, timeout: float) -> int:
         """Wait for more than ``size`` entries, at most ``timeout`` seconds; give the size."""
@@ -410,7 +415,7 @@ class SQLiteStore(SQLiteReader):
 
     def unswept(self) -> list[int]:
         """Erased entries whose bytes may still lie in the file or beside it."""
-        return unswept(self.db)
+        return unswept_erasures(self.db)
 
     def sweep(self, wait_ms: int = 10_000) -> bool:
         """Write the file anew without what was erased; False: somebody reads, do it again later.
@@ -419,7 +424,7 @@ class SQLiteStore(SQLiteReader):
             UnwritableError: the disk has no room for a copy, or refuses.
         """
         with self._lock, _errors(self.path):
-            check_guards(self.db)
+            check_schema_guards(self.db)
             return sweep(self.db, wait_ms)
 
     def durability(self) -> str:
@@ -439,4 +444,4 @@ def _errors(path: str) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OSError) as error:
-        raise explained(error, path) from error
+        raise sqlite_store_error(error, path) from error

@@ -11,7 +11,7 @@ r"""Signed notes (C2SP signed-note): a text, its signatures, their keys and spel
   private one, an *skey*, ``PRIVATE+KEY+name+<hex>+base64(type || seed)``.
 - key ID = the first 4 bytes of SHA-256(name || 0x0A || type || public key).
 - Two types are known here, both Ed25519: 0x01 signs a text as it stands, 0x04 cosigns it with a
-  time (``cosignature_message``).
+  time (``note_cosignature_message``).
 
 >>> key = VerifierKey.parse("PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW")
 >>> key.name, key.key_id.hex(), key.kind
@@ -75,7 +75,7 @@ def parse_decimal(text: str, where: str) -> int:
     return int(text)
 
 
-def parse_text(data: bytes, limit: int, where: str) -> str:
+def parse_note_text(data: bytes, limit: int, where: str) -> str:
     r"""Read UTF-8 of at most ``limit`` bytes whose only control character is ``\n``.
 
     Raises:
@@ -87,13 +87,13 @@ def parse_text(data: bytes, limit: int, where: str) -> str:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise MalformedError(f"{where}: not UTF-8 at byte {error.start}") from error
-    problem = text_problem(text)
+    problem = note_text_problem(text)
     if problem is not None:
         raise MalformedError(f"{where}: {problem}")
     return text
 
 
-def text_problem(text: str) -> str | None:
+def note_text_problem(text: str) -> str | None:
     r"""What keeps ``text`` out of a note: a control character below 0x20 that is no ``\n``.
 
     Half of a surrogate pair does too, which a Python string can hold and UTF-8 cannot. Lines end
@@ -114,7 +114,7 @@ def name_problem(name: str) -> str | None:
         return "holds a '+'"
     if any(character.isspace() for character in name):
         return "holds white space"
-    if text_problem(name) is not None:
+    if note_text_problem(name) is not None:
         return "holds a control character or half a character"
     return None
 
@@ -172,7 +172,7 @@ class VerifierKey(NamedTuple):
             return _ed25519_accepts(self.public, data, text.encode())
         if self.kind != COSIGNATURE or len(data) < 8:
             return False
-        message = cosignature_message(text, int.from_bytes(data[:8], "big"))
+        message = note_cosignature_message(text, int.from_bytes(data[:8], "big"))
         return _ed25519_accepts(self.public, data[8:], message)
 
     def verifies(self, message: bytes, signature: bytes) -> bool:
@@ -235,10 +235,10 @@ class SigningKey:
         return key
 
 
-def cosignature_message(text: str, seconds: int) -> bytes:
+def note_cosignature_message(text: str, seconds: int) -> bytes:
     r"""What an Ed25519 cosignature signs.
 
-    >>> cosignature_message("example.com/ledger\n", 1763757000)
+    >>> note_cosignature_message("example.com/ledger\n", 1763757000)
     b'cosignature/v1\ntime 1763757000\nexample.com/ledger\n'
     """
     return f"cosignature/v1\ntime {seconds}\n{text}".encode()
@@ -365,7 +365,7 @@ def parse_note(data: bytes) -> Note:
     Raises:
         MalformedError: anything else, saying which line.
     """
-    whole = parse_text(data, MAX_NOTE, "note")
+    whole = parse_note_text(data, MAX_NOTE, "note")
     end = whole.rfind("\n\n") + 1
     if end == 0:
         raise MalformedError("note: no blank line between text and signatures")
@@ -427,7 +427,7 @@ def sign(text: str, key: SigningKey) -> Signature:
     return Signature(key.name, key.verifier().key_id, key.sign(text.encode()))
 
 
-def cosign(text: str, key: SigningKey, seconds: int) -> Signature:
+def cosign_note(text: str, key: SigningKey, seconds: int) -> Signature:
     """Sign ``text`` together with a time, in seconds since 1970.
 
     Raises:
@@ -439,11 +439,11 @@ def cosign(text: str, key: SigningKey, seconds: int) -> Signature:
     _check_text(text)
     if not 0 <= seconds <= _MAX_SECONDS:
         raise MalformedError(f"a cosignature has no room for the time {seconds}")
-    data = seconds.to_bytes(8, "big") + key.sign(cosignature_message(text, seconds))
+    data = seconds.to_bytes(8, "big") + key.sign(note_cosignature_message(text, seconds))
     return Signature(key.name, key.verifier().key_id, data)
 
 
-def cosignature_time(signature: Signature) -> int:
+def note_cosignature_time(signature: Signature) -> int:
     """When a cosignature says that it was made, in seconds since 1970: true once verified.
 
     Raises:
@@ -458,7 +458,7 @@ def cosignature_time(signature: Signature) -> int:
 
 
 def _check_text(text: str) -> None:
-    problem = text_problem(text)
+    problem = note_text_problem(text)
     if problem is None and not text.endswith("\n"):
         problem = "the text does not end in a newline"
     if problem is not None:
@@ -498,7 +498,7 @@ def _signature_problem(signature: Signature) -> str | None:
     return None
 
 
-def format_carried(lines: Iterable[str], note: Note) -> bytes:
+def format_lines_and_note(lines: Iterable[str], note: Note) -> bytes:
     """Write lines and a note after them: the frame of proofs, and of requests to a witness.
 
     Raises:
@@ -507,15 +507,15 @@ def format_carried(lines: Iterable[str], note: Note) -> bytes:
     return ("\n".join(lines) + "\n\n").encode() + format_note(note)
 
 
-def parse_carried(data: bytes, limit: int, where: str) -> tuple[list[str], bytes]:
-    """Part what ``format_carried`` writes; lines and note are for the caller to judge.
+def parse_lines_and_note(data: bytes, limit: int, where: str) -> tuple[list[str], bytes]:
+    """Part what ``format_lines_and_note`` writes; lines and note are for the caller to judge.
 
     Lines first: where the frame is cut at the note's own blank line, they say so.
 
     Raises:
         MalformedError: there is no such frame, or it takes over ``limit`` bytes.
     """
-    head, blank, note = parse_text(data, limit, where).partition("\n\n")
+    head, blank, note = parse_note_text(data, limit, where).partition("\n\n")
     if not blank:
         raise MalformedError(f"{where}: no blank line between the hashes and the seal")
     return head.split("\n"), note.encode()

@@ -24,7 +24,7 @@ from collections.abc import Collection
 from typing import NamedTuple, NoReturn
 
 from tripod.ledger.errors import MalformedError, NotVerifiedError
-from tripod.ledger.tlog.note import COSIGNATURE, ED25519, Note, VerifierKey, parse_text
+from tripod.ledger.tlog.note import COSIGNATURE, ED25519, Note, VerifierKey, parse_note_text
 from tripod.ledger.tlog.seal import OpenedSeal, open_seal
 
 MAX_POLICY = 256 * 1024  # bytes
@@ -82,7 +82,7 @@ class Policy(NamedTuple):
         return self.quorum in reached
 
 
-def open_under(policy: Policy, note: Note, *, extensions: bool = False) -> OpenedSeal:
+def open_under_policy(policy: Policy, note: Note, *, extensions: bool = False) -> OpenedSeal:
     """Read the seal in a note, if the policy believes it: its log signed, the quorum cosigned.
 
     Args:
@@ -119,7 +119,7 @@ def parse_policy(data: bytes) -> Policy:
             is given twice or not above, a key that is given twice, no quorum or more than one.
     """
     # A tab is the one control character that may stand here: between words, as a space.
-    text = parse_text(data.replace(b"\t", b" "), MAX_POLICY, "policy")
+    text = parse_note_text(data.replace(b"\t", b" "), MAX_POLICY, "policy")
     reading = _Reading()
     for number, line in enumerate(text.split("\n"), 1):
         words = [word for word in line.split(" ") if word]

@@ -17,13 +17,13 @@ from tripod.ledger.tlog.note import (
     MAX_SIZE,
     Note,
     format_base64,
-    format_carried,
+    format_lines_and_note,
     parse_base64,
-    parse_carried,
     parse_decimal,
+    parse_lines_and_note,
     parse_note,
 )
-from tripod.ledger.tlog.policy import Policy, open_under
+from tripod.ledger.tlog.policy import Policy, open_under_policy
 from tripod.ledger.tlog.seal import OpenedSeal
 
 MAX_HASHES = 63  # a tree of 2^63 leaves is that high
@@ -58,7 +58,7 @@ def format_proof(proof: Proof) -> bytes:
         lines.append(_EXTRA + format_base64(proof.extra))
     lines.append(f"{_INDEX}{proof.seq}")
     lines += [format_base64(digest) for digest in proof.hashes]
-    data = format_carried(lines, proof.note)
+    data = format_lines_and_note(lines, proof.note)
     if len(data) > MAX_PROOF:
         raise MalformedError(f"proof: {len(data)} bytes, at most {MAX_PROOF} are written")
     return data
@@ -70,7 +70,7 @@ def parse_proof(data: bytes) -> Proof:
     Raises:
         MalformedError: anything else, saying which line (of the proof, or of the note in it).
     """
-    lines, note = parse_carried(data, MAX_PROOF, "proof")
+    lines, note = parse_lines_and_note(data, MAX_PROOF, "proof")
     if lines.pop(0) != _FIRST:
         raise MalformedError(f"proof: the first line is not {_FIRST}: another version?")
     number, extra = 2, None
@@ -93,7 +93,7 @@ def verify_proof(
 
     Args:
         proof: the proof; its ``extra`` bytes stay unproven.
-        leaf: 32 bytes, made from the entry by the caller (``tripod.ledger.entry.leaf_hash``).
+        leaf: 32 bytes, made from the entry by the caller (``tripod.ledger.entry.entry_leaf_hash``).
         policy: the trusted keys; which log it was is in the result, for the caller to compare.
         extensions: whether lines after the root are accepted in the seal.
 
@@ -106,7 +106,7 @@ def verify_proof(
     if len(leaf) != 32:
         raise ValueError(f"a leaf hash has 32 bytes, not {len(leaf)}")
     _check(proof)
-    opened = open_under(policy, proof.note, extensions=extensions)
+    opened = open_under_policy(policy, proof.note, extensions=extensions)
     origin, size, root, _ = opened.seal
     if not check_inclusion(leaf, proof.seq, size, proof.hashes, root):
         raise NotVerifiedError(

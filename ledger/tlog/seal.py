@@ -31,16 +31,16 @@ from tripod.ledger.tlog.note import (
     Signature,
     SigningKey,
     VerifierKey,
-    cosign,
-    cosignature_time,
+    cosign_note,
     format_base64,
     format_note,
     name_problem,
+    note_cosignature_time,
+    note_text_problem,
     parse_base64,
     parse_decimal,
     parse_note,
     sign,
-    text_problem,
     verify,
 )
 
@@ -135,7 +135,7 @@ def cosign_seal(seal: Seal, key: SigningKey, seconds: int) -> Signature:
     Raises:
         MalformedError: the seal or the time is invalid, or the key is not one for cosignatures.
     """
-    return cosign(format_seal(seal), key, seconds)
+    return cosign_note(format_seal(seal), key, seconds)
 
 
 def open_seal(
@@ -168,7 +168,7 @@ def open_seal(
     for signature in verify(note, (*logs, *witnesses)):
         key = known[signature.name, signature.key_id]
         if key.kind == COSIGNATURE:
-            cosignatures.append(Cosignature(key, cosignature_time(signature)))
+            cosignatures.append(Cosignature(key, note_cosignature_time(signature)))
         elif key.name == seal.origin:
             signers.append(key)
     if not signers:
@@ -198,7 +198,7 @@ def _problem(seal: Seal) -> str | None:
     if seal.size == 0 and seal.root != EMPTY_ROOT:
         return "the size is 0, and the root is not that of the empty tree, SHA-256 of nothing"
     for number, line in enumerate(seal.extensions, 4):
-        if not line or "\n" in line or text_problem(line) is not None:
+        if not line or "\n" in line or note_text_problem(line) is not None:
             return f"line {number} is no extension line: empty, or more than a line of text"
     return None
 
@@ -206,14 +206,14 @@ def _problem(seal: Seal) -> str | None:
 # Rotation ---------------------------------------------------------------------------------------
 
 
-def rotation_text(origin: str, old: str, new: str) -> str:
+def seal_rotation_text(origin: str, old: str, new: str) -> str:
     """What both keys sign; ``old`` and ``new`` are vkeys."""
     return f"tripod key rotation\n{origin}\n{old}\n{new}\n"
 
 
 def sign_rotation(origin: str, old: SigningKey, new: SigningKey) -> str:
     """The note by which ``new`` takes the place of ``old`` for the ledger ``origin``."""
-    text = rotation_text(origin, old.verifier().format(), new.verifier().format())
+    text = seal_rotation_text(origin, old.verifier().format(), new.verifier().format())
     return format_note(Note(text, (sign(text, old), sign(text, new)))).decode()
 
 
@@ -221,7 +221,7 @@ def rotation_problem(note: str, origin: str, old: VerifierKey, new: VerifierKey)
     """Whether both keys signed that one follows the other: None, or what is wrong."""
     try:
         parsed = parse_note(note.encode())
-        if parsed.text != rotation_text(origin, old.format(), new.format()):
+        if parsed.text != seal_rotation_text(origin, old.format(), new.format()):
             return "the note is about another rotation"
         signed = len(verify(parsed, (old, new)))
     except (MalformedError, NotVerifiedError, ValueError) as error:
@@ -229,19 +229,19 @@ def rotation_problem(note: str, origin: str, old: VerifierKey, new: VerifierKey)
     return None if signed == 2 else "one of the two keys did not sign"
 
 
-def fork_text(origin: str, size: int, root: bytes, new: str) -> str:
+def seal_fork_text(origin: str, size: int, root: bytes, new: str) -> str:
     """What the key of the line ``origin`` signs: after ``size`` entries it continues as ``new``."""
     return f"tripod fork\n{origin}\n{size}\n{format_base64(root)}\n{new}\n"
 
 
 def sign_fork(key: SigningKey, size: int, root: bytes, new: str) -> str:
     """The note by which ``key`` says that its ledger is left behind ``size`` entries."""
-    text = fork_text(key.name, size, root, new)
+    text = seal_fork_text(key.name, size, root, new)
     return format_note(Note(text, (sign(text, key),))).decode()
 
 
 def fork_signers(note: str, text: str, keys: Iterable[VerifierKey]) -> list[VerifierKey]:
-    """Which of ``keys`` signed that ``text`` (see ``fork_text``); none where the note is not of it.
+    """Which of ``keys`` signed the text of a fork; none where the note is not of that ``text``.
 
     A note that is malformed, or has a bad signature by one of the keys, was signed by none.
     """

@@ -4,7 +4,7 @@ A tile of level L holds up to 256 hashes of 32 bytes: of the leaves at level 0, 
 above one for each *full* tile below. Beside level 0 lie the entries themselves, in bundles, each
 entry with its length before it in two bytes, big-endian.
 
->>> [format_path(tile) for tile in tiles_of(257)]
+>>> [format_tile_path(tile) for tile in tiles_of(257)]
 ['tile/0/000', 'tile/0/001.p/1', 'tile/1/000.p/1']
 
 A bundle of bodies (``bodies/000.jsonl``) has a line for each entry of an entry bundle, canonical
@@ -33,7 +33,7 @@ from typing import NamedTuple
 import orjson
 
 from tripod.ledger.actors import MAX_RECORD
-from tripod.ledger.entry import MAX_BODY, leaf_hash, named_blobs
+from tripod.ledger.entry import MAX_BODY, entry_blobs, entry_leaf_hash
 from tripod.ledger.errors import MalformedError, TooLargeError
 from tripod.ledger.store import RawEntry
 from tripod.ledger.tlog.note import MAX_SIZE
@@ -94,7 +94,7 @@ def _check_size(size: int) -> None:
         raise ValueError(f"no log has {size} entries")
 
 
-def format_path(tile: Tile) -> str:
+def format_tile_path(tile: Tile) -> str:
     """Where a tile lies, relative to the folder of the log.
 
     Raises:
@@ -111,8 +111,8 @@ def format_path(tile: Tile) -> str:
     return f"tile/{folder}/{name}" + (f".p/{width}" if width < WIDTH else "")
 
 
-def parse_path(path: str) -> Tile:
-    """Read the path of a tile; only what ``format_path`` writes is accepted.
+def parse_tile_path(path: str) -> Tile:
+    """Read the path of a tile; only what ``format_tile_path`` writes is accepted.
 
     Raises:
         MalformedError: anything else.
@@ -125,7 +125,7 @@ def parse_path(path: str) -> Tile:
         tile = Tile(level, number, int(width) if width else WIDTH)
         # Compared as written: x000/001 and 001.p/256 are of that form, and no paths of ours.
         fits = tile.level <= _MAX_LEVEL and tile.number <= MAX_SIZE and tile.width <= WIDTH
-        if fits and format_path(tile) == path:
+        if fits and format_tile_path(tile) == path:
             return tile
     raise MalformedError(f"not the path of a tile: {path[:200]!r}")
 
@@ -196,20 +196,22 @@ class LeafContent(NamedTuple):
     auth: bytes | None = None
 
 
-def line_path(tile: Tile) -> str:
+def body_bundle_path(tile: Tile) -> str:
     """Where the bodies of an entry bundle lie, relative to the folder of the log."""
-    return f"{BODIES}/{format_path(tile._replace(level=ENTRIES)).removeprefix(_BUNDLE)}{_SUFFIX}"
+    return (
+        f"{BODIES}/{format_tile_path(tile._replace(level=ENTRIES)).removeprefix(_BUNDLE)}{_SUFFIX}"
+    )
 
 
-def parse_line_path(path: str) -> Tile:
-    """Read the path of a bundle of bodies; only what ``line_path`` writes is accepted.
+def parse_body_bundle_path(path: str) -> Tile:
+    """Read the path of a bundle of bodies; only what ``body_bundle_path`` writes is accepted.
 
     Raises:
         MalformedError: anything else.
     """
     if path.startswith(f"{BODIES}/") and path.endswith(_SUFFIX):
         middle = path.removeprefix(f"{BODIES}/").removesuffix(_SUFFIX)
-        return parse_path(_BUNDLE + middle)
+        return parse_tile_path(_BUNDLE + middle)
     raise MalformedError(f"not the path of a bundle of bodies: {path[:200]!r}")
 
 
@@ -250,7 +252,7 @@ def parse_line(line: bytes, seq: int) -> LeafContent:
     raise MalformedError(f"the line of entry {seq} is not of the form of a body with its salt")
 
 
-def parse_lines(data: bytes, first: int, width: int) -> list[LeafContent]:
+def parse_body_bundle(data: bytes, first: int, width: int) -> list[LeafContent]:
     """What lies beside the leaves of the entries ``first`` to ``first + width - 1``.
 
     Raises:
@@ -262,7 +264,7 @@ def parse_lines(data: bytes, first: int, width: int) -> list[LeafContent]:
     return [parse_line(line, seq) for seq, line in enumerate(lines, first)]
 
 
-def erased_line(line: bytes, seqs: Collection[int]) -> bytes:
+def erase_in_bundle_line(line: bytes, seqs: Collection[int]) -> bytes:
     """A line of a bundle of bodies, without its body if it is that of an entry of ``seqs``."""
     found = _SEQ.search(line)
     if found is None or int(found[1]) not in seqs:
@@ -285,8 +287,8 @@ def walk(size: int) -> Iterator[Tile]:
 
 def bundle_paths(tile: Tile, *, bodies: bool) -> list[str]:
     """The paths of an entry bundle, of its leaf tile and, if the export has them, of its bodies."""
-    paths = [format_path(tile), format_path(tile._replace(level=0))]
-    return [*paths, line_path(tile)] if bodies else paths
+    paths = [format_tile_path(tile), format_tile_path(tile._replace(level=0))]
+    return [*paths, body_bundle_path(tile)] if bodies else paths
 
 
 def bundle_files(
@@ -295,33 +297,33 @@ def bundle_files(
     """Path and bytes of each file of ``bundle_paths``, from the entries that they hold."""
     headers, leaves, *lines = bundle_paths(tile, bodies=bodies)
     yield headers, format_bundle([entry.header for entry in entries])
-    yield leaves, b"".join(leaf_hash(entry.header) for entry in entries)
+    yield leaves, b"".join(entry_leaf_hash(entry.header) for entry in entries)
     for path in lines:
         said = [(entry.seq, LeafContent(entry.salt, entry.body, entry.auth)) for entry in entries]
         yield path, b"".join(format_line(seq, one) + b"\n" for seq, one in said)
 
 
-def blobs_in(body: bytes | None) -> Iterator[str]:
+def bundle_blobs(body: bytes | None) -> Iterator[str]:
     """The digests, in hex, of the blobs that a body or the line of one names.
 
     Raises:
         ValueError: it is no JSON.
     """
     if body is not None and _MARK in body:
-        yield from (digest for digest, _ in named_blobs(orjson.loads(body)))
+        yield from (digest for digest, _ in entry_blobs(orjson.loads(body)))
 
 
-def blob_path(digest: str) -> str:
+def bundle_blob_path(digest: str) -> str:
     """Where a blob lies, relative to the folder of the log."""
     return f"{BLOBS}/{digest}"
 
 
-def parse_any_path(path: str) -> Tile:
+def parse_tile_or_bundle_path(path: str) -> Tile:
     """Read the path of a tile or of a bundle of bodies (MalformedError: it is neither)."""
-    return parse_line_path(path) if path.startswith(f"{BODIES}/") else parse_path(path)
+    return parse_body_bundle_path(path) if path.startswith(f"{BODIES}/") else parse_tile_path(path)
 
 
-def belongs(path: str, size: int, named: Callable[[str], bool]) -> bool:
+def is_tile_or_bundle_of(path: str, size: int, named: Callable[[str], bool]) -> bool:
     """Whether a file is one of an export of ``size`` entries.
 
     Args:
@@ -332,7 +334,7 @@ def belongs(path: str, size: int, named: Callable[[str], bool]) -> bool:
     if path.startswith(f"{BLOBS}/"):
         return named(path.removeprefix(f"{BLOBS}/"))
     try:
-        tile = parse_any_path(path)
+        tile = parse_tile_or_bundle_path(path)
     except MalformedError:
         return path == SEAL
     there = size >> 8 * max(0, tile.level)

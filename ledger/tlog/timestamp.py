@@ -34,7 +34,7 @@ class Stamp(NamedTuple):
     serial: int
 
 
-def require_extra() -> None:
+def require_timestamp_extra() -> None:
     """Say what to install, where ``rfc3161-client`` is not (MissingExtraError)."""
     try:
         import rfc3161_client  # noqa: F401 - whether it is there is the question
@@ -44,7 +44,7 @@ def require_extra() -> None:
         ) from error
 
 
-def parse_authorities(pem: bytes) -> list[Certificate]:
+def parse_timestamp_authorities(pem: bytes) -> list[Certificate]:
     """Read the certificates of authorities that are trusted (MalformedError: nothing found)."""
     from cryptography.x509 import load_pem_x509_certificates
 
@@ -54,7 +54,7 @@ def parse_authorities(pem: bytes) -> list[Certificate]:
         raise MalformedError(f"no certificates in PEM form: {error}") from error
 
 
-def open_receipt(
+def open_timestamp(
     receipt: bytes, text: str, roots: Sequence[Certificate], nonce: int | None = None
 ) -> Stamp:
     """Check that a trusted authority stamped this text.
@@ -65,7 +65,7 @@ def open_receipt(
     Args:
         receipt: the authority's whole reply.
         text: of the seal (``tripod.ledger.tlog.seal.format_seal``).
-        roots: what ``parse_authorities`` gave; they must have been valid when it was stamped.
+        roots: from ``parse_timestamp_authorities``; they must have been valid when it was stamped.
         nonce: that of the request, where it is known.
 
     Raises:
@@ -73,7 +73,7 @@ def open_receipt(
         MalformedError: the receipt is no such reply, or the authority refused in it.
         NotVerifiedError: it is about another text, or no trusted authority signed it.
     """
-    require_extra()
+    require_timestamp_extra()
     from rfc3161_client import VerificationError, VerifierBuilder, decode_timestamp_response
 
     if not roots:

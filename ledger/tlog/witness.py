@@ -1,9 +1,9 @@
 """The witness protocol (C2SP tlog-witness): what a log asks, and what a witness answers. Pure.
 
 A witness has seen one line of growth of each log that it knows, and cosigns the next seal only if
-that continues it. ``decide`` is the whole of its judgement, and an HTTP status its answer. What it
-says to keep must be on the disk *before* it is answered, and no other request for this log may be
-judged in between: that is the caller's work (``tripod.trust.witness``).
+that continues it. ``decide_witness_request`` is the whole of its judgement, and an HTTP status its
+answer. What it says to keep must be on the disk *before* it is answered, and no other request for
+this log may be judged in between: that is the caller's work (``tripod.trust.witness``).
 
 Source: spec: tlog-formats 5; ``docs/formats/receipts.md`` has the bytes and each status.
 """
@@ -11,7 +11,6 @@ Source: spec: tlog-formats 5; ``docs/formats/receipts.md`` has the bytes and eac
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import sha256
 from typing import NamedTuple
 
 from tripod.ledger.errors import MalformedError, NotVerifiedError
@@ -24,13 +23,13 @@ from tripod.ledger.tlog.note import (
     Signature,
     SigningKey,
     VerifierKey,
-    cosignature_time,
     format_base64,
-    format_carried,
+    format_lines_and_note,
     format_note,
+    note_cosignature_time,
     parse_base64,
-    parse_carried,
     parse_decimal,
+    parse_lines_and_note,
     parse_note,
     verify,
 )
@@ -76,7 +75,7 @@ class Verdict(NamedTuple):
 # The bytes -------------------------------------------------------------------------------------
 
 
-def format_request(request: CosignRequest) -> bytes:
+def format_witness_request(request: CosignRequest) -> bytes:
     """Write what a log asks.
 
     Raises:
@@ -84,16 +83,16 @@ def format_request(request: CosignRequest) -> bytes:
     """
     _check(request)
     lines = [f"{_OLD}{request.old}", *map(format_base64, request.hashes)]
-    return format_carried(lines, request.note)
+    return format_lines_and_note(lines, request.note)
 
 
-def parse_request(data: bytes) -> CosignRequest:
-    """Read what a log asks, without judging it; only what ``format_request`` writes is accepted.
+def parse_witness_request(data: bytes) -> CosignRequest:
+    """Read what a log asks, without judging it; only bytes of ``format_witness_request`` pass.
 
     Raises:
         MalformedError: anything else, saying which line (of the request, or of the note in it).
     """
-    (first, *rest), note = parse_carried(data, MAX_REQUEST, "request")
+    (first, *rest), note = parse_lines_and_note(data, MAX_REQUEST, "request")
     if not first.startswith(_OLD):
         raise MalformedError("request: line 1 does not say `old` and a size")
     old = parse_decimal(first.removeprefix(_OLD), "request: line 1, the old size")
@@ -103,14 +102,14 @@ def parse_request(data: bytes) -> CosignRequest:
     return request
 
 
-def format_signatures(signatures: Sequence[Signature]) -> bytes:
+def format_witness_signatures(signatures: Sequence[Signature]) -> bytes:
     """Write signatures as the lines that stand in a note (MalformedError: one is invalid)."""
     # Any text will do: the lines do not depend on it.
     return format_note(Note("\n", tuple(signatures)))[2:]
 
 
-def parse_signatures(data: bytes) -> tuple[Signature, ...]:
-    """Read lines that ``format_signatures`` writes (MalformedError: anything else)."""
+def parse_witness_signatures(data: bytes) -> tuple[Signature, ...]:
+    """Read lines that ``format_witness_signatures`` writes (MalformedError: anything else)."""
     try:
         note = parse_note(b"\n\n" + data)
     except MalformedError as error:
@@ -120,20 +119,15 @@ def parse_signatures(data: bytes) -> tuple[Signature, ...]:
     return note.signatures
 
 
-def log_folder(origin: str) -> str:
-    """The name under which a witness serves what it last cosigned for a log: 64 hex digits."""
-    return sha256(origin.encode()).hexdigest()
-
-
-def origin_of(request: CosignRequest) -> str:
-    """Which log asks; whether it really does is for ``decide``."""
+def origin_of_witness_request(request: CosignRequest) -> str:
+    """Which log asks; whether it really does is for ``decide_witness_request``."""
     return request.note.text.partition("\n")[0]
 
 
 # The judgement ---------------------------------------------------------------------------------
 
 
-def decide(
+def decide_witness_request(
     request: CosignRequest,
     logs: Sequence[VerifierKey],
     last: Note | None,
@@ -153,44 +147,46 @@ def decide(
         MalformedError: ``last`` is not what was kept, so that nothing can be said.
         NotVerifiedError: ``last`` does not bear a good signature by ``key``.
     """
-    origin = origin_of(request)
+    origin = origin_of_witness_request(request)
     keys = [log for log in logs if log.name == origin]
     if not keys:
-        return refusal(404, f"the log {origin[:255]!r} is not known here")
+        return refuse_witness_request(404, f"the log {origin[:255]!r} is not known here")
     try:
         good = verify(request.note, keys)
     except NotVerifiedError as error:
-        return refusal(403, str(error))
+        return refuse_witness_request(403, str(error))
     try:
         # Whatever a log says below the root, it says to its own readers; what we vouch for is
         # that size and root continue what was there.
         seal = parse_seal(request.note.text, extensions=True)
     except MalformedError as error:
         empty = request.note.text.split("\n")[1:2] == ["0"]
-        return refusal(422 if empty else 400, str(error))
+        return refuse_witness_request(422 if empty else 400, str(error))
     if request.old > seal.size:
-        return refusal(400, f"the old size {request.old} is more than the seal's {seal.size}")
+        return refuse_witness_request(
+            400, f"the old size {request.old} is more than the seal's {seal.size}"
+        )
     size, root, since = 0, EMPTY_ROOT, 0
     if last is not None:
-        (_, size, root, _), since = kept_seal(last, origin, key.verifier())
+        (_, size, root, _), since = kept_witness_seal(last, origin, key.verifier())
     if request.old != size:
         return Verdict(Response(409, SIZE_TYPE, f"{size}\n".encode()))
     if not check_consistency(size, root, seal.size, seal.root, request.hashes):
         problem = f"no proof that {origin} grew from {size} entries, as cosigned, to {seal.size}"
         if size == seal.size:
             problem = f"another root was cosigned at size {size} of {origin}: it forked"
-        return refusal(422, problem)
+        return refuse_witness_request(422, problem)
     own = cosign_seal(seal, key, max(seconds, since))
-    answer = Response(200, TEXT_TYPE, format_signatures([own]))
+    answer = Response(200, TEXT_TYPE, format_witness_signatures([own]))
     return Verdict(answer, Note(request.note.text, (*good, own)))
 
 
-def refusal(status: int, problem: str) -> Verdict:
+def refuse_witness_request(status: int, problem: str) -> Verdict:
     """Answer with one line that says why not; nothing is kept."""
     return Verdict(Response(status, TEXT_TYPE, f"{problem}\n".encode(errors="replace")))
 
 
-def kept_seal(last: Note, origin: str, key: VerifierKey) -> tuple[Seal, int]:
+def kept_witness_seal(last: Note, origin: str, key: VerifierKey) -> tuple[Seal, int]:
     """Read a note that a witness kept: the seal, and when it was cosigned (seconds since 1970).
 
     Raises:
@@ -203,7 +199,7 @@ def kept_seal(last: Note, origin: str, key: VerifierKey) -> tuple[Seal, int]:
     seal = parse_seal(last.text, extensions=True)
     if seal.origin != origin:
         raise MalformedError(f"what was kept for the log {origin!r} is a seal of {seal.origin!r}")
-    return seal, cosignature_time(own)
+    return seal, note_cosignature_time(own)
 
 
 # Within ----------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ this folder.
 import re
 from typing import NamedTuple
 
-from tripod.ledger.places import LOGS, added_problem
+from tripod.ledger.places import LOGS, added_place_problem
 from tripod.projections import text as moments
 
 STATUSES = ("decided", "accepted-risk", "mitigated", "superseded", "reversed")
@@ -285,6 +285,6 @@ def log_name_problem(name: str) -> str | None:
     folder, slash, own = name.rpartition("/")
     if not own.endswith(".md") or own == ".md":
         return f"{name!r} is no log's name: it ends in .md, such as live-log.md"
-    if own.startswith(".") or (slash and added_problem(LOGS, folder, "..") is not None):
+    if own.startswith(".") or (slash and added_place_problem(LOGS, folder, "..") is not None):
         return f"{name!r} is no log's name: no dot begins it, and no / is in it"
     return moments.line_problem(name, "the log's name", MAX_NAME)

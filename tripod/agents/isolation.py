@@ -37,7 +37,7 @@ from hashlib import sha256
 from typing import Literal, NamedTuple, Self
 
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
-from tripod.ledger.files import open_plain, read_plain
+from tripod.ledger.files import open_plain_file, read_plain_file
 
 _TEAM = ".nbs"
 _SUFFIXES = (".chat", ".event")
@@ -277,7 +277,7 @@ def given_to(program: ResolvedProgram, limit: int) -> Given:
                     folders.append(path)
             elif path in program.files or (
                 not any(_within(start, top) for top in _SYSTEM)
-                and read_plain(start, 2, named=True).startswith(b"#!")
+                and read_plain_file(start, 2, named=True).startswith(b"#!")
             ):
                 data, mode = _read_file(path, limit)
                 given.files[path] = data, mode
@@ -293,7 +293,7 @@ def given_to(program: ResolvedProgram, limit: int) -> Given:
 
 def _read_file(path: str, limit: int) -> tuple[bytes, int]:
     """The bytes of a file, of a longer one one byte more than is given; and its mode."""
-    with open(open_plain(path, named=True), "rb") as file:
+    with open(open_plain_file(path, named=True), "rb") as file:
         mode = os.fstat(file.fileno()).st_mode
         return file.read(limit + 1), 0o555 if mode & 0o111 else 0o444
 

@@ -18,7 +18,7 @@ from hashlib import sha256
 from itertools import islice
 from typing import Any, Literal
 
-from tripod.ledger import format_value
+from tripod.ledger import format_canonical
 
 BASIC_ENV = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 """Names of the environment that any program may see."""
@@ -130,7 +130,7 @@ def command_line(spec: SpawnSpec, mcp_path: str) -> tuple[tuple[str, ...], tuple
     values = {
         "model": asked.model,
         "effort": asked.effort,
-        "schema": None if asked.schema is None else format_value(dict(asked.schema)).decode(),
+        "schema": None if asked.schema is None else format_canonical(dict(asked.schema)).decode(),
         "tools": None if asked.tools is None else ",".join(asked.tools),
         "mcp_servers": None if asked.mcp_servers is None else mcp_path,
     }
@@ -151,7 +151,9 @@ def command_line(spec: SpawnSpec, mcp_path: str) -> tuple[tuple[str, ...], tuple
 
 def mcp_config(servers: Mapping[str, McpServer]) -> bytes:
     """The configuration file of tool servers, as coding agents read it."""
-    return format_value({"mcpServers": {name: _server(one, str) for name, one in servers.items()}})
+    return format_canonical(
+        {"mcpServers": {name: _server(one, str) for name, one in servers.items()}}
+    )
 
 
 def _server(server: McpServer, shown: Callable[[str], str]) -> dict[str, Any]:
@@ -188,13 +190,13 @@ def described(spec: SpawnSpec) -> bytes:
     if spec.timeout_s is not None:
         value["timeout_ms"] = round(spec.timeout_s * 1000)
     if asked.schema is not None:
-        value["schema"] = format_value(dict(asked.schema)).decode()
+        value["schema"] = format_canonical(dict(asked.schema)).decode()
     if asked.tools is not None:
         value["tools"] = list(asked.tools)
     if asked.mcp_servers is not None:
         value["mcp_servers"] = {n: _server(one, digest) for n, one in asked.mcp_servers.items()}
     plain = {"cwd": spec.cwd, "effort": asked.effort, "model": asked.model}
-    return format_value(value | {name: one for name, one in plain.items() if one is not None})
+    return format_canonical(value | {name: one for name, one in plain.items() if one is not None})
 
 
 def spawn_id(role: str, subject: str, attempt: int, spec: bytes) -> str:

@@ -44,7 +44,7 @@ from tripod.agents.spec import (
     mcp_config,
     read_answer,
 )
-from tripod.ledger.files import lock_open, open_plain, read_plain
+from tripod.ledger.files import lock_open_file, open_plain_file, read_plain_file
 
 ENDED, RUNNING, LOST = "ended", "running", "lost"
 _FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -128,7 +128,7 @@ class Spool:
                 fd = os.open(f"{self.path}/lock", _LOCK, 0o600)
             except FileNotFoundError:
                 continue  # who is done with this folder removed it just now
-            if not lock_open(fd):
+            if not lock_open_file(fd):
                 os.close(fd)
                 yield None
                 return
@@ -224,7 +224,7 @@ class Spool:
             yield True
             return
         try:
-            yield lock_open(fd, shared=True, wait=wait)
+            yield lock_open_file(fd, shared=True, wait=wait)
         finally:
             os.close(fd)
 
@@ -307,7 +307,7 @@ class Spool:
 def _read(path: str) -> dict[str, Any]:
     """A small file of the wrapper's; nothing if absent, and where others wrote it."""
     try:
-        value = json.loads(read_plain(path, _SMALL))
+        value = json.loads(read_plain_file(path, _SMALL))
         json.dumps(value, ensure_ascii=False).encode()
     except (OSError, ValueError, RecursionError):
         return {}
@@ -447,7 +447,7 @@ def _output_bytes(
 def _read_output(path: str, first: int, most: int = MAX_OUTPUT) -> tuple[bytes, bool]:
     """A file's bytes from ``first`` on, and whether there are more than are read."""
     try:
-        with open(open_plain(path), "rb") as file:
+        with open(open_plain_file(path), "rb") as file:
             file.seek(first)
             data = file.read(most + 1)
     except OSError:

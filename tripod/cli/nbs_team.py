@@ -17,8 +17,8 @@ from tripod.cli.commands import Call
 from tripod.errors import BadArgumentError, NoTeamError, NotFoundError, RefusedError
 from tripod.ledger import ARCHIVE, CHAT, DATABASE, EVENTS, RECORD
 from tripod.ledger import LOGS as SCRIBE
-from tripod.ledger.files import read_plain
-from tripod.ledger.locator import FOLDER, LEDGER, has_ledger, home_of, is_apart, named
+from tripod.ledger.files import read_plain_file
+from tripod.ledger.locator import FOLDER, LEDGER, has_ledger, is_ledger_folder, named, team_around
 from tripod.output import one_line, remark
 from tripod.projections import Disk
 from tripod.team.access import has_runs, opened, opened_at, print_warnings
@@ -175,7 +175,7 @@ def chat_folder(chat: str) -> str:
     full = chat_path(chat)
     folder = os.path.dirname(full)
     around = os.path.dirname(folder)
-    is_team = may_have_ledger(folder) and (named() is not None or home_of(folder) == around)
+    is_team = may_have_ledger(folder) and (named() is not None or team_around(folder) == around)
     if is_team or not os.path.isdir(folder) or os.path.lexists(full):
         return folder
     logs, names = os.path.join(around, SCRIBE), list[str]()
@@ -190,7 +190,7 @@ def chat_folder(chat: str) -> str:
 
 def may_have_ledger(folder: str) -> bool:
     """Whether a ledger, which is not begun to ask it, may know what ``folder`` lacks."""
-    return named() is not None or has_ledger(home_of(os.path.abspath(folder)))
+    return named() is not None or has_ledger(team_around(os.path.abspath(folder)))
 
 
 def _is_kept(disk: Disk, front: str, full: str) -> bool:
@@ -207,9 +207,9 @@ def _root(front: str, full: str) -> str:
 
     A ledger of earlier versions beside the folder stays its ledger though a ``.nbs`` was begun.
     """
-    home = home_of(full, front)
+    home = team_around(full, front)
     around = os.path.dirname(full)
-    if named() is None and home != around and is_apart(around):
+    if named() is None and home != around and is_ledger_folder(around):
         with Team(around) as team:
             if _is_kept(team.disk, front, full):
                 return around
@@ -343,7 +343,7 @@ def meet_log(team: Team, full: str, *, make: bool = False) -> None:
     from tripod.team.adoption import add_place
 
     try:
-        data = read_plain(full, FILE_LIMIT)
+        data = read_plain_file(full, FILE_LIMIT)
     except FileNotFoundError:
         if not make:
             raise NotFoundError(

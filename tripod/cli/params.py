@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tripod.errors import BadArgumentError, MalformedError
-from tripod.ledger.files import read_plain
+from tripod.ledger.files import read_plain_file
 
 if TYPE_CHECKING:
     from tripod.ledger.tlog.note import VerifierKey
@@ -161,7 +161,7 @@ def text_argument(text: str | None, file: str | None, what: str) -> str:
 
 def _input_bytes(file: str) -> bytes:
     if file != "-":
-        return read_plain(file, MAX_INPUT, named=True)
+        return read_plain_file(file, MAX_INPUT, named=True)
     if sys.stdin is None:
         raise OSError("standard input is closed")
     return sys.stdin.buffer.read(MAX_INPUT + 1)

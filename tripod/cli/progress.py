@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
-from tripod.ledger.progress import listening
+from tripod.ledger.progress import progress_to
 
 DELAY = 1.0  # seconds of silence: what is done by then needs no line
 _EVERY = 0.1  # seconds between two looks of the line
@@ -30,7 +30,7 @@ def shown(*, quiet: bool = False, delay: float | None = None) -> Iterator[None]:
         return
     line = _Line(out, DELAY if delay is None else delay)
     try:
-        with listening(line):
+        with progress_to(line):
             yield
     finally:
         line.clear()

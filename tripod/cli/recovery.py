@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from tripod.cli.commands import Call, verb_of
 from tripod.cli.params import TEXT
 from tripod.errors import BadArgumentError
-from tripod.ledger.locator import subject
+from tripod.ledger.locator import team_to_judge
 from tripod.output import one_line, remark
 from tripod.recovery import backup as copies
 from tripod.recovery import redaction as act
@@ -63,7 +63,7 @@ def _doctor(call: Call) -> int:
         raise BadArgumentError(
             f"--team: {given!r} is no folder: give the project or its team directory"
         )
-    path = os.path.abspath(subject(given))  # without a ledger, the doctor says so
+    path = os.path.abspath(team_to_judge(given))  # without a ledger, the doctor says so
     with readable(path), call.progress():
         before = examine(path)
         after = mend(before) if call.fix else before

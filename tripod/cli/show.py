@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tripod.cli.commands import Call, verb_of
 from tripod.cli.params import meant
 from tripod.errors import BadArgumentError, NotFoundError
-from tripod.ledger import Entry, leaf_hash, redaction_id
+from tripod.ledger import Entry, entry_leaf_hash, redaction_entry_id
 from tripod.output import emit, emit_bytes, emit_pretty, format_utc, hanging, one_line
 from tripod.team.team import Team
 
@@ -53,14 +53,14 @@ def _value(entry: Entry) -> dict[str, Any]:
         "at": entry.at,
         "id": entry.id,
         "kind": entry.kind,
-        "leaf": leaf_hash(entry.header).hex(),
+        "leaf": entry_leaf_hash(entry.header).hex(),
         "seq": entry.seq,
         "stream": entry.stream,
     }
     if entry.body is not None:
         value["body"] = entry.data
     elif entry.data:
-        value["redacted"] = {"keep": entry.data, "said_by": redaction_id(entry.seq)}
+        value["redacted"] = {"keep": entry.data, "said_by": redaction_entry_id(entry.seq)}
     return value
 
 

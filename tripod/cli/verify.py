@@ -8,7 +8,7 @@ import sys
 from tripod.cli.commands import Call, verb_of
 from tripod.cli.params import log_keys, meant
 from tripod.errors import BadArgumentError, RefusedError
-from tripod.ledger.locator import subject
+from tripod.ledger.locator import team_to_judge
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.output import emit, emit_report, remark
 from tripod.trust.proof import seal_from, write_pin
@@ -56,7 +56,7 @@ def _judge_subject(call: Call) -> int:
             "--update-pin remembers what was judged whole: give no --select with it"
         )
     asked = AnchorOptions(call.pin, call.update_pin, call.new_only, call.policy, not call.no_git)
-    keys, path = tuple(log_keys(call.key)), subject(call.path)
+    keys, path = tuple(log_keys(call.key)), team_to_judge(call.path)
     if is_proof(path):
         if call.pin is not None or call.policy:
             raise BadArgumentError(

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
-from tripod.ledger import SEARCH, LedgerReader, leaf_hash
+from tripod.ledger import SEARCH, LedgerReader, entry_leaf_hash
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
@@ -107,7 +107,7 @@ def _upto(index: Database, ledger: LedgerReader) -> int:
 def _leaf(ledger: LedgerReader, seq: int) -> bytes | None:
     """The leaf hash of an entry: the chain in it says that all before it are the same too."""
     header = ledger.header(seq)
-    return None if header is None else leaf_hash(header)
+    return None if header is None else entry_leaf_hash(header)
 
 
 def drop(root: str) -> None:

@@ -13,7 +13,7 @@ import orjson
 
 from tripod.bus.events import settings
 from tripod.errors import BadArgumentError, MalformedEntryError
-from tripod.ledger import Draft, leaf_hash
+from tripod.ledger import Draft, entry_leaf_hash
 from tripod.ledger.ids import fresh_ids
 from tripod.ledger.kinds.decisions import BEGUN, LOGGED, Decided, Reference
 from tripod.projections import LOG, Disk
@@ -301,7 +301,7 @@ def _bind_refs(act: Act, request: DecisionRequest) -> tuple[list[Reference], lis
                 "channel": shown.channel,
                 "file": ref.file,
                 "index": number,
-                "leaf": leaf_hash(header).hex(),
+                "leaf": entry_leaf_hash(header).hex(),
                 "line": ref.line,
                 "seq": seq,
             }

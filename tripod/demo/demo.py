@@ -14,7 +14,7 @@ from typing import NamedTuple
 from tripod.decisions import writer as decisions_log
 from tripod.demo.review import Tell, data_file, play_review
 from tripod.ledger.locator import FOLDER
-from tripod.ledger.sqlite.damage import delete_middle_entry, rewrite_entry
+from tripod.ledger.sqlite.damage import damage_by_deletion, damage_entry
 from tripod.projections import PROJECTIONS
 from tripod.projections.chat.format import format_line
 from tripod.projections.decisions.format import DecisionText, format_decision
@@ -208,11 +208,11 @@ def _edit_log(root: str) -> None:
 
 def _edit_entry(root: str) -> None:
     """Change a decision's rationale, and make its own hashes fit again."""
-    rewrite_entry(f"{root}/ledger.db", "decision.logged", 6, rationale="Everybody agreed.")
+    damage_entry(f"{root}/ledger.db", "decision.logged", 6, rationale="Everybody agreed.")
 
 
 def _delete_entry(root: str) -> None:
-    delete_middle_entry(f"{root}/ledger.db")
+    damage_by_deletion(f"{root}/ledger.db")
 
 
 _SECTIONS = (

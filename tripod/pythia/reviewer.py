@@ -23,8 +23,8 @@ from tripod.agents import profiles
 from tripod.agents.isolation import Home, Isolated, given_to, isolate, refuse_secret, resolve
 from tripod.agents.spec import BASIC_ENV, Parameters, SpawnSpec
 from tripod.errors import RefusedError
-from tripod.ledger.files import open_plain, read_plain
-from tripod.ledger.kinds.team import evidence_kept
+from tripod.ledger.files import open_plain_file, read_plain_file
+from tripod.ledger.kinds.team import team_evidence_kept
 from tripod.projections import BUS, CHAT, LOG, File, layout
 from tripod.team.act import Act
 from tripod.team.team import Team
@@ -156,7 +156,7 @@ def _home(needs: profiles.Isolation, lends: Sequence[str]) -> Home:
     files = {}
     for path in lends:
         try:
-            files[f"{CONFIG}/{os.path.basename(path)}"] = read_plain(path, LIMIT, named=True)
+            files[f"{CONFIG}/{os.path.basename(path)}"] = read_plain_file(path, LIMIT, named=True)
         except OSError as error:
             raise RefusedError(
                 f"{path}: {error.strerror}: a profile's lends must be readable"
@@ -212,7 +212,7 @@ class Folder:
             os.mkdir(f"{self.at}/home/{CONFIG}", 0o700)
         for path in filter(os.path.isfile, map(os.path.expanduser, lends)):
             to = f"{self.at}/home/{CONFIG}/{os.path.basename(path)}"
-            with open(open_plain(path, named=True), "rb") as file:
+            with open(open_plain_file(path, named=True), "rb") as file:
                 fd = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
                 with os.fdopen(fd, "wb") as copy:
                     shutil.copyfileobj(file, copy)
@@ -230,7 +230,7 @@ class Folder:
             for name in sorted(names):
                 path = f"{folder}/{name}"
                 if os.path.isfile(path) and not os.path.islink(path):
-                    with open(open_plain(path), "rb") as file:
+                    with open(open_plain_file(path), "rb") as file:
                         yield path, file.read(MAX_TRANSCRIPT), bool(file.read(1))
 
 
@@ -278,5 +278,5 @@ def keep_transcripts(act: Act, files: Iterable[tuple[str, bytes, bool]], spawn: 
         kept = f"{layout.WORKER_LOG.folder}/pythia-{spawn[:12]}-{number}.log"
         written = act.disk.write(kept, File(data, layout.WORKER_LOG.mode))
         assert written is not None
-        act.append([evidence_kept(kept, data, written.mtime_us, None)])
+        act.append([team_evidence_kept(kept, data, written.mtime_us, None)])
         act.writer.account(kept, sha256(data).hexdigest())

@@ -25,12 +25,12 @@ from tripod.errors import (
     UnwritableError,
 )
 from tripod.ledger import DATABASE, RECORD, Head, root_of
-from tripod.ledger.files import hold_file, rename_file, sync_name, sync_path
+from tripod.ledger.files import hold_file_lock, rename_file, sync_name, sync_path
 from tripod.ledger.ids import fresh_ids
 from tripod.ledger.kinds.trust import FORKED_FROM
-from tripod.ledger.locator import FOLDER, named, nearest, team_of
-from tripod.ledger.sqlite.reader import SQLiteReader, block_nodes, read_only
-from tripod.ledger.sqlite.schema import check_ours, put_back
+from tripod.ledger.locator import FOLDER, named, nearest_team, team_of
+from tripod.ledger.sqlite.reader import SQLiteReader, read_block_nodes, read_only
+from tripod.ledger.sqlite.schema import check_schema, put_triggers_back
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.projections import (
     CHAT,
@@ -102,7 +102,7 @@ def backup(team: Team, path: str) -> Head:
 def _sound(path: str) -> Iterator[SQLiteReader]:
     """The ledger of a database, which is shown to be one of ours (else LedgerDamagedError)."""
     with closing(read_only(path)) as db:
-        check_ours(db)
+        check_schema(db)
         yield SQLiteReader(db)
 
 
@@ -118,7 +118,7 @@ def restore_root(given: str | None) -> str:
         NoTeamError: there is no team directory.
     """
     if given is None:
-        found = named() or nearest(os.getcwd())
+        found = named() or nearest_team(os.getcwd())
     else:
         found = team_of(os.path.abspath(given)) or os.path.join(os.path.abspath(given), FOLDER)
     if found is None or not os.path.isdir(found):
@@ -160,7 +160,7 @@ def restore(
     database = f"{root}/{DATABASE}"
     fresh = f"{database}.{_RESTORING}"
     try:
-        with hold_file(f"{database}.lock"):
+        with hold_file_lock(f"{database}.lock"):
             _take(path, fresh)
             fork = _choose(database, fresh, as_origin)
             size = _prepare(fresh, fork, sign_fork=sign_fork)
@@ -210,7 +210,7 @@ def _take(path: str, fresh: str) -> None:
         with _sound(path) as source:
             recover.copy_pages(source.db, fresh)
         with closing(sqlite3.connect(fresh, isolation_level=None)) as db:
-            put_back(db)  # the entries are judged below; a copy may lack its triggers
+            put_triggers_back(db)  # the entries are judged below; a copy may lack its triggers
     except (LedgerError, sqlite3.Error) as error:
         raise RefusedError(f"{path} cannot be restored: {error}") from error
     with collect(fresh) as evidence:
@@ -249,13 +249,13 @@ def _lacking(database: str, ledger: SQLiteReader) -> str | None:
     Raises:
         RefusedError: in its place stands the ledger of another team.
     """
-    origin, size, nodes = ledger.origin, ledger.size, block_nodes(ledger.db)
+    origin, size, nodes = ledger.origin, ledger.size, read_block_nodes(ledger.db)
     there: tuple[Head, str] | None = None
     first: bytes | None = None
     with suppress(LedgerError, sqlite3.Error), closing(read_only(database)) as db:
         live = SQLiteReader(db)
         first = live.header(0)
-        check_ours(db)
+        check_schema(db)
         there = live.head(), live.origin
     if there is not None and there[0].size and first != ledger.header(0):
         raise RefusedError(

@@ -20,10 +20,10 @@ from typing import NamedTuple
 from tripod.agents.spec import is_spawn_id
 from tripod.agents.spool import RUNNING, Look, Spool
 from tripod.errors import PagesDamagedError
-from tripod.ledger import DATABASE, SPOOL, WORKERS, parse_at
-from tripod.ledger.files import hold_file, lock_open, open_plain
+from tripod.ledger import DATABASE, SPOOL, WORKERS, parse_entry_time
+from tripod.ledger.files import hold_file_lock, lock_open_file, open_plain_file
 from tripod.ledger.ids import format_at
-from tripod.ledger.locator import no_team, team_of
+from tripod.ledger.locator import no_team_problem, team_of
 from tripod.projections import BLOCKED, BUS, FILES, LOG, TEMPORARY, UNMERGED, UNMERGED_CURE, layout
 from tripod.recovery import rebuild as recover
 from tripod.team import adoption
@@ -136,7 +136,7 @@ def _checkpoints(evidence: OpenEvidence) -> Iterator[Trouble]:
     )
     for seq, name in rows:
         try:
-            age = (evidence.now_us - parse_at(evidence.at(seq))) // _US
+            age = (evidence.now_us - parse_entry_time(evidence.at(seq))) // _US
         except ValueError:
             continue  # not taken in yet
         if age > patience:
@@ -230,14 +230,14 @@ def writers_kept_out(root: str) -> Iterator[str | None]:
     holds it.
     """
     try:
-        fd = open_plain(f"{root}/{DATABASE}.lock")
+        fd = open_plain_file(f"{root}/{DATABASE}.lock")
     except OSError:
         yield None  # nobody ever wrote, or not here
         return
     try:
         until = time.monotonic() + WAIT_S
         while True:
-            if lock_open(fd, shared=True):
+            if lock_open_file(fd, shared=True):
                 yield None
             elif time.monotonic() < until:
                 time.sleep(0.02)
@@ -391,7 +391,7 @@ def examine(path: str) -> Examined:
     """
     root = team_of(path) if os.path.isdir(path) else None
     if root is None:
-        return Examined(path, (), no_team(path))
+        return Examined(path, (), no_team_problem(path))
     database = f"{root}/{DATABASE}"
     if not os.path.lexists(database):
         what = "there is no ledger in this team directory"
@@ -430,10 +430,10 @@ def mend(found: Examined) -> Examined:
         return found
     wanted = {one.mends for one in found.troubles}
     if wanted & {SYNC, CLEAR, IGNORE}:
-        with hold_file(f"{found.root}/{DATABASE}.lock"):
+        with hold_file_lock(f"{found.root}/{DATABASE}.lock"):
             recover.remove_database(f"{found.root}/{DATABASE}.{recover.RENEWING}")
         _act(found.root, adoption.sync)
-        with opened_at(found.root) as team, hold_file(f"{found.root}/{DATABASE}.lock"):
+        with opened_at(found.root) as team, hold_file_lock(f"{found.root}/{DATABASE}.lock"):
             add_ignore_lines(team)
         found = examine(found.root)
     if REBUILD in {one.mends for one in found.troubles}:

@@ -38,10 +38,10 @@ from tripod.errors import (
     UnwritableError,
 )
 from tripod.ledger import DATABASE
-from tripod.ledger.files import hold_file, rename_file, sync_name, sync_path
+from tripod.ledger.files import hold_file_lock, rename_file, sync_name, sync_path
 from tripod.ledger.sqlite.reader import read_only
-from tripod.ledger.sqlite.repair import copy_rows, walk
-from tripod.ledger.sqlite.store import SQLiteStore, SQLiteTransaction, explained
+from tripod.ledger.sqlite.repair import copy_ledger_rows, walk
+from tripod.ledger.sqlite.store import SQLiteStore, SQLiteTransaction, sqlite_store_error
 from tripod.output import remark
 from tripod.projections import (
     BUS,
@@ -294,7 +294,7 @@ def put_in_place(database: str, fresh: str, word: str) -> str:
         _write_over(database, fresh)
     except sqlite3.OperationalError as error:
         remove_database(kept)
-        raise explained(error, database) from error
+        raise sqlite_store_error(error, database) from error
     except (LedgerError, sqlite3.Error):
         remove_database(kept)
         for suffix in _FILES:
@@ -324,10 +324,10 @@ def renew(root: str) -> str:
     database = f"{root}/{DATABASE}"
     fresh = f"{database}.{RENEWING}"
     try:
-        with hold_file(f"{database}.lock"):
+        with hold_file_lock(f"{database}.lock"):
             remove_database(fresh)
             mode = os.stat(database).st_mode & 0o7777
-            copy_rows(database, fresh)
+            copy_ledger_rows(database, fresh)
             with folded_copy(fresh):
                 pass
             os.chmod(fresh, mode)
@@ -335,7 +335,7 @@ def renew(root: str) -> str:
             os.chmod(kept, mode)
             return kept
     except (sqlite3.Error, OSError) as error:
-        raise explained(error, database) from error
+        raise sqlite_store_error(error, database) from error
     finally:
         remove_database(fresh)
 

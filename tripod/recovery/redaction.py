@@ -24,8 +24,8 @@ from typing import Any
 import orjson
 
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
-from tripod.ledger import DATABASE, Entry, redaction_id
-from tripod.ledger.files import read_plain
+from tripod.ledger import DATABASE, Entry, redaction_entry_id
+from tripod.ledger.files import read_plain_file
 from tripod.ledger.kinds.redaction import REDACTED
 from tripod.ledger.kinds.registry import BY_NAME
 from tripod.projections import (
@@ -242,7 +242,7 @@ def _erase_one(act: Act, entry: Entry, request: RedactionRequest) -> None:
 
 
 def _redaction_of(team: Team, seq: int) -> int | None:
-    return team.store.seq_of(redaction_id(seq))
+    return team.store.seq_of(redaction_entry_id(seq))
 
 
 # Finding ---------------------------------------------------------------------------------------
@@ -379,7 +379,7 @@ def _files(team: Team) -> Iterator[str]:
 
 def _says(path: str, searched: Sequence[re.Pattern[str]]) -> bool:
     try:
-        data = read_plain(path, READ_LIMIT)
+        data = read_plain_file(path, READ_LIMIT)
     except OSError:
         return False
     if len(data) > READ_LIMIT:

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 
 from tripod.errors import LedgerDamagedError, NoTeamError, UnwritableError
 from tripod.ledger import DATABASE, SPOOL
-from tripod.ledger.sqlite.store import is_malformed, pages_damaged
+from tripod.ledger.sqlite.store import damaged_sqlite_error, is_malformed_sqlite
 from tripod.output import remark
 from tripod.team.team import Team, find_team
 
@@ -40,8 +40,8 @@ def readable(root: str) -> Iterator[None]:
             raise UnwritableError(
                 f"{root}: another program has held the database for 30 s; try again"
             ) from error
-        if not busy and is_malformed(error):
-            raise pages_damaged(error, f"{root}/{DATABASE}") from error
+        if not busy and is_malformed_sqlite(error):
+            raise damaged_sqlite_error(error, f"{root}/{DATABASE}") from error
         raise LedgerDamagedError(
             f"{root}: the ledger cannot be read ({type(error).__name__}: {error}); "
             f"`tripod verify {root}` names what is wrong in it. If it finds nothing, this is a "

@@ -24,14 +24,14 @@ from tripod.ledger import (
     DATABASE,
     PROCESSED,
     Draft,
-    added_problem,
+    added_place_problem,
     place_problem,
     places_problem,
 )
-from tripod.ledger.files import hold_folder
+from tripod.ledger.files import hold_folder_lock
 from tripod.ledger.ids import fresh_ids, now_at
 from tripod.ledger.kinds.team import ADOPTED, OPENED, PLACE_ADDED, Holds
-from tripod.ledger.locator import FOLDER, root_in
+from tripod.ledger.locator import FOLDER, team_to_begin
 from tripod.projections import (
     BUS,
     CHAT,
@@ -95,7 +95,7 @@ def team_root(path: str) -> str:
     full = os.path.abspath(path)
     if not os.path.isdir(full):
         raise RefusedError(f"{path} is no folder: make the project's folder first")
-    return root_in(full)
+    return team_to_begin(full)
 
 
 def init(
@@ -185,7 +185,7 @@ def begin_lock(root: str) -> Iterator[None]:
     """
     with ExitStack() as locks:
         with suppress(OSError):  # it can be entered but not listed, or is to be made: do not wait
-            locks.enter_context(hold_folder(os.path.dirname(root)))
+            locks.enter_context(hold_folder_lock(os.path.dirname(root)))
         yield
 
 
@@ -343,7 +343,7 @@ def add_place(team: Team, front: str, folder: str, log: str | None = None) -> No
         same = next((one for one in kept if _is_same(team.disk.full(one), full)), None)
         if same is None:
             name = free_place_name(full, {one.rpartition("/")[2] for one in kept})
-            problem = added_problem(front, name, place)
+            problem = added_place_problem(front, name, place)
             if problem is not None:
                 raise RefusedError(f"no folder of the team in {team.root}: {problem}")
             same = f"{front}/{name}"

@@ -16,7 +16,7 @@ from contextlib import ExitStack, suppress
 from errno import EISDIR
 from hashlib import sha256
 
-from tripod.ledger import Entry, over
+from tripod.ledger import Entry, tell_over
 from tripod.projections import (
     BUS,
     CHAT,
@@ -113,7 +113,7 @@ class Files(FileState):
                 said.update((path, said.get(path, 0) + (1 if new else NEVER)) for path in touched)
         many = len(paths) > SOME
         staged: list[tuple[str, File]] = []
-        for path in over(paths, "writing files", len(paths)):
+        for path in tell_over(paths, "writing files", len(paths)):
             if not many or self.disk.stat(path) is not None:
                 self.write(path, said.get(path, 0))
             elif (want := desired(self.source, path)) is not None:
@@ -295,7 +295,7 @@ class Files(FileState):
             if f"/{KEPT}" in path and path not in self.settled:
                 noted[path] = manifest.ManifestEntry(*wrote, seen_ns)
         queues = set(self.disk.places.queue_folders())
-        for path in over(self._watched(), "looking at the files again"):
+        for path in tell_over(self._watched(), "looking at the files again"):
             stat = self.disk.stat(path)
             if stat is None or path in left_out:
                 continue

@@ -36,9 +36,9 @@ from tripod.ledger.locator import (
     FOLDER,
     LEDGER,
     has_ledger,
-    is_apart,
+    is_ledger_folder,
     named,
-    nearest,
+    nearest_team,
     team_of,
 )
 from tripod.ledger.sqlite.reader import sound_entries
@@ -86,7 +86,7 @@ def find_team(given: str | os.PathLike[str] | None, start: str | None = None) ->
         problem = f"no ledger in {found}, which {LEDGER} names: name another team directory there"
     else:
         begin = os.path.abspath(start or os.getcwd())
-        found = nearest(begin)
+        found = nearest_team(begin)
         problem = f"no {FOLDER}/{DATABASE} here or above {begin}: `tripod init` makes one"
         if found is not None:
             problem = f"no ledger in {found}: `tripod init {os.path.dirname(found)}` makes one"
@@ -134,7 +134,9 @@ class Team(Context):
         """
         given = os.fspath(path)
         # A ledger of an earlier version may stand in a folder that holds a .nbs by now as well.
-        is_root = create or os.path.basename(os.path.abspath(given)) == FOLDER or is_apart(given)
+        is_root = (
+            create or os.path.basename(os.path.abspath(given)) == FOLDER or is_ledger_folder(given)
+        )
         super().__init__(given if is_root else find_team(given), create=create)
         try:
             self.settle_places()
@@ -414,9 +416,9 @@ class Team(Context):
                 "never dated back, so new ones get that time until the clock is there"
             )
         if anew:
-            from tripod.ledger.sqlite.schema import put_back
+            from tripod.ledger.sqlite.schema import put_triggers_back
 
-            act.look.triggers = put_back(transaction.tables)
+            act.look.triggers = put_triggers_back(transaction.tables)
         if anew or not tables_current(transaction):
             for path, known in manifest.load_any(transaction.tables).items():
                 self.files.account(path, known.digest)

@@ -68,7 +68,7 @@ def request_key(team: Context, handle: str, passphrase: bytes | None = None) -> 
     Raises:
         RefusedError: the handle can have no key, or the folder of keys lies in the team directory.
     """
-    from tripod.ledger.actors import sign_change
+    from tripod.ledger.actors import sign_actor_change
     from tripod.trust import keys
 
     _check_handle(handle)
@@ -76,7 +76,7 @@ def request_key(team: Context, handle: str, passphrase: bytes | None = None) -> 
     key = keys.make_key(handle)
     keys.store_key(actor_key_path(key.verifier().format()), key, passphrase)
     number = _next_number(team, handle)
-    return sign_change(team.store.origin, number, key.verifier(), (key,))
+    return sign_actor_change(team.store.origin, number, key.verifier(), (key,))
 
 
 def admit(team: Context, note: str, ask: Passphrase) -> str:
@@ -86,17 +86,17 @@ def admit(team: Context, note: str, ask: Passphrase) -> str:
         RefusedError: the note is no such request, nobody who may put the key in force has one
             here, or the handle's key changed meanwhile.
     """
-    from tripod.ledger.actors import cosign_note, read_request
+    from tripod.ledger.actors import cosign_actor_change, read_actor_request
 
     try:
-        number, key = read_request(note, team.store.origin)
+        number, key = read_actor_request(note, team.store.origin)
     except (LedgerError, ValueError) as error:
         raise RefusedError(f"the request cannot be admitted: {error}") from error
     _check_handle(key.name)
     before = actor_in_force(team.store.db, key.name)
     voucher = _voucher(team, key.name, ask)
     if voucher is not None:
-        note = cosign_note(note, voucher)
+        note = cosign_actor_change(note, voucher)
 
     def change() -> Sequence[Draft]:
         _check_next(team, key.name, number)
@@ -120,7 +120,7 @@ def revoke(team: Context, handle: str, reason: str, ask: Passphrase) -> str:
         NotFoundError: the handle has no key in force.
         RefusedError: neither that key nor the one that seals the ledger can be used here.
     """
-    from tripod.ledger.actors import sign_change
+    from tripod.ledger.actors import sign_actor_change
     from tripod.ledger.tlog.note import VerifierKey
     from tripod.projections.text import line_problem
 
@@ -133,7 +133,7 @@ def revoke(team: Context, handle: str, reason: str, ask: Passphrase) -> str:
     voucher = _voucher(team, handle, ask)
     assert voucher is not None  # the key in force may always vouch, so somebody must
     number, key = held.number + 1, VerifierKey.parse(held.vkey)
-    note = sign_change(team.store.origin, number, key, (voucher,), reason)
+    note = sign_actor_change(team.store.origin, number, key, (voucher,), reason)
 
     def change() -> Sequence[Draft]:
         _check_next(team, handle, number)
@@ -147,9 +147,9 @@ def revoke(team: Context, handle: str, reason: str, ask: Passphrase) -> str:
 
 
 def _check_handle(handle: str) -> None:
-    from tripod.ledger.actors import handle_problem
+    from tripod.ledger.actors import actor_handle_problem
 
-    problem = handle_problem(handle)
+    problem = actor_handle_problem(handle)
     if problem is not None:
         raise RefusedError(f"the handle {handle!r} can have no key: it {problem}")
 

@@ -39,15 +39,15 @@ from tripod.errors import (
     UnreachableError,
 )
 from tripod.ledger import RECORD, consistency_proof, root_of
-from tripod.ledger.files import read_plain
+from tripod.ledger.files import read_plain_file
 from tripod.ledger.kinds.trust import ANCHOR_RECEIVED, AnchorMethod
-from tripod.ledger.sqlite.reader import block_nodes
+from tripod.ledger.sqlite.reader import read_block_nodes
 from tripod.ledger.tlog.note import (
     Note,
     Signature,
     VerifierKey,
-    cosignature_time,
     format_note,
+    note_cosignature_time,
     parse_decimal,
     parse_note,
     verify,
@@ -55,14 +55,19 @@ from tripod.ledger.tlog.note import (
 from tripod.ledger.tlog.policy import MAX_POLICY, Policy, parse_policy
 from tripod.ledger.tlog.seal import Seal, format_seal, parse_seal
 from tripod.ledger.tlog.tiles import SEAL
-from tripod.ledger.tlog.timestamp import MAX_RECEIPT, open_receipt, parse_authorities, require_extra
+from tripod.ledger.tlog.timestamp import (
+    MAX_RECEIPT,
+    open_timestamp,
+    parse_timestamp_authorities,
+    require_timestamp_extra,
+)
 from tripod.ledger.tlog.witness import (
     SIZE_TYPE,
     TEXT_TYPE,
     CosignRequest,
     Response,
-    format_request,
-    parse_signatures,
+    format_witness_request,
+    parse_witness_signatures,
 )
 from tripod.projections import content_bytes
 from tripod.team.team import Team
@@ -122,7 +127,9 @@ def _opened(team: Team, text: str) -> Sealed:
     except MalformedError as error:
         raise RefusedError(f"the newest seal is invalid ({error}): see `tripod verify`") from error
     db = team.store.db
-    if seal.size > team.store.head().size or seal.root != root_of(block_nodes(db), 0, seal.size):
+    if seal.size > team.store.head().size or seal.root != root_of(
+        read_block_nodes(db), 0, seal.size
+    ):
         raise RefusedError(
             f"the newest seal, over {seal.size} entries, is not over what the ledger holds: "
             "nothing is anchored; see `tripod verify`"
@@ -136,7 +143,7 @@ def _opened(team: Team, text: str) -> Sealed:
 def read_policy(team: Team) -> Policy:
     """The team's policy, which names its witnesses (RefusedError: the file is invalid)."""
     try:
-        return parse_policy(read_plain(f"{team.root}/{POLICY}", MAX_POLICY))
+        return parse_policy(read_plain_file(f"{team.root}/{POLICY}", MAX_POLICY))
     except FileNotFoundError:
         return Policy(())
     except (MalformedError, OSError) as error:
@@ -170,8 +177,8 @@ def request_for(team: Team, sealed: Sealed, old: int) -> bytes:
     """What a witness is asked that has seen ``old`` entries (RefusedError: the seal has fewer)."""
     if old > sealed.seal.size:
         raise _ahead(team, sealed.seal, old)
-    hashes = consistency_proof(block_nodes(team.store.db), old, sealed.seal.size)
-    return format_request(CosignRequest(old, tuple(hashes), sealed.note))
+    hashes = consistency_proof(read_block_nodes(team.store.db), old, sealed.seal.size)
+    return format_witness_request(CosignRequest(old, tuple(hashes), sealed.note))
 
 
 def ask_witness(team: Team, ask: Ask, keys: Sequence[VerifierKey], where: str) -> Receipt:
@@ -215,14 +222,14 @@ def _take(
             f"{where}: the answer is no cosignature by {names}: {error}. Nothing was recorded; "
             "compare the key with the one that `tripod witness show` prints there"
         ) from error
-    seconds = cosignature_time(good[0])
+    seconds = note_cosignature_time(good[0])
     _compare_clocks(team, good[0].name, seconds)
     data = format_note(Note(sealed.note.text, (*sealed.note.signatures, *good)))
     return record_receipt(team, Receipt("witness", good[0].name, sealed.seal, seconds, data))
 
 
 def _cosignatures(sealed: Sealed, body: bytes, keys: Sequence[VerifierKey]) -> list[Signature]:
-    return verify(Note(sealed.note.text, parse_signatures(body)), keys)
+    return verify(Note(sealed.note.text, parse_witness_signatures(body)), keys)
 
 
 def _compare_clocks(team: Team, name: str, seconds: int) -> None:
@@ -270,7 +277,7 @@ def ask_timestamp(team: Team, url: str, authorities: str, timeout: float) -> Rec
         UnreachableError: no answer came.
         RefusedError: what came is no stamp of this seal by one of ``authorities``.
     """
-    require_extra()
+    require_timestamp_extra()
     from rfc3161_client import HashAlgorithm, TimestampRequestBuilder
 
     check_url(url, "the authority")
@@ -292,7 +299,7 @@ def ask_timestamp(team: Team, url: str, authorities: str, timeout: float) -> Rec
             "nothing was recorded. Is it the address of a timestamp authority?"
         )
     try:
-        stamped = open_receipt(reply.body, text, roots, request.nonce)
+        stamped = open_timestamp(reply.body, text, roots, request.nonce)
     except LedgerError as error:
         raise RefusedError(
             f"{url}: {error}. Nothing was recorded; is {authorities} its authority?"
@@ -304,7 +311,7 @@ def ask_timestamp(team: Team, url: str, authorities: str, timeout: float) -> Rec
 
 def _roots(path: str) -> list[Certificate]:
     try:
-        return parse_authorities(read_plain(path, _MAX_AUTHORITIES, named=True))
+        return parse_timestamp_authorities(read_plain_file(path, _MAX_AUTHORITIES, named=True))
     except (OSError, MalformedError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise BadArgumentError(f"--ca {path}: {reason}") from error

@@ -36,14 +36,14 @@ from tripod.ledger import (
     Nodes,
     RawEntry,
     Tree,
-    auth_of,
-    commit,
-    leaf_hash,
-    over,
+    commit_body,
+    entry_leaf_hash,
+    header_auth,
     root_of,
+    tell_over,
 )
-from tripod.ledger.files import hold_folder, read_plain, sync_path
-from tripod.ledger.sqlite.reader import SQLiteReader, block_nodes, read_only
+from tripod.ledger.files import hold_folder_lock, read_plain_file, sync_path
+from tripod.ledger.sqlite.reader import SQLiteReader, read_block_nodes, read_only
 from tripod.ledger.tlog import tiles
 from tripod.ledger.tlog.note import MAX_NOTE, parse_note
 from tripod.ledger.tlog.seal import Seal, parse_seal
@@ -140,7 +140,7 @@ def export(database: str, directory: str, note: str, *, bodies: bool) -> Exporte
         ledger = SQLiteReader(db)
         nodes_under(ledger, seal)
         os.makedirs(directory, exist_ok=True)
-        with hold_folder(directory):
+        with hold_folder_lock(directory):
             # Begun here: what was erased since is erased for us, or waits to be forgotten.
             db.execute("BEGIN")
             nodes_under(ledger, seal)
@@ -183,7 +183,7 @@ def nodes_under(ledger: SQLiteReader, seal: Seal, otherwise: str = _UNSEALED) ->
     Raises:
         RefusedError: the seal is not one of this ledger; the message ends with ``otherwise``.
     """
-    size, origin, nodes = ledger.size, ledger.origin, block_nodes(ledger.db)
+    size, origin, nodes = ledger.size, ledger.origin, read_block_nodes(ledger.db)
     if seal.origin != origin:
         what = f"the seal is of {seal.origin!r}, the ledger is {origin!r}"
     elif seal.size > size:
@@ -241,7 +241,7 @@ def _grown(disk: Disk, directory: str, seal: Seal, ledger: SQLiteReader) -> int:
         what = f"it holds another log, {old.origin!r}"
     elif old.size > seal.size:
         what = f"it holds {old.size} entries already, the seal is of {seal.size}: never back"
-    elif root_of(block_nodes(ledger.db), 0, old.size) != old.root:
+    elif root_of(read_block_nodes(ledger.db), 0, old.size) != old.root:
         what = f"it holds another history: at {old.size} entries its root is not this ledger's"
     else:
         return old.size
@@ -260,9 +260,11 @@ def _stage(
     """
     wanted: set[str] = set()
     every = list(tiles.walk(size))
-    for tile in over(every, "exporting bundles of entries", len(every)):
+    for tile in tell_over(every, "exporting bundles of entries", len(every)):
         is_bundle = tile.level < 0
-        paths = tiles.bundle_paths(tile, bodies=bodies) if is_bundle else [tiles.format_path(tile)]
+        paths = (
+            tiles.bundle_paths(tile, bodies=bodies) if is_bundle else [tiles.format_tile_path(tile)]
+        )
         wanted.update(paths)
         full = (tile.number + 1) * WIDTH <= since >> 8 * max(0, tile.level)
         if full and staging.present.issuperset(paths):
@@ -287,7 +289,9 @@ def _checked_entries(ledger: LedgerReader, tile: Tile) -> list[RawEntry]:
     if [entry.seq for entry in entries] != list(range(first, stop)):
         raise LedgerDamagedError(f"an entry from {first} to {stop - 1} is missing: {_HINT}")
     if tile.width == WIDTH:
-        _check_stored(ledger, tile._replace(level=0), [leaf_hash(one.header) for one in entries])
+        _check_stored(
+            ledger, tile._replace(level=0), [entry_leaf_hash(one.header) for one in entries]
+        )
     return entries
 
 
@@ -295,13 +299,13 @@ def _check_content(entry: RawEntry) -> None:
     """Body and signature record are those committed to, or the body was erased whole."""
     seq, _, kind, _, header, salt, body, auth = entry
     head = orjson.loads(header)
-    if (None if auth is None else auth_of(auth)) != head.get("auth"):
+    if (None if auth is None else header_auth(auth)) != head.get("auth"):
         raise LedgerDamagedError(f"entry {seq} lost its signature record, or has another: {_HINT}")
     if (salt is None) != (body is None):
         raise LedgerDamagedError(f"entry {seq} has half of a body and its salt: {_HINT}")
     if salt is None or body is None:
         return
-    if commit(salt, kind, body) != head["body"] or b"\n" in body:
+    if commit_body(salt, kind, body) != head["body"] or b"\n" in body:
         raise LedgerDamagedError(f"entry {seq} has a body that it did not commit to: {_HINT}")
 
 
@@ -325,13 +329,13 @@ def _check_stored(ledger: LedgerReader, tile: Tile, hashes: list[bytes]) -> None
         tree.append(digest)
     if ledger.hashes(tile.level + 1, tile.number, tile.number + 1) != [tree.root()]:
         raise LedgerDamagedError(
-            f"the tile {tiles.format_path(tile)} is not that of the sealed tree: {_HINT}"
+            f"the tile {tiles.format_tile_path(tile)} is not that of the sealed tree: {_HINT}"
         )
 
 
 def _stage_blobs(ledger: LedgerReader, entry: RawEntry, staging: _Staging) -> None:
-    for digest in tiles.blobs_in(entry.body):
-        path = tiles.blob_path(digest)
+    for digest in tiles.bundle_blobs(entry.body):
+        path = tiles.bundle_blob_path(digest)
         if path in staging.present:
             continue
         blob = ledger.blob(bytes.fromhex(digest))
@@ -347,7 +351,7 @@ def _remove_replaced(disk: Disk, paths: Collection[str]) -> int:
     removed = 0
     for path in sorted(paths):
         try:
-            tiles.parse_any_path(path)
+            tiles.parse_tile_or_bundle_path(path)
         except MalformedError:
             continue
         disk.remove(path)
@@ -384,11 +388,11 @@ def forget_bodies(directory: str, seqs: Collection[int]) -> Forgotten:
     """
     if not os.path.isdir(f"{directory}/{BODIES}"):
         return Forgotten(0, 0)
-    with hold_folder(directory):  # who exports meanwhile may still read the ledger as it was
+    with hold_folder_lock(directory):  # who exports meanwhile may still read the ledger as it was
         count = 0
         for path in _bundles(directory):
             lines = _read(path).split(b"\n")
-            kept = [tiles.erased_line(line, seqs) for line in lines]
+            kept = [tiles.erase_in_bundle_line(line, seqs) for line in lines]
             if kept != lines:
                 count += sum(new != old for new, old in zip(kept, lines, strict=True))
                 mode = os.stat(path).st_mode & 0o7777
@@ -418,7 +422,7 @@ def finish_redaction(store: SQLiteStore, root: str, *, patient: bool) -> list[st
 
 
 def _read(path: str) -> bytes:
-    data = read_plain(path, tiles.MAX_LINES)
+    data = read_plain_file(path, tiles.MAX_LINES)
     if len(data) > tiles.MAX_LINES:
         what = f"more than {tiles.MAX_LINES} bytes are no bodies that were exported"
         raise OSError(errno.EFBIG, what, path)
@@ -440,7 +444,7 @@ def _drop_blobs(directory: str) -> int:
     named: set[str] = set()
     for path in _bundles(directory):
         for line in _read(path).split(b"\n"):
-            named.update(tiles.blobs_in(line))
+            named.update(tiles.bundle_blobs(line))
     gone = [n for n in sorted(os.listdir(folder)) if _DIGEST.fullmatch(n) and n not in named]
     for name in gone:
         os.unlink(f"{folder}/{name}")

@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import TypeAlias
 
 from tripod.errors import RefusedError
-from tripod.ledger.files import read_plain, rename_file, replace_file
+from tripod.ledger.files import read_plain_file, rename_file, replace_file
 from tripod.ledger.tlog.note import SigningKey, VerifierKey
 
 PASSPHRASE_FILE = "TRIPOD_PASSPHRASE_FILE"  # noqa: S105 - the name of a variable
@@ -113,7 +113,7 @@ def write_private(path: str, data: bytes) -> None:
 
 def is_encrypted(path: str) -> bool:
     """Whether a key file asks for a passphrase."""
-    return b"BEGIN ENCRYPTED PRIVATE KEY" in read_plain(path, 100, named=True)
+    return b"BEGIN ENCRYPTED PRIVATE KEY" in read_plain_file(path, 100, named=True)
 
 
 def load_key(path: str, origin: str, passphrase: Passphrase = no_passphrase) -> SigningKey:
@@ -140,7 +140,7 @@ def load_key(path: str, origin: str, passphrase: Passphrase = no_passphrase) -> 
                 f"{PASSPHRASE_FILE}, or run `tripod seal` at a terminal"
             )
     try:
-        data = read_plain(path, _MAX_KEY, named=True)
+        data = read_plain_file(path, _MAX_KEY, named=True)
         found = forms.load_pem_private_key(data, given)
     except (ValueError, TypeError) as error:
         why = "the passphrase does not open it" if given else "it holds no private key"

@@ -16,13 +16,13 @@ from contextlib import closing
 
 from tripod.errors import BadArgumentError, MalformedError, NotFoundError, RefusedError
 from tripod.ledger import consistency_proof, inclusion_proof
-from tripod.ledger.files import hold_folder, read_plain, replace_file
+from tripod.ledger.files import hold_folder_lock, read_plain_file, replace_file
 from tripod.ledger.sqlite.reader import SQLiteReader, read_only
 from tripod.ledger.tlog.note import MAX_NOTE, parse_note
 from tripod.ledger.tlog.proof import Proof, format_proof
 from tripod.ledger.tlog.seal import Seal
 from tripod.ledger.tlog.tiles import SEAL, LeafContent, format_line
-from tripod.ledger.tlog.witness import CosignRequest, format_request
+from tripod.ledger.tlog.witness import CosignRequest, format_witness_request
 from tripod.team.team import Team
 from tripod.trust import seal as sealing
 from tripod.trust.export import nodes_under, read_seal
@@ -75,7 +75,7 @@ def prove_growth(database: str, old: Seal, note: str) -> bytes:
                 f"the older seal is of {old.size} entries, the newest of {seal.size}"
             )
         hashes = consistency_proof(nodes, old.size, seal.size)
-    return format_request(CosignRequest(old.size, tuple(hashes), parse_note(note.encode())))
+    return format_witness_request(CosignRequest(old.size, tuple(hashes), parse_note(note.encode())))
 
 
 def write_pin(path: str, data: bytes, agrees: Callable[[Seal], bool]) -> bool:
@@ -89,12 +89,12 @@ def write_pin(path: str, data: bytes, agrees: Callable[[Seal], bool]) -> bool:
         OSError: the disk refused; what stood there stands there still.
     """
     path = os.path.realpath(path)
-    with hold_folder(os.path.dirname(path)):
+    with hold_folder_lock(os.path.dirname(path)):
         there = read_pin(path)
         if there is not None:
             if not _moves(path, there.seal, parse_head(data)[0], agrees):
                 return False
-            if read_plain(path, len(data), named=True) == data:
+            if read_plain_file(path, len(data), named=True) == data:
                 return False
         replace_file(path, data, 0o644, foreign_folder=True)
     return True
@@ -142,7 +142,7 @@ def seal_from(path: str) -> tuple[str, Seal]:
     try:
         if os.path.isdir(path):
             path = os.path.join(path, SEAL)
-        data = read_plain(path, MAX_NOTE, named=True)
+        data = read_plain_file(path, MAX_NOTE, named=True)
         return data.decode(), read_seal(data)
     except OSError as error:
         raise BadArgumentError(f"{path} cannot be read: {error.strerror}") from error

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tripod.errors import LedgerError, RefusedError, TripodError
 from tripod.ledger import RECORD, REDACTED, Draft, Entry, Head, LedgerReader, Nodes, root_of
-from tripod.ledger.files import hold_file, read_plain
+from tripod.ledger.files import hold_file_lock, read_plain_file
 from tripod.ledger.ids import format_at, now_us
 from tripod.ledger.kinds.trust import KEY_SET, SEAL_MADE, SealReason
 from tripod.ledger.tlog.note import MAX_NOTE, Note, SigningKey, format_note, parse_note
@@ -274,7 +274,7 @@ def last_note(origin: str) -> str | None:
     """
     path = seal_path(origin)
     try:
-        data = read_plain(path, MAX_NOTE, named=True)
+        data = read_plain_file(path, MAX_NOTE, named=True)
     except FileNotFoundError:
         return None
     try:
@@ -332,7 +332,7 @@ def sign_head(key: SigningKey, head: Head, nodes: Nodes) -> str:
     """
     path = seal_path(key.name)
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    with hold_file(f"{path}.lock"):
+    with hold_file_lock(f"{path}.lock"):
         check_memory(key.name, head, nodes)
         seal = Seal(key.name, head.size, head.root)
         note = format_note(Note(format_seal(seal), (sign_seal(seal, key),)))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tripod.errors import RefusedError
 from tripod.ledger import Draft, LedgerReader
-from tripod.ledger.actors import OBSERVED, sign_drafts
+from tripod.ledger.actors import OBSERVED, sign_actor_drafts
 from tripod.ledger.ids import fresh_ids
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Signing:
             held = actor_in_force(self._ledger.tables, handle)
             if held is not None:
                 origin, drafts = self._ledger.origin, [done[place] for place in its]
-                signed = sign_drafts(origin, drafts, fresh_ids(len(its)), self._key(held))
+                signed = sign_actor_drafts(origin, drafts, fresh_ids(len(its)), self._key(held))
                 for place, draft in zip(its, signed, strict=True):
                     done[place] = draft
         return done

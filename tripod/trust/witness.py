@@ -21,9 +21,16 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from hashlib import sha256
 
 from tripod.errors import BadArgumentError, LedgerError, MalformedError, NotFoundError, RefusedError
-from tripod.ledger.files import hold_file, open_plain, read_plain, replace_file, sync_path
+from tripod.ledger.files import (
+    hold_file_lock,
+    open_plain_file,
+    read_plain_file,
+    replace_file,
+    sync_path,
+)
 from tripod.ledger.tlog.note import (
     COSIGNATURE,
     MAX_NOTE,
@@ -37,12 +44,11 @@ from tripod.ledger.tlog.policy import MAX_POLICY, Policy, parse_policy
 from tripod.ledger.tlog.seal import Seal
 from tripod.ledger.tlog.witness import (
     Response,
-    decide,
-    kept_seal,
-    log_folder,
-    origin_of,
-    parse_request,
-    refusal,
+    decide_witness_request,
+    kept_witness_seal,
+    origin_of_witness_request,
+    parse_witness_request,
+    refuse_witness_request,
 )
 
 _LATEST = "checkpoint"  # as the protocol calls it
@@ -97,7 +103,7 @@ class WitnessFolder:
         """
         file = os.path.join(self.path, "key")
         try:
-            with open(open_plain(file, named=True), "rb") as stream:
+            with open(open_plain_file(file, named=True), "rb") as stream:
                 mode, data = os.fstat(stream.fileno()).st_mode, stream.read(_MAX_KEY)
         except FileNotFoundError as error:
             raise NotFoundError(
@@ -128,7 +134,7 @@ class WitnessFolder:
             BadArgumentError: not the key of a log, or one that is known.
         """
         self.key()
-        with hold_file(os.path.join(self.path, "lock")):
+        with hold_file_lock(os.path.join(self.path, "lock")):
             text = self._policy_text()
             self._policy(text)
             separate = b"" if text.endswith(b"\n") else b"\n"
@@ -144,7 +150,7 @@ class WitnessFolder:
         return key
 
     def _policy_text(self) -> bytes:
-        return read_plain(os.path.join(self.path, "policy.tlog"), MAX_POLICY, named=True)
+        return read_plain_file(os.path.join(self.path, "policy.tlog"), MAX_POLICY, named=True)
 
     def _policy(self, text: bytes) -> Policy:
         try:
@@ -163,18 +169,20 @@ class WitnessFolder:
         """
         key, logs = self.key(), self.logs()
         try:
-            request = parse_request(data)
+            request = parse_witness_request(data)
         except MalformedError as error:
-            return refusal(400, str(error)).answer
-        origin = origin_of(request)
+            return refuse_witness_request(400, str(error)).answer
+        origin = origin_of_witness_request(request)
         if all(log.name != origin for log in logs):
-            return decide(request, logs, None, key, 0).answer  # and nothing of it on our disk
+            return decide_witness_request(
+                request, logs, None, key, 0
+            ).answer  # and nothing of it on our disk
         folder = self._folder(origin)
         self._make(folder)
-        with hold_file(os.path.join(folder, "lock")):
+        with hold_file_lock(os.path.join(folder, "lock")):
             last = self._kept(folder)
             try:
-                decision = decide(request, logs, last, key, int(self._now()))
+                decision = decide_witness_request(request, logs, last, key, int(self._now()))
             except LedgerError as error:
                 raise _damaged(folder, error) from error
             if decision.keep is not None:
@@ -192,7 +200,9 @@ class WitnessFolder:
             folder = self._folder(log.name)
             last = self._kept(folder)
             try:
-                seal, seconds = (None, 0) if last is None else kept_seal(last, log.name, own)
+                seal, seconds = (
+                    (None, 0) if last is None else kept_witness_seal(last, log.name, own)
+                )
             except LedgerError as error:
                 raise _damaged(folder, error) from error
             found.append((log, seal, seconds))
@@ -210,7 +220,7 @@ class WitnessFolder:
 
     def _kept(self, folder: str) -> Note | None:
         try:
-            return parse_note(read_plain(os.path.join(folder, _LATEST), MAX_NOTE, named=True))
+            return parse_note(read_plain_file(os.path.join(folder, _LATEST), MAX_NOTE, named=True))
         except FileNotFoundError:
             return None
         except MalformedError as error:
@@ -222,3 +232,8 @@ def _damaged(folder: str, error: Exception) -> RefusedError:
         f"{folder}/{_LATEST} is not what this witness kept ({error}); it signs nothing for this "
         "log until the file is back from a backup that is not older than its last cosignature"
     )
+
+
+def log_folder(origin: str) -> str:
+    """The name under which a witness serves what it last cosigned for a log: 64 hex digits."""
+    return sha256(origin.encode()).hexdigest()

@@ -38,10 +38,10 @@ from tripod.errors import (
     UnwritableError,
 )
 from tripod.ledger import Draft
-from tripod.ledger.files import open_plain
+from tripod.ledger.files import open_plain_file
 from tripod.ledger.kinds import workers as kinds
-from tripod.ledger.kinds.team import evidence_kept
-from tripod.ledger.locator import LEDGER, nearest
+from tripod.ledger.kinds.team import team_evidence_kept
+from tripod.ledger.locator import LEDGER, nearest_team
 from tripod.projections import TooBigError, UnreadableError, content_bytes, layout
 from tripod.projections.workers.format import valid_slug, valid_worker_name
 from tripod.projections.workers.tables import FOLDER
@@ -255,7 +255,7 @@ def _keep_log(act: Act, path: str) -> kinds.WorkerLog | None:
     row = act.transaction.tables.execute(sql, (path,)).fetchone()
     if row is None or row[0] != digest:
         mode = None if stat.mode == layout.WORKER_LOG.mode else stat.mode
-        act.append([evidence_kept(path, data, stat.mtime_us, mode)])
+        act.append([team_evidence_kept(path, data, stat.mtime_us, mode)])
     act.writer.account(path, digest)
     return {"bytes": len(data), "digest": digest, "path": path}
 
@@ -263,7 +263,7 @@ def _keep_log(act: Act, path: str) -> kinds.WorkerLog | None:
 def _log_digest(act: Act, path: str) -> kinds.WorkerLog:
     """Size and digest of a log, read in parts."""
     hashed, size = sha256(), 0
-    with open(open_plain(act.disk.full(path)), "rb") as file:
+    with open(open_plain_file(act.disk.full(path)), "rb") as file:
         left = os.fstat(file.fileno()).st_size  # it may grow faster than it is read
         while part := file.read(min(left - size, 1 << 20)):
             hashed.update(part)
@@ -339,7 +339,7 @@ def spawn(
 def _team_variables(team: Team, folder: str) -> dict[str, str]:
     """The variables by which commands of the worker's program find this team and no other."""
     root = os.path.abspath(team.root)
-    found = nearest(folder)
+    found = nearest_team(folder)
     return {} if found is not None and os.path.samefile(found, root) else {LEDGER: root}
 
 

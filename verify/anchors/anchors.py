@@ -12,10 +12,10 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from tripod.ledger import RECORD, LedgerError, MalformedError, TripodError
-from tripod.ledger.files import read_plain
+from tripod.ledger.files import read_plain_file
 from tripod.ledger.tlog.policy import parse_policy
 from tripod.ledger.tlog.tiles import SEAL
-from tripod.ledger.tlog.timestamp import parse_authorities
+from tripod.ledger.tlog.timestamp import parse_timestamp_authorities
 from tripod.projections.decisions.format import is_log, parse_log_archive_name
 from tripod.projections.decisions.tables import LIVE, LOG
 from tripod.verify.anchors import policy
@@ -139,7 +139,7 @@ def _policies(outside: Outside, root: str | None, given: tuple[str, ...]) -> Non
             elif name == RULES:
                 outside.rules = policy.parse(data)
             else:
-                outside.authorities = parse_authorities(data)
+                outside.authorities = parse_timestamp_authorities(data)
         except MalformedError as error:
             message = f"{error}; a policy that is not understood is not passed over"
             if paths:
@@ -289,7 +289,7 @@ def _read(path: str, *, named: bool) -> bytes | None:
     choose which file of this host is read.
     """
     try:
-        data = read_plain(path, _MAX_FILE, named=named)
+        data = read_plain_file(path, _MAX_FILE, named=named)
     except FileNotFoundError:
         return None
     except OSError as error:

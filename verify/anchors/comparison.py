@@ -26,12 +26,12 @@ from tripod.ledger import (
     MalformedError,
     MissingExtraError,
     NotVerifiedError,
-    parse_at,
+    parse_entry_time,
 )
 from tripod.ledger.sqlite.reader import SQLiteReader
 from tripod.ledger.tlog.note import VerifierKey, parse_note
-from tripod.ledger.tlog.seal import Seal, fork_signers, fork_text, format_seal, parse_seal
-from tripod.ledger.tlog.timestamp import open_receipt
+from tripod.ledger.tlog.seal import Seal, fork_signers, format_seal, parse_seal, seal_fork_text
+from tripod.ledger.tlog.timestamp import open_timestamp
 from tripod.projections import TRUST, Source, content_bytes, source_of
 from tripod.verify.anchors.heads import (
     Fork,
@@ -152,7 +152,7 @@ def _opened(known: KnownHead, method: str, data: bytes, text: str, outside: Outs
             )
         return known._replace(note=note)
     if method == "tsa" and outside.authorities:
-        stamp = open_receipt(data, text, outside.authorities)
+        stamp = open_timestamp(data, text, outside.authorities)
         seconds, rest = divmod(stamp.micros, _MICROS)
         give = -(-(rest + stamp.accuracy) // _MICROS)
         return known._replace(seconds=seconds, stamped=True, give=give)
@@ -226,7 +226,9 @@ def _fork(
     entry = entry_at(db, seq)
     if entry is not None and keys:
         try:
-            text = fork_text(origin, size, bytes.fromhex(root), evidence.database.heads.line(seq))
+            text = seal_fork_text(
+                origin, size, bytes.fromhex(root), evidence.database.heads.line(seq)
+            )
         except (LedgerError, ValueError):
             return Fork(seq, origin, size)
         signers = fork_signers(str(entry.data.get("note", "")), text, keys)
@@ -312,7 +314,7 @@ def _tail(
     if count <= 0:
         return 0, 0
     try:
-        at = parse_at(evidence.at(first))
+        at = parse_entry_time(evidence.at(first))
     except ValueError:
         return count, 0
     return count, max(0, evidence.now_us - at) // 1_000_000

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tripod.ledger import TripodError
-from tripod.ledger.files import read_plain
+from tripod.ledger.files import read_plain_file
 
 _MAX_SMALL = 1024 * 1024
 _MAX_REFS = 256 * 1024 * 1024
@@ -170,7 +170,7 @@ def owner_differs(place: RepositoryPath) -> str | None:
 def _read(path: str, limit: int) -> bytes:
     """A regular file of a repository, whole (GitError: it is not a regular file, or too large)."""
     try:
-        data = read_plain(path, limit)
+        data = read_plain_file(path, limit)
     except OSError as error:
         raise GitError(f"{path} cannot be read: {error.strerror or error}") from error
     if len(data) > limit:

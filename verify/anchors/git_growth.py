@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from functools import lru_cache, partial
 from itertools import groupby, pairwise
 
-from tripod.ledger import over
-from tripod.ledger.files import read_plain
+from tripod.ledger import tell_over
+from tripod.ledger.files import read_plain_file
 from tripod.verify.anchors.git import MAX_BLOB, Commit, FileChange, Repository
 from tripod.verify.anchors.git_folder import GitError, find
 from tripod.verify.anchors.growth import (
@@ -65,7 +65,7 @@ def open_versions(path: str) -> Iterator[ReadVersions]:
                     opened.append(stack.enter_context(Repository(path)))
                 revision, _, name = one.old.partition(":")
                 old = opened[0].file_at(revision, name) if name else opened[0].blob(one.old)
-                new = opened[0].blob(one.new) if one.where else read_plain(path, MAX_BLOB)
+                new = opened[0].blob(one.new) if one.where else read_plain_file(path, MAX_BLOB)
             except (GitError, OSError):
                 return None
             return None if old is None or new is None else (old, new)
@@ -130,7 +130,7 @@ class _Walk:
                 f"{self.name}: the history of HEAD holds no version of it; commit it first"
             )
         self.head, self.changed = head, frozenset(change.commit.name for change in changes)
-        for _, group in groupby(over(changes, "reading history"), key=lambda c: c.commit.name):
+        for _, group in groupby(tell_over(changes, "reading history"), key=lambda c: c.commit.name):
             self._judge(list(group))
         versions = {change.new for change in changes if change.new}
         breaks = [
@@ -278,7 +278,7 @@ class _Walk:
         if committed is None:
             return  # its removal is a break of the history
         try:
-            have: bytes | None = read_plain(self.path, MAX_BLOB)
+            have: bytes | None = read_plain_file(self.path, MAX_BLOB)
         except OSError:
             have = None
         if have is None:

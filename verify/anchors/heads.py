@@ -22,7 +22,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from tripod.ledger import LedgerError, MalformedError
-from tripod.ledger.tlog.note import Note, VerifierKey, parse_note, parse_text
+from tripod.ledger.tlog.note import Note, VerifierKey, parse_note, parse_note_text
 from tripod.ledger.tlog.policy import Policy
 from tripod.ledger.tlog.seal import Cosignature, Seal, open_seal, parse_seal
 from tripod.verify.anchors.growth import FileHistory
@@ -105,7 +105,7 @@ def parse_head(data: bytes) -> tuple[Seal, Note | None]:
         MalformedError: it is neither.
     """
     if b"\n\n" not in data:
-        return parse_seal(parse_text(data, MAX_HEAD, "head")), None
+        return parse_seal(parse_note_text(data, MAX_HEAD, "head")), None
     if len(data) > MAX_HEAD:
         raise MalformedError(f"seal: {len(data)} bytes are more than {MAX_HEAD}")
     note = parse_note(data)

@@ -27,7 +27,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from itertools import chain
 
-from tripod.ledger import parse_at
+from tripod.ledger import parse_entry_time
 from tripod.projections.decisions.format import parse_decision, split_log
 from tripod.projections.decisions.tables import LIVE, LOG
 from tripod.projections.pieces import UNMERGED, UNMERGED_CURE
@@ -180,7 +180,7 @@ def _begun(evidence: Evidence, name: str) -> int | None:
     if seq is None:
         return None
     try:
-        return parse_at(evidence.at(seq)) // 1_000_000
+        return parse_entry_time(evidence.at(seq)) // 1_000_000
     except ValueError:
         return 0
 

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tripod.ledger import Header, commit, redaction_id
+from tripod.ledger import Header, commit_body, redaction_entry_id
 from tripod.ledger.kinds.registry import BY_NAME
 from tripod.projections.erasure import tombstone
 from tripod.verify.check import BODIES, ROWS, Evidence, Outcome
@@ -50,7 +50,7 @@ def body_problem(header: Header, salt: object, body: object) -> str | None:
         return "body or salt is not stored as bytes"
     if len(salt) != 32:
         return f"the salt takes {len(salt)} bytes, not 32"
-    if commit(salt, header.kind, body) != header.body:
+    if commit_body(salt, header.kind, body) != header.body:
         return "the body is not the one that the header commits to"
     return None
 
@@ -82,8 +82,10 @@ def claim_problem(
     named = data["seq"]
     if target is None or named >= seq:
         return f"it says that entry {named} was erased, and no such entry stands before it"
-    if header.id != redaction_id(named):
-        return f"it says that entry {named} was erased, and its id is not {redaction_id(named)}"
+    if header.id != redaction_entry_id(named):
+        return (
+            f"it says that entry {named} was erased, and its id is not {redaction_entry_id(named)}"
+        )
     if not target[1]:
         return f"it says that entry {named} was erased, and its body is there"
     keep = data["keep"]

@@ -15,7 +15,7 @@ database as it is as evidence.
 
 from __future__ import annotations
 
-from tripod.ledger import MAX_BODY, Header, MalformedError, parse_header, parse_value
+from tripod.ledger import MAX_BODY, Header, MalformedError, parse_canonical, parse_header
 from tripod.verify.check import ROWS, Evidence, Outcome
 
 NAME = "canonical-bytes"
@@ -44,7 +44,7 @@ def body_problem(body: bytes) -> str | None:
     if len(body) > MAX_BODY:
         return f"the body takes {len(body)} bytes, at most {MAX_BODY} are allowed"
     try:
-        value = parse_value(body)
+        value = parse_canonical(body)
     except MalformedError as error:
         return f"the body is {error}"
     except RecursionError:

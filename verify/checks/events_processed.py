@@ -38,7 +38,7 @@ from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
-from tripod.ledger import parse_at
+from tripod.ledger import parse_entry_time
 from tripod.projections.layout import CONFIG
 from tripod.projections.pieces import CHECKPOINT_GONE
 from tripod.projections.pythia.format import Span, answers, span_of
@@ -210,7 +210,7 @@ def _begun(evidence: Evidence, event: Unprocessed) -> int:
 
 def _at(evidence: Evidence, seq: int) -> int:
     try:
-        return parse_at(evidence.at(seq))
+        return parse_entry_time(evidence.at(seq))
     except ValueError:
         return 0  # not taken in yet, or unreadable: `canonical-bytes` names that
 

@@ -31,15 +31,15 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tripod.ledger import Header, MalformedError, auth_of, change_id
+from tripod.ledger import Header, MalformedError, actor_entry_id, header_auth
 from tripod.ledger.actors import (
     ENROLLED,
     OBSERVED,
     Record,
-    change_text,
-    handle_problem,
-    note_problem,
-    record_problem,
+    actor_change_problem,
+    actor_change_text,
+    actor_handle_problem,
+    actor_record_problem,
 )
 from tripod.ledger.kinds.registry import KINDS
 from tripod.ledger.tlog.note import ED25519, VerifierKey
@@ -118,7 +118,7 @@ class Writers:
             if number != before + 1:
                 return f"it is change {number} of the key of {handle!r}, where {before + 1} follows"
             self._numbers[handle] = number
-            text = change_text(header.ledger, number, key, data.get("reason"))
+            text = actor_change_text(header.ledger, number, key, data.get("reason"))
         except (MalformedError, LookupError, TypeError, AttributeError) as error:
             return f"it changes no key: {error}"
         if key.name != handle or key.kind != ED25519:
@@ -126,15 +126,15 @@ class Writers:
         held = self.force.get(handle)
         may = [one for one in (held and held.key, log) if one is not None]
         if header.kind == ENROLLED:
-            problem = handle_problem(handle)
+            problem = actor_handle_problem(handle)
             if problem is not None:
                 return f"the handle {handle!r} can have no key: it {problem}"
             may = may or [one.key for one in self.ended if one.handle == handle][-1:]
-            problem = note_problem(note, text, (key,), may)
+            problem = actor_change_problem(note, text, (key,), may)
         elif held is None or held.key != key:
             return f"the key {vkey} is revoked, and was not in force"
         else:
-            problem = note_problem(note, text, (), may)
+            problem = actor_change_problem(note, text, (), may)
         if problem is not None:
             return f"the key of {handle!r} was changed: {problem}"
         if held is not None:
@@ -151,11 +151,11 @@ class Writers:
         Raises nothing: a record that covers something else is somebody's forgery.
         """
         held = self.force.get(actor)
-        problem = "no key" if held is None else record_problem(record, stated, held.key)
+        problem = "no key" if held is None else actor_record_problem(record, stated, held.key)
         if problem is None:
             return None
         for other in (*self.force.values(), *reversed(self.ended)):
-            if record_problem(record, stated, other.key) is not None:
+            if actor_record_problem(record, stated, other.key) is not None:
                 continue
             if other.handle != actor:
                 return f"it says that {actor!r} did it, and the key of {other.handle!r} signed it"
@@ -169,7 +169,7 @@ class Writers:
 
 def id_problem(header: Header, data: dict[str, Any]) -> str | None:
     """Whether a change of a key stands under the id by which it is found."""
-    want = change_id(data["handle"], data["number"])
+    want = actor_entry_id(data["handle"], data["number"])
     return None if header.id == want else f"its id is not {want}, so it changes no key"
 
 
@@ -182,7 +182,7 @@ def record_fault(named: object, record: object) -> str | None:
         return "its header names a signature record, and none is there: it was stripped"
     if named is None:
         return "a signature record lies beside it, and its header names none"
-    if type(record) is not bytes or auth_of(record) != named:
+    if type(record) is not bytes or header_auth(record) != named:
         return "the signature record beside it is not the one that its header names"
     return None
 

@@ -28,13 +28,13 @@ from tripod.ledger import (
     MalformedError,
     Tree,
     TripodError,
-    leaf_hash,
-    over,
+    entry_leaf_hash,
     root_of,
+    tell_over,
 )
-from tripod.ledger.sqlite.reader import SQLiteReader, block_nodes
-from tripod.ledger.sqlite.repair import add_blob, add_entries, add_head
-from tripod.ledger.sqlite.schema import migrate
+from tripod.ledger.sqlite.reader import SQLiteReader, read_block_nodes
+from tripod.ledger.sqlite.repair import add_blob_row, add_entry_rows, add_head_row
+from tripod.ledger.sqlite.schema import migrate_schema
 from tripod.ledger.tlog import tiles
 from tripod.ledger.tlog.note import ED25519, MAX_NOTE, Note, VerifierKey, parse_note
 from tripod.ledger.tlog.seal import Seal, open_seal, parse_seal
@@ -90,11 +90,11 @@ class ExportFiles:
     def tile(self, tile: Tile) -> bytes:
         """The bytes of a tile or an entry bundle."""
         limit = 32 * tile.width if tile.level >= 0 else WIDTH * (tiles.MAX_ENTRY + 2)
-        return self.read(tiles.format_path(tile), limit)
+        return self.read(tiles.format_tile_path(tile), limit)
 
     def lines(self, tile: Tile) -> bytes:
         """The bytes of the bodies of an entry bundle."""
-        return self.read(tiles.line_path(tile), tiles.MAX_LINES)
+        return self.read(tiles.body_bundle_path(tile), tiles.MAX_LINES)
 
     def strays(self, size: int, named: Callable[[str], bool]) -> Iterator[str]:
         """What stands there and belongs to no export of ``size`` entries; not empty folders.
@@ -112,7 +112,9 @@ class ExportFiles:
                 continue
             yield from (front + name for name in strange)
             yield from (
-                front + name for name in files if not tiles.belongs(front + name, size, named)
+                front + name
+                for name in files
+                if not tiles.is_tile_or_bundle_of(front + name, size, named)
             )
             inner = [front + name for name in folders]
             if front.count("/") < _DEEP:
@@ -207,7 +209,7 @@ def load_export(directory: str, database: str, keys: Sequence[VerifierKey] = ())
     with closing(sqlite3.connect(database, isolation_level=None)) as db:
         for pragma in ("journal_mode=OFF", "synchronous=OFF", "trusted_schema=OFF"):
             db.execute(f"PRAGMA {pragma}")
-        migrate(db)
+        migrate_schema(db)
         create_tables(db)
         guards = db.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").fetchall()
         for name, _ in guards:
@@ -240,16 +242,16 @@ class _Loading:
         size, whole = self.seal.size, True
         self.to.bodies = self.files.bodies
         bundles = tiles.bundles_of(size)
-        for tile in over(bundles, "reading bundles of entries", -(-size // WIDTH)):
+        for tile in tell_over(bundles, "reading bundles of entries", -(-size // WIDTH)):
             try:
                 self._bundle(tile)
             except (FileError, MalformedError, sqlite3.IntegrityError) as error:
                 message = f"{error}: what follows it cannot be judged"
-                self.to.add(message, tiles.format_path(tile))
+                self.to.add(message, tiles.format_tile_path(tile))
                 whole = False
                 break
         self.to.entries = self.tree.size
-        add_head(self.db, self.tree, self.head.get("ledger", ""), self.head.get("at", ""))
+        add_head_row(self.db, self.tree, self.head.get("ledger", ""), self.head.get("at", ""))
         if whole:
             self._compare_tree()
         self.to.add_strays(self.files, size, self.named, "export")
@@ -259,14 +261,14 @@ class _Loading:
         headers = tiles.parse_bundle(self.files.tile(tile), tile.width)
         contents = [tiles.LeafContent(None, None)] * tile.width
         if self.to.bodies:
-            contents = tiles.parse_lines(self.files.lines(tile), first, tile.width)
-        leaves = [leaf_hash(header) for header in headers]
+            contents = tiles.parse_body_bundle(self.files.lines(tile), first, tile.width)
+        leaves = [entry_leaf_hash(header) for header in headers]
         self._expect(tile._replace(level=0), b"".join(leaves))
         rows = []
         for seq, (header, content) in enumerate(zip(headers, contents, strict=True), first):
             rows.append((seq, *self._columns(seq, header), header, *content))
             self._blobs(content.body)
-        add_entries(self.db, rows)
+        add_entry_rows(self.db, rows)
         for leaf in leaves:
             self.tree.append(leaf)
 
@@ -283,7 +285,7 @@ class _Loading:
     def _blobs(self, body: bytes | None) -> None:
         """Load the blobs that a body names; one that is not there is named by its own check."""
         try:
-            named = list(tiles.blobs_in(body))
+            named = list(tiles.bundle_blobs(body))
         except (orjson.JSONDecodeError, RecursionError):
             return
         for digest in named:
@@ -293,13 +295,13 @@ class _Loading:
                 self.to.add("a body names a blob by what is no digest", tiles.BLOBS)
                 continue
             self.named.add(digest)
-            path = tiles.blob_path(digest)
+            path = tiles.bundle_blob_path(digest)
             try:
                 data = self.files.read(path, MAX_BLOB)
             except FileError as error:
                 self.to.add(str(error), path)
                 continue
-            add_blob(self.db, bytes.fromhex(digest), data)
+            add_blob_row(self.db, bytes.fromhex(digest), data)
             self.to.blobs += 1
 
     def _expect(self, tile: Tile, want: bytes) -> None:
@@ -309,7 +311,7 @@ class _Loading:
             message = "its hashes are not those of the entries"
         except FileError as error:
             message = str(error)
-        self.to.add(message, tiles.format_path(tile))
+        self.to.add(message, tiles.format_tile_path(tile))
 
     def _compare_tree(self) -> None:
         """The tiles above the leaves, and the root, against those that the entries give."""
@@ -373,7 +375,7 @@ def _other_history(db: sqlite3.Connection, seal: Seal) -> str | None:
                 f"the record was sealed at {seal.size} entries, and the ledger holds {size}: it "
                 "was rolled back, or the record is another's"
             )
-        root = root_of(block_nodes(db), 0, seal.size)
+        root = root_of(read_block_nodes(db), 0, seal.size)
     except _BROKEN as error:
         return f"the ledger cannot be compared with its record: {error}"
     if root == seal.root:
@@ -387,7 +389,7 @@ def _other_history(db: sqlite3.Connection, seal: Seal) -> str | None:
 def _compare(ledger: LedgerReader, files: ExportFiles, found: Loaded, size: int) -> None:
     """Compare every file; a ledger that cannot be read is what other checks name."""
     named: set[str] = set()
-    for tile in over(list(tiles.walk(size)), "comparing the record"):
+    for tile in tell_over(list(tiles.walk(size)), "comparing the record"):
         try:
             for path, want in _expected(ledger, tile, files, found, named):
                 try:
@@ -396,7 +398,9 @@ def _compare(ledger: LedgerReader, files: ExportFiles, found: Loaded, size: int)
                 except FileError as error:
                     found.add(f"{RECORD}/{error}", path)
         except _BROKEN as error:
-            found.add(f"the ledger cannot be compared with it: {error}", tiles.format_path(tile))
+            found.add(
+                f"the ledger cannot be compared with it: {error}", tiles.format_tile_path(tile)
+            )
     found.add_strays(files, size, named, "record")
 
 
@@ -407,16 +411,16 @@ def _expected(
     first = tile.number * WIDTH
     if tile.level >= 0:
         hashes = ledger.hashes(tile.level, first, first + tile.width)
-        yield tiles.format_path(tile), b"".join(hashes)
+        yield tiles.format_tile_path(tile), b"".join(hashes)
         return
     entries = list(ledger.raw(first, first + tile.width))
     found.entries += len(entries)
     yield from tiles.bundle_files(tile, entries, bodies=files.bodies)
     for entry in entries if files.bodies else ():
-        for digest in tiles.blobs_in(entry.body):
+        for digest in tiles.bundle_blobs(entry.body):
             if digest not in named:
                 named.add(digest)
                 blob = ledger.blob(bytes.fromhex(digest))
                 if blob is not None and len(blob) <= MAX_BLOB:
                     found.blobs += 1
-                    yield tiles.blob_path(digest), blob
+                    yield tiles.bundle_blob_path(digest), blob

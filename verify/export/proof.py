@@ -12,19 +12,19 @@ from tripod.ledger import (
     LedgerError,
     MalformedError,
     NotVerifiedError,
-    auth_of,
     check_consistency,
-    commit,
-    leaf_hash,
+    commit_body,
+    entry_leaf_hash,
+    header_auth,
     parse_header,
 )
-from tripod.ledger.files import read_plain
+from tripod.ledger.files import read_plain_file
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.ledger.tlog.policy import Policy, TrustedLog
 from tripod.ledger.tlog.proof import MAX_PROOF, parse_proof, verify_proof
 from tripod.ledger.tlog.seal import Seal, open_seal
 from tripod.ledger.tlog.tiles import parse_line
-from tripod.ledger.tlog.witness import parse_request
+from tripod.ledger.tlog.witness import parse_witness_request
 from tripod.verify.check import Coverage, Finding, Report, Subject, cannot_tell, outcome
 
 NAME = "proof"
@@ -35,7 +35,7 @@ _FRONTS = (b"c2sp.org/tlog-proof@", b"old ")
 def is_proof(path: str) -> bool:
     """Whether a file begins as a proof does."""
     try:
-        return read_plain(path, 32, named=True).startswith(_FRONTS)
+        return read_plain_file(path, 32, named=True).startswith(_FRONTS)
     except OSError:
         return False
 
@@ -53,7 +53,7 @@ def judge_proof(path: str, keys: Sequence[VerifierKey], old: Seal | None = None)
 
 
 def _judged(path: str, keys: Sequence[VerifierKey], old: Seal | None) -> Report:
-    data = read_plain(path, MAX_PROOF, named=True)
+    data = read_plain_file(path, MAX_PROOF, named=True)
     head = None
     if not keys:
         reason = "no key is known to hold the seal against: give the log's with --key"
@@ -86,15 +86,15 @@ def _inclusion(data: bytes, keys: Sequence[VerifierKey], told: list[str]) -> Sea
         )
     head = parse_header(header)
     policy = Policy(tuple(TrustedLog(key) for key in keys), (), (), None)
-    seal = verify_proof(proof, leaf_hash(header), policy).seal
+    seal = verify_proof(proof, entry_leaf_hash(header), policy).seal
     if head.seq != proof.seq or head.ledger != seal.origin:
         raise NotVerifiedError(f"proof: the entry says that it is {head.seq} of {head.ledger!r}")
     told += [f"entry {proof.seq}", f"kind {head.kind}", f"actor {head.actor}", f"at {head.at}"]
     if line:
         salt, body, auth = parse_line(line, proof.seq)
-        if salt is None or body is None or commit(salt, head.kind, body) != head.body:
+        if salt is None or body is None or commit_body(salt, head.kind, body) != head.body:
             raise NotVerifiedError("proof: the body is not the one that the entry commits to")
-        if (None if auth is None else auth_of(auth)) != head.auth:
+        if (None if auth is None else header_auth(auth)) != head.auth:
             raise NotVerifiedError(
                 "proof: the signature record is not the one that the entry names"
             )
@@ -103,7 +103,7 @@ def _inclusion(data: bytes, keys: Sequence[VerifierKey], told: list[str]) -> Sea
 
 
 def _growth(data: bytes, keys: Sequence[VerifierKey], old: Seal, told: list[str]) -> Seal:
-    growth = parse_request(data)
+    growth = parse_witness_request(data)
     seal = open_seal(growth.note, keys).seal
     if (growth.old, seal.origin) != (old.size, old.origin):
         raise NotVerifiedError(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from tripod.ledger import parse_at
+from tripod.ledger import parse_entry_time
 from tripod.projections.layout import HIDDEN
 from tripod.projections.projection import content_bytes
 from tripod.projections.pythia.format import Assessment, parse_assessment, parse_checkpoint_payload
@@ -303,7 +303,7 @@ def _is_text(data: bytes) -> bool:
 def _second(evidence: Evidence, seq: int) -> int:
     """The second of an entry's append, by the host's clock; 0 where that is not known."""
     try:
-        return parse_at(evidence.at(seq)) // 1_000_000
+        return parse_entry_time(evidence.at(seq)) // 1_000_000
     except ValueError:
         return 0
 

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable
 from typing import TypeVar
 
-from tripod.ledger.progress import silence
+from tripod.ledger.progress import silence_progress
 
 T = TypeVar("T")
 
@@ -39,7 +39,7 @@ def start(work: Callable[[], T]) -> Callable[[], T | None]:
     if child == 0:
         # The child ends here in any case: it must not run what its parent would do at its end.
         status = 1
-        silence()
+        silence_progress()
         gc.freeze()  # the collector would write to every page that is the parent's as well
         try:
             os.close(source)

@@ -19,7 +19,7 @@ from functools import cache, partial
 from hashlib import sha256
 from typing import NamedTuple
 
-from tripod.ledger import EMPTY_ROOT, Header, Tree, leaf_hash
+from tripod.ledger import EMPTY_ROOT, Header, Tree, entry_leaf_hash
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.sqlite.schema import APPLICATION_ID, SCHEMA_VERSION
 from tripod.ledger.tlog.seal import Seal
@@ -96,7 +96,7 @@ def _pass_after(db: sqlite3.Connection, first: int) -> Pass | None:
     if row is None or not isinstance(header, Header):
         return None
     passed = _new_pass(db, first)
-    passed.end = ChainEnd(first, leaf_hash(row[0]).hex(), header.at, header.ledger)
+    passed.end = ChainEnd(first, entry_leaf_hash(row[0]).hex(), header.at, header.ledger)
     return passed
 
 

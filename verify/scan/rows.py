@@ -22,9 +22,18 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 import orjson
 from pydantic import BaseModel, StringConstraints
 
-from tripod.ledger import GENESIS, MAX_BODY, MAX_HEADER, REDACTED, Header, Tree, leaf_hash, over
+from tripod.ledger import (
+    GENESIS,
+    MAX_BODY,
+    MAX_HEADER,
+    REDACTED,
+    Header,
+    Tree,
+    entry_leaf_hash,
+    tell_over,
+)
 from tripod.ledger.actors import CHANGES
-from tripod.ledger.entry import named_blobs
+from tripod.ledger.entry import entry_blobs
 from tripod.ledger.kinds.base import Content
 from tripod.ledger.kinds.models import model_of, part_model
 from tripod.ledger.kinds.registry import BY_NAME, KINDS
@@ -47,7 +56,7 @@ from tripod.verify.rows import all_rows, kept_of, one
 # exactly one value, and that value fits the model; so nothing is decoded (a million bodies:
 # pydantic 4.8 s, decoding and writing them again 1.5 s, matching 0.8 s). It only ever says yes:
 # what does not match is decoded and judged by the rules themselves, so a new sort of field costs
-# time, not truth. A property test holds it against ``parse_value`` and pydantic.
+# time, not truth. A property test holds it against ``parse_canonical`` and pydantic.
 
 _PLAIN = rb'[^"\\\x00-\x1f]'
 _ESCAPE = rb'\\(?:["\\bfnrt]|u00(?:0[0-7bef]|1[0-9a-f]))'
@@ -343,7 +352,7 @@ class Pass:
         expected, prev, origin, at = end.expected, end.prev, end.origin, end.at.encode()
         size = rows = ids = 0
         told, calm = self.told, True
-        for row in over(all_rows(self.db, self.start or None, self.stop), "checking entries"):
+        for row in tell_over(all_rows(self.db, self.start or None, self.stop), "checking entries"):
             seq, id_, kind, stream, header, salt, body, auth = row
             rows += 1
             ids += hash(id_)
@@ -523,7 +532,7 @@ class Pass:
         self.explained = named
         self.end.expected = max(self.end.expected, seq + 1)
         if type(raw) is bytes:
-            leaf = leaf_hash(raw)
+            leaf = entry_leaf_hash(raw)
             self.end.prev = leaf.hex()
             self.seen.size += len(raw)
             self.range.tree.append(leaf)
@@ -539,7 +548,7 @@ class Pass:
     # Beside the rows ---------------------------------------------------------------------------
 
     def _name(self, seq: int, data: dict[str, Any]) -> None:
-        rows = [(digest, size, seq) for digest, size in named_blobs(data)]
+        rows = [(digest, size, seq) for digest, size in entry_blobs(data)]
         if rows:
             self.named.executemany("INSERT OR IGNORE INTO named VALUES (?, ?, ?)", rows)
 

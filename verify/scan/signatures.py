@@ -12,8 +12,15 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tripod.ledger import CHANGE_IDS, Header, LedgerError, MalformedError, over
-from tripod.ledger.actors import CHANGES, OBSERVED, Record, message_of, parse_record, statement
+from tripod.ledger import CHANGE_IDS, Header, LedgerError, MalformedError, tell_over
+from tripod.ledger.actors import (
+    CHANGES,
+    OBSERVED,
+    Record,
+    actor_statement,
+    message_of,
+    parse_actor_record,
+)
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.verify.check import Finding, Findings, Scanned
@@ -179,7 +186,7 @@ def _walk(
     walk = _Walk(db, changes, demand, first)
     sql = f"SELECT seq, {columns_of(db, 'header', 'body', 'auth')} FROM entries"
     rows = db.execute(f"{sql} WHERE seq >= ? AND seq < ? ORDER BY seq", (first, stop))
-    for seq, raw, body, record in over(rows, "checking signatures", stop - first):
+    for seq, raw, body, record in tell_over(rows, "checking signatures", stop - first):
         walk.entry(seq, raw, body, record)
     return SignatureScan(walk.found, walk.signed, walk.unsigned, walk.batches)
 
@@ -273,13 +280,13 @@ class _Walk:
         return f"it shows {name!r} as who speaks, and {actor!r} did it"
 
     def _record_problem(self, seq: int, head: dict[str, Any], data: bytes) -> str | None:
-        actor, named, stated = head["actor"], head["auth"], statement(head)
+        actor, named, stated = head["actor"], head["auth"], actor_statement(head)
         held, good = self.writers.force.get(actor), self.good
         if good is not None and good.named == named and good.held is held:
             record, known = good.record, message_of(good.record, stated) is not None
         else:
             try:
-                record, known = parse_record(data), False
+                record, known = parse_actor_record(data), False
             except MalformedError as error:
                 return str(error)
         if not known:

@@ -14,7 +14,7 @@ from tripod.chat import reader as chat_read
 from tripod.decisions import reader as decisions_read
 from tripod.decisions import writer as decisions_log
 from tripod.errors import BadArgumentError, MalformedEntryError, NotFoundError
-from tripod.ledger.entry import leaf_hash
+from tripod.ledger.entry import entry_leaf_hash
 from tripod.projections.decisions.format import STATUSES, count_headings, parse_decision, split_log
 
 
@@ -99,7 +99,7 @@ def test_refs_are_bound_to_the_messages_they_mean(story: Story) -> None:
                 "channel": "live",
                 "file": "live.chat",
                 "index": index,
-                "leaf": leaf_hash(entry.header).hex(),
+                "leaf": entry_leaf_hash(entry.header).hex(),
                 "line": 7 + index,
                 "seq": message.seq,
             }

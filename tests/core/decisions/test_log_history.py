@@ -11,7 +11,7 @@ from specimens import Row, database, forge, read
 from story import BEGIN, Clock
 
 from tripod.decisions import writer as decisions_log
-from tripod.ledger.entry import format_value
+from tripod.ledger.entry import format_canonical
 from tripod.projections.decisions.format import DecisionText, format_decision, split_log
 from tripod.team import adoption
 from tripod.team.team import Team
@@ -100,7 +100,7 @@ def test_what_an_entry_says_was_redacted_is_said_and_fails_nothing(git: Git) -> 
     forge(root, rows)
     keep(git)
     assert told(judge(git)).failures == 1
-    forge(root, [*rows, Row(header, b"s" * 32, format_value(said))])
+    forge(root, [*rows, Row(header, b"s" * 32, format_canonical(said))])
     outcome = told(judge(git))
     assert (outcome.failures, len(outcome.findings)) == (0, 1)
     assert "redacted: D-" in outcome.findings[0].message

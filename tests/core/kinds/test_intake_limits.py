@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from story import BEGIN, Story, folder
 from strategies import FEWER
 
-from tripod.ledger.entry import format_value
+from tripod.ledger.entry import format_canonical
 from tripod.ledger.kinds.models import model_of
 from tripod.ledger.kinds.registry import BY_NAME
 from tripod.projections.chat import format as chat_format
@@ -79,7 +79,7 @@ def test_a_configuration_of_nonsense_does_not_stop_the_bus(story: Story) -> None
     with story.team() as team:
         row = team.store.db.execute("SELECT problems FROM inputs").fetchone()
         assert "more lines were not taken" in row[0]
-        assert len(format_value(row[0])) < BODY_ROOM
+        assert len(format_canonical(row[0])) < BODY_ROOM
 
 
 def test_a_decision_too_long_for_an_entry_is_cut_there_and_whole_in_the_file(story: Story) -> None:

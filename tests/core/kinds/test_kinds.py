@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tripod.ledger.entry import MAX_BODY, Draft, check_value, format_value
+from tripod.ledger.entry import MAX_BODY, Draft, check_canonical, format_canonical
 from tripod.ledger.kinds import (
     agents,
     bus,
@@ -29,7 +29,7 @@ from tripod.ledger.kinds import (
 from tripod.ledger.kinds.base import INLINE_LIMIT, MARK, Content, Kind, Limits, Observed, content
 from tripod.ledger.kinds.models import body_fields, fields_of, model_of, part_model
 from tripod.ledger.kinds.registry import BY_NAME, KINDS
-from tripod.ledger.places import added_problem, places_problem
+from tripod.ledger.places import added_place_problem, places_problem
 from tripod.projections.engine import PROJECTIONS
 from tripod.projections.erasure import is_erasable, tombstone
 
@@ -110,7 +110,7 @@ ADDED = st.tuples(
     st.sampled_from(["chat", "events"]),
     st.text("abcXYZ019", min_size=1, max_size=40),
     PLACES | st.sampled_from([".", ".."]),
-).filter(lambda place: added_problem(*place) is None)
+).filter(lambda place: added_place_problem(*place) is None)
 RULED: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     "ledger.opened": PAIRS.map(lambda pair: {"events": pair[0], "chat": pair[1]}),
     "place.added": ADDED.map(
@@ -147,7 +147,7 @@ def test_the_model_accepts_what_is_drafted_and_nothing_else(
     kind: Kind[Any], data: st.DataObject
 ) -> None:
     draft = data.draw(drafted(kind))
-    check_value(draft.body)
+    check_canonical(draft.body)
     model = model_of(kind).model_validate(draft.body)
     assert model.model_dump(exclude_none=True) == draft.body
     assert (draft.kind, draft.stream) == (kind.name, kind.stream_of(draft.body))
@@ -195,7 +195,7 @@ def test_what_stands_for_an_erased_body_fits_and_stands_for_itself(
     if kind is chat.HEADER_SEEN:  # and its header is lines
         body |= {"last_writer": "ann", "last_write": "now", "participants": []}
     keep = tombstone(kind.name, body)
-    check_value(keep)
+    check_canonical(keep)
     model_of(kind).model_validate(keep)
     assert tombstone(kind.name, keep) == keep
     assert kind.erasure.place(keep) == kind.erasure.place(body)
@@ -445,7 +445,7 @@ def test_contents_hold_the_bytes_exactly(data: bytes) -> None:
         read = body["text"].encode() if "text" in body else b64decode(body["base64"])
         assert read == data
         assert ("text" in body) == is_text(data)
-    assert len(format_value(body)) < MAX_BODY * 5 // 8
+    assert len(format_canonical(body)) < MAX_BODY * 5 // 8
 
 
 def is_text(data: bytes) -> bool:

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from story import Step, Story, folder
 from strategies import FEWER, stories
 
-from tripod.ledger.entry import Draft, check_value
+from tripod.ledger.entry import Draft, check_canonical
 from tripod.ledger.kinds.base import MARK
 from tripod.ledger.kinds.models import model_of
 from tripod.ledger.kinds.redaction import REDACTED
@@ -50,7 +50,7 @@ def test_whatever_was_said_its_stand_in_fits_and_stands_for_itself(steps: list[S
             for entry in team.store.read():
                 if is_erasable(entry.kind):
                     keep = tombstone(entry.kind, entry.data)
-                    check_value(keep)
+                    check_canonical(keep)
                     model_of(BY_NAME[entry.kind]).model_validate(keep)
                     assert tombstone(entry.kind, keep) == keep
 

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tripod.ledger import entry as canonical
-from tripod.ledger.entry import MAX_INTEGER, check_value, format_value, parse_value
+from tripod.ledger.entry import MAX_INTEGER, check_canonical, format_canonical, parse_canonical
 from tripod.ledger.errors import MalformedError
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
@@ -56,20 +56,20 @@ def test_the_examples_of_the_docstring() -> None:
     ],
 )
 def test_the_one_spelling(value: object, data: bytes) -> None:
-    assert format_value(value) == data
-    assert parse_value(data) == value
+    assert format_canonical(value) == data
+    assert parse_canonical(data) == value
 
 
 @given(VALUES)
 def test_what_is_written_is_read_back(value: Any) -> None:
-    check_value(value)
-    assert parse_value(format_value(value)) == value
+    check_canonical(value)
+    assert parse_canonical(format_canonical(value)) == value
 
 
 @given(VALUES)
 def test_a_plain_sorted_compact_encoder_writes_the_same(value: Any) -> None:
     plain = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    assert format_value(value) == plain.encode()
+    assert format_canonical(value) == plain.encode()
 
 
 @given(
@@ -92,16 +92,16 @@ def test_what_is_accepted_is_what_we_would_have_written(
         value, sort_keys=ordered, ensure_ascii=ascii_only, indent=indent, separators=(",", ":")
     ).encode()
     try:
-        read = parse_value(data)
+        read = parse_canonical(data)
     except MalformedError:
         return
-    assert format_value(read) == data
+    assert format_canonical(read) == data
 
 
 @given(st.binary())
 def test_any_bytes_are_read_exactly_or_refused(data: bytes) -> None:
     with suppress(MalformedError):
-        assert format_value(parse_value(data)) == data
+        assert format_canonical(parse_canonical(data)) == data
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_any_bytes_are_read_exactly_or_refused(data: bytes) -> None:
 )
 def test_refused(data: bytes, reason: str) -> None:
     with pytest.raises(MalformedError, match=reason):
-        parse_value(data)
+        parse_canonical(data)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_refused(data: bytes, reason: str) -> None:
     ],
 )
 def test_the_deepest_nesting_that_is_read(data: bytes) -> None:
-    assert format_value(parse_value(data)) == data
+    assert format_canonical(parse_canonical(data)) == data
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_the_deepest_nesting_that_is_read(data: bytes) -> None:
 )
 def test_what_has_no_spelling(value: object) -> None:
     with pytest.raises(MalformedError, match="no canonical JSON"):
-        format_value(value)
+        format_canonical(value)
 
 
 @pytest.mark.parametrize(
@@ -186,10 +186,10 @@ def test_what_has_no_spelling(value: object) -> None:
 )  # fmt: skip
 def test_what_lies_outside_the_profile(value: object) -> None:
     with pytest.raises(MalformedError):
-        check_value(value)
+        check_canonical(value)
 
 
 def test_a_refusal_shows_only_the_beginning_of_a_long_value() -> None:
     with pytest.raises(MalformedError) as caught:
-        parse_value(b'["' + b"x" * 100_000 + b'" ]')
+        parse_canonical(b'["' + b"x" * 100_000 + b'" ]')
     assert len(str(caught.value)) < 300

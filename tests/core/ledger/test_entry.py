@@ -16,10 +16,10 @@ from tripod.ledger.entry import (
     MAX_INTEGER,
     Draft,
     Header,
-    commit,
+    commit_body,
+    entry_leaf_hash,
     format_header,
     header_bytes,
-    leaf_hash,
     parse_header,
 )
 from tripod.ledger.errors import MalformedError, TooLargeError
@@ -162,15 +162,15 @@ def test_the_largest_header() -> None:
 
 
 def test_a_leaf_is_hashed_behind_a_zero_byte() -> None:
-    assert leaf_hash(BYTES) == sha256(b"\x00" + BYTES).digest()
-    assert leaf_hash(b"").hex() == (
+    assert entry_leaf_hash(BYTES) == sha256(b"\x00" + BYTES).digest()
+    assert entry_leaf_hash(b"").hex() == (
         "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d"
     )
 
 
 def test_the_vector_of_the_body_commitment() -> None:
     body = b'{"args":{"command":"pytest -q"},"tool":"bash"}'
-    assert commit(SALT, "session.tool-called", body) == (
+    assert commit_body(SALT, "session.tool-called", body) == (
         "224daab7814e6048ba570afb3105a6eb488f022ab65fe5f70c0415469a09fffe"
     )
 
@@ -178,7 +178,7 @@ def test_the_vector_of_the_body_commitment() -> None:
 @given(DIGESTS.map(bytes.fromhex), TEXTS, st.binary())
 def test_the_commitment_in_words(salt: bytes, kind: str, body: bytes) -> None:
     expected = sha256(b"\x02" + salt + kind.encode() + b"\x00" + body).hexdigest()
-    assert commit(salt, kind, body) == expected
+    assert commit_body(salt, kind, body) == expected
 
 
 # The chain -------------------------------------------------------------------------------------
@@ -198,14 +198,14 @@ def test_entries_are_linked_one_to_the_other() -> None:
     second = link(tip, said(cause="id-0"), AT, "id-1", SALT)
     head, next_ = parse_header(first.header), parse_header(second.header)
     assert (head.seq, head.prev, head.ledger, head.id) == (0, GENESIS, "o", "id-0")
-    assert (next_.seq, next_.prev) == (1, leaf_hash(first.header).hex())
+    assert (next_.seq, next_.prev) == (1, entry_leaf_hash(first.header).hex())
     assert (next_.cause, head.cause) == ("id-0", None)
-    assert next_.body == commit(SALT, "chat.sent", b'{"text":"x"}')
+    assert next_.body == commit_body(SALT, "chat.sent", b'{"text":"x"}')
     assert second[:6] == (1, "id-1", "chat.sent", "chat/general", "ann", AT)
     assert second[7:] == (SALT, b'{"text":"x"}', {"text": "x"}, None)
-    assert (tip.last, tip.at, tip.tree.size) == (leaf_hash(second.header).hex(), AT, 2)
+    assert (tip.last, tip.at, tip.tree.size) == (entry_leaf_hash(second.header).hex(), AT, 2)
     assert check_link(head, 0, GENESIS, "o") is None
-    assert check_link(next_, 1, leaf_hash(first.header).hex(), "o") is None
+    assert check_link(next_, 1, entry_leaf_hash(first.header).hex(), "o") is None
 
 
 def test_a_clock_that_went_back_repeats_the_time_before() -> None:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tripod.ledger import ids, observed_id
+from tripod.ledger import ids, observed_entry_id
 from tripod.ledger.ids import format_at, fresh_ids, now_at, now_us, uuid7
 
 MICROSECONDS = st.integers(0, 253_402_300_799_999_999)  # to the end of the year 9999
@@ -68,11 +68,11 @@ def test_fresh_ids_are_new_each_time() -> None:
 
 @given(st.text(st.characters(exclude_categories=["Cs"])), st.integers(0, 9), st.binary())
 def test_the_same_piece_has_the_same_id(path: str, ordinal: int, data: bytes) -> None:
-    piece = observed_id(path, ordinal, data)
-    assert piece == observed_id(path, ordinal, data)
+    piece = observed_entry_id(path, ordinal, data)
+    assert piece == observed_entry_id(path, ordinal, data)
     assert re.fullmatch("obs-[0-9a-f]{40}", piece)
     assert piece not in {
-        observed_id(path + "x", ordinal, data),
-        observed_id(path, ordinal + 1, data),
-        observed_id(path, ordinal, data + b"x"),
+        observed_entry_id(path + "x", ordinal, data),
+        observed_entry_id(path, ordinal + 1, data),
+        observed_entry_id(path, ordinal, data + b"x"),
     }

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sealed import list_nodes
 
-from tripod.ledger.entry import leaf_hash
+from tripod.ledger.entry import entry_leaf_hash
 from tripod.ledger.merkle import (
     EMPTY_ROOT,
     Tree,
@@ -30,7 +30,7 @@ VECTORS: dict[str, Any] = json.loads(
 SMALL = ["classic", "e0..e6"]
 LIMIT = 64
 SIZES = range(LIMIT + 1)
-LEAVES = [leaf_hash(b"e%d" % index) for index in range(LIMIT + 2)]
+LEAVES = [entry_leaf_hash(b"e%d" % index) for index in range(LIMIT + 2)]
 NODES = list_nodes(LEAVES)
 ROOTS = [naive.root(LEAVES[:size]) for size in range(len(LEAVES) + 1)]
 INCLUSION = {
@@ -42,7 +42,7 @@ CONSISTENCY = {
 
 
 def vector_leaves(name: str) -> list[bytes]:
-    return [leaf_hash(bytes.fromhex(data)) for data in VECTORS[name]["leaves"]]
+    return [entry_leaf_hash(bytes.fromhex(data)) for data in VECTORS[name]["leaves"]]
 
 
 def grown(leaves: list[bytes]) -> Tree:
@@ -110,7 +110,7 @@ def test_vector_consistency(name: str, case: dict[str, Any]) -> None:
 
 def test_seventy_thousand_leaves_and_their_full_subtrees() -> None:
     vector = VECTORS["n0..n69999"]
-    leaves = [leaf_hash(b"n%d" % index) for index in range(vector["size"])]
+    leaves = [entry_leaf_hash(b"n%d" % index) for index in range(vector["size"])]
     tree = Tree()
     roots = {}
     for leaf in leaves:
@@ -262,7 +262,7 @@ def test_a_stack_that_does_not_fit_is_refused() -> None:
 
 @given(st.lists(st.binary(max_size=4), max_size=600), st.integers(0, 600))
 def test_a_tree_grown_in_two_goes_is_the_same_tree(data: list[bytes], cut: int) -> None:
-    leaves = [leaf_hash(item) for item in data]
+    leaves = [entry_leaf_hash(item) for item in data]
     whole, first = grown(leaves), grown(leaves[:cut])
     second = Tree(first.size, first.stack)
     for leaf in leaves[cut:]:

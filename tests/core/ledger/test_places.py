@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from tripod.bus import events as bus
 from tripod.errors import BadArgumentError, NoTeamError
-from tripod.ledger.entry import format_value
+from tripod.ledger.entry import format_canonical
 from tripod.ledger.places import place_problem, places_problem
 from tripod.ledger.sqlite.reader import SQLiteReader
-from tripod.ledger.sqlite.schema import migrate
+from tripod.ledger.sqlite.schema import migrate_schema
 from tripod.projections.disk import Disk, Places
 from tripod.projections.engine import recorded
 from tripod.projections.projection import File
@@ -108,7 +108,7 @@ def test_no_link_is_followed_there(tmp_path: Path, *, steady: bool) -> None:
 
 def first_entry(body: object) -> sqlite3.Connection:
     db = sqlite3.connect(":memory:")
-    migrate(db)
+    migrate_schema(db)
     sql = "INSERT INTO entries VALUES (0, 'first', 'ledger.opened', 'ledger', x'', x'', ?, NULL)"
     db.execute(sql, (body,))
     return db
@@ -117,9 +117,9 @@ def first_entry(body: object) -> sqlite3.Connection:
 @pytest.mark.parametrize(
     "body",
     [
-        None, b"", b"[]", b"{}", format_value({"events": "events", "chat": 1}),
-        format_value({"events": "../..", "chat": "chat"}),
-        format_value({"events": "a", "chat": "a/b"}),
+        None, b"", b"[]", b"{}", format_canonical({"events": "events", "chat": 1}),
+        format_canonical({"events": "../..", "chat": "chat"}),
+        format_canonical({"events": "a", "chat": "a/b"}),
     ],
 )  # fmt: skip
 def test_a_first_entry_that_says_it_otherwise_is_not_followed(body: object) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tripod.ledger.errors import LedgerDamagedError
-from tripod.ledger.files import FileLock, open_plain, read_plain
+from tripod.ledger.files import FileLock, open_plain_file, read_plain_file
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.sqlite.store import SQLiteStore
 
@@ -15,8 +15,8 @@ from tripod.ledger.sqlite.store import SQLiteStore
 def test_a_regular_file_is_read_up_to_its_limit_and_one_byte(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"12345")
-    assert read_plain(str(file), 5) == b"12345"
-    assert read_plain(str(file), 3) == b"1234"
+    assert read_plain_file(str(file), 5) == b"12345"
+    assert read_plain_file(str(file), 3) == b"1234"
 
 
 @pytest.mark.parametrize("named", [False, True])
@@ -33,27 +33,27 @@ def test_nothing_else_is_opened(tmp_path: Path, what: str, *, named: bool) -> No
         with socket.socket(socket.AF_UNIX) as door:
             door.bind(place)
     with pytest.raises(OSError, match=r"regular file|Is a directory|symbolic link"):
-        open_plain(place, named=named)
+        open_plain_file(place, named=named)
 
 
 def test_a_link_is_followed_where_a_person_named_it_and_nowhere_else(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"1")
     link = tmp_path / "link"
     link.symlink_to("file")
-    assert read_plain(str(link), 9, named=True) == b"1"
+    assert read_plain_file(str(link), 9, named=True) == b"1"
     with pytest.raises(OSError, match="it is a symbolic link, and is not followed"):
-        read_plain(str(link), 9)
+        read_plain_file(str(link), 9)
     link.unlink()
     link.symlink_to("pipe")
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="no regular file"):
-        read_plain(str(link), 9, named=True)
+        read_plain_file(str(link), 9, named=True)
 
 
 def test_what_is_not_there_is_not_there(tmp_path: Path) -> None:
     for named in (False, True):
         with pytest.raises(FileNotFoundError):
-            read_plain(str(tmp_path / "none"), 9, named=named)
+            read_plain_file(str(tmp_path / "none"), 9, named=named)
 
 
 def test_a_lock_makes_no_file_behind_a_link(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from tripod.bus import events as bus
 from tripod.chat import reader as chat_read
 from tripod.ledger.errors import LedgerDamagedError, PagesDamagedError, UnwritableError
 from tripod.ledger.sqlite.reader import read_only
-from tripod.ledger.sqlite.repair import copy_rows
+from tripod.ledger.sqlite.repair import copy_ledger_rows
 from tripod.ledger.sqlite.store import SQLiteStore
 from tripod.projections.engine import fold_into
 from tripod.recovery import rebuild as recover
@@ -196,7 +196,7 @@ def test_stored_nodes_are_made_again_from_the_entries(tmp_path: Path) -> None:
     store.close()
     assert len(nodes) == 2
     damage(path, "nodes")
-    assert copy_rows(path, f"{path}.new") == 600
+    assert copy_ledger_rows(path, f"{path}.new") == 600
     with closing(SQLiteStore(f"{path}.new", fold=fold_into)) as store:
         assert store.db.execute("SELECT * FROM nodes").fetchall() == nodes
         assert store.head() == head

@@ -23,8 +23,8 @@ from tripod.ledger.entry import (
     MAX_HEADER,
     Draft,
     Entry,
-    auth_of,
-    leaf_hash,
+    entry_leaf_hash,
+    header_auth,
     parse_header,
 )
 from tripod.ledger.errors import (
@@ -709,7 +709,7 @@ class StoreContract:
         assert list(store.read(1)) == entries
         assert [parse_header(entry.header).auth for entry in entries] == [
             None,
-            auth_of(b"record"),
+            header_auth(b"record"),
             None,
         ]
         assert (entries[1].id, entries[1].salt) == ("signed", b"s" * 32)
@@ -849,7 +849,7 @@ class SharedStoreContract(StoreContract):
         other.append([said("meanwhile")])
         entries = [first, *begun]
         assert len(entries) == head.size
-        assert naive_tree.root([leaf_hash(entry.header) for entry in entries]) == head.root
+        assert naive_tree.root([entry_leaf_hash(entry.header) for entry in entries]) == head.root
 
     def test_waiting_ends_when_the_other_appends(self, store: Store, again: Again) -> None:
         def wait() -> int:
@@ -912,7 +912,7 @@ class SharedStoreContract(StoreContract):
                     own.wait(len(seen), 60)
                     head = own.head()
                     seen += own.read(len(seen), head.size)
-                    leaves = [leaf_hash(entry.header) for entry in seen]
+                    leaves = [entry_leaf_hash(entry.header) for entry in seen]
                     assert naive_tree.root(leaves) == head.root
                     assert [entry.seq for entry in seen] == list(range(head.size))
                 return [entry.id for entry in seen]

@@ -15,7 +15,7 @@ import pytest
 from sample_ledger import faults, opening, said
 from sealed import list_nodes as nodes_of
 
-from tripod.ledger.entry import Entry, leaf_hash
+from tripod.ledger.entry import Entry, entry_leaf_hash
 from tripod.ledger.errors import (
     IdReusedError,
     LedgerDamagedError,
@@ -31,9 +31,9 @@ from tripod.ledger.merkle import (
     inclusion_proof,
     root_of,
 )
-from tripod.ledger.sqlite.reader import SQLiteReader, block_nodes, read_only
+from tripod.ledger.sqlite.reader import SQLiteReader, read_block_nodes, read_only
 from tripod.ledger.sqlite.schema import APPLICATION_ID, SCHEMA_VERSION
-from tripod.ledger.sqlite.store import SQLiteStore, explained
+from tripod.ledger.sqlite.store import SQLiteStore, sqlite_store_error
 
 SQLITE = shutil.which("sqlite3")
 SIZE = 600
@@ -500,7 +500,7 @@ def test_errors_of_the_caller_pass_as_they_are(store: SQLiteStore) -> None:
 def test_errors_are_told_in_words_that_help(
     error: Exception, kind: type[Exception], words: str
 ) -> None:
-    told = explained(error, "a.db")
+    told = sqlite_store_error(error, "a.db")
     assert type(told) is kind
     assert str(told).startswith("a.db: ")
     assert words in str(told)
@@ -508,7 +508,7 @@ def test_errors_are_told_in_words_that_help(
 
 def test_errors_about_something_else_are_not_ours() -> None:
     for error in (OSError("no name"), PermissionError(13, "Permission denied", "b.db")):
-        assert explained(error, "a.db") is error
+        assert sqlite_store_error(error, "a.db") is error
 
 
 # After the commit ------------------------------------------------------------------------------
@@ -694,7 +694,7 @@ def test_a_disk_that_takes_no_more(path: str, store: SQLiteStore) -> None:
 
 def test_nodes_are_those_of_the_leaves(path: str) -> None:
     with closing(SQLiteStore(path)) as store:
-        expected = nodes_of([leaf_hash(entry.header) for entry in store.read()])
+        expected = nodes_of([entry_leaf_hash(entry.header) for entry in store.read()])
         for height in range(10):
             for index in range(SIZE >> height):
                 assert store.node(height, index) == expected(height, index)
@@ -713,7 +713,7 @@ def test_a_node_is_looked_up_or_takes_one_read(store: SQLiteStore, height: int) 
 
 
 def test_nodes_that_were_kept_see_what_was_appended(store: SQLiteStore) -> None:
-    nodes = block_nodes(store.db)
+    nodes = read_block_nodes(store.db)
     for _ in range(3):
         head = store.head()
         assert root_of(nodes, 0, head.size) == head.root
@@ -727,7 +727,7 @@ def test_nodes_that_were_kept_see_what_was_appended(store: SQLiteStore) -> None:
 
 
 def test_proofs_out_of_the_store_lead_to_its_head(store: SQLiteStore) -> None:
-    leaves = [leaf_hash(entry.header) for entry in store.read()]
+    leaves = [entry_leaf_hash(entry.header) for entry in store.read()]
     old = store.head()
     store.append([said()] * 200)
     head = store.head()

@@ -20,7 +20,7 @@ from sample_ledger import ORIGIN, faults, opening, said
 
 from tripod.ledger.entry import Entry
 from tripod.ledger.sqlite.reader import SQLiteReader, read_only
-from tripod.ledger.sqlite.schema import migrate
+from tripod.ledger.sqlite.schema import migrate_schema
 from tripod.ledger.sqlite.store import SQLiteStore
 from tripod.ledger.store import Fold, Store
 from tripod.verify.export.files import load_export
@@ -134,7 +134,7 @@ def test_an_export_that_was_loaded_gives_the_same_answers(
 def test_the_file_of_an_older_version_is_read_without_its_newest_column(tmp_path: Path) -> None:
     path = str(tmp_path / "older.db")
     with closing(sqlite3.connect(path)) as db:
-        migrate(db, 2)
+        migrate_schema(db, 2)
         db.execute("INSERT INTO entries VALUES (0, 'a', 'k', 's', x'7b7d', x'01', x'7b7d')")
         db.commit()
     with closing(read_only(path)) as db:

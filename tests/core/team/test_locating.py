@@ -9,7 +9,15 @@ import pytest
 from doors.inside import Done, run
 
 from tripod.bus import events as bus
-from tripod.ledger.locator import LEDGER, has_ledger, home_of, named, nearest, root_in, team_of
+from tripod.ledger.locator import (
+    LEDGER,
+    has_ledger,
+    named,
+    nearest_team,
+    team_around,
+    team_of,
+    team_to_begin,
+)
 from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
@@ -111,11 +119,11 @@ def test_the_variable_names_a_project_its_team_directory_or_the_ledger(
 def test_what_is_planted_in_a_team_directory_is_not_taken_for_it(two: Path) -> None:
     for place in (".nbs/.nbs", ".nbs/chat/.nbs", ".nbs/events/.nbs"):
         adoption.init_at(str(two / "near" / place), {}, key=False)
-        assert nearest(str(two / "near" / place)[:-5]) == f"{two}/near/.nbs"
+        assert nearest_team(str(two / "near" / place)[:-5]) == f"{two}/near/.nbs"
     adoption.init_at(str(two / "near/.nbs/x"), {}, key=False)
     adoption.init_at(str(two / "near/.nbs/x/.nbs"), {}, key=False)
     for start in ("x", "x/.nbs", "x/.nbs/chat", ".nbs/chat"):
-        assert nearest(str(two / "near/.nbs" / start)) == f"{two}/near/.nbs", start
+        assert nearest_team(str(two / "near/.nbs" / start)) == f"{two}/near/.nbs", start
     for given in (".nbs", "chat", "x", "x/.nbs"):
         assert team_of(str(two / "near/.nbs" / given)) is None, given
         with collect(str(two / "near/.nbs" / given)) as evidence:
@@ -127,7 +135,7 @@ def test_what_is_planted_in_a_team_directory_is_not_taken_for_it(two: Path) -> N
 def test_a_database_beside_a_team_directory_does_not_take_its_place(two: Path) -> None:
     (two / "far/.nbs/ledger.db").rename(two / "near/ledger.db")
     assert team_of(str(two / "near")) == f"{two}/near/.nbs"
-    assert nearest(str(two / "near")) == f"{two}/near/.nbs"
+    assert nearest_team(str(two / "near")) == f"{two}/near/.nbs"
     (two / "near/.nbs/ledger.db").unlink()  # its counts.json tells that there was one
     assert team_of(str(two / "near")) == f"{two}/near/.nbs"
 
@@ -136,7 +144,7 @@ def test_a_ledger_of_earlier_versions_outside_of_a_team_directory_is_found(tmp_p
     (tmp_path / "shop/deep").mkdir(parents=True)
     adoption.init_at(str(tmp_path / "shop"), {}, key=False)
     for start in ("shop", "shop/deep"):
-        assert nearest(str(tmp_path / start)) == f"{tmp_path}/shop"
+        assert nearest_team(str(tmp_path / start)) == f"{tmp_path}/shop"
     assert team_of(str(tmp_path / "shop")) == f"{tmp_path}/shop"
     (tmp_path / "shop/.nbs").mkdir()
     assert team_of(str(tmp_path / "shop")) == f"{tmp_path}/shop"
@@ -144,19 +152,19 @@ def test_a_ledger_of_earlier_versions_outside_of_a_team_directory_is_found(tmp_p
 
 def test_a_database_of_another_program_is_no_team(tmp_path: Path) -> None:
     (tmp_path / "ledger.db").write_bytes(b"SQLite format 3\0" + bytes(200))
-    assert nearest(str(tmp_path)) is None
+    assert nearest_team(str(tmp_path)) is None
     (tmp_path / "ledger.db").unlink()
     os.mkfifo(tmp_path / "ledger.db")
-    assert nearest(str(tmp_path)) is None
+    assert nearest_team(str(tmp_path)) is None
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
 def test_what_a_stranger_put_into_a_folder_for_all_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / ".nbs").mkdir()
     os.chown(tmp_path / ".nbs", 4242, 4242)
-    assert nearest(str(tmp_path)) == f"{tmp_path}/.nbs"
+    assert nearest_team(str(tmp_path)) == f"{tmp_path}/.nbs"
     tmp_path.chmod(0o1777)
-    assert nearest(str(tmp_path)) is None
+    assert nearest_team(str(tmp_path)) is None
 
 
 def test_where_a_ledger_is_begun(tmp_path: Path) -> None:
@@ -170,6 +178,6 @@ def test_where_a_ledger_is_begun(tmp_path: Path) -> None:
         "free/chat": "free/.nbs",
         "free/team/.nbs/chat": "free/team/.nbs",
     }.items():
-        assert home_of(str(here / folder)) == str(here / home), folder
+        assert team_around(str(here / folder)) == str(here / home), folder
     assert not has_ledger(str(here / "repo/.nbs"))
-    assert root_in(str(here / "repo")) == str(here / "repo/.nbs")
+    assert team_to_begin(str(here / "repo")) == str(here / "repo/.nbs")

@@ -14,19 +14,25 @@ from tripod.ledger.actors import (
     MAX_BATCH,
     MAX_RECORD,
     Record,
-    format_record,
+    actor_record_problem,
+    actor_statement,
+    format_actor_record,
     message_of,
-    parse_record,
-    record_problem,
-    sign_drafts,
-    sign_statements,
-    statement,
+    parse_actor_record,
+    sign_actor_drafts,
+    sign_actor_statements,
 )
 from tripod.ledger.chain import Tip, link_all
-from tripod.ledger.entry import MAX_BODY, auth_of, parse_header
+from tripod.ledger.entry import MAX_BODY, header_auth, parse_header
 from tripod.ledger.errors import MalformedError
 from tripod.ledger.tlog.note import COSIGNATURE, SigningKey, VerifierKey
-from tripod.ledger.tlog.tiles import MAX_LINES, LeafContent, format_line, parse_line, parse_lines
+from tripod.ledger.tlog.tiles import (
+    MAX_LINES,
+    LeafContent,
+    format_line,
+    parse_body_bundle,
+    parse_line,
+)
 
 VECTOR: dict[str, Any] = json.loads(
     (Path(__file__).parents[2] / "golden/vectors/signatures.json").read_text(encoding="utf-8")
@@ -52,17 +58,17 @@ records = st.builds(
 def test_the_vectors(name: str) -> None:
     vector = VECTOR[name]
     assert KEY.format() == VECTOR["vkey"]
-    stated = [statement(json.loads(header)).decode() for header in vector["headers"]]
+    stated = [actor_statement(json.loads(header)).decode() for header in vector["headers"]]
     assert stated == vector["statements"]
-    record = sign_statements([text.encode() for text in stated], ANN)
+    record = sign_actor_statements([text.encode() for text in stated], ANN)
     assert record.hex() == vector["record"]
-    parsed = parse_record(record)
+    parsed = parse_actor_record(record)
     message = message_of(parsed, stated[0].encode())
     assert message is not None
     assert message.decode() == vector["signed"]
     for header, text in zip(vector["headers"], stated, strict=True):
-        assert parse_header(header.encode()).auth == auth_of(record) == vector["auth"]
-        assert record_problem(parsed, text.encode(), KEY) is None
+        assert parse_header(header.encode()).auth == header_auth(record) == vector["auth"]
+        assert actor_record_problem(parsed, text.encode(), KEY) is None
         assert sha256(b"\x03" + record).hexdigest() == vector["auth"]
 
 
@@ -71,18 +77,18 @@ def test_the_vectors(name: str) -> None:
 
 @given(records)
 def test_what_is_written_is_read(record: Record) -> None:
-    data = format_record(record)
-    assert parse_record(data) == record
+    data = format_actor_record(record)
+    assert parse_actor_record(data) == record
     assert len(data) <= MAX_RECORD
 
 
 @given(st.binary(max_size=240))
 def test_what_is_read_is_what_would_be_written(data: bytes) -> None:
     try:
-        record = parse_record(data)
+        record = parse_actor_record(data)
     except MalformedError:
         return
-    assert format_record(record) == data
+    assert format_actor_record(record) == data
 
 
 @pytest.mark.parametrize(
@@ -102,18 +108,18 @@ def test_what_is_read_is_what_would_be_written(data: bytes) -> None:
 )
 def test_what_is_no_record_is_refused(data: bytes) -> None:
     with pytest.raises(MalformedError, match="no signature record"):
-        parse_record(data)
+        parse_actor_record(data)
 
 
 def test_the_largest_record_fits_a_line_and_a_bundle() -> None:
-    record = sign_statements([b"%d" % number for number in range(MAX_BATCH)], ANN)
+    record = sign_actor_statements([b"%d" % number for number in range(MAX_BATCH)], ANN)
     assert len(record) == MAX_RECORD
     line = format_line(2**53 - 1, LeafContent(bytes(32), b"x" * MAX_BODY, record))
     assert len(line) * 256 <= MAX_LINES
     with pytest.raises(MalformedError):
-        sign_statements([b"%d" % number for number in range(MAX_BATCH + 1)], ANN)
+        sign_actor_statements([b"%d" % number for number in range(MAX_BATCH + 1)], ANN)
     with pytest.raises(MalformedError):
-        format_record(Record(b"1234", b"s" * 63))
+        format_actor_record(Record(b"1234", b"s" * 63))
 
 
 # Signing ----------------------------------------------------------------------------------------
@@ -121,31 +127,31 @@ def test_the_largest_record_fits_a_line_and_a_bundle() -> None:
 
 @given(st.lists(st.binary(min_size=1, max_size=40), min_size=1, max_size=6, unique=True))
 def test_what_was_signed_is_good_and_nothing_else_is(stated: list[bytes]) -> None:
-    record = parse_record(sign_statements(stated, ANN))
+    record = parse_actor_record(sign_actor_statements(stated, ANN))
     for one in stated:
-        assert record_problem(record, one, KEY) is None
-        assert record_problem(record, one, BOB.verifier()) is not None
-        assert record_problem(record._replace(key_id=b"1234"), one, KEY) is not None
+        assert actor_record_problem(record, one, KEY) is None
+        assert actor_record_problem(record, one, BOB.verifier()) is not None
+        assert actor_record_problem(record._replace(key_id=b"1234"), one, KEY) is not None
         other = bytes([record.signature[0] ^ 1]) + record.signature[1:]
-        assert record_problem(record._replace(signature=other), one, KEY) is not None
-    assert record_problem(record, b"another", KEY) is not None
+        assert actor_record_problem(record._replace(signature=other), one, KEY) is not None
+    assert actor_record_problem(record, b"another", KEY) is not None
     if record.digests:
         assert message_of(record, b"another") is None
         swapped = record._replace(digests=record.digests[::-1])
-        assert record_problem(swapped, stated[0], KEY) is not None
+        assert actor_record_problem(swapped, stated[0], KEY) is not None
 
 
 def test_a_key_for_cosignatures_signs_no_statement() -> None:
     key = SigningKey("ann", ANN.seed, COSIGNATURE)
-    record = parse_record(sign_statements([b"x"], key))
-    assert record_problem(record, b"x", key.verifier()) is not None
+    record = parse_actor_record(sign_actor_statements([b"x"], key))
+    assert actor_record_problem(record, b"x", key.verifier()) is not None
     assert not VerifierKey("ann", COSIGNATURE, KEY.public).verifies(b"x", record.signature)
 
 
 def test_drafts_are_linked_as_they_were_signed() -> None:
     drafts = [said("one"), said("two", cause="before"), said("three", id="mine", salt=b"s" * 32)]
     minted = [(f"new-{number}", bytes([number]) * 32) for number in range(3)]
-    signed = sign_drafts("log", drafts, minted, ANN)
+    signed = sign_actor_drafts("log", drafts, minted, ANN)
     assert [draft.id for draft in signed] == ["new-0", "new-1", "mine"]
     tip = Tip.start("")
     first = link_all(tip, [opening("log")], AT, [("open", bytes(32))], lambda _: None, stands=bool)
@@ -155,15 +161,15 @@ def test_drafts_are_linked_as_they_were_signed() -> None:
     for entry in linked.entries:
         assert entry.auth == signed[0].auth
         assert entry.auth is not None
-        assert parse_header(entry.header).auth == auth_of(entry.auth)
-        stated = statement(json.loads(entry.header))
-        assert record_problem(parse_record(entry.auth), stated, KEY) is None
+        assert parse_header(entry.header).auth == header_auth(entry.auth)
+        stated = actor_statement(json.loads(entry.header))
+        assert actor_record_problem(parse_actor_record(entry.auth), stated, KEY) is None
 
 
 def test_many_drafts_of_one_act_take_several_records() -> None:
     drafts = [said(f"{number}") for number in range(MAX_BATCH + 1)]
     minted = [(f"new-{number}", bytes(32)) for number in range(MAX_BATCH + 1)]
-    signed = sign_drafts("log", drafts, minted, ANN)
+    signed = sign_actor_drafts("log", drafts, minted, ANN)
     assert len({draft.auth for draft in signed}) == 2
     assert len(signed[-1].auth or b"") == 69  # the last is signed by itself
 
@@ -171,7 +177,9 @@ def test_many_drafts_of_one_act_take_several_records() -> None:
 # Lines ------------------------------------------------------------------------------------------
 
 
-@given(st.none() | records.map(format_record), st.none() | st.binary(min_size=1), st.integers(0))
+@given(
+    st.none() | records.map(format_actor_record), st.none() | st.binary(min_size=1), st.integers(0)
+)
 def test_lines_are_read_as_they_were_written(
     auth: bytes | None, body: bytes | None, seq: int
 ) -> None:
@@ -196,4 +204,4 @@ def test_lines_are_read_as_they_were_written(
 )
 def test_a_line_of_another_form_is_refused(line: bytes) -> None:
     with pytest.raises(MalformedError, match="not of the form"):
-        parse_lines(line + b"\n", 7, 1)
+        parse_body_bundle(line + b"\n", 7, 1)

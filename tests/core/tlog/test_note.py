@@ -17,14 +17,14 @@ from tripod.ledger.tlog.note import (
     Signature,
     SigningKey,
     VerifierKey,
-    cosign,
-    cosignature_message,
-    cosignature_time,
+    cosign_note,
     format_note,
     name_problem,
+    note_cosignature_message,
+    note_cosignature_time,
+    note_text_problem,
     parse_note,
     sign,
-    text_problem,
     verify,
 )
 
@@ -39,7 +39,7 @@ SIGNATURES = st.builds(
     st.binary(min_size=4, max_size=4),
     st.binary(min_size=1, max_size=80),
 )
-TEXTS = st.text(max_size=40).filter(lambda text: text_problem(text) is None)
+TEXTS = st.text(max_size=40).filter(lambda text: note_text_problem(text) is None)
 NOTES = st.builds(
     Note,
     TEXTS.map(lambda text: text + "\n"),
@@ -52,14 +52,14 @@ def stranger(number: int = 0) -> Signature:
 
 
 def by(key: SigningKey, text: str = BODY) -> Signature:
-    return sign(text, key) if key.kind != COSIGNATURE else cosign(text, key, TIME)
+    return sign(text, key) if key.kind != COSIGNATURE else cosign_note(text, key, TIME)
 
 
 # Vectors ---------------------------------------------------------------------------------------
 
 
 def test_the_vector_is_what_we_write() -> None:
-    note = Note(BODY, (sign(BODY, LOG), cosign(BODY, WITNESSES[0], TIME)))
+    note = Note(BODY, (sign(BODY, LOG), cosign_note(BODY, WITNESSES[0], TIME)))
     assert sha256(BODY.encode()).hexdigest() == VECTOR["body sha256"]
     assert format_note(note) == DATA
     assert sha256(DATA).hexdigest() == VECTOR["note sha256"]
@@ -69,8 +69,8 @@ def test_the_vector_is_read_and_believed() -> None:
     note = parse_note(DATA)
     assert note.text == BODY
     assert verify(note, KEYS) == list(note.signatures)
-    assert cosignature_message(BODY, TIME).decode() == VECTOR["cosignature message"]
-    assert cosignature_time(note.signatures[1]) == TIME
+    assert note_cosignature_message(BODY, TIME).decode() == VECTOR["cosignature message"]
+    assert note_cosignature_time(note.signatures[1]) == TIME
 
 
 def test_the_published_note_of_go() -> None:
@@ -206,7 +206,7 @@ def test_a_failed_signature_of_a_known_key_refuses_the_note() -> None:
 
 
 def test_a_key_counts_once_however_often_it_signed() -> None:
-    later = cosign(BODY, WITNESSES[0], TIME + 1)
+    later = cosign_note(BODY, WITNESSES[0], TIME + 1)
     note = Note(BODY, (by(LOG), by(LOG), by(WITNESSES[0]), later))
     assert verify(note, [*KEYS, *KEYS]) == [by(LOG), by(WITNESSES[0])]
 
@@ -237,9 +237,9 @@ def test_sixteen_signatures_and_more_are_accepted() -> None:
 
 @given(TEXTS.map(lambda text: text + "\n"), st.integers(0, 2**64 - 1))
 def test_what_is_signed_verifies_and_nothing_else(text: str, seconds: int) -> None:
-    plain, timed = sign(text, LOG), cosign(text, WITNESSES[0], seconds)
+    plain, timed = sign(text, LOG), cosign_note(text, WITNESSES[0], seconds)
     assert verify(Note(text, (plain, timed)), KEYS) == [plain, timed]
-    assert cosignature_time(timed) == seconds
+    assert note_cosignature_time(timed) == seconds
     assert sign(text, LOG) == plain  # the same bytes each time
     for signature, key in [(plain, KEYS[0]), (timed, KEYS[1])]:
         # Signed without the last newline, or with the blank line, it is the signature of
@@ -274,16 +274,16 @@ def test_a_text_that_no_note_may_hold_is_not_signed(text: str) -> None:
     with pytest.raises(MalformedError, match="note: "):
         sign(text, LOG)
     with pytest.raises(MalformedError, match="note: "):
-        cosign(text, WITNESSES[0], TIME)
+        cosign_note(text, WITNESSES[0], TIME)
 
 
 def test_each_type_of_key_signs_in_its_own_way() -> None:
     with pytest.raises(MalformedError, match=r"witness.example/w1 is a key for cosignatures"):
         sign(BODY, WITNESSES[0])
     with pytest.raises(MalformedError, match=r"example.com/ledger is not a key for cosignatures"):
-        cosign(BODY, LOG, TIME)
+        cosign_note(BODY, LOG, TIME)
     for seconds in (-1, 2**64):
         with pytest.raises(MalformedError, match="no room for the time"):
-            cosign(BODY, WITNESSES[0], seconds)
+            cosign_note(BODY, WITNESSES[0], seconds)
     with pytest.raises(MalformedError, match="is no Ed25519 cosignature"):
-        cosignature_time(by(LOG))
+        note_cosignature_time(by(LOG))

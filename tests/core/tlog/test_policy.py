@@ -15,7 +15,7 @@ from tripod.ledger.tlog.policy import (
     Policy,
     TrustedLog,
     Witness,
-    open_under,
+    open_under_policy,
     parse_policy,
 )
 
@@ -182,7 +182,7 @@ def test_names_that_the_policy_does_not_know_count_for_nothing() -> None:
 
 
 def test_a_seal_is_believed_when_log_and_quorum_signed() -> None:
-    opened = open_under(POLICY, sealed(SEAL))
+    opened = open_under_policy(POLICY, sealed(SEAL))
     assert opened.seal == SEAL
     assert [key.name for key in opened.signers] == [LOG.name]
     assert [cosignature.key.name for cosignature in opened.cosignatures] == [WITNESSES[0].name]
@@ -190,14 +190,14 @@ def test_a_seal_is_believed_when_log_and_quorum_signed() -> None:
 
 def test_too_few_witnesses_are_not_enough() -> None:
     policy = parsed(f"log {VKEY}\n{THREE}group g 2 w1 w2 w3\nquorum g\n")
-    assert open_under(policy, sealed(SEAL, 2)).seal == SEAL
+    assert open_under_policy(policy, sealed(SEAL, 2)).seal == SEAL
     with pytest.raises(NotVerifiedError, match="cosigned by w1, which is not the quorum g"):
-        open_under(policy, sealed(SEAL, 1))
+        open_under_policy(policy, sealed(SEAL, 1))
     with pytest.raises(NotVerifiedError, match="by no known witness, which is not the quorum g"):
-        open_under(policy, sealed(SEAL, 0))
+        open_under_policy(policy, sealed(SEAL, 0))
     twice = sealed(SEAL, 1)
     with pytest.raises(NotVerifiedError, match="cosigned by w1, which"):
-        open_under(policy, Note(twice.text, (*twice.signatures, twice.signatures[-1])))
+        open_under_policy(policy, Note(twice.text, (*twice.signatures, twice.signatures[-1])))
 
 
 def test_a_bad_cosignature_refuses_though_the_quorum_is_reached_without() -> None:
@@ -205,11 +205,11 @@ def test_a_bad_cosignature_refuses_though_the_quorum_is_reached_without() -> Non
     note = sealed(SEAL, 2)
     bad = note.signatures[-1]._replace(data=bytes(72))
     with pytest.raises(NotVerifiedError, match="refuse all of this note"):
-        open_under(policy, Note(note.text, (*note.signatures[:-1], bad)))
+        open_under_policy(policy, Note(note.text, (*note.signatures[:-1], bad)))
 
 
 def test_a_policy_without_the_log_believes_nothing() -> None:
     with pytest.raises(NotVerifiedError, match="signed by no key that is trusted"):
-        open_under(Policy(()), sealed(SEAL))
+        open_under_policy(Policy(()), sealed(SEAL))
     with pytest.raises(NotVerifiedError, match="signed by no key that is trusted"):
-        open_under(Policy((TrustedLog(OTHER_LOG.verifier()),)), sealed(SEAL))
+        open_under_policy(Policy((TrustedLog(OTHER_LOG.verifier()),)), sealed(SEAL))

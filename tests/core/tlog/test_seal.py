@@ -15,8 +15,8 @@ from tripod.ledger.tlog.note import (
     Note,
     format_note,
     name_problem,
+    note_text_problem,
     parse_note,
-    text_problem,
 )
 from tripod.ledger.tlog.seal import (
     Cosignature,
@@ -35,7 +35,7 @@ ROOT = "TL2ONYSUUEANTpxMCuf3HHmtRBD5rSxiRiL/X4YXMT0="
 KEY = LOG.verifier()
 
 LINES = st.text(min_size=1, max_size=20).filter(
-    lambda line: text_problem(line) is None and "\n" not in line
+    lambda line: note_text_problem(line) is None and "\n" not in line
 )
 SEALS = st.builds(
     Seal,

@@ -9,10 +9,10 @@ from tripod.ledger.tlog.note import (
     MAX_SIZE,
     format_base64,
     name_problem,
+    note_text_problem,
     parse_base64,
     parse_decimal,
-    parse_text,
-    text_problem,
+    parse_note_text,
 )
 
 
@@ -56,18 +56,18 @@ def test_other_decimals_are_refused(text: str) -> None:
 
 
 def test_text_is_utf8_of_limited_size_without_control_characters() -> None:
-    assert parse_text("é\u2028\x7f\x85\n".encode(), 9, "here") == "é\u2028\x7f\x85\n"
+    assert parse_note_text("é\u2028\x7f\x85\n".encode(), 9, "here") == "é\u2028\x7f\x85\n"
     with pytest.raises(MalformedError, match="here: 10 bytes, at most 9 are read"):
-        parse_text(b"0123456789", 9, "here")
+        parse_note_text(b"0123456789", 9, "here")
     with pytest.raises(MalformedError, match="here: not UTF-8 at byte 2"):
-        parse_text(b"ab\xff", 9, "here")
+        parse_note_text(b"ab\xff", 9, "here")
     with pytest.raises(MalformedError, match=r"here: line 3 holds '\\r', a control character"):
-        parse_text(b"a\nb\nc\r\n", 9, "here")
+        parse_note_text(b"a\nb\nc\r\n", 9, "here")
 
 
 @pytest.mark.parametrize("code", [*range(10), *range(11, 32), 0xD800, 0xDFFF])
 def test_each_control_character_is_named(code: int) -> None:
-    assert text_problem(f"a{chr(code)}") is not None
+    assert note_text_problem(f"a{chr(code)}") is not None
     assert name_problem(f"a{chr(code)}") is not None
 
 

@@ -20,9 +20,9 @@ from tripod.ledger.tlog.tiles import (
     Tile,
     bundles_of,
     format_bundle,
-    format_path,
+    format_tile_path,
     parse_bundle,
-    parse_path,
+    parse_tile_path,
     tiles_of,
 )
 
@@ -48,11 +48,11 @@ def test_the_examples_of_the_docstring() -> None:
 @pytest.mark.parametrize(("number", "path"), VECTOR["paths"].items())
 def test_the_vectors_of_paths(number: str, path: str) -> None:
     tile = Tile(1, int(number), WIDTH)
-    assert format_path(tile) == f"tile/1/{path}"
-    assert parse_path(f"tile/1/{path}") == tile
+    assert format_tile_path(tile) == f"tile/1/{path}"
+    assert parse_tile_path(f"tile/1/{path}") == tile
     bundle = Tile(ENTRIES, int(number), 3)
-    assert format_path(bundle) == f"tile/entries/{path}.p/3"
-    assert parse_path(f"tile/entries/{path}.p/3") == bundle
+    assert format_tile_path(bundle) == f"tile/entries/{path}.p/3"
+    assert parse_tile_path(f"tile/entries/{path}.p/3") == bundle
 
 
 def test_the_vectors_of_seven_entries() -> None:
@@ -64,7 +64,7 @@ def test_the_vectors_of_seven_entries() -> None:
     assert parse_bundle(bundle, 7) == entries
     (tile,) = tiles_of(7)
     data = b"".join(leaves_of(entries))
-    assert sha256(data).hexdigest() == vector[f"{format_path(tile)} sha256"]
+    assert sha256(data).hexdigest() == vector[f"{format_tile_path(tile)} sha256"]
 
 
 def test_the_vectors_of_seventy_thousand_entries() -> None:
@@ -81,7 +81,7 @@ def test_the_vectors_of_seventy_thousand_entries() -> None:
         first = tile.number * WIDTH
         hashes = levels[tile.level][first : first + tile.width]
         data[tile] = b"".join(hashes)
-    paths = {format_path(tile): tile for tile in data}
+    paths = {format_tile_path(tile): tile for tile in data}
     assert {path: sha256(data[paths[path]]).hexdigest() for path in vector} == vector
     assert len(paths) == 273 + 1 + 1 + 1 + 1
     assert "tile/0/273.p/112" in paths
@@ -94,16 +94,16 @@ def test_the_vectors_of_seventy_thousand_entries() -> None:
 
 def test_the_tiles_of_sizes_at_the_edges() -> None:
     assert list(tiles_of(0)) == list(bundles_of(0)) == []
-    assert [format_path(tile) for tile in tiles_of(255)] == ["tile/0/000.p/255"]
-    assert [format_path(tile) for tile in tiles_of(256)] == ["tile/0/000", "tile/1/000.p/1"]
-    assert [format_path(tile) for tile in bundles_of(257)] == [
+    assert [format_tile_path(tile) for tile in tiles_of(255)] == ["tile/0/000.p/255"]
+    assert [format_tile_path(tile) for tile in tiles_of(256)] == ["tile/0/000", "tile/1/000.p/1"]
+    assert [format_tile_path(tile) for tile in bundles_of(257)] == [
         "tile/entries/000",
         "tile/entries/001.p/1",
     ]
-    last = [format_path(tile) for tile in tiles_of(70_000)][-4:]
+    last = [format_tile_path(tile) for tile in tiles_of(70_000)][-4:]
     assert last == ["tile/0/273.p/112", "tile/1/000", "tile/1/001.p/17", "tile/2/000.p/1"]
     largest = Tile(0, MAX_SIZE // WIDTH, MAX_SIZE % WIDTH)
-    assert format_path(largest) == "tile/0/x036/x028/x797/x018/x963/967.p/255"
+    assert format_tile_path(largest) == "tile/0/x036/x028/x797/x018/x963/967.p/255"
 
 
 @given(SIZES)
@@ -132,7 +132,7 @@ def test_no_log_has_such_a_size(size: int) -> None:
 
 @given(TILES)
 def test_a_path_comes_back(tile: Tile) -> None:
-    assert parse_path(format_path(tile)) == tile
+    assert parse_tile_path(format_tile_path(tile)) == tile
 
 
 @given(
@@ -140,10 +140,10 @@ def test_a_path_comes_back(tile: Tile) -> None:
 )
 def test_a_path_that_is_read_is_written_so(path: str) -> None:
     try:
-        tile = parse_path(path)
+        tile = parse_tile_path(path)
     except MalformedError:
         return
-    assert format_path(tile) == path
+    assert format_tile_path(tile) == path
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_a_path_that_is_read_is_written_so(path: str) -> None:
 )
 def test_what_is_no_path(path: str) -> None:
     with pytest.raises(MalformedError, match="not the path of a tile"):
-        parse_path(path)
+        parse_tile_path(path)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_what_is_no_path(path: str) -> None:
 )
 def test_there_is_no_such_tile(tile: Tile) -> None:
     with pytest.raises(ValueError, match="there is no tile"):
-        format_path(tile)
+        format_tile_path(tile)
 
 
 # Bytes -----------------------------------------------------------------------------------------

@@ -16,8 +16,8 @@ from tripod.ledger.tlog.note import (
     ED25519,
     SigningKey,
     VerifierKey,
-    cosignature_message,
     name_problem,
+    note_cosignature_message,
     parse_note,
 )
 
@@ -153,7 +153,7 @@ def test_a_signature_is_of_one_text_one_key_and_one_time() -> None:
     assert plain.accepts(text, data)
     assert not plain.accepts("b\n", data)
     assert not witness.accepts(text, bytes(8) + data)
-    timed = bytes(7) + b"\x05" + WITNESSES[0].sign(cosignature_message(text, 5))
+    timed = bytes(7) + b"\x05" + WITNESSES[0].sign(note_cosignature_message(text, 5))
     assert witness.accepts(text, timed)
     assert not witness.accepts(text, bytes(7) + b"\x06" + timed[8:])
     assert not WITNESSES[1].verifier().accepts(text, timed)

@@ -7,22 +7,22 @@ from sealed import LOG, OTHER_LOG, TIME, WITNESSES, leaves_of, list_nodes, seal_
 
 from tripod.ledger.errors import MalformedError, NotVerifiedError
 from tripod.ledger.merkle import consistency_proof
-from tripod.ledger.tlog.note import Note, Signature, SigningKey, cosignature_time, sign, verify
+from tripod.ledger.tlog.note import Note, Signature, SigningKey, note_cosignature_time, sign, verify
 from tripod.ledger.tlog.seal import Seal, format_seal, open_seal, sign_seal
 from tripod.ledger.tlog.witness import (
     MAX_HASHES,
     SIZE_TYPE,
     CosignRequest,
     Verdict,
-    decide,
-    format_request,
-    format_signatures,
-    kept_seal,
-    log_folder,
-    origin_of,
-    parse_request,
-    parse_signatures,
+    decide_witness_request,
+    format_witness_request,
+    format_witness_signatures,
+    kept_witness_seal,
+    origin_of_witness_request,
+    parse_witness_request,
+    parse_witness_signatures,
 )
+from tripod.trust.witness import log_folder
 
 KEY = WITNESSES[0]
 LOGS = (LOG.verifier(), OTHER_LOG.verifier())
@@ -42,7 +42,7 @@ def asked(old: int, leaves: list[bytes]) -> CosignRequest:
 
 
 def judged(request: CosignRequest, last: Note | None = None, seconds: int = TIME) -> Verdict:
-    return decide(request, LOGS, last, KEY, seconds)
+    return decide_witness_request(request, LOGS, last, KEY, seconds)
 
 
 def kept(leaves: list[bytes], seconds: int = TIME) -> Note:
@@ -56,7 +56,7 @@ def kept(leaves: list[bytes], seconds: int = TIME) -> Note:
 
 
 def test_the_request_as_the_protocol_spells_it() -> None:
-    data = format_request(asked(5, LEAVES[:7]))
+    data = format_witness_request(asked(5, LEAVES[:7]))
     head, _, note = data.decode().partition("\n\n")
     first, *hashes = head.split("\n")
     assert (first, note[: len(LOG.name) + 3]) == ("old 5", f"{LOG.name}\n7\n")
@@ -66,22 +66,22 @@ def test_the_request_as_the_protocol_spells_it() -> None:
 @given(st.integers(0, 40), st.integers(0, 40))
 def test_requests_come_back(old: int, size: int) -> None:
     request = asked(old, LEAVES[:size])
-    data = format_request(request)
-    assert parse_request(data) == request
-    assert format_request(parse_request(data)) == data
+    data = format_witness_request(request)
+    assert parse_witness_request(data) == request
+    assert format_witness_request(parse_witness_request(data)) == data
 
 
 @given(st.data())
 def test_what_is_accepted_is_what_we_would_write(data: st.DataObject) -> None:
-    whole = bytearray(format_request(asked(3, LEAVES[:9])))
+    whole = bytearray(format_witness_request(asked(3, LEAVES[:9])))
     for _ in range(data.draw(st.integers(1, 3))):
         at = data.draw(st.integers(0, len(whole) - 1))
         whole[at : at + data.draw(st.integers(0, 2))] = data.draw(st.binary(max_size=2))
     try:
-        request = parse_request(bytes(whole))
+        request = parse_witness_request(bytes(whole))
     except MalformedError:
         return
-    assert format_request(request) == bytes(whole)
+    assert format_witness_request(request) == bytes(whole)
 
 
 @pytest.mark.parametrize(
@@ -98,28 +98,28 @@ def test_what_is_accepted_is_what_we_would_write(data: st.DataObject) -> None:
     ],
 )
 def test_what_no_log_asks(old: bytes, new: bytes, says: str) -> None:
-    data = format_request(asked(3, LEAVES[:9]))
+    data = format_witness_request(asked(3, LEAVES[:9]))
     with pytest.raises(MalformedError, match=says):
-        parse_request(data.replace(old, new, 1))
+        parse_witness_request(data.replace(old, new, 1))
 
 
 def test_too_many_hashes() -> None:
     request = CosignRequest(1, (bytes(32),) * MAX_HASHES, note_of(LEAVES))
-    assert parse_request(format_request(request)) == request
+    assert parse_witness_request(format_witness_request(request)) == request
     with pytest.raises(MalformedError, match="64 hashes"):
-        format_request(request._replace(hashes=(bytes(32),) * (MAX_HASHES + 1)))
+        format_witness_request(request._replace(hashes=(bytes(32),) * (MAX_HASHES + 1)))
     with pytest.raises(MalformedError, match="old size"):
-        format_request(request._replace(old=-1))
+        format_witness_request(request._replace(old=-1))
 
 
 def test_signature_lines_come_back() -> None:
     signatures = (sign("a\n", LOG), sign("a\n", OTHER_LOG))
-    data = format_signatures(signatures)
+    data = format_witness_signatures(signatures)
     assert data.count(b"\n") == 2
-    assert parse_signatures(data) == signatures
+    assert parse_witness_signatures(data) == signatures
     for bad in (b"", b"\n" + data, data + b"\n", data[:-1], b"x" + data, data + b"\n" + data):
         with pytest.raises(MalformedError, match="signature lines"):
-            parse_signatures(bad)
+            parse_witness_signatures(bad)
 
 
 def test_where_a_log_is_served() -> None:
@@ -127,7 +127,7 @@ def test_where_a_log_is_served() -> None:
     assert log_folder("example.com/ledger") == (
         "73826dca82ed66c4795d39dd9277cbb931bf5ade81fa0895e7f3b32a63a7a9ca"
     )
-    assert origin_of(asked(0, LEAVES)) == LOG.name
+    assert origin_of_witness_request(asked(0, LEAVES)) == LOG.name
 
 
 # The judgement ---------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ def test_growth_is_cosigned_and_kept() -> None:
     for old, size in ((0, 0), (0, 1), (1, 5), (5, 5), (5, 33)):
         decision = judged(asked(old, LEAVES[:size]), last)
         assert decision.answer.status == 200
-        (line,) = parse_signatures(decision.answer.body)
+        (line,) = parse_witness_signatures(decision.answer.body)
         assert decision.keep is not None
         assert decision.keep.signatures[-1] == line
         opened = open_seal(decision.keep, LOGS, [KEY.verifier()])
@@ -235,8 +235,8 @@ def test_extension_lines_are_cosigned_with_the_rest() -> None:
 def test_time_never_goes_back() -> None:
     last = kept(LEAVES[:3], TIME)
     decision = judged(asked(3, LEAVES[:4]), last, TIME - 100)
-    (line,) = parse_signatures(decision.answer.body)
-    assert cosignature_time(line) == TIME
+    (line,) = parse_witness_signatures(decision.answer.body)
+    assert note_cosignature_time(line) == TIME
 
 
 def test_what_was_kept_is_believed_only_with_our_own_signature() -> None:
@@ -247,9 +247,11 @@ def test_what_was_kept_is_believed_only_with_our_own_signature() -> None:
     moved = Note(format_seal(seal_of(LEAVES[:2])), good.signatures)
     with pytest.raises(NotVerifiedError):
         judged(request, moved)
-    other = decide(CosignRequest(0, (), note_of(LEAVES[:3], OTHER_LOG)), LOGS, None, KEY, TIME).keep
+    other = decide_witness_request(
+        CosignRequest(0, (), note_of(LEAVES[:3], OTHER_LOG)), LOGS, None, KEY, TIME
+    ).keep
     with pytest.raises(MalformedError, match=OTHER_LOG.name):
         judged(request, other)
     with pytest.raises(MalformedError, match="cosignatures"):
-        kept_seal(good, LOG.name, LOG.verifier())
-    assert kept_seal(good, LOG.name, KEY.verifier()) == (seal_of(LEAVES[:3]), TIME)
+        kept_witness_seal(good, LOG.name, LOG.verifier())
+    assert kept_witness_seal(good, LOG.name, KEY.verifier()) == (seal_of(LEAVES[:3]), TIME)

@@ -19,8 +19,8 @@ from tripod.ledger.tlog.witness import (
     SIZE_TYPE,
     TEXT_TYPE,
     Response,
-    format_signatures,
-    parse_request,
+    format_witness_signatures,
+    parse_witness_request,
 )
 from tripod.team.team import Team
 from tripod.trust import anchor as anchoring
@@ -108,7 +108,7 @@ def test_a_witness_in_a_folder_and_by_files(
     assert [row[2] for row in anchors(project)] == [
         int(line.split()[2]) for line in run(project, "anchor", "list").out.decode().splitlines()
     ]
-    assert anchors(project)[-1][2] == parse_request(request).old + 3
+    assert anchors(project)[-1][2] == parse_witness_request(request).old + 3
     # Asked again with the old size, it says from where.
     again = run(project, "witness", "sign", witness.path, given=request)
     assert again.code == 1
@@ -179,9 +179,9 @@ def test_without_a_seal_it_is_said_how_one_is_made(tmp_path: Path) -> None:
 
 
 def lines_by(key: SigningKey, note: Note) -> bytes:
-    from tripod.ledger.tlog.note import cosign
+    from tripod.ledger.tlog.note import cosign_note
 
-    return format_signatures([cosign(note.text, key, 1_763_757_000)])
+    return format_witness_signatures([cosign_note(note.text, key, 1_763_757_000)])
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_nothing_is_logged_that_was_not_checked(
     project: Path, answer: Response, error: type[Exception], says: str
 ) -> None:
     def ask(data: bytes) -> Response:
-        note = parse_request(data).note
+        note = parse_witness_request(data).note
         other = SigningKey(NAME, bytes(range(160, 192)), COSIGNATURE)
         moved = Note(note.text.replace("\n", "\n1", 1), note.signatures)
         made = {b"OTHER": lines_by(other, note), b"LATE": lines_by(WITNESSES[0], moved)}

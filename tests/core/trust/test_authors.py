@@ -15,7 +15,7 @@ from tripod.bus import events
 from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
 from tripod.errors import NotFoundError, RefusedError
-from tripod.ledger.actors import parse_record
+from tripod.ledger.actors import parse_actor_record
 from tripod.ledger.entry import Entry
 from tripod.ledger.errors import UnwritableError
 from tripod.ledger.sqlite.reader import read_only
@@ -107,7 +107,7 @@ def test_each_act_is_signed_by_who_does_it(root: str) -> None:
     for entry in acts:
         assert (entry.auth is not None) == (entry.actor == "alex")
         if entry.auth is not None:
-            assert parse_record(entry.auth).digests == ()
+            assert parse_actor_record(entry.auth).digests == ()
     assert clean(root) == {"signed": 5, "unsigned": 0, "keys": 2}
 
 
@@ -501,10 +501,15 @@ def test_ids_and_signatures_do_not_depend_on_where_an_entry_stands(signed: str) 
         events.publish(team, "bench", "done", "low")  # meanwhile others append
         (entry,) = team.store.append([draft])
     header = orjson.loads(entry.header)
-    from tripod.ledger.actors import record_problem, statement
+    from tripod.ledger.actors import actor_record_problem, actor_statement
 
     assert entry.auth is not None
-    assert record_problem(parse_record(entry.auth), statement(header), key.verifier()) is None
+    assert (
+        actor_record_problem(
+            parse_actor_record(entry.auth), actor_statement(header), key.verifier()
+        )
+        is None
+    )
     entries = newest(signed, 3)
     assert all(orjson.loads(b.header)["seq"] == orjson.loads(a.header)["seq"] + 1
                for a, b in pairwise(entries))  # fmt: skip

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 import pytest
 from sealed import LOG, OTHER_LOG
 
-from tripod.ledger import CHANGE_IDS, change_id
+from tripod.ledger import CHANGE_IDS, actor_entry_id
 from tripod.ledger.actors import (
-    change_text,
-    cosign_note,
-    handle_problem,
-    note_problem,
-    read_request,
-    sign_change,
+    actor_change_problem,
+    actor_change_text,
+    actor_handle_problem,
+    cosign_actor_change,
+    read_actor_request,
+    sign_actor_change,
 )
 from tripod.ledger.errors import MalformedError, NotVerifiedError
 from tripod.ledger.tlog.note import SigningKey
@@ -25,9 +25,9 @@ ORIGIN = LOG.name
 
 def test_what_is_signed() -> None:
     lines = ["tripod actor key", ORIGIN, "1", "ann", KEY.format(), ""]
-    assert change_text(ORIGIN, 1, KEY) == "\n".join(lines)
+    assert actor_change_text(ORIGIN, 1, KEY) == "\n".join(lines)
     lines = ["tripod actor key revoked", ORIGIN, "2", "ann", KEY.format(), "stolen", ""]
-    assert change_text(ORIGIN, 2, KEY, "stolen") == "\n".join(lines)
+    assert actor_change_text(ORIGIN, 2, KEY, "stolen") == "\n".join(lines)
 
 
 @pytest.mark.parametrize(
@@ -47,9 +47,9 @@ def test_what_is_signed() -> None:
 def test_who_must_sign_an_enrolment(
     signers: Sequence[SigningKey], may: Sequence[SigningKey], problem: str | None
 ) -> None:
-    note = sign_change(ORIGIN, 3, KEY, signers)
-    text = change_text(ORIGIN, 3, KEY)
-    found = note_problem(note, text, (KEY,), [key.verifier() for key in may])
+    note = sign_actor_change(ORIGIN, 3, KEY, signers)
+    text = actor_change_text(ORIGIN, 3, KEY)
+    found = actor_change_problem(note, text, (KEY,), [key.verifier() for key in may])
     assert (found is None) == (problem is None)
     assert problem is None or problem in (found or "")
 
@@ -57,47 +57,49 @@ def test_who_must_sign_an_enrolment(
 @pytest.mark.parametrize(
     "text",
     [
-        change_text("example.com/other", 3, KEY),
-        change_text(ORIGIN, 4, KEY),
-        change_text(ORIGIN, 3, NEXT.verifier()),
-        change_text(ORIGIN, 3, KEY, "stolen"),
+        actor_change_text("example.com/other", 3, KEY),
+        actor_change_text(ORIGIN, 4, KEY),
+        actor_change_text(ORIGIN, 3, NEXT.verifier()),
+        actor_change_text(ORIGIN, 3, KEY, "stolen"),
     ],
 )
 def test_a_note_is_about_one_change_alone(text: str) -> None:
-    note = sign_change(ORIGIN, 3, KEY, (ANN,))
-    assert note_problem(note, text, (KEY,), ()) == "the note is about another change"
+    note = sign_actor_change(ORIGIN, 3, KEY, (ANN,))
+    assert actor_change_problem(note, text, (KEY,), ()) == "the note is about another change"
 
 
 def test_a_bad_signature_spoils_the_others() -> None:
-    note = sign_change(ORIGIN, 1, KEY, (ANN, LOG))
+    note = sign_actor_change(ORIGIN, 1, KEY, (ANN, LOG))
     first, second, third = note.rpartition("\u2014 ")
     broken = f"{first}{second}{third[:40]}{'A' if third[40] != 'A' else 'B'}{third[41:]}"
-    problem = note_problem(broken, change_text(ORIGIN, 1, KEY), (KEY,), (LOG.verifier(),))
+    problem = actor_change_problem(
+        broken, actor_change_text(ORIGIN, 1, KEY), (KEY,), (LOG.verifier(),)
+    )
     assert problem is not None
     assert "and it is not: refuse all of this note" in problem
-    assert note_problem("x", "x", (KEY,), ()) is not None
-    assert note_problem("\ud800", "x", (KEY,), ()) is not None
+    assert actor_change_problem("x", "x", (KEY,), ()) is not None
+    assert actor_change_problem("\ud800", "x", (KEY,), ()) is not None
 
 
 def test_a_request_is_signed_by_its_key_and_cosigned_by_who_may() -> None:
-    request = sign_change(ORIGIN, 2, KEY, (ANN,))
-    assert read_request(request, ORIGIN) == (2, KEY)
-    note = cosign_note(request, LOG)
-    assert note == sign_change(ORIGIN, 2, KEY, (ANN, LOG))
+    request = sign_actor_change(ORIGIN, 2, KEY, (ANN,))
+    assert read_actor_request(request, ORIGIN) == (2, KEY)
+    note = cosign_actor_change(request, LOG)
+    assert note == sign_actor_change(ORIGIN, 2, KEY, (ANN, LOG))
 
 
 @pytest.mark.parametrize(
     ("note", "error", "says"),
     [
         ("no note", MalformedError, "note"),
-        (sign_change("example.com/other", 1, KEY, (ANN,)), MalformedError, "in the ledger"),
-        (sign_change(ORIGIN, 1, KEY, (ANN,), "why"), MalformedError, "no request"),
-        (sign_change(ORIGIN, 1, KEY, (LOG,)), NotVerifiedError, "no key that is trusted"),
+        (sign_actor_change("example.com/other", 1, KEY, (ANN,)), MalformedError, "in the ledger"),
+        (sign_actor_change(ORIGIN, 1, KEY, (ANN,), "why"), MalformedError, "no request"),
+        (sign_actor_change(ORIGIN, 1, KEY, (LOG,)), NotVerifiedError, "no key that is trusted"),
     ],
 )
 def test_what_is_no_request(note: str, error: type[Exception], says: str) -> None:
     with pytest.raises(error, match=says):
-        read_request(note, ORIGIN)
+        read_actor_request(note, ORIGIN)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +118,7 @@ def test_what_is_no_request(note: str, error: type[Exception], says: str) -> Non
     ],
 )
 def test_which_handles_can_have_a_key(handle: str, problem: str | None) -> None:
-    found = handle_problem(handle)
+    found = actor_handle_problem(handle)
     assert (found is None) == (problem is None)
     assert problem is None or (found or "").startswith(problem)
 
@@ -124,6 +126,6 @@ def test_which_handles_can_have_a_key(handle: str, problem: str | None) -> None:
 @pytest.mark.parametrize("handle", ["ann", "~", "é", "😀", "0", "Z", "-"])
 def test_ids_of_changes_lie_together(handle: str) -> None:
     first, behind = CHANGE_IDS
-    assert first <= change_id(handle, 12) < behind
+    assert first <= actor_entry_id(handle, 12) < behind
     assert not first <= "0192f0c1-5a7e-7000-8000-000000000000" < behind
     assert not first <= "obs-1" < behind

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from plain_export import files_of, key_of, read_files, write_files
 
-from tripod.ledger.actors import parse_record, sign_statements, statement
+from tripod.ledger.actors import actor_statement, parse_actor_record, sign_actor_statements
 from tripod.ledger.tlog.note import SigningKey
 from tripod.verify.export.files import load_export
 from tripod.verify.run import open_evidence, run
@@ -71,11 +71,11 @@ def test_every_signature_is_made_again(rows: list[Row]) -> None:
             assert key.verifier().format() == data["vkey"]
             held[key.name] = key
         if auth is not None:
-            together.setdefault(auth, (held[head["actor"]], []))[1].append(statement(head))
+            together.setdefault(auth, (held[head["actor"]], []))[1].append(actor_statement(head))
     assert {len(stated) for _, stated in together.values()} == {1, 2, 3}
     for auth, (key, stated) in together.items():
-        assert sign_statements(stated, key) == auth
-        assert parse_record(auth).key_id == key.verifier().key_id
+        assert sign_actor_statements(stated, key) == auth
+        assert parse_actor_record(auth).key_id == key.verifier().key_id
 
 
 def test_it_holds_what_its_page_says(rows: list[Row]) -> None:

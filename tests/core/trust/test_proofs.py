@@ -10,12 +10,12 @@ from sealed import LOG, OTHER_LOG, list_nodes
 from specimens import build, database
 
 from tripod.errors import NotFoundError, RefusedError
-from tripod.ledger.entry import leaf_hash
+from tripod.ledger.entry import entry_leaf_hash
 from tripod.ledger.errors import MalformedError
 from tripod.ledger.merkle import inclusion_proof
 from tripod.ledger.tlog.note import parse_note
 from tripod.ledger.tlog.proof import parse_proof
-from tripod.ledger.tlog.witness import CosignRequest, format_request, parse_request
+from tripod.ledger.tlog.witness import CosignRequest, format_witness_request, parse_witness_request
 from tripod.trust.export import read_seal
 from tripod.trust.proof import prove_entry, prove_growth
 from tripod.verify.export.proof import is_proof, judge_proof
@@ -40,7 +40,7 @@ def put(folder: Path, data: bytes) -> str:
 
 def test_every_entry_is_proved_at_every_size(path: str) -> None:
     headers = [row[0] for row in rows_of(path)]
-    nodes = list_nodes([leaf_hash(header) for header in headers])
+    nodes = list_nodes([entry_leaf_hash(header) for header in headers])
     for size in (1, 2, 33, len(headers)):
         for seq in range(size):
             proof = parse_proof(prove_entry(path, seq, note(path, size)))
@@ -75,7 +75,7 @@ def test_no_byte_of_it_can_change(
 def test_growth_is_proved_against_the_older_seal(tmp_path: Path, path: str) -> None:
     old = read_seal(note(path, 20).encode())
     data = prove_growth(path, old, note(path))
-    assert format_request(parse_request(data)) == data
+    assert format_witness_request(parse_witness_request(data)) == data
     file = put(tmp_path, data)
     assert is_proof(file)
     assert judge_proof(file, [KEY], old).exit_code == 0
@@ -115,6 +115,6 @@ def test_what_cannot_be_proved_is_refused(path: str) -> None:
 )
 def test_what_is_no_growth_is_refused(path: str, text: str) -> None:
     with pytest.raises(MalformedError):
-        parse_request(text.encode() + note(path).encode())
+        parse_witness_request(text.encode() + note(path).encode())
     with pytest.raises(MalformedError, match="64 hashes"):
-        format_request(CosignRequest(1, (bytes(32),) * 64, parse_note(note(path).encode())))
+        format_witness_request(CosignRequest(1, (bytes(32),) * 64, parse_note(note(path).encode())))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tripod.ledger.entry import format_value
+from tripod.ledger.entry import format_canonical
 from tripod.projections.disk import TEMPORARY
 from tripod.trust.export import Forgotten, forget_bodies
 
@@ -16,7 +16,7 @@ SHARED = b"what two entries say " * 1000
 
 
 def line(seq: int, body: dict[str, object]) -> bytes:
-    return format_value({"body": body, "salt": "00" * 32, "seq": seq}) + b"\n"
+    return format_canonical({"body": body, "salt": "00" * 32, "seq": seq}) + b"\n"
 
 
 def named(blob: bytes) -> dict[str, object]:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from sealed import LOG, OTHER_LOG
 
 from tripod.ledger.tlog.note import Note, SigningKey, format_note, parse_note, sign
-from tripod.ledger.tlog.seal import rotation_problem, rotation_text, sign_rotation
+from tripod.ledger.tlog.seal import rotation_problem, seal_rotation_text, sign_rotation
 
 NEXT = SigningKey(LOG.name, bytes(range(160, 192)))
 NOTE = sign_rotation(LOG.name, LOG, NEXT)
@@ -23,7 +23,7 @@ def test_what_both_signed_is_accepted() -> None:
 
 @pytest.mark.parametrize("signers", [(LOG,), (NEXT,), (LOG, LOG)], ids=["old", "new", "twice"])
 def test_both_must_sign(signers: tuple[SigningKey, ...]) -> None:
-    text = rotation_text(LOG.name, LOG.verifier().format(), NEXT.verifier().format())
+    text = seal_rotation_text(LOG.name, LOG.verifier().format(), NEXT.verifier().format())
     note = Note(text, tuple(sign(text, key) for key in signers))
     assert judge(format_note(note).decode()) == "one of the two keys did not sign"
 

@@ -14,7 +14,7 @@ from tripod.bus import events as bus
 from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
 from tripod.errors import RefusedError
-from tripod.ledger.entry import leaf_hash
+from tripod.ledger.entry import entry_leaf_hash
 from tripod.ledger.kinds.models import model_of
 from tripod.ledger.kinds.registry import BY_NAME
 from tripod.ledger.merkle import root_of
@@ -57,7 +57,7 @@ def clean(team: Team) -> None:
         report = run(evidence)
     assert [f.message for o in report.outcomes for f in o.findings] == []
     entries = list(team.store.read())
-    leaves = [leaf_hash(entry.header) for entry in entries]
+    leaves = [entry_leaf_hash(entry.header) for entry in entries]
     key = None
     for entry in entries:
         if entry.kind == "key.set":

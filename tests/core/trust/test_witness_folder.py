@@ -9,9 +9,14 @@ from sealed import LOG, OTHER_LOG, WITNESSES, seal_of
 from witnessing import FORKED, LEAVES, NAME, asked, begun, note_of
 
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError, TripodError
-from tripod.ledger.tlog.note import SigningKey, cosignature_time, format_note, parse_note, verify
-from tripod.ledger.tlog.witness import log_folder
-from tripod.trust.witness import WitnessFolder
+from tripod.ledger.tlog.note import (
+    SigningKey,
+    format_note,
+    note_cosignature_time,
+    parse_note,
+    verify,
+)
+from tripod.trust.witness import WitnessFolder, log_folder
 
 LATEST = f"logs/{log_folder(LOG.name)}/checkpoint"
 
@@ -182,4 +187,4 @@ def test_a_clock_that_was_set_back_is_not_signed(tmp_path: Path) -> None:
     late = WitnessFolder(str(tmp_path), lambda: 5.0)
     late.answer(asked(3, LEAVES[:4]))
     latest = (tmp_path / LATEST).read_bytes()
-    assert cosignature_time(parse_note(latest).signatures[-1]) > 5
+    assert note_cosignature_time(parse_note(latest).signatures[-1]) > 5

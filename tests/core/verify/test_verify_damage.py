@@ -12,7 +12,7 @@ from sample_ledger import opening, said
 from specimens import Row, build, copy, database, forge, read, unguarded
 
 from tripod.ledger.chain import check_link
-from tripod.ledger.entry import commit, format_value, leaf_hash, parse_header
+from tripod.ledger.entry import commit_body, entry_leaf_hash, format_canonical, parse_header
 from tripod.ledger.sqlite.store import SQLiteStore
 from tripod.projections.engine import create_tables
 from tripod.verify.check import Finding
@@ -87,7 +87,11 @@ def test_a_flipped_byte_is_found_at_its_entry(
 ) -> None:
     seq = data.draw(st.integers(0, len(rows) - 1))
     field = data.draw(st.sampled_from(FIELDS))
-    old = {"header": format_value(rows[seq].head), "salt": rows[seq].salt, "body": rows[seq].body}
+    old = {
+        "header": format_canonical(rows[seq].head),
+        "salt": rows[seq].salt,
+        "body": rows[seq].body,
+    }
     at = data.draw(st.integers(0, len(old[field]) - 1))
     bit = data.draw(st.integers(0, 7))
     new = bytearray(old[field])
@@ -136,10 +140,10 @@ def test_a_tail_linked_anew_is_found_by_the_head(
     seq = data.draw(st.integers(1, len(rows) - 1))
     rows = [*rows[:seq], rows[seq].headed(actor="mallory"), *rows[seq + 1 :]]
     statements = []
-    prev = leaf_hash(format_value(rows[seq - 1].head)).hex()
+    prev = entry_leaf_hash(format_canonical(rows[seq - 1].head)).hex()
     for number in range(seq, len(rows)):
-        header = format_value(rows[number].head | {"prev": prev})
-        prev = leaf_hash(header).hex()
+        header = format_canonical(rows[number].head | {"prev": prev})
+        prev = entry_leaf_hash(header).hex()
         statements.append(("UPDATE entries SET header = ? WHERE seq = ?", (header, number)))
     found = damaged(path, sound, *statements)
     assert {finding.where for finding in found} == {"head"}
@@ -171,13 +175,13 @@ def test_an_entry_taken_out_of_a_tail_linked_anew(
     store.append([opening(), *(said("x", id=f"n{number}") for number in range(1, size))])
     store.close()
     rows = read(path)
-    prev = leaf_hash(format_value(rows[gone - 1].head)).hex()
+    prev = entry_leaf_hash(format_canonical(rows[gone - 1].head)).hex()
     with unguarded(path) as db:
         db.execute("DELETE FROM entries WHERE seq = ?", (gone,))
         for row in rows[gone + 1 :]:
             seq = row.head["seq"] - 1
-            header = format_value(row.head | {"prev": prev, "seq": seq})
-            prev = leaf_hash(header).hex()
+            header = format_canonical(row.head | {"prev": prev, "seq": seq})
+            prev = entry_leaf_hash(header).hex()
             db.execute(
                 "UPDATE entries SET seq = ?, header = ? WHERE seq = ?", (seq, header, seq + 1)
             )
@@ -227,13 +231,13 @@ def test_the_fast_path_says_what_the_rules_say(
     row = _odd(rows[seq], data)
     head = row.head
     if data.draw(st.booleans()):
-        head = head | {"body": commit(row.salt, str(head["kind"]), row.body)}
+        head = head | {"body": commit_body(row.salt, str(head["kind"]), row.body)}
     columns = (str(head["id"]), str(head["kind"]), str(head["stream"]))
     sql = (
         "UPDATE entries SET id = ?, kind = ?, stream = ?, header = ?, salt = ?, body = ?"
         " WHERE seq = ?"
     )
-    values = (*columns, format_value(head), row.salt, row.body, seq)
+    values = (*columns, format_canonical(head), row.salt, row.body, seq)
     fast = damaged(path, sound, (sql, values))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scan, "USUAL", {})
@@ -344,6 +348,6 @@ def test_every_header_of_a_sound_ledger_is_linked(path: str) -> None:
     """The helper that takes entries apart and the chain's own rule agree."""
     prev = "0" * 64
     for seq, row in enumerate(read(path)):
-        header = format_value(row.head)
+        header = format_canonical(row.head)
         assert check_link(parse_header(header), seq, prev, "sample.example/1") is None
-        prev = leaf_hash(header).hex()
+        prev = entry_leaf_hash(header).hex()

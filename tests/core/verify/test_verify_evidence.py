@@ -14,7 +14,7 @@ from specimens import copy, database, unguarded
 from team_files import Decision, Said, outcome, write_chat, write_log
 
 from tripod.ledger.entry import Draft
-from tripod.ledger.sqlite.schema import migrate
+from tripod.ledger.sqlite.schema import migrate_schema
 from tripod.ledger.sqlite.store import SQLiteStore
 from tripod.projections import intake as projections_intake
 from tripod.projections.chat.format import format_line
@@ -95,7 +95,7 @@ def test_a_newer_schema_is_no_verdict(team: str) -> None:
 def test_an_empty_or_strange_database_is_a_finding(tmp_path: Path, make: str) -> None:
     with closing(sqlite3.connect(tmp_path / "ledger.db")) as db:
         if make == "tables":
-            migrate(db)
+            migrate_schema(db)
         elif make == "other":
             db.execute("CREATE TABLE mine (x)")
     for path in (tmp_path / "ledger.db", tmp_path):

@@ -11,7 +11,7 @@ import pytest
 from sample_ledger import faults, opening
 from specimens import build
 
-from tripod.ledger.actors import parse_record, record_problem, statement
+from tripod.ledger.actors import actor_record_problem, actor_statement, parse_actor_record
 from tripod.ledger.entry import Entry
 from tripod.ledger.ids import fresh_ids
 from tripod.ledger.sqlite.store import SQLiteStore
@@ -28,7 +28,7 @@ TIMES = 300
 APART = """
 import sys
 from sample_ledger import ORIGIN, said
-from tripod.ledger.actors import sign_drafts
+from tripod.ledger.actors import sign_actor_drafts
 from tripod.ledger.ids import fresh_ids
 from tripod.ledger.sqlite.store import SQLiteStore
 from tripod.ledger.tlog.note import SigningKey
@@ -39,7 +39,7 @@ print("ready", flush=True)
 sys.stdin.readline()
 for number in range(times):
     drafts = [said(f"{handle} {number}.{part}", actor=handle) for part in range(1 + number % 3)]
-    signed = sign_drafts(ORIGIN, drafts, fresh_ids(len(drafts)), key)
+    signed = sign_actor_drafts(ORIGIN, drafts, fresh_ids(len(drafts)), key)
     for entry in store.append(signed):
         print(entry.id, flush=True)
 """
@@ -114,8 +114,11 @@ def test_two_who_sign_before_they_wait_for_their_turn(tmp_path: Path) -> None:
         assert sorted(e.id for e in entries) == sorted(one for ids in answered for one in ids)
         for entry in entries:
             assert entry.auth is not None
-            stated = statement(orjson.loads(entry.header))
-            assert record_problem(parse_record(entry.auth), stated, vkeys[entry.actor]) is None
+            stated = actor_statement(orjson.loads(entry.header))
+            assert (
+                actor_record_problem(parse_actor_record(entry.auth), stated, vkeys[entry.actor])
+                is None
+            )
     turns = sum(a.actor != b.actor for a, b in pairwise(entries))
     assert turns > 10, "they did not append at once"
 

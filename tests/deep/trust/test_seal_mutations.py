@@ -7,7 +7,7 @@ from sealed import LOG, POLICY, WITNESSES, leaves_of, proof_of
 
 from tripod.ledger.errors import MalformedError, NotVerifiedError
 from tripod.ledger.tlog.note import SigningKey, VerifierKey, format_note, parse_note
-from tripod.ledger.tlog.policy import open_under
+from tripod.ledger.tlog.policy import open_under_policy
 from tripod.ledger.tlog.proof import format_proof, parse_proof, verify_proof
 
 LEAVES = leaves_of([b"e%d" % number for number in range(7)])
@@ -15,7 +15,7 @@ PROOF = proof_of(LEAVES, 6)
 
 
 def open_note(data: bytes) -> None:
-    open_under(POLICY, parse_note(data))
+    open_under_policy(POLICY, parse_note(data))
 
 
 def open_proof(data: bytes) -> None:

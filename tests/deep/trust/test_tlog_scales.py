@@ -19,7 +19,7 @@ from tripod.ledger.tlog.tiles import (
     Tile,
     bundles_of,
     format_bundle,
-    format_path,
+    format_tile_path,
     tiles_of,
 )
 
@@ -47,8 +47,12 @@ def ours(entries: Sequence[bytes]) -> dict[str, bytes]:
         return slice(tile.number * WIDTH, tile.number * WIDTH + tile.width)
 
     size = len(entries)
-    files = {format_path(tile): b"".join(levels[tile.level][cut(tile)]) for tile in tiles_of(size)}
-    files |= {format_path(tile): format_bundle(entries[cut(tile)]) for tile in bundles_of(size)}
+    files = {
+        format_tile_path(tile): b"".join(levels[tile.level][cut(tile)]) for tile in tiles_of(size)
+    }
+    files |= {
+        format_tile_path(tile): format_bundle(entries[cut(tile)]) for tile in bundles_of(size)
+    }
     seal = Seal(LOG.name, size, tree.root())
     return files | {"checkpoint": format_note(Note(format_seal(seal), (sign_seal(seal, LOG),)))}
 
@@ -65,7 +69,7 @@ def theirs(root: Path) -> dict[str, bytes]:
 def nodes_in(root: Path, size: int) -> Nodes:
     """The tree of the leaves in a folder."""
     leaves = [tile for tile in tiles_of(size) if not tile.level]
-    data = b"".join((root / format_path(tile)).read_bytes() for tile in leaves)
+    data = b"".join((root / format_tile_path(tile)).read_bytes() for tile in leaves)
     return list_nodes([data[at : at + 32] for at in range(0, len(data), 32)])
 
 

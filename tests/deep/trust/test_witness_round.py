@@ -16,10 +16,9 @@ from sealed import LOG, seal_of
 from witnessing import DEATHS, FORKED, LEAVES, NAME, asked, begun
 
 from tripod.ledger.tlog.note import parse_note, verify
-from tripod.ledger.tlog.witness import log_folder
 from tripod.team.team import Team
 from tripod.trust.seal import new_key
-from tripod.trust.witness import WitnessFolder
+from tripod.trust.witness import WitnessFolder, log_folder
 
 
 def start(*command: str) -> tuple["subprocess.Popen[str]", str]:

@@ -22,12 +22,11 @@ from tripod.errors import NotFoundError, RefusedError, TripodError
 from tripod.ledger.errors import LedgerError
 from tripod.ledger.tlog.note import Note, format_note
 from tripod.ledger.tlog.seal import Seal, format_seal, sign_seal
-from tripod.ledger.tlog.witness import log_folder
 from tripod.team.team import Team
 from tripod.trust import anchor, keys
 from tripod.trust import seal as sealing
 from tripod.trust.proof import prove_growth
-from tripod.trust.witness import WitnessFolder
+from tripod.trust.witness import WitnessFolder, log_folder
 from tripod.verify.anchors.anchors import USUAL, AnchorOptions
 from tripod.verify.check import Report
 from tripod.verify.run import open_evidence, run

@@ -20,7 +20,7 @@ import pytest
 from plain_export import files_of, key_of, seal_note, write_files
 from specimens import SPECIMENS, Specimen, authored, build, copy, database, forge, read
 
-from tripod.ledger.entry import commit
+from tripod.ledger.entry import commit_body
 from tripod.ledger.sqlite.schema import MIGRATIONS
 from tripod.verify.check import Need, needs
 from tripod.verify.checks import CHECKS, bodies_present, writers_authorised
@@ -262,7 +262,7 @@ def _forge(rng: random.Random, files: Files, how: str) -> str:
     else:
         spelled = [*BODIES, body + b" ", body.replace(b",", b", ", 1)]
         body = rng.choice(spelled)
-        head["body"] = commit(salt, head["kind"], body)
+        head["body"] = commit_body(salt, head["kind"], body)
         what = f"body {body[:40]!r} of {seq}"
     try:
         rows[seq] = [_spelled(head), salt, body, auth]

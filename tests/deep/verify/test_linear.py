@@ -17,14 +17,14 @@ from functools import cache
 import pytest
 
 from tripod.agents.spec import read_answer
-from tripod.ledger.entry import parse_header, parse_value
+from tripod.ledger.entry import parse_canonical, parse_header
 from tripod.ledger.errors import LedgerError
 from tripod.ledger.tlog.note import VerifierKey, parse_note
 from tripod.ledger.tlog.policy import parse_policy
 from tripod.ledger.tlog.proof import parse_proof
 from tripod.ledger.tlog.seal import parse_seal
-from tripod.ledger.tlog.tiles import parse_bundle, parse_lines, parse_path
-from tripod.ledger.tlog.witness import parse_request, parse_signatures
+from tripod.ledger.tlog.tiles import parse_body_bundle, parse_bundle, parse_tile_path
+from tripod.ledger.tlog.witness import parse_witness_request, parse_witness_signatures
 from tripod.projections.bus.format import parse_event
 from tripod.projections.chat.format import mentions, parse_archive_name, parse_cursors, split_file
 from tripod.projections.chat.format import parse_header as chat_header
@@ -155,19 +155,19 @@ PARSERS: dict[str, tuple[Callable[[bytes], object], tuple[bytes, ...]]] = {
         (b'{"type":"result"}\n', b'"result"\n', b'{"result":'),
     ),
     "texts": (lambda data: list(texts_in(data)), (b"YTogYg==\n",)),
-    "canonical": (parse_value, (b'{"a":', b"[[", b'"\\u0000', b"1,")),
+    "canonical": (parse_canonical, (b'{"a":', b"[[", b'"\\u0000', b"1,")),
     "header": (parse_header, (b'{"actor":"a",',)),
     "note": (parse_note, (b"\xe2\x80\x94 a b\n", b"\n\n", b"a\n\n\xe2\x80\x94 ")),
     "seal": (text(parse_seal), (b"example.com/a\n0\n", b"0\n")),
     "head": (parse_head, (b"example.com/a\n0\n", b"\n\n\xe2\x80\x94 ")),
     "proof": (parse_proof, (b"c2sp.org/tlog-proof@v1\n", b"index 1\n", b"AAAA\n")),
-    "request": (parse_request, (b"old 1\n", b"AAAA\n")),
-    "signatures": (parse_signatures, (b"\xe2\x80\x94 a b\n",)),
+    "request": (parse_witness_request, (b"old 1\n", b"AAAA\n")),
+    "signatures": (parse_witness_signatures, (b"\xe2\x80\x94 a b\n",)),
     "policy": (parse_policy, (b"group a all b\n", b"quorum none\n", b"log a+b\n", b"group a all ")),
     "vkey": (text(VerifierKey.parse), (b"a+", b"a+00000000+", b"+")),
     "bundle": (lambda data: parse_bundle(data, 256), (b"\0\1x", b"\0\0")),
-    "bodies": (lambda data: parse_lines(data, 0, 256), (b'{"body":', b'","salt":"')),
-    "tile path": (path(parse_path), (b"x001/", b"tile/", b"tile/0/x001/")),
+    "bodies": (lambda data: parse_body_bundle(data, 0, 256), (b'{"body":', b'","salt":"')),
+    "tile path": (path(parse_tile_path), (b"x001/", b"tile/", b"tile/0/x001/")),
     "rules": (parse_rules, (b"level: ", b"a: #", b"seals: a, ", b"- a\n", b"seals: [")),
     "settings": (
         read_entries,

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from specimens import Row, database, forge, read, unguarded
 
-from tripod.ledger.entry import leaf_hash
+from tripod.ledger.entry import entry_leaf_hash
 from tripod.ledger.merkle import Tree
 from tripod.ledger.tlog.seal import Seal, format_seal
 from tripod.verify.anchors.anchors import AnchorOptions
@@ -33,7 +33,7 @@ def _head(root: str, size: int) -> Seal:
     with closing(sqlite3.connect(database(root))) as db:
         rows = db.execute("SELECT header FROM entries ORDER BY seq LIMIT ?", (size,))
         for (header,) in rows:
-            tree.append(leaf_hash(header))
+            tree.append(entry_leaf_hash(header))
     return Seal("sample.example/1", size, tree.root())
 
 

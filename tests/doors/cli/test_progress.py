@@ -112,8 +112,8 @@ def drawn_by(monkeypatch: pytest.MonkeyPatch, columns: int, *tells: tuple[str, i
         monkeypatch.setattr(sys, "stderr", out)
         with shown(delay=0):
             for tell in tells:
-                told.tell(*tell)
-        told.tell("to nobody")
+                told.tell_progress(*tell)
+        told.tell_progress("to nobody")
     return drained(master).decode()
 
 
@@ -131,7 +131,7 @@ def test_the_line_is_cleared_where_the_work_fails(monkeypatch: pytest.MonkeyPatc
 
     def stopped() -> None:
         with shown(delay=0):
-            told.tell("folding")
+            told.tell_progress("folding")
             raise KeyboardInterrupt
 
     with os.fdopen(slave, "w") as out:
@@ -148,20 +148,20 @@ def test_a_terminal_that_went_away_stops_no_work(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(sys, "stderr", out)
     with shown(delay=0):
         os.close(master)
-        told.tell("folding")
+        told.tell_progress("folding")
     with pytest.raises(OSError, match="Input/output"):
         out.close()
 
 
 def test_nobody_listens_unless_asked() -> None:
     items = [1, 2]
-    assert told.over(items, "counting") is items
+    assert told.tell_over(items, "counting") is items
 
 
 def test_each_thousand_is_told_and_nothing_is_changed() -> None:
     heard: list[tuple[str, int, int]] = []
-    with told.listening(lambda *tell: heard.append(tell)):
-        assert list(told.over(range(2500), "counting", 2500)) == list(range(2500))
+    with told.progress_to(lambda *tell: heard.append(tell)):
+        assert list(told.tell_over(range(2500), "counting", 2500)) == list(range(2500))
     assert heard == [("counting", n, 2500) for n in (0, 1000, 2000)]
 
 
@@ -171,10 +171,10 @@ def test_a_child_process_is_silent() -> None:
     heard: list[str] = []
 
     def work() -> int:
-        told.tell("working")
+        told.tell_progress("working")
         return len(heard)
 
-    with told.listening(lambda what, _done, _of: heard.append(what)):
+    with told.progress_to(lambda what, _done, _of: heard.append(what)):
         assert start(work)() == 0
-        told.tell("waiting")
+        told.tell_progress("waiting")
     assert heard == ["waiting"]

@@ -33,7 +33,7 @@ from typing import Annotated, Any, get_args
 
 from tripod.agents.spec import BASIC_ENV, Output, SpawnSpec
 from tripod.errors import BadArgumentError, MalformedError, NotFoundError
-from tripod.ledger.files import read_plain
+from tripod.ledger.files import read_plain_file
 from tripod.projections.settings import (
     MAX_SIZE,
     TRUTH,
@@ -119,7 +119,7 @@ def load(name: str) -> Profile:
     if "/" not in name and not name.endswith(_ENDS):
         path = os.path.join(_HERE, name + _SUFFIX)
     try:
-        data = read_plain(path, MAX_SIZE, named=True)
+        data = read_plain_file(path, MAX_SIZE, named=True)
     except OSError as error:
         raise NotFoundError(
             f"no profile {name!r}: {error.strerror}; there are: {', '.join(names())}, and files "

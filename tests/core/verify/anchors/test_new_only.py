@@ -11,7 +11,7 @@ from specimens import database, forge, read, unguarded
 
 from tripod.bus import events
 from tripod.chat import writer as chat_send
-from tripod.ledger.entry import leaf_hash
+from tripod.ledger.entry import entry_leaf_hash
 from tripod.ledger.merkle import Tree
 from tripod.ledger.tlog.note import Note, SigningKey, format_note, parse_note
 from tripod.ledger.tlog.seal import Seal, format_seal, sign_seal
@@ -60,7 +60,7 @@ def heads(root: str, sizes: tuple[int, ...]) -> dict[int, Seal]:
     tree, found = Tree(), {}
     with closing(sqlite3.connect(database(root))) as db:
         for (header,) in db.execute("SELECT header FROM entries ORDER BY seq"):
-            tree.append(leaf_hash(header))
+            tree.append(entry_leaf_hash(header))
             if tree.size in sizes:
                 found[tree.size] = Seal(ORIGIN, tree.size, tree.root())
     return found

@@ -15,7 +15,7 @@ from story import BEGIN, Clock
 from tripod.bus import events
 from tripod.chat import writer as chat_send
 from tripod.cli import main
-from tripod.ledger.entry import leaf_hash
+from tripod.ledger.entry import entry_leaf_hash
 from tripod.ledger.merkle import Tree
 from tripod.ledger.tlog.note import Note, format_note
 from tripod.ledger.tlog.policy import Group, Policy, TrustedLog, Witness
@@ -63,7 +63,7 @@ def head(root: str, size: int | None = None, origin: str = ORIGIN) -> Seal:
     tree = Tree()
     with closing(sqlite3.connect(database(root))) as db:
         for (header,) in db.execute("SELECT header FROM entries ORDER BY seq").fetchall()[:size]:
-            tree.append(leaf_hash(header))
+            tree.append(entry_leaf_hash(header))
     return Seal(origin, tree.size, tree.root())
 
 

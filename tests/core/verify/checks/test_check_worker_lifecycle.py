@@ -10,7 +10,7 @@ import pytest
 from tripod.agents.jobs import newest
 from tripod.agents.spool import Spool
 from tripod.errors import RefusedError
-from tripod.ledger.kinds.team import evidence_kept
+from tripod.ledger.kinds.team import team_evidence_kept
 from tripod.projections.layout import WORKER_LOG
 from tripod.recovery import rebuild as recover
 from tripod.recovery import redaction
@@ -342,7 +342,7 @@ def forge_end(team: Team, held: bytes | None) -> int:
     with team.act() as act:
         logs = []
         if held is not None:
-            act.append([evidence_kept(LOG, held, 1, None)])
+            act.append([team_evidence_kept(LOG, held, 1, None)])
             logs = [(LOG, sha256(held).hexdigest(), len(held))]
         ended = drafts.worker_ended(name="w-0001", spawn="s", state="completed", logs=logs)
         return act.append([ended])[0].seq

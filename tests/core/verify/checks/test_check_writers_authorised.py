@@ -14,8 +14,8 @@ from specimens import authored, build, copy, database, forge, private, read, res
 
 from tripod.bus import events as bus
 from tripod.chat import writer as chat_send
-from tripod.ledger import change_id
-from tripod.ledger.actors import ENROLLED, REVOKED, sign_change
+from tripod.ledger import actor_entry_id
+from tripod.ledger.actors import ENROLLED, REVOKED, sign_actor_change
 from tripod.ledger.entry import Header
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.tlog.note import SigningKey, VerifierKey
@@ -47,11 +47,11 @@ def change(
     """Tell of a change; give what is wrong with it."""
     reason = None if kind == ENROLLED else "why"
     vkey = key.verifier()
-    note = sign_change(ORIGIN, number, vkey, signers, reason)
+    note = sign_actor_change(ORIGIN, number, vkey, signers, reason)
     data = {"handle": key.name, "vkey": vkey.format(), "number": number, "note": note, "v": 1}
     data |= ({} if reason is None else {"reason": reason}) | other
     header = Header(
-        "tripod", "", "", change_id(key.name, number), kind, ORIGIN, "", number * 10, ""
+        "tripod", "", "", actor_entry_id(key.name, number), kind, ORIGIN, "", number * 10, ""
     )
     return writers.change(header, data, None if log is None else log.verifier())
 
