@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from hashlib import sha256
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import orjson
@@ -74,7 +74,6 @@ _FOLDS = {
 
 _NAMES = ", ".join(f"'{table}'" for table in (*TABLES, "manifest", "folds"))
 _COUNT_TABLES = f"SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ({_NAMES})"
-_VIEWS = "SELECT name FROM sqlite_schema WHERE type = 'view'"
 
 Unfoldable = Callable[[Entry, Exception], None]
 """Told of an entry whose body has another shape than its kind says."""
@@ -123,9 +122,8 @@ def create_tables(db: sqlite3.Connection) -> None:
 
 def drop_tables(db: sqlite3.Connection) -> None:
     """Remove the tables of all projections, of whichever version, and views in their places."""
-    places = {*TABLES, "manifest", "folds"}
-    for (view,) in db.execute(_VIEWS).fetchall():
-        if view.lower() in places:
+    for (view,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'view'").fetchall():
+        if view.lower() in {*TABLES, "manifest", "folds"}:
             quoted = view.replace('"', '""')
             db.execute(f'DROP VIEW "{quoted}"')
     for table in TABLES:
@@ -168,12 +166,11 @@ def fold_into(
         sql = listed[0][1]
         if len(listed) == 1 and unfoldable is None:
             db.execute(sql, listed[0][2])
-            continue
-        if all(op[1] is sql for op in listed):
+        elif all(op[1] is sql for op in listed):
             _run(db, sql, [op[2] for op in listed], unfoldable)
-            continue
-        for sql, rows in together(listed):
-            _run(db, sql, rows, unfoldable)
+        else:
+            for lane, rows in together(listed):
+                _run(db, lane, rows, unfoldable)
 
 
 def together(ops: Iterable[Op]) -> list[tuple[str, list[tuple[Any, ...]]]]:
@@ -255,13 +252,8 @@ def refold(transaction: Transaction, entries: Iterable[Entry]) -> None:
 
 def batches(entries: Iterable[Entry], size: int) -> Iterator[list[Entry]]:
     """Cut entries into lists of at most ``size``."""
-    batch: list[Entry] = []
-    for entry in entries:
-        batch.append(entry)
-        if len(batch) == size:
-            yield batch
-            batch = []
-    if batch:
+    rest = iter(entries)
+    while batch := list(islice(rest, size)):
         yield batch
 
 
@@ -449,11 +441,11 @@ def differences(
 def restore(disk: Disk, found: Iterable[Difference]) -> int:
     """Write what differs; give the number of files written."""
     count = 0
-    for difference in found:
-        if difference.have == difference.want.data:
-            disk.set_mode(difference.path, difference.want.mode)
+    for path, want, have, _ in found:
+        if have == want.data:
+            disk.set_mode(path, want.mode)
         else:
-            disk.write(difference.path, difference.want)
+            disk.write(path, want)
         count += 1
     return count
 
@@ -524,8 +516,7 @@ def is_quiet(
         paths += [f"{at}/{name}" for at in folders for name in disk.names(at) if one.holds(name)]
     if expected - set(paths):
         return False
-    (name,) = layout.CONFIG.names
-    paths += [f"{layout.CONFIG.folder}/{queue}{name}" for queue in disk.places.queues()]
+    paths += map(layout.config_of, disk.places.queues())
     paths += [layout.SUPERVISOR.path, COUNTS.path]
     paths += [name for name in disk.names("") if layout.POLICY.holds(name)]
     # A name among the events that is watched as a file could not be read when it was taken in.

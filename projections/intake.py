@@ -13,10 +13,8 @@ kept file's own name, which is never used twice: however often it is looked at, 
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 from tripod.ledger import Draft, LedgerError, observed_entry_id
@@ -37,7 +35,7 @@ from tripod.projections.manifest import Manifest, Reader
 from tripod.projections.pieces import BLOCKED, STAYS, Found, merge_marker
 from tripod.projections.projection import Source
 from tripod.projections.swap import SavedName, mark_of, parse, split, take
-from tripod.projections.team.intake import config_of, take_inputs, take_others
+from tripod.projections.team.intake import take_inputs, take_others
 
 Broken: TypeAlias = Callable[[str, Exception], None]
 """Called with the part of the intake that could not be done, and why."""
@@ -73,10 +71,6 @@ def take_in(
     return found
 
 
-def _take_queue(reader: Reader) -> None:
-    take_events(reader, partial(_restores, reader.source))
-
-
 def _take_blocked(reader: Reader) -> None:
     """Look at the place of each file that grows; an event's file is replaced by none of ours."""
     for projection in PROJECTIONS:
@@ -90,20 +84,12 @@ PARTS = (
     ("inputs", take_inputs),
     ("the decision log", take_log),
     ("chats", take_chats),
-    ("events", _take_queue),
+    ("events", take_events),
     ("workers and others", take_others),
     ("places", _take_blocked),
 )
 """What the intake reads, one after the other: a name for findings, and the function."""
 _BROKEN = (LedgerError, LookupError, TypeError, ValueError, AttributeError, sqlite3.Error)
-
-
-def _restores(source: Source, queue: str) -> bool:
-    """Whether a queue's configuration has the files of deleted events written again."""
-    sql = "SELECT settings FROM inputs WHERE path = ?"
-    row = source.db.execute(sql, (config_of(queue),)).fetchone()
-    settings = {} if row is None or row[0] is None else json.loads(row[0])
-    return bool(settings.get("deleted_events") == "restore")
 
 
 # Strays -------------------------------------------------------------------------------------------

@@ -87,6 +87,11 @@ HIDDEN_BESIDE = ("..", *sorted((*HIDDEN, LOGS, SPOOL)))
 """What must not stand beside a reviewer's prompt, in which the decision logs are."""
 
 
+def config_of(queue: str) -> str:
+    """The path of the configuration of a queue: '' the team's own, else ``<name>/``."""
+    return f"{CONFIG.folder}/{queue}{CONFIG.names[0]}"
+
+
 def in_folder(folder: str) -> list[FileClass]:
     """The classes of the files in one of the team's own folders."""
     return [one for one in LAYOUT if one.folder == folder]

@@ -68,8 +68,8 @@ def load(db: sqlite3.Connection) -> Manifest:
         "SELECT path, size, mtime_ns, inode, mode, digest, noted_ns, seal FROM manifest"
     ):
         if seal == seal_of(row):
-            path, size, mtime_ns, inode, mode, digest, noted_ns = row
-            known[path] = ManifestEntry(Stat(size, mtime_ns, inode, mode), digest, noted_ns)
+            path, *stat, digest, noted_ns = row
+            known[path] = ManifestEntry(Stat(*stat), digest, noted_ns)
     return known
 
 
@@ -85,12 +85,8 @@ def load_any(db: sqlite3.Connection) -> Manifest:
 def save(db: sqlite3.Connection, known: Manifest, gone: Iterable[str] = ()) -> None:
     """Note files as they are now, and that those at ``gone`` are to be watched no more."""
     rows = [(path, *item.stat, item.digest, item.noted_ns) for path, item in sorted(known.items())]
-    db.executemany(
-        "INSERT OR REPLACE INTO manifest"
-        " (path, size, mtime_ns, inode, mode, digest, noted_ns, seal)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        [(*row, seal_of(row)) for row in rows],
-    )
+    sql = "INSERT OR REPLACE INTO manifest VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+    db.executemany(sql, [(*row, seal_of(row)) for row in rows])
     db.executemany("DELETE FROM manifest WHERE path = ?", [(path,) for path in gone])
 
 
@@ -217,20 +213,14 @@ class Reader(NamedTuple):
         if stat is None:
             return
         self.found.files += 1
-        body = {"content": data, "path": path, "sha256": sha256(data).hexdigest()}
+        digest = sha256(data).hexdigest()
+        body: dict[str, Any] = {"content": data, "path": path, "sha256": digest}
+        body |= {"size": len(data), "problem": problem}
         sql = "SELECT seq FROM files WHERE path = ?"
         last = self.source.db.execute(sql, (path,)).fetchone()
-        self.add(
-            kind,
-            {**body, "size": len(data), "problem": problem},
-            path,
-            data,
-            stat.mtime_us,
-            ordinal=last[0] if last else 0,
-            claim="mtime",
-            mtime_us=stat.mtime_us,
-            mode=stat.mode,
-        )
+        when = stat.mtime_us
+        more = {"ordinal": last[0] if last else 0, "mtime_us": when, "mode": stat.mode}
+        self.add(kind, body, path, data, when, claim="mtime", **more)
 
     def erased_since(self, place: str, kinds: Sequence[str]) -> list[int]:
         """Entries that were erased, and of which the file at ``place`` may still show the text."""

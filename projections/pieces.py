@@ -214,30 +214,28 @@ def merge_marker(path: str, data: bytes, held: bytes = b"") -> int | None:
     """
     if path.endswith(".log") or not any(word in data for word in _WORDS):
         return None
-    found = list(re.finditer(_MARKER, data))
-    old = (
-        Counter(match[0].rstrip(b"\r") for match in re.finditer(_MARKER, held))
-        if held
-        else Counter()
+    new, old = (
+        Counter(match[0].rstrip(b"\r") for match in re.finditer(_MARKER, text))
+        for text in (data, held)
     )
-    if found and not Counter(match[0].rstrip(b"\r") for match in found) - old:
+    if not new - old:
         return None
-    quoted = frozenset[int]()
-    if not path.endswith(".chat") and any(fence in data for fence in _FENCES):
-        quoted = _fenced(data)
+    is_chat = path.endswith(".chat")
+    quoted = _fenced(data) if not is_chat and any(one in data for one in _FENCES) else ()
     first: tuple[int, int, bytes] | None = None  # its line, how many characters, which
     line, before = 1, 0
-    for match in found:
+    for match in re.finditer(_MARKER, data):
         line, before = line + data.count(b"\n", before, match.start()), match.start()
         if line in quoted:
             continue
         text = match[0]
         kind = text[:1]
         size = len(text) - len(text.lstrip(kind))
-        if path.endswith(".chat"):
+        if is_chat:
             if kind in b"<>":
                 return line
-        elif first is not None and size == first[1] and _follows(first[2], kind):
+        # What goes on: after the opening one any but a second, then the closing one alone.
+        elif first and size == first[1] and kind in (b"|=>" if first[2] == b"<" else b">"):
             return first[0]
         elif kind in b"<=":
             first = line, size, kind
@@ -253,8 +251,3 @@ def _fenced(data: bytes) -> frozenset[int]:
     blocks = MarkdownIt("zero").enable(["fence", "code"]).parse(text)
     spans = [block.map for block in blocks if block.type == "fence" and block.map]
     return frozenset(line + 1 for start, stop in spans for line in range(start, stop))
-
-
-def _follows(first: bytes, kind: bytes) -> bool:
-    """Whether a conflict goes on with this marker: ``<<<<<<<``, ``|||||||``, ``=======``, ..."""
-    return kind in b"|=>" if first == b"<" else kind == b">"

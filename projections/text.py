@@ -57,11 +57,6 @@ def spoken(text: str) -> list[str]:
     return re.findall(_LETTERS, re.sub(f"[{_BLANK}]", "", text.translate(unseen)))
 
 
-def has_control(text: str) -> bool:
-    r"""Tell whether a character breaks a line or commands a terminal (``\t`` counts too)."""
-    return not text.isprintable() and re.search(_CONTROL, text) is not None
-
-
 def size(text: str) -> int:
     """Count the bytes of a text in UTF-8; half a surrogate pair counts as it would be written."""
     return len(text.encode("utf-8", "surrogatepass"))
@@ -71,7 +66,7 @@ def line_problem(text: str, what: str, limit: int) -> str | None:
     """Judge one line of text: not blank, no control characters, at most ``limit`` bytes."""
     if not text.strip():
         return f"{what}: empty"
-    if has_control(text):
+    if not text.isprintable() and re.search(_CONTROL, text):  # a tab is one, too
         return f"{what}: holds a line break or another control character; write it as one line"
     if size(text) > limit:
         return f"{what}: longer than {limit} bytes"
@@ -87,10 +82,8 @@ def word_problem(text: str, what: str, limit: int, forbidden: str) -> str | None
         return f"{what}: holds white space"
     if not text.isprintable() and re.search(_HIDDEN, text):
         return f"{what}: holds a character that is not seen"
-    for character in text:
-        if character in forbidden:
-            return f"{what}: holds {character!r}"
-    return None
+    wrong = next((character for character in text if character in forbidden), None)
+    return None if wrong is None else f"{what}: holds {wrong!r}"
 
 
 # Moments ----------------------------------------------------------------------------------------
@@ -114,14 +107,8 @@ def _civil(epoch_s: int) -> tuple[int, int, int, int, int, int]:
     march = (5 * day + 2) // 153
     month = march + 3 if march < 10 else march - 9
     day -= (153 * march + 2) // 5
-    return (
-        year + 400 * era + (month <= 2),
-        month,
-        day + 1,
-        second // 3_600,
-        second // 60 % 60,
-        second % 60,
-    )
+    hour, minute = second // 3_600, second // 60 % 60
+    return year + 400 * era + (month <= 2), month, day + 1, hour, minute, second % 60
 
 
 def _days(year: int, month: int, day: int) -> int:
@@ -166,6 +153,3 @@ def parse(text: str) -> int | None:
             return None
         offset = (int(match[8]) * 3_600 + int(match[9]) * 60) * (1 if match[7] == "+" else -1)
     return _days(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second - offset
-
-
-# Formats ----------------------------------------------------------------------------------------

@@ -10,24 +10,18 @@ Source: spec nbs-compat B2, B4, B7; design, "Foreign writes".
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
 from tripod.ledger import EVENTS, PROCESSED, Draft
 from tripod.ledger.kinds.bus import ACKED, PRUNED, PUBLISHED
 from tripod.ledger.kinds.team import FILE_SEEN
-from tripod.projections.bus.format import (
-    MAX_FILE,
-    PRIORITIES,
-    Event,
-    format_event,
-    format_time,
-    parse_event,
-)
+from tripod.projections.bus import format as bus_format
+from tripod.projections.bus.format import Event
 from tripod.projections.bus.tables import IS_DONE, IS_PENDING, in_queue, name_us
 from tripod.projections.disk import UnreadableError
-from tripod.projections.layout import COUNTS_FILE
+from tripod.projections.layout import COUNTS_FILE, config_of
 from tripod.projections.manifest import Reader
 from tripod.projections.pieces import CHECKPOINT_GONE, Piece, draft_of, fits, names_in_bodies
 from tripod.projections.projection import TOGETHER
@@ -37,19 +31,14 @@ LONGEST_WORDS = 4096  # the original's limit is 127 bytes each; they also stand 
 DONE = f"{EVENTS}/{PROCESSED}"
 
 
-def take_events(reader: Reader, restores: Callable[[str], bool]) -> None:
-    """Compare the two folders of each queue with the table of events.
-
-    ``restores`` says whether the files of a queue's pending events, where others deleted them, are
-    to be written again.
-    """
+def take_events(reader: Reader) -> None:
+    """Compare the two folders of each queue with the table of events."""
     unmoved = set()  # their entries' writer died before it wrote their files
     if reader.files < reader.size:
         sql = "SELECT name FROM events WHERE seq >= ?1 OR acked >= ?1"
         unmoved = {name for (name,) in reader.source.db.execute(sql, (reader.files,))}
     for queue in reader.disk.places.queues():
-        there = {name for name in unmoved if name.rpartition("/")[0] == queue.rstrip("/")}
-        _take_queue(reader, queue, there, restores)
+        _take_queue(reader, queue, {n for n in unmoved if n[: n.rfind("/") + 1] == queue})
 
 
 def _folders(queue: str) -> tuple[str, str]:
@@ -57,9 +46,7 @@ def _folders(queue: str) -> tuple[str, str]:
     return f"{EVENTS}/{queue}".rstrip("/"), f"{DONE}/{queue}".rstrip("/")
 
 
-def _take_queue(
-    reader: Reader, queue: str, unmoved: set[str], restores: Callable[[str], bool]
-) -> None:
+def _take_queue(reader: Reader, queue: str, unmoved: set[str]) -> None:
     pending_folder, done_folder = _folders(queue)
     new, whole = _new_files(reader, pending_folder, queue, IS_PENDING)
     for name in new:
@@ -76,10 +63,31 @@ def _take_queue(
     told = {p.draft.body["name"] for p in reader.found.pieces if p.draft.kind == ACKED.name}
     pending = {} if whole else _gone(reader, queue, IS_PENDING, unmoved | told)
     processed = {} if all_there else _gone(reader, queue, IS_DONE, unmoved)
-    if pending or processed:
-        is_meant = _is_meant(reader, queue)
-        acked = _deleted(reader, pending, is_meant=is_meant and not restores(queue))
-        _note_pruned(reader, queue, acked | _pruned(reader, processed, is_meant=is_meant))
+    if not pending and not processed:
+        return
+    is_meant = _is_meant(reader, queue)
+    pruned = _deleted(reader, pending, is_meant=is_meant and not _restores(reader, queue))
+    for name, us in processed.items():
+        if is_meant and not _is_restored(reader, f"{DONE}/{name}"):
+            pruned[name] = us
+        else:
+            reader.conflict(f"{DONE}/{name}", "missing", "a processed event's file is gone")
+    # Gone from ``processed/``, or from the queue on the way there: the original's prune.
+    names = sorted(pruned, key=lambda name: (pruned[name], name))
+    for part in names_in_bodies(names):
+        marks = ",".join("?" * len(part))
+        sql = f"SELECT sum(size) FROM events WHERE name IN ({marks})"
+        size = reader.source.db.execute(sql, part).fetchone()[0]
+        body, data = {"bytes": size, "names": part}, "\n".join(part).encode()
+        reader.add(PRUNED, body, done_folder, data, max(pruned.values()), claim="unknown")
+
+
+def _restores(reader: Reader, queue: str) -> bool:
+    """Whether a queue's configuration has the files of deleted events written again."""
+    sql = "SELECT settings FROM inputs WHERE path = ?"
+    row = reader.source.db.execute(sql, (config_of(queue),)).fetchone()
+    settings = {} if row is None or row[0] is None else json.loads(row[0])
+    return bool(settings.get("deleted_events") == "restore")
 
 
 def moved(names: Sequence[str]) -> list[Draft]:
@@ -181,17 +189,6 @@ def is_deletion(body: dict[str, Any]) -> bool:
     return path is not None and path == f"{EVENTS}/{body.get('name')}"
 
 
-def _pruned(reader: Reader, gone: dict[str, int], *, is_meant: bool) -> dict[str, int]:
-    """The processed events whose files others deleted; the others that are gone are missing."""
-    pruned = {}
-    for name, us in gone.items():
-        if is_meant and not _is_restored(reader, f"{DONE}/{name}"):
-            pruned[name] = us
-        else:
-            reader.conflict(f"{DONE}/{name}", "missing", "a processed event's file is gone")
-    return pruned
-
-
 def _is_restored(reader: Reader, path: str) -> bool:
     """Whether an entry says that the file is written again, and a writer died before it was."""
     return not reader.restored.isdisjoint((path, path.rpartition("/")[0]))
@@ -224,7 +221,7 @@ def _is_meant(reader: Reader, queue: str) -> bool:
 
 def _fresh(reader: Reader, path: str) -> bytes | None:
     """The bytes of a file that no event of ours is, unless they are kept already as they are."""
-    data = reader.read(path, MAX_FILE, fresh=True)
+    data = reader.read(path, bus_format.MAX_FILE, fresh=True)
     return None if data is None or reader.is_kept(path) else data
 
 
@@ -265,7 +262,7 @@ def _publish(reader: Reader, folder: str, name: str) -> int | None:
     stat = reader.disk.stat(path)
     if data is None or stat is None or _is_erased(reader, path):
         return None
-    event = parse_event(data)
+    event = bus_format.parse_event(data)
     if event is None:
         _keep(reader, path, "no event: source, type or priority is missing", data)
         return None
@@ -275,40 +272,12 @@ def _publish(reader: Reader, folder: str, name: str) -> int | None:
     reader.found.files += 1
     us = name_us(name)
     when = us or stat.mtime_us
-    priority = event.priority if event.priority in PRIORITIES else "normal"
-    words = event.source, event.type, priority
-    plain = Event(*words, format_time(us), f"{event.source}:{event.type}", event.payload)
-    body = {
-        "name": name,
-        "payload": event.payload.encode() or None,
-        "priority": priority,
-        "size": len(data),
-        "source": event.source,
-        "type": event.type,
-        "us": us,
-    }
-    reader.add(
-        PUBLISHED,
-        body,
-        path,
-        data,
-        when,
-        identity=f"{EVENTS}/{name}",
-        raw=format_event(plain) != data,
-        claim="file-name" if us else "mtime",
-        mtime_us=stat.mtime_us,
-        mode=stat.mode,
-    )
+    source, type_, priority, _, _, payload = event
+    priority = priority if priority in bus_format.PRIORITIES else "normal"
+    words = source, type_, priority, bus_format.format_time(us), f"{source}:{type_}", payload
+    body = {"name": name, "us": us, "size": len(data), "payload": payload.encode() or None}
+    body |= {"source": source, "type": type_, "priority": priority}
+    more = {"claim": "file-name" if us else "mtime", "mtime_us": stat.mtime_us, "mode": stat.mode}
+    raw = bus_format.format_event(Event(*words)) != data
+    reader.add(PUBLISHED, body, path, data, when, identity=f"{EVENTS}/{name}", raw=raw, **more)
     return when
-
-
-def _note_pruned(reader: Reader, queue: str, gone: dict[str, int]) -> None:
-    """Files gone from ``processed/``, or from the queue on the way there: the original's prune."""
-    names = sorted(gone, key=lambda name: (gone[name], name))
-    for part in names_in_bodies(names):
-        marks = ",".join("?" * len(part))
-        sql = f"SELECT sum(size) FROM events WHERE name IN ({marks})"
-        size = reader.source.db.execute(sql, part).fetchone()[0]
-        body = {"bytes": size, "names": part}
-        path, data = _folders(queue)[1], "\n".join(part).encode()
-        reader.add(PRUNED, body, path, data, max(gone.values()), claim="unknown")

@@ -41,16 +41,11 @@ _STATE_LINE = re.compile(rb"^(?:State|Completed):.*$", re.MULTILINE)
 _STATUS_LINES = re.compile(rb"^(?:State|Started|Completed):.*$", re.MULTILINE)
 
 
-def config_of(queue: str) -> str:
-    """The configuration of a queue: '' the team's own, else ``<name>/``."""
-    return f"{layout.CONFIG.folder}/{queue}{layout.CONFIG.names[0]}"
-
-
 def take_inputs(reader: Reader) -> None:
     """Note what changed in the files that people edit: the configuration, policies, the goal."""
     db = reader.source.db
     known = {path: row for path, *row in db.execute("SELECT path, sha256, seq FROM inputs")}
-    configs = [config_of(queue) for queue in reader.disk.places.queues()]
+    configs = [layout.config_of(queue) for queue in reader.disk.places.queues()]
     policies = [name for name in reader.disk.names("") if layout.POLICY.holds(name)]
     for path in configs:
         odd = odd_config(reader.disk, path)
