@@ -111,13 +111,10 @@ def encode_line(handle: str, time: int, text: str) -> bytes:
     One that the original could not read again is cut, to exactly ``MAX_PLAIN`` bytes.
     """
     plain = f"{handle}|{time}: {text}".encode()
-    return b2a_base64(plain if len(plain) <= MAX_PLAIN else _cut(plain), newline=False)
-
-
-def _cut(plain: bytes) -> bytes:
-    room = MAX_PLAIN - len(_CUT)
-    kept = plain[:room].decode(errors="ignore").encode()
-    return kept + b" " * (room - len(kept)) + _CUT
+    if len(plain) > MAX_PLAIN:
+        room = MAX_PLAIN - len(_CUT)
+        plain = plain[:room].decode(errors="ignore").encode().ljust(room) + _CUT
+    return b2a_base64(plain, newline=False)
 
 
 def parse_line(line: bytes) -> ChatLine | None:
@@ -136,9 +133,7 @@ def parse_line(line: bytes) -> ChatLine | None:
     handle = fields[0]
     if not colon or not handle or moments.size(handle) > MAX_HANDLE or "\0" in decoded:
         return None
-    time = 0
-    if len(fields) > 1 and re.fullmatch(_EPOCH, fields[1]):
-        time = int(fields[1])
+    time = int(fields[1]) if len(fields) > 1 and re.fullmatch(_EPOCH, fields[1]) else 0
     return ChatLine(handle, time if time <= moments.MAX_EPOCH else 0, text)
 
 
@@ -168,11 +163,6 @@ def archive_header(last_write: str, body_size: int) -> bytes:
     return _header("system", last_write, _ARCHIVED, body_size)
 
 
-def _participants(text: str) -> tuple[tuple[str, int], ...]:
-    matches = (re.fullmatch(_PARTICIPANT, item) for item in text.split(", "))
-    return tuple((match[1], int(match[2])) for match in matches if match)
-
-
 def parse_header(raw: bytes) -> ChatHeader | None:
     """Read a header, in any order of its fields; None where it is not one or not UTF-8.
 
@@ -186,11 +176,10 @@ def parse_header(raw: bytes) -> ChatHeader | None:
     except UnicodeDecodeError:
         return None
     fields = dict(line.split(": ", 1) for line in lines if ": " in line)
-    return ChatHeader(
-        last_writer=fields.get("last-writer", ""),
-        last_write=fields.get("last-write", ""),
-        participants=_participants(fields.get("participants", "")),
-    )
+    people = fields.get("participants", "").split(", ")
+    matches = filter(None, (re.fullmatch(_PARTICIPANT, one) for one in people))
+    participants = tuple((match[1], int(match[2])) for match in matches)
+    return ChatHeader(fields.get("last-writer", ""), fields.get("last-write", ""), participants)
 
 
 def split_file(data: bytes) -> ChatFile | None:
@@ -200,12 +189,8 @@ def split_file(data: bytes) -> ChatFile | None:
         return None
     start = end + 1 + len(_END)
     *lines, rest = data[start:].split(b"\n")
-    return ChatFile(
-        header_raw=data[:start],
-        header=parse_header(data[:start]),
-        lines=(*lines, rest) if rest else tuple(lines),
-        complete=not rest,
-    )
+    shown = (*lines, rest) if rest else tuple(lines)
+    return ChatFile(data[:start], parse_header(data[:start]), shown, complete=not rest)
 
 
 def join_file(file: ChatFile) -> bytes:
@@ -308,8 +293,7 @@ def mentions(text: str) -> tuple[ParsedMention, ...]:
     found: dict[str, How] = {}
     for handle, mark in re.findall(_MENTION, text) if "@" in text else ():
         if len(handle) <= MAX_HANDLE:
-            how = max(found.get(handle, "mention"), _HOW[mark], key=_STRENGTH.index)
-            found[handle] = how
+            found[handle] = max(found.get(handle, "mention"), _HOW[mark], key=_STRENGTH.index)
     return tuple(ParsedMention(handle, how) for handle, how in found.items())
 
 

@@ -22,22 +22,10 @@ from typing import Any, NamedTuple
 from tripod.ledger import ARCHIVE, Draft
 from tripod.ledger.kinds import chat as kinds
 from tripod.ledger.kinds.team import FILE_SEEN
-from tripod.projections.chat.format import (
-    ChatFile,
-    ChatHeader,
-    ChatLine,
-    format_header,
-    format_line,
-    format_time,
-    join_file,
-    parse_archive_name,
-    parse_cursors,
-    parse_line,
-    parse_time,
-    split_file,
-)
+from tripod.projections.chat import format as chat_format
+from tripod.projections.chat.format import ChatFile, ChatHeader, ChatLine
 from tripod.projections.chat.tables import CHAT, index_of, line_bytes, position
-from tripod.projections.disk import Disk
+from tripod.projections.disk import Disk, Stat
 from tripod.projections.manifest import Reader
 from tripod.projections.pieces import FILE_LIMIT, beside, draft_of, fits, same_but
 from tripod.projections.projection import Source
@@ -54,11 +42,11 @@ _ARCHIVED = "SELECT 1 FROM archives WHERE archive = ?"
 
 def take_chats(reader: Reader) -> None:
     """Compare every chat file with the tables of channels and lines."""
-    places, disk, db = reader.disk.places, reader.disk, reader.source.db
-    fronts = places.chats()
+    disk, db = reader.disk, reader.source.db
+    fronts = disk.places.chats()
     names = [
         CHAT.stem(f"{folder}/{name}")
-        for folder in places.chat_folders()
+        for folder in disk.places.chat_folders()
         for name in disk.names(folder)
         if name.endswith(".chat")
     ]
@@ -69,7 +57,7 @@ def take_chats(reader: Reader) -> None:
     fresh_archives: dict[str, list[str]] = {}
     channels = []
     for name in names:
-        split = parse_archive_name(name)
+        split = chat_format.parse_archive_name(name)
         if split is not None and (split[0] in names or split[0] in known):
             if name not in archived and not _is_kept(reader, CHAT.file(name)):
                 fresh_archives.setdefault(split[0], []).append(name)
@@ -84,7 +72,9 @@ def take_chats(reader: Reader) -> None:
     known = {channel: seq for channel, seq in known.items() if channel not in closed}
     for what, files in (("the chat's file is gone", known), ("the archive is gone", archived)):
         for stem in sorted(files.keys() - set(names)):
-            if reader.unwritten(files[stem]) or _front(stem) not in fronts:
+            front = stem[: stem.rfind("/") + 1]  # of its folder: '', or ``<name>/``
+            front = front.removesuffix(f"{ARCHIVE}/") if _is_apart(stem) else front
+            if reader.unwritten(files[stem]) or front not in fronts:
                 continue
             if files is archived or not _moved_away(Channel(reader, stem)):
                 reader.conflict(CHAT.file(stem), "missing", what)
@@ -95,12 +85,6 @@ def take_chats(reader: Reader) -> None:
 def _is_apart(stem: str) -> bool:
     """Whether an archive is a file that was moved into the folder for those."""
     return f"/{stem}".endswith(f"/{ARCHIVE}/{stem.rpartition('/')[2]}")
-
-
-def _front(stem: str) -> str:
-    """What the name of a chat begins with: '' in the team's own folder, else ``<name>/``."""
-    front = stem[: stem.rfind("/") + 1]
-    return front.removesuffix(f"{ARCHIVE}/") if _is_apart(stem) else front
 
 
 def _is_kept(reader: Reader, path: str) -> bool:
@@ -124,7 +108,7 @@ def _keep_apart(reader: Reader, path: str, data: bytes) -> None:
 
 def _split(data: bytes) -> ChatFile | None:
     """A chat file in pieces; None where its header would not fit an entry."""
-    file = split_file(data)
+    file = chat_format.split_file(data)
     header = None if file is None else file.header
     if header is None or fits([header.last_writer, header.last_write, *_people_of(header)]):
         return file
@@ -136,9 +120,22 @@ def _people_of(header: ChatHeader) -> list[dict[str, str | int]]:
     return [{"count": count, "handle": handle} for handle, count in header.participants]
 
 
+def _chat_at(reader: Reader, path: str) -> tuple[ChatFile, Stat] | None:
+    """A chat file in pieces and its stat; what stands there and is no chat file is kept apart."""
+    data, stat = _read(reader, path), reader.disk.stat(path)
+    if data is None or stat is None:
+        return None
+    file = _split(data)
+    if file is None:
+        _keep_apart(reader, path, data)
+        return None
+    reader.found.files += 1
+    return file, stat
+
+
 def _body_of(file: ChatFile) -> bytes:
     """What stands behind the header."""
-    return join_file(file)[len(file.header_raw) :]
+    return chat_format.join_file(file)[len(file.header_raw) :]
 
 
 def cut_lines(data: bytes) -> list[bytes]:
@@ -148,7 +145,7 @@ def cut_lines(data: bytes) -> list[bytes]:
 
 def message_of(line: bytes) -> ChatLine | None:
     """The message of a line; None where its handle would break the header in two."""
-    message = parse_line(line.removesuffix(b"\n"))
+    message = chat_format.parse_line(line.removesuffix(b"\n"))
     return None if message is not None and "\n" in message.handle else message
 
 
@@ -172,7 +169,7 @@ class Archive(NamedTuple):
     @property
     def written(self) -> int:
         """When it was split off, in µs: its header's time carries the zone that its name lacks."""
-        time = parse_time(self.file.header.last_write) if self.file.header else None
+        time = chat_format.parse_time(self.file.header.last_write) if self.file.header else None
         return (time or 0) * 1_000_000
 
 
@@ -183,14 +180,15 @@ class Channel:
         self.reader = reader
         self.channel = channel
         db = reader.source.db
-        row: tuple[int, int, int, str, int, int | None] | None = db.execute(
+        sql = (
             "SELECT lines, live_from, live_bytes, last_writer, last_time, header FROM channels"
-            " WHERE channel = ?",
-            (channel,),
-        ).fetchone()
+            " WHERE channel = ?"
+        )
+        row = db.execute(sql, (channel,)).fetchone()
         self.known = row is not None
         """Whether the ledger has it."""
-        self.next, self.live_from, self.size, *last, header = row or (0, 0, 0, "system", 0, None)
+        state: Any = row or (0, 0, 0, "system", 0, None)
+        self.next, self.live_from, self.size, *last, header = state
         self.last: tuple[Any, ...] = tuple(last)
         """Handle and time of the last message."""
         self.is_ours = header is None
@@ -253,20 +251,27 @@ class Channel:
                     break
         return found
 
-    def unshown(self, before: int) -> list[bytes]:
-        """The lines of the entries from ``before`` on, as they are rendered."""
+    def foreign(self, lines: list[bytes], before: int) -> list[bytes]:
+        """Those lines that are of no entry from ``before`` on, in whatever order they are shown."""
         sql = "SELECT seq FROM lines WHERE channel = ? AND seq >= ? ORDER BY number"
         source = self.reader.source
         seqs = [seq for (seq,) in source.db.execute(sql, (self.channel, before))]
-        return [line_bytes(source, body) for body in source.each_body(seqs)]
+        held = (line_bytes(source, body) for body in source.each_body(seqs))
+        waiting = Counter(line.rstrip(b"\n") for line in held)
+        new = []
+        for line in lines:
+            bare = line.rstrip(b"\n")
+            if waiting[bare]:
+                waiting[bare] -= 1
+            else:
+                new.append(line)
+        return new
 
     def _behind(self, count: int) -> int:
         """The number of the line after the first ``count`` that the live file shows."""
-        sql = (
-            "SELECT number FROM lines WHERE channel = ? AND number >= ? AND gone IS NOT NULL"
-            " ORDER BY number"
-        )
-        stop = self.live_from + count
+        where = "channel = ? AND number >= ? AND gone IS NOT NULL"
+        sql = f"SELECT number FROM lines WHERE {where} ORDER BY number"
+        stop: int = self.live_from + count
         for (number,) in self.reader.source.db.execute(sql, (self.channel, self.live_from)):
             stop += number < stop
         return stop
@@ -310,8 +315,12 @@ class Channel:
             self._add(kinds.UNREADABLE, body, line, ordinal=self.next, raw=True)
         else:
             handle, time, text = message
+            try:
+                raw = chat_format.format_line(*message) + b"\n" != line
+            except ValueError:  # a message that we could not write
+                raw = True
             body |= {"handle": handle, "time": time, "text": text.encode()}
-            self._add(kinds.SENT, body, line, ordinal=self.next, raw=_ours(message) != line)
+            self._add(kinds.SENT, body, line, ordinal=self.next, raw=raw)
             self.people[handle] = self.people.get(handle, 0) + 1
             self.last, self.is_ours = (handle, time), True
         self.size += len(line)
@@ -324,14 +333,9 @@ class Channel:
         header = archive.file.header_raw
         count = len(archive.file.lines)
         stop = self._behind(count)
-        body = {
-            "archive": archive.stem,
-            "count": count,
-            "header": beside(header, blobs),
-            "size": size,
-            "stop": None if stop == self.live_from + count else stop,
-            "moved": moved or None,
-        }
+        body = {"archive": archive.stem, "count": count, "moved": moved or None, "size": size}
+        body["header"] = beside(header, blobs)
+        body["stop"] = None if stop == self.live_from + count else stop
         when = max(self.when, archive.written)
         place = {"path": archive.path, "when": when, "mode": archive.mode}
         self._add(kinds.ROTATED, body, header, blobs=blobs, **place)
@@ -343,8 +347,8 @@ class Channel:
         """Keep a header that ours would differ from; refuse one that changed on its own."""
         size = len(_body_of(file))
         writer, time = self.last
-        ours = ChatHeader(writer, format_time(time), tuple(self.people.items()))
-        if self.is_ours and format_header(ours, size) == file.header_raw:
+        ours = ChatHeader(writer, chat_format.format_time(time), tuple(self.people.items()))
+        if self.is_ours and chat_format.format_header(ours, size) == file.header_raw:
             return
         if not grew:
             if self.reader.files < self.reader.size:
@@ -355,13 +359,9 @@ class Channel:
             return
         blobs: list[bytes] = []
         header = file.header or ChatHeader("", "", ())
-        body = {
-            "last_write": header.last_write,
-            "last_writer": header.last_writer,
-            "participants": _people_of(header),
-            "raw": beside(file.header_raw, blobs),
-        }
-        when = max(self.when, (parse_time(header.last_write) or 0) * 1_000_000)
+        body: Any = {"last_write": header.last_write, "last_writer": header.last_writer}
+        body |= {"participants": _people_of(header), "raw": beside(file.header_raw, blobs)}
+        when = max(self.when, (chat_format.parse_time(header.last_write) or 0) * 1_000_000)
         more: Any = {"when": when, "ordinal": self.next, "blobs": blobs}
         self._add(kinds.HEADER_SEEN, body, file.header_raw, **more)
 
@@ -371,14 +371,10 @@ def _begins(body: bytes, held: bytes, erased: set[bytes]) -> bytes | None:
     if body.startswith(held):
         return held
     parts, shown = cut_lines(held), cut_lines(body)
-    if erased and same_but(erased, parts, shown, _who_and_when):
+    # Of an erased message, who said it and when.
+    if erased and same_but(erased, parts, shown, lambda line: (message_of(line) or ())[:2]):
         return b"".join(shown[: len(parts)])
     return None
-
-
-def _who_and_when(line: bytes) -> tuple[str, int] | None:
-    message = message_of(line)
-    return None if message is None else (message.handle, message.time)
 
 
 def _continued(torn: bytes, line: bytes) -> ChatLine | None:
@@ -393,14 +389,6 @@ def _continued(torn: bytes, line: bytes) -> ChatLine | None:
     return message_of(torn + line) or message
 
 
-def _ours(message: ChatLine) -> bytes:
-    """The line as we would write the message; empty where we could not."""
-    try:
-        return format_line(*message) + b"\n"
-    except ValueError:
-        return b""
-
-
 def _take_channel(reader: Reader, name: str, stems: list[str], *, is_new: bool) -> None:
     path = CHAT.file(name)
     stat = reader.disk.stat(path)
@@ -411,11 +399,11 @@ def _take_channel(reader: Reader, name: str, stems: list[str], *, is_new: bool) 
     if data is None:
         return
     file = _split(data)
-    if file is None and is_new:
-        _keep_apart(reader, path, data)
-    elif file is None:
-        reader.conflict(path, "edited", "its header is no chat header any more")
     if file is None:
+        if is_new:
+            _keep_apart(reader, path, data)
+        else:
+            reader.conflict(path, "edited", "its header is no chat header any more")
         return
     reader.found.files += 1
     archives = _archives(reader, stems)
@@ -431,12 +419,15 @@ def _take_channel(reader: Reader, name: str, stems: list[str], *, is_new: bool) 
         reader.conflict(path, "edited", _difference(channel.held(), shown))
         return
     held, before = state
-    lines = _new_lines(bodies, len(held))
+    lines, left = [], len(held)
+    for body in bodies:  # a torn last line of one file ends with that file
+        lines += cut_lines(body[left:])
+        left = max(0, left - len(body))
     torn = held[held.rfind(b"\n") + 1 :]
     behind = before < FOREVER
     if behind:  # a writer died before it wrote the rest
         _keep_twice_split(channel, archives)
-        lines = _not_held(lines, channel.unshown(before))
+        lines = channel.foreign(lines, before)
     if is_new:
         channel.create(_first_time(lines) or stat.mtime_us, stat.mode)
     channel.take(lines, archives, b"" if behind or archives else torn)
@@ -450,16 +441,9 @@ def _archives(reader: Reader, stems: list[str]) -> list[Archive]:
     found = []
     for stem in sorted(stems):
         path = CHAT.file(stem)
-        data = _read(reader, path)
-        stat = reader.disk.stat(path)
-        if data is None or stat is None:
-            continue
-        file = _split(data)
-        if file is None:
-            _keep_apart(reader, path, data)
-            continue
-        reader.found.files += 1
-        found.append(Archive(stem, path, file, stat.mode))
+        there = _chat_at(reader, path)
+        if there is not None:
+            found.append(Archive(stem, path, there[0], there[1].mode))
     return found
 
 
@@ -496,42 +480,14 @@ def _moved_away(channel: Channel) -> bool:
 
 def _begin_anew(channel: Channel) -> None:
     """A chat's file where the one before was moved away: all its lines are new."""
-    reader = channel.reader
-    data = _read(reader, channel.path)
-    stat = reader.disk.stat(channel.path)
-    if data is None or stat is None:
+    there = _chat_at(channel.reader, channel.path)
+    if there is None:
         return
-    file = _split(data)
-    if file is None:
-        _keep_apart(reader, channel.path, data)
-        return
-    reader.found.files += 1
+    file, stat = there
     lines = cut_lines(_body_of(file))
     channel.create_anew(_first_time(lines) or stat.mtime_us, stat.mode)
     channel.take(lines, [])
     channel.check_header(file, grew=True)
-
-
-def _new_lines(bodies: list[bytes], held: int) -> list[bytes]:
-    """Lines after the first ``held`` bytes; a torn last line of one file ends with that file."""
-    lines = []
-    for body in bodies:
-        lines += cut_lines(body[held:])
-        held = max(0, held - len(body))
-    return lines
-
-
-def _not_held(lines: list[bytes], held: list[bytes]) -> list[bytes]:
-    """Lines that the ledger does not hold, in whatever order they are shown."""
-    waiting = Counter(line.rstrip(b"\n") for line in held)
-    new = []
-    for line in lines:
-        bare = line.rstrip(b"\n")
-        if waiting[bare]:
-            waiting[bare] -= 1
-        else:
-            new.append(line)
-    return new
 
 
 def _keep_twice_split(channel: Channel, archives: list[Archive]) -> None:
@@ -549,7 +505,7 @@ def _keep_twice_split(channel: Channel, archives: list[Archive]) -> None:
     while archives and ours >= len(archives[0].file.lines):
         archive = archives.pop(0)
         ours -= len(archive.file.lines)
-        data = join_file(archive.file)
+        data = chat_format.join_file(archive.file)
         reader.keep(FILE_SEEN, archive.path, data, "its lines had been split off already")
 
 
@@ -603,38 +559,16 @@ def seen_positions(
     stay at its first message; and its sender is put after its own message, over whatever others
     said before.
     """
-    row = source.db.execute(
-        "SELECT live_from, lines FROM channels WHERE channel = ?", (channel,)
-    ).fetchone()
+    sql = "SELECT live_from, lines FROM channels WHERE channel = ?"
+    row = source.db.execute(sql, (channel,)).fetchone()
     path = f"{CHAT.file(channel)}.cursors"
     stat = disk.stat(path)
     if row is None or stat is None:
         return None
-    moved = _moved(source, channel, data, _pictures(source, channel, row[0], row[1], files))
-    while not fits(moved):
-        moved = moved[: len(moved) // 2]  # the others are new again at the next look
-    if not moved:
-        return None
-    sql = "SELECT seq FROM read_positions WHERE channel = ?"
-    last = source.db.execute(sql, (channel,)).fetchone()
-    body = {
-        "channel": channel,
-        "content": data,
-        "lines": row[1],
-        "moved": moved,
-        "sha256": sha256(data).hexdigest(),
-    }
-    ordinal = 0 if last is None else last[0]
-    return draft_of(kinds.CURSORS_SEEN, body, path, data, ordinal=ordinal, mtime_us=stat.mtime_us)
-
-
-def _moved(
-    source: Source, channel: str, data: bytes, shown: tuple[list[_Picture], int]
-) -> list[dict[str, str | int]]:
-    """What is news of a cursors file beside a live file that shows these pictures."""
-    pictures, most = shown
+    live_from, lines = row
+    pictures, most = _pictures(source, channel, live_from, lines, files)
     moved: list[dict[str, str | int]] = []
-    for handle, index in parse_cursors(data).items():
+    for handle, index in chat_format.parse_cursors(data).items():
         known = position(source, channel, handle)
         ours = index_of(source, channel, handle)
         if index <= (-1 if ours is None else ours) or (known and not index):
@@ -644,7 +578,16 @@ def _moved(
         is_own = handle in [speaker for _, speaker in places]
         if upto if known is None else not is_own and upto > known.upto:
             moved.append({"handle": handle, "upto": upto})
-    return moved
+    while not fits(moved):
+        moved = moved[: len(moved) // 2]  # the others are new again at the next look
+    if not moved:
+        return None
+    sql = "SELECT seq FROM read_positions WHERE channel = ?"
+    last = source.db.execute(sql, (channel,)).fetchone()
+    body = {"channel": channel, "content": data, "lines": lines, "moved": moved}
+    body["sha256"] = sha256(data).hexdigest()
+    ordinal = 0 if last is None else last[0]
+    return draft_of(kinds.CURSORS_SEEN, body, path, data, ordinal=ordinal, mtime_us=stat.mtime_us)
 
 
 def _pictures(

@@ -16,15 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tripod.ledger import Entry
-from tripod.projections.chat.format import (
-    HEADER_LINES,
-    MAX_PLAIN,
-    ChatHeader,
-    encode_line,
-    format_header,
-    format_time,
-    parse_time,
-)
+from tripod.projections.chat import format as chat_format
 from tripod.projections.layout import CHAT_FILE
 from tripod.projections.projection import File, Op, Projection, Source, Tables, content_bytes
 
@@ -140,67 +132,55 @@ CREATE TABLE archives (
         body = entry.data
         channel = body["channel"]
         if entry.kind == "chat.sent":
+            handle, number, time = body["handle"], body["index"], body["time"]
             size = line_size(body)
-            time = body["time"]
-            handle = body["handle"]
-            number = body["index"]
             return (
                 ("lines", _LINE, (channel, number, entry.seq, handle, time, size), None),
                 ("channels", _WRITER, (channel, number, size, handle, time), None),
                 ("participants", _COUNT, (channel, handle), None),
             )
         if entry.kind == "chat.unreadable":
-            size = content_size(body["observed"]["raw"])
-            number = body["index"]
+            size, number = _content_size(body["observed"]["raw"]), body["index"]
             return (
                 ("lines", _LINE, (channel, number, entry.seq, None, 0, size), None),
                 ("channels", _GROW, (channel, number, size), None),
             )
-        if entry.kind == "chat.created":
-            return self._create(entry)
         if entry.kind == "chat.header-seen":
-            return [("channels", _HEADER, (entry.seq, channel), None), *self._people(body)]
+            seen: list[Op] = [("channels", _HEADER, (entry.seq, channel), None)]
+            seen.append(("participants", _NOBODY, (channel,), None))
+            for place, one in enumerate(body["participants"]):
+                person = (channel, one["handle"], place, one["count"])
+                seen.append(("participants", _PERSON, person, None))
+            return seen
         if entry.kind == "chat.deleted":
             said = (channel, body["size"], body["last_writer"], body["last_time"])
+            removed = ((channel, one["handle"], one["count"]) for one in body["removed"])
             return [
                 ("lines", _FORGET, (entry.seq, channel, body["first"]), None),
                 ("channels", _SHRINK, said, None),
-                *_removed(body),
+                *(("participants", _FEWER, row, None) for row in removed),
+                ("participants", _LEFT, (channel,), None),
             ]
-        return self._rotate(entry)
-
-    def _create(self, entry: Entry) -> list[Op]:
-        body = entry.data
-        channel, observed = body["channel"], body.get("observed", {})
-        time = 0 if "path" in observed else _at_seconds(entry.at)
+        observed = body.get("observed", {})
         mode = observed.get("mode", MODE)
-        if "first" not in body:
-            return [("channels", _CREATE, (channel, entry.seq, time, mode), None)]
-        return [
-            ("lines", _FORGET, (entry.seq, channel, body["first"]), None),
-            ("channels", _ANEW, (channel, time, mode), None),
-            ("participants", _NOBODY, (channel,), None),
-        ]
-
-    def _people(self, body: dict[str, Any]) -> Iterator[Op]:
-        """The participants are those that a body lists."""
-        channel = body["channel"]
-        yield ("participants", _NOBODY, (channel,), None)
-        for place, person in enumerate(body["participants"]):
-            row = (channel, person["handle"], place, person["count"])
-            yield ("participants", _PERSON, row, None)
-
-    def _rotate(self, entry: Entry) -> list[Op]:
-        body = entry.data
-        channel, count = body["channel"], body["count"]
-        mode = body.get("observed", {}).get("mode", MODE)
-        stop = body.get("stop")
+        if entry.kind == "chat.created":
+            time = 0 if "path" in observed else chat_format.parse_time(entry.at[:19])
+            if time is None:
+                raise ValueError(f"{entry.at!r} is no time")
+            if "first" not in body:
+                return (("channels", _CREATE, (channel, entry.seq, time, mode), None),)
+            return (
+                ("lines", _FORGET, (entry.seq, channel, body["first"]), None),
+                ("channels", _ANEW, (channel, time, mode), None),
+                ("participants", _NOBODY, (channel,), None),
+            )
+        count, stop = body["count"], body.get("stop")
         archive = (body["archive"], channel, entry.seq, count, mode, stop)
-        return [
-            # Each statement reads its own table alone: the size that moved is in the body's words.
+        # Each statement reads its own table alone: the size that moved is in the body's words.
+        return (
             ("archives", _ARCHIVE, archive, None),
             ("channels", _ROTATE, (channel, count, body["size"], stop, int("moved" in body)), None),
-        ]
+        )
 
     def stem(self, path: str) -> str:
         """What a file of a chat is called in entries: the channel, or the archive."""
@@ -212,39 +192,33 @@ CREATE TABLE archives (
 
     def live(self, stream: str) -> str:
         """The live file of a stream ``chat/<channel>``."""
-        return f"{self.folder}/{stream.removeprefix('chat/')}.chat"
+        return self.file(stream.removeprefix("chat/"))
 
     def touched(self, entry: Entry) -> Iterable[str]:
         """The live file; a rotation also writes its archive."""
         body = entry.data
-        live = f"{self.folder}/{body['channel']}.chat"
-        if entry.kind == "chat.rotated":
-            return (f"{self.folder}/{body['archive']}.chat", live)
-        return (live,)
+        live = self.file(body["channel"])
+        return (self.file(body["archive"]), live) if entry.kind == "chat.rotated" else (live,)
 
     def paths(self, source: Source) -> Iterator[str]:
         """Archives, then live files, by name."""
-        for table, column in (("archives", "archive"), ("channels", "channel")):
-            where = " WHERE closed = 0" if table == "channels" else ""
-            rows = source.db.execute(f"SELECT {column} FROM {table}{where} ORDER BY {column}")
-            for (name,) in rows:
-                yield f"{self.folder}/{name}.chat"
+        for stems in ("archive FROM archives", "channel FROM channels WHERE closed = 0"):
+            for (stem,) in source.db.execute(f"SELECT {stems} ORDER BY 1"):
+                yield self.file(stem)
 
     def render(self, source: Source, path: str) -> File | None:
         """A whole chat file: its header and its lines."""
         if not path.startswith(f"{self.folder}/") or not path.endswith(".chat"):
             return None
         stem = self.stem(path)
-        row = source.db.execute(
-            "SELECT channel, first, stop, mode, seq FROM archives WHERE archive = ?", (stem,)
-        ).fetchone()
+        sql = "SELECT channel, first, stop, mode, seq FROM archives WHERE archive = ?"
+        row = source.db.execute(sql, (stem,)).fetchone()
         if row is not None:
             channel, first, stop, mode, seq = row
             header = content_bytes(source, source.body(seq)["header"])
             return File(header + self.lines(source, channel, first, stop), mode)
-        row = source.db.execute(
-            "SELECT live_from, lines, mode FROM channels WHERE channel = ? AND closed = 0", (stem,)
-        ).fetchone()
+        sql = "SELECT live_from, lines, mode FROM channels WHERE channel = ? AND closed = 0"
+        row = source.db.execute(sql, (stem,)).fetchone()
         if row is None:
             return None
         first, stop, mode = row
@@ -259,7 +233,9 @@ CREATE TABLE archives (
             return content_bytes(source, source.body(header)["raw"])
         sql = "SELECT handle, count FROM participants WHERE channel = ? ORDER BY place"
         people = source.db.execute(sql, (channel,)).fetchall()
-        return format_header(ChatHeader(writer, format_time(time), tuple(people)), size)
+        return chat_format.format_header(
+            chat_format.ChatHeader(writer, chat_format.format_time(time), tuple(people)), size
+        )
 
     def lines(
         self, source: Source, channel: str, first: int, stop: int, *, before: int = 2**62
@@ -289,9 +265,8 @@ CREATE TABLE archives (
         as much.
         """
         channel = self.stem(path)
-        row = source.db.execute(
-            "SELECT lines, mode, live_bytes FROM channels WHERE channel = ?", (channel,)
-        ).fetchone()
+        sql = "SELECT lines, mode, live_bytes FROM channels WHERE channel = ?"
+        row = source.db.execute(sql, (channel,)).fetchone()
         end = have.find(_END) + len(_END)
         if row is None or end < len(_END):
             return None
@@ -305,25 +280,15 @@ CREATE TABLE archives (
 CHAT = ChatFiles()
 
 
-def _removed(body: dict[str, Any]) -> Iterator[Op]:
-    """Participants count fewer messages; one without messages is removed."""
-    channel = body["channel"]
-    for person in body["removed"]:
-        row = (channel, person["handle"], person["count"])
-        yield ("participants", _FEWER, row, None)
-    yield ("participants", _LEFT, (channel,), None)
-
-
 def line_bytes(source: Source, body: dict[str, Any]) -> bytes:
     """One line as it stands in the file, with its line break."""
-    observed = body.get("observed")
-    if observed is not None and "raw" in observed:
+    if "raw" in (observed := body.get("observed") or {}):
         return content_bytes(source, observed["raw"])
     text = content_bytes(source, body["text"]).decode()
-    return encode_line(body["handle"], body["time"], text) + b"\n"
+    return chat_format.encode_line(body["handle"], body["time"], text) + b"\n"
 
 
-def content_size(content: dict[str, Any]) -> int:
+def _content_size(content: dict[str, Any]) -> int:
     """How many bytes a content field holds, without fetching a blob."""
     if "text" in content:
         return len(content["text"].encode())
@@ -335,19 +300,10 @@ def content_size(content: dict[str, Any]) -> int:
 
 def line_size(body: dict[str, Any]) -> int:
     """How many bytes a message's line takes in the file, its line break included."""
-    observed = body.get("observed")
-    if observed is not None and "raw" in observed:
-        return content_size(observed["raw"])
-    plain = len(f"{body['handle']}|{body['time']}: ".encode()) + content_size(body["text"])
-    return (min(plain, MAX_PLAIN) + 2) // 3 * 4 + 1
-
-
-def _at_seconds(at: str) -> int:
-    """Epoch seconds of an entry's own time."""
-    seconds = parse_time(at[:19])
-    if seconds is None:
-        raise ValueError(f"{at!r} is no time")
-    return seconds
+    if "raw" in (observed := body.get("observed") or {}):
+        return _content_size(observed["raw"])
+    plain = len(f"{body['handle']}|{body['time']}: ".encode()) + _content_size(body["text"])
+    return (min(plain, chat_format.MAX_PLAIN) + 2) // 3 * 4 + 1
 
 
 # Reading ----------------------------------------------------------------------------------------
@@ -416,10 +372,8 @@ READING = Reading()
 
 def position(source: Source, channel: str, handle: str) -> ReadPosition | None:
     """What a handle has read of a channel; None where nothing says so yet."""
-    row = source.db.execute(
-        "SELECT upto, beyond, lines FROM cursors WHERE channel = ? AND handle = ?",
-        (channel, handle),
-    ).fetchone()
+    sql = "SELECT upto, beyond, lines FROM cursors WHERE channel = ? AND handle = ?"
+    row = source.db.execute(sql, (channel, handle)).fetchone()
     return None if row is None else ReadPosition(row[0], json.loads(row[1]), row[2])
 
 
@@ -463,11 +417,11 @@ def index_of(source: Source, channel: str, handle: str) -> int | None:
     if somebody is not None:  # who talks alone has read it all
         rows = unread(source, channel, handle)
         stop = next((number for number, _ in rows), stop)
-    count: int = db.execute(
+    (count,) = db.execute(
         "SELECT count(*) FROM lines WHERE channel = ? AND number >= ? AND number < ?"
         " AND handle IS NOT NULL AND gone IS NULL",
         (channel, start[0], stop),
-    ).fetchone()[0]
+    ).fetchone()
     return count - 1 if count else None
 
 
@@ -484,13 +438,11 @@ class Span(NamedTuple):
 
 def span_of(db: Tables, stem: str) -> Span | None:
     """What the file of that name shows, a live one or an archive; None if absent."""
-    sql = "SELECT live_from, lines FROM channels WHERE channel = ? AND closed = 0"
+    sql = (
+        "SELECT channel, live_from, lines FROM channels WHERE channel = ?1 AND closed = 0"
+        " UNION ALL SELECT channel, first, stop FROM archives WHERE archive = ?1 LIMIT 1"
+    )
     row = db.execute(sql, (stem,)).fetchone()
-    if row is not None:
-        return Span(stem, *row)
-    row = db.execute(
-        "SELECT channel, first, stop FROM archives WHERE archive = ?", (stem,)
-    ).fetchone()
     return None if row is None else Span(*row)
 
 
@@ -506,12 +458,12 @@ def count_lines(db: Tables, span: Span) -> int:
 
 def last_line(db: Tables, span: Span) -> int:
     """The number of a file's last line, counted from its top as references to chats are."""
-    return HEADER_LINES + count_lines(db, span)
+    return chat_format.HEADER_LINES + count_lines(db, span)
 
 
 def line_at(db: Tables, span: Span, line: int) -> tuple[int, int] | None:
     """Number and entry of the message in that line of a file; None where none stands there."""
-    at = line - HEADER_LINES - 1
+    at = line - chat_format.HEADER_LINES - 1
     if at < 0:
         return None
     row: tuple[int, int, str | None] | None = db.execute(
@@ -534,6 +486,5 @@ def ref_to(db: Tables, channel: str, number: int) -> str | None:
     ).fetchall()
     for stem, first, stop in rows:
         if row is not None and first <= number < stop:
-            line = last_line(db, Span(channel, first, number + 1))
-            return f"{stem}.chat:~L{line}"
+            return f"{stem}.chat:~L{last_line(db, Span(channel, first, number + 1))}"
     return None

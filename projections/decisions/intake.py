@@ -10,18 +10,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tripod.ledger.kinds import decisions as kinds
-from tripod.projections.decisions.format import (
-    DecisionText,
-    archived_log,
-    entry_text,
-    format_decision,
-    is_log,
-    log_name_problem,
-    parse_decision,
-    parse_log_archive_name,
-    parse_refs,
-    split_log,
-)
+from tripod.projections.decisions import format as log_format
+from tripod.projections.decisions.format import DecisionText
 from tripod.projections.decisions.tables import LIVE, LOG, piece_bytes
 from tripod.projections.disk import UnreadableError
 from tripod.projections.manifest import Reader, log_files
@@ -51,7 +41,7 @@ class _Part(NamedTuple):
 
 
 def _part(path: str, data: bytes) -> _Part:
-    header, _ = split_log(data)
+    header, _ = log_format.split_log(data)
     return _Part(path, header, data[len(header) :])
 
 
@@ -76,8 +66,11 @@ def take_log(reader: Reader) -> None:
             if name[: name.rfind("/") + 1] not in fronts:
                 continue  # its folder is not there: nothing in it is taken for lost
             # Between the two steps of a split by the original the log's file is not there.
-            splitting = name == log and _holds(splits.get(log), LOG.pieces(reader.source, log))
-            if not reader.unwritten(seq) and not splitting:
+            if name == log and log in splits:
+                moved = b"".join(part.pieces for part in splits[log])
+                if moved.startswith(LOG.pieces(reader.source, log)):
+                    continue
+            if not reader.unwritten(seq):
                 reader.conflict(path, "missing", "the log's file is gone")
         elif name != log and log in there:
             reader.check(path, "an archive never changes")
@@ -99,13 +92,12 @@ def _unknown(
     """
     fresh: dict[str, _Part] = {}
     for name in names:
-        if archived_log(name) not in {*logs, *names}:
+        if log_format.archived_log(name) not in {*logs, *names}:
             _look(reader, name, fresh)
     splits: dict[str, list[_Part]] = {}
-    for name in sorted(
-        names, key=lambda name: ((parse_log_archive_name(name) or ("", ""))[1], name)
-    ):
-        log = archived_log(name)
+    when = {name: (log_format.parse_log_archive_name(name) or ("", ""))[1] for name in names}
+    for name in sorted(names, key=lambda name: (when[name], name)):
+        log = log_format.archived_log(name)
         if log in logs or log in fresh:
             path = f"{LOG.folder}/{name}"
             data = reader.read(path)
@@ -118,13 +110,13 @@ def _unknown(
 
 def _look(reader: Reader, name: str, fresh: dict[str, _Part]) -> None:
     """Keep a file that the ledger does not know if it is a log."""
-    if log_name_problem(name) is not None:
+    if log_format.log_name_problem(name) is not None:
         return
     path = f"{LOG.folder}/{name}"
     is_met = name in reader.disk.places.met
     try:
         shown = reader.disk.read(path, FILE_LIMIT)
-        is_one = shown is not None and (is_met or is_log(name, shown))
+        is_one = shown is not None and (is_met or log_format.is_log(name, shown))
         data = reader.load(path) if is_one else None
     except UnreadableError as error:
         if name.endswith(LIVE) or is_met:  # by its name it is a log
@@ -132,11 +124,6 @@ def _look(reader: Reader, name: str, fresh: dict[str, _Part]) -> None:
         return
     if data is not None:
         fresh[name] = _part(path, data)
-
-
-def _holds(archives: list[_Part] | None, held: bytes) -> bool:
-    """Whether new archives hold all that a log held."""
-    return bool(archives) and b"".join(part.pieces for part in archives or ()).startswith(held)
 
 
 def _take(reader: Reader, live: _Part, archives: list[_Part], *, is_new: bool) -> None:
@@ -193,8 +180,12 @@ def _is_copy(part: bytes, held: bytes, live: bytes) -> bool:
     """
     if live.startswith(part):
         return True
-    texts = [entry_text(piece) for piece in split_log(part)[1]]
-    known = {entry_text(piece) for data in (held, live) for piece in split_log(data)[1]}
+    texts = [log_format.entry_text(piece) for piece in log_format.split_log(part)[1]]
+    known = {
+        log_format.entry_text(piece)
+        for data in (held, live)
+        for piece in log_format.split_log(data)[1]
+    }
     return known.issuperset(texts[:-1]) and any(one.startswith(texts[-1]) for one in known)
 
 
@@ -225,12 +216,12 @@ def _take_behind(taker: LogTaker, data: bytes) -> None:
 
 
 def _cut(data: bytes) -> list[bytes]:
-    header, pieces = split_log(data)
+    header, pieces = log_format.split_log(data)
     return [header, *pieces]
 
 
 def _id_of(piece: bytes) -> str | None:
-    decision = parse_decision(piece)[0]
+    decision = log_format.parse_decision(piece)[0]
     return None if decision is None else decision.id
 
 
@@ -242,8 +233,8 @@ def _foreign(shown: bytes, ours: bytes) -> bytes:
     """
     if ours.startswith(shown):
         return b""
-    waiting = list(split_log(ours)[1])
-    text, pieces = split_log(shown)
+    waiting = list(log_format.split_log(ours)[1])
+    text, pieces = log_format.split_log(shown)
     foreign = [] if any(piece.startswith(text) for piece in waiting) else [text]
     rule = b""
     for piece in pieces:
@@ -303,11 +294,11 @@ class LogTaker:
 
     def add(self, data: bytes) -> None:
         """Pieces after what the ledger holds, in their order."""
-        text, pieces = split_log(data)
+        text, pieces = log_format.split_log(data)
         if text:
             self._note(text, "text that belongs to no entry")
         for piece in pieces:
-            decision, problems = parse_decision(piece)
+            decision, problems = log_format.parse_decision(piece)
             if decision is None:
                 self._note(piece, problems[-1])
             else:
@@ -319,12 +310,8 @@ class LogTaker:
         """The original split the oldest entries off into an archive; ``live``: the log's header."""
         blobs: list[bytes] = []
         stat = self.reader.disk.stat(part.path)
-        body = {
-            "archive": part.name,
-            "archive_header": beside(part.header, blobs),
-            "count": len(split_log(part.data)[1]),
-            "header": beside(live, blobs),
-        }
+        body = {"archive": part.name, "count": len(log_format.split_log(part.data)[1])}
+        body |= {"archive_header": beside(part.header, blobs), "header": beside(live, blobs)}
         more: Any = {"path": part.path, "blobs": blobs, "mode": stat.mode if stat else None}
         self._add(kinds.ROTATED, body, part.header, **more)
 
@@ -346,9 +333,12 @@ class LogTaker:
         self.number += 1
         self.when = max(self.when, int(whole.id[2:]) * 1_000_000)
         decision = _short(whole)
-        refs = [{"file": ref.file, "line": ref.line} for ref in parse_refs(decision.chat_ref)[0]]
+        refs = [
+            {"file": ref.file, "line": ref.line}
+            for ref in log_format.parse_refs(decision.chat_ref)[0]
+        ]
         try:
-            raw = decision != whole or format_decision(decision).encode() != data
+            raw = decision != whole or log_format.format_decision(decision).encode() != data
         except ValueError:
             raw = True
         body = {**decision._asdict(), "number": self.number, "refs": refs}

@@ -16,11 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tripod.ledger import Entry
-from tripod.projections.decisions.format import (
-    DecisionText,
-    format_decision,
-    log_name_problem,
-)
+from tripod.projections.decisions.format import DecisionText, format_decision, log_name_problem
 from tripod.projections.layout import LOG_FILE
 from tripod.projections.projection import File, Op, Projection, Source, content_bytes
 
@@ -74,7 +70,7 @@ CREATE TABLE logs (
         ``file`` is where the piece stands now, ``log`` the log that it was written into.
         """
         body = entry.data
-        log = log_of(body)
+        log = _log_of(body)
         if entry.kind == "decision.logged":
             row = (entry.seq, log, log, body["id"], body["number"], body["title"], body["status"])
             return (("pieces", _PIECE, (*row, body.get("supersedes")), None),)
@@ -92,7 +88,7 @@ CREATE TABLE logs (
 
     def touched(self, entry: Entry) -> Iterable[str]:
         """The log; a split also writes the archive."""
-        live = f"{self.folder}/{log_of(entry.data)}"
+        live = f"{self.folder}/{_log_of(entry.data)}"
         if entry.kind == "log.rotated":
             return (f"{self.folder}/{entry.data['archive']}", live)
         return (live,)
@@ -112,10 +108,10 @@ CREATE TABLE logs (
         if not path.startswith(f"{self.folder}/"):
             return None
         name = path.removeprefix(f"{self.folder}/")
-        row = source.db.execute("SELECT seq, mode FROM logs WHERE file = ?", (name,)).fetchone()
+        row = source.db.execute("SELECT mode FROM logs WHERE file = ?", (name,)).fetchone()
         if row is None:
             return None
-        return File(self.pieces(source, name, front=self.header(source, name)), row[1])
+        return File(self.header(source, name) + self.pieces(source, name), row[0])
 
     def header(self, source: Source, name: str) -> bytes:
         """What stands in front of the first piece of a log file."""
@@ -124,28 +120,27 @@ CREATE TABLE logs (
         key = "archive_header" if body.get("archive") == name else "header"
         return content_bytes(source, body[key])
 
-    def pieces(self, source: Source, name: str, before: int = 2**62, front: bytes = b"") -> bytes:
-        """``front``, and the bytes of the pieces of a log file, those of the entries ``before``."""
-        rows = source.db.execute(
-            "SELECT seq FROM pieces WHERE file = ? AND seq < ? ORDER BY seq", (name, before)
-        )
-        return self._joined(source, [seq for (seq,) in rows], front)
+    def pieces(self, source: Source, name: str, before: int = 2**62) -> bytes:
+        """The bytes of the pieces of a log file, those of the entries ``before``."""
+        sql = "SELECT seq FROM pieces WHERE file = ? AND seq < ? ORDER BY seq"
+        seqs = [seq for (seq,) in source.db.execute(sql, (name, before))]
+        return _joined(source, seqs)
 
     def newest(self, source: Source, name: str, count: int) -> bytes:
         """The bytes of the ``count`` newest pieces of a log file."""
-        rows = source.db.execute(
-            "SELECT seq FROM pieces WHERE file = ? ORDER BY seq DESC LIMIT ?", (name, count)
-        )
-        return self._joined(source, [seq for (seq,) in rows][::-1])
-
-    def _joined(self, source: Source, seqs: list[int], front: bytes = b"") -> bytes:
-        return front + b"".join(piece_bytes(source, body) for body in source.each_body(seqs))
+        sql = "SELECT seq FROM pieces WHERE file = ? ORDER BY seq DESC LIMIT ?"
+        seqs = [seq for (seq,) in source.db.execute(sql, (name, count))]
+        return _joined(source, seqs[::-1])
 
 
 LOG = DecisionLog()
 
 
-def log_of(body: dict[str, Any]) -> str:
+def _joined(source: Source, seqs: list[int]) -> bytes:
+    return b"".join(piece_bytes(source, body) for body in source.each_body(seqs))
+
+
+def _log_of(body: dict[str, Any]) -> str:
     """The name of the log that a body is about (ValueError: no file of the folder is named so)."""
     if "file" not in body:
         return LIVE
@@ -158,8 +153,7 @@ def log_of(body: dict[str, Any]) -> str:
 
 def piece_bytes(source: Source, body: dict[str, Any]) -> bytes:
     """Render one piece from the body of its entry (``raw`` where it was written differently)."""
-    observed = body.get("observed")
-    if observed is not None and "raw" in observed:
+    if "raw" in (observed := body.get("observed") or {}):
         return content_bytes(source, observed["raw"])
     return format_decision(text_of(body)).encode()
 
