@@ -34,23 +34,13 @@ from tripod.ledger.kinds.chat import HEADER_SEEN, ROTATED
 from tripod.ledger.kinds.decisions import LOGGED
 from tripod.ledger.kinds.registry import BY_NAME
 from tripod.ledger.kinds.team import CONFIG_CHANGED
-from tripod.projections.bus.format import Event, format_event, format_time, parse_event
+from tripod.projections.bus import format as bus_format
+from tripod.projections.bus.format import Event
 from tripod.projections.bus.tables import event_bytes
 from tripod.projections.chat import format as chat_format
-from tripod.projections.chat.format import parse_archive_name, parse_line, split_file
 from tripod.projections.chat.tables import line_bytes
-from tripod.projections.decisions.format import (
-    NONE_YET,
-    STATUSES,
-    ChatRef,
-    DecisionText,
-    archived_log,
-    format_ref,
-    parse_decision,
-    parse_refs,
-    split_log,
-    valid_id,
-)
+from tripod.projections.decisions import format as log_format
+from tripod.projections.decisions.format import NONE_YET, STATUSES, ChatRef, DecisionText
 from tripod.projections.decisions.tables import piece_bytes
 from tripod.projections.projection import Source
 from tripod.projections.team.tables import redacted_at
@@ -100,9 +90,9 @@ def tombstone(kind: str, body: Body) -> Body:
 
 def _published(body: Body, keep: Body) -> Body:
     source, type_ = keep["source"], keep["type"]
-    key, time = f"{source}:{type_}", format_time(keep["us"])
+    key, time = f"{source}:{type_}", bus_format.format_time(keep["us"])
     payload = MARK if "payload" in body else ""
-    data = format_event(Event(source, type_, keep["priority"], time, key, payload))
+    data = bus_format.format_event(Event(source, type_, keep["priority"], time, key, payload))
     return {"size": len(data)}
 
 
@@ -123,17 +113,12 @@ def _rotated(body: Body, keep: Body) -> Body:
 
 def _decided(body: Body, _: Body) -> Body:
     refs = [ref for ref in body["refs"] if _is_plain(ref)]
-    places = ", ".join(format_ref(ChatRef(ref["file"], ref["line"])) for ref in refs)
-    written = {
-        "artefacts": NONE_YET,
-        "chat_ref": places or NONE_YET,
-        "participants": NONE_YET,
-        "refs": refs,
-        "risk_tags": "none",
-        "status": body["status"] if body["status"] in STATUSES else STATUSES[0],
-    }
+    places = ", ".join(log_format.format_ref(ChatRef(ref["file"], ref["line"])) for ref in refs)
+    status = body["status"] if body["status"] in STATUSES else STATUSES[0]
+    written: Body = {"artefacts": NONE_YET, "participants": NONE_YET, "risk_tags": "none"}
+    written |= {"chat_ref": places or NONE_YET, "refs": refs, "status": status}
     replaced = body.get("supersedes")
-    if replaced is not None and valid_id(replaced) is None:
+    if replaced is not None and log_format.valid_id(replaced) is None:
         written["supersedes"] = replaced
     return written
 
@@ -141,7 +126,7 @@ def _decided(body: Body, _: Body) -> Body:
 def _is_plain(ref: Body) -> bool:
     """Whether a reference is written and read as one: a stranger's file may be named anything."""
     one = ChatRef(ref["file"], ref["line"])
-    return parse_refs(format_ref(one)) == ([one], [])
+    return log_format.parse_refs(log_format.format_ref(one)) == ([one], [])
 
 
 def _config(body: Body, _: Body) -> Body:
@@ -164,7 +149,6 @@ A function is given the body, and the fields that are kept of it.
 # Withheld ---------------------------------------------------------------------------------------
 
 
-_QUEUE, _DONE, _CHAT, _LOG = EVENTS, f"{EVENTS}/{PROCESSED}", CHAT, LOGS
 _GONE = f"{MARK}\n".encode()
 
 
@@ -177,50 +161,46 @@ def places(source: Source, kind: str, body: dict[str, Any]) -> Iterator[str]:
     front, _, name = place.partition("/")
     if "path" in body or front == WORKERS:
         yield place
-    elif front == _QUEUE:
-        yield from (place, f"{_DONE}/{name}")
-    elif front == _CHAT:
+    elif front == EVENTS:
+        yield from (place, f"{EVENTS}/{PROCESSED}/{name}")
+    elif front == CHAT:
         sql = "SELECT archive FROM archives WHERE channel = ?"
         rows = source.db.execute(sql, (body["channel"],)).fetchall()
-        yield from (f"{_CHAT}/{archive}.chat" for (archive,) in rows)
+        yield from (f"{CHAT}/{archive}.chat" for (archive,) in rows)
         yield place
-    elif front == _LOG:
+    elif front == LOGS:
         rows = source.db.execute("SELECT file FROM logs WHERE log = ?", (name,)).fetchall()
-        yield from (f"{_LOG}/{name}" for (name,) in rows)
+        yield from (f"{LOGS}/{name}" for (name,) in rows)
     # What agents were given and said stands in no file of ours.
 
 
 def withhold(source: Source, path: str, data: bytes) -> tuple[bytes, int]:
     """The bytes of a file without what stands at redacted places, and at how many it stood."""
     front, _, name = path.partition("/")
-    if front == _QUEUE and name.endswith(".event"):
-        return _event(source, path, data)
-    if front == _CHAT and name.endswith(".chat"):
+    if front == EVENTS and name.endswith(".event"):
+        for seq, kind in redacted_at(source, path):
+            ours = event_bytes(source, source.body(seq)) if kind == "bus.published" else _GONE
+            return ours, int(ours != data)
+        return data, 0
+    if front == CHAT and name.endswith(".chat"):
         return _chat(source, name.removesuffix(".chat"), data)
-    if front == _LOG and name.endswith(".md"):
+    if front == LOGS and name.endswith(".md"):
         return _log(source, name, data)
     gone = data != _GONE and bool(redacted_at(source, path))
     return (_GONE, 1) if gone else (data, 0)
 
 
-def _event(source: Source, path: str, data: bytes) -> tuple[bytes, int]:
-    for seq, kind in redacted_at(source, path):
-        ours = event_bytes(source, source.body(seq)) if kind == "bus.published" else _GONE
-        return ours, int(ours != data)
-    return data, 0
-
-
 def _channel_of(source: Source, stem: str) -> str:
     """The channel of a chat's live file or archive."""
     row = source.db.execute("SELECT channel FROM archives WHERE archive = ?", (stem,)).fetchone()
-    split = parse_archive_name(stem)
+    split = chat_format.parse_archive_name(stem)
     return row[0] if row is not None else stem if split is None else split[0]
 
 
 def _chat(source: Source, stem: str, data: bytes) -> tuple[bytes, int]:
     """Lines of the same handle and second; of unreadable ones, which have neither, any."""
     channel = _channel_of(source, stem)
-    found = redacted_at(source, f"{_CHAT}/{channel}.chat")
+    found = redacted_at(source, f"{CHAT}/{channel}.chat")
     bodies = [(kind, source.body(seq)) for seq, kind in found]
     said = {(b["handle"], b["time"]): line_bytes(source, b) for k, b in bodies if k == "chat.sent"}
     unreadable = any(kind == "chat.unreadable" for kind, _ in bodies)
@@ -231,7 +211,7 @@ def _chat(source: Source, stem: str, data: bytes) -> tuple[bytes, int]:
         header = MARK.encode() if mark else header  # a damaged one has no header of its own
     kept, count = [], int(header + mark + lines != data)
     for line in re.findall(rb"[^\n]*\n|[^\n]+", lines):
-        message = parse_line(line.removesuffix(b"\n"))
+        message = chat_format.parse_line(line.removesuffix(b"\n"))
         ours = line
         if message is not None:
             ours = said.get((message.handle, message.time), line)
@@ -254,15 +234,15 @@ def _spoken(source: Source, channel: str, handle: str, time: int) -> set[bytes]:
 def _log(source: Source, name: str, data: bytes) -> tuple[bytes, int]:
     """Pieces with the id of a redacted decision; of those that are no decision, any."""
     row = source.db.execute("SELECT log FROM logs WHERE file = ?", (name,)).fetchone()
-    log = row[0] if row is not None else archived_log(name) or name
-    bodies = [(kind, source.body(seq)) for seq, kind in redacted_at(source, f"{_LOG}/{log}")]
+    log = row[0] if row is not None else log_format.archived_log(name) or name
+    bodies = [(kind, source.body(seq)) for seq, kind in redacted_at(source, f"{LOGS}/{log}")]
     decided = {b["id"]: piece_bytes(source, b) for k, b in bodies if k == "decision.logged"}
     kinds = {kind for kind, _ in bodies}
-    header, pieces = split_log(data)
+    header, pieces = log_format.split_log(data)
     ours = _GONE if kinds & {"log.begun", "log.rotated"} else header
     kept, count = [ours], int(ours != header)
     for piece in pieces:
-        decision, _ = parse_decision(piece)
+        decision, _ = log_format.parse_decision(piece)
         if decision is not None:
             ours = decided.get(decision.id, piece)
         else:
@@ -287,13 +267,13 @@ def unrecorded_pieces(source: Source, path: str, data: bytes) -> list[str]:
         data: its bytes.
     """
     front, _, name = path.partition("/")
-    if front == _LOG and name.endswith(".md"):
+    if front == LOGS and name.endswith(".md"):
         return [f"decision {one.id} ({one.title})" for one in _decisions(source, data)]
-    if front == _CHAT and name.endswith(".chat"):
+    if front == CHAT and name.endswith(".chat"):
         return _messages(source, name.removesuffix(".chat"), data)
-    if front == _QUEUE and name.endswith(".event"):
+    if front == EVENTS and name.endswith(".event"):
         name = name.removeprefix(f"{PROCESSED}/")
-        is_new = parse_event(data) is not None and not _was_published(source, name)
+        is_new = bus_format.parse_event(data) is not None and not _was_published(source, name)
         return [f"event {name}"] if is_new else []
     return []
 
@@ -314,15 +294,15 @@ def _bare(piece: bytes) -> bytes:
 
 def _decisions(source: Source, data: bytes) -> Iterator[DecisionText]:
     shown: dict[str, list[tuple[bytes, DecisionText]]] = {}
-    for piece in split_log(data)[1]:
-        decision = parse_decision(piece)[0]
+    for piece in log_format.split_log(data)[1]:
+        decision = log_format.parse_decision(piece)[0]
         if decision is not None:
             shown.setdefault(decision.id, []).append((_bare(piece), decision))
     for id_, pieces in shown.items():
         sql = "SELECT seq FROM pieces WHERE id = ? ORDER BY seq"
         seqs = [seq for (seq,) in source.db.execute(sql, (id_,))]
         held = [piece_bytes(source, body) for body in source.each_body(seqs)]
-        ours = [(_bare(piece), parse_decision(piece)[0]) for piece in held]
+        ours = [(_bare(piece), log_format.parse_decision(piece)[0]) for piece in held]
         new = []
         for bare, decision in pieces:
             equal = next((one for one in ours if one[0] == bare), None)
@@ -349,16 +329,16 @@ def _messages(source: Source, stem: str, data: bytes) -> list[str]:
     sql = "SELECT seq FROM lines WHERE channel = ? ORDER BY number"
     seqs = [seq for (seq,) in source.db.execute(sql, (_channel_of(source, stem),))]
     held = Counter(line_bytes(source, body).strip() for body in source.each_body(seqs))
-    file = split_file(data)
+    file = chat_format.split_file(data)
     lines = data.split(b"\n") if file is None else file.lines
     new = []
     for line in lines:
         bare = line.strip()
         if held[bare]:
             held[bare] -= 1
-        elif (message := parse_line(bare)) is not None:
+        elif (message := chat_format.parse_line(bare)) is not None:
             new.append(message)
-    parsed = (parse_line(line) for line in held.elements())
+    parsed = (chat_format.parse_line(line) for line in held.elements())
     missing = Counter((one.handle, one.time) for one in parsed if one is not None)
     found = []
     for message in new:
@@ -375,7 +355,7 @@ def _was_published(source: Source, name: str) -> bool:
     if source.db.execute("SELECT 1 FROM events WHERE name = ?", (name,)).fetchone():
         return True
     sql = "SELECT 1 FROM redactions WHERE place = ?"
-    if source.db.execute(sql, (f"{_QUEUE}/{name}",)).fetchone():
+    if source.db.execute(sql, (f"{EVENTS}/{name}",)).fetchone():
         return True
     wanted = f'"name":{json.dumps(name, ensure_ascii=False)}'
     return source.ledger.names_in_body("bus.published", wanted.encode())

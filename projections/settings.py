@@ -150,9 +150,8 @@ def judge(shape: Any, value: object, lines: Mapping[Where, int] = MappingProxyTy
     keys = ".".join(_key(part) for part in where if isinstance(part, str))
     cause = errors[0].get("ctx", {}).get("error") or _PROBLEMS.get(errors[0]["type"])
     problem = _unknown(shape, unknown) if unknown else f"{keys}: {cause or errors[0]['msg']}"
-    line = next(
-        (lines[way] for n in range(len(where)) if (way := where[: len(where) - n]) in lines), 0
-    )
+    ways = (where[:n] for n in range(len(where), 0, -1))
+    line = next((lines[way] for way in ways if way in lines), 0)
     raise MalformedError((f"line {line}: " if line else "") + problem.removeprefix(": "))
 
 

@@ -129,13 +129,16 @@ def _quoted(text: str) -> str:
 @lru_cache(maxsize=1024)  # handles and types: a team has few, and says each many thousand times
 def _scalar(text: str) -> str:
     """Give a value in place: bare where every YAML reader gives the same text back, else quoted."""
-    if _is_simple(text):
+    # Most are a handle, a type, or two of them around a colon, and need no closer look.
+    bare = text.replace("-", "").replace("_", "").replace(":", "")
+    reserved = text.lower() in _RESERVED
+    if bare.isascii() and bare.isalnum() and text[0].isalpha() and text[-1] != ":" and not reserved:
         return text
     plain = (
         re.fullmatch(_PLAIN, text)
         and not re.search(_UNSAFE, text)
         and not re.fullmatch(_NUMBER_LIKE, text)
-        and text.lower() not in _RESERVED
+        and not reserved
     )
     return text if plain else _quoted(text)
 
@@ -147,27 +150,11 @@ def _is_moment(text: str) -> bool:
         and (text[4], text[7], text[10], text[13], text[16], text[19]) == tuple("--T::Z")
         and text.isascii()
         and (text[:4] + text[5:7] + text[8:10] + text[11:13] + text[14:16] + text[17:19]).isdigit()
-        and text[:4] >= "0001"
-        and "01" <= text[5:7] <= "12"
-        and "01" <= text[8:10] <= "28"
-        and text[11:13] < "24"
-        and text[14:16] < "60"
-        and text[17:19] < "60"
+        and (text[:4] >= "0001" and "01" <= text[5:7] <= "12" and "01" <= text[8:10] <= "28")
+        and (text[11:13] < "24" and text[14:16] < "60" and text[17:19] < "60")
     ):
         return True
     return re.fullmatch(_TIMESTAMP, text) is not None and moments.parse(text) is not None
-
-
-def _is_simple(text: str) -> bool:
-    """Whether a handle, a type, or two of them around a colon need no closer look."""
-    bare = text.replace("-", "").replace("_", "").replace(":", "")
-    return (
-        bare.isascii()
-        and bare.isalnum()
-        and text[0].isalpha()
-        and text[-1] != ":"
-        and text.lower() not in _RESERVED
-    )
 
 
 def _payload(text: str) -> str:
@@ -221,13 +208,6 @@ def _unquoted(raw: str) -> str:
     return single[1].replace("''", "'") if single else text
 
 
-def _block(lines: list[str], indent: int) -> str:
-    """Join the lines of a block, less their indentation; a last blank line ends in a break."""
-    margin = " " * indent
-    cut = [line[indent:] if line.startswith(margin) else line.lstrip(" ") for line in lines]
-    return "\n".join(cut) + ("\n" if cut and not cut[-1] else "")
-
-
 def _fields(text: str) -> dict[str, str] | None:
     """Read the top-level fields; None where one stands twice, since readers would differ."""
     fields: dict[str, str] = {}
@@ -245,8 +225,12 @@ def _fields(text: str) -> dict[str, str] | None:
         if key in fields:
             return None
         block = re.fullmatch(_BLOCK, raw.strip(" \t\r"))
-        if block:
-            fields[key] = _block(lines[start:at], int(block[1] or block[2] or "2"))
+        if block:  # its lines less their indentation; a last blank line ends in a break
+            indent = int(block[1] or block[2] or "2")
+            margin = " " * indent
+            shown = lines[start:at]
+            cut = [one[indent:] if one.startswith(margin) else one.lstrip(" ") for one in shown]
+            fields[key] = "\n".join(cut) + ("\n" if cut and not cut[-1] else "")
         else:
             fields[key] = _unquoted(raw)
     return fields
@@ -262,10 +246,8 @@ def parse_event(data: bytes) -> Event | None:
     if len(data) > MAX_FILE:
         return None
     try:
-        fields = _fields(data.decode())
+        fields = _fields(data.decode()) or {}
     except UnicodeDecodeError:
-        return None
-    if fields is None:
         return None
     event = Event(*(fields.get(key, "") for key in (*_KEYS, "payload")))
     return event if event.source and event.type and event.priority else None

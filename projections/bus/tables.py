@@ -32,7 +32,6 @@ IS_PENDING = "acked IS NULL AND priority IN (0, 1, 2, 3)"
 # By the four priorities the index events_pending finds them: a name index of its own would cost
 # every publish a page.
 IS_DONE = "acked IS NOT NULL"
-RANK = {name: rank for rank, name in enumerate(PRIORITIES)}
 
 _PUBLISH = (
     "INSERT INTO events (seq, name, us, priority, source, type, size, mode, acked)"
@@ -83,9 +82,8 @@ CREATE INDEX events_done ON events (us, name) WHERE acked IS NOT NULL;
         """Keep one row an event; ``acked`` is the seq of the entry that acknowledged it."""
         body = entry.data
         if entry.kind == "bus.published":
-            observed = body.get("observed")
-            mode = MODE if observed is None else observed.get("mode", MODE)
-            name, rank = body["name"], RANK[body["priority"]]
+            mode = (body.get("observed") or {}).get("mode", MODE)
+            name, rank = body["name"], PRIORITIES.index(body["priority"])
             said = (body["source"], body["type"], body["size"])
             row = (entry.seq, name, body["us"], rank, *said, mode)
             return (("events", _PUBLISH, row, name),)
@@ -105,29 +103,27 @@ CREATE INDEX events_done ON events (us, name) WHERE acked IS NOT NULL;
         """The file of the event, in the queue and among the processed."""
         body = entry.data
         if entry.kind == "bus.published":
-            return (f"{self.folder}/{body['name']}",)
+            return (self._path(body["name"], done=False),)
         if entry.kind == "bus.acked":
-            return (f"{self.folder}/{body['name']}", f"{self.folder}/processed/{body['name']}")
+            return (self._path(body["name"], done=False), self._path(body["name"], done=True))
         if entry.kind == "bus.pruned":
-            return [f"{self.folder}/processed/{name}" for name in body["names"]]
+            return [self._path(name, done=True) for name in body["names"]]
         return ()  # acked-all: `moved_by` tells which, from the table
 
     def left_by(self, entry: Entry) -> list[str]:
         """Where pruned events still stand if the files did not follow when they were moved."""
         names = entry.data["names"] if entry.kind == "bus.pruned" else ()
-        return [f"{self.folder}/{name}" for name in names]
+        return [self._path(name, done=False) for name in names]
 
     def moved_by(self, source: Source, seq: int) -> list[str]:
         """Names of the events that the entry ``seq`` moved to ``processed/``."""
-        rows = source.db.execute(
-            "SELECT name FROM events WHERE acked = ? ORDER BY us, name", (seq,)
-        )
-        return [name for (name,) in rows]
+        sql = "SELECT name FROM events WHERE acked = ? ORDER BY us, name"
+        return [name for (name,) in source.db.execute(sql, (seq,))]
 
     def paths(self, source: Source) -> Iterator[str]:
         """Pending events, then the processed, in the order of their names' times."""
         for _, _, name, done in source.db.execute(_EACH):
-            yield self._path(name, done)
+            yield self._path(name, done=done)
 
     def renders(self, source: Source) -> Iterator[tuple[str, Render]]:
         """Every path with what renders its file now; many bodies are fetched at once."""
@@ -135,26 +131,22 @@ CREATE INDEX events_done ON events (us, name) WHERE acked IS NOT NULL;
         while part := rows.fetchmany(TOGETHER):
             bodies = source.bodies([seq for seq, *_ in part])
             for seq, mode, name, done in part:
-                yield self._path(name, done), partial(_file, source, seq, mode, bodies.get(seq))
+                path = self._path(name, done=done)
+                yield path, partial(_file, source, seq, mode, bodies.get(seq))
 
-    def _path(self, name: str, done: object) -> str:
+    def _path(self, name: str, *, done: bool) -> str:
         return f"{self.folder}/processed/{name}" if done else f"{self.folder}/{name}"
 
     def render(self, source: Source, path: str) -> File | None:
         """One event's file, in the place where it belongs now."""
         if not path.startswith(f"{self.folder}/"):
             return None
-        name = path.removeprefix(f"{self.folder}/")
-        done = name.startswith("processed/")
-        name = name.removeprefix("processed/")
-        where = IS_DONE if done else IS_PENDING
-        row = source.db.execute(
-            f"SELECT seq, mode FROM events WHERE {where} AND us = ? AND name = ? ORDER BY seq DESC",
-            (name_us(name), name),
-        ).fetchone()
-        if row is None:
-            return None
-        return _file(source, *row)
+        inside = path.removeprefix(f"{self.folder}/")
+        name = inside.removeprefix("processed/")
+        where = f"{IS_PENDING if name == inside else IS_DONE} AND us = ? AND name = ?"
+        sql = f"SELECT seq, mode FROM events WHERE {where} ORDER BY seq DESC"
+        row = source.db.execute(sql, (name_us(name), name)).fetchone()
+        return None if row is None else _file(source, *row)
 
 
 BUS = BusQueue()
@@ -191,27 +183,17 @@ def name_us(name: str) -> int:
     """
     digits, dash, _ = name.rpartition("/")[2].partition("-")
     if dash and digits.isdecimal() and digits.isascii() and len(digits) <= 16:
-        value = int(digits)
-        return value if value < 2**53 else 0
+        return int(digits) if int(digits) < 2**53 else 0
     return 0
 
 
 def event_bytes(source: Source, body: dict[str, Any]) -> bytes:
     """Render an event from the body of its entry (``raw`` where another program wrote it so)."""
-    observed = body.get("observed")
-    if observed is not None and "raw" in observed:
+    if "raw" in (observed := body.get("observed") or {}):
         return content_bytes(source, observed["raw"])
+    words = body["source"], body["type"], body["priority"], format_time(body["us"])
     payload = content_bytes(source, body["payload"]).decode() if "payload" in body else ""
-    return format_event(
-        Event(
-            body["source"],
-            body["type"],
-            body["priority"],
-            format_time(body["us"]),
-            f"{body['source']}:{body['type']}",
-            payload,
-        )
-    )
+    return format_event(Event(*words, f"{body['source']}:{body['type']}", payload))
 
 
 # Claims -----------------------------------------------------------------------------------------

@@ -125,7 +125,7 @@ class Line(NamedTuple):
     quoted: bool = False
 
 
-def read_lines(text: str) -> list[Line]:
+def _read_lines(text: str) -> list[Line]:
     """The lines of a Markdown text; a block of code is one line. At most ``LONGEST`` are read."""
     lines: list[Line] = []
     heading, quotes = Line(""), 0
@@ -190,20 +190,20 @@ def parse_assessment(text: str) -> Assessment | None:
     """
     if not _NAME.search(text):
         return None
-    lines = read_lines(text)
+    lines = _read_lines(text)
     found = _head(lines)
     if found is None:
         return None
     number, head, skill = found
     body = lines[number + 1 :]
     said = (_ASSESSED_RANGE.match(line.text) for line in body if not line.quoted)
-    reviewed = next(filter(None, said), None)
+    first, last, count = next((match.groups() for match in said if match), (None, None, None))
     texts = _sections(body)
     confidence = _CONFIDENCE_WORD.search(texts.get("confidence", ""))
     return Assessment(
-        first=reviewed[1] if reviewed else None,
-        last=(reviewed[2] or reviewed[1]) if reviewed else None,
-        count=int(reviewed[3]) if reviewed and reviewed[3] else None,
+        first=first,
+        last=last or first,
+        count=int(count) if count else None,
         sections=tuple(name for name in SECTIONS if name in texts),
         confidence=confidence[1].lower() if confidence else "",
         cited=tuple(dict.fromkeys(_CITED.findall("\n".join(texts.values())))),
@@ -305,7 +305,19 @@ def judge_review(text: str, asked: DecisionRange, known: Collection[str]) -> Jud
     blocks = _blocks(text)
     if not blocks:
         return Judged(["it is empty"])
-    problems = _front(blocks, asked)
+    first, problems = blocks[0], []
+    if first.tag != "h2" or not _HEADER.fullmatch(first.text):
+        problems.append(
+            "it does not begin with `## Pythia Checkpoint \u2014 ` and a time (ISO 8601, with zone)"
+        )
+    if any(block.tag in ("h1", "h2") for block in blocks[1:]):
+        problems.append("it has a second header (# or ##)")
+    match = _REVIEWED.match(first.below)
+    if match is None:
+        problems.append(f"below the header, `Decisions reviewed: {asked}` is missing")
+    elif (match[1], match[2], int(match[3])) != asked:
+        found = f"{match[1]} through {match[2]} ({match[3]} decisions)"
+        problems.append(f"it says to have reviewed {found}, and was asked for {asked}")
     sections = [block for block in blocks if block.tag == "h3"]
     titles = [block.text for block in sections]
     if titles != list(TITLES):
@@ -321,28 +333,14 @@ def judge_review(text: str, asked: DecisionRange, known: Collection[str]) -> Jud
         more = f" and {len(foreign) - _FEW} more" if len(foreign) > _FEW else ""
         problems.append(f"it cites {', '.join(foreign[:_FEW])}{more}: no decision of the log")
     confidence = said[1].lower() if said else ""
-    if not problems and not _recognised(text, asked, confidence):
-        problems.append("the chat's readers find another range or confidence in it")
+    if not problems:
+        read = parse_assessment(text)
+        if read is None or (read.first, read.last, read.count, read.confidence) != (
+            *asked,
+            confidence,
+        ):
+            problems.append("the chat's readers find another range or confidence in it")
     return Judged(problems, confidence, cited)
-
-
-def _front(blocks: list[_Block], asked: DecisionRange) -> list[str]:
-    """What is wrong with the header and the line below it."""
-    problems = []
-    first = blocks[0]
-    if first.tag != "h2" or not _HEADER.fullmatch(first.text):
-        problems.append(
-            "it does not begin with `## Pythia Checkpoint \u2014 ` and a time (ISO 8601, with zone)"
-        )
-    if any(block.tag in ("h1", "h2") for block in blocks[1:]):
-        problems.append("it has a second header (# or ##)")
-    match = _REVIEWED.match(first.below)
-    if match is None:
-        problems.append(f"below the header, `Decisions reviewed: {asked}` is missing")
-    elif (match[1], match[2], int(match[3])) != asked:
-        found = f"{match[1]} through {match[2]} ({match[3]} decisions)"
-        problems.append(f"it says to have reviewed {found}, and was asked for {asked}")
-    return problems
 
 
 class _Block(NamedTuple):
@@ -355,7 +353,7 @@ class _Block(NamedTuple):
 
 def _blocks(text: str) -> list[_Block]:
     parts: list[tuple[str, str, list[str]]] = []
-    for line in read_lines(text):
+    for line in _read_lines(text):
         if line.heading in ("h1", "h2", "h3"):
             parts.append((line.heading, line.text, []))
         elif line.text:
@@ -367,15 +365,6 @@ def _blocks(text: str) -> list[_Block]:
 
 def _short(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
-
-
-def _recognised(text: str, asked: DecisionRange, confidence: str) -> bool:
-    """Whether the tolerant reader of the chat finds the same."""
-    said = parse_assessment(text)
-    return said is not None and (said.first, said.last, said.count, said.confidence) == (
-        *asked,
-        confidence,
-    )
 
 
 # Answers ----------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from hashlib import sha256
 from typing import Annotated, Any
 
@@ -71,9 +72,8 @@ def take_inputs(reader: Reader) -> None:
             body["settings"] = config._asdict()
             body["problems"] = _few([problem._asdict() for problem in problems])
         # A file may come back to earlier bytes: by the ordinal each change has its own id.
-        mtime_us = 0 if stat is None else stat.mtime_us
-        more = {"ordinal": seq, "mtime_us": mtime_us}
-        reader.add(CONFIG_CHANGED, body, path, data or b"", mtime_us, **more)
+        when = 0 if stat is None else stat.mtime_us
+        reader.add(CONFIG_CHANGED, body, path, data or b"", when, ordinal=seq, mtime_us=when)
 
 
 def _few(problems: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -90,9 +90,14 @@ def take_others(reader: Reader) -> None:
     for name in reader.disk.names(FOLDER):
         path = f"{FOLDER}/{name}"
         if name.endswith(".md"):
-            _worker(reader, path)
+            _take_worker(reader, path)
         elif name.endswith(".log") and reader.full:
-            _evidence(reader, path)
+            data = _fresh(reader, path, layout.WORKER_LOG.limit)
+            held = None if data is None else FILES.render(reader.source, path)
+            if held is not None and data is not None and not data.startswith(held.data):
+                reader.conflict(path, "edited", "a log only grows")
+            elif data is not None and (held is None or held.data != data):
+                reader.keep(EVIDENCE_KEPT, path, data)
     rows = reader.source.db.execute(
         "SELECT path FROM files WHERE class IN ('worker', 'seen')"
         f" UNION SELECT '{FOLDER}/' || name || '.md' FROM workers WHERE changed < ? ORDER BY 1",
@@ -128,7 +133,7 @@ def _fresh(reader: Reader, path: str, limit: int) -> bytes | None:
         return None
 
 
-def _worker(reader: Reader, path: str) -> None:
+def _take_worker(reader: Reader, path: str) -> None:
     data = _fresh(reader, path, layout.WORKER.limit)
     if data is None:
         return
@@ -148,17 +153,6 @@ def _worker(reader: Reader, path: str) -> None:
             reader.conflict(path, "edited", "more than its State lines changed above its end")
             return
     reader.keep(WRITTEN, path, data)
-
-
-def _evidence(reader: Reader, path: str) -> None:
-    data = _fresh(reader, path, layout.WORKER_LOG.limit)
-    held = None if data is None else FILES.render(reader.source, path)
-    if data is None or (held is not None and held.data == data):
-        return
-    if held is not None and not data.startswith(held.data):
-        reader.conflict(path, "edited", "a log only grows")
-        return
-    reader.keep(EVIDENCE_KEPT, path, data)
 
 
 def _left_alone(reader: Reader) -> list[str]:
@@ -205,9 +199,8 @@ def _folders_above(path: str) -> Iterator[str]:
 def _all_recorded(reader: Reader) -> bool:
     """Whether each chat that was moved into the archive folder is known to the ledger."""
     folder = f"{CHAT.folder}/{ARCHIVE}"
-    rows = reader.source.db.execute("SELECT archive FROM archives")
     drafts = (piece.draft for piece in reader.found.pieces)
-    stems = {name for (name,) in rows}
+    stems = {name for (name,) in reader.source.db.execute("SELECT archive FROM archives")}
     stems |= {draft.body["archive"] for draft in drafts if draft.kind == "chat.rotated"}
     known = set(map(CHAT.file, stems))
     names = (name for name in reader.disk.names(folder) if not name.endswith((".cursors", ".lock")))
@@ -288,9 +281,7 @@ def _line_by_line(data: bytes, warnings: list[ConfigWarning]) -> list[tuple[str,
             continue
         value: Any = None
         if match[1] in _TYPES:
-            try:
+            with suppress(MalformedError):
                 ((_, _, value),) = read_entries(f"value: {match[2]}".encode())
-            except MalformedError:
-                value = None
         entries.append((match[1], number, value))
     return entries

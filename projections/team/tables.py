@@ -33,6 +33,10 @@ from tripod.projections.projection import File, Op, Projection, Source, content_
 
 MODE = COUNTS_FILE.mode
 
+_KEPT = {"worker.written": "worker", "evidence.kept": "evidence", "file.seen": "seen"}
+"""The class of the file that an entry of a kind keeps."""
+_FREED = ("bus.published", "bus.acked", "bus.pruned", "chat.created")
+"""Kinds after which an event or a chat stands in a place: an unreadable file does no more."""
 _REPLACED = "DELETE FROM files WHERE class = 'seen' AND path = ?"
 _FILE = (
     "INSERT OR REPLACE INTO files (path, class, seq, sha256, size, mode) VALUES (?, ?, ?, ?, ?, ?)"
@@ -78,26 +82,20 @@ CREATE TABLE read_positions (
 ) STRICT, WITHOUT ROWID;
 """
     kinds = frozenset(
-        (
-            "ledger.opened",
-            "ledger.adopted",
-            "worker.written",
-            "evidence.kept",
-            "file.seen",
-            "config.changed",
-            "chat.cursors-seen",
-            "bus.published",
-            "bus.acked",
-            "bus.pruned",
-            "chat.created",
-        )
+        (*_KEPT, *_FREED, "ledger.opened", "ledger.adopted", "config.changed", "chat.cursors-seen")
     )
 
     def fold(self, entry: Entry) -> Iterable[Op]:
         """Keep the newest state of each file, by its path."""
         body = entry.data
-        if entry.kind in ("bus.published", "bus.acked", "bus.pruned", "chat.created"):
-            return self._replaced(entry)
+        if entry.kind in _FREED:
+            if entry.kind in ("bus.published", "chat.created"):
+                path = body["observed"].get("path") if "observed" in body else None
+                paths = [] if path is None else [path]
+            else:
+                names = body["names"] if entry.kind == "bus.pruned" else [body["name"]]
+                paths = [f"{self.processed}/{name}" for name in names]
+            return [("files", _REPLACED, (path,), None) for path in paths]
         if entry.kind == "ledger.opened":
             words = (body["project"], body["scribe"], body["created"], body["events"], body["chat"])
             sql = "INSERT OR IGNORE INTO team VALUES (0, ?, ?, ?, ?, ?, NULL)"
@@ -105,51 +103,35 @@ CREATE TABLE read_positions (
         if entry.kind == "ledger.adopted":
             return (("team", "UPDATE team SET adopted = coalesce(adopted, ?)", (entry.seq,), None),)
         if entry.kind == "config.changed":
-            settings = body.get("settings")
-            digest = body["sha256"]
-            text = None if settings is None else json.dumps(settings, sort_keys=True)
-            found = body.get("problems")
-            problems = json.dumps(found, sort_keys=True) if found else None
+            settings, problems = body.get("settings"), body.get("problems")
+            said = None if settings is None else json.dumps(settings, sort_keys=True)
+            wrong = json.dumps(problems, sort_keys=True) if problems else None
             sql = "INSERT OR REPLACE INTO inputs VALUES (?, ?, ?, ?, ?)"
-            return (("inputs", sql, (body["path"], entry.seq, digest, text, problems), None),)
+            return (("inputs", sql, (body["path"], entry.seq, body["sha256"], said, wrong), None),)
         if entry.kind == "chat.cursors-seen":
             sql = "INSERT OR REPLACE INTO read_positions (channel, seq, sha256) VALUES (?, ?, ?)"
             return (("read_positions", sql, (body["channel"], entry.seq, body["sha256"]), None),)
-        classes = {"worker.written": "worker", "evidence.kept": "evidence", "file.seen": "seen"}
-        path = body["path"]
-        mode = body["observed"].get("mode", MODE)
-        row = (path, classes[entry.kind], entry.seq, body["sha256"], body["size"], mode)
+        path, mode = body["path"], body["observed"].get("mode", MODE)
+        row = (path, _KEPT[entry.kind], entry.seq, body["sha256"], body["size"], mode)
         return (("files", _FILE, row, None),)
-
-    def _replaced(self, entry: Entry) -> Iterable[Op]:
-        """Where an event or a chat now stands, an unreadable file was kept before: no more."""
-        body = entry.data
-        if entry.kind == "bus.acked":
-            return (("files", _REPLACED, (f"{self.processed}/{body['name']}",), None),)
-        if entry.kind == "bus.pruned":
-            return [("files", _REPLACED, (f"{self.processed}/{n}",), None) for n in body["names"]]
-        path = body["observed"].get("path") if "observed" in body else None
-        return () if path is None else (("files", _REPLACED, (path,), None),)
 
     def touched(self, entry: Entry) -> Iterable[str]:
         """The file itself, where it is a projection."""
-        if entry.kind in ("worker.written", "file.seen"):
-            return (entry.data["path"],)
-        return ()
+        return (entry.data["path"],) if entry.kind in ("worker.written", "file.seen") else ()
 
     def paths(self, source: Source) -> Iterator[str]:
         """Unreadable files, and those of workers that others run, by path."""
-        rows = source.db.execute(
-            "SELECT path FROM files WHERE class <> 'evidence' AND path NOT IN"
-            f" (SELECT '{WORKER.folder}/' || name || '.md' FROM workers) ORDER BY path"
+        ours = f"SELECT '{WORKER.folder}/' || name || '.md' FROM workers"
+        sql = (
+            f"SELECT path FROM files WHERE class <> 'evidence' AND path NOT IN ({ours}) ORDER BY 1"
         )
-        for (path,) in rows:
+        for (path,) in source.db.execute(sql):
             yield path
 
     def evidence(self, source: Source) -> Iterator[str]:
         """Paths of evidence, which only ``rebuild --evidence`` writes."""
-        rows = source.db.execute("SELECT path FROM files WHERE class = 'evidence' ORDER BY path")
-        for (path,) in rows:
+        sql = "SELECT path FROM files WHERE class = 'evidence' ORDER BY path"
+        for (path,) in source.db.execute(sql):
             yield path
 
     def render(self, source: Source, path: str) -> File | None:
@@ -214,11 +196,8 @@ CREATE TABLE counted (
         if logs.keys() - {LIVE}:
             decisions["by_log"] = dict(logs)
         channels = source.db.execute("SELECT channel, lines FROM channels").fetchall()
-        value = {
-            "as_of": {"id": newest[1], "seq": newest[0]},
-            "decisions": decisions,
-            "messages": dict(channels),
-        }
+        as_of = {"id": newest[1], "seq": newest[0]}
+        value = {"as_of": as_of, "decisions": decisions, "messages": dict(channels)}
         text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False)
         return File(text.encode() + b"\n", MODE)
 
@@ -242,6 +221,7 @@ def counted_entry(data: bytes) -> tuple[int, str] | None:
 _KEY = "INSERT INTO keys (seq, vkey) VALUES (?, ?)"
 _SEAL = "INSERT INTO seals (seq, size, root, note) VALUES (?, ?, ?, ?)"
 _ANCHOR = "INSERT INTO anchors (seq, method, name, size, root) VALUES (?, ?, ?, ?, ?)"
+_ACTORS = ("actor.enrolled", "actor.revoked")
 _ACTOR = "INSERT INTO actors (seq, handle, number, vkey, revoked) VALUES (?, ?, ?, ?, ?)"
 _FORK = "INSERT INTO forks (seq, origin, size, root) VALUES (?, ?, ?, ?)"
 
@@ -285,29 +265,19 @@ CREATE TABLE actors (
     revoked INTEGER NOT NULL
 ) STRICT;
 """
-    kinds = frozenset(
-        (
-            "key.set",
-            "seal.made",
-            "anchor.received",
-            "ledger.forked-from",
-            "actor.enrolled",
-            "actor.revoked",
-        )
-    )
+    kinds = frozenset(("key.set", "seal.made", "anchor.received", "ledger.forked-from", *_ACTORS))
 
     def fold(self, entry: Entry) -> Iterable[Op]:
         """One row an entry."""
         seq, body = entry.seq, entry.data
         if entry.kind == "seal.made":
-            row = (seq, body["size"], _root(body["note"]), body["note"])
-            return (("seals", _SEAL, row, None),)
+            return (("seals", _SEAL, (seq, body["size"], _root(body["note"]), body["note"]), None),)
         if entry.kind == "key.set":
             return (("keys", _KEY, (seq, body["vkey"]), None),)
         if entry.kind == "anchor.received":
             anchor = (seq, body["method"], body["name"], body["size"], body["root"])
             return (("anchors", _ANCHOR, anchor, None),)
-        if entry.kind in ("actor.enrolled", "actor.revoked"):
+        if entry.kind in _ACTORS:
             gone = entry.kind == "actor.revoked"
             change = (seq, body["handle"], body["number"], body["vkey"], gone)
             return (("actors", _ACTOR, change, None),)

@@ -116,16 +116,12 @@ CREATE INDEX worker_steps_name ON worker_steps (name);
 
     def render(self, source: Source, path: str) -> File | None:
         """A task file: as its worker left it, or anew since its state changed."""
-        row = source.db.execute(
-            "SELECT slug, seq, state, changed, started, completed, noted, mode FROM workers"
-            " WHERE name = ?",
-            (worker_of(path),),
-        ).fetchone()
+        columns = "slug, seq, state, changed, started, completed, noted, mode"
+        sql = f"SELECT {columns} FROM workers WHERE name = ?"
+        row = source.db.execute(sql, (worker_of(path),)).fetchone()
         if row is None:
             return None
-        from tripod.projections.workers import (
-            format as workers_format,  # most commands render no task file
-        )
+        from tripod.projections.workers import format as workers_format  # for few commands
 
         slug, seq, state, changed, started, completed, noted, mode = row
         task = content_bytes(source, source.body(seq)["task"]).decode()
