@@ -4,12 +4,9 @@ Names in it come from strangers: no symbolic link is followed for a file, nothin
 directory is opened, and a file above its limit is refused before it is read.
 
 Some things in the place of a projected file must not be written over. A person puts a symbolic link
-there on purpose (a log that is kept under ``docs/``): it is reported and left as it is. A folder is
-harmless: nothing can be written over it. A file with conflict markers is half of a merge that a
-person has yet to finish: taken in, its marker lines would stand in the ledger for ever; written
-over, the other side's part would be gone.
-
-Many files are moved and put in place at once, for a fraction of the cost of each by itself.
+there on purpose (a log that is kept under ``docs/``): it is reported and left as it is. A file with
+conflict markers is half of a merge that a person has yet to finish: taken in, its marker lines
+would stand in the ledger for ever; written over, the other side's part would be gone.
 """
 
 import errno

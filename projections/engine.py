@@ -1,10 +1,9 @@
 """Runs the projections: folds entries into tables, compares files with them, and writes files.
 
 ``fold_into`` is what the store calls with each append; ``rebuild`` and the verifier call it with
-all entries into empty tables. One code path, so that recovery is the same fold as daily work.
-
-``differences`` is drift (the verifier reports it); ``restore`` is what rebuild and recovery do
-about it. Both go through the same render, so that rebuilding twice writes nothing.
+all entries into empty tables: recovery is the same fold as daily work. ``differences`` is drift,
+which the verifier reports; ``restore`` writes it away. Both go through the same render, so that
+rebuilding twice writes nothing.
 """
 
 import sqlite3

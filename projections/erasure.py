@@ -1,22 +1,18 @@
 """Tombstones for erased bodies, and files held against the entries piece by piece. Pure.
 
-A message keeps its channel, number, handle and time; a decision its id, number, status and
-references; an event its file name, times and size; a file its path; a run of an agent its end and
-its sources; an assessment what it answers and cites; a worker its name and state. Texts become
-``[redacted]``. So every fold, render and check reads a tombstone like any body, projected files
-stay readable for the original tools, and counts still equal grep.
-
-``tombstone`` of a tombstone is that tombstone again: by this the verifier shows that a ``redacted``
-entry keeps nothing else. Whether the kept fields are those of the erased body cannot be shown once
-the body is gone, except for what the header says too.
+A tombstone keeps the fields that tables and files need (of a message its channel, number, handle
+and time); texts become ``[redacted]``. So every fold, render and check reads it like any body,
+projected files stay readable for the original tools, and counts still equal grep. ``tombstone`` of
+a tombstone is that tombstone again: by this the verifier shows that a ``redacted`` entry keeps
+nothing else. That the kept fields are those of the erased body cannot be shown once the body is
+gone, except for what the header says too.
 
 Files that contradict the ledger are stored as blobs before they are written over. An old copy of a
 file that shows a redacted place is such a file. The text at that place is found by the place (the
 event's name, the message's handle and second, the decision's id, the path), and is left out.
 
 Bytes that are written over may hold pieces that are in no entry: the part of another clone, or of
-a ledger that a backup replaced. ``unrecorded_pieces`` names them. What only alters a piece
-that the ledger holds is no piece of its own: the ledger's stands again.
+a ledger that a backup replaced. ``unrecorded_pieces`` names them.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 It is the other side of rendering. It reads the disk and the tables and changes neither: the caller
 appends the drafts (``tripod sync``, and every command before it acts), or judges them in memory
-(``tripod verify``, so that a legitimate append is not called drift). A place where something else
-than a file stands is reported, and never written over.
+(``tripod verify``, so that a legitimate append is not called drift).
 
 ``tripod.projections.swap`` keeps a file that came back from an exchange with foreign bytes in it,
 or that was left by a crash. What was added after the bytes that we knew is taken in as if it stood

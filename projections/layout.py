@@ -1,12 +1,10 @@
 """The layout of a team directory: which files it holds. Pure.
 
-``LAYOUT`` is the one table of the classes of files. Whatever needs a folder, an ending, a mode or a
-limit of theirs takes it from there.
-
-A person may keep some folders elsewhere; ``tripod.projections.disk`` alone knows where such a path
-really is. Everywhere in the program events still stand in ``events/`` and chats in ``chat/``; those
-of folders that were added stand in ``events/<name>/``, ``events/processed/<name>/`` and
-``chat/<name>/``, and decision logs of other folders than ``scribe/`` in ``scribe/<name>/``.
+``LAYOUT`` is the one table of the classes of files: every folder, ending, mode and limit of theirs
+is taken from it. Paths are those of a team whose folders stand at their usual places: events in
+``events/``, chats in ``chat/``, and those of folders that were added in ``events/<name>/``,
+``events/processed/<name>/``, ``chat/<name>/`` and ``scribe/<name>/``. Where a folder really is,
+only ``tripod.projections.disk`` knows.
 """
 
 from typing import NamedTuple

@@ -3,7 +3,7 @@
 The manifest saves reading and proves nothing: an equal stat is trusted only when it was noted well
 after the file's own time, else the bytes are hashed (the "racy" rule of git's index). Each row has
 a digest over its columns, so that ``drift`` sees an altered one; it is derived data and ``rebuild``
-makes it anew. ``Reader`` gives the intake the files that do not look as noted.
+makes it anew.
 """
 
 import sqlite3

@@ -1,10 +1,9 @@
 """What a projection is: entries folded into tables, and files rendered from them.
 
 A fold is pure: it turns one entry into row operations on the projection's own tables, and looks
-at nothing else, so that any split of the fold gives the same rows. Operations on different tables
-commute; the runner (``tripod.projections.engine``) uses that to write a batch statement by
-statement. A render is pure as well: rows (and the bodies they point to) in, bytes out. No clock,
-locale, host name, absolute path or dict order reaches a rendered byte.
+at nothing else, so that any split of the fold gives the same rows. A render is pure as well: rows
+(and the bodies they point to) in, bytes out. No clock, locale, host name, absolute path or dict
+order reaches a rendered byte.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,10 +1,9 @@
 r"""Reads the settings that people write: YAML within limits, into types that pydantic judges. Pure.
 
-A file is one mapping. Each value in it is text, a list or a mapping; ``true`` and ``false`` are
-truth values. The type of a field decides what a text means: ``010`` is never eight, and ``1:30`` is
-never ninety. The reader refuses anchors, aliases and tags, a second document, a key that occurs
-twice, more than :data:`MAX_SIZE` bytes, :data:`MAX_DEPTH` levels or :data:`MAX_VALUES` values. A
-message names the line and the key.
+Each value of a file is text, a list or a mapping; ``true`` and ``false`` are truth values. The type
+of a field decides what a text means: ``010`` is never eight, and ``1:30`` is never ninety. Anchors,
+aliases, tags, a second document and a key that occurs twice are refused. A message names the line
+and the key.
 
 Hot commands import modules that declare settings, so YAML and pydantic are imported where a file is
 read. Keys have dashes where fields have underscores::

@@ -4,11 +4,8 @@ The new file is staged and exchanged with the old one in one step (Linux: ``rena
 ``RENAME_EXCHANGE``). The old file then has a name that no other program uses, and is examined: it
 holds everything that was written between the last look and the exchange, by any means. It is
 removed once no program has it open for writing any more; a lease tells that, and where leases fail,
-a grace period. The old file's new name states the expected content: after a crash the next command
-knows what of it is foreign.
-
-A file that only grows is appended to. The system finds the end in the same step (``O_APPEND``), so
-no foreign byte is written over, and the position shows whether others wrote in between.
+a grace period. A file that only grows is appended to: the system finds the end in the same step
+(``O_APPEND``), and the position shows whether others wrote in between.
 
 Source: spec store-and-projections, 3.2 and 3.3; ADR 0010.
 """

@@ -5,11 +5,7 @@ with its subject: ``"handle: longer than 63 bytes"``.
 
 Times are computed by plain arithmetic on UTC: ``datetime`` ends at the year 9999, a stranger's file
 does not, and it is one more import. Days are counted in eras of 400 years (146,097 days), each year
-beginning in March.
-
-Formats take bytes or text and return a value: no clock, disk, locale or time zone, and only light
-modules of the standard library, because the hot commands import them. Each has both directions in
-one file.
+beginning in March. The formats import only light modules: the hot commands import them.
 """
 
 from __future__ import annotations

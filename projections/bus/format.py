@@ -17,10 +17,9 @@ the time can be read back from it. The content::
   in double quotes, as does a payload with characters that YAML refuses. A payload whose first
   line begins with a space stands under ``|2``. The original writes all these bare, and is then read
   wrongly (spec: nbs-compat B12.6).
-- We read what we write and what the original writes, with our own reader of this shape alone: no
-  tags, anchors, flow or nesting.
+- We read what we write and what the original writes: no tags, anchors, flow or nesting.
 
-Source: spec nbs-compat B1 to B3; seed nbs-bus. It imports nothing above this folder.
+Source: spec nbs-compat B1 to B3; seed nbs-bus.
 """
 
 import re

@@ -1,9 +1,7 @@
 """The event queue: its tables, and the files ``events/*.event`` and ``events/processed/``.
 
-Ordering and age use the time in the file name. ``claims`` has one row for each event that was ever
-taken: the holder, the end of the lease (0: given back), and the number of the attempt. ``readers``
-has one row for each reader: the newest entry that it was shown. Both are tables alone: no file
-shows them, and the original tools know neither.
+Ordering and age use the time in the file name. No file shows the tables ``claims`` and ``readers``:
+the original tools know neither.
 
 Source: spec nbs-compat B2 to B9, B12.9; seeds: nbs-bus.
 """
@@ -212,7 +210,11 @@ _SEEN = (
 
 
 class Claims(Projection):
-    """Claims on events and read marks. ``event`` is the publishing seq; ``until_us`` epoch µs."""
+    """Claims on events, and the newest entry that each reader was shown.
+
+    ``event`` is the seq of the publishing entry; the lease ends at ``until_us`` (epoch µs; 0: the
+    event was given back).
+    """
 
     name = "claims"
     version = 1

@@ -5,9 +5,7 @@ lines from ``live_from`` on, without those that are ``gone``: an entry of that n
 from the file. A reference counts lines from the top of a file (``chat-refs``), an index counts
 messages from 0, as the original tool does; lines that are gone have neither.
 
-A read position is absolute: the newest entry on it replaces all earlier ones. It is a table alone;
-``tripod.team.intake`` writes as much of it to ``chat/*.chat.cursors`` as that file can hold.
-
+A read position is absolute: the newest entry on it replaces all earlier ones.
 Source: spec nbs-compat C1, C2.
 """
 

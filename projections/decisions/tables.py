@@ -1,9 +1,8 @@
 """The decision logs: the table of their pieces, ``scribe/log.md`` and others, and their archives.
 
 A team has one log or several: the seeds name ``log.md``, the original's later tools name a log
-after its chat (``live-log.md`` for ``live.chat``). An entry names the log's file in ``file``; an
-entry without that field belongs to ``log.md``. Decisions are numbered from 1 in each log; ids are
-unique over all logs of the team.
+after its chat (``live-log.md`` for ``live.chat``). Decisions are numbered from 1 in each log; ids
+are unique over all logs of the team.
 
 Source: spec nbs-compat B10, D; seeds: nbs-scribe "Log Format". The file is its header and, one
 after the other, its pieces; ``grep -c "^### D-"`` on it equals the decisions that the ledger has in

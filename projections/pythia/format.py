@@ -1,20 +1,7 @@
 """Pythia's assessments: how they are recognised in a chat, judged, asked for and matched. Pure.
 
-Two layouts are in use. The architecture's::
-
-    ## Pythia Checkpoint — 2026-02-12T14:00:00Z
-
-    Decisions reviewed: D-1707753600 through D-1707760800 (20 decisions)
-
-    ### Hidden Assumptions
-    ### Second-Order Risks
-    ### Missing Validation
-    ### Six-Month Regret Scenario
-    ### Confidence
-
-with a text in each of the five sections, and ``high``, ``medium`` or ``low`` at the beginning of
-the last (``overall:`` may stand before it); and the skill's, where each section is one paragraph
-after a bold label::
+Two layouts are in use. ``INSTRUCTIONS`` shows the architecture's. In the skill's, each section is
+one paragraph after a bold label::
 
     PYTHIA CHECKPOINT — Assessment #3
 
@@ -26,16 +13,10 @@ after a bold label::
 An agent writes these, never we, so they are only read, as the Markdown that readers of the chat
 see: ``parse_assessment`` recognises both layouts in what others posted, tolerantly, since what is
 missing is for a check to report; ``judge_review`` holds what is to be posted against the first
-layout, strictly. The payload of the event that asks for a review has both directions::
-
-    Checkpoint at decision 20. Decisions D-1707753600 through D-1707760800.
+layout, strictly.
 
 Programs that know no ledger post an assessment as a message and acknowledge the event; nothing
 binds the two but what each says of itself and which came first: ``answers`` judges that.
-
-``INSTRUCTIONS`` is what the reviewer is given beside the decision log: the run puts it in front of
-the log, and the check of isolation knows it as this project's own words. ``{first}``, ``{last}``
-and ``{count}`` stand for the decisions to review.
 
 Source: seed tripod-architecture, "Template" and "Checkpoint Template"; spec nbs-compat C6.
 """
@@ -468,4 +449,8 @@ Decisions reviewed: {first} through {last} ({count} decisions)
 overall: <one of: high, medium, low>
 <What would change this assessment.>
 ```
+"""
+"""What the reviewer is given in front of the decision log, for the decisions to review.
+
+The check of isolation knows it as this project's own words.
 """

@@ -5,18 +5,15 @@ projections (``rebuild`` writes their bytes). Inputs that people edit are never 
 evidence: stored by digest, written only on request (design, section 6, "which file is what").
 
 ``counts.json`` is for scripts that want a number without reading a log. It changes with a decision
-or a message, not with every event of the bus: rewriting it would cost each publish a sync (``bus
-status`` counts events). ``as_of`` names the newest entry that it counts. Only tripod writes this
-file, and never ahead of the ledger. A ledger without that entry was rolled back or swapped, and
-must not take in the files' later lines as foreign ones: that would launder history. Acts on the bus
-alone do not move the mark, and removing the file removes it: outside witnesses are for anchors.
+or a message, not with every event of the bus: rewriting it would cost each publish a sync.
+``as_of`` names the newest entry that it counts. A ledger without that entry was rolled back or
+swapped, and must not take in the files' later lines as foreign ones: that would launder history.
+Acts on the bus alone do not move the mark, and removing the file removes it: outside witnesses are
+for anchors.
 
-The tables of trust hold the keys of log and actors, seals, anchors and forks. They judge no note:
-the check ``seals-open`` judges seals, ``writers-authorised`` judges actors' keys. So every entry
-that fits its model gets its row, and ``root`` is '' where a note holds none.
-
-The table of redactions names the erased entries and the places of their text. By it the intake
-refuses old bytes at those places, from a backup or an editor (``tripod.projections.erasure``).
+The tables of trust judge no note: checks do that. So every entry that fits its model gets its row,
+and ``root`` is '' where a note holds none. By the table of redactions the intake refuses old bytes
+at the places of erased texts, from a backup or an editor (``tripod.projections.erasure``).
 """
 
 from __future__ import annotations

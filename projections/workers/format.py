@@ -18,12 +18,9 @@
 
     [Worker appends findings here]
 
-- The worker edits its own file, so the state is a claim in free text.
-- A task may quote such a file, as the skills pasted into tasks do. So the status is the *last*
-  section of that name which has a state: the first would be the quoted one (spec: nbs-compat C5).
-- The tips that the original puts under ``## Tooling`` belong neither to the task nor to the log.
-
-Source: spec nbs-compat C5. It imports nothing above this folder.
+A task may quote such a file, as the skills pasted into tasks do. So the status is the *last*
+section of that name which has a state: the first would be the quoted one. The tips that the
+original puts under ``## Tooling`` belong neither to the task nor to the log (spec: nbs-compat C5).
 """
 
 from __future__ import annotations

@@ -3,11 +3,8 @@
 The task file is a projection that its worker may append to. While its state does not change, the
 file stays as the worker left it; the next change of state renders it anew: task and state from the
 ledger, the findings from what the worker wrote. A state that the file claims is the worker's claim
-alone (spec: nbs-compat C10, 10). Task files of workers that other tools run are with
-``tripod.projections.team.tables``.
-
-The table ``agents`` has the runs of agents: requested, started, ended. A coordinator starts from
-it, also one that replaces a killed one.
+alone (spec: nbs-compat C10, 10). The table ``agents`` has the runs of agents: a coordinator starts
+from it, also one that replaces a killed one.
 """
 
 from __future__ import annotations
