@@ -79,11 +79,10 @@ class Observed(TypedDict):
 
 
 def content(data: bytes, blobs: list[bytes]) -> Content:
-    """Hold bytes exactly: as text, as base64 if not UTF-8, or as a blob if they are long.
+    """Hold bytes exactly: as text, as base64 if not UTF-8, or as a blob, added to ``blobs``.
 
     Text that JSON writes at more than twice the limit counts as none: it holds control
-    characters, which take six bytes each (16 KiB of zeros would not fit a body). A blob is added
-    to ``blobs``, which the caller hands on with the draft.
+    characters, which take six bytes each (16 KiB of zeros would not fit a body).
     """
     if len(data) > INLINE_LIMIT:
         blobs.append(data)
@@ -112,7 +111,7 @@ class Erasure(Generic[B]):
     left out or written anew in the format of its file (``tripod.projections.erasure``). The name
     ``observed.raw`` means the bytes of an observed piece. ``place`` is where the text stands in the
     team directory: the path of a file, or the folder of a run. ``texts`` are the erased fields of
-    which copies are looked for elsewhere: without it those that hold bytes. ``is_copy``: the body
+    which copies are looked for elsewhere, by default those that hold bytes. ``is_copy``: the body
     holds a copy of a text that other entries hold, and is erased with them.
     """
 
@@ -124,13 +123,9 @@ class Erasure(Generic[B]):
         *,
         is_copy: bool = False,
     ) -> None:
+        if texts is None:
+            texts = tuple(name for name, mark in marks.items() if isinstance(mark, dict))
         self.marks, self.place, self.texts, self.is_copy = marks, place, texts, is_copy
-
-    def searched(self) -> tuple[str, ...]:
-        """The erased fields of which copies are looked for elsewhere."""
-        if self.texts is not None:
-            return self.texts
-        return tuple(name for name, mark in self.marks.items() if isinstance(mark, dict))
 
 
 class Kind(Generic[B]):
@@ -180,12 +175,9 @@ class Kind(Generic[B]):
     ) -> Draft:
         """An entry of this kind to append; fields that are None are left out.
 
-        Args:
-            body: its fields. Of bytes given as such the draft holds the content.
-            actor: who did it; without it the field that names the actor, else ``tripod``.
-            cause: the id of the entry that it follows from.
-            blobs: long texts that the body names by digest already.
-            observed: where it was read, if another program wrote it.
+        Of bytes in ``body`` the draft holds the content. ``cause`` is the id of the entry that it
+        follows from, ``blobs`` are long texts that the body names by digest already, ``observed``
+        is where it was read, if another program wrote it.
         """
         held = list(blobs)
         data: dict[str, Any] = {
@@ -199,7 +191,7 @@ class Kind(Generic[B]):
         if actor is None:
             actor = "tripod" if self.actor is None else data[self.actor]
         entry_id = None if self.id is None else self.id(body)
-        stream = self.stream if self.within is None else self.stream + self.within(body)
+        stream = self.stream_of(body)
         return Draft(self.name, stream, actor, data, entry_id, cause, tuple(held))
 
     def stream_of(self, body: Mapping[str, Any]) -> str:

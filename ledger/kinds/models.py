@@ -36,12 +36,6 @@ class Closed(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
-class BodyModel(Closed):
-    """The body of one kind; ``v`` is the model's own version."""
-
-    v: Annotated[int, Field(ge=1, le=1)]  # not Literal[1]: that takes `true` for 1
-
-
 def fields_of(declared: type[Any]) -> dict[str, tuple[Any, bool]]:
     """The fields of a declared body or part, in order: type, and whether it is required."""
     required: frozenset[str] = declared.__required_keys__
@@ -59,34 +53,39 @@ def body_fields(kind: Kind[Any]) -> dict[str, tuple[Any, bool]]:
 
 @cache
 def model_of(kind: Kind[Any]) -> type[BaseModel]:
-    """The model of a kind's body."""
+    """The model of a kind's body; ``v`` is its own version."""
     rule = _keep_problem if kind is REDACTED else kind.rule
-    return _made(kind.body, body_fields(kind), BodyModel, rule)
+    version = Annotated[int, Field(ge=1, le=1)]  # not Literal[1]: that takes `true` for 1
+    return _made(kind.body, {"v": (version, True)} | body_fields(kind), rule)
 
 
 @cache
 def part_model(declared: type[Any]) -> type[BaseModel]:
     """The model of a part that bodies are made of."""
     rule = _content_problem if declared is Content else None
-    return _made(declared, fields_of(declared), Closed, rule)
+    return _made(declared, fields_of(declared), rule)
 
 
 def _made(
     declared: type[Any],
     fields: Mapping[str, tuple[Any, bool]],
-    base: type[BaseModel],
     rule: Callable[[Mapping[str, Any]], str | None] | None,
 ) -> type[BaseModel]:
     given: dict[str, Any] = {}
     for name, (hint, is_required) in fields.items():
         type_ = _type(hint)
         given[name] = (type_, ...) if is_required else (type_ | None, None)
-    validators: dict[str, Any] = {}
-    if rule is not None:
-        validators["_rule"] = model_validator(mode="after")(_check(rule))
+
+    def check(self: BaseModel) -> BaseModel:
+        problem = None if rule is None else rule(self.__dict__)
+        if problem is not None:
+            raise ValueError(problem)
+        return self
+
+    validators: dict[str, Any] = {"_rule": model_validator(mode="after")(check)} if rule else {}
     made: type[BaseModel] = create_model(
         declared.__name__,
-        __base__=base,
+        __base__=Closed,
         __doc__=declared.__doc__,
         __validators__=validators,
         **given,
@@ -94,34 +93,25 @@ def _made(
     return made
 
 
-def _check(rule: Callable[[Mapping[str, Any]], str | None]) -> Callable[[BaseModel], BaseModel]:
-    def check(self: BaseModel) -> BaseModel:
-        problem = rule(self.__dict__)
-        if problem is not None:
-            raise ValueError(problem)
-        return self
-
-    return check
-
-
 def _type(hint: Any) -> Any:
     """A declared type as pydantic takes it."""
     if is_typeddict(hint):
         return part_model(hint)
     if hasattr(hint, "__metadata__"):
-        return Annotated[hint.__origin__, _bounds(hint.__origin__, hint.__metadata__[0])]
+        of, rule = hint.__origin__, hint.__metadata__[0]
+        if of is int and isinstance(rule, Limits):
+            rule = Field(ge=rule.low, le=rule.high)
+        elif isinstance(rule, Limits):
+            rule = StringConstraints(
+                min_length=rule.low, max_length=rule.high, pattern=rule.pattern
+            )
+        return Annotated[of, rule]
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):  # bytes are what acts give: entries hold their content
         return Union[tuple(_type(one) for one in inner if one is not bytes)]  # noqa: UP007
     if origin in (list, dict):
         return origin[tuple(_type(one) for one in inner)]
     return hint
-
-
-def _bounds(type_: type[object], rule: Limits) -> Any:
-    if type_ is int:
-        return Field(ge=rule.low, le=rule.high)
-    return StringConstraints(min_length=rule.low, max_length=rule.high, pattern=rule.pattern)
 
 
 def _content_problem(body: Mapping[str, Any]) -> str | None:

@@ -45,11 +45,7 @@ def format_base64(data: bytes) -> str:
 
 
 def parse_base64(text: str, where: str) -> bytes:
-    """Read standard base64 with padding, in its one spelling.
-
-    Raises:
-        MalformedError: anything else; ``where`` begins the message.
-    """
+    """Read base64 with padding, in its one spelling (MalformedError: begins with ``where``)."""
     try:
         data = b64decode(text, validate=True)
     except ValueError as error:  # binascii.Error, or text that is not ASCII
@@ -63,11 +59,7 @@ def parse_base64(text: str, where: str) -> bytes:
 
 
 def parse_decimal(text: str, where: str) -> int:
-    """Read a count from 0 to ``MAX_SIZE``: ASCII digits, no sign, no leading zero.
-
-    Raises:
-        MalformedError: anything else; ``where`` begins the message.
-    """
+    """Read a count up to ``MAX_SIZE`` (MalformedError: begins with ``where``)."""
     if not _DECIMAL.fullmatch(text) or int(text) > MAX_SIZE:
         raise MalformedError(
             f"{where}: not a decimal from 0 to 2^63-1 without leading zeros: {text[:100]!r}"
@@ -76,11 +68,7 @@ def parse_decimal(text: str, where: str) -> int:
 
 
 def parse_note_text(data: bytes, limit: int, where: str) -> str:
-    r"""Read UTF-8 of at most ``limit`` bytes whose only control character is ``\n``.
-
-    Raises:
-        MalformedError: anything else; ``where`` begins the message.
-    """
+    r"""Read at most ``limit`` bytes of UTF-8: no control character but ``\n`` (MalformedError)."""
     if len(data) > limit:
         raise MalformedError(f"{where}: {len(data)} bytes, at most {limit} are read")
     try:
@@ -334,9 +322,6 @@ class Note(NamedTuple):
     signatures: tuple[Signature, ...]
 
 
-# Notes -----------------------------------------------------------------------------------------
-
-
 def format_note(note: Note) -> bytes:
     """Write a note.
 
@@ -347,9 +332,7 @@ def format_note(note: Note) -> bytes:
     _check_text(note.text)
     lines = []
     for number, signature in enumerate(note.signatures, 1):
-        problem = _signature_problem(signature)
-        if problem is not None:
-            raise MalformedError(f"note: signature {number}: {problem}")
+        _check_signature(signature, f"note: signature {number}")
         payload = format_base64(signature.key_id + signature.data)
         lines.append(f"{_DASH}{signature.name} {payload}\n")
     _check_count(len(lines))
@@ -373,8 +356,15 @@ def parse_note(data: bytes) -> Note:
         raise MalformedError("note: the last line does not end in a newline")
     text, lines = whole[:end], whole[end + 1 :].split("\n")[:-1]
     _check_count(len(lines))
-    first = text.count("\n") + 2
-    signatures = [_parse_signature(line, first + n) for n, line in enumerate(lines)]
+    signatures = []
+    for number, line in enumerate(lines, text.count("\n") + 2):
+        where = f"note: line {number}"
+        name, _, payload = line.removeprefix(_DASH).partition(" ")
+        if not line.startswith(_DASH):
+            raise MalformedError(f"{where}: a signature line begins with an em dash and a space")
+        data = parse_base64(payload, where)
+        signatures.append(Signature(name, data[:4], data[4:]))
+        _check_signature(signatures[-1], where)
     return Note(text, tuple(signatures))
 
 
@@ -389,7 +379,12 @@ def verify(note: Note, keys: Iterable[VerifierKey]) -> list[Signature]:
             is refused, however many others are good. Or none of ``keys`` signed.
         MalformedError: two of ``keys`` have one name and key ID.
     """
-    known = _by_name(keys)
+    known: dict[tuple[str, bytes], VerifierKey] = {}
+    for one in keys:
+        if known.setdefault((one.name, one.key_id), one) != one:
+            raise MalformedError(
+                f"two trusted keys are both {one.name} ({one.key_id.hex()}): keep one"
+            )
     good: dict[tuple[str, bytes], Signature] = {}
     for number, signature in enumerate(note.signatures, 1):
         identity = (signature.name, signature.key_id)
@@ -465,45 +460,16 @@ def _check_text(text: str) -> None:
         raise MalformedError(f"note: {problem}")
 
 
-def _by_name(keys: Iterable[VerifierKey]) -> dict[tuple[str, bytes], VerifierKey]:
-    known: dict[tuple[str, bytes], VerifierKey] = {}
-    for key in keys:
-        other = known.setdefault((key.name, key.key_id), key)
-        if other != key:
-            raise MalformedError(
-                f"two trusted keys are both {key.name} ({key.key_id.hex()}): keep one"
-            )
-    return known
-
-
-def _parse_signature(line: str, number: int) -> Signature:
-    where = f"note: line {number}"
-    name, _, payload = line.removeprefix(_DASH).partition(" ")
-    if not line.startswith(_DASH):
-        raise MalformedError(f"{where}: a signature line begins with an em dash and a space")
-    data = parse_base64(payload, where)
-    signature = Signature(name, data[:4], data[4:])
-    problem = _signature_problem(signature)
-    if problem is not None:
-        raise MalformedError(f"{where}: {problem}")
-    return signature
-
-
-def _signature_problem(signature: Signature) -> str | None:
+def _check_signature(signature: Signature, where: str) -> None:
     problem = name_problem(signature.name)
     if problem is not None:
-        return f"the key name {signature.name[:100]!r} {problem}"
+        raise MalformedError(f"{where}: the key name {signature.name[:100]!r} {problem}")
     if len(signature.key_id) != 4 or not signature.data:
-        return "a signature takes 4 bytes of key ID and at least one more"
-    return None
+        raise MalformedError(f"{where}: a signature takes 4 bytes of key ID and at least one more")
 
 
 def format_lines_and_note(lines: Iterable[str], note: Note) -> bytes:
-    """Write lines and a note after them: the frame of proofs, and of requests to a witness.
-
-    Raises:
-        MalformedError: the bytes are not a note.
-    """
+    """Write lines and a note after them: the frame of proofs, and of requests to a witness."""
     return ("\n".join(lines) + "\n\n").encode() + format_note(note)
 
 

@@ -160,36 +160,34 @@ class _Reading:
                 _refuse(f"{word[:100]!r}: a comment takes a line of its own")
             if any(character.isspace() for character in word):
                 _refuse(f"{word[:100]!r} holds white space other than spaces and tabs")
-        keyword, *rest = words
-        if keyword == "log" and len(rest) in {1, 2}:
-            self._log(*rest)
-        elif keyword == "witness" and len(rest) in {2, 3}:
-            self._witness(*rest)
-        elif keyword == "group" and len(rest) >= 3:
-            self._group(*rest)
-        elif keyword == "quorum" and len(rest) == 1:
-            self._quorum(*rest)
-        elif keyword in _FORMS:
-            _refuse(f"not of the form `{_FORMS[keyword]}`")
-        else:
-            _refuse(f"{keyword[:100]!r} is not one of {', '.join(_FORMS)}")
+        match words:
+            case ["log", vkey, *url] if len(url) < 2:
+                log = TrustedLog(_key(vkey, ED25519, "a log"), _checked_url(url))
+                if any(log.key == other.key for other in self.logs):
+                    _refuse(f"the log {log.key.name} is named above with this key")
+                self.logs.append(log)
+            case ["witness", name, vkey, *url] if len(url) < 2:
+                key = _key(vkey, COSIGNATURE, "a witness")
+                # The same key under two names would count twice for a quorum, whatever its name.
+                for other in self.witnesses:
+                    if other.key.public == key.public:
+                        _refuse(f"the key of {name} is that of {other.name} above")
+                self._define(name)
+                self.witnesses.append(Witness(name, key, _checked_url(url)))
+            case ["group", name, threshold, *members] if members:
+                self._group(name, threshold, members)
+            case ["quorum", name]:
+                if self.quorum:
+                    _refuse(f"a second quorum; the first is {self.quorum[0]}")
+                if name != _NONE and name not in self.names:
+                    _refuse(f"{name[:100]!r} is no witness and no group of a line above")
+                self.quorum.append(name)
+            case [keyword, *_] if keyword in _FORMS:
+                _refuse(f"not of the form `{_FORMS[keyword]}`")
+            case _:
+                _refuse(f"{words[0][:100]!r} is not one of {', '.join(_FORMS)}")
 
-    def _log(self, vkey: str, url: str | None = None) -> None:
-        log = TrustedLog(_key(vkey, ED25519, "a log"), _checked_url(url))
-        if any(log.key == other.key for other in self.logs):
-            _refuse(f"the log {log.key.name} is named above with this key")
-        self.logs.append(log)
-
-    def _witness(self, name: str, vkey: str, url: str | None = None) -> None:
-        key = _key(vkey, COSIGNATURE, "a witness")
-        # The same key under two names would count twice for a quorum, whatever it calls itself.
-        for other in self.witnesses:
-            if other.key.public == key.public:
-                _refuse(f"the key of {name} is that of {other.name} above")
-        self._define(name)
-        self.witnesses.append(Witness(name, key, _checked_url(url)))
-
-    def _group(self, name: str, threshold: str, *members: str) -> None:
+    def _group(self, name: str, threshold: str, members: list[str]) -> None:
         for at, member in enumerate(members):
             if member not in self.names:
                 _refuse(f"{member[:100]!r} is no witness and no group of a line above")
@@ -201,14 +199,7 @@ class _Reading:
             count = int(threshold) if _NUMBER.fullmatch(threshold) else 0
         if not 1 <= count <= len(members):
             _refuse(f"{threshold[:100]!r} is not all, any, or a number from 1 to {len(members)}")
-        self.groups.append(Group(name, count, members))
-
-    def _quorum(self, name: str) -> None:
-        if self.quorum:
-            _refuse(f"a second quorum; the first is {self.quorum[0]}")
-        if name != _NONE and name not in self.names:
-            _refuse(f"{name[:100]!r} is no witness and no group of a line above")
-        self.quorum.append(name)
+        self.groups.append(Group(name, count, tuple(members)))
 
     def _define(self, name: str) -> None:
         if name == _NONE:
@@ -229,7 +220,9 @@ def _key(vkey: str, kind: int, role: str) -> VerifierKey:
     return key
 
 
-def _checked_url(url: str | None) -> str | None:
-    if url is not None and not _URL.fullmatch(url):
-        _refuse(f"{url[:100]!r} is no http or https URL")
-    return url
+def _checked_url(given: list[str]) -> str | None:
+    for url in given:
+        if not _URL.fullmatch(url):
+            _refuse(f"{url[:100]!r} is no http or https URL")
+        return url
+    return None

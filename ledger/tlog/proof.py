@@ -91,11 +91,9 @@ def verify_proof(
 ) -> OpenedSeal:
     """Check that the entry with this leaf hash lies in a log that the policy believes.
 
-    Args:
-        proof: the proof; its ``extra`` bytes stay unproven.
-        leaf: 32 bytes, made from the entry by the caller (``tripod.ledger.entry.entry_leaf_hash``).
-        policy: the trusted keys; which log it was is in the result, for the caller to compare.
-        extensions: whether lines after the root are accepted in the seal.
+    ``leaf`` are 32 bytes, made from the entry by the caller (``tripod.ledger.entry.entry_leaf_hash``).
+    Which log it was is in the result, for the caller to compare. ``proof.extra`` stays unproven.
+    ``extensions``: lines after the root are accepted in the seal.
 
     Raises:
         MalformedError: the proof or the seal in it is invalid.

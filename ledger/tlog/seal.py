@@ -81,9 +81,7 @@ def format_seal(seal: Seal) -> str:
         MalformedError: origin, size or root is invalid; no leaves under another root than that of
             the empty tree; an extension that is empty or more than a line.
     """
-    problem = _problem(seal)
-    if problem is not None:
-        raise MalformedError(f"seal: {problem}")
+    _check(seal)
     lines = (seal.origin, str(seal.size), format_base64(seal.root), *seal.extensions)
     return "\n".join(lines) + "\n"
 
@@ -91,9 +89,7 @@ def format_seal(seal: Seal) -> str:
 def parse_seal(text: str, *, extensions: bool = False) -> Seal:
     """Read what is signed; only what ``format_seal`` writes is accepted.
 
-    Args:
-        text: of a note; who signed it is not judged here.
-        extensions: whether lines after the root are kept; they are refused otherwise.
+    Who signed it is not judged here. ``extensions``: lines after the root are kept, else refused.
 
     Raises:
         MalformedError: anything else, saying which line.
@@ -106,9 +102,7 @@ def parse_seal(text: str, *, extensions: bool = False) -> Seal:
     seal = Seal(lines[0], size, root, tuple(lines[3:-1]))
     if seal.extensions and not extensions:
         raise MalformedError("seal: line 4 is an extension line, and none is accepted here")
-    problem = _problem(seal)
-    if problem is not None:
-        raise MalformedError(f"seal: {problem}")
+    _check(seal)
     return seal
 
 
@@ -161,7 +155,12 @@ def open_seal(
         MalformedError: the text is no seal, or a key is not of the type that its place asks for.
         NotVerifiedError: a signature by one of the keys is bad, or the log's is missing.
     """
-    _check_types(logs, witnesses)
+    for keys, kind, role in ((logs, ED25519, "log"), (witnesses, COSIGNATURE, "witness")):
+        for key in keys:
+            if key.kind != kind:
+                raise MalformedError(
+                    f"seal: the key of the {role} {key.name} is not of type 0x{kind:02x}"
+                )
     seal = parse_seal(note.text, extensions=extensions)
     known = {(key.name, key.key_id): key for key in (*logs, *witnesses)}
     signers, cosignatures = [], []
@@ -176,31 +175,23 @@ def open_seal(
     return OpenedSeal(seal, tuple(signers), tuple(cosignatures))
 
 
-def _check_types(logs: Sequence[VerifierKey], witnesses: Sequence[VerifierKey]) -> None:
-    for keys, kind, role in ((logs, ED25519, "log"), (witnesses, COSIGNATURE, "witness")):
-        for key in keys:
-            if key.kind != kind:
-                raise MalformedError(
-                    f"seal: the key of the {role} {key.name} is not of type 0x{kind:02x}"
-                )
-
-
-def _problem(seal: Seal) -> str | None:
+def _check(seal: Seal) -> None:
     problem = name_problem(seal.origin)
     if problem is not None:
-        return f"the origin {seal.origin[:100]!r} {problem}"
-    if len(seal.origin.encode()) > MAX_ORIGIN:
-        return f"the origin takes more than {MAX_ORIGIN} bytes"
-    if not 0 <= seal.size <= MAX_SIZE:
-        return f"the size {seal.size} is not from 0 to 2^63-1"
-    if len(seal.root) != 32:
-        return f"the root has {len(seal.root)} bytes, not 32"
-    if seal.size == 0 and seal.root != EMPTY_ROOT:
-        return "the size is 0, and the root is not that of the empty tree, SHA-256 of nothing"
+        problem = f"the origin {seal.origin[:100]!r} {problem}"
+    elif len(seal.origin.encode()) > MAX_ORIGIN:
+        problem = f"the origin takes more than {MAX_ORIGIN} bytes"
+    elif not 0 <= seal.size <= MAX_SIZE:
+        problem = f"the size {seal.size} is not from 0 to 2^63-1"
+    elif len(seal.root) != 32:
+        problem = f"the root has {len(seal.root)} bytes, not 32"
+    elif seal.size == 0 and seal.root != EMPTY_ROOT:
+        problem = "the size is 0, and the root is not that of the empty tree, SHA-256 of nothing"
     for number, line in enumerate(seal.extensions, 4):
-        if not line or "\n" in line or note_text_problem(line) is not None:
-            return f"line {number} is no extension line: empty, or more than a line of text"
-    return None
+        if problem is None and (not line or "\n" in line or note_text_problem(line) is not None):
+            problem = f"line {number} is no extension line: empty, or more than a line of text"
+    if problem is not None:
+        raise MalformedError(f"seal: {problem}")
 
 
 # Rotation ---------------------------------------------------------------------------------------

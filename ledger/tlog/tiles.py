@@ -63,11 +63,7 @@ class Tile(NamedTuple):
 
 
 def tiles_of(size: int) -> Iterator[Tile]:
-    """The hash tiles of a tree of ``size`` leaves, by level, then by number.
-
-    Raises:
-        ValueError: no log has that size.
-    """
+    """The hash tiles of a tree of ``size`` leaves, by level, then by number (or ValueError)."""
     _check_size(size)
     level = 0
     while size:
@@ -95,11 +91,7 @@ def _check_size(size: int) -> None:
 
 
 def format_tile_path(tile: Tile) -> str:
-    """Where a tile lies, relative to the folder of the log.
-
-    Raises:
-        ValueError: there is no such tile.
-    """
+    """Where a tile lies, relative to the folder of the log (ValueError: there is no such tile)."""
     level, number, width = tile
     if not (ENTRIES <= level <= _MAX_LEVEL and 0 <= number <= MAX_SIZE and 1 <= width <= WIDTH):
         raise ValueError(f"there is no tile {tile}")
@@ -112,11 +104,7 @@ def format_tile_path(tile: Tile) -> str:
 
 
 def parse_tile_path(path: str) -> Tile:
-    """Read the path of a tile; only what ``format_tile_path`` writes is accepted.
-
-    Raises:
-        MalformedError: anything else.
-    """
+    """Read the path of a tile; only what ``format_tile_path`` writes is accepted (MalformedError)."""
     match = _PATH.fullmatch(path)
     if match is not None:
         folder, name, width = match.groups()
@@ -201,18 +189,6 @@ def body_bundle_path(tile: Tile) -> str:
     return (
         f"{BODIES}/{format_tile_path(tile._replace(level=ENTRIES)).removeprefix(_BUNDLE)}{_SUFFIX}"
     )
-
-
-def parse_body_bundle_path(path: str) -> Tile:
-    """Read the path of a bundle of bodies; only what ``body_bundle_path`` writes is accepted.
-
-    Raises:
-        MalformedError: anything else.
-    """
-    if path.startswith(f"{BODIES}/") and path.endswith(_SUFFIX):
-        middle = path.removeprefix(f"{BODIES}/").removesuffix(_SUFFIX)
-        return parse_tile_path(_BUNDLE + middle)
-    raise MalformedError(f"not the path of a bundle of bodies: {path[:200]!r}")
 
 
 def format_line(seq: int, said: LeafContent) -> bytes:
@@ -320,16 +296,17 @@ def bundle_blob_path(digest: str) -> str:
 
 def parse_tile_or_bundle_path(path: str) -> Tile:
     """Read the path of a tile or of a bundle of bodies (MalformedError: it is neither)."""
-    return parse_body_bundle_path(path) if path.startswith(f"{BODIES}/") else parse_tile_path(path)
+    if not path.startswith(f"{BODIES}/"):
+        return parse_tile_path(path)
+    if not path.endswith(_SUFFIX):
+        raise MalformedError(f"not the path of a bundle of bodies: {path[:200]!r}")
+    return parse_tile_path(_BUNDLE + path.removeprefix(f"{BODIES}/").removesuffix(_SUFFIX))
 
 
 def is_tile_or_bundle_of(path: str, size: int, named: Callable[[str], bool]) -> bool:
-    """Whether a file is one of an export of ``size`` entries.
+    """Whether a file is one of an export of ``size`` entries; ``path`` is relative to its folder.
 
-    Args:
-        path: relative to the folder of the log.
-        size: of the sealed tree.
-        named: whether a body names the blob of a digest.
+    ``named`` says whether a body names the blob of a digest.
     """
     if path.startswith(f"{BLOBS}/"):
         return named(path.removeprefix(f"{BLOBS}/"))

@@ -16,7 +16,6 @@ from tripod.ledger.errors import MalformedError, MissingExtraError, NotVerifiedE
 
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
-    from rfc3161_client import TimeStampResponse
 
 MAX_RECEIPT = 64 * 1024  # bytes; with a chain of certificates usually under 8 KiB
 
@@ -96,10 +95,6 @@ def open_timestamp(
         raise NotVerifiedError(
             f"timestamp: not what a trusted authority stamped for this seal: {error}"
         ) from error
-    return _stamp(response)
-
-
-def _stamp(response: TimeStampResponse) -> Stamp:
     info = response.tst_info
     # A field that may be missing, which its types do not say.
     accuracy = getattr(info, "accuracy", None)

@@ -139,7 +139,7 @@ def decide_witness_request(
     Args:
         request: what is asked.
         logs: the keys of all known logs; one log may have several.
-        last: what was last kept for this log, as ``Decision.keep`` said (None: nothing yet).
+        last: what was last kept for this log, as ``Verdict.keep`` said (None: nothing yet).
         key: the witness's own, for cosignatures.
         seconds: the time now, since 1970; never less is signed than last time.
 

@@ -79,7 +79,7 @@ def texts_of(source: Source, value: Any) -> Iterator[str]:
 def _erased_texts(source: Source, kind: str, body: dict[str, Any]) -> list[str]:
     """What is erased with a body of this kind and is looked for elsewhere."""
     erasure = BY_NAME[kind].erasure
-    values = [body.get(name) for name in (() if erasure is None else erasure.searched())]
+    values = [body.get(name) for name in (() if erasure is None else erasure.texts)]
     values.append(body.get("observed", {}).get("raw"))
     texts = []
     for value in values:

@@ -208,8 +208,8 @@ def test_what_is_declared_of_an_erasure_are_fields_of_the_body() -> None:
     for kind in KINDS:
         if kind.erasure is not None:
             names = set(fields_of(kind.body))
-            assert {*kind.erasure.marks, *kind.erasure.searched()} <= names | {"observed.raw"}
-            assert kind.erasure.searched() or {"problem", "problems", "observed.raw"} & {
+            assert {*kind.erasure.marks, *kind.erasure.texts} <= names | {"observed.raw"}
+            assert kind.erasure.texts or {"problem", "problems", "observed.raw"} & {
                 *kind.erasure.marks
             }
 
