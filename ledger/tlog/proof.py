@@ -91,7 +91,7 @@ def verify_proof(
 ) -> OpenedSeal:
     """Check that the entry with this leaf hash lies in a log that the policy believes.
 
-    ``leaf`` are 32 bytes, made from the entry by the caller (``tripod.ledger.entry.entry_leaf_hash``).
+    ``leaf`` are 32 bytes, made by the caller (``tripod.ledger.entry.entry_leaf_hash``).
     Which log it was is in the result, for the caller to compare. ``proof.extra`` stays unproven.
     ``extensions``: lines after the root are accepted in the seal.
 

@@ -104,7 +104,7 @@ def format_tile_path(tile: Tile) -> str:
 
 
 def parse_tile_path(path: str) -> Tile:
-    """Read the path of a tile; only what ``format_tile_path`` writes is accepted (MalformedError)."""
+    """Read the path of a tile, as ``format_tile_path`` writes it (else MalformedError)."""
     match = _PATH.fullmatch(path)
     if match is not None:
         folder, name, width = match.groups()

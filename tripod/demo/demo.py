@@ -133,10 +133,9 @@ def _rebuild(root: str, tell: Tell) -> int:
         done = recover.rebuild(team)
     after = _tree(root)
     same = before | {"ledger.db": b""} == after | {"ledger.db": b""}
-    tell(
-        "good" if same else "bad",
-        f"  {len(done.written)} files written; byte for byte as before: {'yes' if same else 'NO'}",
-    )
+    yes = "yes" if same else "NO"
+    text = f"  {len(done.written)} files written; byte for byte as before: {yes}"
+    tell("good" if same else "bad", text)
     return not same
 
 
@@ -180,10 +179,8 @@ def _crash(project: str, root: str, tell: Tell) -> int:
         recover.rebuild(team)
         healed, after = team.healed, len(os.listdir(f"{root}/events"))
     good = dead.returncode == -signal.SIGKILL and healed == 1 and after == before + 1
-    tell(
-        "good" if good else "bad",
-        f"  tripod rebuild: {healed} recorded entry had no file yet; written now, nothing lost",
-    )
+    text = f"  tripod rebuild: {healed} recorded entry had no file yet; written now, nothing lost"
+    tell("good" if good else "bad", text)
     return (not good) + _verdict(project, tell)
 
 
@@ -206,30 +203,15 @@ def _edit_log(root: str) -> None:
         file.write(text.replace("- **Risk tags:** tech-debt", "- **Risk tags:** none", 1))
 
 
-def _edit_entry(root: str) -> None:
-    """Change a decision's rationale, and make its own hashes fit again."""
-    damage_entry(f"{root}/ledger.db", "decision.logged", 6, rationale="Everybody agreed.")
-
-
-def _delete_entry(root: str) -> None:
-    damage_by_deletion(f"{root}/ledger.db")
-
-
-_SECTIONS = (
-    "Hidden Assumptions",
-    "Second-Order Risks",
-    "Missing Validation",
-    "Six-Month Regret Scenario",
-)
-
-
 def _post_assessment(root: str) -> None:
     """An assessment that no checkpoint event asked for, written as the original tool would."""
     text = (
         "## Pythia Checkpoint — 2026-11-21T21:30:00Z\n\n"
         "Decisions reviewed: D-1795294646 through D-1795294650 (5 decisions)\n\n"
-        + "".join(f"### {name}\n\nAll is well.\n\n" for name in _SECTIONS)
-        + "### Confidence\n\noverall: high\nNothing would change this assessment."
+        "### Hidden Assumptions\n\nAll is well.\n\n### Second-Order Risks\n\nAll is well.\n\n"
+        "### Missing Validation\n\nAll is well.\n\n"
+        "### Six-Month Regret Scenario\n\nAll is well.\n\n"
+        "### Confidence\n\noverall: high\nNothing would change this assessment."
     )
     with open(f"{root}/chat/live.chat", "ab") as file:
         file.write(format_line("pythia", 1795294680, text) + b"\n")
@@ -257,9 +239,17 @@ def _forge_ref(root: str) -> None:
 TAMPERINGS: tuple[Tampering, ...] = (
     Tampering("a risk tag of a decision in log.md is edited", "append-only", _edit_log),
     Tampering(
-        "an entry in the database is rewritten, and its hash with it", "chain-links", _edit_entry
+        "an entry in the database is rewritten, and its hash with it",
+        "chain-links",
+        lambda root: damage_entry(
+            f"{root}/ledger.db", "decision.logged", 6, rationale="Everybody agreed."
+        ),
     ),
-    Tampering("an entry is deleted from the middle of the ledger", "sequence", _delete_entry),
+    Tampering(
+        "an entry is deleted from the middle of the ledger",
+        "sequence",
+        lambda root: damage_by_deletion(f"{root}/ledger.db"),
+    ),
     Tampering(
         "an assessment is posted that no checkpoint event asked for",
         "checkpoint-preceded",

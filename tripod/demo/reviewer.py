@@ -25,13 +25,12 @@ def _read(path: str) -> bytes:
 
 def _found(way: str, chat: str) -> bytes:
     """The bytes of the chat's files, as far as there are any."""
-    if way == "glob":
-        return b"\n".join(_read(path) for path in sorted(glob.glob(f"{chat}/*.chat")))
     if way == "subprocess":
         done = subprocess.run(["/bin/cat", f"{chat}/live.chat"], capture_output=True, check=False)
         return done.stdout
+    paths = sorted(glob.glob(f"{chat}/*.chat")) if way == "glob" else [f"{chat}/live.chat"]
     try:
-        return _read(f"{chat}/live.chat")
+        return b"\n".join(map(_read, paths))
     except OSError:
         return b""
 

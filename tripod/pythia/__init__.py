@@ -23,17 +23,9 @@ if TYPE_CHECKING:
     from tripod.pythia.reviewer import ReviewerProgram
 
 __all__ = [
-    "PendingReview",
-    "Point",
-    "PostedAssessment",
-    "ReviewOutcome",
-    "ReviewerProgram",
-    "due",
-    "record",
-    "run",
-    "show",
-    "summon",
-]
+    "PendingReview", "Point", "PostedAssessment", "ReviewOutcome", "ReviewerProgram", "due",
+    "record", "run", "show", "summon",
+]  # fmt: skip
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy(__name__, __all__, ("review", "reviewer", "checkpoints"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from tripod.errors import NotFoundError, RefusedError
@@ -75,18 +76,13 @@ def pending(team: Team) -> list[int]:
     """
     db = team.store.db
     acked = db.execute(_ACKED, (TYPE,)).fetchall()
-    if acked:
-        reviewed = _answered_in_chat(team, [seq for *_, seq in acked])
-        acked = [row for row in acked if row[2] not in reviewed and _answerable(team, row[2])]
-    return [seq for *_, seq in sorted(acked + db.execute(_PENDING, (TYPE,)).fetchall())]
-
-
-def _answerable(team: Team, event: int) -> bool:
-    try:
-        point_of(team, event)
-    except RefusedError:
-        return False
-    return True
+    reviewed = _answered_in_chat(team, [seq for *_, seq in acked]) if acked else set()
+    found = db.execute(_PENDING, (TYPE,)).fetchall()
+    for row in acked:
+        with suppress(RefusedError):  # it cannot be answered
+            if row[2] not in reviewed and point_of(team, row[2]):
+                found.append(row)
+    return [seq for *_, seq in sorted(found)]
 
 
 class _Dated(NamedTuple):

@@ -194,7 +194,7 @@ def judge(text: str, point: Point, log: Snapshot) -> Judged:
     return judged._replace(problems=[one[:_LONG] for one in problems[:_SHOWN]])
 
 
-def stand_of(team: Team, point: Point, log: Snapshot) -> Stand:
+def _stand_of(team: Team, point: Point, log: Snapshot) -> Stand:
     """How a review stands, from the ledger alone."""
     answer = _assessment_of(team, point.event)
     failed = _last_failure(team, point.event)
@@ -246,29 +246,29 @@ async def run(
 
     Raises:
         BadArgumentError, NotFoundError: there is no such event, profile or program.
-        RefusedError: another consumer has the event, or the namespace that is required cannot be
-            had.
+        RefusedError: another consumer has the event, or a namespace is required and missing.
         LedgerError: nothing could be recorded.
     """
     order = order_for(team, program, _SELF if actor == NOBODY else actor)
     if order.place.level == "namespace":
         team.warnings += [f"{path} is lent as it lies there: {why}" for path, why in order.lent]
-    _remove_old_folders(team)
+    sweep_folders(team)
     point = summon(team, actor=actor) if manual else _event_to_review(team, event, now_us)
     if point is None:
         return None
     log = snapshot(team, point)
     stand = await review(team, point, log, replace(order, prompt=instructions(point)))
-    _remove_old_folders(team)
+    sweep_folders(team)
     if stand.answer is not None:
         return ReviewOutcome(point.name, _posted_assessment(team, stand.answer), [])
     body = team.source.body(stand.failed)
-    return ReviewOutcome(point.name, None, body["problems"], _last_words(team, body["spawns"]))
-
-
-def _remove_old_folders(team: Team) -> None:
-    jobs.sweep(team)
-    sweep_folders(team)
+    # The last line that the last of its runs wrote to standard error.
+    sql = "SELECT ended FROM agents WHERE spawn = ? AND state = 'ended'"
+    last = team.store.db.execute(sql, (body["spawns"][-1:] or [None])).fetchone()
+    stderr = {} if last is None else team.source.body(last[0])["stderr"]
+    data = content_bytes(team.source, stderr["content"]) if "content" in stderr else b""
+    lines = data.decode("utf-8", "replace").strip().splitlines() or [""]
+    return ReviewOutcome(point.name, None, body["problems"], lines[-1][:200])
 
 
 def instructions(point: Point) -> str:
@@ -278,29 +278,15 @@ def instructions(point: Point) -> str:
     return text.replace("{count}", str(count))
 
 
-def _last_words(team: Team, spawns: list[str]) -> str:
-    """The last line that the last of some runs wrote to standard error."""
-    sql = "SELECT ended FROM agents WHERE spawn = ? AND state = 'ended'"
-    row = team.store.db.execute(sql, (spawns[-1],)).fetchone() if spawns else None
-    kept = {} if row is None else team.source.body(row[0])["stderr"]
-    data = content_bytes(team.source, kept["content"]) if "content" in kept else b""
-    lines = data.decode("utf-8", "replace").strip().splitlines()
-    return lines[-1][:200] if lines else ""
-
-
 async def review(team: Team, point: Point, log: Snapshot, order: Order) -> Stand:
     """Have a checkpoint event answered; give how it stands then: answered, or failed anew.
 
-    Being cancelled ends the reviewer's program, and records that.
-
-    Raises:
-        RefusedError: another consumer has the event, or it is settled.
-        LedgerError: nothing could be recorded.
+    Being cancelled ends the reviewer's program, and records that. Errors are as in ``run``.
     """
     before = _last_failure(team, point.event)
     while True:
         team.refresh()
-        stand = stand_of(team, point, log)
+        stand = _stand_of(team, point, log)
         if stand.answer is not None or stand.failed != before:
             return stand
         if stand.good is not None:
@@ -316,8 +302,10 @@ async def review(team: Team, point: Point, log: Snapshot, order: Order) -> Stand
 
 def _job(team: Team, point: Point, log: Snapshot, order: Order, stand: Stand) -> Job:
     prompt = order.prompt
+    # The problems of an answer quote it: those of a run that could read the chat stay outside.
     if stand.problems and (
-        order.place.level == "folder" or _could_not_read_chat(team, stand.tries[-1])
+        order.place.level == "folder"
+        or _isolation_level(team, stand.tries[-1].spawn) == "namespace"
     ):
         wrong = "\n".join(f"- {problem}" for problem in stand.problems)
         prompt += f"\nYour answer before this one was refused:\n\n{wrong}\n"
@@ -332,11 +320,6 @@ def _job(team: Team, point: Point, log: Snapshot, order: Order, stand: Stand) ->
         return replace(order.spec, argv=argv, set_env=env, cwd=cwd, stdin=given)
 
     return Job(ROLE, str(point.event), spec, log.sources, order.actor)
-
-
-def _could_not_read_chat(team: Team, run: Attempt) -> bool:
-    """Whether a run could not read the chat: the problems of its answer quote that answer."""
-    return _isolation_level(team, run.spawn) == "namespace"
 
 
 def _isolation_level(team: Team, spawn: str | None) -> str | None:

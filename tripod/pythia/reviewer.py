@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import ClassVar
 
-from tripod.agents import profiles
+from tripod.agents import jobs, profiles
 from tripod.agents.isolation import Home, Isolated, given_to, isolate, refuse_secret, resolve
 from tripod.agents.spec import BASIC_ENV, Parameters, SpawnSpec
 from tripod.errors import RefusedError
@@ -94,15 +94,8 @@ def order_for(team: Team, program: ReviewerProgram, actor: str) -> Order:
     for path in lends:
         refuse_secret(path, secret)
     given = given_to(own, LIMIT)
-    place = isolate(
-        own,
-        Folder.ANY,
-        secret,
-        project,
-        network=program.network or needs.network,
-        given=given,
-        home=_home(needs, lends),
-    )
+    network, home = program.network or needs.network, _home(needs, lends)
+    place = isolate(own, Folder.ANY, secret, project, network=network, given=given, home=home)
     if program.require_namespace and place.level != "namespace":
         raise RefusedError(
             f"no mount namespace can be had here: {place.problem}. Nothing was run; install "
@@ -235,7 +228,8 @@ class Folder:
 
 
 def sweep_folders(team: Team) -> None:
-    """Remove the folders of attempts that are over."""
+    """Remove the folders of attempts that are over, and those of the runs of any role."""
+    jobs.sweep(team)
     base, front = _base(), _front(team)
     try:
         names = os.listdir(base)

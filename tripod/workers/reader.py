@@ -138,7 +138,17 @@ def search(team: Team, name: str, pattern: str, context: int) -> Iterator[str]:
     except re.error as error:
         raise BadArgumentError(f"{pattern!r} is no regular expression: {error}") from error
     judge_name(name)
-    logs = [data for path in logs_of(name) if (data := _log(team, path)) is not None]
+    logs = []
+    for path in logs_of(name):
+        try:
+            log = team.disk.read(path, MAX_READ)
+        except UnreadableError as error:
+            raise NotFoundError(str(error)) from error
+        kept = team.store.db.execute("SELECT seq FROM files WHERE path = ?", (path,)).fetchone()
+        if log is None and kept is not None:  # one that is gone is read as it was kept
+            log = content_bytes(team.source, team.source.body(kept[0])["content"])
+        if log is not None:
+            logs.append(log)
     if not logs:
         raise NotFoundError(f"{name} has no log: `tripod worker list` shows who has")
     printed = False
@@ -154,18 +164,6 @@ def search(team: Team, name: str, pattern: str, context: int) -> Iterator[str]:
             stop = min(len(lines), hit + context + 1)
             yield from lines[max(first, last + 1) : stop]
             printed, last = True, max(last, stop - 1)
-
-
-def _log(team: Team, path: str) -> bytes | None:
-    """A log as it is; one that is gone as it was kept."""
-    try:
-        data = team.disk.read(path, MAX_READ)
-    except UnreadableError as error:
-        raise NotFoundError(str(error)) from error
-    if data is not None:
-        return data
-    row = team.store.db.execute("SELECT seq FROM files WHERE path = ?", (path,)).fetchone()
-    return None if row is None else content_bytes(team.source, team.source.body(row[0])["content"])
 
 
 def watch(team: Team, timeout_s: float | None = None) -> Iterator[About]:

@@ -212,12 +212,9 @@ def _record_end(act: Act, run: Attempt, state: str, problem: str) -> None:
 
 
 def _refuse_altered(act: Act, name: str) -> None:
-    """Refuse to go on with a log that is not what its program left: more of it would hide that.
+    """Refuse to go on with a log that is gone, was edited or added to: more would hide that.
 
     A text of it that was erased since then must stand there as the ledger gives it now.
-
-    Raises:
-        RefusedError: a log is gone, was edited or added to; nothing was recorded.
     """
     tables = act.transaction.tables
     ended = "SELECT max(seq) FROM worker_steps WHERE name = ? AND kind = 'worker.ended'"
@@ -315,15 +312,21 @@ def spawn(
     _judge_spawn(slug, folder, task, name)
     folder = os.path.abspath(folder)
     known = profiles.chosen(command, profile, PROFILE, "claude")
-    if must_exist:
-        _judge_program(known.argv[0], folder)
+    program = known.argv[0]
+    path = os.path.join(folder, program) if "/" in program else program
+    if must_exist and shutil.which(path) is None:
+        raise NotFoundError(f"no program {program!r}: give its path, or put its folder into PATH")
     chosen = name or _fresh_name(team, slug)
     whole = f"{skill.strip()}\n\n{task}" if skill.strip() else task
     file = os.path.relpath(team.disk.full(f"{FOLDER}/{chosen}.md"), folder)
+    set_env = {SELF: chosen, "NBS_HANDLE": slug}
+    found, root = nearest_team(folder), os.path.abspath(team.root)
+    if found is None or not os.path.samefile(found, root):
+        set_env[LEDGER] = root  # so that commands of its program find this team and no other
     order = known.order(
         (whole if command else f"{whole}\n{_TIPS.format(file=file)}").encode(),
         cwd=folder,
-        set_env={SELF: chosen, "NBS_HANDLE": slug, **_team_variables(team, folder)},
+        set_env=set_env,
         timeout_s=timeout_s,
         parameters=Parameters(
             model=model, effort=effort, tools=None if tools is None else tuple(tools)
@@ -332,15 +335,15 @@ def spawn(
     data = whole.encode()
     body: kinds.WorkerSpawned = {"name": chosen, "slug": slug, "folder": folder, "task": data}
     life = Life(kinds.SPAWNED.draft(body, actor), (None,))
-    _begin_once(team, Job(ROLE, chosen, lambda _: order, actor=actor), life, whole, folder)
+    job = Job(ROLE, chosen, lambda _: order, actor=actor)
+    while not jobs.attempt(team, job, 1, life):  # it began before, or another command is at that
+        if state_of(team, chosen) is not None:
+            if _task_of(team, chosen) != (whole, folder):
+                raise RefusedError(f"{chosen} is there, and has another task: take another name")
+            look_after(team, [chosen])
+            break
+        team.store.wait(team.store.head().size, _TURN_S)
     return chosen
-
-
-def _team_variables(team: Team, folder: str) -> dict[str, str]:
-    """The variables by which commands of the worker's program find this team and no other."""
-    root = os.path.abspath(team.root)
-    found = nearest_team(folder)
-    return {} if found is not None and os.path.samefile(found, root) else {LEDGER: root}
 
 
 def _judge_spawn(slug: str, folder: str, task: str, name: str | None) -> None:
@@ -357,31 +360,12 @@ def _judge_spawn(slug: str, folder: str, task: str, name: str | None) -> None:
         raise BadArgumentError(problem)
 
 
-def _judge_program(program: str, folder: str) -> None:
-    path = os.path.join(folder, program) if "/" in program else program
-    if shutil.which(path) is None:
-        raise NotFoundError(f"no program {program!r}: give its path, or put its folder into PATH")
-
-
 def _fresh_name(team: Team, slug: str) -> str:
     while True:
         name = f"{slug}-{os.urandom(2).hex()}"
         paths = (f"{FOLDER}/{name}.md", *logs_of(name))
         if state_of(team, name) is None and not any(map(team.disk.stands, paths)):
             return name
-
-
-def _begin_once(team: Team, job: Job, life: Life, task: str, folder: str) -> None:
-    """Have it begin, unless it did before; another command may be at just that."""
-    name = job.subject
-    while not jobs.attempt(team, job, 1, life):
-        if state_of(team, name) is None:
-            team.store.wait(team.store.head().size, _TURN_S)
-            continue
-        if _task_of(team, name) != (task, folder):
-            raise RefusedError(f"{name} is there, and has another task: take another name")
-        look_after(team, [name])
-        return
 
 
 # Looking after them ----------------------------------------------------------------------------
