@@ -23,7 +23,25 @@ _DONE = 200
 
 def _witness(call: Call) -> None:
     with call.fresh() as team:
-        asked = _roads(call, team)
+        target, vkey, timeout = call.target, call.key, call.timeout
+        asked: list[tuple[str, anchoring.Ask, Sequence[VerifierKey]]]
+        if target is None:
+            if vkey is not None:
+                raise BadArgumentError("--key goes with a URL or a folder")
+            known = [w for w in anchoring.read_policy(team).witnesses if w.url is not None]
+            if not known:
+                raise BadArgumentError(
+                    f"which witness? Give its URL or folder; or name it in {team.root}/"
+                    f"{anchoring.POLICY} with a line `witness NAME VKEY URL`"
+                )
+            asked = [(w.url, anchoring.ask_url(w.url, timeout), [w.key]) for w in known if w.url]
+        elif "://" in target:
+            keys = _keys(team, vkey, target)
+            asked = [(target, anchoring.ask_url(target, timeout), keys)]
+        else:
+            folder = WitnessFolder(target)
+            own = folder.key().verifier()
+            asked = [(target, folder.answer, [own] if vkey is None else _keys(team, vkey, None))]
         _seal_first(team)
         failed: list[TripodError] = []
         for where, ask, keys in asked:
@@ -42,11 +60,9 @@ def _witness(call: Call) -> None:
 
 
 def _tsa(call: Call) -> None:
-    from tripod.trust.anchor import ask_timestamp
-
     with call.fresh() as team:
         _seal_first(team)
-        _say_receipt(call, ask_timestamp(team, call.url, call.ca, call.timeout))
+        _say_receipt(call, anchoring.ask_timestamp(team, call.url, call.ca, call.timeout))
 
 
 def _git(call: Call) -> None:
@@ -90,13 +106,10 @@ def _list_receipts(call: Call) -> None:
             "SELECT seq, method, name, size, root FROM anchors ORDER BY seq"
         ).fetchall()
     names = ("seq", "method", "name", "size", "root")
-    call.answers(
-        (dict(zip(names, row, strict=True)) for row in rows),
-        (
-            f"{seq:>7}  {method:<7}  {size:>7} entries  {root[:16]}  {one_line(name)}"
-            for seq, method, name, size, root in rows
-        ),
-    )
+    lines = []
+    for seq, method, name, size, root in rows:
+        lines.append(f"{seq:>7}  {method:<7}  {size:>7} entries  {root[:16]}  {one_line(name)}")
+    call.answers((dict(zip(names, row, strict=True)) for row in rows), lines)
 
 
 def _receipt(call: Call) -> None:
@@ -116,27 +129,6 @@ def _seal_first(team: Team) -> None:
         seal(team, "asked")
     except LockedKeyError as error:
         team.warnings.append(f"not sealed anew, the newest seal is anchored: {error}")
-
-
-def _roads(call: Call, team: Team) -> list[tuple[str, anchoring.Ask, Sequence[VerifierKey]]]:
-    """Where to ask, how, and whose answer counts."""
-    target, vkey, timeout = call.target, call.key, call.timeout
-    if target is None:
-        if vkey is not None:
-            raise BadArgumentError("--key goes with a URL or a folder")
-        known = [w for w in anchoring.read_policy(team).witnesses if w.url is not None]
-        if not known:
-            raise BadArgumentError(
-                f"which witness? Give its URL or folder; or name it in {team.root}/"
-                f"{anchoring.POLICY} with a line `witness NAME VKEY URL`"
-            )
-        return [(w.url, anchoring.ask_url(w.url, timeout), [w.key]) for w in known if w.url]
-    if "://" in target:
-        return [(target, anchoring.ask_url(target, timeout), _keys(team, vkey, target))]
-    folder = WitnessFolder(target)
-    own = folder.key().verifier()
-    keys = [own] if vkey is None else _keys(team, vkey, None)
-    return [(target, folder.answer, keys)]
 
 
 def _keys(team: Team, vkey: str | None, url: str | None) -> Sequence[VerifierKey]:
@@ -159,9 +151,6 @@ def _say_receipt(call: Call, got: anchoring.Receipt) -> None:
     what = {"git": "Committed to", "tsa": "Stamped by", "witness": "Cosigned by"}[got.method]
     when = f"{what} {one_line(got.name)} at {format_utc(got.seconds)}"
     call.answer(value | {"root": root, "size": size}, [f"{when}: {size} entries, root {root}"])
-
-
-# A witness of one's own ------------------------------------------------------------------------
 
 
 def _witness_new(call: Call) -> None:
@@ -204,8 +193,6 @@ def _witness_sign(call: Call) -> None:
         )
     raise RefusedError(f"not cosigned ({answer.status}): {text}")
 
-
-# The table -------------------------------------------------------------------------------------
 
 _ANCHOR = """\
 anchor

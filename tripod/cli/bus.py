@@ -17,7 +17,6 @@ from tripod.ledger.ids import now_us
 from tripod.output import emit_bytes, one_line, remark, unbroken
 from tripod.projections.bus import format as bus_format
 from tripod.team.act import judge_event
-from tripod.team.team import Team
 
 MAX_SECONDS = 2**32  # more than a century
 LEASE = 300  # seconds
@@ -32,9 +31,6 @@ def _event(call: Call) -> Any:
     return call.event
 
 
-# Publishing and reading ------------------------------------------------------------------------
-
-
 def _publish(call: Call) -> None:
     text = text_argument(call.payload, call.file, "payload")
     # The original looks for the folder before it judges the priority, and then the window.
@@ -46,56 +42,38 @@ def _publish(call: Call) -> None:
     call.answer({"name": name}, [name])
 
 
-def _reader(call: Call) -> str | None:
-    if call.handle is not None and call.reader is not None:
-        raise BadArgumentError(
-            "--handle and --reader: the other events would count as seen; give one of them"
-        )
-    reader: str | None = call.reader
-    return reader
-
-
 def _check(call: Call) -> None:
+    """Do ``check``, and ``wait``, which waits until it would list something."""
     with call.team() as team:
-        reader = _reader(call)
-        team.refresh()
+        handle, reader, timeout = call.handle, call.reader, call.get("timeout")
+        if handle is not None and reader is not None:
+            raise BadArgumentError(
+                "--handle and --reader: the other events would count as seen; give one of them"
+            )
+        waits = call.verb.name == "wait"
+        if not waits:
+            team.refresh()
         if reader is None:
-            _show_pending(call, team, bus.check(team, call.handle))
-        else:
-            _show_unseen(call, team, reader, bus.unseen(team, reader))
-
-
-def _wait(call: Call) -> None:
-    with call.team() as team:
-        reader, timeout = _reader(call), call.timeout
-        if reader is None:
-            _show_pending(call, team, bus.wait_pending(team, call.handle, timeout))
-        else:
-            _show_unseen(call, team, reader, bus.wait_unseen(team, reader, timeout))
-
-
-def _show_pending(call: Call, team: Team, events: Iterable[bus.PendingEvent]) -> None:
-    claims = bus.held(team, now_us()) if call.json else {}
-    call.answers(
-        (
-            event._asdict()
-            | ({"claim": claims[event.name]._asdict()} if event.name in claims else {})
-            for event in events
-        ),
-        _pending_lines(events),
-    )
-
-
-def _show_unseen(call: Call, team: Team, reader: str, found: bus.Unseen) -> None:
-    """Show a reader what it was not shown; only then its place moves."""
-    lines = zip(_pending_lines(found.events), found.events, strict=True)
-    call.answers(
-        (event._asdict() | {"acked": event.name in found.acked} for event in found.events),
-        (f"{line} acknowledged" if event.name in found.acked else line for line, event in lines),
-    )
-    if found.pruned and not call.json:
-        remark(f"{found.pruned} more came and were pruned: `tripod show --stream bus` has them")
-    bus.mark_seen(team, reader, found)
+            events = bus.wait_pending(team, handle, timeout) if waits else bus.check(team, handle)
+            claims = bus.held(team, now_us()) if call.json else {}
+            call.answers(
+                (
+                    event._asdict()
+                    | ({"claim": claims[event.name]._asdict()} if event.name in claims else {})
+                    for event in events
+                ),
+                _pending_lines(events),
+            )
+            return
+        found = bus.wait_unseen(team, reader, timeout) if waits else bus.unseen(team, reader)
+        lines = zip(_pending_lines(found.events), found.events, strict=True)
+        call.answers(
+            (event._asdict() | {"acked": event.name in found.acked} for event in found.events),
+            (f"{line} acknowledged" if one.name in found.acked else line for line, one in lines),
+        )
+        if found.pruned and not call.json:
+            remark(f"{found.pruned} more came and were pruned: `tripod show --stream bus` has them")
+        bus.mark_seen(team, reader, found)  # only what was shown
 
 
 def _pending_lines(events: Iterable[bus.PendingEvent]) -> Iterator[str]:
@@ -157,9 +135,6 @@ def _status(call: Call) -> None:
     call.answer(found._asdict(), lines)
 
 
-# Taking events ---------------------------------------------------------------------------------
-
-
 def _claim(call: Call) -> None:
     name = _event(call)
     with call.team() as team:
@@ -194,8 +169,6 @@ def _recover(call: Call) -> None:
         for name in found.released:
             remark(f"given back: {name}")
 
-
-# The table -------------------------------------------------------------------------------------
 
 _BUS = """\
 bus
@@ -303,7 +276,7 @@ _KINDS = {
     "--max-bytes": Number(1),
 }
 _WORKS = [
-    _publish, _check, _read, _ack, _ack_all, _prune, _status, _claim, _release, _wait, _recover,
+    _publish, _check, _read, _ack, _ack_all, _prune, _status, _claim, _release, _check, _recover,
 ]  # fmt: skip
 COMMANDS = {"bus": group_of(_BUS, _WORKS, _KINDS)}
 

@@ -27,9 +27,6 @@ ALERTS = {"[SIDECAR-ERROR]": "38;5;167", "[MEDIC-WARNING]": "38;5;173"}
 """The colours that the original's export has for what failed and for what warns."""
 
 
-# Writing ---------------------------------------------------------------------------------------
-
-
 def _create(call: Call) -> None:
     if call.nbs and os.path.lexists(call.place):
         raise RefusedError(f"Error: File already exists: {os.path.abspath(call.place)}")
@@ -51,16 +48,9 @@ def _send(call: Call) -> None:
 
 
 def _warn(call: Call) -> None:
+    handle = chat.WARNING if call.verb.name == "warn" else chat.ERROR
     with call.team() as team:
-        chat.post(team, call.channel, call.text, as_=chat.WARNING)
-
-
-def _error(call: Call) -> None:
-    with call.team() as team:
-        chat.post(team, call.channel, call.text, as_=chat.ERROR)
-
-
-# Reading ---------------------------------------------------------------------------------------
+        chat.post(team, call.channel, call.text, as_=handle)
 
 
 def _window(call: Call) -> chat.Window:
@@ -91,19 +81,15 @@ def _search(call: Call) -> None:
     with call.fresh() as team:
         name, pattern = call.channel, call.pattern
         hits = list(chat.hits(team, name, pattern, handle=handle, window=window, archives=archives))
+    lines = [f"[{hit.message.number}] {_line(hit.message)}" for hit in hits]
     if call.nbs:
-        # Newest archive first, as documented; within a file the oldest message.
+        # Newest archive first, as documented; within a file the oldest message, by its place there.
         files = list(dict.fromkeys(hit.archive for hit in hits))
         hits.sort(key=lambda hit: -files.index(hit.archive))
-    lines = [f"{_place(call, hit)} {_line(hit.message)}" for hit in hits]
+        fronts = ("" if hit.archive is None else f"[{hit.archive}.chat] " for hit in hits)
+        rows = zip(fronts, hits, strict=True)
+        lines = [f"{front}[{hit.place}] {_line(hit.message)}" for front, hit in rows]
     call.answers(_objects(hit.message for hit in hits), lines or ["No matches found."])
-
-
-def _place(call: Call, hit: chat.Hit) -> str:
-    """Where a message is: its number, or as in the original its place in its file."""
-    if not call.nbs:
-        return f"[{hit.message.number}]"
-    return f"{f'[{hit.archive}.chat] ' if hit.archive is not None else ''}[{hit.place}]"
 
 
 def _poll(call: Call) -> int:
@@ -156,11 +142,15 @@ def _export(call: Call) -> None:
         people = [handle for handle, _ in chat.participants(team, name)]
     if call.json or call.plain or os.environ.get("NO_COLOR"):
         _show(call, found)
-    else:
-        emit_report(_coloured(found, people))
-
-
-# Keeping ---------------------------------------------------------------------------------------
+        return
+    place, parts = {handle: number for number, handle in enumerate(people)}, []
+    for message in found:  # each handle has its colour
+        usual = COLOURS[place.get(message.handle, 0) % len(COLOURS)]
+        colour = ALERTS.get(message.handle, usual)
+        when = f"\x1b[2m[{format_utc(message.time)}]\x1b[0m " if message.time else ""
+        handle = f"\x1b[1;{colour}m{safe(one_line(message.handle))}\x1b[0m"
+        parts.append(f"{when}{handle}: {safe(hanging(message.text))}\n")
+    emit_report("".join(parts))
 
 
 def _archive(call: Call) -> None:
@@ -197,9 +187,6 @@ def _delete(call: Call) -> None:
     call.answer(done._asdict(), [line])
 
 
-# Messages --------------------------------------------------------------------------------------
-
-
 def _line(message: chat.ChatMessage) -> str:
     """``[time] handle: text``, indented after its first line: it cannot pass for another one."""
     when = f"[{format_utc(message.time)}] " if message.time else ""
@@ -213,21 +200,6 @@ def _objects(messages: Iterable[chat.ChatMessage]) -> Iterator[dict[str, Any]]:
     for message in messages:
         yield message._asdict() | {"mentions": dict(mentions(message.text))}
 
-
-def _coloured(messages: Sequence[chat.ChatMessage], people: Sequence[str]) -> str:
-    """The text of an export for a terminal: each handle has its colour."""
-    place = {handle: number for number, handle in enumerate(people)}
-    parts = []
-    for message in messages:
-        usual = COLOURS[place.get(message.handle, 0) % len(COLOURS)]
-        colour = ALERTS.get(message.handle, usual)
-        when = f"\x1b[2m[{format_utc(message.time)}]\x1b[0m " if message.time else ""
-        handle = f"\x1b[1;{colour}m{safe(one_line(message.handle))}\x1b[0m"
-        parts.append(f"{when}{handle}: {safe(hanging(message.text))}\n")
-    return "".join(parts)
-
-
-# The table -------------------------------------------------------------------------------------
 
 _CHAT = """\
 chat
@@ -333,7 +305,7 @@ _KINDS = {
     "--unread": Handle(loose=True),
 }
 _WORKS = [
-    _create, _send, _warn, _error, _read, _search, _poll, _mentions, _participants, _count,
+    _create, _send, _warn, _warn, _read, _search, _poll, _mentions, _participants, _count,
     _export, _archive, _cursor_set, _delete,
 ]  # fmt: skip
 COMMANDS = {"chat": group_of(_CHAT, _WORKS, _KINDS)}

@@ -296,9 +296,6 @@ class Call:
 Work = Callable[[Any], int | None]
 
 
-# The first level of tripod ---------------------------------------------------------------------
-
-
 class Top:
     """A command or group of the first level: its section of the help, its module, its line."""
 

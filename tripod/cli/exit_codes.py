@@ -6,22 +6,10 @@ import os
 import sys
 from typing import NamedTuple
 
-from tripod.errors import (
-    BadArgumentError,
-    DuplicateDroppedError,
-    LedgerDamagedError,
-    LedgerError,
-    MalformedEntryError,
-    NoLedgerError,
-    NoTeamError,
-    NotFoundError,
-    TooLargeError,
-    TripodError,
-    UnreachableError,
-)
+from tripod import errors
 from tripod.output import remark
 
-FAILURES = (TripodError, LedgerError, OSError)
+FAILURES = (errors.TripodError, OSError)
 """What a command may end with: ``report`` says it."""
 
 
@@ -76,12 +64,15 @@ def report(error: Exception, codes: Codes) -> int:
         remark(f"{place}{error.strerror or error}")
         return codes.general
     remark(str(error))
-    table: tuple[tuple[tuple[type[Exception], ...], int], ...] = (
-        ((MalformedEntryError,), codes.malformed),
-        ((BadArgumentError, TooLargeError), codes.bad_argument),
-        ((NoTeamError, NoLedgerError), codes.no_team),
-        ((NotFoundError,), codes.not_found),
-        ((DuplicateDroppedError,), codes.duplicate),
-        ((LedgerDamagedError, UnreachableError), codes.damaged),
+    table: tuple[tuple[type[Exception], int], ...] = (
+        (errors.MalformedEntryError, codes.malformed),
+        (errors.BadArgumentError, codes.bad_argument),
+        (errors.TooLargeError, codes.bad_argument),
+        (errors.NoTeamError, codes.no_team),
+        (errors.NoLedgerError, codes.no_team),
+        (errors.NotFoundError, codes.not_found),
+        (errors.DuplicateDroppedError, codes.duplicate),
+        (errors.LedgerDamagedError, codes.damaged),
+        (errors.UnreachableError, codes.damaged),
     )
-    return next((code for kinds, code in table if isinstance(error, kinds)), codes.general)
+    return next((code for kind, code in table if isinstance(error, kind)), codes.general)

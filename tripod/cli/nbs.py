@@ -39,9 +39,6 @@ _OPTION = r"(?s)--([a-z][a-z0-9-]*)(?:=(.*))?"
 _HANDLES = ("as", "by", "handle", "reader", "since", "unread")
 
 
-# Words -----------------------------------------------------------------------------------------
-
-
 class Grammar(NamedTuple):
     """What a command takes: the names of its texts, how many it needs, its options and flags."""
 
@@ -100,11 +97,24 @@ def take_apart(words: Sequence[str], usage: str, takes: Grammar) -> Words:
             found.append(word)
         else:
             name, value = match.groups()
-            problem = _option_problem(name, value, takes)
-            if value is None:
+            problem = None
+            if name not in (*takes.options, *takes.flags):
+                known = [
+                    *(f"--{one}=..." for one in takes.options),
+                    *(f"--{one}" for one in takes.flags),
+                ]
+                has = f"{'the options' if known else 'there'} are {', '.join(known) or 'none'}"
+                problem = f"no option --{name}; {has}. A text that looks like one goes behind a --"
+            elif value is None and name in takes.options:
+                problem = f"--{name} takes a value: --{name}=..."
+            elif value is None:
                 given.add(name)
             elif values.setdefault(name, value) != value:
                 problem = f"--{name} is given twice, with two values"
+            elif name in takes.flags:
+                problem = f"--{name} takes no value"
+            elif name in _HANDLES and re.search(r"[\n\r]", value):
+                problem = f"--{name}: the value holds a line break; give it on one line"
             if problem is not None:
                 raise refused(problem, usage)
     if not takes.least <= len(found) <= len(takes.texts):
@@ -117,23 +127,6 @@ def take_apart(words: Sequence[str], usage: str, takes: Grammar) -> Words:
 def refused(what: str, usage: str) -> BadArgumentError:
     """The error that says what is wrong, and shows the usage line."""
     return BadArgumentError(f"{what}\n  Usage: {usage}")
-
-
-def _option_problem(name: str, value: str | None, takes: Grammar) -> str | None:
-    if name not in (*takes.options, *takes.flags):
-        all_ = (*(f"--{one}=..." for one in takes.options), *(f"--{one}" for one in takes.flags))
-        has = f"{'the options' if all_ else 'there'} are {', '.join(all_) or 'none'}"
-        return f"no option --{name}; {has}. A text that looks like one goes behind a --"
-    if value is None:
-        return f"--{name} takes a value: --{name}=..." if name in takes.options else None
-    if name in takes.flags:
-        return f"--{name} takes no value"
-    if name in _HANDLES and re.search(r"[\n\r]", value):
-        return f"--{name}: the value holds a line break; give it on one line"
-    return None
-
-
-# Calls -----------------------------------------------------------------------------------------
 
 
 class NbsCall(Call):
@@ -229,9 +222,6 @@ def _judge_handle(text: str, place: str) -> None:
         raise BadArgumentError(f"{place}: {error}") from error
 
 
-# Programs --------------------------------------------------------------------------------------
-
-
 def _main(module: str, at: int = 0) -> NoReturn:
     """Run the program of a module of the table, and leave with its exit code."""
     collect_less_garbage()
@@ -261,54 +251,33 @@ nbs_worker = partial(_main, "worker")
 
 
 def _run(program: NbsProgram, words: Sequence[str]) -> int | None:
-    if program.only:
-        return _run_only(program, words)
     name, rest = (words[0], words[1:]) if words else ("", ())
-    if name in program.asks:
+    asks = name in program.asks
+    if program.only:  # a single command; --help may stand anywhere before a --
+        name, rest = program.verbs[0].name, words
+        before = words[: words.index("--")] if "--" in words else words
+        asks = "--help" in before or "-h" in before
+    if asks:
         return _tell(program, program.usage)
     verb = next((verb for verb in program.verbs if verb.name == name), None)
-    if verb is None or verb.nbs is None:
+    if verb is None or verb.nbs is None or (not words and program.lost == "usage"):
         return _lost(program, words)
-    usage = f"{program.name} {name} {verb.nbs}".rstrip()
+    usage = program.only or f"{program.name} {name} {verb.nbs}".rstrip()
     if rest and rest[0] in ("--help", "-h"):  # elsewhere it is a text: `send FILE ann --help`
         says = f"\n    {verb.item('says')}" if program.explains else ""
         return _tell(program, f"Usage: {usage}{says}")
-    return verb.work(_called(program, verb, usage, rest))
-
-
-def _run_only(program: NbsProgram, words: Sequence[str]) -> int | None:
-    """Run a program that is a single command; ``--help`` may stand anywhere before a ``--``."""
-    (verb,) = program.verbs
-    before = words[: words.index("--")] if "--" in words else words
-    if "--help" in before or "-h" in before:
-        return _tell(program, program.usage)
-    if not words and program.lost == "usage":
-        _tell(program, program.usage)
-        return _codes(program).usage
-    return verb.work(_called(program, verb, program.only, words))
-
-
-def _called(program: NbsProgram, verb: Verb, usage: str, words: Sequence[str]) -> NbsCall:
-    takes = grammar_of(verb.nbs or "")
+    takes = grammar_of(verb.nbs)
     if program.by_name:
         takes = takes._replace(options=sorted(takes.options))
-    if verb.name in program.text_at:
-        words = _text_apart(words, program.text_at[verb.name], takes)
-    return NbsCall(program, verb, usage, take_apart(words, usage, takes), takes)
-
-
-def _text_apart(words: Sequence[str], place: int, takes: Grammar) -> Sequence[str]:
-    """A message or pattern in its place is a text whatever it looks like, unless an option.
-
-    The original takes it as it stands, and scripts rely on that: ``send FILE ann --done``.
-    """
-    if len(words) <= place or "--" in words[: place + 1]:
-        return words
-    name, equals, _ = words[place].partition("=")
-    names = takes.options if equals else takes.flags
-    if not name.startswith("--") or name[2:] in names:
-        return words
-    return [*words[:place], *words[place + 1 :], "--", words[place]]
+    place = program.text_at.get(name, len(rest))
+    if place < len(rest) and "--" not in rest[: place + 1]:
+        # A message or pattern in its place is a text whatever it looks like, unless an option. The
+        # original takes it as it stands, and scripts rely on that: ``send FILE ann --done``.
+        option, equals, _ = rest[place].partition("=")
+        names = takes.options if equals else takes.flags
+        if option.startswith("--") and option[2:] not in names:
+            rest = [*rest[:place], *rest[place + 1 :], "--", rest[place]]
+    return verb.work(NbsCall(program, verb, usage, take_apart(rest, usage, takes), takes))
 
 
 def _tell(program: NbsProgram, text: str) -> int:

@@ -37,37 +37,32 @@ def team_for(call: Call) -> Iterator[Team]:
         with team_of(EVENTS, place) as team:
             yield team
     elif front == CHAT:
-        with _team_of_chat(call, place) as team:
-            yield team
+        full = chat_path(place)  # a link to a chat is the chat
+        folder, name = os.path.split(full)
+        is_there, is_new = os.path.lexists(full), call.verb.name == "create"
+        if not name.endswith(".chat") or name == ".chat":
+            raise BadArgumentError(f"{place!r} names no chat: give the path of a file NAME.chat")
+        if is_new and not os.path.isdir(folder):
+            raise RefusedError(f"Error: no folder {folder}: make it first")
+        if not is_new and not is_there and not may_have_ledger(folder):
+            raise NotFoundError(f"no chat {full}: `nbs-chat create {place}` makes it")
+        with team_of(CHAT, folder, meet=is_new or is_there) as team:
+            call.channel = (known_in(team, CHAT, folder) or "") + name.removesuffix(".chat")
+            try:
+                yield team
+            except NotFoundError as error:
+                raise NotFoundError(f"{place}: {error}") from error
     elif front == SCRIBE:
         make = call.verb.name == "log"
         with team_of_log(place, make=make, events=call.bus_dir if make else None) as team:
-            call.log = name_of_log(team, place)
+            folder, name = os.path.split(_full(place))
+            call.log = (known_in(team, SCRIBE, folder) or "") + name
             yield team
     else:
         call.actor()  # each command refuses an invalid NBS_HANDLE
         with opened(None) as team:
             _look_after(team)
             yield team
-
-
-@contextmanager
-def _team_of_chat(call: Call, file: str) -> Iterator[Team]:
-    full = chat_path(file)  # a link to a chat is the chat
-    folder, name = os.path.split(full)
-    is_there, is_new = os.path.lexists(full), call.verb.name == "create"
-    if not name.endswith(".chat") or name == ".chat":
-        raise BadArgumentError(f"{file!r} names no chat: give the path of a file NAME.chat")
-    if is_new and not os.path.isdir(folder):
-        raise RefusedError(f"Error: no folder {folder}: make it first")
-    if not is_new and not is_there and not may_have_ledger(folder):
-        raise NotFoundError(f"no chat {full}: `nbs-chat create {file}` makes it")
-    with team_of(CHAT, folder, meet=is_new or is_there) as team:
-        call.channel = (known_in(team, CHAT, folder) or "") + name.removesuffix(".chat")
-        try:
-            yield team
-        except NotFoundError as error:
-            raise NotFoundError(f"{file}: {error}") from error
 
 
 @contextmanager
@@ -92,17 +87,25 @@ def team_of(
         )
     full = os.path.abspath(folder)
     root = _root(front, full)
-    named = {front: full} if events is None else {front: full, EVENTS: os.path.abspath(events)}
-    with opened_at(root, lambda: _begin(root, lambda: _places(root, front, named))) as team:
+    given = {front: full} if events is None else {front: full, EVENTS: os.path.abspath(events)}
+    with opened_at(root, lambda: _begin(root, lambda: _places(root, front, given))) as team:
         _look_after(team)
-        for name, where in named.items():
-            if not meet and known_in(team, name, where) is None:
+        for name, where in given.items():
+            if known_in(team, name, where) is not None or (meet and name == SCRIBE):
+                continue
+            if not meet:
                 raise NotFoundError(
                     f"{where} is no folder of the team in {root}: give the right path"
                 )
-            _meet(team, name, where)
-        if EVENTS in named:
-            team.queue = known_in(team, EVENTS, named[EVENTS]) or ""
+            from tripod.team.adoption import add_place
+
+            add_place(team, name, where)  # an entry says so, once
+            beside = f"{os.path.dirname(where)}/{EVENTS}"
+            if name == CHAT and os.path.isdir(beside) and known_in(team, EVENTS, beside) is None:
+                with suppress(RefusedError):  # no queue: then the events go to the team's own
+                    add_place(team, EVENTS, beside)
+        if EVENTS in given:
+            team.queue = known_in(team, EVENTS, given[EVENTS]) or ""
         elif front == CHAT:
             # The original looks for the events' folder beside the chats'.
             team.queue = known_in(team, EVENTS, f"{os.path.dirname(full)}/{EVENTS}") or ""
@@ -129,19 +132,6 @@ def known_in(team: Team, front: str, folder: str) -> str | None:
             if _is_kept(disk, kept, folder):
                 return f"{kept}/"[len(front) + 1 :]
     return None
-
-
-def _meet(team: Team, front: str, folder: str) -> None:
-    """Add the folder to the team, unless it is known or one of logs; an entry says so, once."""
-    if front == SCRIBE or known_in(team, front, folder) is not None:
-        return
-    from tripod.team.adoption import add_place
-
-    add_place(team, front, folder)
-    beside = f"{os.path.dirname(folder)}/{EVENTS}"
-    if front == CHAT and os.path.isdir(beside) and known_in(team, EVENTS, beside) is None:
-        with suppress(RefusedError):  # no queue: then the events go to the team's own
-            add_place(team, EVENTS, beside)
 
 
 @contextmanager
@@ -207,20 +197,17 @@ def _root(front: str, full: str) -> str:
 
     A ledger of earlier versions beside the folder stays its ledger though a ``.nbs`` was begun.
     """
-    home = team_around(full, front)
-    around = os.path.dirname(full)
-    if named() is None and home != around and is_ledger_folder(around):
+    home, around = team_around(full, front), os.path.dirname(full)
+    if named() is not None or home == around:
+        return home
+    if is_ledger_folder(around):
         with Team(around) as team:
             if _is_kept(team.disk, front, full):
                 return around
-    is_part = named() is None and os.path.basename(full) == front and home != around
-    if front == SCRIBE and is_part:
-        # Logs are where a team directory is, whatever that is called.
-        return home if os.path.basename(home) == FOLDER and has_ledger(home) else around
-    return home
-
-
-# Beginning -------------------------------------------------------------------------------------
+    if front != SCRIBE or os.path.basename(full) != front:
+        return home
+    # Logs are where a team directory is, whatever that is called.
+    return home if os.path.basename(home) == FOLDER and has_ledger(home) else around
 
 
 def _begin(root: str, places: Callable[[], dict[str, str]]) -> None:
@@ -290,9 +277,6 @@ def _places(root: str, front: str, given: dict[str, str]) -> dict[str, str]:
     return places
 
 
-# Decision logs ---------------------------------------------------------------------------------
-
-
 @contextmanager
 def team_of_log(path: str, *, make: bool = False, events: str | None = None) -> Iterator[Team]:
     """The team that has the file ``path`` as a decision log.
@@ -336,8 +320,12 @@ def meet_log(team: Team, full: str, *, make: bool = False) -> None:
     """
     folder, name = os.path.split(full)
     front = known_in(team, SCRIBE, folder)
-    if front == "" or (front is not None and _is_known(team, front + name)):
+    if front == "":
         return
+    with suppress(OperationalError):  # the tables of another version: they are about to be folded
+        sql = "SELECT 1 FROM logs WHERE file = ?"
+        if front is not None and team.store.db.execute(sql, (front + name,)).fetchone():
+            return
     from tripod.projections import FILE_LIMIT
     from tripod.projections.decisions.format import is_log, parse_log_archive_name
     from tripod.team.adoption import add_place
@@ -362,20 +350,6 @@ def meet_log(team: Team, full: str, *, make: bool = False) -> None:
         meet_log(team, live)
         return
     add_place(team, SCRIBE, folder, name)
-
-
-def _is_known(team: Team, name: str) -> bool:
-    """Whether the ledger has the log or archive, as far as the tables tell before they are read."""
-    with suppress(OperationalError):  # the tables of another version: they are about to be folded
-        row = team.store.db.execute("SELECT 1 FROM logs WHERE file = ?", (name,)).fetchone()
-        return row is not None
-    return False
-
-
-def name_of_log(team: Team, path: str) -> str:
-    """The team's name for the log at a path; for the file that a symbolic link leads to."""
-    folder, name = os.path.split(_full(path))
-    return (known_in(team, SCRIBE, folder) or "") + name
 
 
 def _full(path: str) -> str:

@@ -25,9 +25,6 @@ _SHOWN = 40  # characters of a bad value that a message repeats
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
-# Kinds of values -------------------------------------------------------------------------------
-
-
 class ValueKind:
     """Any text; a path may hold bytes that are not UTF-8."""
 
@@ -126,9 +123,6 @@ def whole_number(text: str, least: int, most: int) -> int | None:
     return number if least <= number <= most else None
 
 
-# Texts and times -------------------------------------------------------------------------------
-
-
 def text_argument(text: str | None, file: str | None, what: str) -> str:
     """A text given as argument, in a file, or on standard input (``--file -``), at most 1 MiB.
 
@@ -191,9 +185,6 @@ def moment(text: str | None, what: str) -> int | None:
     if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}", text):
         found = int(time.mktime((*time.gmtime(found)[:6], 0, 0, -1)))
     return found
-
-
-# Keys ------------------------------------------------------------------------------------------
 
 
 def log_keys(vkeys: Sequence[str], option: str = "--key") -> list[VerifierKey]:

@@ -97,8 +97,6 @@ def _show(call: Call) -> None:
     call.answer(answer._asdict(), [answer.text])
 
 
-# The table -------------------------------------------------------------------------------------
-
 _PYTHIA = """\
 pythia
     Exit codes: 0 ok (also where nothing is due), 1 no assessment resulted, or refused, 2 usage,

@@ -22,9 +22,6 @@ OUTSIDE = (
 )
 
 
-# Copies ----------------------------------------------------------------------------------------
-
-
 def _backup(call: Call) -> None:
     with call.team() as team, call.progress():
         done = copies.backup(team, call.file)
@@ -54,9 +51,6 @@ def _restore(call: Call) -> None:
     call.answer(vars(done), lines)
 
 
-# The doctor ------------------------------------------------------------------------------------
-
-
 def _doctor(call: Call) -> int:
     given = call.values["team"]
     if given is not None and not os.path.isdir(given):
@@ -77,7 +71,12 @@ def _doctor(call: Call) -> int:
     }
     lines = [*_trouble_lines("mended", mended), *_trouble_lines("", after.troubles)]
     if after.troubles and not after.problem:
-        lines.append(_sum(after.troubles, fix=call.fix))
+        count, mends = len(after.troubles), sum(bool(one.mends) for one in after.troubles)
+        rest = ", left for you" if call.fix else f", of which --fix mends {mends}"
+        stops = [one.name for one in after.troubles if one.stops]
+        if stops:
+            rest = f"; nothing is mended as long as there is {stops[0]}"
+        lines.append(f"{count} thing{'' if count == 1 else 's'} wrong{rest}")
     elif not after.problem:
         lines.append("Nothing is wrong any more" if mended else "Nothing is wrong")
     call.answer(value, lines)
@@ -94,20 +93,6 @@ def _trouble_lines(front: str, troubles: Iterable[Trouble]) -> Iterable[str]:
         if not front:
             who = "--fix" if one.mends else "you"
             yield f"  {who}: {one_line(one.cure)}"
-
-
-def _sum(troubles: tuple[Trouble, ...], *, fix: bool) -> str:
-    count, mends = len(troubles), sum(bool(one.mends) for one in troubles)
-    words = f"{count} thing{'' if count == 1 else 's'} wrong"
-    stops = next((one for one in troubles if one.stops), None)
-    if stops is not None:
-        return f"{words}; nothing is mended as long as there is {stops.name}"
-    if fix:
-        return f"{words}, left for you"
-    return f"{words}, of which --fix mends {mends}"
-
-
-# Erasing ---------------------------------------------------------------------------------------
 
 
 def _redact(call: Call) -> int:
@@ -135,8 +120,6 @@ def _redact(call: Call) -> int:
         remark(OUTSIDE)
     return 1 if found.cannot or found.left or not (call.dry_run or found.done) else 0
 
-
-# The table -------------------------------------------------------------------------------------
 
 _BACKUP = """\
 backup FILE

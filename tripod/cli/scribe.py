@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -33,9 +33,6 @@ SHOWN = 160  # characters of a payload
 STATUS = Choice(*STATUSES)
 _BEFORE = {"reversed": "reverses", "mitigated": "mitigates"}
 _AFTER = {"reversed": "reversed by", "mitigated": "mitigated by"}
-
-
-# Logging ---------------------------------------------------------------------------------------
 
 
 def _log(call: Call) -> None:
@@ -116,9 +113,6 @@ def _items(text: str | None, nothing: str = NONE_YET) -> list[str]:
     return [item for item in items if item and item != nothing]
 
 
-# Reading ---------------------------------------------------------------------------------------
-
-
 def _show_all(call: Call, found: Sequence[decisions.Decision]) -> None:
     from tripod.decisions.reader import plain
 
@@ -168,62 +162,40 @@ def _inbox(call: Call) -> None:
             return
         team.refresh()
         items = decisions.inbox(team, call.as_)
-    call.answers((item._asdict() for item in items), _inbox_lines(items))
+    now, lines = now_us(), []
+    for item in items:
+        done = " acknowledged" if item.acked else ""
+        lines.append(f"[{item.priority}] {item.name} ({age(now, item.us)} ago){done}")
+        if item.payload:
+            text = item.payload if len(item.payload) <= SHOWN else f"{item.payload[:SHOWN]}..."
+            lines.append(f"  {one_line(text)}")
+    call.answers((item._asdict() for item in items), lines)
     if items and not call.json:
         newest = max(item.seq for item in items)
         remark(f"{len(items)} to handle; then: tripod scribe inbox --done {newest}")
 
 
 def _advise(call: Call) -> None:
-    with call.fresh() as team:
-        found = list(_advice(team))
-    call.answers(found, (line for one in found for line in _advice_lines(one)))
-    if not found and not call.json:
-        remark("nothing to advise")
-
-
-def _advice(team: Team) -> Iterator[dict[str, Any]]:
-    """All of it, the chat first, each as an object."""
     from tripod.projections.chat.tables import ref_to
     from tripod.verify import advice
 
-    db = team.store.db
-    rows = db.execute("SELECT seq FROM lines WHERE handle IS NOT NULL ORDER BY seq").fetchall()
-    silent = advice.silent(team.source)
-    for passage in advice.missed(team.source, (seq for (seq,) in rows), silent):
-        ref = ref_to(db, passage.channel, passage.number)
-        yield {"advice": "missed", "ref": ref, **passage._asdict()}
-    for entry in advice.noise(team.source):
-        yield {"advice": "noise", **entry._asdict()}
-
-
-# The original's query --------------------------------------------------------------------------
+    with call.fresh() as team:
+        db, found = team.store.db, list[dict[str, Any]]()
+        rows = db.execute("SELECT seq FROM lines WHERE handle IS NOT NULL ORDER BY seq").fetchall()
+        silent = advice.silent(team.source)
+        for passage in advice.missed(team.source, (seq for (seq,) in rows), silent):
+            ref = ref_to(db, passage.channel, passage.number)
+            found.append({"advice": "missed", "ref": ref, **passage._asdict()})
+        found += [{"advice": "noise", **entry._asdict()} for entry in advice.noise(team.source)]
+    call.answers(found, (line for one in found for line in _advice_lines(one)))
+    if not found and not call.json:
+        remark("nothing to advise")
 
 
 def _nbs_query(call: Call) -> int:
     """Print entries as they stand in the log, as ``nbs-scribe-query`` does."""
     from tripod.cli.nbs_team import chat_folder, chat_path, team_of
 
-    which = _which(call)
-    fits, last = _fits(call, which), call.last
-    folder = chat_folder(call.chat)
-    with team_of("chat", folder, meet=os.path.lexists(chat_path(call.chat))) as team:
-        team.refresh()
-        logs = _logs(team, call.chat, os.path.dirname(folder))
-        if which == "count":
-            emit([str(sum(decisions.count(team, log) for log in logs))])
-            return 0
-        found = [one for one in decisions.standing(team, last, logs) if fits(one)]
-        files = "SELECT count(*) FROM logs WHERE log IN (SELECT value FROM json_each(?))"
-        (number,) = team.store.db.execute(files, (json.dumps(logs),)).fetchone()
-        emit(_standing_lines(found, named=which not in ("id", "last") and number > 1))
-    if not found:
-        remark("no decision fits")
-    return 0 if found else 1
-
-
-def _which(call: Call) -> str:
-    """The one thing that is asked for; ``text`` for a PATTERN."""
     problem = ""
     asked = [*call.words.options.keys() - {"chat"}, *call.words.flags - {"regex"}]
     asked += ["text"] if call.words.texts else []
@@ -235,8 +207,31 @@ def _which(call: Call) -> str:
         problem = "--regex says what PATTERN is; give one"
     if problem:
         raise BadArgumentError(f"{problem}\n  Usage: {call.usage}")
-    which: str = asked[0]
-    return which
+    (which,) = asked
+    fits, last = _fits(call, which), call.last
+    folder = chat_folder(call.chat)
+    with team_of("chat", folder, meet=os.path.lexists(chat_path(call.chat))) as team:
+        team.refresh()
+        logs = _logs(team, call.chat, os.path.dirname(folder))
+        if which == "count":
+            emit([str(sum(decisions.count(team, log) for log in logs))])
+            return 0
+        found = [one for one in decisions.standing(team, last, logs) if fits(one)]
+        files = "SELECT count(*) FROM logs WHERE log IN (SELECT value FROM json_each(?))"
+        (number,) = team.store.db.execute(files, (json.dumps(logs),)).fetchone()
+    lines, before = list[str](), ""
+    for one in found:  # with a blank line between; in front of those of a file its name
+        lines += [""] if lines else []
+        if which not in ("id", "last") and number > 1 and one.file != before:
+            lines.append(f"[{one.file}]")
+        before = one.file
+        lines.append(one.text)
+        if one.decision.by is not None:
+            lines.append(f"[{one.decision.stands} by {one.decision.by}]")
+    emit(lines)
+    if not found:
+        remark("no decision fits")
+    return 0 if found else 1
 
 
 def _fits(call: Call, which: str) -> Callable[[decisions.Standing], bool]:
@@ -293,23 +288,6 @@ def _logs(team: Team, chat: str, around: str) -> list[str]:
     return list(dict.fromkeys(own)) or ([LIVE] if LIVE in logs else logs)
 
 
-def _standing_lines(found: Sequence[decisions.Standing], *, named: bool) -> Iterator[str]:
-    """The entries with a blank line between; in front of those of a file its name."""
-    before = ""
-    for number, one in enumerate(found):
-        if number:
-            yield ""
-        if named and one.file != before:
-            yield f"[{one.file}]"
-        before = one.file
-        yield one.text
-        if one.decision.by is not None:
-            yield f"[{one.decision.stands} by {one.decision.by}]"
-
-
-# Lines -----------------------------------------------------------------------------------------
-
-
 def _decision_lines(decision: decisions.Decision) -> Iterator[str]:
     """A decision in three lines."""
     mark = f"[SUPERSEDES {decision.supersedes}] " if decision.supersedes else ""
@@ -347,17 +325,6 @@ def _history_lines(history: decisions.DecisionHistory) -> Iterator[str]:
         yield f"  {who}{verb} {new.id} {one_line(new.title)}"
 
 
-def _inbox_lines(items: Iterable[decisions.Item]) -> Iterator[str]:
-    """Two lines an event: its priority, file and age, and what it says."""
-    now = now_us()
-    for item in items:
-        done = " acknowledged" if item.acked else ""
-        yield f"[{item.priority}] {item.name} ({age(now, item.us)} ago){done}"
-        if item.payload:
-            text = item.payload if len(item.payload) <= SHOWN else f"{item.payload[:SHOWN]}..."
-            yield f"  {one_line(text)}"
-
-
 def _advice_lines(one: dict[str, Any]) -> Iterator[str]:
     """Two lines a piece of advice: the passage or entry, and what it is like."""
     if one["advice"] == "missed":
@@ -370,8 +337,6 @@ def _advice_lines(one: dict[str, Any]) -> Iterator[str]:
         yield one_line(f"{one['id']} {one['title']}")
         yield f"  reads like {one['like']}"
 
-
-# The table -------------------------------------------------------------------------------------
 
 _SCRIBE = """\
 scribe

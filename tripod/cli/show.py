@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tripod.cli.commands import Call, verb_of
 from tripod.cli.params import meant
@@ -12,9 +12,6 @@ from tripod.errors import BadArgumentError, NotFoundError
 from tripod.ledger import Entry, entry_leaf_hash, redaction_entry_id
 from tripod.output import emit, emit_bytes, emit_pretty, format_utc, hanging, one_line
 from tripod.team.team import Team
-
-if TYPE_CHECKING:
-    from tripod.verify.anchors.heads import Bound
 
 LISTED = 20
 
@@ -92,30 +89,24 @@ def _entry(call: Call, team: Team) -> None:
 def _runs(call: Call, team: Team) -> None:
     """What each run of a program was given, and what it answered; ``pythia``: of the reviewer."""
     role, values = (" WHERE role = ?", ("pythia",)) if call.what == "pythia" else ("", ())
+    names = ("seq", "spawn", "role", "subject", "attempt", "state")
     rows = team.store.db.execute(
-        f"SELECT seq, spawn, role, subject, attempt, state FROM agents{role} ORDER BY seq", values
+        f"SELECT {', '.join(names)} FROM agents{role} ORDER BY seq", values
     ).fetchall()
-    runs = [
-        dict(zip(("seq", "spawn", "role", "subject", "attempt", "state"), row, strict=True))
-        | _said(team, row[1])
-        for row in rows
-    ]
+    runs: list[dict[str, Any]] = []
+    for row in rows:
+        given: list[dict[str, Any]] = []
+        run = {**dict(zip(names, row, strict=True)), "given": given, "status": None, "answer": None}
+        for entry in team.store.read(stream=f"agents/{run['spawn']}"):
+            seq, body = entry.seq, entry.data
+            if entry.kind == "delivered":
+                text = _text(team, body.get("content")) if entry.body is not None else None
+                given.append({"channel": body.get("channel"), "seq": seq, "text": text})
+            elif entry.kind == "agent.ended":
+                kept = body.get("stdout", {}).get("content") if entry.body is not None else None
+                run |= {"status": body.get("status"), "answer": _text(team, kept)}
+        runs.append(run)
     call.answers(runs, (line for run in runs for line in _run_lines(run)))
-
-
-def _said(team: Team, spawn: str) -> dict[str, Any]:
-    """The texts that a run was given, by which channel, and what it wrote to standard output."""
-    given: list[dict[str, Any]] = []
-    answer: dict[str, Any] = {"status": None, "answer": None}
-    for entry in team.store.read(stream=f"agents/{spawn}"):
-        seq, body = entry.seq, entry.data
-        if entry.kind == "delivered":
-            text = _text(team, body.get("content")) if entry.body is not None else None
-            given.append({"channel": body.get("channel"), "seq": seq, "text": text})
-        elif entry.kind == "agent.ended":
-            kept = body.get("stdout", {}).get("content") if entry.body is not None else None
-            answer = {"status": body.get("status"), "answer": _text(team, kept)}
-    return {"given": given, **answer}
 
 
 def _text(team: Team, content: dict[str, Any] | None) -> str | None:
@@ -148,22 +139,18 @@ def _bounds(call: Call, team: Team, seq: int) -> None:
         found = time_bounds(seq, agreeing_heads(evidence))
         at = evidence.at(seq)
     shown = {name: bound and bound._asdict() for name, bound in found._asdict().items()}
-    lines = [
-        f"{side}: {_bound(best)}"
-        for side, claimed, signed in (
-            ("not before", found.not_before, found.not_before_signed),
-            ("not after", found.not_after, found.not_after_signed),
-        )
-        for best in dict.fromkeys((signed, claimed) if signed else (claimed,))
-    ]
+    lines = []
+    for side, claimed, signed in (
+        ("not before", found.not_before, found.not_before_signed),
+        ("not after", found.not_after, found.not_after_signed),
+    ):
+        for best in dict.fromkeys((signed, claimed) if signed else (claimed,)):
+            said = "nobody outside says"
+            if best is not None:
+                worth = "signed by a key that the policy knows" if best.signed else "a claim"
+                said = f"{format_utc(best.seconds)} by {one_line(best.by)} ({worth})"
+            lines.append(f"{side}: {said}")
     call.answer({"at": at, "seq": seq, **shown}, [f"entry {seq}: {at}, says this host", *lines])
-
-
-def _bound(bound: Bound | None) -> str:
-    if bound is None:
-        return "nobody outside says"
-    worth = "signed by a key that the policy knows" if bound.signed else "a claim"
-    return f"{format_utc(bound.seconds)} by {one_line(bound.by)} ({worth})"
 
 
 def _projection(call: Call, team: Team) -> None:
@@ -172,24 +159,19 @@ def _projection(call: Call, team: Team) -> None:
 
     names = list(dict.fromkeys(projection.name for projection in PROJECTIONS))
     if call.what not in names:
-        known = f"there are {', '.join(names)}"
-        close = meant(call.what, names)
-        raise NotFoundError(f"no projection {call.what!r}; {known}{close}")
+        known = f"there are {', '.join(names)}{meant(call.what, names)}"
+        raise NotFoundError(f"no projection {call.what!r}; {known}")
     with past(team, call.at) as source:
         files = rendered(source, call.what)
-    if call.json:
-        call.objects(
-            {"mode": oct(file.mode), "path": path, "text": file.data.decode("utf-8", "replace")}
-            for path, file in files
-        )
-        return
     for path, file in files:
+        if call.json:
+            text = file.data.decode("utf-8", "replace")
+            call.objects([{"mode": oct(file.mode), "path": path, "text": text}])
+            continue
         if len(files) > 1:
             emit([f"==> {one_line(path)} <=="])
         emit_bytes(file.data)
 
-
-# The table -------------------------------------------------------------------------------------
 
 _SHOW = """\
 show [WHAT]

@@ -52,12 +52,6 @@ _EXPLAINED = (
 """What is left alone and may be taken for a file of ours: its path, and what it is."""
 
 
-def _explained(path: str) -> str:
-    """A path that is left alone, and what stands there where that is known."""
-    what = next((what for pattern, what in _EXPLAINED if re.fullmatch(pattern, path)), None)
-    return one_line(path) if what is None else f"{one_line(path)} ({what})"
-
-
 def _report(found: adoption.Adoption) -> list[str]:
     lines = ["Nothing new to take in"]
     if found.entries:
@@ -66,7 +60,9 @@ def _report(found: adoption.Adoption) -> list[str]:
     if found.left_alone:
         count = len(found.left_alone)
         lines += [f"Left alone: {count} files and folders, of which nothing is taken in"]
-        lines += [f"  {_explained(path)}" for path in found.left_alone]
+        for path in found.left_alone:
+            known = next((what for pattern, what in _EXPLAINED if re.fullmatch(pattern, path)), "")
+            lines.append(f"  {one_line(path)} ({known})" if known else f"  {one_line(path)}")
     return lines
 
 
@@ -89,19 +85,11 @@ def _init(call: Call) -> None:
     for warning in found.warnings:
         remark(f"warning: {warning}")
     begun = "Begun" if found.begun else "There is already"
-    sealed = []
+    lines = [f"{begun}: {found.root}/ledger.db", *_report(found)]
     if found.key:
         path = key_path(found.key.partition("+")[0])
-        sealed = [f"Sealed by the new key {found.key}", f"Keep a copy of its private part: {path}"]
-    call.answer(
-        vars(found),
-        [
-            f"{begun}: {found.root}/ledger.db",
-            *_report(found),
-            *sealed,
-            *([NEXT] if found.begun else []),
-        ],
-    )
+        lines += [f"Sealed by the new key {found.key}", f"Keep a copy of its private part: {path}"]
+    call.answer(vars(found), [*lines, NEXT] if found.begun else lines)
 
 
 def _restore(call: Call, root: str) -> None:
@@ -145,16 +133,12 @@ def _watch(call: Call, team: Team) -> None:
     def ready(is_told: bool) -> None:
         remark("watching" if is_told else "watching, by looking again and again")
 
-    stop = watching.Stop()
+    def warn(text: str) -> None:
+        remark(f"warning: {text}")
+
+    stop, timeout = watching.Stop(), call.timeout
     with stop.by_signals():
-        watching.watch(
-            team,
-            report,
-            warn=lambda text: remark(f"warning: {text}"),
-            ready=ready,
-            stop=stop,
-            timeout=call.timeout,
-        )
+        watching.watch(team, report, warn=warn, ready=ready, stop=stop, timeout=timeout)
 
 
 def _completion(call: Call) -> None:
@@ -163,12 +147,8 @@ def _completion(call: Call) -> None:
 
     shell = get_completion_class(call.shell)
     assert shell is not None, "click knows the shells of the table"
-    emit_report(
-        shell(
-            click.get_current_context().find_root().command, {}, "tripod", "_TRIPOD_COMPLETE"
-        ).source()
-        + "\n"
-    )
+    command = click.get_current_context().find_root().command
+    emit_report(f"{shell(command, {}, 'tripod', '_TRIPOD_COMPLETE').source()}\n")
 
 
 def _rebuilt(call: Call) -> Rebuilt:
@@ -184,15 +164,11 @@ def _rebuild(call: Call) -> None:
         with readable(root), call.progress():
             kept = renew_aloud(root)
         done = replace(_rebuilt(call), kept=kept)
-    triggers = [f"Triggers put back: {', '.join(done.triggers)}"] if done.triggers else []
+    lines = [f"  {one_line(path)}" for path in done.written]
+    lines += [f"Triggers put back: {', '.join(done.triggers)}"] if done.triggers else []
     count = f"{len(done.written)} files written, {done.displaced} had held other bytes"
-    call.answer(
-        vars(done),
-        [*(f"  {one_line(path)}" for path in done.written), *triggers, f"Rebuilt: {count}"],
-    )
+    call.answer(vars(done), [*lines, f"Rebuilt: {count}"])
 
-
-# The demo --------------------------------------------------------------------------------------
 
 _STYLES: dict[str, tuple[str, dict[str, object]]] = {
     "step": ("\n== ", {"bold": True}),
@@ -223,8 +199,6 @@ def _demo(_: Call) -> int:
     _say("good", f"\nAll went as it should ({seconds:.1f} s). Next: the tutorial in docs/.")
     return 0
 
-
-# The table -------------------------------------------------------------------------------------
 
 _INIT = """\
 init [PATH]

@@ -29,9 +29,6 @@ def _taken_in(call: Call) -> Iterator[Team]:
         yield team
 
 
-# The key of the log ----------------------------------------------------------------------------
-
-
 def _new(call: Call) -> None:
     with _taken_in(call) as team:
         vkey = sealing.new_key(team, _new_passphrase() if call.passphrase else None)
@@ -82,9 +79,6 @@ def _seal(call: Call) -> None:
     call.answer({"note": note, "size": size}, note.removesuffix("\n").split("\n"))
 
 
-# Keys of actors --------------------------------------------------------------------------------
-
-
 def _enrol(call: Call) -> None:
     with _taken_in(call) as team:
         secret = _new_passphrase() if call.passphrase else None
@@ -122,9 +116,6 @@ def _list(call: Call) -> None:
         (one._asdict() | {"here": here[one.vkey]} for one in found),
         lines or ["No actor has a key: `tripod actor enrol HANDLE` makes one"],
     )
-
-
-# Passphrases -----------------------------------------------------------------------------------
 
 
 def _passphrase() -> bytes | None:
@@ -171,9 +162,6 @@ def _once(ask: Callable[[], bytes | None]) -> Callable[[], bytes | None]:
     return answer
 
 
-# Files for others ------------------------------------------------------------------------------
-
-
 def _export(call: Call) -> None:
     with call.team() as team, call.progress():
         note = proofs.seal_for_export(team) if call.seal is None else proofs.seal_from(call.seal)[0]
@@ -201,8 +189,6 @@ def _prove(call: Call) -> None:
     folder, name = os.path.split(os.path.abspath(call.out))
     Disk(folder).write(name, File(data, 0o600 if call.body else 0o644))
 
-
-# The table -------------------------------------------------------------------------------------
 
 _KEY = """\
 key

@@ -16,7 +16,7 @@ from tripod.verify import run as judging
 from tripod.verify.anchors.anchors import AnchorOptions, OutsideError
 from tripod.verify.anchors.comparison import is_own_head, next_pin
 from tripod.verify.check import Report, listed
-from tripod.verify.evidence import LOOKS, OpenEvidence, changed_meanwhile
+from tripod.verify.evidence import LOOKS, changed_meanwhile
 from tripod.verify.export.proof import is_proof, judge_proof
 from tripod.verify.reporters import json, text
 
@@ -83,25 +83,20 @@ def _judge_once(
     how = {"no_ledger": call.no_ledger, "nearby": call.nearby}
     with call.progress(), judging.open_evidence(path, **how, keys=keys, asked=asked) as evidence:
         report = judging.run(evidence, select=call.select or None)
-        code, said = report.exit_code, ""
+        code = report.exit_code
         if code and not last and changed_meanwhile(evidence):
             return None
-        if asked.first and asked.pin is not None:
-            code, said = _keep_pin(evidence, asked.pin, code)
-    return report, code, said
-
-
-def _keep_pin(evidence: OpenEvidence, path: str, code: int) -> tuple[int, str]:
-    """Let the pin go forward where all is clean; give the exit code, and what to say of it."""
-    data = None if code else next_pin(evidence)
-    if data is None:
-        return code, f"the pin {path} was left as it is"
-    try:
-        moved = write_pin(path, data, lambda seal: is_own_head(evidence, seal))
-    except (RefusedError, OutsideError) as error:
-        return 1, str(error)
+        if not asked.first or asked.pin is None:
+            return report, code, ""
+        data = None if code else next_pin(evidence)  # the pin goes forward where all is clean
+        if data is None:
+            return report, code, f"the pin {asked.pin} was left as it is"
+        try:
+            moved = write_pin(asked.pin, data, lambda seal: is_own_head(evidence, seal))
+        except (RefusedError, OutsideError) as error:
+            return report, 1, str(error)
     size = data.decode().split("\n")[1]  # the second line of a seal or a head
-    return code, f"the pin {path} remembers {size} entries" if moved else ""
+    return report, code, f"the pin {asked.pin} remembers {size} entries" if moved else ""
 
 
 def _say(call: Call, report: Report) -> int:
@@ -113,8 +108,6 @@ def _say(call: Call, report: Report) -> int:
         emit_report((text.render if call.verbose else text.brief)(report, color=colour))
     return report.exit_code
 
-
-# The table -------------------------------------------------------------------------------------
 
 _VERIFY = """\
 verify [PATH]

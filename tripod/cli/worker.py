@@ -147,8 +147,6 @@ def _watch(call: Call) -> int:
     return 1 if left else 0
 
 
-# The table -------------------------------------------------------------------------------------
-
 _WORKER = """\
 worker
     Exit codes: 0 ok, 1 general error (no match, time over), 2 no such worker, log or team
