@@ -18,19 +18,8 @@ from typing import Any
 
 import orjson
 
-from tripod.ledger.entry import entry_blob_mark, entry_blobs, redaction_entry_id
+from tripod.ledger.entry import entry_blob_mark, entry_blobs
 from tripod.ledger.errors import LedgerError
-
-_KEPT = "SELECT body FROM entries WHERE id = ? AND kind = 'redacted'"
-
-
-def erased_body(db: sqlite3.Connection, seq: int) -> dict[str, Any]:
-    """What stands for the erased body of entry ``seq``; {} where no entry says it was erased."""
-    row = db.execute(_KEPT, (redaction_entry_id(seq),)).fetchone()
-    if row is None or row[0] is None:
-        return {}
-    keep: dict[str, Any] = orjson.loads(row[0])["keep"]
-    return keep
 
 
 def body_to_erase(db: sqlite3.Connection, seq: int) -> dict[str, Any]:

@@ -18,10 +18,9 @@ from typing import Any, Unpack
 
 import orjson
 
-from tripod.ledger.entry import GENESIS, Entry, commit_body, entry_leaf_hash
+from tripod.ledger.entry import GENESIS, Entry, commit_body, entry_leaf_hash, redaction_entry_id
 from tripod.ledger.errors import LedgerDamagedError, NoLedgerError
 from tripod.ledger.merkle import Nodes, Tree, node_hash
-from tripod.ledger.sqlite.erase import erased_body
 from tripod.ledger.store import Cursors, Head, Occurrences, RawEntry, Selection
 
 _BLOCK = 256
@@ -276,7 +275,7 @@ class SQLiteReader:
         rows = self._chosen(start, stop, **chosen)
         for seq, entry_id, kind, of, header, salt, body, auth in rows:
             head = orjson.loads(header)
-            data = erased_body(self.db, seq) if body is None else orjson.loads(body)
+            data = _kept_body(self.db, seq) if body is None else orjson.loads(body)
             actor, at = head["actor"], head["at"]
             yield Entry(seq, entry_id, kind, of, actor, at, header, salt, body, data, auth)
 
@@ -454,3 +453,13 @@ def _hashes(db: sqlite3.Connection, level: int, first: int) -> list[bytes]:
     rows = db.execute(sql, (level, first, first + _BLOCK))
     found = [data for at, (number, data) in enumerate(rows, first) if number == at]
     return found if level else list(map(entry_leaf_hash, found))
+
+
+def _kept_body(db: sqlite3.Connection, seq: int) -> dict[str, Any]:
+    """What stands for the erased body of entry ``seq``; {} where no entry says it was erased."""
+    kept = "SELECT body FROM entries WHERE id = ? AND kind = 'redacted'"
+    row = db.execute(kept, (redaction_entry_id(seq),)).fetchone()
+    if row is None or row[0] is None:
+        return {}
+    keep: dict[str, Any] = orjson.loads(row[0])["keep"]
+    return keep
