@@ -3,9 +3,13 @@
 import atexit
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import entry_points
 from itertools import count
+from unittest import mock
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -13,6 +17,7 @@ from specimens import build
 from story import Story, folder
 
 from tripod.ledger.locator import LEDGER
+from tripod.verify import run
 
 # A slow machine is no failure, so no profile has a deadline. On CI the same commit gives the same
 # examples; `make deep` looks further, anew each time.
@@ -52,6 +57,22 @@ def _no_names_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     """No ledger and no actor that the person who runs the tests has set."""
     monkeypatch.delenv(LEDGER, raising=False)
     monkeypatch.delenv("NBS_HANDLE", raising=False)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _installed_checks_are_looked_up_once() -> Iterator[None]:
+    """Each judgement asks every installed package for checks, a fifth of its time.
+
+    A test that brings a package of its own also changes where Python looks.
+    """
+    usual = list(sys.path)
+    points = cache(entry_points)
+
+    def looked_up(group: str) -> object:
+        return points(group=group) if sys.path == usual else entry_points(group=group)
+
+    with mock.patch.object(run, "entry_points", looked_up):
+        yield
 
 
 @pytest.fixture

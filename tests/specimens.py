@@ -171,15 +171,15 @@ def unguarded(path: str) -> Iterator[sqlite3.Connection]:
         db.execute("PRAGMA ignore_check_constraints=ON")
         db.execute("PRAGMA synchronous=OFF")  # damage needs not outlive a power cut
         triggers = guards(db)
+        db.execute("BEGIN")
         for name in triggers:
             db.execute(f"DROP TRIGGER {name}")
-        db.execute("BEGIN")
         yield db
-        db.execute("COMMIT")
         there = guards(db)
         for name, sql in triggers.items():
             if name not in there:  # a table that was made anew brought its own
                 db.execute(sql)
+        db.execute("COMMIT")
 
 
 def guards(db: sqlite3.Connection) -> dict[str, str]:

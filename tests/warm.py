@@ -12,13 +12,16 @@ import gc
 import importlib
 import os
 import pkgutil
+import select
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -90,38 +93,50 @@ def _programs(environment: tuple[tuple[str, str], ...]) -> Path:
 
 def _serve(listening: socket.socket) -> None:
     """Fork for each request; only the child that is to be the program returns."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who wait
-    listening.settimeout(5)
+    ended, signalled = socket.socketpair()
+    signalled.settimeout(0)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(signalled.fileno(), warn_on_full_buffer=False)
     starter = os.getppid()
+    waiting: dict[int, socket.socket] = {}  # who waits for which program
     while True:
-        try:
+        ready, _, _ = select.select([listening, ended], [], [], 5)
+        if not ready and os.getppid() != starter:
+            os._exit(0)
+        if ended in ready:
+            ended.recv(4096)
+            for program in list(waiting):
+                done, status = os.waitpid(program, os.WNOHANG)
+                if done:
+                    code = os.waitstatus_to_exitcode(status)
+                    with waiting.pop(program) as asked, suppress(OSError):
+                        asked.send(b"%d" % (code if code >= 0 else 128 - code))
+        if listening in ready:
             asked, _ = listening.accept()
-        except TimeoutError:
-            if os.getppid() != starter:
-                os._exit(0)
-            continue
-        if os.fork() == 0:
-            break
-        asked.close()
-    listening.close()
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    head, files, _, _ = socket.recv_fds(asked, 10, 3)
-    text = b""
-    while len(text) < int(head):
-        text += asked.recv(int(head) - len(text))
-    folder, count, *parts = text.split(b"\0")
-    program = os.fork()
-    if program:
-        for number in files:
-            os.close(number)
-        _, status = os.waitpid(program, 0)
-        code = os.waitstatus_to_exitcode(status)
-        asked.send(b"%d" % (code if code >= 0 else 128 - code))
-        os._exit(0)
-    asked.close()
+            head, files, _, _ = socket.recv_fds(asked, 10, 3)
+            size, text = int(head or 0), b""
+            while part := asked.recv(size - len(text)) if len(text) < size else b"":
+                text += part
+            program = os.fork() if text and len(text) == size else -1  # else it was killed
+            if program == 0:
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                for one in (listening, ended, signalled, asked, *waiting.values()):
+                    one.close()
+                _become(text, files)
+                return
+            if program > 0:
+                waiting[program] = asked
+            for number in files:
+                os.close(number)
+
+
+def _become(request: bytes, files: list[int]) -> None:
+    """Take the words, the folder, the environment and the open files of who asks."""
     for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)
+    folder, count, *parts = request.split(b"\0")
     os.chdir(folder)
     os.environb.clear()
     for part in parts[int(count) :]:
@@ -141,10 +156,19 @@ def _main() -> None:
     _serve(socket.socket(fileno=int(sys.argv[1])))
     time.tzset()
     program = sys.argv[0]
-    if program == "tripod":
-        main()
-    else:
-        getattr(nbs, program.replace("-", "_"))()
+    try:
+        if program == "tripod":
+            main()
+        else:
+            getattr(nbs, program.replace("-", "_"))()
+    except SystemExit as end:
+        if not isinstance(end.code, int) or threading.active_count() > 1:
+            raise
+        # To take apart all that was loaded costs more than most commands.
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(end.code)
 
 
 if __name__ == "__main__":

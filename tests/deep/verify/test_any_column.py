@@ -26,6 +26,16 @@ DERIVED = {("head", "files")}
 """A cursor: one that stays behind is what a command that died leaves, and so a warning."""
 
 
+FEW = 11
+"""Rows of a table in which every value is tried in every field."""
+
+
+def rows_of(db: sqlite3.Connection, table: str) -> int:
+    """How many rows a table has."""
+    count: int = db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+    return count
+
+
 def tables(db: sqlite3.Connection) -> list[str]:
     """All tables of the database."""
     return [
@@ -57,16 +67,21 @@ def keys_of(db: sqlite3.Connection, table: str) -> str:
     return ", ".join(keys or ["rowid"])
 
 
-def mutations(path: str) -> Iterator[Mutation]:
-    """Everything that can be changed by one UPDATE of one field."""
+def mutations(path: str) -> Iterator[list[Mutation]]:
+    """For each field of each row what it may become by one UPDATE.
+
+    In a table of many rows every other row begins with another of its values: one is enough there.
+    """
     with closing(sqlite3.connect(path)) as db:
         for table in tables(db):
             columns = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
             keys = keys_of(db, table)
             for column in columns:
-                for value, *key in db.execute(f"SELECT {column}, {keys} FROM {table}").fetchall():
-                    for other in others(value):
-                        yield Mutation(table, tuple(key), column, other)
+                rows = db.execute(f"SELECT {column}, {keys} FROM {table}").fetchall()
+                for number, (value, *key) in enumerate(rows):
+                    new = [Mutation(table, tuple(key), column, other) for other in others(value)]
+                    first = number % len(new)
+                    yield new[first:] + new[:first]
 
 
 def update(path: str, mutation: Mutation) -> bool:
@@ -89,17 +104,26 @@ def test_any_column_of_any_row_is_found(tmp_path: Path) -> None:
     with closing(sqlite3.connect(database(root))) as db:
         sound = db.serialize()
         seen = set(tables(db))
+        few = {name for name in seen if rows_of(db, name) <= FEW}
     assert {"entries", "blobs", "head", "folds", "manifest", "events", "pieces"} <= seen
     path = database(copy(root, str(tmp_path)))
-    missed, done = [], 0
-    for mutation in mutations(database(root)):
-        Path(path).write_bytes(sound)
-        if update(path, mutation):
+    missed, refused, done = [], [], 0
+    for field in mutations(database(root)):
+        before = done
+        for mutation in field:
+            Path(path).write_bytes(sound)
+            if not update(path, mutation):
+                continue
             done += 1
             with collect(path) as evidence:
                 report = run(evidence)
             derived = (mutation.table, mutation.column) in DERIVED
             if not report.failures and not (derived and report.warnings):
                 missed.append(mutation)
+            if mutation.table not in few:
+                break
+        if done == before:
+            refused.append(field)
     assert missed == []
+    assert refused == []
     assert done > 1000
