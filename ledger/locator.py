@@ -164,13 +164,19 @@ def team_around(folder: str, holds: str = CHAT) -> str:
     found = named() or nearest_team(folder)
     if found is not None:
         return found
-    top = folder
-    while not os.path.lexists(os.path.join(top, ".git")):
-        parent = os.path.dirname(top)
-        if parent == top:
-            around, name = os.path.split(folder)
-            is_part = holds == EVENTS or name in _TEAM_FOLDERS
-            top = around if is_part and around != "/" and not _is_open(around) else folder
-            break
-        top = parent
+    top = repository_around(folder)
+    if top is None:
+        around, name = os.path.split(folder)
+        is_part = holds == EVENTS or name in _TEAM_FOLDERS
+        top = around if is_part and around != "/" and not _is_open(around) else folder
     return os.path.join(top, FOLDER)
+
+
+def repository_around(folder: str) -> str | None:
+    """The nearest folder, this one or above, that holds anything by the name ``.git``."""
+    while not os.path.lexists(os.path.join(folder, ".git")):
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+    return folder

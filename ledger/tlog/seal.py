@@ -106,6 +106,11 @@ def parse_seal(text: str, *, extensions: bool = False) -> Seal:
     return seal
 
 
+def read_seal(note: bytes) -> Seal:
+    """The seal in a note, whatever key signed it (MalformedError: it is invalid)."""
+    return parse_seal(parse_note(note).text)
+
+
 def sign_seal(seal: Seal, key: SigningKey) -> Signature:
     """Sign the seal as its log. Whether it may be signed (never back, never aside) is not asked.
 

@@ -51,11 +51,12 @@ from tripod.trust.seal import contradiction, last_note, last_seal
 
 MAX_ORIGIN = 200  # bytes, as `tripod init` has it
 _RESTORING = "restoring"  # ledger.db.restoring: kept out of git as every ledger.db*
+_FROM_RECORD = f"{DATABASE}-restoring"
 
 
 @dataclass(frozen=True)
 class RestoredBackup:
-    """What a restore did. ``kept`` is where the replaced database is, '' where there was none."""
+    """What a restore did; ``kept`` is where the replaced database is, '' where there was none."""
 
     root: str
     size: int
@@ -66,9 +67,6 @@ class RestoredBackup:
     written: int
     displaced: int
     warnings: list[str] = field(default_factory=list)
-
-
-# Out -------------------------------------------------------------------------------------------
 
 
 def backup(team: Team, path: str) -> Head:
@@ -106,16 +104,10 @@ def _sound(path: str) -> Iterator[SQLiteReader]:
         yield SQLiteReader(db)
 
 
-# Back ------------------------------------------------------------------------------------------
-
-
 def restore_root(given: str | None) -> str:
-    """The team directory to restore into: with a ledger or without.
+    """The team directory to restore into, with a ledger or without: as every command finds it.
 
-    ``given``, or as every command finds it.
-
-    Raises:
-        NoTeamError: there is no team directory.
+    Raises NoTeamError where no team directory is found.
     """
     if given is None:
         found = named() or nearest_team(os.getcwd())
@@ -162,45 +154,27 @@ def restore(
     try:
         with hold_file_lock(f"{database}.lock"):
             _take(path, fresh)
-            fork = _choose(database, fresh, as_origin)
-            size = _prepare(fresh, fork, sign_fork=sign_fork)
+            old, new, reason = _choose(database, fresh, as_origin)
+            size = _prepare(fresh, old, new, reason, sign_fork=sign_fork)
             _refuse_losses(root, fresh, discard)
             kept = recover.put_in_place(database, fresh, "replaced")
-            if fork.new != fork.old:
-                _put_record_aside(root)
+            if new != old and os.path.lexists(f"{root}/{RECORD}"):
+                # It may hold more than the new line's, which a seal writes.
+                rename_file(f"{root}/{RECORD}", recover.free_name(f"{root}/{RECORD}.replaced"))
     finally:
         recover.remove_database(fresh)
     with Team(root) as team:
         done = recover.rebuild(team, discard=discard)
-        if fork.new != fork.old:
-            sealing.seal_fork(team, fork.old)
-        return RestoredBackup(
-            root,
-            size,
-            fork.new,
-            fork.old,
-            fork.new != fork.old,
-            kept,
-            len(done.written),
-            done.displaced,
-            team.warnings,
-        )
-
-
-class _Fork(NamedTuple):
-    """The line that the backup is of, the one that it goes on as, why, and the old one's seal."""
-
-    old: str
-    new: str
-    reason: str
-    seal: str | None
+        if new != old:
+            sealing.seal_fork(team, old)
+        counts = len(done.written), done.displaced
+        return RestoredBackup(root, size, new, old, new != old, kept, *counts, team.warnings)
 
 
 def _take(path: str, fresh: str) -> None:
     """Copy a backup beside the ledger, and judge it there.
 
-    Raises:
-        RefusedError: it is no ledger, holds nothing, or does not verify.
+    Raises RefusedError where it is no ledger, holds nothing, or does not verify.
     """
     from tripod.verify.checks import LEDGER_CHECKS
     from tripod.verify.evidence import collect
@@ -222,13 +196,13 @@ def _take(path: str, fresh: str) -> None:
         raise RefusedError(f"{path} is not restored: {why}; `tripod verify {path}` tells all")
 
 
-def _choose(database: str, fresh: str, as_origin: str | None) -> _Fork:
-    """Under which name the backup goes on; see the module."""
+def _choose(database: str, fresh: str, as_origin: str | None) -> tuple[str, str, str]:
+    """The name that the backup has, the one under which it goes on, and why; see the module."""
     with _sound(fresh) as ledger:
         old = ledger.origin
         reason = _lacking(database, ledger)
         if reason is None and as_origin is None:
-            return _Fork(old, old, "", None)
+            return old, old, ""
         used = {old}
         if tables_current(ledger):
             used |= {row[0] for row in ledger.db.execute("SELECT origin FROM forks")}
@@ -240,14 +214,13 @@ def _choose(database: str, fresh: str, as_origin: str | None) -> _Fork:
         problem = f"--as-origin: {new} was this ledger's name already, and a name is used once"
     if problem is not None:
         raise BadArgumentError(problem)
-    return _Fork(old, new, reason or "another name was asked for", last_note(old))
+    return old, new, reason or "another name was asked for"
 
 
 def _lacking(database: str, ledger: SQLiteReader) -> str | None:
     """Why a backup may lack entries of its line; None where it surely lacks none.
 
-    Raises:
-        RefusedError: in its place stands the ledger of another team.
+    Raises RefusedError where the ledger of another team stands in its place.
     """
     origin, size, nodes = ledger.origin, ledger.size, read_block_nodes(ledger.db)
     there: tuple[Head, str] | None = None
@@ -275,22 +248,22 @@ def _lacking(database: str, ledger: SQLiteReader) -> str | None:
     return f"the ledger in its place had gone on, to {head.size} entries as {name}"
 
 
-def _prepare(fresh: str, fork: _Fork, *, sign_fork: bool) -> int:
+def _prepare(fresh: str, old: str, new: str, reason: str, *, sign_fork: bool) -> int:
     """Make the copy ready to be the ledger; give how many entries it was restored with."""
     with recover.folded_copy(fresh) as (store, transaction):
         head = store.head()
-        if fork.new != fork.old:
+        if new != old:
             draft = FORKED_FROM.draft(
                 {
-                    "origin": fork.old,
+                    "origin": old,
                     "size": head.size,
                     "root": head.root.hex(),
-                    "reason": fork.reason,
-                    "seal": fork.seal,
-                    "note": sealing.sign_fork(store, head, fork.new) if sign_fork else None,
+                    "reason": reason,
+                    "seal": last_note(old),
+                    "note": sealing.sign_fork(store, head, new) if sign_fork else None,
                 }
             )
-            transaction.fork(fork.new, draft)
+            transaction.fork(new, draft)
     return head.size
 
 
@@ -312,21 +285,6 @@ def _refuse_losses(root: str, fresh: str, discard: str | None) -> None:
         raise RefusedError(recover.refusal_of_losses(lost, "restore"))
 
 
-def _put_record_aside(root: str) -> None:
-    """The record of the line that was left may hold more than the new one: a seal writes that."""
-    number = 1
-    while os.path.lexists(f"{root}/{RECORD}.replaced-{number}"):
-        number += 1
-    if os.path.lexists(f"{root}/{RECORD}"):
-        rename_file(f"{root}/{RECORD}", f"{root}/{RECORD}.replaced-{number}")
-
-
-# From the record -------------------------------------------------------------------------------
-
-
-_FROM_RECORD = f"{DATABASE}-restoring"
-
-
 class RestoredRecord(NamedTuple):
     """How many entries came back; and what the files show beyond them, None where they do not."""
 
@@ -337,18 +295,37 @@ class RestoredRecord(NamedTuple):
 def restore_from_record(root: str, keys: Sequence[VerifierKey] = ()) -> RestoredRecord:
     """Make the ledger of a team directory from its record.
 
-    No entry is added, and of the files only modes are set. Nobody but the log's own key vouches
-    for the seal unless ``keys`` are given.
-
-    Raises:
-        RefusedError: the record does not verify, or holds no bodies; nothing was made.
+    No entry is added, and of the files only modes are set. Nobody but the log's own key vouches for
+    the seal unless ``keys`` are given. Raises RefusedError where the record does not verify, or
+    holds no bodies; nothing was made.
     """
-    scratch, database = f"{root}/{_FROM_RECORD}", f"{root}/{DATABASE}"
+    from tripod.verify.checks import LEDGER_CHECKS
+    from tripod.verify.evidence import Database, OpenEvidence
+    from tripod.verify.export.files import load_export
+    from tripod.verify.run import run
+
+    record, scratch = f"{root}/{RECORD}", f"{root}/{_FROM_RECORD}"
     recover.remove_database(scratch)
     try:
-        _load_record(root, scratch, keys)
+        loaded = load_export(record, scratch, keys)
+        if loaded.seal is not None and not loaded.bodies:
+            raise RefusedError(f"{record} holds headers alone: no ledger can be restored from it")
+        database = Database(scratch, source=record)
+        with OpenEvidence(root, database=database, record=loaded.judged()) as evidence:
+            evidence.problem = database.open()
+            chosen = {"record-agrees", *(check.NAME for check in LEDGER_CHECKS)}
+            report = run(evidence, select=chosen)
+        found = [f for o in report.outcomes for f in o.findings if f.severity == "failure"]
+        if found or not loaded.entries:
+            first = f"{found[0].where}: {found[0].message}" if found else "it holds no entry"
+            raise RefusedError(
+                f"{record} does not verify ({first}): nothing was restored; "
+                f"`tripod verify {record}` tells all"
+            )
+        if report.problem:
+            raise LedgerDamagedError(report.problem)
         sync_path(scratch)
-        rename_file(scratch, database)
+        rename_file(scratch, f"{root}/{DATABASE}")
     finally:
         recover.remove_database(scratch)
     with Team(root) as team:
@@ -359,30 +336,3 @@ def restore_from_record(root: str, keys: Sequence[VerifierKey] = ()) -> Restored
             if apart.have == apart.want.data:
                 team.disk.set_mode(apart.path, apart.want.mode)
         return RestoredRecord(team.store.head().size, ahead_of(team.store, team.disk))
-
-
-def _load_record(root: str, scratch: str, keys: Sequence[VerifierKey]) -> None:
-    from tripod.verify.checks import LEDGER_CHECKS
-    from tripod.verify.evidence import Database, OpenEvidence
-    from tripod.verify.export.files import load_export
-    from tripod.verify.run import run
-
-    loaded = load_export(f"{root}/{RECORD}", scratch, keys)
-    if loaded.seal is not None and not loaded.bodies:
-        raise RefusedError(
-            f"{root}/{RECORD} holds headers alone: no ledger can be restored from it"
-        )
-    database = Database(scratch, source=f"{root}/{RECORD}")
-    with OpenEvidence(root, database=database, record=loaded.judged()) as evidence:
-        evidence.problem = database.open()
-        chosen = {"record-agrees", *(check.NAME for check in LEDGER_CHECKS)}
-        report = run(evidence, select=chosen)
-    found = [f for o in report.outcomes for f in o.findings if f.severity == "failure"]
-    if found or not loaded.entries:
-        first = f"{found[0].where}: {found[0].message}" if found else "it holds no entry"
-        raise RefusedError(
-            f"{root}/{RECORD} does not verify ({first}): nothing was restored; "
-            f"`tripod verify {root}/{RECORD}` tells all"
-        )
-    if report.problem:
-        raise LedgerDamagedError(report.problem)

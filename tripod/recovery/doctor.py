@@ -81,23 +81,14 @@ def grouped(found: Iterable[Trouble]) -> Iterator[Trouble]:
         yield listed[0]._replace(where=folder or ".", what=what)
 
 
-# Around -----------------------------------------------------------------------------------------
-
-
 PATIENCE = 3600  # seconds that a checkpoint event may lie, where ack-timeout says nothing
 WAIT_S = 2.0  # how long a busy writer is waited for
 _US = 1_000_000
 _RECORDS = "the next command records it (what never began is ordered once more)"
-_AT_WORK = "FROM agents WHERE state IN ('requested', 'started') ORDER BY seq"
 
 
-def troubles_around(evidence: OpenEvidence) -> Iterator[Trouble]:
+def _troubles_around(evidence: OpenEvidence) -> Iterator[Trouble]:
     """All that the files and tables tell, besides whether they agree."""
-    for part in (_clock, _claims, _checkpoints, _runs, _folders_of_runs, _ignored):
-        yield from part(evidence)
-
-
-def _clock(evidence: OpenEvidence) -> Iterator[Trouble]:
     at = evidence.at(evidence.team.size - 1)
     if at > format_at(evidence.now_us + FUTURE_US):
         what = f"the newest entry is dated {at}, in this host's future"
@@ -106,9 +97,6 @@ def _clock(evidence: OpenEvidence) -> Iterator[Trouble]:
             "one under another name: `tripod backup FILE`, `tripod restore FILE --as-origin NAME`"
         )
         yield Trouble("clock", "ledger.db", what, cure)
-
-
-def _claims(evidence: OpenEvidence) -> Iterator[Trouble]:
     rows = evidence.query(
         "SELECT c.name, c.holder, c.until_us FROM claims c JOIN events e ON e.seq = c.event"
         " WHERE e.acked IS NULL AND c.until_us > 0 AND c.until_us <= ? ORDER BY c.event",
@@ -118,23 +106,19 @@ def _claims(evidence: OpenEvidence) -> Iterator[Trouble]:
         what = f"{holder} took it, and the lease ended at {format_at(until)[:19]}Z"
         cure = "`tripod bus claim` gives it to another reader; find out what became of the first"
         yield Trouble("claim-over", f"{BUS.folder}/{name}", what, cure)
-
-
-def _checkpoints(evidence: OpenEvidence) -> Iterator[Trouble]:
-    """Reviews that were asked for and that nobody answers."""
     patience = PATIENCE
     for (settings,) in evidence.query(
         "SELECT settings FROM inputs WHERE path = ?", layout.CONFIG.path
     ):
         value = json.loads(settings or "{}").get("ack_timeout")
         patience = (value if type(value) is int else 0) or PATIENCE
-    rows = evidence.query(
+    reviews = evidence.query(
         "SELECT e.seq, e.name FROM events e LEFT JOIN claims c ON c.event = e.seq"
         " WHERE e.acked IS NULL AND e.type = ? AND coalesce(c.until_us, 0) <= ? ORDER BY e.seq",
         EVENT,
         evidence.now_us,
     )
-    for seq, name in rows:
+    for seq, name in reviews:
         try:
             age = (evidence.now_us - parse_entry_time(evidence.at(seq))) // _US
         except ValueError:
@@ -143,12 +127,26 @@ def _checkpoints(evidence: OpenEvidence) -> Iterator[Trouble]:
             what = f"the review that it asks for is due for {age} s, and nobody is at it"
             cure = "answer it with `tripod pythia run`; find out why nobody read the queue"
             yield Trouble("checkpoint-unanswered", f"{BUS.folder}/{name}", what, cure)
+    yield from _runs(evidence)
+    assert evidence.disk is not None
+    missing = missing_ignore_lines(evidence.disk)
+    if missing is None:
+        what = "it cannot be read as a file, so git may take the database in"
+        yield Trouble("gitignore", PATH, what, "put a regular file there")
+    elif missing:
+        what = f"it lacks {', '.join(missing)}: git may take in what is no part of the record"
+        yield Trouble("gitignore", PATH, what, "the lines are added", IGNORE)
 
 
 def _runs(evidence: OpenEvidence) -> Iterator[Trouble]:
-    """Programs that the ledger says are at work, and that have ended."""
-    for spawn, role, subject in evidence.query(f"SELECT spawn, role, subject {_AT_WORK}"):
-        look = _look(f"{evidence.root}/{SPOOL}/{spawn}")
+    """Programs that the ledger says are at work and that have ended; folders that runs left."""
+    folder = f"{evidence.root}/{SPOOL}"
+    at_work = evidence.query(
+        "SELECT spawn, role, subject FROM agents WHERE state IN ('requested', 'started')"
+        " ORDER BY seq"
+    )
+    for spawn, role, subject in at_work:
+        look = _look(f"{folder}/{spawn}")
         if look is None or look.state == RUNNING:
             continue
         ended = "has ended, and nobody recorded how" if look.end else "is gone: it was killed"
@@ -158,19 +156,14 @@ def _runs(evidence: OpenEvidence) -> Iterator[Trouble]:
         else:
             cure = f"the next command that runs this {role} job continues it"
             yield Trouble("run-over", f"{role} {subject}", what, cure)
-
-
-def _folders_of_runs(evidence: OpenEvidence) -> Iterator[Trouble]:
-    """Folders of runs that are over, or that never came to be recorded."""
-    folder = f"{evidence.root}/{SPOOL}"
-    at_work = {spawn for (spawn,) in evidence.query(f"SELECT spawn {_AT_WORK}")}
+    spawns = {spawn for spawn, _, _ in at_work}
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
         path = f"{folder}/{name}"
         look = _look(path) if is_spawn_id(name) and not os.path.islink(path) else None
         if look is None:
             what = "no folder of a run that can be read: somebody else put it there"
             yield Trouble("spool", f"{SPOOL}/{name}", what, "it is left alone: move it away")
-        elif name not in at_work and look.state != RUNNING:
+        elif name not in spawns and look.state != RUNNING:
             what = "the folder of a run that is over, or was never recorded"
             yield Trouble("spool", f"{SPOOL}/{name}", what, "the next command removes it", SYNC)
 
@@ -183,21 +176,10 @@ def _look(path: str) -> Look | None:
         return None
 
 
-def _ignored(evidence: OpenEvidence) -> Iterator[Trouble]:
-    assert evidence.disk is not None
-    missing = missing_ignore_lines(evidence.disk)
-    if missing is None:
-        what = "it cannot be read as a file, so git may take the database in"
-        yield Trouble("gitignore", PATH, what, "put a regular file there")
-    elif missing:
-        what = f"it lacks {', '.join(missing)}: git may take in what is no part of the record"
-        yield Trouble("gitignore", PATH, what, "the lines are added", IGNORE)
-
-
 # On the disk ------------------------------------------------------------------------------------
 
 
-def leftovers(root: str, evidence: OpenEvidence) -> Iterator[Trouble]:
+def _leftovers(root: str, evidence: OpenEvidence) -> Iterator[Trouble]:
     """Unfinished files of writers that died; asked for while nobody writes."""
     assert evidence.disk is not None
     for folder in evidence.disk.places.folders():
@@ -223,7 +205,7 @@ def leftovers(root: str, evidence: OpenEvidence) -> Iterator[Trouble]:
 
 
 @contextmanager
-def writers_kept_out(root: str) -> Iterator[str | None]:
+def _writers_kept_out(root: str) -> Iterator[str | None]:
     """Wait a moment until nobody writes, and keep writers away; who it is where somebody does.
 
     The lock is a lock of the system and cannot be left behind: if it is held, a process lives that
@@ -275,19 +257,8 @@ _UNTOUCHED = "evidence is never touched here"
 _GIVEN_BACK = f"{_UNTOUCHED}: `tripod rebuild --evidence` gives it back"
 
 
-def troubles_in_ledger(evidence: OpenEvidence, report: Report) -> Iterator[Trouble]:
+def _troubles_in_ledger(evidence: OpenEvidence, report: Report) -> Iterator[Trouble]:
     """All that is wrong with the ledger, its tables and its files."""
-    yield from _ledger(evidence, report)
-    behind = list(_cursors(evidence))
-    yield from behind
-    yield from _tables(evidence)
-    yield from _files(evidence, lagging=any(one.name == "files-behind" for one in behind))
-    for found in logs_altered(evidence):
-        yield Trouble("log-altered", found.where, found.message, f"{_UNTOUCHED}: {found.help}")
-    yield from _inputs(evidence)
-
-
-def _ledger(evidence: OpenEvidence, report: Report) -> Iterator[Trouble]:
     for outcome in report.outcomes:
         for finding in outcome.findings:
             if finding.where == "schema":
@@ -308,9 +279,23 @@ def _ledger(evidence: OpenEvidence, report: Report) -> Iterator[Trouble]:
         what = f"the team keeps its {front} in {full}, and no folder is there"
         cure = "put the folder back, or mount its disk; if it is lost, `tripod rebuild`"
         yield Trouble("place-gone", front, what, cure, stops=True)
+    behind = list(_behind(evidence))
+    yield from behind
+    yield from _files(evidence, lagging=any(one.name == "files-behind" for one in behind))
+    for found in logs_altered(evidence):
+        yield Trouble("log-altered", found.where, found.message, f"{_UNTOUCHED}: {found.help}")
+    # What people write, and was not understood.
+    for path, problems in evidence.query("SELECT path, problems FROM inputs ORDER BY path"):
+        for problem in json.loads(problems or "[]"):
+            where = f"{path}:{problem['line']}" if problem["line"] else path
+            what = ": ".join(filter(None, (problem["key"], problem["message"])))
+            yield Trouble("config", where, what, "mend the line; until then it counts for nothing")
+    for path, odd in evidence.team.found.odd.items():
+        yield Trouble("config", path, odd, "put a regular file there")
 
 
-def _cursors(evidence: OpenEvidence) -> Iterator[Trouble]:
+def _behind(evidence: OpenEvidence) -> Iterator[Trouble]:
+    """Files and tables that do not show every entry, or are not what its fold gives."""
     for name, cursor, size in evidence.cursors():
         what = f"the {name} show {cursor} of {size} entries"
         if cursor < size and name == "files":
@@ -321,11 +306,8 @@ def _cursors(evidence: OpenEvidence) -> Iterator[Trouble]:
     if evidence.unswept():
         what = f"{evidence.unswept()} bodies were erased, and the file may still hold their bytes"
         yield Trouble("unswept", "ledger.db", what, _NEXT, SYNC)
-
-
-def _tables(evidence: OpenEvidence) -> Iterator[Trouble]:
-    faults = dict(evidence.team.tables)
-    if "folds" in faults:  # of another version: all else about them follows from that
+    # Of another version: all else about the tables follows from that.
+    if "folds" in dict(evidence.team.tables):
         what = "the tables were folded by another version of tripod"
         yield Trouble("tables-old", "ledger.db", what, _NEXT, SYNC)
         return
@@ -361,20 +343,6 @@ def _files(evidence: OpenEvidence, *, lagging: bool) -> Iterator[Trouble]:
             yield Trouble("evidence", path, "is missing, and was kept as evidence", _GIVEN_BACK)
 
 
-def _inputs(evidence: OpenEvidence) -> Iterator[Trouble]:
-    """What people write, and was not understood."""
-    for path, problems in evidence.query("SELECT path, problems FROM inputs ORDER BY path"):
-        for problem in json.loads(problems or "[]"):
-            where = f"{path}:{problem['line']}" if problem["line"] else path
-            what = ": ".join(filter(None, (problem["key"], problem["message"])))
-            yield Trouble("config", where, what, "mend the line; until then it counts for nothing")
-    for path, odd in evidence.team.found.odd.items():
-        yield Trouble("config", path, odd, "put a regular file there")
-
-
-# Visit ------------------------------------------------------------------------------------------
-
-
 class Examined(NamedTuple):
     """What is wrong with the team directory ``root``; ``problem`` says why nothing can be told."""
 
@@ -384,10 +352,9 @@ class Examined(NamedTuple):
 
 
 def examine(path: str) -> Examined:
-    """Look at everything and change nothing; nothing is raised for what is wrong.
+    """Look at everything in a project, or team directory, and change nothing.
 
-    Args:
-        path: the project, or its team directory.
+    What is wrong is no error: it is in what is given.
     """
     root = team_of(path) if os.path.isdir(path) else None
     if root is None:
@@ -406,10 +373,10 @@ def examine(path: str) -> Examined:
         if report.problem or evidence.problem:
             return Examined(root, (), report.problem or evidence.problem)
         evidence.fold()
-        found = [*troubles_in_ledger(evidence, report), *troubles_around(evidence)]
-        with writers_kept_out(root) as holder:
+        found = [*_troubles_in_ledger(evidence, report), *_troubles_around(evidence)]
+        with _writers_kept_out(root) as holder:
             if holder is None:
-                found += leftovers(root, evidence)
+                found += _leftovers(root, evidence)
             else:
                 what = f"{holder} holds the writer's place; every other command waits for it"
                 cure = "if it hangs, end it: the place is free at once, and nothing is lost"

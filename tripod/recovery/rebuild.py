@@ -28,7 +28,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
-from itertools import islice
+from itertools import count, islice
 
 from tripod.errors import (
     BadArgumentError,
@@ -204,8 +204,7 @@ def unknown_event_files(source: Source, disk: Disk) -> Iterator[str]:
 def past(team: Team, seq: int | None) -> Iterator[Source]:
     """Tables as of entry ``seq`` (None: now), to render from for the length of a ``with``.
 
-    Raises:
-        BadArgumentError: the ledger has no such entry.
+    Raises BadArgumentError where the ledger has no such entry.
     """
     if seq is None:
         yield team.source
@@ -222,11 +221,7 @@ def past(team: Team, seq: int | None) -> Iterator[Source]:
 
 
 def rendered(source: Source, name: str) -> list[tuple[str, File]]:
-    """Every file of one projection, as (path, file).
-
-    Raises:
-        NotFoundError: there is no projection of that name.
-    """
+    """Every file of one projection, as (path, file); NotFoundError: there is no such projection."""
     chosen = [projection for projection in PROJECTIONS if projection.name == name]
     if chosen:
         files = ((path, one.render(source, path)) for one in chosen for path in one.paths(source))
@@ -275,19 +270,14 @@ def put_in_place(database: str, fresh: str, word: str) -> str:
     """Put a prepared copy in the ledger's place; give where the old one is kept, '' if none was.
 
     It is kept as ``<database>.<word>-<number>``. Dead before the last step: the old one is in its
-    place, or (where it could not be read) under that name, and ``fresh`` is whole.
-
-    Raises:
-        UnwritableError: the disk refuses, or others hold the database; nothing was replaced.
+    place, or (where it could not be read) under that name, and ``fresh`` is whole. Raises
+    UnwritableError where the disk refuses, or others hold the database; nothing was replaced.
     """
     sync_path(fresh)
     if not any(os.path.lexists(database + suffix) for suffix in _FILES):
         rename_file(fresh, database)
         return ""
-    number = 1
-    while any(os.path.lexists(f"{database}.{word}-{number}{suffix}") for suffix in _FILES):
-        number += 1
-    kept = f"{database}.{word}-{number}"
+    kept = free_name(f"{database}.{word}")
     try:
         with closing(read_only(database)) as live:
             copy_pages(live, kept)
@@ -303,6 +293,12 @@ def put_in_place(database: str, fresh: str, word: str) -> str:
         os.rename(fresh, database)
     sync_name(database)
     return kept
+
+
+def free_name(path: str) -> str:
+    """``<path>-1``, or the next number of which no file nor database is there."""
+    names = (f"{path}-{number}" for number in count(1))
+    return next(name for name in names if not any(os.path.lexists(name + end) for end in _FILES))
 
 
 def _write_over(database: str, fresh: str) -> None:

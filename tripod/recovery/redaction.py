@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import os
 import re
-from base64 import b64decode
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
@@ -28,19 +28,10 @@ from tripod.ledger import DATABASE, Entry, redaction_entry_id
 from tripod.ledger.files import read_plain_file
 from tripod.ledger.kinds.redaction import REDACTED
 from tripod.ledger.kinds.registry import BY_NAME
-from tripod.projections import (
-    CHAT,
-    LOG,
-    Source,
-    content_bytes,
-    desired,
-    manifest,
-    refold,
-)
+from tripod.projections import CHAT, LOG, Source, content_bytes, desired, manifest, refold
 from tripod.projections.chat.format import parse_line
 from tripod.projections.erasure import is_erasable, places, tombstone
 from tripod.projections.text import line_problem
-from tripod.team.act import Act
 from tripod.team.team import Team
 from tripod.trust.export import forget_bodies
 
@@ -89,19 +80,10 @@ def _erased_texts(source: Source, kind: str, body: dict[str, Any]) -> list[str]:
         if isinstance(value, str):
             texts.append(value)
         elif value is not None:
-            whole = (
-                b64decode(value["base64"]) if "base64" in value else content_bytes(source, value)
-            )
-            texts.append(whole.decode("utf-8", "replace"))
+            texts.append(content_bytes(source, value).decode("utf-8", "replace"))
     if kind == "chat.sent":
         texts.append(f"{body['handle']}|{body['time']}: {texts[0]}")
     return [text for text in dict.fromkeys(texts) if text.strip()]
-
-
-def _is_copy(kind: str) -> bool:
-    """Whether entries of a kind hold copies of texts that other entries hold."""
-    known = BY_NAME.get(kind)
-    return known is not None and known.erasure is not None and known.erasure.is_copy
 
 
 def _pattern_for(texts: list[str]) -> re.Pattern[str] | None:
@@ -166,11 +148,7 @@ def redact(
 ) -> Redaction:
     """Erase the bodies of entries; ``dry_run`` only says which.
 
-    Args:
-        team: the team whose ledger it is.
-        request: what to erase, in which name, and why.
-        dry_run: change nothing.
-        exports: folders of exports that the bodies are erased from as well.
+    ``exports`` are folders of exports that the bodies are erased from as well.
 
     Raises:
         BadArgumentError: an argument breaks its rule.
@@ -192,7 +170,8 @@ def redact(
         problem = "--by: say who erases it; it stays in the ledger"
     if problem is not None:
         raise BadArgumentError(problem)
-    again = [seq for seq in request.seqs if folders and _redaction_of(team, seq) is not None]
+    lookup = team.store.seq_of
+    again = [seq for seq in request.seqs if folders and lookup(redaction_entry_id(seq)) is not None]
     rest = replace(request, seqs=[seq for seq in request.seqs if seq not in again])
     plan = Redaction() if again and not rest.seqs else _erase(team, rest, pattern)
     for folder in folders:
@@ -213,39 +192,33 @@ def _erase(team: Team, request: RedactionRequest, pattern: re.Pattern[str] | Non
                 "rephrase --reason and --by so that they do not contain the erased text"
             )
         for entry in entries:
-            _erase_one(act, entry, request)
+            for path in places(act.source, entry.kind, entry.data):
+                shown = desired(act.source, path)
+                if shown is not None:  # what we rendered ourselves may be written over
+                    act.writer.account(path, sha256(shown.data).hexdigest())
+            draft = REDACTED.draft(
+                {
+                    "seq": entry.seq,
+                    "kind": entry.kind,
+                    "reason": request.reason,
+                    "by": request.by,
+                    "keep": tombstone(entry.kind, entry.data),
+                },
+                cause=entry.id,
+            )
+            act.erase(draft)
         refold(act.transaction, act.transaction.read())
         manifest.save(act.transaction.tables, act.writer.known)
-    plan.left = list(_left(team, searched))
-    plan.cannot += [
-        f"{path} is over {READ_LIMIT >> 20} MiB and was not searched" for path in _large(team)
-    ]
+    for path in _files(team):
+        name = os.path.relpath(path, team.root)
+        with suppress(OSError):
+            data = read_plain_file(path, READ_LIMIT)
+            texts = texts_in(data) if len(data) <= READ_LIMIT else ()
+            if any(one.search(text) for text in texts for one in searched):
+                plan.left.append(name)
+        if os.path.lexists(path) and os.lstat(path).st_size > READ_LIMIT:
+            plan.cannot.append(f"{name} is over {READ_LIMIT >> 20} MiB and was not searched")
     return plan
-
-
-def _erase_one(act: Act, entry: Entry, request: RedactionRequest) -> None:
-    for path in places(act.source, entry.kind, entry.data):
-        shown = desired(act.source, path)
-        if shown is not None:  # what we rendered ourselves may be written over
-            act.writer.account(path, sha256(shown.data).hexdigest())
-    draft = REDACTED.draft(
-        {
-            "seq": entry.seq,
-            "kind": entry.kind,
-            "reason": request.reason,
-            "by": request.by,
-            "keep": tombstone(entry.kind, entry.data),
-        },
-        cause=entry.id,
-    )
-    act.erase(draft)
-
-
-def _redaction_of(team: Team, seq: int) -> int | None:
-    return team.store.seq_of(redaction_entry_id(seq))
-
-
-# Finding ---------------------------------------------------------------------------------------
 
 
 def _plan(
@@ -279,7 +252,7 @@ def _named(team: Team, seqs: Iterable[int]) -> Iterator[tuple[Entry, str]]:
         entry = next(team.store.read(seq, seq + 1), None)
         if entry is None:
             raise NotFoundError(f"no entry {seq}; `tripod show` lists the newest")
-        there = _redaction_of(team, seq)
+        there = team.store.seq_of(redaction_entry_id(seq))
         problem = f"it was redacted before, see entry {there}" if there is not None else None
         problem = problem or _hindrance(team, entry)
         if problem is not None:
@@ -330,41 +303,25 @@ def _copies(
     for entry in team.store.read():
         if entry.seq in named or entry.body is None or entry.kind == REDACTED.name:
             continue
-        if _tells_of(team, entry, causes, starts):
-            yield entry, "tells of it"
-        elif pattern is not None and any(map(pattern.search, texts_of(team.source, entry.data))):
-            if _is_copy(entry.kind):
+        if entry.kind == "bus.published" and orjson.loads(entry.header).get("cause") in causes:
+            payload = "\n".join(texts_of(team.source, entry.data.get("payload", {})))
+            if any(start in payload for start in starts):
+                yield entry, "tells of it"
+                continue
+        if pattern is not None and any(map(pattern.search, texts_of(team.source, entry.data))):
+            known = BY_NAME.get(entry.kind)
+            if known is not None and known.erasure is not None and known.erasure.is_copy:
                 yield entry, "holds a copy"
             else:
                 plan.quoted.append(entry.seq)
 
 
-def _tells_of(team: Team, entry: Entry, causes: Collection[str], starts: Collection[str]) -> bool:
-    if entry.kind != "bus.published" or orjson.loads(entry.header).get("cause") not in causes:
-        return False
-    said = "\n".join(texts_of(team.source, entry.data.get("payload", {})))
-    return any(start in said for start in starts)
-
-
-def _left(team: Team, searched: Sequence[re.Pattern[str]]) -> Iterator[str]:
-    """Files of the team directory that still say it: none that we write.
+def _files(team: Team) -> Iterator[str]:
+    """Every file of the team but its open database.
 
     A database that a restore or a rebuild put aside is one that is only named: it was kept because
     nobody vouched for the ledger in its place, and when to let go of it is for people to say.
     """
-    for path in _files(team):
-        if _says(path, searched):
-            yield os.path.relpath(path, team.root)
-
-
-def _large(team: Team) -> Iterator[str]:
-    for path in _files(team):
-        if os.path.lexists(path) and os.lstat(path).st_size > READ_LIMIT:
-            yield os.path.relpath(path, team.root)
-
-
-def _files(team: Team) -> Iterator[str]:
-    """Every file of the team but its open database."""
     logs = [f"{LOG.folder}/{name}" for name in team.disk.places.logs() if name]
     added = (front for front in team.disk.places.added if f"{front}/" not in logs)
     fronts = ("events", "chat", *added)
@@ -375,13 +332,3 @@ def _files(team: Team) -> Iterator[str]:
     # Of a folder in which a log was met, the rest is nothing of the team's.
     paths = (path for path in LOG.paths(team.source) if path.startswith(tuple(logs)))
     yield from (os.path.normpath(team.disk.full(path)) for path in paths if logs)
-
-
-def _says(path: str, searched: Sequence[re.Pattern[str]]) -> bool:
-    try:
-        data = read_plain_file(path, READ_LIMIT)
-    except OSError:
-        return False
-    if len(data) > READ_LIMIT:
-        return False
-    return any(one.search(text) for text in texts_in(data) for one in searched)

@@ -85,8 +85,7 @@ class Context:
     def __init__(self, root: str, *, create: bool = False) -> None:
         """Open the ledger in the team directory ``root``.
 
-        Raises:
-            LedgerError: it is not there, damaged, or cannot be written.
+        Raises LedgerError where it is not there, damaged, or cannot be written.
         """
         self.root = root
         self.store = SQLiteStore(f"{root}/{DATABASE}", fold=fold_into, create=create)
@@ -232,10 +231,8 @@ class Act:
     def append(self, drafts: Sequence[Draft]) -> list[Entry]:
         """Append; all acts of one transaction stand or fall together.
 
-        Drafts of one actor with a key are signed together.
-
-        Raises:
-            RefusedError: an actor has a key, and it cannot be used here; nothing is recorded.
+        Drafts of one actor with a key are signed together. Raises RefusedError where the key
+        cannot be used here; nothing is recorded.
         """
         if self.sign is not None:
             drafts = self.sign(drafts)
@@ -260,15 +257,10 @@ class Act:
         warnings = self.context.warnings
         warnings[:] = [text for text in warnings if not text.startswith(f"{path}: ")]
 
-    # Displacing --------------------------------------------------------------------------------
-
     def displace(self, path: str, reason: str) -> bool:
-        """Keep the bytes that stand at ``path``, which is about to be written over.
+        """Keep the bytes that stand at ``path``, which is about to be written over: if any do.
 
-        Gives whether there were any.
-
-        Raises:
-            RefusedError: they cannot be kept; nothing was recorded.
+        Raises RefusedError where they cannot be kept; nothing was recorded.
         """
         try:
             data = self.disk.read(path, MAX_DISPLACED)
@@ -287,7 +279,12 @@ class Act:
         shown, places = withhold(self.source, path, data)
         if places:
             reason += f" (it showed {places} redacted places, which were not kept)"
-        if not self._is_kept(path, shown):
+        # A writer that died or gave up before it replaced them may have kept just these bytes.
+        start = self.transaction.cursors().files
+        kept = self.transaction.raw(start, stream=f"files/{path}", kinds=("file.displaced",))
+        bodies = self.source.each_body([entry.seq for entry in kept])
+        contents = (body.get("content") for body in bodies)
+        if not any(c is not None and content_bytes(self.source, c) == shown for c in contents):
             from tripod.ledger.kinds.team import DISPLACED  # dear to import, seldom needed
 
             self.append([DISPLACED.draft({"path": path, "reason": reason, "content": shown})])
@@ -297,20 +294,8 @@ class Act:
         self.conflicts.pop(path, None)
         return True
 
-    def _is_kept(self, path: str, shown: bytes) -> bool:
-        """Whether a writer kept just these bytes, and died or gave up before it replaced them."""
-        start = self.transaction.cursors().files
-        kept = self.transaction.raw(start, stream=f"files/{path}", kinds=("file.displaced",))
-        bodies = self.source.each_body([entry.seq for entry in kept])
-        contents = (body.get("content") for body in bodies)
-        return any(c is not None and content_bytes(self.source, c) == shown for c in contents)
-
     def refuse_blocked(self) -> None:
-        """Refuse to write where a folder, a link or a half-merged file stands.
-
-        Raises:
-            RefusedError: it would be replaced; nothing was recorded.
-        """
+        """Refuse to replace a folder, a link or a half-merged file (RefusedError)."""
         ours = [e for e in self.entries if e.stream != "bus" and "observed" not in e.data]
         paths = {*self.rewrite, *touched_by(ours, self.source)}
         if any(entry.kind in COUNTS.kinds for entry in ours):
@@ -336,45 +321,38 @@ class Act:
         """Keep the bytes of others in files that are about to be replaced.
 
         These are the files that this act writes, and those that an interrupted act should have
-        written.
+        written. What others wrote into them is named: it is lost there, and only there.
         """
         if not self.conflicts:
             return
+        from tripod.projections.erasure import name_pieces, unrecorded_pieces
+
         ours = [entry for entry in self.entries if "observed" not in entry.data]
         shown = self.transaction.cursors().files
         first = self.entries[0].seq if self.entries else self.transaction.size
         behind = self.store.read(shown, first) if shown < first else ()
         touched = self.rewrite | touched_by((*behind, *ours), self.source).keys()
         for path in sorted((touched & self.conflicts.keys()) - self.writer.unmerged.keys()):
-            self._warn_of_losses(path)
+            try:
+                data = self.disk.read(path, MAX_DISPLACED)
+            except UnreadableError:
+                data = None  # `displace` refuses it
+            pieces = [] if data is None else unrecorded_pieces(self.source, path, data)
+            if pieces:
+                self.warn(
+                    f"{path}: {len(pieces)} of its pieces, which no entry holds, went as the file "
+                    f"was written again: {name_pieces(pieces)}; their bytes are kept, add them "
+                    "behind the others and `tripod sync` (`tripod verify` names the entry with "
+                    "the bytes)"
+                )
             self.displace(path, self.conflicts[path].detail)
-
-    def _warn_of_losses(self, path: str) -> None:
-        """Name what others wrote into a file that is about to be written over, and only there."""
-        from tripod.projections.erasure import name_pieces, unrecorded_pieces
-
-        try:
-            data = self.disk.read(path, MAX_DISPLACED)
-        except UnreadableError:
-            return  # it is refused in a moment
-        pieces = [] if data is None else unrecorded_pieces(self.source, path, data)
-        if pieces:
-            self.warn(
-                f"{path}: {len(pieces)} of its pieces, which no entry holds, went as the file was "
-                f"written again: {name_pieces(pieces)}; their bytes are kept, add them behind the "
-                "others and `tripod sync` (`tripod verify` names the entry with the bytes)"
-            )
 
 
 # Events ----------------------------------------------------------------------------------------
 
 
 def judge_event(source: str, type_: str, priority: str, payload: str) -> None:
-    """Refuse what cannot stand in one event.
-
-    Raises:
-        BadArgumentError: a field breaks its rule.
-    """
+    """Refuse what cannot stand in one event (BadArgumentError: a field breaks its rule)."""
     problem = valid_word(source, "source") or valid_word(type_, "type")
     if problem is None and priority not in PRIORITIES:
         problem = f"priority: {priority!r} is none of {', '.join(PRIORITIES)}"
@@ -402,10 +380,8 @@ def draft_event(
     """The draft of a new event, under a file name that is free.
 
     ``cause`` is the draft (with its id) that the event reports: the event has the same actor, and
-    ``source`` is the tool that reports it. ``to`` is the handle that it addresses.
-
-    Raises:
-        BadArgumentError: a field breaks its rule.
+    ``source`` is the tool that reports it. ``to`` is the handle that it addresses. Raises
+    BadArgumentError where a field breaks its rule.
     """
     judge_event(source, type_, priority, payload)
     us = act.now_us

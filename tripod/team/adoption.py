@@ -31,7 +31,7 @@ from tripod.ledger import (
 from tripod.ledger.files import hold_folder_lock
 from tripod.ledger.ids import fresh_ids, now_at
 from tripod.ledger.kinds.team import ADOPTED, OPENED, PLACE_ADDED, Holds
-from tripod.ledger.locator import FOLDER, team_to_begin
+from tripod.ledger.locator import FOLDER, repository_around, team_to_begin
 from tripod.projections import (
     BUS,
     CHAT,
@@ -89,8 +89,7 @@ class Adoption:
 def team_root(path: str) -> str:
     """Where the team directory of a project is, or that directory itself if it is given.
 
-    Raises:
-        RefusedError: ``path`` is no folder.
+    Raises RefusedError where ``path`` is no folder.
     """
     full = os.path.abspath(path)
     if not os.path.isdir(full):
@@ -124,13 +123,23 @@ def init(
         RefusedError: ``path`` is no folder, lost its ledger, or has one that records otherwise.
     """
     root = team_root(path)
-    places = _places(root, events, chat)
-    for front, folder in ((BUS.folder, events), (CHAT.folder, chat)):
-        if folder is None or os.path.exists(os.path.join(root, DATABASE)):
-            continue
-        problem = foreign_content(front, folder)
+    given = {
+        front: at for front, at in ((BUS.folder, events), (CHAT.folder, chat)) if at is not None
+    }
+    places: dict[str, str] = {}
+    for front, folder in given.items():
+        places[front], problem = place_to_record(os.path.realpath(root), folder)
         if problem is not None:
             raise BadArgumentError(f"--{front}: {problem}")
+    whole = {BUS.folder: BUS.folder, CHAT.folder: CHAT.folder} | places
+    problem = places_problem(whole[BUS.folder], whole[CHAT.folder])
+    if problem is not None:
+        raise BadArgumentError(f"{' and '.join(f'--{front}' for front in places)}: {problem}")
+    for front, folder in given.items():
+        if not os.path.exists(os.path.join(root, DATABASE)):
+            problem = foreign_content(front, folder)
+            if problem is not None:
+                raise BadArgumentError(f"--{front}: {problem}")
     names = {"project": project, "origin": origin, "scribe": scribe}
     return init_at(root, places, names, key=key)
 
@@ -173,7 +182,8 @@ def init_at(
         _check_log(root)
         _check_unmerged(root, places)
         opened = _opening(root, names, places)
-        key = _in_git(root) if key is None else key
+        if key is None:  # in a git repository seals are committed with the work
+            key = repository_around(os.path.dirname(os.path.realpath(root))) is not None
         return _begin(root, opened, places, key=key, met=met)
 
 
@@ -206,11 +216,25 @@ def _begin(
         # In one transaction: a ledger that is begun has its whole past, or it does not exist yet.
         with team.act(full=True, opened=opened) as act:
             act.displace(COUNTS.path, "it stood where the counts of the ledger belong")
-            left = _shortened(act.look.left_alone)
+            paths = act.look.left_alone
+            left = next(names_in_bodies(paths), [])  # as many as fit in an entry
+            if len(left) < len(paths):
+                left = [*left, f"({len(paths) - len(left)} more)"]
             act.append([ADOPTED.draft({"files": act.look.files, "left_alone": left})])
             act.rewrite.add(COUNTS.path)
         done = _taken_in(team, act, begun=True)
-        return replace(done, key=_first_key(team)) if key else done
+        if not key:
+            return done
+        from tripod.trust.seal import new_key
+
+        try:
+            return replace(done, key=new_key(team))
+        except (TripodError, LedgerError, OSError) as error:
+            # Without a key the ledger is no worse than it was, so that is told.
+            team.warnings.append(
+                f"no key was made, so nothing is sealed: {error}; `tripod key new`"
+            )
+            return done
 
 
 def sync(team: Team) -> Adoption:
@@ -230,35 +254,6 @@ def _taken_in(team: Team, act: Act, *, begun: bool) -> Adoption:
     kinds = dict(Counter(entry.kind for entry in act.entries if "observed" in entry.data))
     look = act.look
     return Adoption(team.root, begun, look.files, kinds, look.left_alone, team.warnings)
-
-
-def _shortened(paths: list[str]) -> list[str]:
-    """The first paths, as many as fit in an entry, and the number of the others."""
-    first = next(names_in_bodies(paths), [])
-    left = len(paths) - len(first)
-    return [*first, f"({left} more)"] if left else first
-
-
-def _in_git(root: str) -> bool:
-    """Whether the project lies in a git repository: seals are committed there with the work."""
-    folder = os.path.dirname(os.path.realpath(root))
-    while not os.path.lexists(os.path.join(folder, ".git")):
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            return False
-        folder = parent
-    return True
-
-
-def _first_key(team: Team) -> str:
-    """Make the ledger's key; without one the ledger is no worse than it was, so that is told."""
-    from tripod.trust.seal import new_key
-
-    try:
-        return new_key(team)
-    except (TripodError, LedgerError, OSError) as error:
-        team.warnings.append(f"no key was made, so nothing is sealed: {error}; `tripod key new`")
-        return ""
 
 
 def _check_log(root: str) -> None:
@@ -296,21 +291,6 @@ def _check_unmerged(root: str, places: Mapping[str, str]) -> None:
                 )
 
 
-def _places(root: str, events: str | None, chat: str | None) -> dict[str, str]:
-    """The folders that were given, as they are recorded: from the team directory, or absolute."""
-    places: dict[str, str] = {}
-    for front, given in ((BUS.folder, events), (CHAT.folder, chat)):
-        if given is not None:
-            places[front], problem = place_to_record(os.path.realpath(root), given)
-            if problem is not None:
-                raise BadArgumentError(f"--{front}: {problem}")
-    whole = {BUS.folder: BUS.folder, CHAT.folder: CHAT.folder} | places
-    problem = places_problem(whole[BUS.folder], whole[CHAT.folder])
-    if problem is not None:
-        raise BadArgumentError(f"{' and '.join(f'--{front}' for front in places)}: {problem}")
-    return places
-
-
 def place_to_record(root: str, given: str, holds: str = CHAT.folder) -> tuple[str, str | None]:
     """How a folder is recorded (below the project from the team directory), and what is wrong."""
     if not given or "\0" in given or not os.path.isdir(given):
@@ -329,10 +309,8 @@ def add_place(team: Team, front: str, folder: str, log: str | None = None) -> No
     """Have a folder of chats or events belong to the team, and take in what it holds.
 
     Of several that add it at once one does. ``log`` is the file name of a decision log in a folder
-    of such: it is taken in with its archives, and nothing else there.
-
-    Raises:
-        RefusedError: it cannot be such a folder; nothing was recorded.
+    of such: it is taken in with its archives, and nothing else there. Raises RefusedError where it
+    cannot be such a folder; nothing was recorded.
     """
     full = os.path.realpath(folder)
     place, problem = place_to_add(team.root, front, folder)
@@ -408,14 +386,11 @@ def foreign_content(front: str, folder: str) -> str | None:
     except OSError as error:
         return f"{folder!r} cannot be read: {error.strerror}"
     ends, what = _OURS[front]
-    ours = any(name.endswith(ends) for name in names)
-    if front == BUS.folder:
-        ours = (
-            ours
-            or layout.CONFIG.names[0] in names
-            or os.path.isdir(os.path.join(folder, "processed"))
-        )
-    if ours or not names:
+    if not names or any(name.endswith(ends) for name in names):
+        return None
+    if front == BUS.folder and (
+        layout.CONFIG.names[0] in names or os.path.isdir(os.path.join(folder, PROCESSED))
+    ):
         return None
     return (
         f"{folder!r} holds {len(names)} files or folders ({names[0]!r} is the "
@@ -454,9 +429,6 @@ def _added(front: str, path: str) -> Draft:
     """The draft that adds a folder as ``events/<name>``, ``chat/<name>`` or ``scribe/<name>``."""
     holds, _, name = front.partition("/")
     return PLACE_ADDED.draft({"holds": cast("Holds", holds), "name": name, "path": path})
-
-
-# The .gitignore --------------------------------------------------------------------------------
 
 
 def missing_ignore_lines(disk: Disk) -> list[str] | None:

@@ -11,8 +11,8 @@ whether another program appended at the same time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from errno import EISDIR
 from hashlib import sha256
 
@@ -89,8 +89,6 @@ class Files(FileState):
         for path in self.late:
             yield f"{path}: recorded, but others keep writing the file; try again later"
 
-    # Writing -----------------------------------------------------------------------------------
-
     def project(
         self, entries: Iterable[Entry], also: Iterable[str], *, grows: bool, behind: bool
     ) -> None:
@@ -123,12 +121,14 @@ class Files(FileState):
                     staged = []
         self._publish(staged)
         for folder in sorted(self.folders):
-            self.attempt(folder, lambda: self.disk.sync_folder(folder))  # noqa: B023 - called at once
+            with self.attempt(folder):
+                self.disk.sync_folder(folder)
 
-    def attempt(self, path: str, work: Callable[[], None]) -> None:
+    @contextmanager
+    def attempt(self, path: str) -> Iterator[None]:
         """What the disk refuses stays to be done: the entries are safe, so nothing is lost."""
         try:
-            work()
+            yield
         except (OSError, UnreadableError) as error:
             self.failed[path] = str(getattr(error, "strerror", None) or error)
 
@@ -137,7 +137,11 @@ class Files(FileState):
         if said > 0 and is_live_log(path) and self._append(path, said):
             return
         want = self._grown(path, said) or desired(self.source, path)
-        self.attempt(path, lambda: self._remove(path) if want is None else self._put(path, want))
+        with self.attempt(path):
+            if want is None:
+                self._remove(path)
+            else:
+                self._put(path, want)
 
     def _grown(self, path: str, said: int) -> File | None:
         """A live chat, made of the very bytes that were noted as agreeing with the ledger."""
@@ -154,16 +158,15 @@ class Files(FileState):
 
     def _publish(self, staged: list[tuple[str, File]]) -> None:
         """Write many files at once, each where none stands."""
-        if staged:
-            self.attempt(staged[0][0], lambda: self._publish_all(staged))
-
-    def _publish_all(self, staged: list[tuple[str, File]]) -> None:
+        if not staged:
+            return
         from tripod.projections import write_missing
 
-        for (path, want), stat in zip(staged, write_missing(self.disk, staged), strict=True):
-            if stat is None:
-                self.late[path] = None
-            else:
+        with self.attempt(staged[0][0]):
+            for (path, want), stat in zip(staged, write_missing(self.disk, staged), strict=True):
+                if stat is None:
+                    self.late[path] = None
+                    continue
                 if not path.endswith(".event"):  # no single event is noted: there may be 50,000
                     self.written[path] = (stat, sha256(want.data).hexdigest())
                 self.folders.add(path.rpartition("/")[0])
@@ -257,16 +260,15 @@ class Files(FileState):
             if not self._lock(locks, path):
                 return True
             new = LOG.newest(self.source, path.removeprefix(f"{LOG.folder}/"), count)
-            try:
+            with self.attempt(path):
                 done = swap.append(self.disk, path, known, new, READ_LIMIT)
-            except (OSError, UnreadableError) as error:
-                self.failed[path] = str(getattr(error, "strerror", None) or error)
-                return True
-        if done == swap.OTHERS_CAME:
-            self.late[path] = None
-        elif done != swap.NOT_AS_KNOWN:
-            self.written[path] = done
-        return done != swap.NOT_AS_KNOWN
+                if done == swap.NOT_AS_KNOWN:
+                    return False
+                if done == swap.OTHERS_CAME:
+                    self.late[path] = None
+                else:
+                    self.written[path] = done
+        return True
 
     def is_foreign(self, path: str, want: str) -> bool:
         """Whether bytes stand there that are neither ours nor those of the digest ``want``."""
@@ -277,9 +279,8 @@ class Files(FileState):
     def clear(self) -> None:
         """Remove what writers left that died before their rename: we are the sole writer."""
         for folder in self.disk.places.folders():
-            self.attempt(folder, lambda: self.disk.clear(folder))  # noqa: B023 - called at once
-
-    # Noting ------------------------------------------------------------------------------------
+            with self.attempt(folder):
+                self.disk.clear(folder)
 
     def note(self, seen_ns: int, apart: Iterable[str]) -> manifest.Manifest:
         """What the growing files and watched folders look like, now that they agree.
@@ -404,16 +405,15 @@ class EventMoves:
             rest = [name for name in its if name not in self.taken]
             if not rest:
                 continue
-            files.attempt(done, lambda: self.disk.make_folder(done))  # noqa: B023 - called at once
+            with files.attempt(done):
+                self.disk.make_folder(done)
             if len(rest) > MANY:
-                try:
-                    rest = self._move_all(front, rest)
-                except OSError as error:
-                    files.failed[done] = str(error.strerror or error)
-                    continue
+                many, rest = rest, []
+                with files.attempt(done):
+                    rest = self._move_all(front, many)
             for name in rest:
-                path = f"{BUS.folder}/processed/{name}"
-                files.attempt(path, lambda: self._finish_one(name))  # noqa: B023 - called at once
+                with files.attempt(f"{BUS.folder}/processed/{name}"):
+                    self._finish_one(name)
 
     def _finish_one(self, name: str) -> None:
         queue, done = f"{BUS.folder}/{name}", f"{BUS.folder}/processed/{name}"

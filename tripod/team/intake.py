@@ -32,7 +32,6 @@ from tripod.projections import (
     RACY_NS,
     UNMERGED,
     UNMERGED_CURE,
-    Disk,
     File,
     UnreadableError,
     ahead_of,
@@ -57,7 +56,14 @@ _WRITTEN = ("edited", "unreadable")
 def take_in(act: Act) -> None:
     """Append what others wrote; what is missing is written again, what contradicts is told."""
     found = _look_at_files(act)
-    _drop_known(act, found)
+    fresh = []
+    for piece in found.pieces:
+        if piece.draft.id and act.transaction.seq_of(piece.draft.id) is not None:
+            # It came back: from a backup, or after a prune.
+            path = piece.draft.body["observed"]["path"]
+            act.warn(f"{path}: it was taken in before and is left as it is")
+        else:
+            fresh.append(piece)
     shown = act.transaction.cursors().files
     gone: dict[str, str] = {}
     if not act.disk.is_file(COUNTS.path):
@@ -72,10 +78,11 @@ def take_in(act: Act) -> None:
     for path, odd in found.odd.items():
         act.warn(f"{path} {odd}")
     act.look.left_alone, act.look.files = found.left_alone, found.files
-    if found.pieces:
+    if fresh:
         from tripod.projections import sort_pieces
+        from tripod.projections.bus.intake import is_deletion
 
-        drafts = sort_pieces(found.pieces)
+        drafts = sort_pieces(fresh)
         act.append(drafts)
         team = act.transaction.tables.execute("SELECT adopted FROM team").fetchone()
         if team is not None and team[0] is not None:  # adoption itself adds no file
@@ -88,7 +95,15 @@ def take_in(act: Act) -> None:
                     f"{draft.body['path']}: not understood ({draft.body['problem']}); its "
                     "bytes are kept in the ledger, and it stays as it is"
                 )
-        _warn_of_deleted(act, drafts)
+        acked = (draft.body for draft in drafts if draft.kind == "bus.acked")
+        deleted = [str(body["name"]) for body in acked if is_deletion(body)]
+        if deleted:  # they wait for nobody any more
+            which = _first_names(deleted) if len(deleted) > NAMED else ", ".join(deleted)
+            act.warn(
+                f"{len(deleted)} pending event{'' if len(deleted) == 1 else 's'} deleted by "
+                f"another program, so acknowledged: {which} (`deleted-events: restore` in "
+                f"{BUS.folder}/config.yaml has such files written again)"
+            )
     take_strays(act)
     _take_positions(act)
     _note_gone(act, gone, shown)
@@ -120,25 +135,6 @@ def _note_conflict(act: Act, conflict: Conflict, gone: dict[str, str]) -> None:
         )
 
 
-def _warn_of_deleted(act: Act, drafts: Sequence[Draft]) -> None:
-    """Say which pending events others deleted: they wait for nobody any more."""
-    from tripod.projections.bus.intake import is_deletion
-
-    acked = (draft.body for draft in drafts if draft.kind == "bus.acked")
-    gone = [str(body["name"]) for body in acked if is_deletion(body)]
-    if gone:
-        shown = _first_names(gone) if len(gone) > NAMED else ", ".join(gone)
-        act.warn(
-            f"{len(gone)} pending event{'' if len(gone) == 1 else 's'} deleted by another "
-            f"program, so acknowledged: {shown} (`deleted-events: restore` in "
-            f"{BUS.folder}/config.yaml has such files written again)"
-        )
-
-
-_MOVING = ("chat.sent", "chat.rotated", "chat.deleted")
-"""Kinds of entries that move the lines of a live file."""
-
-
 def _take_positions(act: Act) -> None:
     """Take in what the original tool says of who has read how far.
 
@@ -152,7 +148,8 @@ def _take_positions(act: Act) -> None:
                     channel = CHAT.stem(f"{folder}/{name.removesuffix('.cursors')}")
                     take_positions(act, channel, locked=False)
     stop = act.entries[0].seq if act.entries else act.transaction.size
-    unwritten = act.transaction.raw(act.transaction.cursors().files, stop, kinds=_MOVING)
+    moving = ("chat.sent", "chat.rotated", "chat.deleted")  # the lines of a live file
+    unwritten = act.transaction.raw(act.transaction.cursors().files, stop, kinds=moving)
     for channel in sorted({entry.stream.removeprefix("chat/") for entry in unwritten}):
         take_positions(act, channel)
         show_positions(act, channel)
@@ -166,8 +163,7 @@ def _look_at_files(act: Act) -> Found:
     """
     from tripod.projections.intake import take_in
 
-    files = act.transaction.cursors().files
-    size = act.transaction.size
+    files, size = act.transaction.cursors().files, act.transaction.size
     late = list(act.store.read(files, size)) if files < size else []
     restored = frozenset(
         str(entry.data["path"])
@@ -188,29 +184,14 @@ def _look_at_files(act: Act) -> Found:
     )
     found, pause = look(), _PAUSE_S
     for _ in range(1, LOOKS):
-        if not any(c.what in _WRITTEN and _is_fresh(act.disk, c.path) for c in found.conflicts):
+        stats = [act.disk.stat(c.path) for c in found.conflicts if c.what in _WRITTEN]
+        now = time.time_ns()
+        if not any(stat and abs(now - stat.mtime_ns) < _JUST_NS for stat in stats):
             break
         time.sleep(pause)
         pause *= 2
         found = look()
     return found
-
-
-def _is_fresh(disk: Disk, path: str) -> bool:
-    stat = disk.stat(path)
-    return stat is not None and abs(time.time_ns() - stat.mtime_ns) < _JUST_NS
-
-
-def _drop_known(act: Act, found: Found) -> None:
-    """A piece that the ledger holds already came back: from a backup, or after a prune."""
-    fresh = []
-    for piece in found.pieces:
-        if piece.draft.id and act.transaction.seq_of(piece.draft.id) is not None:
-            path = piece.draft.body["observed"]["path"]
-            act.warn(f"{path}: it was taken in before and is left as it is")
-        else:
-            fresh.append(piece)
-    found.pieces = fresh
 
 
 def _note_gone(act: Act, gone: dict[str, str], shown: int) -> None:
@@ -309,7 +290,7 @@ def take_strays(act: Act) -> None:
         if taken.is_news:
             act.rewrite.add(stray.path)
         if taken.is_done:
-            act.later["drop", stray.kept] = lambda kept=stray.kept: act.writer.drop(kept)  # type: ignore[misc]
+            act.later["drop", stray.kept] = partial(act.writer.drop, stray.kept)
         else:
             act.writer.keep_open(stray.kept, stray.data)
             if act.look.full:

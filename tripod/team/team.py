@@ -186,8 +186,6 @@ class Team(Context):
             return row and str(row[0])
         return None
 
-    # Places ------------------------------------------------------------------------------------
-
     def settle_places(self) -> None:
         """Look for events and chats where the ledger's entries say that they are."""
         try:
@@ -215,8 +213,6 @@ class Team(Context):
                 f"the team keeps {what} in {full}, and no folder is there: what is in it is "
                 f"left as the ledger has it. {cure}"
             )
-
-    # Acting ------------------------------------------------------------------------------------
 
     @contextmanager
     def act(
@@ -333,7 +329,14 @@ class Team(Context):
         with ExitStack() as held:
             names = [path for path in sorted(locks) if has_foreign_lock(path)]
             for path in names:
-                self._lock_foreign(held, path)
+                if self.disk.stat(path.rpartition("/")[0]) is None:
+                    continue  # no folder: the original tools cannot be at work in it
+                try:
+                    held.enter_context(self.disk.foreign_lock(path))
+                except OSError as error:
+                    raise UnwritableError(
+                        f"{self.disk.full(path)}.lock: {error.strerror}; nothing was recorded"
+                    ) from error
             write = lambda: self._write_files(act, again=bool(late))  # noqa: E731
             with self.store.transaction(after=write, mends=anew) as transaction:
                 is_weak = self.files.is_weak  # of the file system, so it stays true
@@ -356,16 +359,6 @@ class Team(Context):
             with suppress(sqlite3.Error):  # nobody knows: then the next command finds them moved
                 if self.store.seq_of(act.entries[-1].id) is None:
                     self.files.moves.give_back()
-
-    def _lock_foreign(self, held: ExitStack, path: str) -> None:
-        if self.disk.stat(path.rpartition("/")[0]) is None:
-            return  # no folder: the original tools cannot be at work in it
-        try:
-            held.enter_context(self.disk.foreign_lock(path))
-        except OSError as error:
-            raise UnwritableError(
-                f"{self.disk.full(path)}.lock: {error.strerror}; nothing was recorded"
-            ) from error
 
     def refresh(self) -> None:
         """Take in what is new on disk, if anything is; for commands that only read."""

@@ -87,13 +87,9 @@ def watch(
 ) -> None:
     """Take in all that is there, then what comes, until ``stop`` or for ``timeout`` seconds.
 
-    Args:
-        team: the team whose files are watched.
-        report: gets each take-in, also where another command was faster than we.
-        warn: gets what a command would warn of, each thing once.
-        ready: called once that all that was there is taken in, with whether the system wakes us.
-        stop: ends the watch.
-        timeout: seconds; None is for ever.
+    ``report`` gets each take-in, also where another command was faster than we; ``warn`` what a
+    command would warn of, each thing once. ``ready`` is called once, when all that was there is
+    taken in, with whether the system wakes us.
     """
     until = inf if timeout is None else time.monotonic() + timeout
     shown = team.store.size

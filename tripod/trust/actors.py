@@ -11,12 +11,22 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from tripod.errors import LedgerError, NotFoundError, RefusedError, TripodError
 from tripod.ledger import Draft
+from tripod.ledger.actors import (
+    actor_handle_problem,
+    cosign_actor_change,
+    read_actor_request,
+    sign_actor_change,
+)
 from tripod.ledger.kinds.trust import ACTOR_ENROLLED, ACTOR_REVOKED
+from tripod.ledger.tlog.note import SigningKey, VerifierKey
+from tripod.projections.text import line_problem
 from tripod.team.act import Context
+from tripod.trust import keys
+from tripod.trust import seal as sealing
+from tripod.trust.keys import Passphrase
 from tripod.trust.signature import (
     Actor,
     actor_in_force,
@@ -25,10 +35,6 @@ from tripod.trust.signature import (
     newest_key,
     read_actors,
 )
-
-if TYPE_CHECKING:
-    from tripod.ledger.tlog.note import SigningKey
-    from tripod.trust.keys import Passphrase
 
 MAX_REASON = 1000  # bytes
 
@@ -39,9 +45,6 @@ def list_actors(db: sqlite3.Connection) -> list[Actor]:
     return read_actors(db, f"SELECT {columns} FROM actors GROUP BY handle ORDER BY 1")
 
 
-# Changing keys ---------------------------------------------------------------------------------
-
-
 def enrol(team: Context, handle: str, ask: Passphrase, passphrase: bytes | None = None) -> str:
     """Make a key for a handle and put it in force, in the place of an older one; give its vkey.
 
@@ -49,14 +52,9 @@ def enrol(team: Context, handle: str, ask: Passphrase, passphrase: bytes | None 
     2. The enrolment is appended, signed by the key and by a key that may put it in force.
     3. The private key that it replaces is removed. Dead here: it lies there, and signs nothing.
 
-    Args:
-        team: the team whose ledger it is.
-        handle: whose key it is to be.
-        ask: for the passphrase of a key that has to sign this.
-        passphrase: to encrypt the new key with.
-
-    Raises:
-        RefusedError: nobody who may put it in force has a key here, or it changed meanwhile.
+    ``ask`` gives the passphrase of a key that has to sign this; ``passphrase`` encrypts the new
+    key. Raises RefusedError where nobody who may put it in force has a key here, or it changed
+    meanwhile.
     """
     _voucher(team, handle, ask)  # before a key is made that nobody can put in force
     return admit(team, request_key(team, handle, passphrase), ask)
@@ -68,9 +66,6 @@ def request_key(team: Context, handle: str, passphrase: bytes | None = None) -> 
     Raises:
         RefusedError: the handle can have no key, or the folder of keys lies in the team directory.
     """
-    from tripod.ledger.actors import sign_actor_change
-    from tripod.trust import keys
-
     _check_handle(handle)
     keys.check_outside(team.root)
     key = keys.make_key(handle)
@@ -82,12 +77,9 @@ def request_key(team: Context, handle: str, passphrase: bytes | None = None) -> 
 def admit(team: Context, note: str, ask: Passphrase) -> str:
     """Put the key in force that ``request_key`` made, here or elsewhere; give its vkey.
 
-    Raises:
-        RefusedError: the note is no such request, nobody who may put the key in force has one
-            here, or the handle's key changed meanwhile.
+    Raises RefusedError where the note is no such request, nobody who may put the key in force has
+    one here, or the handle's key changed meanwhile.
     """
-    from tripod.ledger.actors import cosign_actor_change, read_actor_request
-
     try:
         number, key = read_actor_request(note, team.store.origin)
     except (LedgerError, ValueError) as error:
@@ -97,16 +89,10 @@ def admit(team: Context, note: str, ask: Passphrase) -> str:
     voucher = _voucher(team, key.name, ask)
     if voucher is not None:
         note = cosign_actor_change(note, voucher)
-
-    def change() -> Sequence[Draft]:
-        _check_next(team, key.name, number)
-        return (
-            ACTOR_ENROLLED.draft(
-                {"handle": key.name, "vkey": key.format(), "number": number, "note": note}
-            ),
-        )
-
-    team.append_apart(change)
+    draft = ACTOR_ENROLLED.draft(
+        {"handle": key.name, "vkey": key.format(), "number": number, "note": note}
+    )
+    _append(team, key.name, number, draft)
     if before is not None and os.path.exists(actor_key_path(before.vkey)):
         os.unlink(actor_key_path(before.vkey))
     _seal(team)
@@ -120,10 +106,6 @@ def revoke(team: Context, handle: str, reason: str, ask: Passphrase) -> str:
         NotFoundError: the handle has no key in force.
         RefusedError: neither that key nor the one that seals the ledger can be used here.
     """
-    from tripod.ledger.actors import sign_actor_change
-    from tripod.ledger.tlog.note import VerifierKey
-    from tripod.projections.text import line_problem
-
     problem = line_problem(reason, "--reason", MAX_REASON)
     if problem is not None:
         raise RefusedError(problem)
@@ -134,21 +116,15 @@ def revoke(team: Context, handle: str, reason: str, ask: Passphrase) -> str:
     assert voucher is not None  # the key in force may always vouch, so somebody must
     number, key = held.number + 1, VerifierKey.parse(held.vkey)
     note = sign_actor_change(team.store.origin, number, key, (voucher,), reason)
-
-    def change() -> Sequence[Draft]:
-        _check_next(team, handle, number)
-        return (ACTOR_REVOKED.draft({
-            "handle": handle, "vkey": held.vkey, "number": number, "reason": reason, "note": note,
-        }),)  # fmt: skip
-
-    team.append_apart(change)
+    draft = ACTOR_REVOKED.draft({
+        "handle": handle, "vkey": held.vkey, "number": number, "reason": reason, "note": note,
+    })  # fmt: skip
+    _append(team, handle, number, draft)
     _seal(team)
     return held.vkey
 
 
 def _check_handle(handle: str) -> None:
-    from tripod.ledger.actors import actor_handle_problem
-
     problem = actor_handle_problem(handle)
     if problem is not None:
         raise RefusedError(f"the handle {handle!r} can have no key: it {problem}")
@@ -159,21 +135,24 @@ def _next_number(team: Context, handle: str) -> int:
     return 1 if held is None else held.number + 1
 
 
-def _check_next(team: Context, handle: str, number: int) -> None:
-    """Within the append: refuse where the key of the handle changed since it was looked at."""
-    if number != _next_number(team, handle):
-        raise RefusedError(f"the key of {handle!r} changed meanwhile: look at `tripod actor list`")
+def _append(team: Context, handle: str, number: int, change: Draft) -> None:
+    """Append a change, or refuse where the key of the handle changed since it was looked at."""
+
+    def checked() -> Sequence[Draft]:
+        if number != _next_number(team, handle):
+            raise RefusedError(
+                f"the key of {handle!r} changed meanwhile: look at `tripod actor list`"
+            )
+        return (change,)
+
+    team.append_apart(checked)
 
 
 def _voucher(team: Context, handle: str, ask: Passphrase) -> SigningKey | None:
     """A key on this host that may change the key of a handle; None where nobody is asked.
 
-    Raises:
-        RefusedError: somebody has to be, and none of those keys can be used here.
+    Raises RefusedError where somebody has to be, and none of those keys can be used here.
     """
-    from tripod.trust import keys
-    from tripod.trust import seal as sealing
-
     db = team.store.db
     held, log = newest_key(db, handle), sealing.in_force(team.store)
     own = held is not None and (not held.revoked or log is None)
@@ -198,8 +177,6 @@ def _voucher(team: Context, handle: str, ask: Passphrase) -> SigningKey | None:
 
 def _seal(team: Context) -> None:
     """Seal after a change, if the ledger is sealed here: before that it could be made undone."""
-    from tripod.trust import seal as sealing
-
     try:
         sealing.seal(team, "asked")
     except (TripodError, LedgerError, OSError) as error:

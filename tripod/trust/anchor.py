@@ -14,9 +14,6 @@ tree is touched.
 1. Blob, trees and commit are written: loose objects that nothing names. Dead here: git drops them.
 2. The ref is moved from what it named when we looked; somebody else's move in between is refused.
 3. The receipt, the commit's own bytes, is logged. Dead here: the next round finds the seal there.
-
-A request to a service is one POST, bounded in bytes and time. ``urllib`` is imported when something
-is sent: no hot command pays for it.
 """
 
 from __future__ import annotations
@@ -25,7 +22,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -44,7 +41,6 @@ from tripod.ledger.kinds.trust import ANCHOR_RECEIVED, AnchorMethod
 from tripod.ledger.sqlite.reader import read_block_nodes
 from tripod.ledger.tlog.note import (
     Note,
-    Signature,
     VerifierKey,
     format_note,
     note_cosignature_time,
@@ -74,12 +70,6 @@ from tripod.team.team import Team
 from tripod.trust.seal import in_force
 from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_folder import GitError
-
-if TYPE_CHECKING:
-    from urllib.request import OpenerDirector
-
-    from cryptography.x509 import Certificate
-
 
 POLICY = "policy.tlog"
 ROUNDS = 4  # how often we begin again because others of this team are witnessed meanwhile
@@ -175,20 +165,28 @@ def last_size(team: Team, name: str) -> int:
 
 def request_for(team: Team, sealed: Sealed, old: int) -> bytes:
     """What a witness is asked that has seen ``old`` entries (RefusedError: the seal has fewer)."""
-    if old > sealed.seal.size:
-        raise _ahead(team, sealed.seal, old)
-    hashes = consistency_proof(read_block_nodes(team.store.db), old, sealed.seal.size)
+    seal = sealed.seal
+    if old > seal.size:
+        size = team.store.head().size
+        if old <= size:
+            raise RefusedError(
+                f"the witness has cosigned {old} entries of {seal.origin}, and the newest seal "
+                f"here covers {seal.size} of {size}: `tripod seal`, then try again"
+            )
+        raise RefusedError(
+            f"ROLLBACK: the witness has cosigned {old} entries of {seal.origin}, and this ledger "
+            f"holds {size}. A backup was put back, entries were cut off, or a copy goes on "
+            "elsewhere. Do not go on with this one: find the newer ledger.db; if it is lost, "
+            "`tripod restore --as-origin` goes on honestly"
+        )
+    hashes = consistency_proof(read_block_nodes(team.store.db), old, seal.size)
     return format_witness_request(CosignRequest(old, tuple(hashes), sealed.note))
 
 
 def ask_witness(team: Team, ask: Ask, keys: Sequence[VerifierKey], where: str) -> Receipt:
-    """Have the newest seal cosigned, and log the receipt.
+    """Have the newest seal cosigned by one of ``keys``, and log the receipt.
 
-    Args:
-        team: whose seal it is.
-        ask: the road to the witness.
-        keys: one of them must have made the cosignature.
-        where: the witness is, for messages.
+    ``ask`` is the road to the witness, ``where`` its place for messages.
 
     Raises:
         UnreachableError: no usable answer came.
@@ -205,9 +203,25 @@ def ask_witness(team: Team, ask: Ask, keys: Sequence[VerifierKey], where: str) -
         except MalformedError as error:
             raise UnreachableError(f"{error}; nothing was recorded") from error
         answer = ask(request_for(team, sealed, old))
-    if answer.status != 200:
-        raise _refused(team, sealed.seal, answer, where)
-    return _take(team, sealed, answer.body, keys, where)
+    if answer.status == 200:
+        return _take(team, sealed, answer.body, keys, where)
+    said = answer.body[:300].decode("utf-8", "replace").strip()
+    told = f"{where} answered {answer.status}" + (f" ({said})" if said else "")
+    if answer.status == 422:
+        raise RefusedError(
+            f"FORK: {told}. It has cosigned another history of {sealed.seal.origin} than the one "
+            "that is here: this ledger was rewritten, or two copies go on under one origin. Keep "
+            "both; `tripod verify` with the seal that the witness serves says from where"
+        )
+    if answer.status in {403, 404}:
+        vkey = in_force(team.store) or "VKEY"
+        raise RefusedError(
+            f"{told}. If that is the right address, its operator must allow this "
+            f"ledger: `tripod witness trust DIR {vkey}`"
+        )
+    if answer.status == 400:
+        raise RefusedError(f"{told}; nothing was recorded. Does it speak tlog-witness?")
+    raise UnreachableError(f"{told}; nothing was recorded. Try again")
 
 
 def _take(
@@ -216,7 +230,7 @@ def _take(
     """Check the signature lines of a witness, and log them with the seal as its receipt."""
     names = ", ".join(f"{key.name} ({key.key_id.hex()})" for key in keys)
     try:
-        good = _cosignatures(sealed, body, keys)
+        good = verify(Note(sealed.note.text, parse_witness_signatures(body)), keys)
     except LedgerError as error:
         raise RefusedError(
             f"{where}: the answer is no cosignature by {names}: {error}. Nothing was recorded; "
@@ -228,10 +242,6 @@ def _take(
     return record_receipt(team, Receipt("witness", good[0].name, sealed.seal, seconds, data))
 
 
-def _cosignatures(sealed: Sealed, body: bytes, keys: Sequence[VerifierKey]) -> list[Signature]:
-    return verify(Note(sealed.note.text, parse_witness_signatures(body)), keys)
-
-
 def _compare_clocks(team: Team, name: str, seconds: int) -> None:
     apart = abs(seconds - int(time.time()))
     if apart > APART:
@@ -241,13 +251,13 @@ def _compare_clocks(team: Team, name: str, seconds: int) -> None:
 def record_late_answer(team: Team, body: bytes, keys: Sequence[VerifierKey], where: str) -> Receipt:
     """Take an answer in that came by another road, for whichever seal of ours it is about.
 
-    Raises:
-        RefusedError: it is about none of them, or not by one of ``keys``.
+    Raises RefusedError where it is about none of them, or not by one of ``keys``.
     """
     for (text,) in team.store.db.execute(_SEALS).fetchall():
         try:
             note = parse_note(text.encode())
-            _cosignatures(Sealed(note, parse_seal(note.text)), body, keys)
+            parse_seal(note.text)
+            verify(Note(note.text, parse_witness_signatures(body)), keys)
         except (MalformedError, NotVerifiedError):
             continue
         return _take(team, _opened(team, text), body, keys, where)
@@ -263,13 +273,9 @@ _MAX_AUTHORITIES = 4 * 1024 * 1024  # bytes; the list of a whole system has abou
 
 
 def ask_timestamp(team: Team, url: str, authorities: str, timeout: float) -> Receipt:
-    """Have the newest seal stamped, check that, and log the reply.
+    """Have the newest seal stamped by the authority at ``url``, check that, and log the reply.
 
-    Args:
-        team: whose seal it is.
-        url: where the authority answers.
-        authorities: a PEM file with the certificates that are trusted.
-        timeout: seconds in which it must answer.
+    ``authorities`` is a PEM file with the certificates that are trusted, ``timeout`` is in seconds.
 
     Raises:
         MissingExtraError: the extra ``tsa`` is not installed.
@@ -281,7 +287,13 @@ def ask_timestamp(team: Team, url: str, authorities: str, timeout: float) -> Rec
     from rfc3161_client import HashAlgorithm, TimestampRequestBuilder
 
     check_url(url, "the authority")
-    roots = _roots(authorities)
+    try:
+        roots = parse_timestamp_authorities(
+            read_plain_file(authorities, _MAX_AUTHORITIES, named=True)
+        )
+    except (OSError, MalformedError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise BadArgumentError(f"--ca {authorities}: {reason}") from error
     sealed = newest_seal(team)
     text = format_seal(sealed.seal)
     request = (
@@ -309,17 +321,6 @@ def ask_timestamp(team: Team, url: str, authorities: str, timeout: float) -> Rec
     return record_receipt(team, Receipt("tsa", url, sealed.seal, seconds, reply.body))
 
 
-def _roots(path: str) -> list[Certificate]:
-    try:
-        return parse_timestamp_authorities(read_plain_file(path, _MAX_AUTHORITIES, named=True))
-    except (OSError, MalformedError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise BadArgumentError(f"--ca {path}: {reason}") from error
-
-
-# Recording -------------------------------------------------------------------------------------
-
-
 def record_receipt(team: Team, receipt: Receipt) -> Receipt:
     """Log a receipt that was checked."""
     draft = ANCHOR_RECEIVED.draft(
@@ -339,8 +340,7 @@ def record_receipt(team: Team, receipt: Receipt) -> Receipt:
 def receipt_files(team: Team, seq: int) -> dict[str, bytes]:
     """What other tools check the receipt of entry ``seq`` with, by file name.
 
-    Raises:
-        NotFoundError: the entry is no receipt, or its bytes were erased.
+    Raises NotFoundError where the entry is no receipt, or its bytes were erased.
     """
     entry = team.store.entry(seq) if seq < team.store.size else None
     if entry is None or entry.kind != "anchor.received" or entry.body is None:
@@ -354,46 +354,6 @@ def receipt_files(team: Team, seq: int) -> dict[str, bytes]:
     line = orjson.loads(entry.header)["ledger"]
     text = format_seal(Seal(line, body["size"], bytes.fromhex(body["root"])))
     return {"receipt.tsr": data, "seal.txt": text.encode()}
-
-
-# Refusals --------------------------------------------------------------------------------------
-
-
-def _ahead(team: Team, seal: Seal, seen: int) -> RefusedError:
-    size = team.store.head().size
-    if seen <= size:
-        return RefusedError(
-            f"the witness has cosigned {seen} entries of {seal.origin}, and the newest seal here "
-            f"covers {seal.size} of {size}: `tripod seal`, then try again"
-        )
-    return RefusedError(
-        f"ROLLBACK: the witness has cosigned {seen} entries of {seal.origin}, and this ledger "
-        f"holds {size}. A backup was put back, entries were cut off, or a copy goes on elsewhere. "
-        "Do not go on with this one: find the newer ledger.db; if it is lost, "
-        "`tripod restore --as-origin` goes on honestly"
-    )
-
-
-def _refused(
-    team: Team, seal: Seal, answer: Response, where: str
-) -> RefusedError | UnreachableError:
-    said = answer.body[:300].decode("utf-8", "replace").strip()
-    told = f"{where} answered {answer.status}" + (f" ({said})" if said else "")
-    if answer.status == 422:
-        return RefusedError(
-            f"FORK: {told}. It has cosigned another history of {seal.origin} than the one that "
-            "is here: this ledger was rewritten, or two copies go on under one origin. Keep "
-            "both; `tripod verify` with the seal that the witness serves says from where"
-        )
-    if answer.status in {403, 404}:
-        vkey = in_force(team.store) or "VKEY"
-        return RefusedError(
-            f"{told}. If that is the right address, its operator must allow this "
-            f"ledger: `tripod witness trust DIR {vkey}`"
-        )
-    if answer.status == 400:
-        return RefusedError(f"{told}; nothing was recorded. Does it speak tlog-witness?")
-    return UnreachableError(f"{told}; nothing was recorded. Try again")
 
 
 # Git ref ----------------------------------------------------------------------------------------
@@ -411,6 +371,7 @@ _WITH_WHOM = re.compile(
 _HEADER = re.compile(r"http\..*\.extraheader")
 """Of the repository's settings: no more than these are in force when git writes or gives away."""
 _HELPED = re.compile(r"[A-Za-z0-9+.-]*::")
+_PASSED = ("GIT_SSH", "GIT_CONFIG_", "GIT_ASKPASS", "GIT_ALLOW_PROTOCOL")
 _TRANSPORTS = "file:git:http:https:ssh"
 _REMOTE = re.compile(r"[A-Za-z0-9+.-]+://|[^/]+:")
 
@@ -442,9 +403,18 @@ def commit_seal(team: Team, ref: str) -> Receipt | None:
                 return None
             repository.apply(_WHO)
             repository.apply(_SHARED, _WITH_WHOM)
-            tree = _tree(repository, path, blob)
+            # The trees that hold this one file at its path from the repository's top.
+            tree, mode = blob, b"100644 blob"
+            for part in reversed(path.encode("utf-8", "surrogateescape").split(b"/")):
+                line = b"%b %b\t%b\0" % (mode, tree.encode(), part)
+                tree = repository.ask("mktree", "-z", given=line).decode().strip()
+                mode = b"040000 tree"
+            # Git takes the commit's author from the user's configuration and variables.
             message = f"Seal of {sealed.seal.size} entries of {sealed.seal.origin}"
-            commit = _commit(repository, tree, message, tip)
+            persons = {name: os.environ[name] for name in _PERSONS if name in os.environ}
+            words = ("--no-gpg-sign", tree, *(("-p", tip) if tip else ()), "-m", message)
+            said = repository.ask("commit-tree", *words, environment=persons, configured=True)
+            commit = said.decode().strip()
             _lend(repository)
             repository.ask("update-ref", ref, commit, tip or "0" * len(commit))
             written = repository.ask("cat-file", "commit", commit)
@@ -468,31 +438,21 @@ def push_ref(team: Team, ref: str, remote: str) -> None:
             repository.apply(_HEADER)
             _lend(repository)
             words = ("push", "--quiet", "--no-verify", "--no-signed", address, f"{ref}:{ref}")
-            repository.ask(*words, environment=_outward(named=named), configured=True)
+            # The user's environment without what names another repository. The repository's own
+            # address must not bring a transport that runs a program.
+            environment = {"GIT_ALLOW_PROTOCOL": _TRANSPORTS} if named else {}
+            environment |= {
+                name: value
+                for name, value in os.environ.items()
+                if not name.startswith("GIT_") or name.startswith(_PASSED)
+            }
+            folders = [name for name in os.get_exec_path() if os.path.isabs(name)]
+            environment |= {"GIT_TERMINAL_PROMPT": "0", "PATH": os.pathsep.join(folders)}
+            repository.ask(*words, environment=environment, configured=True)
     except GitError as error:
         raise UnreachableError(
             f"{error}; the ref stands here, and nobody else has it yet"
         ) from error
-
-
-def _tree(repository: Repository, path: str, blob: str) -> str:
-    """Write the trees that hold one file at a path from the repository's top."""
-    data, mode = blob, b"100644 blob"
-    for part in reversed(path.encode("utf-8", "surrogateescape").split(b"/")):
-        line = b"%b %b\t%b\0" % (mode, data.encode(), part)
-        data, mode = repository.ask("mktree", "-z", given=line).decode().strip(), b"040000 tree"
-    return data
-
-
-def _commit(repository: Repository, tree: str, message: str, tip: str | None) -> str:
-    """Write the commit; git takes its author from the user's configuration and variables."""
-    parents = ("-p", tip) if tip else ()
-    persons = {name: os.environ[name] for name in _PERSONS if name in os.environ}
-    said = repository.ask(
-        "commit-tree", "--no-gpg-sign", tree, *parents, "-m", message,
-        environment=persons, configured=True,
-    )  # fmt: skip
-    return said.decode().strip()
 
 
 def _lend(repository: Repository) -> None:
@@ -518,30 +478,12 @@ def _address(repository: Repository, remote: str) -> tuple[str, bool]:
     return address, bool(named)
 
 
-def _outward(*, named: bool) -> dict[str, str]:
-    """The user's environment without what names another repository."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("GIT_") or name.startswith(("GIT_SSH", "GIT_CONFIG_", "GIT_ASKPASS"))
-    }
-    ways = {"GIT_ALLOW_PROTOCOL": _TRANSPORTS} if named else {}
-    theirs = os.environ.get("GIT_ALLOW_PROTOCOL")
-    ways |= {} if theirs is None else {"GIT_ALLOW_PROTOCOL": theirs}
-    folders = [name for name in os.get_exec_path() if os.path.isabs(name)]
-    return {**kept, **ways, "GIT_TERMINAL_PROMPT": "0", "PATH": os.pathsep.join(folders)}
-
-
 # Web --------------------------------------------------------------------------------------------
 
 
 def check_url(url: str, what: str) -> None:
-    """Refuse what is no plain http or https URL.
-
-    Raises:
-        BadArgumentError: it is not, or it holds a password, which would be recorded for ever.
-    """
-    from urllib.parse import urlsplit
+    """Refuse what is no plain http or https URL, or holds a password (BadArgumentError)."""
+    from urllib.parse import urlsplit  # here, as below: no hot command pays for it
 
     try:
         parts = urlsplit(url)
@@ -560,22 +502,21 @@ def check_url(url: str, what: str) -> None:
 def post(
     url: str, data: bytes, *, content_type: str, limit: int, timeout: float, what: str
 ) -> Response:
-    """Send ``data`` and give what came back, whatever its status is.
+    """Send ``data`` and give what came back, whatever its status is; no redirection is followed.
 
-    Args:
-        url: has passed ``check_url``. No redirection is followed.
-        data: the body.
-        content_type: what the body is.
-        limit: more bytes than these are not read.
-        timeout: seconds in which all must be over.
-        what: is asked (``the witness``), for messages.
-
-    Raises:
-        UnreachableError: no whole answer came.
+    ``url`` has passed ``check_url``. At most ``limit`` bytes are read, within ``timeout`` seconds.
+    ``what`` is asked (``the witness``), for messages. Raises UnreachableError where
+    no whole answer came.
     """
     from http.client import HTTPException
     from urllib.error import HTTPError
-    from urllib.request import Request
+    from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+    class Stay(HTTPRedirectHandler):
+        """A redirected POST would arrive as a GET, and elsewhere: it is shown as it is instead."""
+
+        def redirect_request(self, *_: Any) -> None:
+            """Go nowhere."""
 
     end = time.monotonic() + timeout
     headers = {"Content-Type": content_type, "User-Agent": "tripod"}
@@ -583,7 +524,7 @@ def post(
     request = Request(url, data=data, headers=headers, method="POST")  # noqa: S310
     try:
         try:
-            with _opener().open(request, timeout=timeout) as reply:
+            with build_opener(Stay).open(request, timeout=timeout) as reply:
                 return _read(reply, limit, end)
         except HTTPError as error:
             with error:
@@ -594,18 +535,6 @@ def post(
             f"{what} at {url} gave no answer ({reason}); nothing was recorded. Try again; what is "
             "sealed stays sealed, only it is not anchored yet"
         ) from error
-
-
-def _opener() -> OpenerDirector:
-    from urllib.request import HTTPRedirectHandler, build_opener
-
-    class Stay(HTTPRedirectHandler):
-        """A redirected POST would arrive as a GET, and elsewhere: it is shown as it is instead."""
-
-        def redirect_request(self, *_: Any) -> None:
-            """Go nowhere."""
-
-    return build_opener(Stay)
 
 
 def _read(reply: Any, limit: int, end: float) -> Response:

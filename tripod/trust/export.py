@@ -45,8 +45,8 @@ from tripod.ledger import (
 from tripod.ledger.files import hold_folder_lock, read_plain_file, sync_path
 from tripod.ledger.sqlite.reader import SQLiteReader, read_block_nodes, read_only
 from tripod.ledger.tlog import tiles
-from tripod.ledger.tlog.note import MAX_NOTE, parse_note
-from tripod.ledger.tlog.seal import Seal, parse_seal
+from tripod.ledger.tlog.note import MAX_NOTE
+from tripod.ledger.tlog.seal import Seal, read_seal
 from tripod.ledger.tlog.tiles import BLOBS, BODIES, SEAL, TILES, WIDTH, Tile
 from tripod.projections.disk import TEMPORARY, Disk, UnreadableError, write_missing
 from tripod.projections.projection import File
@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from tripod.ledger.sqlite.store import SQLiteStore
 
 
+WAIT_MS = 10_000  # how long a redaction waits for who reads older pages of the database
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 _PUBLIC = 0o644
 _PRIVATE = 0o600  # what people wrote: as the chat files
 _BATCH = 16 * 1024 * 1024  # bytes kept in memory
@@ -75,19 +77,17 @@ class _Staging:
 
     def put(self, path: str, data: bytes) -> None:
         """Have a file written, unless it is there with these bytes."""
-        if path in self._files or (path in self.present and self._same(path, data)):
+        if path in self._files:
+            return
+        there = self.disk.stat(path) if path in self.present else None
+        same_size = there is not None and there.size == len(data)
+        if same_size and self.disk.read(path, len(data)) == data:
             return
         mode = _PRIVATE if path.startswith((f"{BODIES}/", f"{BLOBS}/")) else _PUBLIC
         self._files[path] = File(data, mode)
         self._bytes += len(data)
         if self._bytes > _BATCH:
             self.flush()
-
-    def _same(self, path: str, data: bytes) -> bool:
-        found = self.disk.stat(path)
-        if found is None or found.size != len(data):
-            return False
-        return self.disk.read(path, len(data)) == data
 
     def flush(self) -> None:
         """Write what waits, and wait until the disk has it, names included."""
@@ -109,9 +109,6 @@ class _Staging:
         self._files, self._bytes = {}, 0
 
 
-# Export -----------------------------------------------------------------------------------------
-
-
 class Exported(NamedTuple):
     """What an export did: entries under the seal, files written, and files removed."""
 
@@ -123,11 +120,9 @@ class Exported(NamedTuple):
 def export(database: str, directory: str, note: str, *, bodies: bool) -> Exported:
     """Make ``directory`` the log under the seal in ``note``; see the module.
 
-    Args:
-        database: path of the ledger's database, which is read as of one moment.
-        directory: made if it is not there; an export of the same ledger in it is grown.
-        note: the signed seal, a note. No signature is checked here.
-        bodies: whether bodies, salts and blobs are written too.
+    The database is read as of one moment. The directory is made if it is not there; an export of
+    the same ledger in it is grown. No signature of the note is checked here. ``bodies``: bodies,
+    salts and blobs are written too.
 
     Raises:
         RefusedError: the folder holds something else, or the seal is not this ledger's.
@@ -152,7 +147,19 @@ def export(database: str, directory: str, note: str, *, bodies: bool) -> Exporte
             staging.flush()
             if disk.read(SEAL, MAX_NOTE) != note.encode():
                 disk.write(SEAL, File(note.encode(), _PUBLIC))
-            removed = _remove_replaced(disk, present - wanted)
+            removed = 0
+            # Files of ours that larger ones replaced, or that no seal came to name; never blobs.
+            for path in sorted(present - wanted):
+                try:
+                    tiles.parse_tile_or_bundle_path(path)
+                except MalformedError:
+                    continue
+                disk.remove(path)
+                removed += 1
+                folder = path.rpartition("/")[0]
+                if folder.endswith(".p"):
+                    with suppress(OSError):  # others put something there
+                        os.rmdir(disk.full(folder))
     return Exported(seal.size, staging.written, removed)
 
 
@@ -170,11 +177,6 @@ def update_record(root: str, database: str, note: str) -> Exported:
 def has_record(root: str) -> bool:
     """Whether a team directory holds a record that a ledger may be restored from."""
     return os.path.isfile(f"{root}/{RECORD}/{SEAL}") and not os.path.islink(f"{root}/{RECORD}")
-
-
-def read_seal(note: bytes) -> Seal:
-    """The seal in a note, whatever key signed it (MalformedError: it is invalid)."""
-    return parse_seal(parse_note(note).text)
 
 
 def nodes_under(ledger: SQLiteReader, seal: Seal, otherwise: str = _UNSEALED) -> Nodes:
@@ -248,9 +250,6 @@ def _grown(disk: Disk, directory: str, seal: Seal, ledger: SQLiteReader) -> int:
     raise RefusedError(f"{directory}: {what}; nothing was written")
 
 
-# Writing ----------------------------------------------------------------------------------------
-
-
 def _stage(
     ledger: LedgerReader, size: int, since: int, staging: _Staging, *, bodies: bool
 ) -> set[str]:
@@ -269,30 +268,38 @@ def _stage(
         full = (tile.number + 1) * WIDTH <= since >> 8 * max(0, tile.level)
         if full and staging.present.issuperset(paths):
             continue
+        first = tile.number * WIDTH
+        stop = first + tile.width
         if not is_bundle:
-            staging.put(paths[0], b"".join(_checked_hashes(ledger, tile)))
+            hashes = ledger.hashes(tile.level, first, stop)
+            if len(hashes) != tile.width:
+                raise LedgerDamagedError(
+                    f"a stored root of level {tile.level} from {first} on is missing: {_HINT}"
+                )
+            _check_stored(ledger, tile, hashes)
+            staging.put(paths[0], b"".join(hashes))
             continue
-        entries = _checked_entries(ledger, tile)
-        for entry in entries if bodies else ():
-            _check_content(entry)
-            _stage_blobs(ledger, entry, staging)
-        for path, data in tiles.bundle_files(tile, entries, bodies=bodies):
-            staging.put(path, data)
-    return wanted
-
-
-def _checked_entries(ledger: LedgerReader, tile: Tile) -> list[RawEntry]:
-    """The entries of a bundle, which are those of the tree."""
-    first = tile.number * WIDTH
-    stop = first + tile.width
-    entries = list(ledger.raw(first, stop))
-    if [entry.seq for entry in entries] != list(range(first, stop)):
-        raise LedgerDamagedError(f"an entry from {first} to {stop - 1} is missing: {_HINT}")
-    if tile.width == WIDTH:
+        entries = list(ledger.raw(first, stop))
+        if [entry.seq for entry in entries] != list(range(first, stop)):
+            raise LedgerDamagedError(f"an entry from {first} to {stop - 1} is missing: {_HINT}")
         _check_stored(
             ledger, tile._replace(level=0), [entry_leaf_hash(one.header) for one in entries]
         )
-    return entries
+        for entry in entries if bodies else ():
+            _check_content(entry)
+            for digest in tiles.bundle_blobs(entry.body):
+                path = tiles.bundle_blob_path(digest)
+                if path in staging.present:
+                    continue
+                blob = ledger.blob(bytes.fromhex(digest))
+                if blob is None:
+                    raise LedgerDamagedError(
+                        f"blob {digest[:12]}… that entry {entry.seq} names is not there: {_HINT}"
+                    )
+                staging.put(path, blob)
+        for path, data in tiles.bundle_files(tile, entries, bodies=bodies):
+            staging.put(path, data)
+    return wanted
 
 
 def _check_content(entry: RawEntry) -> None:
@@ -309,21 +316,10 @@ def _check_content(entry: RawEntry) -> None:
         raise LedgerDamagedError(f"entry {seq} has a body that it did not commit to: {_HINT}")
 
 
-def _checked_hashes(ledger: LedgerReader, tile: Tile) -> list[bytes]:
-    """The hashes of a tile above the leaves, from the stored roots."""
-    first = tile.number * WIDTH
-    hashes = ledger.hashes(tile.level, first, first + tile.width)
-    if len(hashes) != tile.width:
-        raise LedgerDamagedError(
-            f"a stored root of level {tile.level} from {first} on is missing: {_HINT}"
-        )
-    if tile.width == WIDTH:
-        _check_stored(ledger, tile, hashes)
-    return hashes
-
-
 def _check_stored(ledger: LedgerReader, tile: Tile, hashes: list[bytes]) -> None:
     """Compare the hashes of a full tile with the root that is stored for them."""
+    if tile.width < WIDTH:
+        return
     tree = Tree()
     for digest in hashes:
         tree.append(digest)
@@ -331,44 +327,6 @@ def _check_stored(ledger: LedgerReader, tile: Tile, hashes: list[bytes]) -> None
         raise LedgerDamagedError(
             f"the tile {tiles.format_tile_path(tile)} is not that of the sealed tree: {_HINT}"
         )
-
-
-def _stage_blobs(ledger: LedgerReader, entry: RawEntry, staging: _Staging) -> None:
-    for digest in tiles.bundle_blobs(entry.body):
-        path = tiles.bundle_blob_path(digest)
-        if path in staging.present:
-            continue
-        blob = ledger.blob(bytes.fromhex(digest))
-        if blob is None:
-            raise LedgerDamagedError(
-                f"blob {digest[:12]}… that entry {entry.seq} names is not there: {_HINT}"
-            )
-        staging.put(path, blob)
-
-
-def _remove_replaced(disk: Disk, paths: Collection[str]) -> int:
-    """Remove files of ours that larger ones replaced, or that no seal came to name; never blobs."""
-    removed = 0
-    for path in sorted(paths):
-        try:
-            tiles.parse_tile_or_bundle_path(path)
-        except MalformedError:
-            continue
-        disk.remove(path)
-        removed += 1
-        folder = path.rpartition("/")[0]
-        if folder.endswith(".p"):
-            with suppress(OSError):  # others put something there
-                os.rmdir(disk.full(folder))
-    return removed
-
-
-# Record forget ----------------------------------------------------------------------------------
-
-
-WAIT_MS = 10_000  # how long a redaction waits for who reads older pages of the database
-
-_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class Forgotten(NamedTuple):
@@ -381,24 +339,48 @@ class Forgotten(NamedTuple):
 def forget_bodies(directory: str, seqs: Collection[int]) -> Forgotten:
     """Remove the bodies of ``seqs`` from the export in ``directory``, and blobs none names now.
 
-    Nothing is done where there is no such folder, or where it holds no bodies.
-
-    Raises:
-        OSError: the system refuses; do it again.
+    Nothing is done where there is no such folder, or where it holds no bodies. Raises OSError where
+    the system refuses; do it again.
     """
     if not os.path.isdir(f"{directory}/{BODIES}"):
         return Forgotten(0, 0)
     with hold_folder_lock(directory):  # who exports meanwhile may still read the ledger as it was
-        count = 0
-        for path in _bundles(directory):
-            lines = _read(path).split(b"\n")
+        count, named = 0, set[str]()
+        bundles = [
+            os.path.join(folder, name)
+            for folder, _, names in sorted(os.walk(f"{directory}/{BODIES}"))
+            for name in sorted(names)
+            if not name.startswith(TEMPORARY)
+        ]
+        for path in bundles:
+            lines = _lines_in(path)
             kept = [tiles.erase_in_bundle_line(line, seqs) for line in lines]
             if kept != lines:
                 count += sum(new != old for new, old in zip(kept, lines, strict=True))
                 mode = os.stat(path).st_mode & 0o7777
                 part = os.path.relpath(path, directory)
                 Disk(directory).write(part, File(b"\n".join(kept), mode))
-        return Forgotten(count, _drop_blobs(directory))
+        blobs = f"{directory}/{BLOBS}"
+        if not os.path.isdir(blobs):
+            return Forgotten(count, 0)
+        for path in bundles:  # once all are forgotten: a line that cannot be read hinders none
+            for line in _lines_in(path):
+                named.update(tiles.bundle_blobs(line))
+        there = sorted(os.listdir(blobs))
+        gone = [name for name in there if _DIGEST.fullmatch(name) and name not in named]
+        for name in gone:
+            os.unlink(f"{blobs}/{name}")
+        if gone:
+            sync_path(blobs)
+        return Forgotten(count, len(gone))
+
+
+def _lines_in(path: str) -> list[bytes]:
+    data = read_plain_file(path, tiles.MAX_LINES)
+    if len(data) > tiles.MAX_LINES:
+        what = f"more than {tiles.MAX_LINES} bytes are no bodies that were exported"
+        raise OSError(errno.EFBIG, what, path)
+    return data.split(b"\n")
 
 
 def finish_redaction(store: SQLiteStore, root: str, *, patient: bool) -> list[str]:
@@ -419,35 +401,3 @@ def finish_redaction(store: SQLiteStore, root: str, *, patient: bool) -> list[st
     wal = f"{os.path.basename(store.path)}-wal"
     where = f"its bytes lie in {wal} until it ends; the next command that acts removes them"
     return [f"erased, but another program still reads older pages of the ledger: {where}"]
-
-
-def _read(path: str) -> bytes:
-    data = read_plain_file(path, tiles.MAX_LINES)
-    if len(data) > tiles.MAX_LINES:
-        what = f"more than {tiles.MAX_LINES} bytes are no bodies that were exported"
-        raise OSError(errno.EFBIG, what, path)
-    return data
-
-
-def _bundles(directory: str) -> Iterator[str]:
-    for path, _, names in sorted(os.walk(f"{directory}/{BODIES}")):
-        for name in sorted(names):
-            if not name.startswith(TEMPORARY):
-                yield os.path.join(path, name)
-
-
-def _drop_blobs(directory: str) -> int:
-    """Remove blobs that no body names any more."""
-    folder = f"{directory}/{BLOBS}"
-    if not os.path.isdir(folder):
-        return 0
-    named: set[str] = set()
-    for path in _bundles(directory):
-        for line in _read(path).split(b"\n"):
-            named.update(tiles.bundle_blobs(line))
-    gone = [n for n in sorted(os.listdir(folder)) if _DIGEST.fullmatch(n) and n not in named]
-    for name in gone:
-        os.unlink(f"{folder}/{name}")
-    if gone:
-        sync_path(folder)
-    return len(gone)

@@ -66,8 +66,7 @@ def no_passphrase() -> bytes | None:
 def passphrase_from_file() -> bytes | None:
     """The first line of the file that ``$TRIPOD_PASSPHRASE_FILE`` names; None where it is not set.
 
-    Raises:
-        RefusedError: the file cannot be read, or its first line is empty.
+    Raises RefusedError where the file cannot be read, or its first line is empty.
     """
     path = os.environ.get(PASSPHRASE_FILE)
     if not path:

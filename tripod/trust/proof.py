@@ -20,12 +20,12 @@ from tripod.ledger.files import hold_folder_lock, read_plain_file, replace_file
 from tripod.ledger.sqlite.reader import SQLiteReader, read_only
 from tripod.ledger.tlog.note import MAX_NOTE, parse_note
 from tripod.ledger.tlog.proof import Proof, format_proof
-from tripod.ledger.tlog.seal import Seal
+from tripod.ledger.tlog.seal import Seal, read_seal
 from tripod.ledger.tlog.tiles import SEAL, LeafContent, format_line
 from tripod.ledger.tlog.witness import CosignRequest, format_witness_request
 from tripod.team.team import Team
 from tripod.trust import seal as sealing
-from tripod.trust.export import nodes_under, read_seal
+from tripod.trust.export import nodes_under
 from tripod.verify.anchors.anchors import read_pin
 from tripod.verify.anchors.heads import parse_head
 
@@ -62,8 +62,7 @@ def prove_entry(database: str, seq: int, note: str, *, body: bool = False) -> by
 def prove_growth(database: str, old: Seal, note: str) -> bytes:
     """A growth: that the ledger under the seal in ``note`` begins with the one under ``old``.
 
-    Raises:
-        RefusedError: a seal is not this ledger's, or the older one covers more.
+    Raises RefusedError where a seal is not this ledger's, or the older one covers more.
     """
     seal = read_seal(note.encode())
     with closing(read_only(database)) as db:
@@ -92,34 +91,28 @@ def write_pin(path: str, data: bytes, agrees: Callable[[Seal], bool]) -> bool:
     with hold_folder_lock(os.path.dirname(path)):
         there = read_pin(path)
         if there is not None:
-            if not _moves(path, there.seal, parse_head(data)[0], agrees):
-                return False
-            if read_plain_file(path, len(data), named=True) == data:
+            old, new = there.seal, parse_head(data)[0]
+            if old.origin != new.origin:
+                raise RefusedError(
+                    f"the pin {path} remembers {old.origin}, and this ledger is {new.origin}: a "
+                    "pin never moves to another ledger. If you believe this one, remove the pin "
+                    "and make a new one"
+                )
+            if old.size <= new.size and not agrees(old):
+                raise RefusedError(
+                    f"the pin {path} remembers another history of {old.origin} since this run "
+                    "began: nothing was written, judge the ledger again"
+                )
+            if old.size > new.size or read_plain_file(path, len(data), named=True) == data:
                 return False
         replace_file(path, data, 0o644, foreign_folder=True)
     return True
 
 
-def _moves(path: str, old: Seal, new: Seal, agrees: Callable[[Seal], bool]) -> bool:
-    """Whether ``new`` is further than ``old``, in the same history."""
-    if old.origin != new.origin:
-        raise RefusedError(
-            f"the pin {path} remembers {old.origin}, and this ledger is {new.origin}: a pin never "
-            "moves to another ledger. If you believe this one, remove the pin and make a new one"
-        )
-    if old.size <= new.size and not agrees(old):
-        raise RefusedError(
-            f"the pin {path} remembers another history of {old.origin} since this run began: "
-            "nothing was written, judge the ledger again"
-        )
-    return old.size <= new.size
-
-
 def seal_for_export(team: Team) -> str:
     """A seal over all that the ledger holds, a note; without its key here, the newest there is.
 
-    Raises:
-        RefusedError: the ledger was never sealed, or its key cannot be used.
+    Raises RefusedError where the ledger was never sealed, or its key cannot be used.
     """
     note = sealing.seal(team, "export")
     last = sealing.newest(team.store.db)
@@ -136,8 +129,7 @@ def seal_for_export(team: Team) -> str:
 def seal_from(path: str) -> tuple[str, Seal]:
     """The seal in a file: the whole note, and what it says.
 
-    Raises:
-        BadArgumentError: the file cannot be read, or holds no seal.
+    Raises BadArgumentError where the file cannot be read, or holds no seal.
     """
     try:
         if os.path.isdir(path):

@@ -23,22 +23,20 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tripod.errors import LedgerError, RefusedError, TripodError
 from tripod.ledger import RECORD, REDACTED, Draft, Entry, Head, LedgerReader, Nodes, root_of
 from tripod.ledger.files import hold_file_lock, read_plain_file
 from tripod.ledger.ids import format_at, now_us
 from tripod.ledger.kinds.trust import KEY_SET, SEAL_MADE, SealReason
-from tripod.ledger.tlog.note import MAX_NOTE, Note, SigningKey, format_note, parse_note
-from tripod.ledger.tlog.seal import Seal, format_seal, parse_seal, sign_seal
+from tripod.ledger.tlog import seal as seals
+from tripod.ledger.tlog.note import MAX_NOTE, Note, SigningKey, format_note
+from tripod.ledger.tlog.seal import Seal, format_seal, read_seal, sign_rotation, sign_seal
 from tripod.projections import TRUST
 from tripod.team.act import Context
-from tripod.trust.keys import place_of, write_private
-
-if TYPE_CHECKING:
-    from tripod.trust.keys import Passphrase
-
+from tripod.trust import keys
+from tripod.trust.keys import LockedKeyError, Passphrase
 
 EVERY = 256  # entries since the last seal
 LATEST_S = 3600  # seconds since the last seal
@@ -65,18 +63,13 @@ def newest(db: sqlite3.Connection) -> Made | None:
     return None if row is None else Made(row[0], row[1], row[3])
 
 
-# Sealing ---------------------------------------------------------------------------------------
-
-
 def seal(team: Context, reason: SealReason, passphrase: Passphrase | None = None) -> str | None:
     """Seal the ledger as it stands and record that; where nothing is new, give the newest seal.
 
     ``passphrase`` is asked where the key is encrypted; by default the file that
     ``$TRIPOD_PASSPHRASE_FILE`` names. None where the ledger has no key, or its private part is not
-    on this host.
-
-    Raises:
-        RefusedError: the key cannot be used, or this host sealed another history already.
+    on this host. Raises RefusedError where the key cannot be used, or this host sealed another
+    history already.
     """
     vkey = in_force(team.store)
     return _seal(team, vkey, reason, passphrase) if vkey is not None and _is_here(vkey) else None
@@ -91,8 +84,6 @@ def seal_now(team: Context, passphrase: Passphrase) -> str:
 
 
 def _seal(team: Context, vkey: str, reason: SealReason, passphrase: Passphrase | None) -> str:
-    from tripod.trust import keys
-
     key = keys.key_in_force(vkey, keys.passphrase_from_file if passphrase is None else passphrase)
     made: list[str] = []
 
@@ -112,21 +103,14 @@ def _seal(team: Context, vkey: str, reason: SealReason, passphrase: Passphrase |
         return (SEAL_MADE.draft({"note": made[0], "size": head.size, "reason": reason}),)
 
     team.append_apart(sign)
-    _keep_record(team, made[0])
-    return made[0]
-
-
-def _keep_record(team: Context, note: str) -> None:
-    """Bring the record to a seal that is committed.
-
-    The seal stands, so trouble becomes a warning, and the next seal makes the record whole.
-    """
     from tripod.trust.export import update_record
 
     try:
-        update_record(team.root, team.store.path, note)
+        update_record(team.root, team.store.path, made[0])
     except (TripodError, LedgerError, OSError) as error:
+        # The seal stands all the same; the next one makes the record whole.
         team.warnings.append(f"sealed, but {team.root}/{RECORD} is not up to date: {error}")
+    return made[0]
 
 
 def seal_if_due(team: Context, entries: Sequence[Entry]) -> None:
@@ -134,15 +118,12 @@ def seal_if_due(team: Context, entries: Sequence[Entry]) -> None:
     reason = _due(team.store, entries)
     if reason is None:
         return
-    from tripod.trust.keys import LockedKeyError
-
     try:
         seal(team, reason)
-    except LockedKeyError as error:
-        if any(entry.kind == "decision.logged" for entry in entries):  # not with every command
-            team.warnings.append(f"recorded, but not sealed: {error}")
     except (TripodError, LedgerError, OSError) as error:
-        team.warnings.append(f"recorded, but not sealed: {error}")
+        decided = any(entry.kind == "decision.logged" for entry in entries)
+        if decided or not isinstance(error, LockedKeyError):  # that not with every command
+            team.warnings.append(f"recorded, but not sealed: {error}")
 
 
 def _due(ledger: LedgerReader, entries: Sequence[Entry]) -> SealReason | None:
@@ -177,25 +158,16 @@ def name_of(vkey: str) -> str:
 
 
 def _is_here(vkey: str) -> bool:
-    from tripod.trust.keys import key_path
-
-    path = key_path(name_of(vkey))
+    path = keys.key_path(name_of(vkey))
     return os.path.exists(path) or os.path.exists(f"{path}.new")
-
-
-# Keys ------------------------------------------------------------------------------------------
 
 
 def new_key(team: Context, passphrase: bytes | None = None) -> str:
     """Make the ledger's first key, put it in force, seal; give its vkey.
 
-    A key file that is there already (of an attempt that was stopped) is used as it is.
-
-    Raises:
-        RefusedError: a key is in force, or the file cannot be used.
+    A key file that is there already (of an attempt that was stopped) is used as it is. Raises
+    RefusedError where a key is in force, or the file cannot be used.
     """
-    from tripod.trust import keys
-
     keys.check_outside(team.root)
     origin = team.store.origin
     path = keys.key_path(origin)
@@ -226,12 +198,8 @@ def rotate_key(team: Context, old: Passphrase, new: bytes | None) -> str:
     2. ``key.set`` is appended. Dead here: the next seal finds the new key under ``.new``.
     3. The new file takes the place of the old one, whose private part is gone with that.
 
-    Raises:
-        RefusedError: no key is in force, or its private part cannot be used.
+    Raises RefusedError where no key is in force, or its private part cannot be used.
     """
-    from tripod.ledger.tlog.seal import sign_rotation
-    from tripod.trust import keys
-
     vkey = in_force(team.store)
     if vkey is None:
         raise RefusedError("no key is in force: `tripod key new` makes one")
@@ -252,25 +220,15 @@ def rotate_key(team: Context, old: Passphrase, new: bytes | None) -> str:
     return result
 
 
-# Signer -----------------------------------------------------------------------------------------
-
-
-_GO_ON = (
-    "Put the newer ledger.db back; or, to go on from this one under a new name, `tripod backup "
-    "FILE` and `tripod restore FILE`"
-)
-
-
 def seal_path(origin: str) -> str:
     """Where the last seal of a ledger is remembered."""
-    return place_of(origin, "seals", ".note")
+    return keys.place_of(origin, "seals", ".note")
 
 
 def last_note(origin: str) -> str | None:
     """The note of the last seal that was signed here for a ledger, None where none was.
 
-    Raises:
-        RefusedError: what stands there cannot be read as that.
+    Raises RefusedError where what stands there cannot be read as that.
     """
     path = seal_path(origin)
     try:
@@ -278,7 +236,7 @@ def last_note(origin: str) -> str | None:
     except FileNotFoundError:
         return None
     try:
-        seal = _parse(data)
+        seal = read_seal(data)
     except LedgerError as error:
         raise RefusedError(
             f"{path} remembers what was sealed last, and cannot be read: {error}"
@@ -291,11 +249,7 @@ def last_note(origin: str) -> str | None:
 def last_seal(origin: str) -> Seal | None:
     """What ``last_note`` says."""
     note = last_note(origin)
-    return None if note is None else _parse(note.encode())
-
-
-def _parse(note: bytes) -> Seal:
-    return parse_seal(parse_note(note).text)
+    return None if note is None else read_seal(note.encode())
 
 
 def contradiction(old: Seal, size: int, nodes: Nodes) -> str | None:
@@ -320,15 +274,15 @@ def check_memory(origin: str, head: Head, nodes: Nodes) -> None:
     if problem is not None:
         raise RefusedError(
             f"{problem}. Nothing is sealed: two seals of one ledger must never contradict each "
-            f"other. {_GO_ON}"
+            "other. Put the newer ledger.db back; or, to go on from this one under a new name, "
+            "`tripod backup FILE` and `tripod restore FILE`"
         )
 
 
 def sign_head(key: SigningKey, head: Head, nodes: Nodes) -> str:
     """Seal a committed head with the ledger's key; see the module. ``nodes`` are its tree's.
 
-    Raises:
-        RefusedError: this host sealed more of this ledger already, or other entries.
+    Raises RefusedError where this host sealed more of this ledger already, or other entries.
     """
     path = seal_path(key.name)
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
@@ -336,32 +290,24 @@ def sign_head(key: SigningKey, head: Head, nodes: Nodes) -> str:
         check_memory(key.name, head, nodes)
         seal = Seal(key.name, head.size, head.root)
         note = format_note(Note(format_seal(seal), (sign_seal(seal, key),)))
-        write_private(path, note)
+        keys.write_private(path, note)
     return note.decode()
-
-
-# Forks -----------------------------------------------------------------------------------------
 
 
 def sign_fork(ledger: LedgerReader, head: Head, new: str) -> str:
     """The note by which the ledger's key ends its line at ``head``, to go on as ``new``.
 
-    Raises:
-        RefusedError: there is no such key here.
+    Raises RefusedError where there is no such key here.
     """
-    from tripod.ledger.tlog.seal import sign_fork
-    from tripod.trust import keys
-
     vkey = in_force(ledger)
     if vkey is None:
         raise RefusedError("--sign-fork: the ledger in the backup has no key that could sign")
-    return sign_fork(keys.key_in_force(vkey, keys.passphrase_from_file), head.size, head.root, new)
+    key = keys.key_in_force(vkey, keys.passphrase_from_file)
+    return seals.sign_fork(key, head.size, head.root, new)
 
 
 def seal_fork(team: Context, old: str) -> None:
     """A line that was sealed goes on being sealed, by a key of its own; trouble is a warning."""
-    from tripod.trust import keys
-
     if not team.store.db.execute("SELECT 1 FROM keys").fetchone():
         return
     try:

@@ -71,8 +71,7 @@ class Signing:
     def sign(self, acts: Sequence[Draft]) -> list[Draft]:
         """The drafts, those of actors with a key signed; each actor's together.
 
-        Raises:
-            RefusedError: a key is not on this host, or cannot be used.
+        Raises RefusedError where a key is not on this host, or cannot be used.
         """
         done = list(acts)
         places: dict[str, list[int]] = {}

@@ -89,10 +89,8 @@ class WitnessFolder:
         replace_file(f"{path}/policy.tlog", _BEGUN.encode(), 0o644)
         os.makedirs(os.path.join(path, "logs"), exist_ok=True)
         # Last: now it is a witness.
-        replace_file(f"{path}/key", f"{key.format()}\n".encode(), 0o600)
+        replace_file(file, f"{key.format()}\n".encode(), 0o600)
         return cls(path)
-
-    # What it is --------------------------------------------------------------------------------
 
     def key(self) -> SigningKey:
         """The private key.
@@ -125,18 +123,16 @@ class WitnessFolder:
 
     def logs(self) -> tuple[VerifierKey, ...]:
         """The keys of the logs that it knows (RefusedError: the list cannot be read)."""
-        return tuple(log.key for log in self._policy(self._policy_text()).logs)
+        return tuple(log.key for log in self._policy()[1].logs)
 
     def trust(self, vkey: str) -> VerifierKey:
         """Get to know a log; a log may have several keys, an old and a new one.
 
-        Raises:
-            BadArgumentError: not the key of a log, or one that is known.
+        Raises BadArgumentError where it is not the key of a log, or one that is known.
         """
         self.key()
         with hold_file_lock(os.path.join(self.path, "lock")):
-            text = self._policy_text()
-            self._policy(text)
+            text, _ = self._policy()
             separate = b"" if text.endswith(b"\n") else b"\n"
             more = text + separate + f"log {vkey}\n".encode()
             try:
@@ -149,16 +145,14 @@ class WitnessFolder:
             replace_file(f"{self.path}/policy.tlog", more, 0o644)
         return key
 
-    def _policy_text(self) -> bytes:
-        return read_plain_file(os.path.join(self.path, "policy.tlog"), MAX_POLICY, named=True)
-
-    def _policy(self, text: bytes) -> Policy:
+    def _policy(self) -> tuple[bytes, Policy]:
+        """The list of the logs that it knows: its bytes, and what they say."""
+        path = f"{self.path}/policy.tlog"
+        text = read_plain_file(path, MAX_POLICY, named=True)
         try:
-            return parse_policy(text)
+            return text, parse_policy(text)
         except MalformedError as error:
-            raise RefusedError(f"{self.path}/policy.tlog: {error}") from error
-
-    # What it does ------------------------------------------------------------------------------
+            raise RefusedError(f"{path}: {error}") from error
 
     def answer(self, data: bytes) -> Response:
         """Judge a request, keep what must be kept, and only then give the answer.
@@ -178,7 +172,11 @@ class WitnessFolder:
                 request, logs, None, key, 0
             ).answer  # and nothing of it on our disk
         folder = self._folder(origin)
-        self._make(folder)
+        if not os.path.isdir(folder):
+            os.makedirs(folder, exist_ok=True)
+            # Its name is on the disk before anything is kept in it.
+            sync_path(os.path.dirname(folder))
+            sync_path(self.path)
         with hold_file_lock(os.path.join(folder, "lock")):
             last = self._kept(folder)
             try:
@@ -192,8 +190,7 @@ class WitnessFolder:
     def seen(self) -> list[tuple[VerifierKey, Seal | None, int]]:
         """Each key that it knows, with the last seal of its log, and when that was cosigned.
 
-        Raises:
-            TripodError: the folder is not in order.
+        Raises TripodError where the folder is not in order.
         """
         own, found = self.key().verifier(), []
         for log in self.logs():
@@ -210,13 +207,6 @@ class WitnessFolder:
 
     def _folder(self, origin: str) -> str:
         return os.path.join(self.path, "logs", log_folder(origin))
-
-    def _make(self, folder: str) -> None:
-        """Have the folder of a log, and its name on the disk before anything is kept in it."""
-        if not os.path.isdir(folder):
-            os.makedirs(folder, exist_ok=True)
-            sync_path(os.path.dirname(folder))
-            sync_path(self.path)
 
     def _kept(self, folder: str) -> Note | None:
         try:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from tripod.ledger import TripodError
 from tripod.ledger.files import read_plain_file
+from tripod.ledger.locator import repository_around
 
 _MAX_SMALL = 1024 * 1024
 _MAX_REFS = 256 * 1024 * 1024
@@ -72,7 +73,8 @@ def find(path: str) -> RepositoryPath | None:
         GitError: a symbolic link, or a repository inside of the repository, stands on the way.
     """
     full = os.path.abspath(path)
-    top, real = _nearest(os.path.dirname(full)), _nearest(os.path.realpath(os.path.dirname(full)))
+    folder = os.path.dirname(full)
+    top, real = repository_around(folder), repository_around(os.path.realpath(folder))
     if top is None and real is None:
         is_top = os.path.lexists(os.path.join(full, ".git"))
         return _place(os.path.realpath(full), "") if is_top else None
@@ -88,16 +90,6 @@ def find(path: str) -> RepositoryPath | None:
     inside = os.path.relpath(full, top)
     _refuse_others(top, inside)
     return _place(os.path.realpath(top), inside)
-
-
-def _nearest(folder: str) -> str | None:
-    """The nearest folder, this one or above, that holds anything by the name ``.git``."""
-    while not os.path.lexists(os.path.join(folder, ".git")):
-        above = os.path.dirname(folder)
-        if above == folder:
-            return None
-        folder = above
-    return folder
 
 
 def _refuse_others(top: str, inside: str) -> None:
@@ -139,7 +131,9 @@ def _place(top: str, inside: str) -> RepositoryPath:
     if not all(os.path.isdir(os.path.join(common, name)) for name in ("objects", "refs")):
         raise _no_repository(entry)
     above = os.path.dirname(top)
-    return RepositoryPath(top, inside, folder, common, None if above == top else _nearest(above))
+    return RepositoryPath(
+        top, inside, folder, common, None if above == top else repository_around(above)
+    )
 
 
 def _no_repository(entry: str) -> GitError:
