@@ -122,9 +122,6 @@ def check_canonical(value: object, depth: int = 0) -> None:
         )
 
 
-# Header and body -------------------------------------------------------------------------------
-
-
 class Header(NamedTuple):
     """The small envelope of an entry, and the leaf of the tree (design, section 4)."""
 

@@ -102,9 +102,6 @@ def replace_file(path: str, data: bytes, mode: int, *, foreign_folder: bool = Fa
     rename_file(temporary, path)
 
 
-# Reading ------------------------------------------------------------------------------------------
-
-
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 _NO_FILE = "it is no regular file, and nothing else is read"
 
@@ -146,9 +143,6 @@ def _refuse(mode: int, path: str) -> None:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     raise OSError(errno.EINVAL, _NO_FILE, path)
-
-
-# Locks -------------------------------------------------------------------------------------------
 
 
 class FileLock:

@@ -137,9 +137,6 @@ def no_team_problem(path: str) -> str:
     )
 
 
-# Where a ledger is to be -----------------------------------------------------------------------
-
-
 def team_to_begin(path: str) -> str:
     """The team directory that is to be begun in the folder ``path``, an absolute path.
 

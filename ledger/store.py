@@ -79,9 +79,6 @@ class Selection(TypedDict, total=False):
     """At most so many."""
 
 
-# Reading ----------------------------------------------------------------------------------------
-
-
 class LedgerReader(Protocol):
     """What can be asked of a ledger's entries.
 
@@ -169,9 +166,6 @@ class LedgerReader(Protocol):
 
         Those that are not stored are left out.
         """
-
-
-# Writing ----------------------------------------------------------------------------------------
 
 
 Fold: TypeAlias = Callable[[Any, Sequence[Entry]], None]

@@ -5,6 +5,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 from tripod.ledger.kinds.base import (
     MARK,
+    MARKED,
     Bytes,
     Content,
     Count,
@@ -13,7 +14,6 @@ from tripod.ledger.kinds.base import (
     Name,
     Sha256,
     digest_of,
-    text,
 )
 
 KEPT_LIMIT = 16 * 1024 * 1024  # bytes of a program's output; of more only the digest is kept
@@ -104,7 +104,7 @@ class Delivered(TypedDict):
 
 
 _DIGEST = digest_of(MARK)
-_OUTPUT = {"bytes": len(MARK), "content": text(MARK), "digest": _DIGEST}
+_OUTPUT = {"bytes": len(MARK), "content": MARKED, "digest": _DIGEST}
 
 
 def _run(body: Mapping[str, Any]) -> str:
@@ -121,7 +121,7 @@ REQUESTED = Kind(
     "agents/",
     _run,
     erasure=Erasure(
-        {"spec": text(MARK), "sha256": _DIGEST, "key": None}, _folder, texts=("spec",), is_copy=True
+        {"spec": MARKED, "sha256": _DIGEST, "key": None}, _folder, texts=("spec",), is_copy=True
     ),
 )
 STARTED = Kind("agent.started", AgentStarted, "agents/", _run)
@@ -131,13 +131,7 @@ ENDED = Kind(
     "agents/",
     _run,
     erasure=Erasure(
-        {
-            "problem": MARK,
-            "stdout": _OUTPUT,
-            "stderr": _OUTPUT,
-            "session": None,
-            "unsupported": [],
-        },
+        {"problem": MARK, "stdout": _OUTPUT, "stderr": _OUTPUT, "session": None, "unsupported": []},
         _folder,
         is_copy=True,
     ),
@@ -148,7 +142,7 @@ DELIVERED = Kind(
     Delivered,
     "agents/",
     _run,
-    erasure=Erasure({"content": text(MARK), "sha256": _DIGEST}, _folder, is_copy=True),
+    erasure=Erasure({"content": MARKED, "sha256": _DIGEST}, _folder, is_copy=True),
 )
 
 KINDS = (REQUESTED, STARTED, ENDED, ABANDONED, DELIVERED)

@@ -10,16 +10,7 @@ would have each of them compiled a second time.
 
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
-from typing import (
-    Annotated,
-    Any,
-    Generic,
-    Literal,
-    NotRequired,
-    TypeAlias,
-    TypedDict,
-    TypeVar,
-)
+from typing import Annotated, Any, Generic, Literal, NotRequired, TypeAlias, TypedDict, TypeVar
 
 from tripod.ledger.entry import Draft, format_canonical
 
@@ -208,6 +199,9 @@ def digest_of(mark: str) -> str:
     """SHA-256 of a mark in hex, as it stands beside the mark's content."""
     return sha256(mark.encode()).hexdigest()
 
+
+MARKED = text(MARK)
+"""The content that stands where erased bytes stood."""
 
 _FILE = f"{MARK}\n"
 ERASED_FILE = {"content": text(_FILE), "sha256": digest_of(_FILE), "size": len(_FILE)}

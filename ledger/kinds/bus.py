@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, NotRequired, TypedDict
 
-from tripod.ledger.kinds.base import MARK, Bytes, Count, Erasure, Kind, Limits, Name, text
+from tripod.ledger.kinds.base import MARKED, Bytes, Count, Erasure, Kind, Limits, Name
 
 Priority = Literal["critical", "high", "normal", "low"]
 
@@ -89,9 +89,7 @@ PUBLISHED = Kind(
     is_speech=True,
     observed=False,
     erasure=Erasure(
-        {"payload": text(MARK), "size": None},
-        place=lambda body: f"events/{body['name']}",
-        is_copy=True,
+        {"payload": MARKED, "size": None}, place=lambda body: f"events/{body['name']}", is_copy=True
     ),
 )
 ACKED = Kind("bus.acked", Acked, "bus", observed=False)

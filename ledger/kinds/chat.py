@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Literal, NotRequired, TypedDict
 
-from tripod.ledger.kinds.base import MARK, Bytes, Count, Erasure, Kind, Name, Sha256, text
+from tripod.ledger.kinds.base import MARK, MARKED, Bytes, Count, Erasure, Kind, Name, Sha256, text
 
 
 class ChannelCreated(TypedDict):
@@ -159,7 +159,7 @@ SENT = Kind(
     actor="handle",
     is_speech=True,
     observed=False,
-    erasure=Erasure({"text": text(MARK), "mentions": None}, _file),
+    erasure=Erasure({"text": MARKED, "mentions": None}, _file),
 )
 UNREADABLE = Kind(
     "chat.unreadable",

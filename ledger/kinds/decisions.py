@@ -19,8 +19,7 @@ from tripod.ledger.kinds.base import (
 LogName = Annotated[
     str,
     Limits(
-        high=200,
-        pattern=r"^([A-Za-z0-9][A-Za-z0-9_-]{0,40}/)?[^./\x00-\x1f][^/\x00-\x1f]*\.md$",
+        high=200, pattern=r"^([A-Za-z0-9][A-Za-z0-9_-]{0,40}/)?[^./\x00-\x1f][^/\x00-\x1f]*\.md$"
     ),
 ]
 """The file name of a log that is not ``log.md``; after that of the folder, where it was added."""
@@ -92,11 +91,7 @@ def _log(body: Mapping[str, Any]) -> str:
 
 
 BEGUN = Kind(
-    "log.begun",
-    LogBegun,
-    "decisions",
-    observed=False,
-    erasure=Erasure({"header": _HEADER}, _log),
+    "log.begun", LogBegun, "decisions", observed=False, erasure=Erasure({"header": _HEADER}, _log)
 )
 LOGGED = Kind(
     "decision.logged",

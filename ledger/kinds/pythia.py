@@ -7,6 +7,7 @@ from typing import Literal, NotRequired, TypedDict
 
 from tripod.ledger.kinds.base import (
     MARK,
+    MARKED,
     Bytes,
     Count,
     DecisionId,
@@ -15,7 +16,6 @@ from tripod.ledger.kinds.base import (
     Name,
     Sha256,
     digest_of,
-    text,
 )
 
 Confidence = Literal["high", "medium", "low"]
@@ -81,7 +81,7 @@ ASSESSED = Kind(
     PythiaAssessed,
     "pythia",
     erasure=Erasure(
-        {"content": text(MARK), "sha256": digest_of(MARK)},
+        {"content": MARKED, "sha256": digest_of(MARK)},
         place=lambda body: f"agents/{body['spawn']}" if "spawn" in body else "scribe/log.md",
     ),
 )

@@ -8,6 +8,7 @@ from tripod.ledger.entry import Draft
 from tripod.ledger.kinds.base import (
     ERASED_FILE,
     MARK,
+    MARKED,
     Bytes,
     Count,
     Erasure,
@@ -15,7 +16,6 @@ from tripod.ledger.kinds.base import (
     Name,
     Observed,
     Sha256,
-    text,
 )
 from tripod.ledger.places import added_place_problem, place_id, places_problem
 
@@ -138,7 +138,7 @@ CONFIG_CHANGED = Kind(
     ConfigChanged,
     "config",
     observed=True,
-    erasure=Erasure({"sha256": None, "content": text(MARK), "problems": None}, _path),
+    erasure=Erasure({"sha256": None, "content": MARKED, "problems": None}, _path),
 )
 EVIDENCE_KEPT = Kind(
     "evidence.kept",
@@ -176,12 +176,4 @@ def team_evidence_kept(path: str, data: bytes, mtime_us: int, mode: int | None) 
     )
 
 
-KINDS = (
-    OPENED,
-    ADOPTED,
-    PLACE_ADDED,
-    CONFIG_CHANGED,
-    EVIDENCE_KEPT,
-    FILE_SEEN,
-    DISPLACED,
-)
+KINDS = (OPENED, ADOPTED, PLACE_ADDED, CONFIG_CHANGED, EVIDENCE_KEPT, FILE_SEEN, DISPLACED)

@@ -10,13 +10,13 @@ from typing import Any, Literal, NotRequired, TypedDict
 from tripod.ledger.kinds.base import (
     ERASED_FILE,
     MARK,
+    MARKED,
     Bytes,
     Count,
     Erasure,
     Kind,
     Name,
     Sha256,
-    text,
 )
 
 End = Literal["completed", "failed", "died", "escalated", "dismissed"]
@@ -110,18 +110,14 @@ WRITTEN = Kind(
     erasure=Erasure(ERASED_FILE, place=lambda body: body["path"], is_copy=True),
 )
 SPAWNED = Kind(
-    "worker.spawned",
-    WorkerSpawned,
-    "workers/",
-    _worker,
-    erasure=Erasure({"task": text(MARK)}, _file),
+    "worker.spawned", WorkerSpawned, "workers/", _worker, erasure=Erasure({"task": MARKED}, _file)
 )
 CONTINUED = Kind(
     "worker.continued",
     WorkerContinued,
     "workers/",
     _worker,
-    erasure=Erasure({"message": text(MARK)}, _file),
+    erasure=Erasure({"message": MARKED}, _file),
 )
 RUNNING = Kind("worker.running", WorkerRunning, "workers/", _worker)
 ESCALATED = Kind(
@@ -129,7 +125,7 @@ ESCALATED = Kind(
     WorkerEscalated,
     "workers/",
     _worker,
-    erasure=Erasure({"reason": text(MARK)}, _file),
+    erasure=Erasure({"reason": MARKED}, _file),
 )
 ENDED = Kind(
     "worker.ended",

@@ -230,8 +230,6 @@ class SQLiteReader:
         there = {row[1] for row in self._rows("PRAGMA table_info(entries)")}
         return COLUMNS if "auth" in there else COLUMNS.replace("auth", "NULL")
 
-    # The head ----------------------------------------------------------------------------------
-
     @property
     def tables(self) -> sqlite3.Connection:
         """Connection to the tables of the projections."""
@@ -261,8 +259,6 @@ class SQLiteReader:
     def cursors(self) -> Cursors:
         """The size, and how far the projections are."""
         return Cursors(*(self._one("SELECT size, tables, files FROM head") or (0, 0, 0)))
-
-    # Entries -----------------------------------------------------------------------------------
 
     def read(
         self, start: int = 0, stop: int | None = None, **chosen: Unpack[Selection]
@@ -360,8 +356,6 @@ class SQLiteReader:
         """Whether the stored body of an entry of this kind contains these bytes."""
         sql = "SELECT 1 FROM entries WHERE kind = ? AND instr(body, ?) LIMIT 1"
         return self._one(sql, (kind, text)) is not None
-
-    # Beside the entries ------------------------------------------------------------------------
 
     def blob(self, digest: bytes) -> bytes | None:
         """The blob with this SHA-256, or None."""

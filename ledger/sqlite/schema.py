@@ -221,9 +221,6 @@ def migrate_schema(db: sqlite3.Connection, version: int = SCHEMA_VERSION) -> Non
         )
 
 
-# Guards -----------------------------------------------------------------------------------------
-
-
 _TRIGGERS = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' ORDER BY name"
 
 

@@ -449,9 +449,6 @@ def note_cosignature_time(signature: Signature) -> int:
     return int.from_bytes(signature.data[:8], "big")
 
 
-# Within ----------------------------------------------------------------------------------------
-
-
 def _check_text(text: str) -> None:
     problem = note_text_problem(text)
     if problem is None and not text.endswith("\n"):

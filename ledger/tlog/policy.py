@@ -140,9 +140,6 @@ def parse_policy(data: bytes) -> Policy:
     )
 
 
-# Within ----------------------------------------------------------------------------------------
-
-
 class _Reading:
     """What the lines so far have said; each line must make sense after those above it."""
 

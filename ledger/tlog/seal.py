@@ -199,9 +199,6 @@ def _check(seal: Seal) -> None:
         raise MalformedError(f"seal: {problem}")
 
 
-# Rotation ---------------------------------------------------------------------------------------
-
-
 def seal_rotation_text(origin: str, old: str, new: str) -> str:
     """What both keys sign; ``old`` and ``new`` are vkeys."""
     return f"tripod key rotation\n{origin}\n{old}\n{new}\n"

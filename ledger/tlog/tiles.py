@@ -59,9 +59,6 @@ class Tile(NamedTuple):
     width: int
 
 
-# Which tiles there are, and how they are named --------------------------------------------------
-
-
 def tiles_of(size: int) -> Iterator[Tile]:
     """The hash tiles of a tree of ``size`` leaves, by level, then by number (or ValueError)."""
     _check_size(size)
@@ -116,9 +113,6 @@ def parse_tile_path(path: str) -> Tile:
         if fits and format_tile_path(tile) == path:
             return tile
     raise MalformedError(f"not the path of a tile: {path[:200]!r}")
-
-
-# What is in them -------------------------------------------------------------------------------
 
 
 def format_bundle(entries: Sequence[bytes]) -> bytes:

@@ -72,9 +72,6 @@ class Verdict(NamedTuple):
     keep: Note | None = None
 
 
-# The bytes -------------------------------------------------------------------------------------
-
-
 def format_witness_request(request: CosignRequest) -> bytes:
     """Write what a log asks.
 
@@ -122,9 +119,6 @@ def parse_witness_signatures(data: bytes) -> tuple[Signature, ...]:
 def origin_of_witness_request(request: CosignRequest) -> str:
     """Which log asks; whether it really does is for ``decide_witness_request``."""
     return request.note.text.partition("\n")[0]
-
-
-# The judgement ---------------------------------------------------------------------------------
 
 
 def decide_witness_request(
@@ -200,9 +194,6 @@ def kept_witness_seal(last: Note, origin: str, key: VerifierKey) -> tuple[Seal, 
     if seal.origin != origin:
         raise MalformedError(f"what was kept for the log {origin!r} is a seal of {seal.origin!r}")
     return seal, note_cosignature_time(own)
-
-
-# Within ----------------------------------------------------------------------------------------
 
 
 def _check(request: CosignRequest) -> None:

@@ -166,9 +166,6 @@ def recorded(team: Team, ordered: Attempt) -> SpawnResult:
     )
 
 
-# Jobs -------------------------------------------------------------------------------------------
-
-
 class RunHooks:
     """Further entries to append in the transactions of a run; this one appends nothing.
 
@@ -368,9 +365,6 @@ def _stored_output(result: SpawnResult, name: str, data: bytes, blobs: list[byte
     if len(data) <= KEPT_LIMIT:
         kept["content"] = content(data, blobs)
     return kept
-
-
-# A whole job --------------------------------------------------------------------------------
 
 
 async def run(

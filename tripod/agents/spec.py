@@ -215,9 +215,6 @@ def argv_digest(argv: tuple[str, ...]) -> str:
     return sha256(b"".join(w.encode("utf-8", "surrogateescape") + b"\0" for w in argv)).hexdigest()
 
 
-# Outputs ----------------------------------------------------------------------------------------
-
-
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _MOST = 2**53 - 1
 _SESSION = 200

@@ -113,8 +113,6 @@ class Spool:
         self.stderr = os.path.abspath(stderr) if stderr else f"{self.path}/stderr"
         self.left = f"{self.path}/left"
 
-    # Ordering ----------------------------------------------------------------------------------
-
     @contextmanager
     def held(self) -> Iterator[int | None]:
         """Hold the lock for the length of a ``with``: its descriptor; None where another has it.
@@ -198,8 +196,6 @@ class Spool:
         with suppress(OSError):
             os.unlink(f"{self.path}/{wrapper.SECRETS}")
 
-    # Looking -----------------------------------------------------------------------------------
-
     def look(self) -> Look:
         """See whether the run goes on, and how it ended."""
         end = self._end()
@@ -256,8 +252,6 @@ class Spool:
                     outputs[name] = digest, told["bytes"]
         reason = str(value.get("reason", ""))
         return End(outcome, code, number, reason, wall_ms or 0, outputs)
-
-    # Ending ------------------------------------------------------------------------------------
 
     def cancel(self) -> bool:
         """Have a running program ended: SIGTERM, five seconds, SIGKILL. Back at once.

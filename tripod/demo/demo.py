@@ -184,9 +184,6 @@ def _crash(project: str, root: str, tell: Tell) -> int:
     return (not good) + _verdict(project, tell)
 
 
-# Tampering -------------------------------------------------------------------------------------
-
-
 class Tampering(NamedTuple):
     """What is done, in words; the check that must name it; and the deed on a team directory."""
 

@@ -69,9 +69,6 @@ class DemoReview(NamedTuple):
         return self.exit_code == 1 and self.outcome.failures > 0
 
 
-# A team ------------------------------------------------------------------------------------------
-
-
 def begin(project: str) -> str:
     """A team that talks, and decides until a review is due; give the checkpoint event's name."""
     os.makedirs(project)
@@ -124,9 +121,6 @@ def ask(project: str, event: str, order: Callable[[Team], Order], extra: str = "
 def isolation_of(report: Report) -> Outcome:
     """What a report says of Pythia's isolation."""
     return next(outcome for outcome in report.outcomes if outcome.check == CHECK)
-
-
-# The story ---------------------------------------------------------------------------------------
 
 
 def play_review(folder: str, tell: Tell) -> int:
@@ -237,11 +231,7 @@ def _told(what: str, told: DemoReview, tell: Tell, *, good: bool) -> int:
 
 
 def data_file(name: str) -> str:
-    """The path of a file that the demo needs.
-
-    Raises:
-        RefusedError: it is in neither place.
-    """
+    """The path of a file that the demo needs (RefusedError: it is in neither place)."""
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     places = [f"{here}/demo_data", *(f"{os.path.dirname(here)}/{place}" for place in _CHECKOUT)]
     for place in places:

@@ -183,9 +183,6 @@ def _event_to_review(team: Team, event: str | None, now_us: int) -> Point | None
     return None
 
 
-# How a review stands ---------------------------------------------------------------------------
-
-
 def judge(text: str, point: Point, log: Snapshot) -> Judged:
     """Hold an assessment against what was asked, and against what a chat can hold."""
     judged = judge_review(text, point.asked, log.ids)

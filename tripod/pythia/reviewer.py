@@ -158,9 +158,6 @@ def _home(needs: profiles.Isolation, lends: Sequence[str]) -> Home:
     return Home(files, CONFIG, returns)
 
 
-# The folder of a run -----------------------------------------------------------------------------
-
-
 def _base() -> str:
     return f"{tempfile.gettempdir()}/tripod-{os.getuid()}"
 

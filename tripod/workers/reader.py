@@ -50,11 +50,7 @@ def every(team: Team) -> list[About]:
 
 
 def about(team: Team, name: str) -> About:
-    """The state of one worker.
-
-    Raises:
-        NotFoundError: no such name.
-    """
+    """The state of one worker (NotFoundError: no such name)."""
     judge_name(name)
     stat = team.disk.stat(logs_of(name)[0])
     size = None if stat is None else stat.size
@@ -78,11 +74,7 @@ def _task_file(team: Team, name: str) -> tuple[str, bytes]:
 
 
 def findings(team: Team, name: str) -> str:
-    """The findings that a worker wrote into its task file.
-
-    Raises:
-        NotFoundError: no such name.
-    """
+    """The findings that a worker wrote into its task file (NotFoundError: no such name)."""
     return WORKERS.log(team.source, *_task_file(team, name))
 
 
