@@ -70,11 +70,7 @@ def actor_statement(header: Mapping[str, object]) -> bytes:
 
 
 def format_actor_record(record: Record) -> bytes:
-    """Write a record.
-
-    Raises:
-        MalformedError: a part has another width, or it is a list of one or of more than 64.
-    """
+    """Write a record (MalformedError: a part has another width, or a list of 1 or over 64)."""
     count = len(record.digests)
     widths = (len(record.key_id), len(record.signature), *map(len, record.digests))
     if widths != (4, 64, *[32] * count) or count == 1 or count > MAX_BATCH:
@@ -84,11 +80,7 @@ def format_actor_record(record: Record) -> bytes:
 
 
 def parse_actor_record(data: bytes) -> Record:
-    """Read a record; only what ``format_actor_record`` writes is accepted.
-
-    Raises:
-        MalformedError: anything else.
-    """
+    """Read a record; only what ``format_actor_record`` writes is accepted (else MalformedError)."""
     if len(data) == _HEAD and data[0] == _ONE:
         return Record(data[1:5], data[5:])
     digests = tuple(data[at : at + 32] for at in range(_HEAD, len(data), 32))
@@ -119,11 +111,7 @@ def actor_record_problem(record: Record, stated: bytes, key: VerifierKey) -> str
 
 
 def sign_actor_statements(stated: Sequence[bytes], key: SigningKey) -> bytes:
-    """The record by which ``key`` signs one statement, or several of one act together.
-
-    Raises:
-        MalformedError: there is no key, or there are more than 64.
-    """
+    """The record by which ``key`` signs 1 to 64 statements of one act (MalformedError: more)."""
     digests = tuple(sha256(one).digest() for one in stated) if len(stated) > 1 else ()
     message = _listed(digests) if digests else b"".join(stated)
     return format_actor_record(Record(key.verifier().key_id, key.sign(message), digests))
@@ -200,8 +188,7 @@ def sign_actor_change(
 ) -> str:
     """The note by which ``signers`` put a key in force, or revoke it for a ``reason``.
 
-    Raises:
-        MalformedError: a note cannot hold the handle, the origin or the reason.
+    A part that a note cannot hold is a MalformedError.
     """
     text = actor_change_text(origin, number, key, reason)
     return format_note(Note(text, tuple(sign(text, signer) for signer in signers))).decode()
@@ -236,8 +223,7 @@ def actor_change_problem(
 ) -> str | None:
     """Whether a note says ``text`` and was signed as it must be: None, or what is wrong.
 
-    ``text`` is from ``actor_change_text``. All keys of ``must`` have to have signed, and one of
-    ``may``, if there are any.
+    All keys of ``must`` have to have signed, and one of ``may``, if there are any.
     """
     try:
         parsed = parse_note(note.encode())

@@ -50,12 +50,9 @@ _OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
 
 
 def format_canonical(value: object) -> bytes:
-    """Write ``value`` in its one canonical spelling.
+    """Write ``value`` in its one canonical spelling (MalformedError: it has none).
 
     It does not look for floats or null (``check_canonical`` does): the hot path cannot hold any.
-
-    Raises:
-        MalformedError: the value cannot be written (an integer too large, a lone surrogate).
     """
     try:
         return orjson.dumps(value, option=_OPTIONS)
@@ -64,11 +61,7 @@ def format_canonical(value: object) -> bytes:
 
 
 def canonical_object(value: dict[str, object]) -> bytes:
-    """Canonical bytes of a flat object whose keys are sorted already: half the price.
-
-    Raises:
-        MalformedError: the value cannot be written.
-    """
+    """Canonical bytes of a flat object whose keys are sorted already: half the price."""
     try:
         return orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)
     except (TypeError, orjson.JSONEncodeError) as error:
@@ -211,11 +204,7 @@ def header_bytes(value: dict[str, object]) -> bytes:
 
 
 def parse_header(data: bytes) -> Header:
-    """Read a header; only bytes that ``format_header`` would have written are accepted.
-
-    Raises:
-        MalformedError: anything else, saying which field.
-    """
+    """Read a header; only bytes of ``format_header`` are accepted (MalformedError: which field)."""
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError as error:

@@ -52,9 +52,6 @@ def name_file(staged: str, path: str) -> bool:
 
     False where something has it: then the staged file is removed. A file system without hard
     links is asked first, and a file that comes between the two is written over.
-
-    Raises:
-        OSError: the system refuses.
     """
     free = True
     try:
@@ -76,15 +73,12 @@ _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS)
 
 
 def replace_file(path: str, data: bytes, mode: int, *, foreign_folder: bool = False) -> None:
-    """Put a file in place, whole or not at all; the caller is the only one who writes it.
+    """Put a file in place, whole or not at all (OSError: nothing was replaced).
 
-    Its bytes are never more widely readable than ``mode``, its permission bits. A process that dies
-    on the way leaves the file as it was, and ``<path>.tmp`` for the next call to remove. In a
-    ``foreign_folder`` a file of that name may be the user's: there the temporary file gets a name
-    of its own, which stays if the process dies.
-
-    Raises:
-        OSError: the system refuses; nothing was replaced.
+    The caller is the only one who writes it. Its bytes are never more widely readable than
+    ``mode``, its permission bits. A process that dies on the way leaves the file as it was, and
+    ``<path>.tmp`` for the next call to remove. In a ``foreign_folder`` a file of that name may be
+    the user's: there the temporary file gets a name of its own, which stays if the process dies.
     """
     temporary = f"{path}.tmp"
     if foreign_folder:
@@ -110,11 +104,8 @@ def open_plain_file(path: str, *, named: bool = False) -> int:
     """Open a regular file for reading; give its descriptor, which the caller closes.
 
     A symbolic link that merely lies there is never followed. ``named``: a person named this path,
-    on the command line or in their own settings, so it may be one to a regular file.
-
-    Raises:
-        OSError: nothing is there, it is no regular file, or the system refuses. ``strerror`` says
-            which of these.
+    on the command line or in their own settings, so it may be one to a regular file. The
+    ``strerror`` of an OSError says what else is there.
     """
     if named and not stat.S_ISREG(os.stat(path).st_mode):
         _refuse(os.stat(path).st_mode, path)  # to open a device may do something
@@ -236,9 +227,6 @@ def hold_posix_file_lock(path: str, *, wait: bool) -> Iterator[bool]:
     """Hold a POSIX record lock on a lock file, as the original tools do; give whether it is held.
 
     With ``wait`` it always is. Closing any other descriptor of this file in this process drops it.
-
-    Raises:
-        OSError: the file cannot be opened.
     """
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:

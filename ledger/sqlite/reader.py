@@ -174,10 +174,8 @@ def _open(path: str, how: str) -> sqlite3.Connection:
 def parsed() -> Iterator[None]:
     """While SQLite parses the schema: what it says of a damaged one may hold bytes of the file.
 
-    Where they are no text, Python fails to read the message, and raises that instead of the error.
-
-    Raises:
-        sqlite3.DatabaseError: in its place, with the code of a damaged file.
+    Where they are no text, Python fails to read the message, and raises that instead of the error:
+    here it becomes a DatabaseError with the code of a damaged file.
     """
     try:
         yield
@@ -372,10 +370,8 @@ class SQLiteReader:
 def sound_entries(entries: Iterable[Entry]) -> Iterator[Entry]:
     """Pass entries on as long as each is linked to the one before and has the body it commits to.
 
-    For callers that write files from them: a false body must not become a false file.
-
-    Raises:
-        LedgerDamagedError: at the first that is not, naming it.
+    For callers that write files from them: a false body must not become a false file. The first
+    that is not so is a LedgerDamagedError.
     """
     prev = GENESIS
     for entry in entries:

@@ -35,11 +35,7 @@ _TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE
 
 
 def walk(db: sqlite3.Connection) -> None:
-    """Look through what of the ledger's own tables a fold of the entries does not ask for.
-
-    Raises:
-        sqlite3.DatabaseError: its pages are damaged.
-    """
+    """Read what a fold of the entries does not (DatabaseError: its pages are damaged)."""
     for what in _UNASKED:
         db.execute(f"SELECT count(*) FROM {what}").fetchone()
 
@@ -90,8 +86,7 @@ def copy_ledger_rows(path: str, fresh: str) -> int:
 def add_entry_rows(db: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> None:
     """Add the next entries of a ledger to a new file, as rows of ``COLUMNS``.
 
-    Raises:
-        sqlite3.IntegrityError: an entry has the id of one before it; those up to it were added.
+    An id that stands before is an IntegrityError; the entries up to it were added.
     """
     sql = f"INSERT INTO entries ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
     db.execute("SAVEPOINT bundle")
@@ -133,9 +128,6 @@ def _copied(path: str, old: sqlite3.Connection, new: sqlite3.Connection, table: 
     """Copy a table row by row, without its indexes; False for one that can be made anew.
 
     The cursor of the tables is not copied from the old file: there are no tables yet.
-
-    Raises:
-        LedgerDamagedError: it cannot be read to its end, and nothing else has what it holds.
     """
     columns = [row[1] for row in new.execute(f"PRAGMA table_info({table})")]
     names, marks = ", ".join(columns), ", ".join("?" * len(columns))

@@ -208,11 +208,7 @@ def check_schema_guards(db: sqlite3.Connection) -> None:
 
 
 def migrate_schema(db: sqlite3.Connection, version: int = SCHEMA_VERSION) -> None:
-    """Bring a database to a version's schema, this one's by default; a transaction a step.
-
-    Raises:
-        LedgerDamagedError: the file belongs to another program or to a newer version.
-    """
+    """Bring a database to a version's schema, a transaction a step; errors as ``check_schema``."""
     for number in range(check_schema(db), version):
         db.executescript(
             f"BEGIN IMMEDIATE; {MIGRATIONS[number]}"
@@ -229,10 +225,7 @@ def put_triggers_back(db: sqlite3.Connection) -> list[str]:
 
     Those that are not ours are removed first: nothing may run them. What ours would have
     refused to the cursors is mended as well. Inside the caller's transaction, if one is open.
-    Those of projections are made with their tables.
-
-    Raises:
-        LedgerDamagedError: the file belongs to another program or to a newer version.
+    Those of projections are made with their tables. Errors as ``check_schema``.
     """
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as ours:
         migrate_schema(ours, check_schema(db))

@@ -418,11 +418,7 @@ class SQLiteStore(SQLiteReader):
         return unswept_erasures(self.db)
 
     def sweep(self, wait_ms: int = 10_000) -> bool:
-        """Write the file anew without what was erased; False: somebody reads, do it again later.
-
-        Raises:
-            UnwritableError: the disk has no room for a copy, or refuses.
-        """
+        """Write the file anew without what was erased; False: somebody reads, do it again later."""
         with self._lock, _errors(self.path):
             check_schema_guards(self.db)
             return sweep(self.db, wait_ms)

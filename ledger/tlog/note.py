@@ -131,23 +131,14 @@ class VerifierKey(NamedTuple):
         return _key_id(self.name, self.kind, self.public)
 
     def format(self) -> str:
-        """Write the key in one printable word, a vkey.
-
-        Raises:
-            MalformedError: a note may not carry this name or this type.
-        """
+        """Write the key in one printable word, a vkey (MalformedError: a note may not carry it)."""
         _check_key(self.name, self.kind, self.public, "public key")
         payload = format_base64(bytes([self.kind]) + self.public)
         return f"{self.name}+{self.key_id.hex()}+{payload}"
 
     @classmethod
     def parse(cls, text: str) -> VerifierKey:
-        """Read a vkey; only what ``format`` writes is accepted.
-
-        Raises:
-            MalformedError: anything else, among it a type of key that is not known here and a
-                key ID that is not this key's.
-        """
+        """Read a vkey; only what ``format`` writes is accepted, so no false key ID (MalformedError)."""
         name, key_id, kind, public = _parse_key(text, "public key")
         key = cls(name, kind, public)
         _check_key_id(key_id, key.key_id, "public key")
@@ -210,11 +201,7 @@ class SigningKey:
 
     @classmethod
     def parse(cls, text: str) -> SigningKey:
-        """Read an skey; only what ``format`` writes is accepted. No message shows the text.
-
-        Raises:
-            MalformedError: anything else, among it a key ID that is not this key's.
-        """
+        """Read an skey; only what ``format`` writes is accepted. No message shows the text."""
         if not text.startswith(_PRIVATE):
             raise MalformedError(f"private key: does not begin with {_PRIVATE}")
         name, key_id, kind, seed = _parse_key(text.removeprefix(_PRIVATE), "private key")
@@ -343,11 +330,7 @@ def format_note(note: Note) -> bytes:
 
 
 def parse_note(data: bytes) -> Note:
-    """Read a note without judging its signatures; only what ``format_note`` writes is accepted.
-
-    Raises:
-        MalformedError: anything else, saying which line.
-    """
+    """Read a note, unjudged; only what ``format_note`` writes is accepted (MalformedError)."""
     whole = parse_note_text(data, MAX_NOTE, "note")
     end = whole.rfind("\n\n") + 1
     if end == 0:
@@ -407,12 +390,9 @@ def verify(note: Note, keys: Iterable[VerifierKey]) -> list[Signature]:
 
 
 def sign(text: str, key: SigningKey) -> Signature:
-    """Sign ``text`` as it stands: without the blank line that a note puts after it.
+    """Sign ``text`` as it stands, without the blank line that a note puts after it.
 
-    The same text and key give the same bytes.
-
-    Raises:
-        MalformedError: a note may not hold this text, or the key is for cosignatures.
+    A text that no note may hold, or a key for cosignatures, is a MalformedError.
     """
     if key.kind != ED25519:
         raise MalformedError(
@@ -425,9 +405,7 @@ def sign(text: str, key: SigningKey) -> Signature:
 def cosign_note(text: str, key: SigningKey, seconds: int) -> Signature:
     """Sign ``text`` together with a time, in seconds since 1970.
 
-    Raises:
-        MalformedError: a note may not hold this text, the key is not one for
-            cosignatures, or the time does not fit 64 bits.
+    A text that no note may hold, another key, or a time of over 64 bits is a MalformedError.
     """
     if key.kind != COSIGNATURE:
         raise MalformedError(f"{key.name} is not a key for cosignatures")
@@ -439,11 +417,7 @@ def cosign_note(text: str, key: SigningKey, seconds: int) -> Signature:
 
 
 def note_cosignature_time(signature: Signature) -> int:
-    """When a cosignature says that it was made, in seconds since 1970: true once verified.
-
-    Raises:
-        MalformedError: the signature has no room for a time.
-    """
+    """When a cosignature says that it was made, in seconds since 1970: true once verified."""
     if len(signature.data) != 8 + 64:
         raise MalformedError(f"the signature of {signature.name} is no Ed25519 cosignature")
     return int.from_bytes(signature.data[:8], "big")
@@ -474,9 +448,6 @@ def parse_lines_and_note(data: bytes, limit: int, where: str) -> tuple[list[str]
     """Part what ``format_lines_and_note`` writes; lines and note are for the caller to judge.
 
     Lines first: where the frame is cut at the note's own blank line, they say so.
-
-    Raises:
-        MalformedError: there is no such frame, or it takes over ``limit`` bytes.
     """
     head, blank, note = parse_note_text(data, limit, where).partition("\n\n")
     if not blank:

@@ -85,15 +85,11 @@ class Policy(NamedTuple):
 def open_under_policy(policy: Policy, note: Note, *, extensions: bool = False) -> OpenedSeal:
     """Read the seal in a note, if the policy believes it: its log signed, the quorum cosigned.
 
-    Args:
-        policy: the trusted keys.
-        note: the signed note.
-        extensions: whether lines after the root are accepted.
+    ``extensions``: lines after the root are accepted.
 
     Raises:
         MalformedError: the text is no seal, or the policy names keys of a wrong type.
-        NotVerifiedError: a bad signature by a key of the policy, none by the log, or too few
-            witnesses.
+        NotVerifiedError: a bad signature by a key of the policy, none by the log, no quorum.
     """
     opened = open_seal(
         note,

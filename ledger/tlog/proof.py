@@ -47,11 +47,7 @@ class Proof(NamedTuple):
 
 
 def format_proof(proof: Proof) -> bytes:
-    """Write a proof.
-
-    Raises:
-        MalformedError: the index, a hash, the extra bytes or the note is invalid; it is too long.
-    """
+    """Write a proof (MalformedError: a part of it is invalid, or it is too long)."""
     _check(proof)
     lines = [_FIRST]
     if proof.extra is not None:
@@ -65,11 +61,7 @@ def format_proof(proof: Proof) -> bytes:
 
 
 def parse_proof(data: bytes) -> Proof:
-    """Read a proof without judging it; only what ``format_proof`` writes is accepted.
-
-    Raises:
-        MalformedError: anything else, saying which line (of the proof, or of the note in it).
-    """
+    """Read a proof, unjudged; only what ``format_proof`` writes is accepted (MalformedError)."""
     lines, note = parse_lines_and_note(data, MAX_PROOF, "proof")
     if lines.pop(0) != _FIRST:
         raise MalformedError(f"proof: the first line is not {_FIRST}: another version?")

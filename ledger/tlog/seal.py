@@ -87,12 +87,9 @@ def format_seal(seal: Seal) -> str:
 
 
 def parse_seal(text: str, *, extensions: bool = False) -> Seal:
-    """Read what is signed; only what ``format_seal`` writes is accepted.
+    """Read what is signed; only what ``format_seal`` writes is accepted (MalformedError: a line).
 
     Who signed it is not judged here. ``extensions``: lines after the root are kept, else refused.
-
-    Raises:
-        MalformedError: anything else, saying which line.
     """
     lines = text.split("\n")
     if len(lines) < 4 or lines[-1]:
@@ -114,8 +111,7 @@ def read_seal(note: bytes) -> Seal:
 def sign_seal(seal: Seal, key: SigningKey) -> Signature:
     """Sign the seal as its log. Whether it may be signed (never back, never aside) is not asked.
 
-    Raises:
-        MalformedError: the seal is invalid or has extensions, or the key is not its origin's.
+    A seal that is invalid or has extensions, or another's key, is a MalformedError.
     """
     if seal.extensions:
         raise MalformedError("seal: no extension lines are signed here")
@@ -130,9 +126,6 @@ def cosign_seal(seal: Seal, key: SigningKey, seconds: int) -> Signature:
     """Vouch for another's seal: seen at ``seconds`` since 1970, and consistent with all before.
 
     That it is consistent is for the caller to check.
-
-    Raises:
-        MalformedError: the seal or the time is invalid, or the key is not one for cosignatures.
     """
     return cosign_note(format_seal(seal), key, seconds)
 
@@ -146,15 +139,10 @@ def open_seal(
 ) -> OpenedSeal:
     """Read the seal in a note, if a log that is trusted here signed it.
 
-    A log's key counts only for the origin that bears its name: the signature of one log over
-    the seal of another says nothing, and no more do the cosignatures of witnesses alone. How many
-    witnesses are enough is for ``tripod.ledger.tlog.policy`` to say.
-
-    Args:
-        note: the signed note.
-        logs: keys of type 0x01.
-        witnesses: keys of type 0x04.
-        extensions: whether lines after the root are accepted.
+    A log's key (of type 0x01) counts only for the origin that bears its name: the signature of one
+    log over the seal of another says nothing, and no more do the cosignatures of witnesses (keys of
+    type 0x04) alone. How many witnesses are enough is for ``tripod.ledger.tlog.policy`` to say.
+    ``extensions``: lines after the root are accepted.
 
     Raises:
         MalformedError: the text is no seal, or a key is not of the type that its place asks for.

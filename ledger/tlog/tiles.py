@@ -116,12 +116,7 @@ def parse_tile_path(path: str) -> Tile:
 
 
 def format_bundle(entries: Sequence[bytes]) -> bytes:
-    """Write a bundle of 1 to 256 entries.
-
-    Raises:
-        TooLargeError: an entry takes more than 65,535 bytes.
-        ValueError: no entry, or more than 256.
-    """
+    """Write a bundle of 1 to 256 entries (TooLargeError: one takes more than 65,535 bytes)."""
     if not 1 <= len(entries) <= WIDTH:
         raise ValueError(f"a bundle holds from 1 to {WIDTH} entries, not {len(entries)}")
     parts = []
@@ -135,11 +130,7 @@ def format_bundle(entries: Sequence[bytes]) -> bytes:
 
 
 def parse_bundle(data: bytes, width: int) -> list[bytes]:
-    """Read the ``width`` entries of a bundle.
-
-    Raises:
-        MalformedError: there are more or fewer, or the last one is cut off.
-    """
+    """Read the ``width`` entries of a bundle (MalformedError: there are others, or one is cut off)."""
     entries: list[bytes] = []
     at = 0
     while at < len(data):
@@ -195,11 +186,7 @@ def format_line(seq: int, said: LeafContent) -> bytes:
 
 
 def parse_line(line: bytes, seq: int) -> LeafContent:
-    """What lies beside the leaf of entry ``seq``, from its line.
-
-    Raises:
-        MalformedError: the line is not of the form that ``format_line`` writes for this entry.
-    """
+    """What lies beside the leaf of entry ``seq``, from its line (MalformedError: another form)."""
     signed = _AUTH.match(line)
     auth = None
     if signed is not None:
@@ -223,11 +210,7 @@ def parse_line(line: bytes, seq: int) -> LeafContent:
 
 
 def parse_body_bundle(data: bytes, first: int, width: int) -> list[LeafContent]:
-    """What lies beside the leaves of the entries ``first`` to ``first + width - 1``.
-
-    Raises:
-        MalformedError: there are more lines or fewer, or one is not of its form.
-    """
+    """What lies beside the leaves of ``width`` entries from ``first`` on (else MalformedError)."""
     lines = data.split(b"\n")
     if lines.pop() or len(lines) != width:
         raise MalformedError(f"a bundle of {width} bodies holds {len(lines)} whole lines")
@@ -274,11 +257,7 @@ def bundle_files(
 
 
 def bundle_blobs(body: bytes | None) -> Iterator[str]:
-    """The digests, in hex, of the blobs that a body or the line of one names.
-
-    Raises:
-        ValueError: it is no JSON.
-    """
+    """The digests, in hex, of the blobs that a body or its line names (ValueError: it is no JSON)."""
     if body is not None and _MARK in body:
         yield from (digest for digest, _ in entry_blobs(orjson.loads(body)))
 

@@ -56,16 +56,11 @@ def parse_timestamp_authorities(pem: bytes) -> list[Certificate]:
 def open_timestamp(
     receipt: bytes, text: str, roots: Sequence[Certificate], nonce: int | None = None
 ) -> Stamp:
-    """Check that a trusted authority stamped this text.
+    """Check that a trusted authority stamped this text, of a seal; ``receipt`` is its whole reply.
 
     The order of the certificates that come along is not judged: no signature covers it, and many
-    authorities, among them that of ``openssl``, send them in another order than DER demands.
-
-    Args:
-        receipt: the authority's whole reply.
-        text: of the seal (``tripod.ledger.tlog.seal.format_seal``).
-        roots: from ``parse_timestamp_authorities``; they must have been valid when it was stamped.
-        nonce: that of the request, where it is known.
+    authorities, among them that of ``openssl``, send them in another order than DER demands. The
+    ``roots`` must have been valid when it was stamped; ``nonce`` is that of the request, if known.
 
     Raises:
         MissingExtraError: the extra ``tsa`` is not installed.

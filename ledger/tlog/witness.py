@@ -73,22 +73,14 @@ class Verdict(NamedTuple):
 
 
 def format_witness_request(request: CosignRequest) -> bytes:
-    """Write what a log asks.
-
-    Raises:
-        MalformedError: the size, a hash or the note is invalid, or there are too many hashes.
-    """
+    """Write what a log asks (MalformedError: a part is invalid, or there are too many hashes)."""
     _check(request)
     lines = [f"{_OLD}{request.old}", *map(format_base64, request.hashes)]
     return format_lines_and_note(lines, request.note)
 
 
 def parse_witness_request(data: bytes) -> CosignRequest:
-    """Read what a log asks, without judging it; only bytes of ``format_witness_request`` pass.
-
-    Raises:
-        MalformedError: anything else, saying which line (of the request, or of the note in it).
-    """
+    """Read what a log asks, unjudged; only ``format_witness_request`` writes it (MalformedError)."""
     (first, *rest), note = parse_lines_and_note(data, MAX_REQUEST, "request")
     if not first.startswith(_OLD):
         raise MalformedError("request: line 1 does not say `old` and a size")
@@ -130,12 +122,9 @@ def decide_witness_request(
 ) -> Verdict:
     """Judge one request.
 
-    Args:
-        request: what is asked.
-        logs: the keys of all known logs; one log may have several.
-        last: what was last kept for this log, as ``Verdict.keep`` said (None: nothing yet).
-        key: the witness's own, for cosignatures.
-        seconds: the time now, since 1970; never less is signed than last time.
+    ``logs`` are the keys of all known logs, ``last`` is the note that ``Verdict.keep`` last named
+    for this log, if any, ``key`` the witness's own. ``seconds`` is the time now, since 1970; never
+    less is signed than last time.
 
     Raises:
         MalformedError: ``last`` is not what was kept, so that nothing can be said.

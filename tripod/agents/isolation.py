@@ -91,8 +91,7 @@ _PART = 1024 * 1024
 def sealed_files(texts: Sequence[bytes]) -> Iterator[list[int]]:
     """Descriptors of sealed files with these bytes, at their beginning; closed in the end.
 
-    Raises:
-        OSError: no such file can be made, or another program changed one before it was sealed.
+    An OSError says that another program changed one before it was sealed.
     """
     made: list[int] = []
     try:
@@ -201,15 +200,12 @@ class Isolated(NamedTuple):
 def resolve(argv: Sequence[str], shows: Iterable[str], secret: Iterable[str]) -> ResolvedProgram:
     """Find a program and the files that its command line names.
 
-    Args:
-        argv: the command line; a word that holds a / or a dot and names a file is one of its files.
-        shows: further files and folders that it needs.
-        secret: what it may not see.
+    A word of ``argv`` that holds a / or a dot and names a file is one of them; ``shows`` are
+    further files and folders that it needs, ``secret`` is what it may not see.
 
     Raises:
         NotFoundError: there is no such program, or nothing at a path of ``shows``.
-        RefusedError: a file of its own lies in what it may not see, or holds that, or holds what
-            some team says.
+        RefusedError: a file of its own is secret, or holds that: see ``refuse_secret``.
         BadArgumentError: the command line is empty.
     """
     if not argv:
@@ -235,12 +231,9 @@ def resolve(argv: Sequence[str], shows: Iterable[str], secret: Iterable[str]) ->
 
 
 def refuse_secret(path: str, secret: Iterable[str]) -> None:
-    """Refuse to give a program a file or folder that shows something that it may not see.
+    """Refuse to give a program a file or folder that shows ``secret`` (RefusedError).
 
-    That is all of ``secret``, and what holds a team's words by its name.
-
-    Raises:
-        RefusedError: it shows such a thing.
+    What holds a team's words by its name is secret as well.
     """
     real = os.path.realpath(path)
     hidden = [os.path.realpath(place) for place in secret]
@@ -261,9 +254,7 @@ def given_to(program: ResolvedProgram, limit: int) -> Given:
     """A program's own files, those that its command line names and its script, by content.
 
     ``limit`` is in bytes: a longer file is lent, and so is a folder with a longer one, or a binary.
-
-    Raises:
-        RefusedError: one of them cannot be read.
+    One that cannot be read is a RefusedError.
     """
     given = Given({})
     start, folders, lent = program.argv[0], [], []

@@ -97,11 +97,7 @@ def order_of(team: Team, ordered: Attempt) -> dict[str, Any]:
 
 
 def ordered_again(team: Team, ordered: Attempt) -> SpawnSpec:
-    """The order of a recorded run, to be given again; of one without secrets alone.
-
-    Raises:
-        RefusedError: it had secrets, which nobody kept, or what it said was erased.
-    """
+    """The order of a recorded run, to be given again (RefusedError: its secrets were not kept)."""
     order = order_of(team, ordered)
     if "argv" not in order or order["secrets"] or "mcp_servers" in order:
         raise RefusedError(
@@ -220,8 +216,7 @@ def spool_of(team: Team, spawn: str, files: tuple[str | None, str | None] = (Non
 def attempt(team: Team, job: Job, number: int, hooks: RunHooks) -> bool:
     """Steps 1 to 3: have attempt ``number`` begin. False: another coordinator is at it.
 
-    Raises:
-        LedgerError: nothing could be recorded, and nothing was run.
+    After a LedgerError nothing was run.
     """
     spec = job.spec(number)
     order = described(spec)
@@ -305,8 +300,7 @@ def _run_state(act: Act, ordered: Attempt) -> str:
 def settle(team: Team, ordered: Attempt, hooks: RunHooks) -> bool:
     """Steps 3 to 5, as far as things are; whether the run is over, as far as we can see.
 
-    Raises:
-        LedgerError: nothing could be recorded; the run's folder stays.
+    After a LedgerError the run's folder stays.
     """
     spool = spool_of(team, ordered.spawn, hooks.files(team, ordered.subject))
     look = spool.look()
@@ -380,9 +374,6 @@ async def run(
     ``first`` is the number of the first attempt that counts: earlier ones failed in another way. It
     is begun at most ``max_attempts`` times, as long as it is lost each time. ``hooks`` append
     further entries with each step. Being cancelled ends the program, and records that.
-
-    Raises:
-        LedgerError: nothing could be recorded.
     """
     hooks = hooks or RunHooks()
     while True:

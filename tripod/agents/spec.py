@@ -86,8 +86,7 @@ class SpawnSpec:
 class Answer:
     """An answer as a program printed it: ``status`` is ok, empty_output or bad_output.
 
-    ``problem`` says in words what is wrong with the last two. ``structured`` is the answer as JSON,
-    if it is JSON.
+    ``problem`` says what is wrong with the last two, ``structured`` is the answer if it is JSON.
     """
 
     status: Status = "ok"

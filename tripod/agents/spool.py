@@ -332,11 +332,8 @@ _ENDS: dict[str, tuple[Status, str]] = {
 async def spawn_agent(spec: SpawnSpec, spool: Spool | None = None) -> SpawnResult:
     """Run one program once; being cancelled ends it (SIGTERM, five seconds, SIGKILL).
 
-    Its files lie in ``spool``, by default in a temporary folder. The file with secrets of tool
-    servers is gone once the run is over.
-
-    Raises:
-        ValueError: another run is going on in that spool.
+    Its files lie in ``spool``, by default in a temporary folder (ValueError: another run is going
+    on there). The file with secrets of tool servers is gone once the run is over.
     """
     if spool is None:
         with TemporaryDirectory(prefix="tripod-") as folder:

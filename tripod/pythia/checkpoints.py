@@ -131,8 +131,7 @@ def _answered_in_chat(team: Team, events: list[int]) -> set[int]:
 def point_of(team: Team, event: int) -> Point:
     """The decisions that the checkpoint event of an entry asks to review.
 
-    Raises:
-        RefusedError: it names decisions that are not in the log, or there is nothing to review.
+    Where it names some that are not in the log, or there are none, that is a RefusedError.
     """
     body = team.source.body(event)
     name = body["name"]
@@ -217,12 +216,7 @@ def _new_since(team: Team, event: int) -> list[tuple[int, str]]:
 
 
 def point_named(team: Team, name: str) -> Point:
-    """The checkpoint event of a file's name, answered or not.
-
-    Raises:
-        NotFoundError: there is no such event or assessment.
-        RefusedError: as ``point_of``.
-    """
+    """The checkpoint event of a file's name (NotFoundError: none; else as ``point_of``)."""
     row = team.store.db.execute(
         "SELECT max(seq) FROM events WHERE name = ? AND type = ?", (name, TYPE)
     ).fetchone()
@@ -236,8 +230,7 @@ def point_named(team: Team, name: str) -> Point:
 def ask(team: Team, act: Act, handle: str) -> Draft | None:
     """The checkpoint event for all decisions since the last; None if there are no such decisions.
 
-    Raises:
-        NotFoundError: there is no decision at all.
+    Without any decision at all there is a NotFoundError.
     """
     db = act.transaction.tables
     rows = _new_since(team, act.transaction.size)
@@ -257,10 +250,8 @@ def snapshot(team: Team, point: Point) -> Snapshot:
     """The decisions up to the last that is asked for, as they stand in their log's files.
 
     That is the one log that the checkpoint is about, or all of them where it is about several. Of
-    very many the newest, with a line that says so.
-
-    Raises:
-        RefusedError: more are asked for than one review is given.
+    very many the newest, with a line that says so. Where more are asked for than one review is
+    given, that is a RefusedError.
     """
     if point.asked.decisions > MAX_GIVEN:
         raise RefusedError(

@@ -334,11 +334,7 @@ class Reviewing(RunHooks):
         self.order = order
 
     def requested(self, act: Act, run: Attempt) -> tuple[int, ...]:
-        """Make the folder of the run, and claim the event.
-
-        Raises:
-            RefusedError: it needs no answer any more, or another consumer has it.
-        """
+        """Make the folder of the run, and claim the event (RefusedError: it is not to be had)."""
         point, order = self.point, self.order
         if point.event not in pending(self.team):
             raise RefusedError(
@@ -415,9 +411,6 @@ def post(
 
     ``text`` is the whole assessment, in which ``judged`` found no problem, and ``handle`` its
     author. ``spawn`` is the run that it came from; None: it came from outside.
-
-    Raises:
-        BadArgumentError, RefusedError: the channel of the configuration cannot be written to.
     """
     channel = channel_name(settings(team)["pythia_channel"])
     with team.act(locks=[f"{CHAT.folder}/{channel}.chat"], by=handle) as act:

@@ -139,11 +139,7 @@ def _secret(team: Team) -> tuple[list[str], str]:
 
 
 def _home(needs: profiles.Isolation, lends: Sequence[str]) -> Home:
-    """The program's private home; a login that is lent to it is read here, once.
-
-    Raises:
-        RefusedError: a login cannot be read.
-    """
+    """The program's private home; a login that is lent to it is read here, once."""
     if needs.config is None:
         return Home()
     files = {}
@@ -185,8 +181,7 @@ class Folder:
     def make(self, *, config: bool, lends: Iterable[str]) -> None:
         """Make it, empty but for what is lent to the program.
 
-        Raises:
-            RefusedError: another user's folder, or a public one, stands in its place.
+        Where another user's folder, or a public one, stands in its place, that is a RefusedError.
         """
         base = os.path.dirname(self.at)
         os.makedirs(base, mode=0o700, exist_ok=True)

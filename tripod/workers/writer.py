@@ -77,11 +77,7 @@ def logs_of(name: str) -> tuple[str, str]:
 
 
 def judge_name(name: str) -> None:
-    """Refuse a name that no file of a worker can have, before a path is made of it.
-
-    Raises:
-        NotFoundError: no worker is called so.
-    """
+    """Refuse a name that no file of a worker can have, before a path is made of it."""
     if "/" in name or "\0" in name or len(name.encode()) > MAX_NAME:
         raise NotFoundError(
             f"no worker {name:.80}: `tripod worker list` shows those that are there"

@@ -148,8 +148,7 @@ def chosen(command: Sequence[str], profile: str | None, variable: str, default: 
 def parse_profile(data: bytes, *, toml: bool = False) -> Profile:
     """Read a profile: YAML, or TOML as earlier versions had it.
 
-    Raises:
-        BadArgumentError: it is not a profile; the message names the key and, in YAML, the line.
+    A BadArgumentError names the key and, in YAML, the line.
     """
     if toml and len(data) > MAX_SIZE:
         raise BadArgumentError(f"it has {len(data)} bytes, more than {MAX_SIZE}")
