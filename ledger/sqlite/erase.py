@@ -23,7 +23,7 @@ from tripod.ledger.errors import LedgerError
 
 
 def body_to_erase(db: sqlite3.Connection, seq: int) -> dict[str, Any]:
-    """The body of an entry that is about to be erased (LedgerError: there is none, or no more)."""
+    """The body of an entry that is about to be erased (LedgerError: there is no such body)."""
     row = db.execute("SELECT body FROM entries WHERE seq = ?", (seq,)).fetchone()
     if row is None or row[0] is None:
         what = "there is no such entry" if row is None else "its body was erased before"

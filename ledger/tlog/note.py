@@ -138,7 +138,7 @@ class VerifierKey(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> VerifierKey:
-        """Read a vkey; only what ``format`` writes is accepted, so no false key ID (MalformedError)."""
+        """Read a vkey; only what ``format`` writes is accepted, so no false key ID."""
         name, key_id, kind, public = _parse_key(text, "public key")
         key = cls(name, kind, public)
         _check_key_id(key_id, key.key_id, "public key")

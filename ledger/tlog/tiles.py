@@ -130,7 +130,7 @@ def format_bundle(entries: Sequence[bytes]) -> bytes:
 
 
 def parse_bundle(data: bytes, width: int) -> list[bytes]:
-    """Read the ``width`` entries of a bundle (MalformedError: there are others, or one is cut off)."""
+    """Read the ``width`` entries of a bundle (MalformedError: there are others, or one is cut)."""
     entries: list[bytes] = []
     at = 0
     while at < len(data):
@@ -257,7 +257,7 @@ def bundle_files(
 
 
 def bundle_blobs(body: bytes | None) -> Iterator[str]:
-    """The digests, in hex, of the blobs that a body or its line names (ValueError: it is no JSON)."""
+    """The digests, in hex, of the blobs that a body or its line names (ValueError: no JSON)."""
     if body is not None and _MARK in body:
         yield from (digest for digest, _ in entry_blobs(orjson.loads(body)))
 

@@ -80,7 +80,7 @@ def format_witness_request(request: CosignRequest) -> bytes:
 
 
 def parse_witness_request(data: bytes) -> CosignRequest:
-    """Read what a log asks, unjudged; only ``format_witness_request`` writes it (MalformedError)."""
+    """Read what a log asks, unjudged; only what ``format_witness_request`` writes is accepted."""
     (first, *rest), note = parse_lines_and_note(data, MAX_REQUEST, "request")
     if not first.startswith(_OLD):
         raise MalformedError("request: line 1 does not say `old` and a size")

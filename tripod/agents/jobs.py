@@ -123,13 +123,6 @@ def ordered_again(team: Team, ordered: Attempt) -> SpawnSpec:
     )
 
 
-def unsupported(order: dict[str, Any]) -> list[str]:
-    """Parameters of a recorded order that its program cannot take."""
-    given = ("model", "effort", "schema", "tools", "mcp_servers")
-    names = [name for name in given if name in order] + sorted(order.get("more", ()))
-    return [name for name in names if name not in order.get("takes", ())]
-
-
 def recorded(team: Team, ordered: Attempt) -> SpawnResult:
     """How a run ended, from the ledger alone."""
     sql = "SELECT state, ended FROM agents WHERE spawn = ?"
@@ -331,6 +324,8 @@ def settle(team: Team, ordered: Attempt, hooks: RunHooks) -> bool:
 
 def _ended_draft(ordered: Attempt, result: SpawnResult, order: dict[str, Any]) -> Draft:
     blobs: list[bytes] = []
+    known = ("model", "effort", "schema", "tools", "mcp_servers")
+    given = [*(name for name in known if name in order), *sorted(order.get("more", ()))]
     return ENDED.draft(
         {
             "spawn": ordered.spawn,
@@ -338,7 +333,7 @@ def _ended_draft(ordered: Attempt, result: SpawnResult, order: dict[str, Any]) -
             "wall_ms": result.wall_ms,
             "stderr": _stored_output(result, "stderr", result.stderr, blobs),
             "stdout": _stored_output(result, "stdout", result.stdout, blobs),
-            "unsupported": list(unsupported(order)),
+            "unsupported": [name for name in given if name not in order.get("takes", ())],
             "problem": result.problem or None,
             "exit_code": result.exit_code,
             "signal": result.signal,

@@ -131,7 +131,7 @@ def _answered_in_chat(team: Team, events: list[int]) -> set[int]:
 def point_of(team: Team, event: int) -> Point:
     """The decisions that the checkpoint event of an entry asks to review.
 
-    Where it names some that are not in the log, or there are none, that is a RefusedError.
+    It is a RefusedError where it names others than the log has, or nothing is to be reviewed.
     """
     body = team.source.body(event)
     name = body["name"]

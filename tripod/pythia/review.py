@@ -249,12 +249,14 @@ async def run(
     order = order_for(team, program, _SELF if actor == NOBODY else actor)
     if order.place.level == "namespace":
         team.warnings += [f"{path} is lent as it lies there: {why}" for path, why in order.lent]
+    jobs.sweep(team)
     sweep_folders(team)
     point = summon(team, actor=actor) if manual else _event_to_review(team, event, now_us)
     if point is None:
         return None
     log = snapshot(team, point)
     stand = await review(team, point, log, replace(order, prompt=instructions(point)))
+    jobs.sweep(team)
     sweep_folders(team)
     if stand.answer is not None:
         return ReviewOutcome(point.name, _posted_assessment(team, stand.answer), [])

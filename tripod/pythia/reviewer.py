@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import ClassVar
 
-from tripod.agents import jobs, profiles
+from tripod.agents import profiles
 from tripod.agents.isolation import Home, Isolated, given_to, isolate, refuse_secret, resolve
 from tripod.agents.spec import BASIC_ENV, Parameters, SpawnSpec
 from tripod.errors import RefusedError
@@ -220,8 +220,7 @@ class Folder:
 
 
 def sweep_folders(team: Team) -> None:
-    """Remove the folders of attempts that are over, and those of the runs of any role."""
-    jobs.sweep(team)
+    """Remove the folders of attempts that are over."""
     base, front = _base(), _front(team)
     try:
         names = os.listdir(base)

@@ -286,19 +286,13 @@ def spawn(
 ) -> str:
     """Have a worker begin, and give its name at once.
 
-    Args:
-        team: the team that it works for.
-        slug: the first part of its name: 1 to 54 of a-z and 0-9.
-        folder: where its program works.
-        task: what it is to do, at most 1 MiB; its program reads it on standard input.
-        command: its program and arguments; by default those of ``profile``.
-        profile: a coding agent's (``claude``, or a file); it is told of its task file as well.
-        name: the whole name; made up by default. With the same task again, nothing is done twice.
-        skill: a text that is put in front of the task.
-        timeout_s: when it is ended; never by default.
-        model, effort, tools: parameters, for a program that takes such.
-        actor: who wants it done.
-        must_exist: refuse a program that is not there; else the worker fails at once.
+    ``slug`` is the first part of its name (1 to 54 of a-z and 0-9), ``name`` the whole, made up by
+    default: with the same task again, nothing is done twice. Its program works in ``folder`` and
+    reads ``task``, at most 1 MiB, with ``skill`` in front, on standard input. It is ``command``, or
+    else that of ``profile`` (a coding agent's: ``claude``, or a file), which is told of its task
+    file as well and takes ``model``, ``effort`` and ``tools``. It is ended after ``timeout_s``, by
+    default never. ``actor`` wants it done. ``must_exist``: refuse a program that is not there; else
+    the worker fails at once.
 
     Raises:
         BadArgumentError: an argument breaks its rule.
@@ -331,15 +325,20 @@ def spawn(
     data = whole.encode()
     body: kinds.WorkerSpawned = {"name": chosen, "slug": slug, "folder": folder, "task": data}
     life = Life(kinds.SPAWNED.draft(body, actor), (None,))
-    job = Job(ROLE, chosen, lambda _: order, actor=actor)
-    while not jobs.attempt(team, job, 1, life):  # it began before, or another command is at that
-        if state_of(team, chosen) is not None:
-            if _task_of(team, chosen) != (whole, folder):
-                raise RefusedError(f"{chosen} is there, and has another task: take another name")
-            look_after(team, [chosen])
-            break
-        team.store.wait(team.store.head().size, _TURN_S)
+    _begin_once(team, Job(ROLE, chosen, lambda _: order, actor=actor), life, whole, folder)
     return chosen
+
+
+def _begin_once(team: Team, job: Job, life: Life, task: str, folder: str) -> None:
+    """Have it begin, unless it did before; another command may be at just that."""
+    name = job.subject
+    while not jobs.attempt(team, job, 1, life):
+        if state_of(team, name) is not None:
+            if _task_of(team, name) != (task, folder):
+                raise RefusedError(f"{name} is there, and has another task: take another name")
+            look_after(team, [name])
+            return
+        team.store.wait(team.store.head().size, _TURN_S)
 
 
 def _judge_spawn(slug: str, folder: str, task: str, name: str | None) -> None:
