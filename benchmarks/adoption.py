@@ -17,7 +17,11 @@ from benchmarks.measure import Pair, Row, cost_row, time_row
 from tripod.ledger.locator import FOLDER
 from tripod.projections.bus.format import Event, event_name, format_event, format_time
 from tripod.projections.chat import format as chats
-from tripod.projections.decisions.format import DecisionText, format_decision, format_log_header
+from tripod.projections.decisions.format import (
+    DecisionText,
+    format_decision,
+    format_decision_log_header,
+)
 
 __all__ = ["lay", "rows"]
 
@@ -59,7 +63,7 @@ def lay(project: str, messages: int, decisions: int, events: int) -> str:
         (root / name).mkdir(parents=True)
     for number, first in enumerate(range(0, messages, LINES)):
         _chat(root / f"chat/channel-{number}.chat", range(first, min(first + LINES, messages)))
-    log = format_log_header("bench", "2025-10-09T08:53:20Z", "scribe")
+    log = format_decision_log_header("bench", "2025-10-09T08:53:20Z", "scribe")
     log += "".join(_decision(number) for number in range(decisions))
     (root / "scribe/log.md").write_text(log, encoding="utf-8")
     for number in range(events):

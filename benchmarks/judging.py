@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from benchmarks.measure import Pair, Row, cost_row, growth_row, size_row
 from benchmarks.workload import Scale, make_team
-from tripod.projections.engine import renders
+from tripod.projections.engine import file_renders
 from tripod.team.team import Team
 
 __all__ = ["Cost", "cost_of", "forked", "own_memory", "resident", "rows", "set_aside"]
@@ -140,6 +140,6 @@ def set_aside(root: str, away: str) -> None:
     """
     with Team(root) as team:
         os.mkdir(away)
-        for number, (path, _) in enumerate(list(renders(team.source))):
+        for number, (path, _) in enumerate(list(file_renders(team.source))):
             os.rename(team.disk.full(path), f"{away}/{number}")
     os.sync()

@@ -24,14 +24,14 @@ from tripod.ledger.locator import FOLDER
 from tripod.projections.bus.format import Event, event_name, format_event, format_time
 from tripod.projections.bus.tables import BUS
 from tripod.projections.chat import format as chats
-from tripod.projections.chat.format import EVENTS, mentions
-from tripod.projections.chat.tables import line_size
-from tripod.projections.decisions.format import format_log_header
-from tripod.projections.engine import desired, renders
-from tripod.projections.manifest import Reader
+from tripod.projections.chat.format import EVENTS, chat_mentions
+from tripod.projections.chat.tables import chat_line_size
+from tripod.projections.decisions.format import format_decision_log_header
+from tripod.projections.engine import desired_file, file_renders
+from tripod.projections.manifest import ManifestReader
 from tripod.projections.pieces import Found, sort_pieces
 from tripod.projections.pythia.format import format_checkpoint_payload
-from tripod.projections.team.intake import take_inputs
+from tripod.projections.team.intake import take_team_inputs
 from tripod.team import adoption
 from tripod.team.team import Team
 
@@ -120,7 +120,7 @@ def fill_queue(folder: str, pending: int) -> str:
 def show_files(team: Team) -> None:
     """Write all files at once, as if each act had written its own: none of them was lost."""
     with team.act() as act:
-        act.rewrite.update(path for path, _ in renders(team.source))
+        act.rewrite.update(path for path, _ in file_renders(team.source))
         act.transaction.tables.execute("UPDATE head SET files = size")
 
 
@@ -191,7 +191,7 @@ class Life:
         for name in self.channels:
             self._put(CREATED.draft({"channel": name}, "alex"))
         created = format_time(BEGIN_US)
-        header = format_log_header("bench", created, "scribe")
+        header = format_decision_log_header("bench", created, "scribe")
         self._put(BEGUN.draft({"header": header.encode()}, "scribe"))
 
     def end(self) -> None:
@@ -290,9 +290,9 @@ class Life:
         )
         self._put(draft)
         channel.lines += 1
-        channel.sizes.append(line_size(draft.body))
+        channel.sizes.append(chat_line_size(draft.body))
         self._publish("nbs-chat", "chat-message", "normal", f"{handle}: {text}")
-        for mentioned, how in mentions(text):
+        for mentioned, how in chat_mentions(text):
             self._publish("nbs-chat", *EVENTS[how], f"@{mentioned} from {handle}: {text}")
         if channel.lines - channel.live_from > self.scale.rotate_above:
             self._rotate(name, channel)
@@ -301,8 +301,8 @@ class Life:
         count = self.scale.rotate_count
         size = sum(channel.sizes.popleft() for _ in range(count))
         time = self.us // 1_000_000
-        header = chats.archive_header(chats.format_time(time), size)
-        archive = chats.archive_name(name, time)
+        header = chats.chat_archive_header(chats.format_time(time), size)
+        archive = chats.chat_archive_name(name, time)
         self._put(
             ROTATED.draft(
                 {
@@ -391,7 +391,9 @@ class Life:
         self.flush()
         _configure(self.team.root, self.scale, self.size)
         found = Found()
-        take_inputs(Reader(self.team.source, self.team.disk, found, desired, {}, full=False))
+        take_team_inputs(
+            ManifestReader(self.team.source, self.team.disk, found, desired_file, {}, full=False)
+        )
         for draft in sort_pieces(found.pieces):
             self._put(draft)
         self._publish("nbs-bus", "config-change", "normal", f"{BUS.folder}/config.yaml changed")

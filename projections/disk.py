@@ -46,7 +46,7 @@ class UnmergedError(UnreadableError):
     """A file holds the conflict markers of a merge: nothing of it is taken in, or written over."""
 
 
-class Stat(NamedTuple):
+class DiskStat(NamedTuple):
     """What tells cheaply whether a file may have changed. Never proof that it has not."""
 
     size: int
@@ -60,7 +60,7 @@ class Stat(NamedTuple):
         return min(max(0, self.mtime_ns // 1000), 2**53 - 1)
 
 
-class Places:
+class DiskPlaces:
     """Maps the first parts of paths: ``{"events": "../bus"}``, from ``root`` or absolute.
 
     A key of two parts, ``chat/talk`` or ``events/bus``, is a folder that was added.
@@ -210,7 +210,7 @@ class Disk:
         ``places`` says which first parts of paths stand for folders elsewhere.
         """
         self.root = root
-        self.places = Places(root, places or {})
+        self.places = DiskPlaces(root, places or {})
         self._straight: set[str] | None = set() if steady else None
         self._odd: dict[str, set[str]] | None = {} if steady else None
 
@@ -224,14 +224,14 @@ class Disk:
             raise ValueError(f"{path!r} leaves the team directory")
         return self.places.full(path) or f"{self.root}/{path}"
 
-    def stat(self, path: str) -> Stat | None:
+    def stat(self, path: str) -> DiskStat | None:
         """Size, time, inode and permission bits of a regular file or folder; None for others."""
         try:
             found = os.lstat(self.full(path))
         except (FileNotFoundError, NotADirectoryError):
             return None
         known = stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)
-        return stat_of(found) if known else None
+        return disk_stat(found) if known else None
 
     def names(self, folder: str) -> list[str]:
         """Names in a folder, sorted, our unfinished files left out; [] if it is not one."""
@@ -340,7 +340,7 @@ class Disk:
         found = self.look(path, limit)
         return None if found is None else found[0]
 
-    def look(self, path: str, limit: int) -> tuple[bytes, Stat] | None:
+    def look(self, path: str, limit: int) -> tuple[bytes, DiskStat] | None:
         """The bytes of a regular file and its stat, taken together; else as ``read``."""
         if self._leads_away(path.rpartition("/")[0]):
             return None
@@ -368,7 +368,7 @@ class Disk:
                 data = b"".join(parts)
             if len(data) > limit:
                 raise TooBigError(f"{path} grew while it was read; at most {limit} bytes are read")
-            return data, stat_of(found)
+            return data, disk_stat(found)
         finally:
             os.close(fd)
 
@@ -392,7 +392,7 @@ class Disk:
         durable: bool = True,
         anew: bool = False,
         unless: Callable[[], bool] | None = None,
-    ) -> Stat | None:
+    ) -> DiskStat | None:
         """Put a file in its place, whole or not at all: temporary name, fsync, rename, fsync.
 
         Without ``sync`` the folder's own fsync is left to the caller, who writes more files;
@@ -421,7 +421,7 @@ class Disk:
             self.sync_folder(path.rpartition("/")[0])
         return found
 
-    def stage(self, path: str, file: File, *, durable: bool = True) -> tuple[str, Stat]:
+    def stage(self, path: str, file: File, *, durable: bool = True) -> tuple[str, DiskStat]:
         """Write a file beside its place, under a temporary name: gives that, and its stat.
 
         Raises:
@@ -488,9 +488,9 @@ class Disk:
         return hold_posix_file_lock(f"{self.full(path)}.lock", wait=wait)
 
 
-def stat_of(found: os.stat_result) -> Stat:
+def disk_stat(found: os.stat_result) -> DiskStat:
     """Those fields of a system's stat that are kept."""
-    return Stat(found.st_size, found.st_mtime_ns, found.st_ino, found.st_mode & 0o7777)
+    return DiskStat(found.st_size, found.st_mtime_ns, found.st_ino, found.st_mode & 0o7777)
 
 
 _NO_FILE = (errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.EINVAL)
@@ -505,7 +505,7 @@ def _is_text(name: str) -> bool:
     return True
 
 
-def _fill(fd: int, file: File, *, durable: bool) -> Stat:
+def _fill(fd: int, file: File, *, durable: bool) -> DiskStat:
     """Write a file that was opened anew, and close it; ``durable``: wait for the disk."""
     try:
         rest = file.data
@@ -514,7 +514,7 @@ def _fill(fd: int, file: File, *, durable: bool) -> Stat:
         os.fchmod(fd, file.mode)
         if durable:
             os.fsync(fd)
-        return stat_of(os.fstat(fd))
+        return disk_stat(os.fstat(fd))
     finally:
         os.close(fd)
 
@@ -529,7 +529,7 @@ def discard(*paths: str) -> None:
 # In the way -------------------------------------------------------------------------------------
 
 
-def in_the_way(disk: Disk, path: str) -> str | None:
+def in_the_way_on_disk(disk: Disk, path: str) -> str | None:
     """Words for what would be replaced at ``path``; None for a file, a folder, and nothing."""
     odd = disk.odd(path)
     if odd is None or odd == "a folder":
@@ -540,7 +540,7 @@ def in_the_way(disk: Disk, path: str) -> str | None:
         return odd
 
 
-def odd_config(disk: Disk, path: str) -> str | None:
+def odd_config_on_disk(disk: Disk, path: str) -> str | None:
     """Why the configuration at ``path`` is not read though something stands there, or None."""
     odd = disk.odd(path)
     return None if odd is None else f"is {odd}; the defaults hold until it is a regular file"
@@ -549,7 +549,7 @@ def odd_config(disk: Disk, path: str) -> str | None:
 # Moving -----------------------------------------------------------------------------------------
 
 
-def move_all(disk: Disk, old: str, new: str, names: Sequence[str]) -> list[str]:
+def move_on_disk(disk: Disk, old: str, new: str, names: Sequence[str]) -> list[str]:
     """Move files, each by one rename; give the names that were not moved.
 
     These are the ones for which no regular file is there, or whose place in ``new`` is taken: it is
@@ -573,7 +573,7 @@ def move_all(disk: Disk, old: str, new: str, names: Sequence[str]) -> list[str]:
     return left
 
 
-def write_missing(disk: Disk, files: Sequence[tuple[str, File]]) -> list[Stat | None]:
+def write_missing_to_disk(disk: Disk, files: Sequence[tuple[str, File]]) -> list[DiskStat | None]:
     """Put many files where none stand, and wait for the disk once for all of them.
 
     The bytes are on the disk before any file has its name, as with ``Disk.write``. None for a
@@ -582,7 +582,7 @@ def write_missing(disk: Disk, files: Sequence[tuple[str, File]]) -> list[Stat | 
     Raises:
         OSError: the system refuses; none of the files whose turn had not come is written.
     """
-    staged: deque[tuple[str, str, Stat]] = deque()
+    staged: deque[tuple[str, str, DiskStat]] = deque()
     temporary = ""
     try:
         for folder in {path.rpartition("/")[0] for path, _ in files}:
@@ -594,7 +594,7 @@ def write_missing(disk: Disk, files: Sequence[tuple[str, File]]) -> list[Stat | 
             seen = _fill(os.open(temporary, ANEW, 0o600), file, durable=False)
             staged.append((temporary, disk.full(path), seen))
         os.sync()
-        written: list[Stat | None] = []
+        written: list[DiskStat | None] = []
         while staged:
             temporary, full, seen = staged[0]
             written.append(seen if name_file(temporary, full) else None)

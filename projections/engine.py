@@ -1,9 +1,9 @@
 """Runs the projections: folds entries into tables, compares files with them, and writes files.
 
 ``fold_into`` is what the store calls with each append; ``rebuild`` and the verifier call it with
-all entries into empty tables: recovery is the same fold as daily work. ``differences`` is drift,
-which the verifier reports; ``restore`` writes it away. Both go through the same render, so that
-rebuilding twice writes nothing.
+all entries into empty tables: recovery is the same fold as daily work. ``file_differences`` is
+drift, which the verifier reports; ``restore`` writes it away. Both go through the same render, so
+that rebuilding twice writes nothing.
 """
 
 import sqlite3
@@ -36,7 +36,7 @@ from tripod.projections.bus.tables import BUS, CLAIMS, in_folder
 from tripod.projections.chat.tables import CHAT, READING
 from tripod.projections.decisions.tables import LOG
 from tripod.projections.disk import KEPT, RACY_NS, Disk, UnreadableError
-from tripod.projections.manifest import Manifest, ManifestEntry, watched_logs
+from tripod.projections.manifest import Manifest, ManifestEntry, manifest_watched_logs
 from tripod.projections.projection import File, Op, Projection, Render, Source
 from tripod.projections.pythia.tables import PYTHIA
 from tripod.projections.team.tables import COUNTS, FILES, REDACTIONS, TRUST, counted_entry
@@ -78,18 +78,18 @@ Unfoldable = Callable[[Entry, Exception], None]
 """Told of an entry whose body has another shape than its kind says."""
 
 
-def versions() -> str:
+def fold_versions() -> str:
     """Names and versions of all table projections; another text means: fold anew."""
     return " ".join(f"{p.name}:{p.version}" for p in PROJECTIONS)
 
 
 def folded_before(text: object) -> bool:
-    """Whether ``text`` is what ``versions`` gave in an older version of this program.
+    """Whether ``text`` is what ``fold_versions`` gave in an older version of this program.
 
     It names projections of ours in our order, none of a newer version. The tables of such a ledger
     are another version's: the next act folds them anew, and nothing of them is read until then.
     """
-    if not isinstance(text, str) or text == versions():
+    if not isinstance(text, str) or text == fold_versions():
         return False
     ours = iter(PROJECTIONS)
     for word in text.split(" "):
@@ -116,7 +116,7 @@ def create_tables(db: sqlite3.Connection) -> None:
     db.execute(manifest.DDL)
     db.execute("CREATE TABLE IF NOT EXISTS folds (versions TEXT NOT NULL) STRICT")
     db.execute("DELETE FROM folds")
-    db.execute("INSERT INTO folds VALUES (?)", (versions(),))
+    db.execute("INSERT INTO folds VALUES (?)", (fold_versions(),))
 
 
 def drop_tables(db: sqlite3.Connection) -> None:
@@ -139,7 +139,7 @@ def tables_current(ledger: LedgerReader) -> bool:
         cursors = ledger.cursors()
     except sqlite3.OperationalError:
         return False
-    whole = row is not None and row[0] == versions()
+    whole = row is not None and row[0] == fold_versions()
     return whole and cursors.tables == cursors.size
 
 
@@ -168,11 +168,11 @@ def fold_into(
         elif all(op[1] is sql for op in listed):
             _run(db, sql, [op[2] for op in listed], unfoldable)
         else:
-            for lane, rows in together(listed):
+            for lane, rows in group_operations(listed):
                 _run(db, lane, rows, unfoldable)
 
 
-def together(ops: Iterable[Op]) -> list[tuple[str, list[tuple[Any, ...]]]]:
+def group_operations(ops: Iterable[Op]) -> list[tuple[str, list[tuple[Any, ...]]]]:
     """Put equal statements of one table together, as far as that changes no row.
 
     An operation may move in front of others that concern other rows; where it may not, its
@@ -218,7 +218,7 @@ def _run(
 
 
 @contextmanager
-def bulk(db: sqlite3.Connection) -> Iterator[None]:
+def bulk_fold(db: sqlite3.Connection) -> Iterator[None]:
     """For as long as a whole ledger is folded, do without the indexes that only commands need."""
     indexes = db.execute(
         "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'events'"
@@ -243,13 +243,13 @@ def refold(transaction: Transaction, entries: Iterable[Entry]) -> None:
     create_tables(db)
     db.execute("DELETE FROM manifest")
     entries = tell_over(entries, "folding entries", transaction.size)
-    with bulk(db):
-        for batch in batches(entries, BATCH):
+    with bulk_fold(db):
+        for batch in fold_batches(entries, BATCH):
             fold_into(db, batch)
     transaction.tables_folded()
 
 
-def batches(entries: Iterable[Entry], size: int) -> Iterator[list[Entry]]:
+def fold_batches(entries: Iterable[Entry], size: int) -> Iterator[list[Entry]]:
     """Cut entries into lists of at most ``size``."""
     rest = iter(entries)
     while batch := list(islice(rest, size)):
@@ -355,7 +355,7 @@ class Difference(NamedTuple):
     mode: int | None
 
 
-def desired(source: Source, path: str) -> File | None:
+def desired_file(source: Source, path: str) -> File | None:
     """What stands at ``path`` according to the ledger, None where nothing of ours does."""
     for projection in PROJECTIONS:
         file = projection.render(source, path)
@@ -364,7 +364,7 @@ def desired(source: Source, path: str) -> File | None:
     return None
 
 
-def renders(source: Source, *, queue: bool = True) -> Iterator[tuple[str, Render]]:
+def file_renders(source: Source, *, queue: bool = True) -> Iterator[tuple[str, Render]]:
     """Every projected path with what renders it now; without the event files if not ``queue``.
 
     The queue is tens of thousands of small files: it fetches what it needs for many at once.
@@ -373,7 +373,10 @@ def renders(source: Source, *, queue: bool = True) -> Iterator[tuple[str, Render
         if projection is BUS and queue:
             yield from BUS.renders(source)
         for path in () if projection is BUS else projection.paths(source):
-            yield path, partial(desired, source, path)  # an event's file goes before a kept one
+            yield (
+                path,
+                partial(desired_file, source, path),
+            )  # an event's file goes before a kept one
 
 
 def own_files(source: Source) -> Iterator[tuple[str, Render]]:
@@ -421,7 +424,7 @@ def agreed_chats(source: Source, disk: Disk, spared: tuple[type[Exception], ...]
     return known
 
 
-def differences(
+def file_differences(
     source: Source, disk: Disk, *, evidence: bool = False, agreed: Collection[str] = ()
 ) -> Iterator[Difference]:
     """Every projected file that differs in bytes or mode; kept evidence too, if asked.
@@ -429,8 +432,10 @@ def differences(
     ``agreed`` are paths that are known not to.
     """
     kept = FILES.evidence(source) if evidence else ()
-    others: Iterable[tuple[str, Render]] = ((path, partial(desired, source, path)) for path in kept)
-    for path, render in tell_over(chain(renders(source), others), "comparing files"):
+    others: Iterable[tuple[str, Render]] = (
+        (path, partial(desired_file, source, path)) for path in kept
+    )
+    for path, render in tell_over(chain(file_renders(source), others), "comparing files"):
         want = None if path in agreed else render()
         difference = None if want is None else compare(disk, path, want)
         if difference is not None:
@@ -449,7 +454,7 @@ def restore(disk: Disk, found: Iterable[Difference]) -> int:
     return count
 
 
-def ahead_of(ledger: LedgerReader | None, disk: Disk) -> str | None:
+def files_ahead_of(ledger: LedgerReader | None, disk: Disk) -> str | None:
     """Say which entry the files show that the ledger (None: no ledger) does not hold."""
     try:
         data = disk.read(layout.COUNTS_FILE.path, layout.COUNTS_FILE.limit)
@@ -471,7 +476,7 @@ def ahead_of(ledger: LedgerReader | None, disk: Disk) -> str | None:
 _READ_LIMIT = 64 * 1024 * 1024
 
 
-def is_quiet(
+def files_are_quiet(
     db: sqlite3.Connection,
     disk: Disk,
     known: Manifest,
@@ -507,7 +512,7 @@ def is_quiet(
         else:
             return False
     expected = {path for path in known if path.endswith((".chat", ".md")) and "/" in path}
-    paths = watched_logs(db, disk)
+    paths = manifest_watched_logs(db, disk)
     for one, folders in (
         (layout.CHAT_FILE, disk.places.chat_folders()),
         (layout.WORKER, [layout.WORKER.folder]),

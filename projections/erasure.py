@@ -32,14 +32,14 @@ from tripod.ledger.kinds.registry import BY_NAME
 from tripod.ledger.kinds.team import CONFIG_CHANGED
 from tripod.projections.bus import format as bus_format
 from tripod.projections.bus.format import Event
-from tripod.projections.bus.tables import event_bytes
+from tripod.projections.bus.tables import render_event
 from tripod.projections.chat import format as chat_format
-from tripod.projections.chat.tables import line_bytes
+from tripod.projections.chat.tables import render_chat_line
 from tripod.projections.decisions import format as log_format
 from tripod.projections.decisions.format import NONE_YET, STATUSES, ChatRef, DecisionText
-from tripod.projections.decisions.tables import piece_bytes
+from tripod.projections.decisions.tables import render_decision_piece
 from tripod.projections.projection import Source
-from tripod.projections.team.tables import redacted_at
+from tripod.projections.team.tables import redacted_rows_at
 
 Body: TypeAlias = "dict[str, Any]"
 
@@ -102,19 +102,21 @@ def _rotated(body: Body, keep: Body) -> Body:
     # Its header tells when the lines were split off, and no more; the archive's name has no zone.
     header = body["header"].get("text", "").encode()
     parsed = chat_format.parse_header(header)
-    time = None if parsed is None else chat_format.parse_time(parsed.last_write)
-    line = chat_format.archive_header(chat_format.format_time(time or 0), keep["size"])
+    time = None if parsed is None else chat_format.parse_chat_time(parsed.last_write)
+    line = chat_format.chat_archive_header(chat_format.format_time(time or 0), keep["size"])
     return {"header": text(line.decode())}
 
 
 def _decided(body: Body, _: Body) -> Body:
     refs = [ref for ref in body["refs"] if _is_plain(ref)]
-    places = ", ".join(log_format.format_ref(ChatRef(ref["file"], ref["line"])) for ref in refs)
+    places = ", ".join(
+        log_format.format_decision_ref(ChatRef(ref["file"], ref["line"])) for ref in refs
+    )
     status = body["status"] if body["status"] in STATUSES else STATUSES[0]
     written: Body = {"artefacts": NONE_YET, "participants": NONE_YET, "risk_tags": "none"}
     written |= {"chat_ref": places or NONE_YET, "refs": refs, "status": status}
     replaced = body.get("supersedes")
-    if replaced is not None and log_format.valid_id(replaced) is None:
+    if replaced is not None and log_format.valid_decision_id(replaced) is None:
         written["supersedes"] = replaced
     return written
 
@@ -122,7 +124,7 @@ def _decided(body: Body, _: Body) -> Body:
 def _is_plain(ref: Body) -> bool:
     """Whether a reference is written and read as one: a stranger's file may be named anything."""
     one = ChatRef(ref["file"], ref["line"])
-    return log_format.parse_refs(log_format.format_ref(one)) == ([one], [])
+    return log_format.parse_decision_refs(log_format.format_decision_ref(one)) == ([one], [])
 
 
 def _config(body: Body, _: Body) -> Body:
@@ -148,7 +150,7 @@ A function is given the body, and the fields that are kept of it.
 _GONE = f"{MARK}\n".encode()
 
 
-def places(source: Source, kind: str, body: dict[str, Any]) -> Iterator[str]:
+def erasure_places(source: Source, kind: str, body: dict[str, Any]) -> Iterator[str]:
     """Paths whose files may show the text of an entry, wherever the tables say it went since."""
     erasure = BY_NAME[kind].erasure
     if erasure is None:
@@ -170,35 +172,37 @@ def places(source: Source, kind: str, body: dict[str, Any]) -> Iterator[str]:
     # What agents were given and said stands in no file of ours.
 
 
-def withhold(source: Source, path: str, data: bytes) -> tuple[bytes, int]:
+def withhold_erased(source: Source, path: str, data: bytes) -> tuple[bytes, int]:
     """The bytes of a file without what stands at redacted places, and at how many it stood."""
     front, _, name = path.partition("/")
     if front == EVENTS and name.endswith(".event"):
-        for seq, kind in redacted_at(source, path):
-            ours = event_bytes(source, source.body(seq)) if kind == "bus.published" else _GONE
+        for seq, kind in redacted_rows_at(source, path):
+            ours = render_event(source, source.body(seq)) if kind == "bus.published" else _GONE
             return ours, int(ours != data)
         return data, 0
     if front == CHAT and name.endswith(".chat"):
         return _chat(source, name.removesuffix(".chat"), data)
     if front == LOGS and name.endswith(".md"):
         return _log(source, name, data)
-    gone = data != _GONE and bool(redacted_at(source, path))
+    gone = data != _GONE and bool(redacted_rows_at(source, path))
     return (_GONE, 1) if gone else (data, 0)
 
 
 def _channel_of(source: Source, stem: str) -> str:
     """The channel of a chat's live file or archive."""
     row = source.db.execute("SELECT channel FROM archives WHERE archive = ?", (stem,)).fetchone()
-    split = chat_format.parse_archive_name(stem)
+    split = chat_format.parse_chat_archive_name(stem)
     return row[0] if row is not None else stem if split is None else split[0]
 
 
 def _chat(source: Source, stem: str, data: bytes) -> tuple[bytes, int]:
     """Lines of the same handle and second; of unreadable ones, which have neither, any."""
     channel = _channel_of(source, stem)
-    found = redacted_at(source, f"{CHAT}/{channel}.chat")
+    found = redacted_rows_at(source, f"{CHAT}/{channel}.chat")
     bodies = [(kind, source.body(seq)) for seq, kind in found]
-    said = {(b["handle"], b["time"]): line_bytes(source, b) for k, b in bodies if k == "chat.sent"}
+    said = {
+        (b["handle"], b["time"]): render_chat_line(source, b) for k, b in bodies if k == "chat.sent"
+    }
     unreadable = any(kind == "chat.unreadable" for kind, _ in bodies)
     header, mark, lines = data.partition(b"\n---\n")
     if not mark:
@@ -224,17 +228,19 @@ def _spoken(source: Source, channel: str, handle: str, time: int) -> set[bytes]:
     """Lines of that handle and second which the ledger holds: one of two may be redacted."""
     sql = "SELECT seq FROM lines WHERE channel = ? AND handle = ? AND time = ?"
     rows = source.db.execute(sql, (channel, handle, time)).fetchall()
-    return {line_bytes(source, source.body(seq)) for (seq,) in rows}
+    return {render_chat_line(source, source.body(seq)) for (seq,) in rows}
 
 
 def _log(source: Source, name: str, data: bytes) -> tuple[bytes, int]:
     """Pieces with the id of a redacted decision; of those that are no decision, any."""
     row = source.db.execute("SELECT log FROM logs WHERE file = ?", (name,)).fetchone()
-    log = row[0] if row is not None else log_format.archived_log(name) or name
-    bodies = [(kind, source.body(seq)) for seq, kind in redacted_at(source, f"{LOGS}/{log}")]
-    decided = {b["id"]: piece_bytes(source, b) for k, b in bodies if k == "decision.logged"}
+    log = row[0] if row is not None else log_format.archived_decision_log(name) or name
+    bodies = [(kind, source.body(seq)) for seq, kind in redacted_rows_at(source, f"{LOGS}/{log}")]
+    decided = {
+        b["id"]: render_decision_piece(source, b) for k, b in bodies if k == "decision.logged"
+    }
     kinds = {kind for kind, _ in bodies}
-    header, pieces = log_format.split_log(data)
+    header, pieces = log_format.split_decision_log(data)
     ours = _GONE if kinds & {"log.begun", "log.rotated"} else header
     kept, count = [ours], int(ours != header)
     for piece in pieces:
@@ -290,14 +296,14 @@ def _bare(piece: bytes) -> bytes:
 
 def _decisions(source: Source, data: bytes) -> Iterator[DecisionText]:
     shown: dict[str, list[tuple[bytes, DecisionText]]] = {}
-    for piece in log_format.split_log(data)[1]:
+    for piece in log_format.split_decision_log(data)[1]:
         decision = log_format.parse_decision(piece)[0]
         if decision is not None:
             shown.setdefault(decision.id, []).append((_bare(piece), decision))
     for id_, pieces in shown.items():
         sql = "SELECT seq FROM pieces WHERE id = ? ORDER BY seq"
         seqs = [seq for (seq,) in source.db.execute(sql, (id_,))]
-        held = [piece_bytes(source, body) for body in source.each_body(seqs)]
+        held = [render_decision_piece(source, body) for body in source.each_body(seqs)]
         ours = [(_bare(piece), log_format.parse_decision(piece)[0]) for piece in held]
         new = []
         for bare, decision in pieces:
@@ -324,8 +330,8 @@ def _same(ours: DecisionText, theirs: DecisionText) -> bool:
 def _messages(source: Source, stem: str, data: bytes) -> list[str]:
     sql = "SELECT seq FROM lines WHERE channel = ? ORDER BY number"
     seqs = [seq for (seq,) in source.db.execute(sql, (_channel_of(source, stem),))]
-    held = Counter(line_bytes(source, body).strip() for body in source.each_body(seqs))
-    file = chat_format.split_file(data)
+    held = Counter(render_chat_line(source, body).strip() for body in source.each_body(seqs))
+    file = chat_format.split_chat_file(data)
     lines = data.split(b"\n") if file is None else file.lines
     new = []
     for line in lines:

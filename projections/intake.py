@@ -22,19 +22,19 @@ from tripod.ledger.kinds.workers import WRITTEN
 from tripod.ledger.progress import tell_progress
 from tripod.projections.bus.intake import take_events
 from tripod.projections.bus.tables import BUS
-from tripod.projections.chat.intake import Channel, cut_lines, message_of, take_chats
+from tripod.projections.chat.intake import ChannelIntake, cut_chat_lines, message_of, take_chats
 from tripod.projections.chat.tables import CHAT
-from tripod.projections.decisions.format import split_log
-from tripod.projections.decisions.intake import LogTaker, take_log
+from tripod.projections.decisions.format import split_decision_log
+from tripod.projections.decisions.intake import DecisionLogIntake, take_decision_logs
 from tripod.projections.decisions.tables import LOG
-from tripod.projections.disk import Disk, UnreadableError, in_the_way
-from tripod.projections.engine import PROJECTIONS, desired, own_files
+from tripod.projections.disk import Disk, UnreadableError, in_the_way_on_disk
+from tripod.projections.engine import PROJECTIONS, desired_file, own_files
 from tripod.projections.layout import WORKER, WORKER_LOG
-from tripod.projections.manifest import Manifest, Reader
-from tripod.projections.pieces import BLOCKED, STAYS, Found, merge_marker
+from tripod.projections.manifest import Manifest, ManifestReader
+from tripod.projections.pieces import BLOCKED, STAYS, Found, merge_marker_in_piece
 from tripod.projections.projection import Source
-from tripod.projections.swap import SavedName, mark_of, parse, split, take
-from tripod.projections.team.intake import take_inputs, take_others
+from tripod.projections.swap import SavedName, parse, split_for_swap, swap_mark, take_swapped
+from tripod.projections.team.intake import take_others_workers, take_team_inputs
 
 Broken: TypeAlias = Callable[[str, Exception], None]
 """Called with the part of the intake that could not be done, and why."""
@@ -56,7 +56,7 @@ def take_in(
     """
     found = Found()
     own = frozenset(path for path, _ in own_files(source))
-    reader = Reader(source, disk, found, desired, manifest, own=own, **more)
+    reader = ManifestReader(source, disk, found, desired_file, manifest, own=own, **more)
     for name, part in PARTS:
         tell_progress(f"reading {name}")
         try:
@@ -70,21 +70,21 @@ def take_in(
     return found
 
 
-def _take_blocked(reader: Reader) -> None:
+def _take_blocked(reader: ManifestReader) -> None:
     """Look at the place of each file that grows; an event's file is replaced by none of ours."""
     for projection in PROJECTIONS:
         for path in () if projection is BUS else projection.paths(reader.source):
-            odd = in_the_way(reader.disk, path)
+            odd = in_the_way_on_disk(reader.disk, path)
             if odd is not None:
                 reader.conflict(path, BLOCKED, f"it is {odd}, and no file")
 
 
 PARTS = (
-    ("inputs", take_inputs),
-    ("the decision log", take_log),
+    ("inputs", take_team_inputs),
+    ("the decision log", take_decision_logs),
     ("chats", take_chats),
     ("events", take_events),
-    ("workers and others", take_others),
+    ("workers and others", take_others_workers),
     ("places", _take_blocked),
 )
 """What the intake reads, one after the other: a name for findings, and the function."""
@@ -125,7 +125,7 @@ def find_strays(
         for kept in disk.kept(folder):
             said = parse(kept)
             try:
-                back = None if said is None else take(disk, kept, WORKER_LOG.limit)
+                back = None if said is None else take_swapped(disk, kept, WORKER_LOG.limit)
             except UnreadableError as error:
                 told(f"{error}; another program wrote it while we did, and it stays where it is")
                 continue
@@ -139,14 +139,16 @@ def _owner(source: Source, disk: Disk, folder: str, mark: str) -> str:
     projected = (path for one in PROJECTIONS if one is not BUS for path in one.paths(source))
     for path in (*(f"{folder}/{name}" for name in disk.names(folder)), *projected):
         above, _, name = path.rpartition("/")
-        if above == folder and mark_of(name.encode()) == mark:
+        if above == folder and swap_mark(name.encode()) == mark:
             return path
     return ""
 
 
 def take_stray(source: Source, disk: Disk, stray: Stray) -> Taken:
     """Say what of a kept file is not in the ledger yet; the tables stand at its head."""
-    from tripod.projections.erasure import withhold  # it imports all kinds, and strays are rare
+    from tripod.projections.erasure import (
+        withhold_erased,  # it imports all kinds, and strays are rare
+    )
 
     said, path = stray.said, stray.path
     kept = disk.stat(stray.kept)
@@ -154,12 +156,14 @@ def take_stray(source: Source, disk: Disk, stray: Stray) -> Taken:
     inode = -1 if kept is None else kept.inode
     # The exchange never came: it is ours, or (if we keep nothing) the file of today by two names.
     is_none = inode == said.inode or (today is not None and inode == today.inode)
-    if is_none or mark_of(stray.data) == said.whole:
+    if is_none or swap_mark(stray.data) == said.whole:
         return Taken([], is_news=False, is_done=is_none or not stray.is_open)
-    body = split(path, stray.data)[1]
-    is_merged = merge_marker(path, stray.data) is None  # else it is evidence, and kept whole
-    if is_merged and said.size is not None and mark_of(body[: said.size]) == said.body and path:
-        reader = Reader(source, disk, Found(), desired, {})
+    body = split_for_swap(path, stray.data)[1]
+    is_merged = (
+        merge_marker_in_piece(path, stray.data) is None
+    )  # else it is evidence, and kept whole
+    if is_merged and said.size is not None and swap_mark(body[: said.size]) == said.body and path:
+        reader = ManifestReader(source, disk, Found(), desired_file, {})
         done = _added(reader, stray, body[said.size :]) if body[said.size :] else None
         if done is not None:
             drafts = [piece.draft for piece in reader.found.pieces]
@@ -169,7 +173,7 @@ def take_stray(source: Source, disk: Disk, stray: Stray) -> Taken:
     entry_id = observed_entry_id(stray.kept, 0, stray.data)
     if source.ledger.seq_of(entry_id) is not None:
         return Taken([], is_news=False, is_done=True)
-    shown, places = withhold(source, path, stray.data)
+    shown, places = withhold_erased(source, path, stray.data)
     reason = "another program changed it at the moment when we replaced it"
     if places:
         reason += f" (it showed {places} redacted places, which were not kept)"
@@ -177,7 +181,7 @@ def take_stray(source: Source, disk: Disk, stray: Stray) -> Taken:
     return Taken([draft._replace(id=entry_id)], is_news=False, is_done=True)
 
 
-def _added(reader: Reader, stray: Stray, new: bytes) -> bool | None:
+def _added(reader: ManifestReader, stray: Stray, new: bytes) -> bool | None:
     """Take in what was added; whether that was all of it, None where this file takes nothing in."""
     source, path = reader.source, stray.path
     folder = path.rpartition("/")[0]
@@ -186,24 +190,26 @@ def _added(reader: Reader, stray: Stray, new: bytes) -> bool | None:
     if path.startswith(f"{LOG.folder}/") and path.removeprefix(f"{LOG.folder}/") in LOG.live(
         source
     ):
-        taker = LogTaker(reader, path)
-        text, pieces = split_log(new)
+        taker = DecisionLogIntake(reader, path)
+        text, pieces = split_decision_log(new)
         parts = [text, *pieces] if text else list(pieces)
         _take(reader, stray, parts[:-1] if stray.is_open else parts, taker.add)
         return not stray.is_open
     if path.startswith(f"{CHAT.folder}/"):
-        channel = Channel(reader, CHAT.stem(path))
+        channel = ChannelIntake(reader, CHAT.stem(path))
         if not channel.known:
             return None
         torn = stray.is_open and not new.endswith(b"\n")
-        lines = cut_lines(new)
+        lines = cut_chat_lines(new)
         lines = lines[:-1] if torn else lines
         _take(reader, stray, lines, lambda line: channel.line(line, message_of(line)))
         return not torn
     return None
 
 
-def _take(reader: Reader, stray: Stray, parts: list[bytes], add: Callable[[bytes], None]) -> None:
+def _take(
+    reader: ManifestReader, stray: Stray, parts: list[bytes], add: Callable[[bytes], None]
+) -> None:
     """Add each part that the ledger does not hold yet."""
     for number, part in enumerate(parts):
         entry_id = observed_entry_id(stray.kept, number, part)
@@ -212,12 +218,12 @@ def _take(reader: Reader, stray: Stray, parts: list[bytes], add: Callable[[bytes
             _identify(reader, entry_id)
 
 
-def _worker(reader: Reader, stray: Stray, new: bytes) -> bool | None:
+def _worker(reader: ManifestReader, stray: Stray, new: bytes) -> bool | None:
     """A worker's file is kept a state at a time: the one of today, and what was added to this."""
     entry_id = observed_entry_id(stray.kept, 0, new)
     if reader.source.ledger.seq_of(entry_id) is not None:
         return True
-    want = desired(reader.source, stray.path)
+    want = desired_file(reader.source, stray.path)
     if want is None:
         return None
     reader.keep(WRITTEN, stray.path, want.data + new)
@@ -227,7 +233,7 @@ def _worker(reader: Reader, stray: Stray, new: bytes) -> bool | None:
     return True
 
 
-def _identify(reader: Reader, entry_id: str) -> None:
+def _identify(reader: ManifestReader, entry_id: str) -> None:
     """Give the newest piece its id."""
     last = reader.found.pieces[-1]
     reader.found.pieces[-1] = last._replace(draft=last.draft._replace(id=entry_id))

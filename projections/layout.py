@@ -98,12 +98,14 @@ def in_folder(folder: str) -> list[FileClass]:
 _BY_FOLDER = {folder: in_folder(folder) for folder in ("", *FOLDERS)}
 
 
-def class_of(path: str) -> FileClass | None:
+def layout_class_of(path: str) -> FileClass | None:
     """The class of the file at a path of the team, in folders that were added, too.
 
-    >>> class_of("chat/talk/live.chat").name, class_of("events/processed/1-a-b-2.event").name
-    ('chat', 'processed event')
-    >>> class_of("record/checkpoint") is None
+    >>> layout_class_of("chat/talk/live.chat").name
+    'chat'
+    >>> layout_class_of("events/processed/1-a-b-2.event").name
+    'processed event'
+    >>> layout_class_of("record/checkpoint") is None
     True
     """
     folder, _, name = path.rpartition("/")

@@ -14,16 +14,16 @@ from typing import Any, NamedTuple
 from tripod.ledger import LOGS
 from tripod.ledger.kinds.base import Kind
 from tripod.ledger.progress import EACH, tell_progress
-from tripod.projections.decisions.format import archived_log
-from tripod.projections.disk import RACY_NS, Disk, Stat, UnmergedError, UnreadableError
+from tripod.projections.decisions.format import archived_decision_log
+from tripod.projections.disk import RACY_NS, Disk, DiskStat, UnmergedError, UnreadableError
 from tripod.projections.pieces import (
     FILE_LIMIT,
     UNMERGED,
     Conflict,
     Found,
     Piece,
-    draft_of,
-    merge_marker,
+    merge_marker_in_piece,
+    piece_draft,
 )
 from tripod.projections.projection import File, Source
 
@@ -44,11 +44,11 @@ CREATE TABLE IF NOT EXISTS manifest (
 class ManifestEntry(NamedTuple):
     """A file as it was when it last agreed with the ledger; a folder has no digest."""
 
-    stat: Stat
+    stat: DiskStat
     digest: str
     noted_ns: int
 
-    def settles(self, stat: Stat) -> bool:
+    def settles(self, stat: DiskStat) -> bool:
         """Whether a stat alone shows that nothing changed (it never does when it is racy)."""
         return self.stat == stat and self.noted_ns - stat.mtime_ns > RACY_NS
 
@@ -56,7 +56,7 @@ class ManifestEntry(NamedTuple):
 Manifest = dict[str, ManifestEntry]
 
 
-def seal_of(row: Sequence[object]) -> str:
+def manifest_row_seal(row: Sequence[object]) -> str:
     """Checksum of a row's columns but the last: 16 hex digits."""
     return sha256("\x00".join(map(str, row)).encode()).hexdigest()[:16]
 
@@ -67,13 +67,13 @@ def load(db: sqlite3.Connection) -> Manifest:
     for *row, seal in db.execute(
         "SELECT path, size, mtime_ns, inode, mode, digest, noted_ns, seal FROM manifest"
     ):
-        if seal == seal_of(row):
+        if seal == manifest_row_seal(row):
             path, *stat, digest, noted_ns = row
-            known[path] = ManifestEntry(Stat(*stat), digest, noted_ns)
+            known[path] = ManifestEntry(DiskStat(*stat), digest, noted_ns)
     return known
 
 
-def load_any(db: sqlite3.Connection) -> Manifest:
+def load_any_manifest(db: sqlite3.Connection) -> Manifest:
     """Load the manifest of a database that may lack the table, or has a view in its place."""
     try:
         sql = "SELECT type FROM sqlite_schema WHERE lower(name) = 'manifest'"
@@ -82,15 +82,15 @@ def load_any(db: sqlite3.Connection) -> Manifest:
         return {}
 
 
-def save(db: sqlite3.Connection, known: Manifest, gone: Iterable[str] = ()) -> None:
+def save_manifest(db: sqlite3.Connection, known: Manifest, gone: Iterable[str] = ()) -> None:
     """Note files as they are now, and that those at ``gone`` are to be watched no more."""
     rows = [(path, *item.stat, item.digest, item.noted_ns) for path, item in sorted(known.items())]
     sql = "INSERT OR REPLACE INTO manifest VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-    db.executemany(sql, [(*row, seal_of(row)) for row in rows])
+    db.executemany(sql, [(*row, manifest_row_seal(row)) for row in rows])
     db.executemany("DELETE FROM manifest WHERE path = ?", [(path,) for path in gone])
 
 
-def log_files(disk: Disk, known: Collection[str]) -> list[str]:
+def manifest_log_files(disk: Disk, known: Collection[str]) -> list[str]:
     """The names within ``scribe/`` of the markdown files that are a log or an archive, or may be.
 
     All of the team's own folder; of a folder that was added the ``known`` files, and what by its
@@ -100,23 +100,25 @@ def log_files(disk: Disk, known: Collection[str]) -> list[str]:
     for front in disk.places.logs():
         for name in disk.names(f"{LOGS}/{front}".rstrip("/")):
             full = front + name
-            if name.endswith(".md") and (not front or full in known or archived_log(full) in known):
+            if name.endswith(".md") and (
+                not front or full in known or archived_decision_log(full) in known
+            ):
                 found.append(full)
     return found
 
 
-def watched_logs(db: sqlite3.Connection, disk: Disk) -> list[str]:
+def manifest_watched_logs(db: sqlite3.Connection, disk: Disk) -> list[str]:
     """The paths of these files, as the tables know the logs."""
     known: set[str] = set()
     if len(disk.places.logs()) > 1:
         known = {name for (name,) in db.execute("SELECT file FROM logs")}
-    return [f"{LOGS}/{name}" for name in log_files(disk, known)]
+    return [f"{LOGS}/{name}" for name in manifest_log_files(disk, known)]
 
 
 # Reading ----------------------------------------------------------------------------------------
 
 
-class Reader(NamedTuple):
+class ManifestReader(NamedTuple):
     """What every part of the intake looks at, and where it puts what it finds."""
 
     source: Source
@@ -154,9 +156,9 @@ class Reader(NamedTuple):
         data = self.disk.read(path, limit)
         if data is None:
             return None
-        if merge_marker(path, data) is not None:
+        if merge_marker_in_piece(path, data) is not None:
             want = self.rendered(self.source, path)
-            line = merge_marker(path, data, b"" if want is None else want.data)
+            line = merge_marker_in_piece(path, data, b"" if want is None else want.data)
             if line is not None:
                 detail = f"line {line} is a conflict marker of a merge that is not finished"
                 self.conflict(path, UNMERGED, detail)
@@ -183,7 +185,7 @@ class Reader(NamedTuple):
         """Whether the files are not known to show the entry ``seq`` yet."""
         return self.files < self.size and seq >= self.files
 
-    def unchanged(self, path: str, stat: Stat) -> bool:
+    def unchanged(self, path: str, stat: DiskStat) -> bool:
         """Whether the stat alone settles that nothing changed."""
         known = self.manifest.get(path)
         return known is not None and known.settles(stat)
@@ -201,9 +203,9 @@ class Reader(NamedTuple):
     def add(
         self, kind: Kind[Any], body: dict[str, Any], path: str, data: bytes, when: int, **more: Any
     ) -> None:
-        """Add a piece to what was found; ``more`` as ``pieces.draft_of`` takes it."""
+        """Add a piece to what was found; ``more`` as ``pieces.piece_draft`` takes it."""
         pieces = self.found.pieces
-        pieces.append(Piece(when, draft_of(kind, body, path, data, **more)))
+        pieces.append(Piece(when, piece_draft(kind, body, path, data, **more)))
         if not len(pieces) % EACH:
             tell_progress("reading the team's files", len(pieces))
 

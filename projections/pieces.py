@@ -61,7 +61,7 @@ class Found:
         """Names of the decision logs, and of their archives, in the Scribe's folder."""
 
 
-def same_but(
+def same_pieces_but(
     erased: Collection[bytes],
     held: Sequence[bytes],
     shown: Sequence[bytes],
@@ -77,23 +77,23 @@ def same_but(
     )
 
 
-def as_blob(data: bytes, blobs: list[bytes]) -> Content:
+def piece_as_blob(data: bytes, blobs: list[bytes]) -> Content:
     """Hold bytes exactly, outside the body; see ``tripod.ledger.kinds.base.content``."""
     blobs.append(data)
     return {"sha256": sha256(data).hexdigest(), "size": len(data)}
 
 
-def beside(data: bytes, blobs: list[bytes]) -> Content:
+def piece_beside(data: bytes, blobs: list[bytes]) -> Content:
     """Hold bytes that share a body with others of their size (the two headers of a split log)."""
-    return content(data, blobs) if len(data) <= BLOB_ABOVE else as_blob(data, blobs)
+    return content(data, blobs) if len(data) <= BLOB_ABOVE else piece_as_blob(data, blobs)
 
 
-def fits(value: object, room: int = BODY_ROOM) -> bool:
+def piece_fits(value: object, room: int = BODY_ROOM) -> bool:
     """Whether a stranger's value, written as JSON, leaves a body below its limit."""
     return len(format_canonical(value)) <= room
 
 
-def names_in_bodies(names: Sequence[str]) -> Iterator[list[str]]:
+def pieces_of_names(names: Sequence[str]) -> Iterator[list[str]]:
     """Cut a list of names into lists that each fit a body (a name has up to 255 bytes)."""
     part: list[str] = []
     room = BODY_ROOM
@@ -108,7 +108,7 @@ def names_in_bodies(names: Sequence[str]) -> Iterator[list[str]]:
         yield part
 
 
-def draft_of(
+def piece_draft(
     kind: Kind[Any],
     body: Mapping[str, Any],
     path: str,
@@ -147,8 +147,8 @@ def draft_of(
     if raw:
         named = list(draft.blobs)
         seen["raw"] = content(data, named)
-        if len(data) > BLOB_ABOVE and not fits(draft.body, MAX_BODY - 58):
-            seen["raw"] = as_blob(data, named)
+        if len(data) > BLOB_ABOVE and not piece_fits(draft.body, MAX_BODY - 58):
+            seen["raw"] = piece_as_blob(data, named)
         draft = draft._replace(blobs=tuple(named))
     entry_id = observed_entry_id(identity or path, ordinal, kind.name.encode() + b"\x00" + data)
     return draft._replace(id=entry_id)
@@ -194,7 +194,7 @@ _FENCES = (b"```", b"~~~")
 _WORDS = (b"<<<<<<<", b">>>>>>>")
 
 
-def merge_marker(path: str, data: bytes, held: bytes = b"") -> int | None:
+def merge_marker_in_piece(path: str, data: bytes, held: bytes = b"") -> int | None:
     r"""The number, from 1, of the first line that is a conflict marker; None without a conflict.
 
     A text that quotes markers is no conflict: in a Markdown file two of a conflict's markers must
@@ -207,9 +207,9 @@ def merge_marker(path: str, data: bytes, held: bytes = b"") -> int | None:
         data: its bytes.
         held: what the ledger has for it; a marker that stands there was taken in long ago.
 
-    >>> merge_marker("scribe/log.md", b"a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> main\n")
+    >>> merge_marker_in_piece("scribe/log.md", b"a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> main\n")
     2
-    >>> merge_marker("scribe/log.md", b"a\n=======\nb\n") is None
+    >>> merge_marker_in_piece("scribe/log.md", b"a\n=======\nb\n") is None
     True
     """
     if path.endswith(".log") or not any(word in data for word in _WORDS):

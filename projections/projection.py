@@ -96,7 +96,7 @@ class Projection:
         return None
 
 
-def content_bytes(source: Source, content: dict[str, Any]) -> bytes:
+def projected_content(source: Source, content: dict[str, Any]) -> bytes:
     """The exact bytes that a body's content field holds."""
     if "text" in content:
         return content["text"].encode()  # type: ignore[no-any-return]

@@ -77,7 +77,9 @@ class Rule:
         return no_info_before_validator_function(self.read, handler(source))
 
 
-def accepted(accepts: Callable[[Any], object], expected: str, words: Sequence[str] = ()) -> Rule:
+def accepted_setting(
+    accepts: Callable[[Any], object], expected: str, words: Sequence[str] = ()
+) -> Rule:
     """A value that ``accepts`` takes; ``expected`` describes it, one of ``words`` may be meant."""
 
     def read(value: object) -> object:
@@ -88,28 +90,30 @@ def accepted(accepts: Callable[[Any], object], expected: str, words: Sequence[st
     return Rule(read)
 
 
-def one_of(words: Sequence[str]) -> Rule:
+def setting_of(words: Sequence[str]) -> Rule:
     """One of some words."""
     expected = " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
-    return accepted(lambda value: value in words, expected, words)
+    return accepted_setting(lambda value: value in words, expected, words)
 
 
-def spelled(pattern: str, expected: str) -> Rule:
+def spelled_setting(pattern: str, expected: str) -> Rule:
     """Text that matches a pattern as a whole; ``expected`` describes it."""
-    return accepted(lambda value: isinstance(value, str) and re.fullmatch(pattern, value), expected)
+    return accepted_setting(
+        lambda value: isinstance(value, str) and re.fullmatch(pattern, value), expected
+    )
 
 
-def whole(least: int, most: int = 2**53 - 1) -> Rule:
+def whole_setting(least: int, most: int = 2**53 - 1) -> Rule:
     """A whole number in decimal, without a sign or a leading zero."""
 
     def fits(value: object) -> bool:
         plain = isinstance(value, str) and re.fullmatch("0|[1-9][0-9]{0,15}", value)
         return bool(plain) and least <= int(cast("str", value)) <= most
 
-    return accepted(fits, f"a whole number from {least} up")
+    return accepted_setting(fits, f"a whole number from {least} up")
 
 
-TRUTH = accepted(lambda value: isinstance(value, bool), "true or false")
+TRUTH = accepted_setting(lambda value: isinstance(value, bool), "true or false")
 """``true`` or ``false``; without this rule pydantic takes ``yes`` and 1 as well."""
 
 
@@ -187,7 +191,7 @@ def _key(key: str) -> str:
 # YAML ------------------------------------------------------------------------------------------
 
 
-def read_entries(data: bytes) -> list[tuple[str, int, Any]]:
+def read_setting_entries(data: bytes) -> list[tuple[str, int, Any]]:
     """Each key of a YAML file with its line from 1 and its value; a key may occur more than once.
 
     Raises:

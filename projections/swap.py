@@ -25,7 +25,7 @@ from functools import cache
 from hashlib import sha256
 from typing import Final, Literal, NamedTuple
 
-from tripod.projections.disk import KEPT, Disk, Stat, discard, stat_of
+from tripod.projections.disk import KEPT, Disk, DiskStat, discard, disk_stat
 from tripod.projections.manifest import ManifestEntry
 from tripod.projections.projection import File
 
@@ -65,17 +65,17 @@ class Swapped(NamedTuple):
     ``sure`` is False where the exchange is not to be had, and something else was done.
     """
 
-    stat: Stat
+    stat: DiskStat
     kept: str
     sure: bool
 
 
-def mark_of(data: bytes) -> str:
+def swap_mark(data: bytes) -> str:
     """The first 16 hex digits of a SHA-256."""
     return sha256(data).hexdigest()[:16]
 
 
-def split(path: str, data: bytes) -> tuple[bytes, bytes]:
+def split_for_swap(path: str, data: bytes) -> tuple[bytes, bytes]:
     """A chat's header, which any writer rewrites, and what stands after it; else no header."""
     if path.endswith(".chat"):
         front, mark, body = data.partition(_HEADER_END)
@@ -93,7 +93,7 @@ def parse(path: str) -> SavedName | None:
     return SavedName(of, whole, None if size == "x" else int(size), body, int(inode, 16))
 
 
-def replace(disk: Disk, path: str, file: File, base: bytes, *, agreed: bool) -> Swapped | None:
+def swap_in(disk: Disk, path: str, file: File, base: bytes, *, agreed: bool) -> Swapped | None:
     """Put ``file`` in the place of one that held ``base`` when it was last looked at.
 
     ``agreed`` says whether those bytes agreed with the ledger. Nothing waits for the folder. None
@@ -104,19 +104,19 @@ def replace(disk: Disk, path: str, file: File, base: bytes, *, agreed: bool) -> 
     """
     temporary, found = disk.stage(path, file)
     folder, _, name = path.rpartition("/")
-    body = split(path, base)[1]
+    body = split_for_swap(path, base)[1]
     size = str(len(body)) if agreed else "x"
-    marks = f"{mark_of(name.encode())}-{mark_of(base)}-{size}-{mark_of(body)}-{found.inode:x}"
+    marks = f"{swap_mark(name.encode())}-{swap_mark(base)}-{size}-{swap_mark(body)}-{found.inode:x}"
     kept = f"{folder}/{KEPT}{marks}-{os.urandom(6).hex()}".lstrip("/")
     full, beside = disk.full(path), disk.full(kept)
     try:
         os.rename(temporary, beside)
-        if not exchange(beside, full):
+        if not swap_files(beside, full):
             os.rename(beside, temporary)
             linked = _link_instead(temporary, full, beside)
             return Swapped(found, kept if linked else "", sure=False)
         if not stat.S_ISREG(os.lstat(beside).st_mode):  # it came in this very moment
-            exchange(beside, full)
+            swap_files(beside, full)
             os.unlink(beside)
             return None
     except FileNotFoundError:
@@ -131,7 +131,7 @@ def replace(disk: Disk, path: str, file: File, base: bytes, *, agreed: bool) -> 
     return Swapped(found, kept, sure=True)
 
 
-def exchange(one: str, other: str) -> bool:
+def swap_files(one: str, other: str) -> bool:
     """Give each of two names the other's file, in one step; False where the system cannot.
 
     Raises:
@@ -181,7 +181,9 @@ def _link_instead(staged: str, full: str, beside: str) -> bool:
     return True
 
 
-def take(disk: Disk, path: str, limit: int, *, patient: bool = True) -> tuple[bytes, bool] | None:
+def take_swapped(
+    disk: Disk, path: str, limit: int, *, patient: bool = True
+) -> tuple[bytes, bool] | None:
     """The bytes of a kept file, and whether somebody may still write into it; None: it is gone.
 
     Where the kernel does not tell, somebody may for a while, if we are ``patient``.
@@ -228,10 +230,10 @@ def _lease(fd: int) -> bool | None:
 
 NOT_AS_KNOWN: Final = "not as known"
 OTHERS_CAME: Final = "others came"
-Outcome = tuple[Stat, str] | Literal["not as known", "others came"]
+Outcome = tuple[DiskStat, str] | Literal["not as known", "others came"]
 
 
-def append(disk: Disk, path: str, known: ManifestEntry, new: bytes, limit: int) -> Outcome:
+def append_or_swap(disk: Disk, path: str, known: ManifestEntry, new: bytes, limit: int) -> Outcome:
     """Add ``new`` at the end of a file, and wait until the disk has it.
 
     Gives its stat and digest then. ``NOT_AS_KNOWN``: its length or digest is not the one that is
@@ -262,7 +264,7 @@ def append(disk: Disk, path: str, known: ManifestEntry, new: bytes, limit: int) 
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), full)
         end = os.lseek(fd, 0, os.SEEK_CUR)
         os.fdatasync(fd)
-        after = stat_of(os.fstat(fd))
+        after = disk_stat(os.fstat(fd))
     finally:
         os.close(fd)
     there = disk.stat(path)

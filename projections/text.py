@@ -31,15 +31,15 @@ _SILENT = "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]"
 _BLANK = "\u115f\u1160\u2065\ufff0-\ufff8\U000e0000-\U000e0fff"
 
 
-def spoken(text: str) -> list[str]:
+def words_of_text(text: str) -> list[str]:
     """The words of a text as they are compared: what costs nothing to change makes no other word.
 
     A word is a row of letters and digits. Compatible forms, accents, characters that are not seen
     and case do not count, and any sign parts two words.
 
-    >>> spoken("Don't **pa\u00adnic** -- it's \uff24-17, na\u00efve_caf\u00e9!")
+    >>> words_of_text("Don't **pa\u00adnic** -- it's \uff24-17, na\u00efve_caf\u00e9!")
     ['don', 't', 'panic', 'it', 's', 'd', '17', 'naive', 'cafe']
-    >>> spoken("te\u0001a or co\u3164ffee")
+    >>> words_of_text("te\u0001a or co\u3164ffee")
     ['tea', 'or', 'coffee']
     """
     text = re.sub(_SILENT, "", text)
@@ -53,25 +53,25 @@ def spoken(text: str) -> list[str]:
     return re.findall(_LETTERS, re.sub(f"[{_BLANK}]", "", text.translate(unseen)))
 
 
-def size(text: str) -> int:
+def text_size(text: str) -> int:
     """Count the bytes of a text in UTF-8; half a surrogate pair counts as it would be written."""
     return len(text.encode("utf-8", "surrogatepass"))
 
 
-def line_problem(text: str, what: str, limit: int) -> str | None:
+def text_line_problem(text: str, what: str, limit: int) -> str | None:
     """Judge one line of text: not blank, no control characters, at most ``limit`` bytes."""
     if not text.strip():
         return f"{what}: empty"
     if not text.isprintable() and re.search(_CONTROL, text):  # a tab is one, too
         return f"{what}: holds a line break or another control character; write it as one line"
-    if size(text) > limit:
+    if text_size(text) > limit:
         return f"{what}: longer than {limit} bytes"
     return None
 
 
-def word_problem(text: str, what: str, limit: int, forbidden: str) -> str | None:
+def text_word_problem(text: str, what: str, limit: int, forbidden: str) -> str | None:
     """Judge one word: a line without white space, hidden characters or any of ``forbidden``."""
-    problem = line_problem(text, what, limit)
+    problem = text_line_problem(text, what, limit)
     if problem is not None:
         return problem
     if any(character.isspace() for character in text):
@@ -114,13 +114,13 @@ def _days(year: int, month: int, day: int) -> int:
     return era * 146_097 + year * 365 + year // 4 - year // 100 + in_year - 719_468
 
 
-def format_iso(epoch_s: int, zone: str) -> str:
+def format_iso_time_text(epoch_s: int, zone: str) -> str:
     """Give ``YYYY-MM-DDTHH:MM:SS`` in UTC followed by ``zone``, the caller's word for UTC."""
     year, month, day, hour, minute, second = _civil(epoch_s)
     return f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{zone}"
 
 
-def format_stamp(epoch_s: int) -> str:
+def format_stamp_text(epoch_s: int) -> str:
     """Give ``YYYYMMDD-HHMMSS`` in UTC, as the names of archives hold it."""
     year, month, day, hour, minute, second = _civil(epoch_s)
     return f"{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}"

@@ -13,7 +13,7 @@ from tripod.ledger.kinds.models import model_of
 from tripod.ledger.kinds.registry import BY_NAME
 from tripod.projections.chat import format as chat_format
 from tripod.projections.disk import Disk
-from tripod.projections.engine import differences
+from tripod.projections.engine import file_differences
 from tripod.recovery import rebuild as recover
 from tripod.team import adoption
 from tripod.team.team import Team
@@ -42,7 +42,7 @@ def projected(root: Path) -> list[Path]:
     with Team(str(root)) as team:
         return [
             root / difference.path
-            for difference in differences(team.source, _Nowhere(str(root)))
+            for difference in file_differences(team.source, _Nowhere(str(root)))
             if difference.path != "counts.json"
         ]
 
@@ -64,7 +64,7 @@ def check_adoption(project: Path) -> adoption.Adoption:
     assert "ledger.db" in after
     assert "counts.json" in after
     with Team(str(root)) as team:
-        assert list(differences(team.source, team.disk)) == []
+        assert list(file_differences(team.source, team.disk)) == []
         size = team.store.head().size
         for entry in team.store.read():
             model_of(BY_NAME[entry.kind]).model_validate(entry.data)
@@ -109,6 +109,6 @@ def check_going_on(project: Path) -> None:
             line = chat_format.parse_line(data.splitlines()[-1])
             assert line is not None
             assert line.text == f"on in {channel}"
-        assert list(differences(team.source, team.disk)) == []
+        assert list(file_differences(team.source, team.disk)) == []
         recover.rebuild(team)
         assert adoption.sync(team).entries == 0

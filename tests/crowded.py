@@ -16,7 +16,11 @@ from git_repo import Git
 from tripod.projections.bus.format import Event, event_name, format_event
 from tripod.projections.bus.format import format_time as event_time
 from tripod.projections.chat.format import ChatHeader, format_header, format_line, format_time
-from tripod.projections.decisions.format import DecisionText, format_decision, format_log_header
+from tripod.projections.decisions.format import (
+    DecisionText,
+    format_decision,
+    format_decision_log_header,
+)
 from tripod.projections.workers.format import parse_worker
 from tripod.team import adoption
 from tripod.team.act import Act, draft_event
@@ -79,7 +83,7 @@ def _assessment(number: int) -> bytes:
 
 def _logs(count: int) -> list[str]:
     """The log at the beginning, and as it is adopted."""
-    header = format_log_header("crowd", "2020-01-01T00:00:00Z", "scribe")
+    header = format_decision_log_header("crowd", "2020-01-01T00:00:00Z", "scribe")
     rows = [_decision(START, supersedes=None)]
     for number in range(1, count + 1):
         rows.append(_decision(START + number, supersedes="D-1"))

@@ -27,8 +27,8 @@ from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
 from tripod.projections import swap as appending
 from tripod.projections.disk import Disk
-from tripod.projections.engine import differences
-from tripod.projections.projection import content_bytes
+from tripod.projections.engine import file_differences
+from tripod.projections.projection import projected_content
 from tripod.recovery import rebuild as recover
 from tripod.team import adoption
 from tripod.team import files as tripod_files
@@ -106,7 +106,11 @@ def around(owner: Any, name: str, strikes: Strikes, before: str = "", after: str
 
 def arm(strikes: Strikes) -> None:
     """Put the named points into this process."""
-    real_swap, real_stage, real_append = tripod_files.Files._swap, Disk.stage, appending.append
+    real_swap, real_stage, real_append = (
+        tripod_files.Files._swap,
+        Disk.stage,
+        appending.append_or_swap,
+    )
     write = os.write
 
     def swapped(self: tripod_files.Files, path: str, *more: Any) -> Any:
@@ -137,7 +141,7 @@ def arm(strikes: Strikes) -> None:
 
     tripod_files.Files._swap = swapped  # type: ignore[assignment,method-assign]
     Disk.stage = staged  # type: ignore[method-assign]
-    appending.append = appended  # type: ignore[assignment]
+    appending.append_or_swap = appended  # type: ignore[assignment]
     os.write = written
     around(os, "fdatasync", strikes, "behind the log's end")
     around(appending, "exchange", strikes, "named", "exchanged")
@@ -269,7 +273,7 @@ class Campaign:
             adoption.sync(team)
             recover.rebuild(team)
             second = recover.rebuild(team).written
-            differ = [difference.path for difference in differences(team.source, team.disk)]
+            differ = [difference.path for difference in file_differences(team.source, team.disk)]
             said, kept = self._found(team)
         live = tree(self.root)
         other = self.project / "again"
@@ -306,14 +310,14 @@ class Campaign:
         for entry in team.store.read():
             data = entry.data
             if entry.kind == "chat.sent":
-                said.append(content_bytes(team.source, data["text"]).decode())
+                said.append(projected_content(team.source, data["text"]).decode())
             elif entry.kind == "decision.logged":
                 said.append(data["title"])
             elif entry.kind in ("log.noted", "chat.unreadable"):
-                raw = content_bytes(team.source, data["observed"]["raw"])
+                raw = projected_content(team.source, data["observed"]["raw"])
                 said.append(raw.decode("utf-8", "replace"))
             elif entry.kind == "file.displaced" and "content" in data:
-                kept.append(content_bytes(team.source, data["content"]).decode())
+                kept.append(projected_content(team.source, data["content"]).decode())
         return said, kept
 
 

@@ -9,7 +9,7 @@ import drafts
 from tripod.agents.spec import SpawnSpec, described
 from tripod.chat.writer import say_in
 from tripod.ledger.kinds.team import team_evidence_kept
-from tripod.projections.decisions.tables import piece_bytes
+from tripod.projections.decisions.tables import render_decision_piece
 from tripod.projections.pythia.format import parse_checkpoint_payload
 from tripod.team.act import Act, draft_event
 from tripod.team.team import Team
@@ -42,7 +42,7 @@ def asked_for(team: Team) -> Asked:
     event, name = team.store.db.execute(sql).fetchone()
     sql = "SELECT seq, id FROM pieces WHERE id IS NOT NULL AND seq < ? ORDER BY seq"
     rows = team.store.db.execute(sql, (event,)).fetchall()
-    parts = [piece_bytes(team.source, team.source.body(seq)) for seq, _ in rows]
+    parts = [render_decision_piece(team.source, team.source.body(seq)) for seq, _ in rows]
     seqs, ids = zip(*rows, strict=True)
     payload = team.source.body(event)["payload"]["text"]
     _, first, last = parse_checkpoint_payload(payload) or ("", ids[0], ids[-1])

@@ -12,7 +12,7 @@ from tripod.bus import events as bus
 from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
 from tripod.decisions.writer import DecisionRequest
-from tripod.projections.engine import differences
+from tripod.projections.engine import file_differences
 from tripod.pythia import review as pythia_run
 from tripod.pythia import reviewer
 from tripod.pythia.checkpoints import TYPE
@@ -123,7 +123,7 @@ def check_once(team: Team, name: str) -> None:
         "SELECT count(*) FROM agents WHERE state IN ('requested', 'started')"
     ).fetchone() == (0,)
     assert pythia_run.due(team, NOW) == []
-    assert list(differences(team.source, team.disk, evidence=True)) == []
+    assert list(file_differences(team.source, team.disk, evidence=True)) == []
     assert team.warnings == []
     spool = Path(team.root) / "spool"
     assert not spool.exists() or list(spool.iterdir()) == []

@@ -48,10 +48,10 @@ from tripod.ledger.tlog.seal import Seal, format_seal, parse_seal, sign_seal
 from tripod.projections.decisions.format import DecisionText, format_decision
 from tripod.projections.disk import Disk
 from tripod.projections.engine import (
-    batches,
     create_tables,
-    differences,
     drop_tables,
+    file_differences,
+    fold_batches,
     fold_into,
     restore,
     source_of,
@@ -216,13 +216,13 @@ def forge(
         _insert(db, rows, keep, spell)
         drop_tables(db)
         create_tables(db)
-        for batch in batches(SQLiteReader(db).read(), 1000):
+        for batch in fold_batches(SQLiteReader(db).read(), 1000):
             fold_into(db, batch, lambda _entry, _error: None)
         db.execute("DELETE FROM manifest")
     with closing(sqlite3.connect(database(root))) as db:
         source, disk = _unchecked(db), Disk(root)
         wanted = set(_projected(root))
-        restore(disk, list(differences(source, disk)))
+        restore(disk, list(file_differences(source, disk)))
         for path in wanted - set(_rendered(source)):
             os.unlink(f"{root}/{path}")
 

@@ -22,7 +22,7 @@ from tripod.decisions import writer as decisions_log
 from tripod.errors import TripodError
 from tripod.projections.bus.format import Event, event_name, format_event, format_time
 from tripod.projections.chat import format as chat_format
-from tripod.projections.chat.format import format_cursors, parse_cursors
+from tripod.projections.chat.format import format_chat_cursors, parse_chat_cursors
 from tripod.projections.decisions import format as log_format
 from tripod.recovery import redaction
 from tripod.team import adoption
@@ -159,7 +159,7 @@ class Original:
     def say(self, channel: str, handle: str, text: str) -> None:
         """Send as the original does: parse all, build the whole file, rename; rotate at 2,000."""
         path = f"chat/{channel}.chat"
-        file = chat_format.split_file((self.root / path).read_bytes())
+        file = chat_format.split_chat_file((self.root / path).read_bytes())
         assert file is not None
         assert file.header is not None
         line = chat_format.format_line(handle, self.clock.seconds, text)
@@ -169,8 +169,8 @@ class Original:
         lines = [*file.lines, line]
         if len(lines) > 2_000:
             body = b"".join(part + b"\n" for part in lines[:1_000])
-            stem = chat_format.archive_name(channel, self.clock.seconds)
-            archive = chat_format.archive_header(self._time(), len(body)) + body
+            stem = chat_format.chat_archive_name(channel, self.clock.seconds)
+            archive = chat_format.chat_archive_header(self._time(), len(body)) + body
             self.put(f"chat/{stem}.chat", archive, 0o600)
             lines = lines[1_000:]
         body = b"".join(part + b"\n" for part in lines)
@@ -199,9 +199,9 @@ class Original:
             f"- **Rationale:** {rationale}\n"
         )
         data = old + text.encode()
-        header, pieces = log_format.split_log(data)
+        header, pieces = log_format.split_decision_log(data)
         if len(pieces) > 500:
-            stem = chat_format.archive_name("log", self.clock.seconds)
+            stem = chat_format.chat_archive_name("log", self.clock.seconds)
             self.put(f"scribe/{stem}.md", header + b"".join(pieces[:250]))
             data = header + b"".join(pieces[250:])
         self.put("scribe/log.md", data)
@@ -338,8 +338,8 @@ class Story:
         """Move a read position in the file of them."""
         path = f"chat/{channel}.chat.cursors"
         old = self.root / path
-        known = parse_cursors(old.read_bytes()) if old.exists() else {}
-        self.original.put(path, format_cursors(known | {handle: index}), 0o600)
+        known = parse_chat_cursors(old.read_bytes()) if old.exists() else {}
+        self.original.put(path, format_chat_cursors(known | {handle: index}), 0o600)
 
     def they_log(self, title: str) -> None:
         self.original.log(title)

@@ -8,13 +8,17 @@ from tripod.projections.bus.format import Event, event_name, format_event
 from tripod.projections.bus.format import format_time as event_time
 from tripod.projections.chat.format import (
     ChatHeader,
-    archive_header,
-    archive_name,
+    chat_archive_header,
+    chat_archive_name,
     format_header,
     format_line,
     format_time,
 )
-from tripod.projections.decisions.format import DecisionText, format_decision, format_log_header
+from tripod.projections.decisions.format import (
+    DecisionText,
+    format_decision,
+    format_decision_log_header,
+)
 from tripod.verify.check import Outcome, Report
 from tripod.verify.evidence import NEARBY, collect
 from tripod.verify.run import run
@@ -58,8 +62,8 @@ def write_chat(
     lines = [format_line(one.handle, START + one.at, one.text) + b"\n" for one in said]
     if archived:
         old = b"".join(lines[:archived])
-        header = archive_header(format_time(START + split), len(old))
-        (folder / f"{archive_name(name, START + split)}.chat").write_bytes(header + old)
+        header = chat_archive_header(format_time(START + split), len(old))
+        (folder / f"{chat_archive_name(name, START + split)}.chat").write_bytes(header + old)
     live = b"".join(lines[archived:])
     last = Said(0, "system", "") if not said else said[-1]
     header = format_header(ChatHeader(last.handle, format_time(START + last.at), ()), len(live))
@@ -69,7 +73,7 @@ def write_chat(
 def write_log(root: Path, decisions: Sequence[Decision]) -> None:
     """A decision log."""
     (root / "scribe").mkdir(parents=True, exist_ok=True)
-    text = format_log_header("sample", "2026-11-21T20:56:00Z", "scribe")
+    text = format_decision_log_header("sample", "2026-11-21T20:56:00Z", "scribe")
     for number, one in enumerate(decisions):
         text += format_decision(
             DecisionText(

@@ -127,7 +127,7 @@ class Noise(NamedTuple):
 # Texts ------------------------------------------------------------------------------------------
 
 
-def may_decide(text: str) -> bool:
+def may_need_advice(text: str) -> bool:
     """Whether a message may hold a sign: most do not, and are not looked at again.
 
     Every sign has one of these texts in it. (Written out: a loop costs three times as much, and
@@ -150,12 +150,12 @@ def may_decide(text: str) -> bool:
     )
 
 
-def sign_of(text: str) -> tuple[str, str] | None:
+def sign_for_advice(text: str) -> tuple[str, str] | None:
     """Of what a message is a sign, and its sentence; None where it commits to nothing.
 
-    >>> sign_of("I looked at both. We'll use file-based events, not sockets.")
+    >>> sign_for_advice("I looked at both. We'll use file-based events, not sockets.")
     ('a choice', "We'll use file-based events, not sockets.")
-    >>> sign_of("Should we use sockets? Maybe we'll use files.")
+    >>> sign_for_advice("Should we use sockets? Maybe we'll use files.")
     """
     quoted = False
     for line in _SPLIT.split(text[:MAX_TEXT]):
@@ -240,7 +240,9 @@ def _body(source: Source, seq: int) -> dict[str, object]:
         return {}
 
 
-def missed(source: Source, seqs: Iterable[int], quiet: Iterable[str]) -> Iterator[Passage]:
+def advise_on_missed(
+    source: Source, seqs: Iterable[int], quiet: Iterable[str]
+) -> Iterator[Passage]:
     """Passages that sound like a decision and have no entry near them, each channel's in order.
 
     Those that stand close together in a channel are one.
@@ -271,7 +273,7 @@ def missed(source: Source, seqs: Iterable[int], quiet: Iterable[str]) -> Iterato
     yield from held.values()
 
 
-def silent(source: Source) -> set[str]:
+def advised_handles(source: Source) -> set[str]:
     """Handles whose messages decide nothing: the Scribe records, Pythia advises, systems report."""
     scribes = {handle for (handle,) in source.db.execute("SELECT scribe FROM team")}
     return {"scribe", "pythia", "system", *scribes}
@@ -282,7 +284,7 @@ def _passage(seq: int, body: dict[str, object], nobody: set[str]) -> Passage | N
     text = content.get("text") if isinstance(content, dict) else None
     if not isinstance(text, str) or str(handle).casefold() in nobody:
         return None  # a longer text is a report
-    sign = sign_of(text)
+    sign = sign_for_advice(text)
     if sign is None:
         return None
     number = body.get("index")
@@ -303,7 +305,7 @@ def _followed(source: Source, passage: Passage) -> int | None:
 # The log itself ---------------------------------------------------------------------------------
 
 
-def noise(source: Source) -> Iterator[Noise]:
+def advise_on_noise(source: Source) -> Iterator[Noise]:
     """Entries of the log that read like no decision; a change of a status is always one."""
     rows = source.db.execute(
         "SELECT seq, id, title FROM pieces"

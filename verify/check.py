@@ -639,7 +639,7 @@ def advises(check: Check) -> bool:
     return bool(getattr(check, "ADVICE", False))
 
 
-def listed(check: Check) -> str:
+def listed_check(check: Check) -> str:
     """The name of a check for a list, with the installed package that it comes from."""
     package = getattr(check, "PACKAGE", "")
     return f"{check.NAME} ({package})" if package else check.NAME
@@ -675,10 +675,10 @@ def _code(match: re.Match[str]) -> str:
 LINES = 6
 
 
-def difference(want: bytes, have: bytes | None) -> tuple[str, ...]:
+def shown_difference(want: bytes, have: bytes | None) -> tuple[str, ...]:
     r"""The first lines in which ``have`` differs from ``want``, as a unified diff would show them.
 
-    >>> difference(b"a\nb\n", b"a\nc\n")
+    >>> shown_difference(b"a\nb\n", b"a\nc\n")
     ('@@ line 2 @@', '-b', '+c')
     """
     if have is None:

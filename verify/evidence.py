@@ -42,26 +42,26 @@ from tripod.projections import (
     Source,
     TooBigError,
     compare,
-    desired,
+    desired_file,
     manifest,
     own_files,
     recorded,
 )
-from tripod.projections.decisions.format import log_name_problem
-from tripod.projections.engine import ahead_of
+from tripod.projections.decisions.format import decision_log_name_problem
+from tripod.projections.engine import files_ahead_of
 from tripod.verify.anchors.anchors import USUAL, AnchorOptions, OutsideError, gather_anchors
-from tripod.verify.anchors.git_growth import open_versions
+from tripod.verify.anchors.git_growth import open_growth_versions
 from tripod.verify.anchors.growth import FileHistory, ReadVersions
-from tripod.verify.anchors.heads import Outside
+from tripod.verify.anchors.heads import OutsideHeads
 from tripod.verify.check import Evidence, FilesJudged, HeadsJudged, Scanned, Subject
 from tripod.verify.fold import Compared, Folded, fold_evidence
 from tripod.verify.rows import (
     RENDER_ERRORS,
-    EvidenceReader,
-    Heads,
+    RowHeads,
+    RowReader,
     head_row,
-    schema_of,
-    untouchable,
+    schema_rows,
+    untouchable_rows,
 )
 
 NEARBY = 50  # lines: how far an approximate chat reference may be off
@@ -71,7 +71,7 @@ _READ_LIMIT = 256 * 1024 * 1024
 
 
 @dataclass
-class Database:
+class DatabaseEvidence:
     """The ledger's database as evidence, opened read-only; ``db`` is None if it is missing.
 
     ``source`` is the folder of files that it was made of, in the folder ``scratch``; '' where it is
@@ -98,7 +98,7 @@ class Database:
         """
         self.db = read_only(self.path)
         self.db.execute("BEGIN")
-        problem = untouchable(schema_of(self.db))
+        problem = untouchable_rows(schema_rows(self.db))
         if problem:
             return problem
         version = self.db.execute("PRAGMA user_version").fetchone()[0]
@@ -108,15 +108,15 @@ class Database:
                 f"{SCHEMA_VERSION}: use a newer tripod"
             )
         with suppress(ValueError, sqlite3.Error):  # `kinds-known` names what is wrong in entry 0
-            self.places = recorded(EvidenceReader(self.db))
+            self.places = recorded(RowReader(self.db))
         return ""
 
     @cached_property
-    def heads(self) -> Heads:
+    def heads(self) -> RowHeads:
         """Roots and names at any entry (ValueError where there is no ledger)."""
         if self.db is None:
             raise ValueError("there is no ledger")
-        return Heads(self.db)
+        return RowHeads(self.db)
 
     def close(self) -> None:
         """Close what was opened, and remove what was made of files."""
@@ -140,8 +140,8 @@ class OpenEvidence(Evidence):
     nearby: int = NEARBY
     problem: str = ""
     now_us: int = 0
-    database: Database = field(default_factory=Database)
-    outside: Outside = field(default_factory=Outside)
+    database: DatabaseEvidence = field(default_factory=DatabaseEvidence)
+    outside: OutsideHeads = field(default_factory=OutsideHeads)
     folded: Folded | None = None
     scan: Scanned | None = None
     held: HeadsJudged | None = None
@@ -196,9 +196,9 @@ class OpenEvidence(Evidence):
         return self.outside.untold
 
     @property
-    def ledger(self) -> EvidenceReader | None:
+    def ledger(self) -> RowReader | None:
         """What can be asked of the entries; None without a ledger."""
-        return None if self.db is None else EvidenceReader(self.db)
+        return None if self.db is None else RowReader(self.db)
 
     # Tables and bodies -------------------------------------------------------------------------
 
@@ -306,7 +306,7 @@ class OpenEvidence(Evidence):
         """Reads versions of a decision log again (``tripod.verify.anchors.git_growth``)."""
         disk = self.disk
         assert disk is not None
-        return open_versions(os.path.normpath(disk.full(f"{LOG.folder}/{name}")))
+        return open_growth_versions(os.path.normpath(disk.full(f"{LOG.folder}/{name}")))
 
     def measured(self, path: str, size: int) -> tuple[str, int] | None:
         """Digest of a file's first bytes, and its length; None: no file (OSError: unreadable)."""
@@ -353,14 +353,14 @@ class OpenEvidence(Evidence):
         """Which entry the files count that the ledger does not hold, in words; None: none."""
         disk = self.disk
         try:
-            return None if disk is None or self.db is None else ahead_of(self.ledger, disk)
+            return None if disk is None or self.db is None else files_ahead_of(self.ledger, disk)
         except sqlite3.DatabaseError:
             return None  # no table of entries: `ledger-missing` names that
 
     def rendered(self, path: str) -> bytes:
         """What the ledger gives for a path; empty where it gives nothing, or cannot be rendered."""
         try:
-            want = desired(self.source, path)
+            want = desired_file(self.source, path)
         except RENDER_ERRORS:
             return b""
         return b"" if want is None else want.data
@@ -414,7 +414,7 @@ class OpenEvidence(Evidence):
         assert self.db is not None
         try:
             for *row, seal in self.db.execute(f"SELECT {_NOTES} FROM manifest"):
-                if manifest.seal_of(row) != seal:
+                if manifest.manifest_row_seal(row) != seal:
                     yield "manifest", f"the row of {row[0]!r} was changed: its seal does not fit"
         except sqlite3.Error as error:
             yield "manifest", f"it cannot be read: {error}"
@@ -440,12 +440,12 @@ class OpenEvidence(Evidence):
     def look_alikes(self) -> Iterator[tuple[str, str]]:
         """Pairs of handles of the team that can be taken for each other; the plainer one first."""
         if self.folded is None:
-            return look_alikes(())
+            return look_alike_handles(())
         rows = self.query(
             "SELECT handle FROM participants UNION SELECT handle FROM actors"
             " UNION SELECT source FROM events"
         )
-        return look_alikes({name for (name,) in rows if type(name) is str})
+        return look_alike_handles({name for (name,) in rows if type(name) is str})
 
     def close(self) -> None:
         """Close what was opened."""
@@ -497,11 +497,11 @@ def collect(
                 )
     except (LedgerError, sqlite3.Error, OSError, RecursionError) as error:
         evidence.problem = _problem(error, database.path)
-    look_outside(evidence, asked)
+    collect_outside_evidence(evidence, asked)
     return evidence
 
 
-def look_outside(evidence: OpenEvidence, asked: AnchorOptions) -> None:
+def collect_outside_evidence(evidence: OpenEvidence, asked: AnchorOptions) -> None:
     """Collect what is remembered elsewhere."""
     try:
         evidence.outside = gather_anchors(
@@ -521,7 +521,7 @@ def _logs_elsewhere(evidence: OpenEvidence) -> dict[str, str]:
     for entry in ledger.raw(kinds=("log.begun",)):
         with suppress(ValueError, TypeError, AttributeError):  # other checks name what is wrong
             name = orjson.loads(entry.body or b"").get("file", "")
-            if log_name_problem(name) is None and "/" in name:
+            if decision_log_name_problem(name) is None and "/" in name:
                 found[name] = os.path.normpath(disk.full(f"{LOG.folder}/{name}"))
     return found
 
@@ -577,17 +577,19 @@ def _table() -> dict[int, str]:
     return {int(point, 16): shown.translate(_ASCII) for point, shown in rows} | _ASCII
 
 
-def skeleton(text: str) -> str:
+def handle_skeleton(text: str) -> str:
     """What a text looks like: two texts with one skeleton can be taken for each other (UTS 39).
 
-    >>> skeleton("\u0430nn") == skeleton("ann"), skeleton("bob") == skeleton("ann")
-    (True, False)
+    >>> handle_skeleton("\u0430nn") == handle_skeleton("ann")
+    True
+    >>> handle_skeleton("bob") == handle_skeleton("ann")
+    False
     """
     seen = "".join(c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Cf")
     return unicodedata.normalize("NFD", seen.translate(_table()))
 
 
-def look_alikes(handles: Iterable[str]) -> Iterator[tuple[str, str]]:
+def look_alike_handles(handles: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Pairs of handles that look alike, where one of the two is not ASCII; the plainer one first.
 
     Handles of ASCII alone (``w1`` and ``wl``) are not compared: every terminal shows them apart.
@@ -597,7 +599,7 @@ def look_alikes(handles: Iterable[str]) -> Iterator[tuple[str, str]]:
         return
     first: dict[str, str] = {}
     for name in names:
-        known = first.setdefault(skeleton(name), name)
+        known = first.setdefault(handle_skeleton(name), name)
         if known != name and not name.isascii():
             yield known, name
 
@@ -610,7 +612,7 @@ _TICK_NS = 10_000_000  # a file's time is that of the last tick of the kernel's 
 _STEPS = 10_000  # instructions of SQLite's machine
 
 
-def changed_meanwhile(evidence: OpenEvidence) -> bool:
+def evidence_changed(evidence: OpenEvidence) -> bool:
     """Whether the ledger or a file of the team changed since ``evidence`` was collected."""
     disk = evidence.disk
     if disk is None or evidence.db is None or evidence.loaded or evidence.problem:

@@ -30,30 +30,30 @@ from tripod.projections import (
     Render,
     Source,
     agreed_chats,
-    batches,
-    bulk,
+    bulk_fold,
     compare,
     create_tables,
+    file_renders,
+    fold_batches,
     fold_into,
+    fold_versions,
     folded_before,
     load,
     own_files,
-    renders,
     sort_pieces,
-    versions,
 )
-from tripod.projections.bus.intake import is_deletion
+from tripod.projections.bus.intake import is_event_deletion
 from tripod.projections.intake import take_in
 from tripod.projections.layout import CONFIG
-from tripod.verify.advice import may_decide
+from tripod.verify.advice import may_need_advice
 from tripod.verify.check import OLDER
 from tripod.verify.rows import (
     RENDER_ERRORS,
-    EvidenceReader,
+    RowReader,
+    entries_of_rows,
     head_row,
-    one,
-    readable_entries,
-    source_over,
+    one_row,
+    source_over_rows,
 )
 
 
@@ -69,13 +69,13 @@ class Compared(NamedTuple):
     queue: bool
 
 
-def compare_own(path: str, disk: Disk) -> Compared | None:
+def fold_own(path: str, disk: Disk) -> Compared | None:
     """Look at the files of a team; None where its ledger's tables cannot be asked."""
     try:
         db = read_only(path)
         db.execute("PRAGMA cache_size=-256")  # each page is asked for once
         db.execute("BEGIN")
-        source = source_over(db, db, {}, {})
+        source = source_over_rows(db, db, {}, {})
         chats = agreed_chats(source, disk, RENDER_ERRORS)
         queue = all(_agrees(disk, at, render()) for at, render in BUS.renders(source))
         return Compared((head_row(db) or ())[:2], chats, queue)
@@ -122,7 +122,7 @@ class Folded:
         """Every projected path with what renders it; None where its file is known to agree."""
         if self.queue_agrees:
             yield from ((path, None) for path in BUS.paths(self.source))
-        for path, render in renders(self.source, queue=not self.queue_agrees):
+        for path, render in file_renders(self.source, queue=not self.queue_agrees):
             yield path, None if path in self.agreed else render
 
     def close(self) -> None:
@@ -154,12 +154,12 @@ def fold_evidence(
     scratch.execute(_HANDED)
     drafts: dict[int, Draft] = {}
     blobs: dict[str, bytes] = {}
-    folded = Folded(source_over(scratch, db, drafts, blobs), 0, None, Found(), drafts=drafts)
+    folded = Folded(source_over_rows(scratch, db, drafts, blobs), 0, None, Found(), drafts=drafts)
     if db is not None:
-        folded.size = EvidenceReader(db).size
-        with bulk(scratch):
-            _fold(folded, tell_over(readable_entries(db), "folding entries", folded.size))
-        adopted = one(scratch, "SELECT adopted FROM team")
+        folded.size = RowReader(db).size
+        with bulk_fold(scratch):
+            _fold(folded, tell_over(entries_of_rows(db), "folding entries", folded.size))
+        adopted = one_row(scratch, "SELECT adopted FROM team")
         folded.adopted = adopted[0] if adopted else None
         folded.tables = list(_table_faults(db, scratch)) if derived else []
     if disk is not None:
@@ -182,7 +182,7 @@ def _fold(folded: Folded, entries: Iterable[Entry]) -> None:
     def unfoldable(_entry: Entry, _error: Exception) -> None:
         folded.unfolded += 1
 
-    for batch in batches(entries, BATCH):
+    for batch in fold_batches(entries, BATCH):
         db.execute("BEGIN")
         fold_into(db, batch, unfoldable)
         _mark(db, batch)
@@ -203,13 +203,13 @@ def _mark(db: sqlite3.Connection, batch: list[Entry]) -> None:
             if b"pythia checkpoint" in body or b'"sha256"' in body or not body:
                 noted["spoken"].append((entry.seq,))
             text = entry.data.get("text")
-            if isinstance(text, dict) and may_decide(str(text.get("text", ""))):
+            if isinstance(text, dict) and may_need_advice(str(text.get("text", ""))):
                 noted["decisive"].append((entry.seq,))
         elif entry.kind == "bus.published" and entry.data.get("type") == "pythia-checkpoint":
             noted["asked"].append((entry.seq,))
         elif entry.kind == "config.changed" and entry.data.get("path") == CONFIG.path:
             noted["configured"].append((entry.seq,))
-        elif entry.kind == "bus.acked" and is_deletion(entry.data):
+        elif entry.kind == "bus.acked" and is_event_deletion(entry.data):
             noted["deleted"].append((entry.seq,))
         elif entry.kind == "file.displaced":
             noted["displaced"].append((entry.seq,))
@@ -295,7 +295,7 @@ def _restored(folded: Folded, files: int) -> frozenset[str]:
 
 def _held(db: sqlite3.Connection | None, draft: Draft) -> bool:
     """Whether the ledger has this very piece: taking it in again would append nothing."""
-    return db is not None and EvidenceReader(db).seq_of(draft.id or "") is not None
+    return db is not None and RowReader(db).seq_of(draft.id or "") is not None
 
 
 # The ledger's own tables -----------------------------------------------------------------------
@@ -307,8 +307,8 @@ def _table_faults(db: sqlite3.Connection, scratch: sqlite3.Connection) -> Iterat
     if len(found) == 1 and folded_before(found[0][0]):
         yield "folds", OLDER
         return
-    if found != [(versions(),)]:
-        yield "folds", f"they were folded as {found!r}, this version folds {versions()!r}"
+    if found != [(fold_versions(),)]:
+        yield "folds", f"they were folded as {found!r}, this version folds {fold_versions()!r}"
     for table in TABLES:
         info = scratch.execute(f"PRAGMA table_info({table})").fetchall()
         columns = tuple(row[1] for row in info)

@@ -48,7 +48,7 @@ Schema = dict[tuple[str, str], tuple[str, str]]
 """By type and name of each row of ``sqlite_schema``: its table, and its SQL."""
 
 
-def schema_of(db: sqlite3.Connection) -> Schema:
+def schema_rows(db: sqlite3.Connection) -> Schema:
     """Every row of the schema, also those with names that SQLite keeps for itself.
 
     Raises:
@@ -68,23 +68,23 @@ def schema_of(db: sqlite3.Connection) -> Schema:
 
 
 @cache
-def schema_made(version: int, *, folded: bool) -> Schema:
+def made_schema_rows(version: int, *, folded: bool) -> Schema:
     """What a version of the ledger's schema is; ``folded``: with the tables of today's folds."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as ours:
         migrate_schema(ours, version)
         if folded:
             create_tables(ours)
-        return schema_of(ours)
+        return schema_rows(ours)
 
 
-def untouchable(found: Schema) -> str | None:
+def untouchable_rows(found: Schema) -> str | None:
     """Why nothing may be read from a database with this schema, or None.
 
     A view, a virtual table or a computed column in the place of a table says what it likes, and a
     view need never end. A table that only has other columns or constraints can be read: it is a
     finding of the check ``sequence``.
     """
-    ours = schema_made(SCHEMA_VERSION, folded=True)
+    ours = made_schema_rows(SCHEMA_VERSION, folded=True)
     names = {name.lower() for type_, name in ours if type_ == "table"}
     for (type_, name), (table, text) in found.items():
         if type_ not in ("table", "view") or name.lower() not in names:
@@ -108,7 +108,7 @@ def _lenient(raw: bytes) -> str | bytes:
         return raw
 
 
-def columns_of(db: sqlite3.Connection, *names: str) -> str:
+def row_columns(db: sqlite3.Connection, *names: str) -> str:
     """Columns of the entries, for a SELECT: NULL for one that an older file does not have."""
     there = {row[1] for row in db.execute("PRAGMA table_info(entries)")}
     return ", ".join(name if name in there or name != "auth" else "NULL" for name in names)
@@ -122,7 +122,7 @@ def all_rows(
     Raises:
         sqlite3.DatabaseError: the file is damaged from this row on, or has no such table.
     """
-    columns = columns_of(db, "seq", "id", "kind", "stream", "header", "salt", "body", "auth")
+    columns = row_columns(db, "seq", "id", "kind", "stream", "header", "salt", "body", "auth")
     sql = f"SELECT {columns} FROM entries WHERE seq BETWEEN ? AND ? ORDER BY seq"
     low = -(2**63) if start is None else start
     high = 2**63 - 1 if stop is None else stop - 1
@@ -144,7 +144,9 @@ def all_rows(
             return
 
 
-def one(db: sqlite3.Connection, sql: str, values: tuple[Any, ...] = ()) -> tuple[Any, ...] | None:
+def one_row(
+    db: sqlite3.Connection, sql: str, values: tuple[Any, ...] = ()
+) -> tuple[Any, ...] | None:
     """The first row of a query; None if absent, or where it cannot be asked."""
     try:
         row = db.execute(sql, values).fetchone()
@@ -153,7 +155,7 @@ def one(db: sqlite3.Connection, sql: str, values: tuple[Any, ...] = ()) -> tuple
     return None if row is None else tuple(row)
 
 
-class EvidenceReader(SQLiteReader):
+class RowReader(SQLiteReader):
     """A ledger that nobody vouches for: what cannot be asked, or read, is not there.
 
     Values come as they are stored, whatever their type. ``read`` and ``entry`` trust what they
@@ -204,14 +206,14 @@ class HeadRow(NamedTuple):
 
 def head_row(db: sqlite3.Connection) -> HeadRow | None:
     """The head's row, or None; also None where the table cannot be asked."""
-    row = one(db, "SELECT size, last, at, tables, files FROM head")
+    row = one_row(db, "SELECT size, last, at, tables, files FROM head")
     return None if row is None else HeadRow(*row)
 
 
-def kept_of(db: sqlite3.Connection, seq: int) -> tuple[int, dict[str, Any]] | None:
+def erasing_row(db: sqlite3.Connection, seq: int) -> tuple[int, dict[str, Any]] | None:
     """The entry that says that ``seq`` was erased, and what it says; None where none does."""
     sql = "SELECT seq, body FROM entries WHERE id = ? AND kind = ?"
-    row = one(db, sql, (redaction_entry_id(seq), REDACTED))
+    row = one_row(db, sql, (redaction_entry_id(seq), REDACTED))
     if row is None:
         return None
     try:
@@ -221,7 +223,7 @@ def kept_of(db: sqlite3.Connection, seq: int) -> tuple[int, dict[str, Any]] | No
         return None
 
 
-def entry_of(db: sqlite3.Connection, row: tuple[Any, ...]) -> Entry | None:
+def entry_of_row(db: sqlite3.Connection, row: tuple[Any, ...]) -> Entry | None:
     """A row as entry, by what its *header* says; None where header or body do not parse.
 
     An erased one comes with what its redaction keeps.
@@ -229,7 +231,7 @@ def entry_of(db: sqlite3.Connection, row: tuple[Any, ...]) -> Entry | None:
     seq, _, _, _, header, salt, body, auth = row
     try:
         head = orjson.loads(header)
-        said = kept_of(db, seq) if salt is None and body is None else None
+        said = erasing_row(db, seq) if salt is None and body is None else None
         data = orjson.loads(body) if said is None else said[1]["keep"]
         entry = Entry(
             seq,
@@ -250,7 +252,7 @@ def entry_of(db: sqlite3.Connection, row: tuple[Any, ...]) -> Entry | None:
     return entry if texts and type(data) is dict and seq >= 0 else None
 
 
-def readable_entries(db: sqlite3.Connection) -> Iterator[Entry]:
+def entries_of_rows(db: sqlite3.Connection) -> Iterator[Entry]:
     """Every entry that parses, up to where the file can be read; the ledger's checks name the rest.
 
     Each is whole, as the store gives it: a fold may ask for any field. Where the header surely
@@ -274,7 +276,7 @@ def readable_entries(db: sqlite3.Connection) -> Iterator[Entry]:
                     continue
             except (KeyError, TypeError, ValueError):
                 pass
-            entry = entry_of(db, row)
+            entry = entry_of_row(db, row)
             if entry is not None:
                 yield entry
     except sqlite3.DatabaseError:
@@ -286,7 +288,7 @@ def readable_entries(db: sqlite3.Connection) -> Iterator[Entry]:
 RENDER_ERRORS = (LedgerError, LookupError, TypeError, ValueError, AttributeError, sqlite3.Error)
 
 
-def source_over(
+def source_over_rows(
     tables: sqlite3.Connection,
     db: sqlite3.Connection | None,
     drafts: dict[int, Draft],
@@ -297,13 +299,15 @@ def source_over(
     Bodies and blobs come from the ledger and from what was found on disk: ``drafts`` by the seq
     that they would get, ``blobs`` by digest. What is not there is a LookupError.
     """
-    ledger = EvidenceReader(tables if db is None else db)
+    ledger = RowReader(tables if db is None else db)
 
     def body(seq: int) -> dict[str, Any]:
         if seq in drafts:
             return drafts[seq].body
-        row = None if db is None else one(db, "SELECT body FROM entries WHERE seq = ?", (seq,))
-        said = kept_of(db, seq) if db is not None and row is not None and row[0] is None else None
+        row = None if db is None else one_row(db, "SELECT body FROM entries WHERE seq = ?", (seq,))
+        said = (
+            erasing_row(db, seq) if db is not None and row is not None and row[0] is None else None
+        )
         if said is not None:
             return said[1]["keep"]  # type: ignore[no-any-return]
         if row is None or row[0] is None:
@@ -340,7 +344,7 @@ _HEADERS = "SELECT header FROM entries WHERE seq >= ? AND seq < ? ORDER BY seq"
 _BLOCKS = "SELECT hash FROM nodes WHERE level = 1 AND number < ? ORDER BY number"
 
 
-def roots_at(db: sqlite3.Connection, scan: Scanned, sizes: Iterable[int]) -> dict[int, bytes]:
+def roots_of_rows(db: sqlite3.Connection, scan: Scanned, sizes: Iterable[int]) -> dict[int, bytes]:
     """Root of the first so many entries, for each of ``sizes`` that the ledger has.
 
     One walk over the blocks serves all. Empty where rows are missing: there is no tree then.
@@ -354,19 +358,19 @@ def roots_at(db: sqlite3.Connection, scan: Scanned, sizes: Iterable[int]) -> dic
             tree.append(scan.blocks[32 * done : 32 * done + 32])
             done += 1
         tree.full.clear()
-        root = grown(db, tree, size)
+        root = root_of_rows(db, tree, size)
         if root is not None:
             found[size] = root
     return found
 
 
-def blocks_before(db: sqlite3.Connection, size: int) -> bytes:
+def block_rows_before(db: sqlite3.Connection, size: int) -> bytes:
     """The stored roots of the full blocks below ``size``; they are as good as what they give."""
     rows = db.execute(_BLOCKS, (size // BLOCK,)).fetchall()
     return b"".join(row[0] for row in rows if type(row[0]) is bytes and len(row[0]) == 32)
 
 
-def grown(db: sqlite3.Connection, blocks: Tree, size: int) -> bytes | None:
+def root_of_rows(db: sqlite3.Connection, blocks: Tree, size: int) -> bytes | None:
     """Root at ``size`` from the tree over its full blocks; None where an entry is missing."""
     start = blocks.size * BLOCK
     rows = db.execute(_HEADERS, (start, size)).fetchall()
@@ -383,7 +387,7 @@ def grown(db: sqlite3.Connection, blocks: Tree, size: int) -> bytes | None:
 _KEPT = 2**16  # hashes
 
 
-class Heads:
+class RowHeads:
     """Roots and origins of the ledger at any of its entries, from unverified rows."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
@@ -402,7 +406,7 @@ class Heads:
 
         A restored copy goes on under another, which each of its headers bears.
         """
-        row = one(self._db, "SELECT header FROM entries WHERE seq = ?", (seq,))
+        row = one_row(self._db, "SELECT header FROM entries WHERE seq = ?", (seq,))
         try:
             return "" if row is None else parse_header(row[0]).ledger
         except (LedgerError, TypeError):

@@ -27,7 +27,7 @@ from tripod.projections.chat.format import HEADER_LINES
 from tripod.projections.intake import PARTS
 from tripod.verify.anchors.anchors import USUAL, AnchorOptions
 from tripod.verify.anchors.comparison import compare_heads
-from tripod.verify.anchors.git_growth import read_history
+from tripod.verify.anchors.git_growth import read_growth
 from tripod.verify.anchors.policy import Rules
 from tripod.verify.check import (
     BODIES,
@@ -55,11 +55,11 @@ from tripod.verify.check import (
 )
 from tripod.verify.checks import CHECKS, append_only
 from tripod.verify.checks.writers_authorised import Demand
-from tripod.verify.evidence import NEARBY, OpenEvidence, collect, look_outside
-from tripod.verify.export.files import compare_record, is_export, load_export
+from tripod.verify.evidence import NEARBY, OpenEvidence, collect, collect_outside_evidence
+from tripod.verify.export.files import compare_record_files, is_export, load_export
 from tripod.verify.fold import Compared
-from tripod.verify.scan.database import begin_scan, scan_since
-from tripod.verify.scan.signatures import judge_signatures
+from tripod.verify.scan.database import begin_database_scan, scan_database_since
+from tripod.verify.scan.signatures import scan_signatures
 
 _WHOLE = (TABLES, RECORD)
 """What only the whole ledger gives: a run from a pin leaves out the checks that need it."""
@@ -113,7 +113,7 @@ def verify(
         policies=tuple(os.fspath(policy) for policy in policies),
         git=git,
     )
-    with open_evidence(
+    with open_run(
         os.fspath(path),
         no_ledger=no_ledger,
         nearby=nearby,
@@ -163,7 +163,7 @@ def run(
 # Evidence ---------------------------------------------------------------------------------------
 
 
-def open_evidence(
+def open_run(
     path: str,
     *,
     no_ledger: bool = False,
@@ -181,7 +181,7 @@ def open_evidence(
     if evidence.root is None:
         if os.path.isdir(path) and is_export(path):
             evidence.problem = ""
-            look_outside(evidence, asked)
+            collect_outside_evidence(evidence, asked)
             _load(evidence, path)
     elif not evidence.has_ledger and not evidence.problem and not no_ledger:
         record = f"{evidence.root}/{ledger.RECORD}"
@@ -220,11 +220,11 @@ def _look(evidence: OpenEvidence, chosen: Sequence[Check], *, since: bool) -> Br
         return broken
     if RECORD in wanted and evidence.record is None:
         with _kept(broken, RECORD):
-            compare_record(evidence)
+            compare_record_files(evidence)
     if SIGNATURES in wanted and evidence.db is not None and evidence.scan is not None:
         rules = evidence.outside.rules
         with _kept(broken, SIGNATURES):
-            judge_signatures(
+            scan_signatures(
                 evidence.db, evidence.scan, Demand(rules.signed, rules.signed_from or 0)
             )
     if HEADS in wanted and HEADS not in broken:
@@ -236,7 +236,9 @@ def _look(evidence: OpenEvidence, chosen: Sequence[Check], *, since: bool) -> Br
 def _scan(evidence: OpenEvidence, *, folded: bool) -> None:
     db, disk = evidence.db, None if evidence.loaded else evidence.disk
     assert db is not None
-    beside = begin_scan(evidence.database.path, db, evidence.rows, folding=folded, disk=disk)
+    beside = begin_database_scan(
+        evidence.database.path, db, evidence.rows, folding=folded, disk=disk
+    )
     if folded:
         _fold(evidence, beside.compared)
     tell_progress("checking entries")
@@ -274,7 +276,7 @@ def _begin(evidence: OpenEvidence, checks: Sequence[Check]) -> Iterator[str]:
     if pin is None or evidence.db is None or evidence.problem or evidence.scan is not None:
         return
     # A record is read whole in any case, and its tables are not folded.
-    scan = None if evidence.loaded else scan_since(evidence.db, pin)
+    scan = None if evidence.loaded else scan_database_since(evidence.db, pin)
     if scan is None:
         yield (
             "everything was looked at: a record is read whole"
@@ -390,14 +392,14 @@ def _sealed(evidence: OpenEvidence) -> tuple[int, str, int] | None:
 
 def judge_growth(path: str) -> Report:
     """Whether every committed version of the file at ``path`` is the beginning of the next."""
-    history = read_history(path)
+    history = read_growth(path)
     subject = Subject("", "", history.top or None, history.problem or history.seen)
     if history.problem:
         return Report(path, (), problem=history.problem, subject=subject)
-    found, seen = append_only.findings(history), append_only.coverage(history)
+    found, seen = append_only.findings(history), append_only.append_only_coverage(history)
     told = outcome(append_only.NAME, found, seen, required=True)
     if history.shallow and not told.failures:
-        reason = append_only.shallow(history.path)
+        reason = append_only.append_only_shallow(history.path)
         told = replace(told, verdict=CANNOT_TELL, reason=reason)
     return Report(path, (told,), subject=subject)
 
@@ -586,7 +588,7 @@ def _read(point: EntryPoint) -> Any:
     return check
 
 
-def manual(name: str) -> str:
+def check_manual(name: str) -> str:
     """The manual section of a check (LookupError: no such check)."""
     checks = {check.NAME: check for check in all_checks()}
     if name not in checks:

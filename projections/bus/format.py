@@ -98,17 +98,17 @@ def valid_event_name(name: str) -> str | None:
 
 def name_problem(name: str) -> str | None:
     """Judge the whole name of a new event file, which file systems limit to 255 bytes."""
-    if moments.size(name) > 255:
+    if moments.text_size(name) > 255:
         return "event: source and type together make a file name over 255 bytes"
     return None
 
 
-def valid_word(value: str, what: str) -> str | None:
+def valid_event_word(value: str, what: str) -> str | None:
     """Judge a source or type of a new event (``what`` names which): None, or the broken rule.
 
     Only what cannot stand in one line or one file name is refused: the bus does not judge names.
     """
-    problem = moments.line_problem(value, what, MAX_WORD)
+    problem = moments.text_line_problem(value, what, MAX_WORD)
     return f"{what}: holds '/'" if problem is None and "/" in value else problem
 
 
@@ -257,13 +257,13 @@ def parse_event(data: bytes) -> Event | None:
 
 def format_time(us: int) -> str:
     """Give the timestamp of an event: ``2026-02-12T14:00:00Z``, whole seconds, UTC."""
-    return moments.format_iso(us // 1_000_000, "Z")
+    return moments.format_iso_time_text(us // 1_000_000, "Z")
 
 
-def age(now_us: int, then_us: int) -> str:
+def event_age(now_us: int, then_us: int) -> str:
     """Give the age as ``check`` shows it: whole units, rounded down; the future is ``0s``.
 
-    >>> age(90_000_000, 0), age(7_200_000_000, 0)
+    >>> event_age(90_000_000, 0), event_age(7_200_000_000, 0)
     ('1m', '2h')
     """
     seconds = max(0, now_us - then_us) // 1_000_000

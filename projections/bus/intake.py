@@ -19,19 +19,25 @@ from tripod.ledger.kinds.bus import ACKED, PRUNED, PUBLISHED
 from tripod.ledger.kinds.team import FILE_SEEN
 from tripod.projections.bus import format as bus_format
 from tripod.projections.bus.format import Event
-from tripod.projections.bus.tables import IS_DONE, IS_PENDING, in_queue, name_us
+from tripod.projections.bus.tables import IS_DONE, IS_PENDING, events_in_queue, name_us
 from tripod.projections.disk import UnreadableError
 from tripod.projections.layout import COUNTS_FILE, config_of
-from tripod.projections.manifest import Reader
-from tripod.projections.pieces import CHECKPOINT_GONE, Piece, draft_of, fits, names_in_bodies
+from tripod.projections.manifest import ManifestReader
+from tripod.projections.pieces import (
+    CHECKPOINT_GONE,
+    Piece,
+    piece_draft,
+    piece_fits,
+    pieces_of_names,
+)
 from tripod.projections.projection import TOGETHER
-from tripod.projections.team.tables import counted_entry, redacted_at
+from tripod.projections.team.tables import counted_entry, redacted_rows_at
 
 LONGEST_WORDS = 4096  # the original's limit is 127 bytes each; they also stand in the header
 DONE = f"{EVENTS}/{PROCESSED}"
 
 
-def take_events(reader: Reader) -> None:
+def take_events(reader: ManifestReader) -> None:
     """Compare the two folders of each queue with the table of events."""
     unmoved = set()  # their entries' writer died before it wrote their files
     if reader.files < reader.size:
@@ -46,7 +52,7 @@ def _folders(queue: str) -> tuple[str, str]:
     return f"{EVENTS}/{queue}".rstrip("/"), f"{DONE}/{queue}".rstrip("/")
 
 
-def _take_queue(reader: Reader, queue: str, unmoved: set[str]) -> None:
+def _take_queue(reader: ManifestReader, queue: str, unmoved: set[str]) -> None:
     pending_folder, done_folder = _folders(queue)
     new, whole = _new_files(reader, pending_folder, queue, IS_PENDING)
     for name in new:
@@ -74,7 +80,7 @@ def _take_queue(reader: Reader, queue: str, unmoved: set[str]) -> None:
             reader.conflict(f"{DONE}/{name}", "missing", "a processed event's file is gone")
     # Gone from ``processed/``, or from the queue on the way there: the original's prune.
     names = sorted(pruned, key=lambda name: (pruned[name], name))
-    for part in names_in_bodies(names):
+    for part in pieces_of_names(names):
         marks = ",".join("?" * len(part))
         sql = f"SELECT sum(size) FROM events WHERE name IN ({marks})"
         size = reader.source.db.execute(sql, part).fetchone()[0]
@@ -82,7 +88,7 @@ def _take_queue(reader: Reader, queue: str, unmoved: set[str]) -> None:
         reader.add(PRUNED, body, done_folder, data, max(pruned.values()), claim="unknown")
 
 
-def _restores(reader: Reader, queue: str) -> bool:
+def _restores(reader: ManifestReader, queue: str) -> bool:
     """Whether a queue's configuration has the files of deleted events written again."""
     sql = "SELECT settings FROM inputs WHERE path = ?"
     row = reader.source.db.execute(sql, (config_of(queue),)).fetchone()
@@ -90,7 +96,7 @@ def _restores(reader: Reader, queue: str) -> bool:
     return bool(settings.get("deleted_events") == "restore")
 
 
-def moved(names: Sequence[str]) -> list[Draft]:
+def moved_events(names: Sequence[str]) -> list[Draft]:
     """The acknowledgements of events that another program moved, or deleted, since we looked."""
     return [_acknowledged(DONE, name) for name in names]
 
@@ -100,10 +106,12 @@ def _acknowledged(folder: str, name: str) -> Draft:
 
     ``folder`` is where the file is now; that of the queue, where it was deleted.
     """
-    return draft_of(ACKED, {"name": name}, f"{folder}/{name}", b"", claim="unknown")
+    return piece_draft(ACKED, {"name": name}, f"{folder}/{name}", b"", claim="unknown")
 
 
-def _new_files(reader: Reader, folder: str, queue: str, where: str) -> tuple[list[str], bool]:
+def _new_files(
+    reader: ManifestReader, folder: str, queue: str, where: str
+) -> tuple[list[str], bool]:
     """Event files of a folder that no event ``where`` is, and whether each such event has its file.
 
     Names go by the hundred past the table: a queue of 50,000 is never held as a whole.
@@ -123,14 +131,14 @@ def _new_files(reader: Reader, folder: str, queue: str, where: str) -> tuple[lis
     return sorted(new), [(there - len(new),)] == _known(reader, queue, where, "count(*)")
 
 
-def _known(reader: Reader, queue: str, where: str, columns: str) -> list[Any]:
+def _known(reader: ManifestReader, queue: str, where: str, columns: str) -> list[Any]:
     """The events ``where`` of a queue."""
-    more, values = in_queue(queue, alone=not reader.disk.places.added)
+    more, values = events_in_queue(queue, alone=not reader.disk.places.added)
     sql = f"SELECT {columns} FROM events WHERE {where}{more}"
     return list(reader.source.db.execute(sql, values))
 
 
-def _take_done(reader: Reader, name: str) -> None:
+def _take_done(reader: ManifestReader, name: str) -> None:
     """A file among the processed that no acknowledged event is."""
     when = _time_of(reader, name, IS_PENDING)
     if reader.disk.stands(f"{EVENTS}/{name}"):
@@ -146,7 +154,7 @@ def _take_done(reader: Reader, name: str) -> None:
         reader.found.pieces.append(Piece(when, _acknowledged(DONE, name)))
 
 
-def _gone(reader: Reader, queue: str, where: str, unmoved: set[str]) -> dict[str, int]:
+def _gone(reader: ManifestReader, queue: str, where: str, unmoved: set[str]) -> dict[str, int]:
     """Events ``where`` whose files are gone, from the queue and from among the processed.
 
     The queue is looked at first: who acknowledges moves a file from there to the other. A folder
@@ -165,7 +173,7 @@ def _gone(reader: Reader, queue: str, where: str, unmoved: set[str]) -> dict[str
     }
 
 
-def _deleted(reader: Reader, gone: dict[str, int], *, is_meant: bool) -> dict[str, int]:
+def _deleted(reader: ManifestReader, gone: dict[str, int], *, is_meant: bool) -> dict[str, int]:
     """Take in that pending events were deleted; gives those that are acknowledged by it."""
     sql = f"SELECT name FROM events WHERE {IS_PENDING} AND type = 'pythia-checkpoint'"
     checkpoints = {name for (name,) in reader.source.db.execute(sql)} if gone else ()
@@ -182,19 +190,19 @@ def _deleted(reader: Reader, gone: dict[str, int], *, is_meant: bool) -> dict[st
     return acked
 
 
-def is_deletion(body: dict[str, Any]) -> bool:
+def is_event_deletion(body: dict[str, Any]) -> bool:
     """Whether an acknowledgement was observed by its event's file being gone from the queue."""
     observed = body.get("observed")
     path = observed.get("path") if isinstance(observed, dict) else None
     return path is not None and path == f"{EVENTS}/{body.get('name')}"
 
 
-def _is_restored(reader: Reader, path: str) -> bool:
+def _is_restored(reader: ManifestReader, path: str) -> bool:
     """Whether an entry says that the file is written again, and a writer died before it was."""
     return not reader.restored.isdisjoint((path, path.rpartition("/")[0]))
 
 
-def _is_meant(reader: Reader, queue: str) -> bool:
+def _is_meant(reader: ManifestReader, queue: str) -> bool:
     """Whether somebody deleted events, and nothing else came over the team's files.
 
     The two folders are those of our last look: not gone, not another disk's, not made anew. All
@@ -219,21 +227,21 @@ def _is_meant(reader: Reader, queue: str) -> bool:
     return shown == tuple(newest) or bool(newest[0] >= min(reader.files, reader.size))
 
 
-def _fresh(reader: Reader, path: str) -> bytes | None:
+def _fresh(reader: ManifestReader, path: str) -> bytes | None:
     """The bytes of a file that no event of ours is, unless they are kept already as they are."""
     data = reader.read(path, bus_format.MAX_FILE, fresh=True)
     return None if data is None or reader.is_kept(path) else data
 
 
-def _keep(reader: Reader, path: str, problem: str, data: bytes) -> None:
+def _keep(reader: ManifestReader, path: str, problem: str, data: bytes) -> None:
     """Keep a file that is no event as it is, unless an event of this name was redacted."""
     if not _is_erased(reader, path):
         reader.keep(FILE_SEEN, path, data, problem)
 
 
-def _is_erased(reader: Reader, path: str) -> bool:
+def _is_erased(reader: ManifestReader, path: str) -> bool:
     """Whether an event of this name was redacted: then its bytes are not taken in again."""
-    erased = redacted_at(reader.source, path)
+    erased = redacted_rows_at(reader.source, path)
     if erased:
         reader.conflict(path, "edited", "an event of this name was redacted")
     return bool(erased)
@@ -244,7 +252,7 @@ def _is_event(name: str) -> bool:
     return name.endswith(".event") and not name.startswith(".")
 
 
-def _time_of(reader: Reader, name: str, where: str) -> int | None:
+def _time_of(reader: ManifestReader, name: str, where: str) -> int | None:
     """The time in µs of an event ``where`` of this name, None if absent."""
     row = reader.source.db.execute(
         f"SELECT us FROM events WHERE {where} AND us = ? AND name = ?", (name_us(name), name)
@@ -252,7 +260,7 @@ def _time_of(reader: Reader, name: str, where: str) -> int | None:
     return None if row is None else int(row[0])
 
 
-def _publish(reader: Reader, folder: str, name: str) -> int | None:
+def _publish(reader: ManifestReader, folder: str, name: str) -> int | None:
     """Take in a new event, or one that could not be read when it was half written.
 
     Gives when that was, in µs as it claims; None where it is no event.
@@ -266,7 +274,7 @@ def _publish(reader: Reader, folder: str, name: str) -> int | None:
     if event is None:
         _keep(reader, path, "no event: source, type or priority is missing", data)
         return None
-    if not fits([event.source, event.type], LONGEST_WORDS):
+    if not piece_fits([event.source, event.type], LONGEST_WORDS):
         _keep(reader, path, f"no event: source and type take over {LONGEST_WORDS} bytes", data)
         return None
     reader.found.files += 1

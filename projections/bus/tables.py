@@ -22,7 +22,7 @@ from tripod.projections.projection import (
     Projection,
     Render,
     Source,
-    content_bytes,
+    projected_content,
 )
 
 MODE = EVENT.mode
@@ -150,7 +150,9 @@ CREATE INDEX events_done ON events (us, name) WHERE acked IS NOT NULL;
 BUS = BusQueue()
 
 
-def in_queue(queue: str, *, alone: bool, column: str = "name") -> tuple[str, tuple[str, ...]]:
+def events_in_queue(
+    queue: str, *, alone: bool, column: str = "name"
+) -> tuple[str, tuple[str, ...]]:
     """The condition that an event is of a queue: '' the team's own, else ``<name>/``.
 
     ``alone``: the team has no other queue, so nothing need be asked. Gives SQL after an AND, and
@@ -166,12 +168,12 @@ def in_folder(folder: str, *, alone: bool) -> tuple[str, tuple[str, ...]]:
     _, *rest = folder.split("/")
     done = rest[:1] == ["processed"]
     queue = "".join(f"{name}/" for name in rest[done:])
-    where, values = in_queue(queue, alone=alone)
+    where, values = events_in_queue(queue, alone=alone)
     return f"acked IS {'NOT ' if done else ''}NULL{where}", values
 
 
 def _file(source: Source, seq: int, mode: int, body: dict[str, Any] | None = None) -> File:
-    return File(event_bytes(source, source.body(seq) if body is None else body), mode)
+    return File(render_event(source, source.body(seq) if body is None else body), mode)
 
 
 def name_us(name: str) -> int:
@@ -185,12 +187,12 @@ def name_us(name: str) -> int:
     return 0
 
 
-def event_bytes(source: Source, body: dict[str, Any]) -> bytes:
+def render_event(source: Source, body: dict[str, Any]) -> bytes:
     """Render an event from the body of its entry (``raw`` where another program wrote it so)."""
     if "raw" in (observed := body.get("observed") or {}):
-        return content_bytes(source, observed["raw"])
+        return projected_content(source, observed["raw"])
     words = body["source"], body["type"], body["priority"], format_time(body["us"])
-    payload = content_bytes(source, body["payload"]).decode() if "payload" in body else ""
+    payload = projected_content(source, body["payload"]).decode() if "payload" in body else ""
     return format_event(Event(*words, f"{body['source']}:{body['type']}", payload))
 
 

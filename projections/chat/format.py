@@ -99,13 +99,13 @@ def format_line(handle: str, time: int, text: str) -> bytes:
 
     Raises ValueError where :func:`parse_line` would not give the same message back.
     """
-    line = encode_line(handle, time, text)
+    line = encode_chat_line(handle, time, text)
     if parse_line(line) != ChatLine(handle, time, text):
         raise ValueError(f"a message of {handle!r} at {time} cannot be written as a chat line")
     return line
 
 
-def encode_line(handle: str, time: int, text: str) -> bytes:
+def encode_chat_line(handle: str, time: int, text: str) -> bytes:
     """Give the line of a message that was judged before: what a render writes again and again.
 
     One that the original could not read again is cut, to exactly ``MAX_PLAIN`` bytes.
@@ -131,7 +131,7 @@ def parse_line(line: bytes) -> ChatLine | None:
     before, colon, text = decoded.partition(": ")
     fields = before.split("|", 2)
     handle = fields[0]
-    if not colon or not handle or moments.size(handle) > MAX_HANDLE or "\0" in decoded:
+    if not colon or not handle or moments.text_size(handle) > MAX_HANDLE or "\0" in decoded:
         return None
     time = int(fields[1]) if len(fields) > 1 and re.fullmatch(_EPOCH, fields[1]) else 0
     return ChatLine(handle, time if time <= moments.MAX_EPOCH else 0, text)
@@ -158,7 +158,7 @@ def format_header(header: ChatHeader, body_size: int) -> bytes:
     return _header(header.last_writer, header.last_write, participants, body_size)
 
 
-def archive_header(last_write: str, body_size: int) -> bytes:
+def chat_archive_header(last_write: str, body_size: int) -> bytes:
     """Give the header of an archive: written by ``system``, nobody in it, and that in words."""
     return _header("system", last_write, _ARCHIVED, body_size)
 
@@ -182,7 +182,7 @@ def parse_header(raw: bytes) -> ChatHeader | None:
     return ChatHeader(fields.get("last-writer", ""), fields.get("last-write", ""), participants)
 
 
-def split_file(data: bytes) -> ChatFile | None:
+def split_chat_file(data: bytes) -> ChatFile | None:
     """Take a file apart; None where it does not begin as a chat file with a whole header."""
     end = data.find(b"\n" + _END)
     if not data.startswith(_MAGIC) or end < 0:
@@ -193,18 +193,18 @@ def split_file(data: bytes) -> ChatFile | None:
     return ChatFile(data[:start], parse_header(data[:start]), shown, complete=not rest)
 
 
-def join_file(file: ChatFile) -> bytes:
-    """Put a file together again: ``join_file(split_file(data)) == data``."""
+def join_chat_file(file: ChatFile) -> bytes:
+    """Put a file together again: ``join_chat_file(split_file(data)) == data``."""
     body = b"\n".join(file.lines)
     return file.header_raw + body + (b"\n" if file.lines and file.complete else b"")
 
 
 def format_time(epoch_s: int) -> str:
     """Give a header's time in UTC: ``2026-02-12T14:00:00+0000``."""
-    return moments.format_iso(epoch_s, "+0000")
+    return moments.format_iso_time_text(epoch_s, "+0000")
 
 
-def parse_time(text: str) -> int | None:
+def parse_chat_time(text: str) -> int | None:
     """Read a header's time into epoch seconds; None if it is not one.
 
     Any numeric offset, and the older form with a space and no offset, which is read as UTC.
@@ -212,30 +212,30 @@ def parse_time(text: str) -> int | None:
     return moments.parse(text)
 
 
-def archive_name(stem: str, epoch_s: int) -> str:
+def chat_archive_name(stem: str, epoch_s: int) -> str:
     """Give the stem of an archive, ``live-20260212-140000-archive``, in UTC."""
-    return f"{stem}-{moments.format_stamp(epoch_s)}-archive"
+    return f"{stem}-{moments.format_stamp_text(epoch_s)}-archive"
 
 
-def parse_archive_name(name: str) -> tuple[str, str] | None:
+def parse_chat_archive_name(name: str) -> tuple[str, str] | None:
     """Read an archive's name, with or without ``.chat``, into its stem and its writer's local time.
 
-    >>> parse_archive_name("live-20260212-140000-archive.chat")
+    >>> parse_chat_archive_name("live-20260212-140000-archive.chat")
     ('live', '20260212-140000')
     """
     match = re.fullmatch(_ARCHIVE, name)
     return (match[1], match[2]) if match else None
 
 
-def valid_handle(handle: str) -> str | None:
+def valid_chat_handle(handle: str) -> str | None:
     """Judge a handle for a new message: None, or the broken rule.
 
     What the original lets through and is then broken by (spec: nbs-compat C2 "send") is refused.
     """
-    return moments.word_problem(handle, "handle", MAX_HANDLE, "[|:,()=/")
+    return moments.text_word_problem(handle, "handle", MAX_HANDLE, "[|:,()=/")
 
 
-def valid_channel(name: str) -> str | None:
+def valid_chat_name(name: str) -> str | None:
     """Judge the stem of a new chat or file, as one safe file name: None, or the broken rule."""
     if not re.fullmatch(_CHANNEL, name):
         return "channel: 1 to 100 of A-Z a-z 0-9 . _ - are allowed, the first a letter or a digit"
@@ -244,7 +244,7 @@ def valid_channel(name: str) -> str | None:
     return None
 
 
-def valid_text(text: str) -> str | None:
+def valid_chat_text(text: str) -> str | None:
     """Judge the text of a new message: None, or the broken rule."""
     if "\0" in text:
         return "message: holds a NUL byte, which the original tools cannot read"
@@ -284,10 +284,10 @@ class ParsedMention(NamedTuple):
     how: How
 
 
-def mentions(text: str) -> tuple[ParsedMention, ...]:
+def chat_mentions(text: str) -> tuple[ParsedMention, ...]:
     """The handles that a text addresses, each once, in the order of their first mention.
 
-    >>> [tuple(m) for m in mentions("@alex, (@eve!) and @@fay; not bob@example.org. @alex?")]
+    >>> [tuple(m) for m in chat_mentions("@alex, (@eve!) and @@fay; not bob@example.org. @alex?")]
     [('alex', 'query'), ('eve', 'interrupt'), ('fay', 'mention')]
     """
     found: dict[str, How] = {}
@@ -305,10 +305,10 @@ _LINE = r"([^=\n]+)=([0-9]{1,10})"
 _LARGEST = 2**31 - 1
 
 
-def parse_cursors(data: bytes) -> dict[str, int]:
+def parse_chat_cursors(data: bytes) -> dict[str, int]:
     r"""Handles with their indexes, in the order of the file; what is no position is passed over.
 
-    >>> parse_cursors(b"# x\nann=3\nbob=often\n")
+    >>> parse_chat_cursors(b"# x\nann=3\nbob=often\n")
     {'ann': 3}
     """
     found: dict[str, int] = {}
@@ -319,10 +319,10 @@ def parse_cursors(data: bytes) -> dict[str, int]:
     return found
 
 
-def format_cursors(positions: Mapping[str, int]) -> bytes:
+def format_chat_cursors(positions: Mapping[str, int]) -> bytes:
     """The bytes of the file.
 
-    >>> format_cursors({"ann": 3}).splitlines()[1]
+    >>> format_chat_cursors({"ann": 3}).splitlines()[1]
     b'ann=3'
     """
     return (HEADER + "".join(f"{name}={index}\n" for name, index in positions.items())).encode()

@@ -24,10 +24,21 @@ from tripod.ledger.kinds import chat as kinds
 from tripod.ledger.kinds.team import FILE_SEEN
 from tripod.projections.chat import format as chat_format
 from tripod.projections.chat.format import ChatFile, ChatHeader, ChatLine
-from tripod.projections.chat.tables import CHAT, index_of, line_bytes, position
-from tripod.projections.disk import Disk, Stat
-from tripod.projections.manifest import Reader
-from tripod.projections.pieces import FILE_LIMIT, beside, draft_of, fits, same_but
+from tripod.projections.chat.tables import (
+    CHAT,
+    chat_position,
+    chat_position_index,
+    render_chat_line,
+)
+from tripod.projections.disk import Disk, DiskStat
+from tripod.projections.manifest import ManifestReader
+from tripod.projections.pieces import (
+    FILE_LIMIT,
+    piece_beside,
+    piece_draft,
+    piece_fits,
+    same_pieces_but,
+)
 from tripod.projections.projection import Source
 
 FOREVER = 2**62
@@ -40,7 +51,7 @@ _WENT = (
 _ARCHIVED = "SELECT 1 FROM archives WHERE archive = ?"
 
 
-def take_chats(reader: Reader) -> None:
+def take_chats(reader: ManifestReader) -> None:
     """Compare every chat file with the tables of channels and lines."""
     disk, db = reader.disk, reader.source.db
     fronts = disk.places.chats()
@@ -57,7 +68,7 @@ def take_chats(reader: Reader) -> None:
     fresh_archives: dict[str, list[str]] = {}
     channels = []
     for name in names:
-        split = chat_format.parse_archive_name(name)
+        split = chat_format.parse_chat_archive_name(name)
         if split is not None and (split[0] in names or split[0] in known):
             if name not in archived and not _is_kept(reader, CHAT.file(name)):
                 fresh_archives.setdefault(split[0], []).append(name)
@@ -65,7 +76,7 @@ def take_chats(reader: Reader) -> None:
             channels.append(name)
     for channel in sorted({*channels, *(known.keys() & fresh_archives.keys())}):
         if channel in closed:
-            _begin_anew(Channel(reader, channel))
+            _begin_anew(ChannelIntake(reader, channel))
         else:
             stems = fresh_archives.get(channel, [])
             _take_channel(reader, channel, stems, is_new=channel not in known)
@@ -76,7 +87,7 @@ def take_chats(reader: Reader) -> None:
             front = front.removesuffix(f"{ARCHIVE}/") if _is_apart(stem) else front
             if reader.unwritten(files[stem]) or front not in fronts:
                 continue
-            if files is archived or not _moved_away(Channel(reader, stem)):
+            if files is archived or not _moved_away(ChannelIntake(reader, stem)):
                 reader.conflict(CHAT.file(stem), "missing", what)
     for stem in sorted(archived.keys() & set(names)):
         reader.check(CHAT.file(stem), "an archive never changes")
@@ -87,7 +98,7 @@ def _is_apart(stem: str) -> bool:
     return f"/{stem}".endswith(f"/{ARCHIVE}/{stem.rpartition('/')[2]}")
 
 
-def _is_kept(reader: Reader, path: str) -> bool:
+def _is_kept(reader: ManifestReader, path: str) -> bool:
     """Whether a file is kept as it is, and as no chat."""
     sql = "SELECT 1 FROM files WHERE path = ?"
     if reader.source.db.execute(sql, (path,)).fetchone() is None:
@@ -95,12 +106,14 @@ def _is_kept(reader: Reader, path: str) -> bool:
     return _read(reader, path, fresh=True) is None or reader.is_kept(path)
 
 
-def _read(reader: Reader, path: str, *, known_size: int = 0, fresh: bool = False) -> bytes | None:
+def _read(
+    reader: ManifestReader, path: str, *, known_size: int = 0, fresh: bool = False
+) -> bytes | None:
     """The bytes of a chat file; one that we let grow is read however large it became."""
     return reader.read(path, FILE_LIMIT + 2 * max(0, known_size), fresh=fresh)
 
 
-def _keep_apart(reader: Reader, path: str, data: bytes) -> None:
+def _keep_apart(reader: ManifestReader, path: str, data: bytes) -> None:
     """Keep a file that stands in a chat's place but is not a chat; once for each state of it."""
     if not reader.is_kept(path):
         reader.keep(FILE_SEEN, path, data, "no chat file: its header is not one")
@@ -108,9 +121,9 @@ def _keep_apart(reader: Reader, path: str, data: bytes) -> None:
 
 def _split(data: bytes) -> ChatFile | None:
     """A chat file in pieces; None where its header would not fit an entry."""
-    file = chat_format.split_file(data)
+    file = chat_format.split_chat_file(data)
     header = None if file is None else file.header
-    if header is None or fits([header.last_writer, header.last_write, *_people_of(header)]):
+    if header is None or piece_fits([header.last_writer, header.last_write, *_people_of(header)]):
         return file
     return None
 
@@ -120,7 +133,7 @@ def _people_of(header: ChatHeader) -> list[dict[str, str | int]]:
     return [{"count": count, "handle": handle} for handle, count in header.participants]
 
 
-def _chat_at(reader: Reader, path: str) -> tuple[ChatFile, Stat] | None:
+def _chat_at(reader: ManifestReader, path: str) -> tuple[ChatFile, DiskStat] | None:
     """A chat file in pieces and its stat; what stands there and is no chat file is kept apart."""
     data, stat = _read(reader, path), reader.disk.stat(path)
     if data is None or stat is None:
@@ -135,10 +148,10 @@ def _chat_at(reader: Reader, path: str) -> tuple[ChatFile, Stat] | None:
 
 def _body_of(file: ChatFile) -> bytes:
     """What stands behind the header."""
-    return chat_format.join_file(file)[len(file.header_raw) :]
+    return chat_format.join_chat_file(file)[len(file.header_raw) :]
 
 
-def cut_lines(data: bytes) -> list[bytes]:
+def cut_chat_lines(data: bytes) -> list[bytes]:
     """Cut into lines with their line breaks; a torn last one stays without."""
     return re.findall(rb"[^\n]*\n|[^\n]+", data)
 
@@ -158,7 +171,7 @@ def _first_time(lines: list[bytes]) -> int:
 # One channel ------------------------------------------------------------------------------------
 
 
-class Archive(NamedTuple):
+class ArchiveIntake(NamedTuple):
     """An archive file that the ledger does not know yet."""
 
     stem: str
@@ -169,14 +182,16 @@ class Archive(NamedTuple):
     @property
     def written(self) -> int:
         """When it was split off, in µs: its header's time carries the zone that its name lacks."""
-        time = chat_format.parse_time(self.file.header.last_write) if self.file.header else None
+        time = (
+            chat_format.parse_chat_time(self.file.header.last_write) if self.file.header else None
+        )
         return (time or 0) * 1_000_000
 
 
-class Channel:
+class ChannelIntake:
     """One channel being taken in: keeps what its header would be, as the fold does."""
 
-    def __init__(self, reader: Reader, channel: str) -> None:
+    def __init__(self, reader: ManifestReader, channel: str) -> None:
         self.reader = reader
         self.channel = channel
         db = reader.source.db
@@ -241,7 +256,7 @@ class Channel:
             likely = (reader.files, FOREVER) if went else (FOREVER, reader.files)
             states = (*likely, *(before for (before,) in rows.fetchall()))
         seqs = reader.erased_since(self.path, ("chat.sent", "chat.unreadable"))
-        erased = {line_bytes(reader.source, body) for body in reader.source.each_body(seqs)}
+        erased = {render_chat_line(reader.source, body) for body in reader.source.each_body(seqs)}
         found: tuple[bytes, int] | None = None
         for before in states:
             held = _begins(body, self.held(before), erased)
@@ -256,7 +271,7 @@ class Channel:
         sql = "SELECT seq FROM lines WHERE channel = ? AND seq >= ? ORDER BY number"
         source = self.reader.source
         seqs = [seq for (seq,) in source.db.execute(sql, (self.channel, before))]
-        held = (line_bytes(source, body) for body in source.each_body(seqs))
+        held = (render_chat_line(source, body) for body in source.each_body(seqs))
         waiting = Counter(line.rstrip(b"\n") for line in held)
         new = []
         for line in lines:
@@ -289,7 +304,7 @@ class Channel:
         self._add(kinds.CREATED, {"first": self.next}, ordinal=ordinal, mode=mode)
         self.size, self.last, self.is_ours, self.people = 0, ("system", 0), True, {}
 
-    def take(self, lines: list[bytes], archives: list[Archive], torn: bytes = b"") -> None:
+    def take(self, lines: list[bytes], archives: list[ArchiveIntake], torn: bytes = b"") -> None:
         """New lines in order, each rotation after the last line that it found there.
 
         ``torn`` is what the ledger has of the first: its writer was at work when it was read.
@@ -326,7 +341,7 @@ class Channel:
         self.size += len(line)
         self.next += 1
 
-    def rotate(self, archive: Archive, *, moved: bool = False) -> None:
+    def rotate(self, archive: ArchiveIntake, *, moved: bool = False) -> None:
         """The original split the oldest lines off into an archive, or ``moved`` the file there."""
         blobs: list[bytes] = []
         size = len(_body_of(archive.file))
@@ -334,7 +349,7 @@ class Channel:
         count = len(archive.file.lines)
         stop = self._behind(count)
         body = {"archive": archive.stem, "count": count, "moved": moved or None, "size": size}
-        body["header"] = beside(header, blobs)
+        body["header"] = piece_beside(header, blobs)
         body["stop"] = None if stop == self.live_from + count else stop
         when = max(self.when, archive.written)
         place = {"path": archive.path, "when": when, "mode": archive.mode}
@@ -360,8 +375,8 @@ class Channel:
         blobs: list[bytes] = []
         header = file.header or ChatHeader("", "", ())
         body: Any = {"last_write": header.last_write, "last_writer": header.last_writer}
-        body |= {"participants": _people_of(header), "raw": beside(file.header_raw, blobs)}
-        when = max(self.when, (chat_format.parse_time(header.last_write) or 0) * 1_000_000)
+        body |= {"participants": _people_of(header), "raw": piece_beside(file.header_raw, blobs)}
+        when = max(self.when, (chat_format.parse_chat_time(header.last_write) or 0) * 1_000_000)
         more: Any = {"when": when, "ordinal": self.next, "blobs": blobs}
         self._add(kinds.HEADER_SEEN, body, file.header_raw, **more)
 
@@ -370,9 +385,9 @@ def _begins(body: bytes, held: bytes, erased: set[bytes]) -> bytes | None:
     """The bytes with which ``body`` begins, if these are ``held`` but for what was erased."""
     if body.startswith(held):
         return held
-    parts, shown = cut_lines(held), cut_lines(body)
+    parts, shown = cut_chat_lines(held), cut_chat_lines(body)
     # Of an erased message, who said it and when.
-    if erased and same_but(erased, parts, shown, lambda line: (message_of(line) or ())[:2]):
+    if erased and same_pieces_but(erased, parts, shown, lambda line: (message_of(line) or ())[:2]):
         return b"".join(shown[: len(parts)])
     return None
 
@@ -389,12 +404,12 @@ def _continued(torn: bytes, line: bytes) -> ChatLine | None:
     return message_of(torn + line) or message
 
 
-def _take_channel(reader: Reader, name: str, stems: list[str], *, is_new: bool) -> None:
+def _take_channel(reader: ManifestReader, name: str, stems: list[str], *, is_new: bool) -> None:
     path = CHAT.file(name)
     stat = reader.disk.stat(path)
     if stat is None or (not stems and not is_new and reader.unchanged(path, stat)):
         return
-    channel = Channel(reader, name)
+    channel = ChannelIntake(reader, name)
     data = _read(reader, path, known_size=channel.size, fresh=not stems)
     if data is None:
         return
@@ -421,7 +436,7 @@ def _take_channel(reader: Reader, name: str, stems: list[str], *, is_new: bool) 
     held, before = state
     lines, left = [], len(held)
     for body in bodies:  # a torn last line of one file ends with that file
-        lines += cut_lines(body[left:])
+        lines += cut_chat_lines(body[left:])
         left = max(0, left - len(body))
     torn = held[held.rfind(b"\n") + 1 :]
     behind = before < FOREVER
@@ -436,18 +451,18 @@ def _take_channel(reader: Reader, name: str, stems: list[str], *, is_new: bool) 
         channel.check_header(file, grew=bool(lines) or bool(archives) or is_new)
 
 
-def _archives(reader: Reader, stems: list[str]) -> list[Archive]:
+def _archives(reader: ManifestReader, stems: list[str]) -> list[ArchiveIntake]:
     """Archives in the order in which they were split off; their names hold one clock's time."""
     found = []
     for stem in sorted(stems):
         path = CHAT.file(stem)
         there = _chat_at(reader, path)
         if there is not None:
-            found.append(Archive(stem, path, there[0], there[1].mode))
+            found.append(ArchiveIntake(stem, path, there[0], there[1].mode))
     return found
 
 
-def _moved_away(channel: Channel) -> bool:
+def _moved_away(channel: ChannelIntake) -> bool:
     """Take in that a chat's file was moved into the folder ``archive`` beside it.
 
     It is known by its lines: every one that the ledger holds of the live file, in their order, and
@@ -472,25 +487,25 @@ def _moved_away(channel: Channel) -> bool:
             continue
         reader.found.files += 1
         torn = held[held.rfind(b"\n") + 1 :]
-        channel.take(cut_lines(_body_of(parts)[len(held) :]), [], torn)
-        channel.rotate(Archive(stem, path, parts, stat.mode), moved=True)
+        channel.take(cut_chat_lines(_body_of(parts)[len(held) :]), [], torn)
+        channel.rotate(ArchiveIntake(stem, path, parts, stat.mode), moved=True)
         return True
     return False
 
 
-def _begin_anew(channel: Channel) -> None:
+def _begin_anew(channel: ChannelIntake) -> None:
     """A chat's file where the one before was moved away: all its lines are new."""
     there = _chat_at(channel.reader, channel.path)
     if there is None:
         return
     file, stat = there
-    lines = cut_lines(_body_of(file))
+    lines = cut_chat_lines(_body_of(file))
     channel.create_anew(_first_time(lines) or stat.mtime_us, stat.mode)
     channel.take(lines, [])
     channel.check_header(file, grew=True)
 
 
-def _keep_twice_split(channel: Channel, archives: list[Archive]) -> None:
+def _keep_twice_split(channel: ChannelIntake, archives: list[ArchiveIntake]) -> None:
     """We had split lines off and died; the original, which could not know, did so as well.
 
     Its archives are kept as they are: their lines will stand in ours.
@@ -505,13 +520,13 @@ def _keep_twice_split(channel: Channel, archives: list[Archive]) -> None:
     while archives and ours >= len(archives[0].file.lines):
         archive = archives.pop(0)
         ours -= len(archive.file.lines)
-        data = chat_format.join_file(archive.file)
+        data = chat_format.join_chat_file(archive.file)
         reader.keep(FILE_SEEN, archive.path, data, "its lines had been split off already")
 
 
 def _difference(held: bytes, shown: bytes) -> str:
     """Say where a file departs from the ledger, in its messages' lines."""
-    ours, theirs = cut_lines(held), cut_lines(shown)
+    ours, theirs = cut_chat_lines(held), cut_chat_lines(shown)
     if held.startswith(shown):
         return f"it shows {len(theirs)} lines of the {len(ours)} that the ledger holds"
     pairs = enumerate(zip(ours, theirs, strict=False), 1)
@@ -547,7 +562,7 @@ class _Picture(NamedTuple):
         return self.stop, ""
 
 
-def seen_positions(
+def take_chat_positions(
     source: Source, disk: Disk, channel: str, data: bytes, *, files: int
 ) -> Draft | None:
     """The entry on a cursors file; None where nothing in it is news to the ledger.
@@ -568,9 +583,9 @@ def seen_positions(
     live_from, lines = row
     pictures, most = _pictures(source, channel, live_from, lines, files)
     moved: list[dict[str, str | int]] = []
-    for handle, index in chat_format.parse_cursors(data).items():
-        known = position(source, channel, handle)
-        ours = index_of(source, channel, handle)
+    for handle, index in chat_format.parse_chat_cursors(data).items():
+        known = chat_position(source, channel, handle)
+        ours = chat_position_index(source, channel, handle)
         if index <= (-1 if ours is None else ours) or (known and not index):
             continue
         places = [picture.at(index) for picture in pictures]
@@ -578,7 +593,7 @@ def seen_positions(
         is_own = handle in [speaker for _, speaker in places]
         if upto if known is None else not is_own and upto > known.upto:
             moved.append({"handle": handle, "upto": upto})
-    while not fits(moved):
+    while not piece_fits(moved):
         moved = moved[: len(moved) // 2]  # the others are new again at the next look
     if not moved:
         return None
@@ -587,7 +602,9 @@ def seen_positions(
     body = {"channel": channel, "content": data, "lines": lines, "moved": moved}
     body["sha256"] = sha256(data).hexdigest()
     ordinal = 0 if last is None else last[0]
-    return draft_of(kinds.CURSORS_SEEN, body, path, data, ordinal=ordinal, mtime_us=stat.mtime_us)
+    return piece_draft(
+        kinds.CURSORS_SEEN, body, path, data, ordinal=ordinal, mtime_us=stat.mtime_us
+    )
 
 
 def _pictures(

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from tripod.ledger import Entry
 from tripod.projections.chat import format as chat_format
 from tripod.projections.layout import CHAT_FILE
-from tripod.projections.projection import File, Op, Projection, Source, Tables, content_bytes
+from tripod.projections.projection import File, Op, Projection, Source, Tables, projected_content
 
 MODE = CHAT_FILE.mode
 _END = b"\n---\n"
@@ -131,7 +131,7 @@ CREATE TABLE archives (
         channel = body["channel"]
         if entry.kind == "chat.sent":
             handle, number, time = body["handle"], body["index"], body["time"]
-            size = line_size(body)
+            size = chat_line_size(body)
             return (
                 ("lines", _LINE, (channel, number, entry.seq, handle, time, size), None),
                 ("channels", _WRITER, (channel, number, size, handle, time), None),
@@ -162,7 +162,7 @@ CREATE TABLE archives (
         observed = body.get("observed", {})
         mode = observed.get("mode", MODE)
         if entry.kind == "chat.created":
-            time = 0 if "path" in observed else chat_format.parse_time(entry.at[:19])
+            time = 0 if "path" in observed else chat_format.parse_chat_time(entry.at[:19])
             if time is None:
                 raise ValueError(f"{entry.at!r} is no time")
             if "first" not in body:
@@ -213,7 +213,7 @@ CREATE TABLE archives (
         row = source.db.execute(sql, (stem,)).fetchone()
         if row is not None:
             channel, first, stop, mode, seq = row
-            header = content_bytes(source, source.body(seq)["header"])
+            header = projected_content(source, source.body(seq)["header"])
             return File(header + self.lines(source, channel, first, stop), mode)
         sql = "SELECT live_from, lines, mode FROM channels WHERE channel = ? AND closed = 0"
         row = source.db.execute(sql, (stem,)).fetchone()
@@ -228,7 +228,7 @@ CREATE TABLE archives (
         sql = "SELECT last_writer, last_time, header FROM channels WHERE channel = ?"
         writer, time, header = source.db.execute(sql, (channel,)).fetchone()
         if header is not None:
-            return content_bytes(source, source.body(header)["raw"])
+            return projected_content(source, source.body(header)["raw"])
         sql = "SELECT handle, count FROM participants WHERE channel = ? ORDER BY place"
         people = source.db.execute(sql, (channel,)).fetchall()
         return chat_format.format_header(
@@ -252,7 +252,7 @@ CREATE TABLE archives (
         for body in source.each_body(seqs):
             if whole and "observed" not in body and not whole.endswith(b"\n"):
                 whole += b"\n"
-            whole += line_bytes(source, body)
+            whole += render_chat_line(source, body)
         return bytes(whole)
 
     def grown(self, source: Source, path: str, have: bytes, count: int) -> File | None:
@@ -278,12 +278,12 @@ CREATE TABLE archives (
 CHAT = ChatFiles()
 
 
-def line_bytes(source: Source, body: dict[str, Any]) -> bytes:
+def render_chat_line(source: Source, body: dict[str, Any]) -> bytes:
     """One line as it stands in the file, with its line break."""
     if "raw" in (observed := body.get("observed") or {}):
-        return content_bytes(source, observed["raw"])
-    text = content_bytes(source, body["text"]).decode()
-    return chat_format.encode_line(body["handle"], body["time"], text) + b"\n"
+        return projected_content(source, observed["raw"])
+    text = projected_content(source, body["text"]).decode()
+    return chat_format.encode_chat_line(body["handle"], body["time"], text) + b"\n"
 
 
 def _content_size(content: dict[str, Any]) -> int:
@@ -296,7 +296,7 @@ def _content_size(content: dict[str, Any]) -> int:
     return int(content["size"])
 
 
-def line_size(body: dict[str, Any]) -> int:
+def chat_line_size(body: dict[str, Any]) -> int:
     """How many bytes a message's line takes in the file, its line break included."""
     if "raw" in (observed := body.get("observed") or {}):
         return _content_size(observed["raw"])
@@ -325,7 +325,7 @@ class ReadPosition(NamedTuple):
     lines: int = 0
 
 
-class Reading(Projection):
+class ChatPositions(Projection):
     """The tables of read positions and of events that address a handle."""
 
     name = "reading"
@@ -365,10 +365,10 @@ CREATE INDEX addressed_handle ON addressed (handle);
         return [("cursors", _POSITION, row, None) for row in rows]
 
 
-READING = Reading()
+READING = ChatPositions()
 
 
-def position(source: Source, channel: str, handle: str) -> ReadPosition | None:
+def chat_position(source: Source, channel: str, handle: str) -> ReadPosition | None:
     """What a handle has read of a channel; None where nothing says so yet."""
     sql = "SELECT upto, beyond, lines FROM cursors WHERE channel = ? AND handle = ?"
     row = source.db.execute(sql, (channel, handle)).fetchone()
@@ -381,7 +381,7 @@ def unread(source: Source, channel: str, handle: str) -> Iterator[tuple[int, int
     Also those that were split off into archives since; not what the files were told to forget,
     and not its own.
     """
-    at = position(source, channel, handle) or ReadPosition()
+    at = chat_position(source, channel, handle) or ReadPosition()
     rows = source.db.execute(
         "SELECT number, seq FROM lines WHERE channel = ?1 AND number >= ?2 AND handle IS NOT NULL"
         " AND gone IS NULL AND NOT (handle = ?3 AND number >= ?4) ORDER BY number",
@@ -396,7 +396,7 @@ def unread(source: Source, channel: str, handle: str) -> Iterator[tuple[int, int
             yield number, seq
 
 
-def index_of(source: Source, channel: str, handle: str) -> int | None:
+def chat_position_index(source: Source, channel: str, handle: str) -> int | None:
     """The read position of a handle as the original tool counts it: the last message it has read.
 
     The index of the last message in the live file before the first that is unread, so that
@@ -444,7 +444,7 @@ def span_of(db: Tables, stem: str) -> Span | None:
     return None if row is None else Span(*row)
 
 
-def count_lines(db: Tables, span: Span) -> int:
+def count_chat_lines(db: Tables, span: Span) -> int:
     """How many lines a file shows, readable or not."""
     count: int = db.execute(
         "SELECT count(*) FROM lines WHERE channel = ? AND number >= ? AND number < ?"
@@ -454,12 +454,12 @@ def count_lines(db: Tables, span: Span) -> int:
     return count
 
 
-def last_line(db: Tables, span: Span) -> int:
+def last_chat_line(db: Tables, span: Span) -> int:
     """The number of a file's last line, counted from its top as references to chats are."""
-    return chat_format.HEADER_LINES + count_lines(db, span)
+    return chat_format.HEADER_LINES + count_chat_lines(db, span)
 
 
-def line_at(db: Tables, span: Span, line: int) -> tuple[int, int] | None:
+def chat_line_at(db: Tables, span: Span, line: int) -> tuple[int, int] | None:
     """Number and entry of the message in that line of a file; None where none stands there."""
     at = line - chat_format.HEADER_LINES - 1
     if at < 0:
@@ -472,7 +472,7 @@ def line_at(db: Tables, span: Span, line: int) -> tuple[int, int] | None:
     return None if row is None or row[2] is None else row[:2]
 
 
-def ref_to(db: Tables, channel: str, number: int) -> str | None:
+def ref_to_chat_line(db: Tables, channel: str, number: int) -> str | None:
     """A reference to a message, ``live.chat:~L12``; None where no file shows it any more."""
     row = db.execute(
         "SELECT 1 FROM lines WHERE channel = ? AND number = ? AND gone IS NULL", (channel, number)
@@ -484,5 +484,5 @@ def ref_to(db: Tables, channel: str, number: int) -> str | None:
     ).fetchall()
     for stem, first, stop in rows:
         if row is not None and first <= number < stop:
-            return f"{stem}.chat:~L{last_line(db, Span(channel, first, number + 1))}"
+            return f"{stem}.chat:~L{last_chat_line(db, Span(channel, first, number + 1))}"
     return None

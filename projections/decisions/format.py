@@ -84,7 +84,7 @@ class ChatRef(NamedTuple):
 # Writing ----------------------------------------------------------------------------------------
 
 
-def format_log_header(project: str, created_iso: str, scribe: str) -> str:
+def format_decision_log_header(project: str, created_iso: str, scribe: str) -> str:
     """Give the head of a new log, without the rule: each entry brings its own."""
     return f"# Decision Log\n\nProject: {project}\nCreated: {created_iso}\nScribe: {scribe}\n"
 
@@ -94,7 +94,7 @@ def format_decision(decision: DecisionText) -> str:
 
     Empty fields get their default: an em dash for chat ref and artefacts, ``none`` for risk tags,
     ``decided`` for the status. Raises ValueError where the text would not read back as this entry,
-    such as for a line break in a field: judge the fields with ``text.line_problem`` first.
+    such as for a line break in a field: judge the fields with ``text.text_line_problem`` first.
     """
     entry = decision._replace(
         chat_ref=decision.chat_ref or NONE_YET,
@@ -117,7 +117,7 @@ def format_decision(decision: DecisionText) -> str:
     return text
 
 
-def format_ref(ref: ChatRef) -> str:
+def format_decision_ref(ref: ChatRef) -> str:
     """Give one chat reference: ``live.chat:~L342``."""
     return f"{ref.file}:~L{ref.line}"
 
@@ -125,12 +125,12 @@ def format_ref(ref: ChatRef) -> str:
 # Reading ----------------------------------------------------------------------------------------
 
 
-def count_headings(data: bytes) -> int:
+def count_decision_headings(data: bytes) -> int:
     """Count the decisions, as ``grep -c "^### D-"`` does."""
     return len(re.findall(_HEADING_LINE, data))
 
 
-def split_log(data: bytes) -> tuple[bytes, tuple[bytes, ...]]:
+def split_decision_log(data: bytes) -> tuple[bytes, tuple[bytes, ...]]:
     r"""Cut a log into its header and one piece an entry; put together they are ``data`` again.
 
     A piece begins with the ``\n---\n\n`` in front of its heading where exactly that stands there
@@ -142,10 +142,10 @@ def split_log(data: bytes) -> tuple[bytes, tuple[bytes, ...]]:
     return header, tuple(data[start:end] for start, end in zip(starts, ends, strict=True))
 
 
-def entry_text(piece: bytes) -> str:
+def decision_piece_text(piece: bytes) -> str:
     r"""Give what a piece of a log says: from its heading to the rule after it.
 
-    >>> entry_text(b"\n---\n\n### D-1 T\n- **Status:** decided\n\n---\n")
+    >>> decision_piece_text(b"\n---\n\n### D-1 T\n- **Status:** decided\n\n---\n")
     '### D-1 T\n- **Status:** decided'
     """
     heading = re.search(_HEADING_LINE, piece)
@@ -153,10 +153,10 @@ def entry_text(piece: bytes) -> str:
     return re.split(r"(?m)^[ \t]*---[ \t\r]*$", text, maxsplit=1)[0].rstrip()
 
 
-def parts_of(piece: str) -> list[str]:
+def decision_parts(piece: str) -> list[str]:
     r"""Cut a piece at the names of its fields: all that somebody wrote there, in whichever field.
 
-    >>> parts_of("### D-1 T\n- **Status:** decided\n- **Note:** one\n  two")
+    >>> decision_parts("### D-1 T\n- **Status:** decided\n- **Note:** one\n  two")
     ['### D-1 T\n', ' decided\n', ' one\n  two']
     """
     return re.split(_LABEL, piece)
@@ -216,10 +216,10 @@ def _fields(lines: list[str], problems: list[str]) -> dict[str, str]:
     return {label: " ".join(parts) for label, parts in fields.items()}
 
 
-def parse_refs(text: str) -> tuple[list[ChatRef], list[str]]:
+def parse_decision_refs(text: str) -> tuple[list[ChatRef], list[str]]:
     """Read a ``Chat ref`` field into its references, and the parts that are not references.
 
-    >>> parse_refs("live.chat:~L11, live.chat L3")
+    >>> parse_decision_refs("live.chat:~L11, live.chat L3")
     ([ChatRef(file='live.chat', line=11)], ['live.chat L3'])
     """
     refs: list[ChatRef] = []
@@ -233,34 +233,36 @@ def parse_refs(text: str) -> tuple[list[ChatRef], list[str]]:
     return refs, malformed
 
 
-def parse_log_archive_name(name: str) -> tuple[str, str] | None:
+def parse_decision_archive_name(name: str) -> tuple[str, str] | None:
     """Read an archive's name, with or without ``.md``, into its log's stem and the time it gives.
 
     The original's programs give it two forms:
 
-    >>> parse_log_archive_name("live-log-20260221-101500-archive.md")
+    >>> parse_decision_archive_name("live-log-20260221-101500-archive.md")
     ('live-log', '20260221-101500')
-    >>> parse_log_archive_name("live-log-archive-20260221-101500.md")
+    >>> parse_decision_archive_name("live-log-archive-20260221-101500.md")
     ('live-log', '20260221-101500')
     """
     match = re.fullmatch(_ARCHIVE, name)
     return (match[1], match[2] or match[3]) if match else None
 
 
-def archived_log(name: str) -> str:
+def archived_decision_log(name: str) -> str:
     """The log that a file is an archive of, by its name; '' if it is not one."""
-    split = parse_log_archive_name(name)
+    split = parse_decision_archive_name(name)
     return "" if split is None else f"{split[0]}.md"
 
 
-def is_log(name: str, data: bytes) -> bool:
+def is_decision_log(name: str, data: bytes) -> bool:
     r"""Whether a markdown file of the Scribe's folder is a decision log: by its title or a heading.
 
     ``log.md`` always is; an empty file is one by the name that the original gives it.
 
-    >>> is_log("notes.md", b"# Notes\n"), is_log("notes.md", b"### D-1707753600 Use one parser\n")
-    (False, True)
-    >>> is_log("live-log.md", b""), is_log("notes.md", b"\n# Decision Log\n")
+    >>> is_decision_log("notes.md", b"# Notes\n")
+    False
+    >>> is_decision_log("notes.md", b"### D-1707753600 Use one parser\n")
+    True
+    >>> is_decision_log("live-log.md", b""), is_decision_log("notes.md", b"\n# Decision Log\n")
     (True, True)
     """
     if name == "log.md" or (not data and name.endswith("-log.md")):
@@ -272,12 +274,12 @@ def is_log(name: str, data: bytes) -> bool:
 # Judging arguments ------------------------------------------------------------------------------
 
 
-def valid_id(text: str) -> str | None:
+def valid_decision_id(text: str) -> str | None:
     """Judge a decision's id: None, or the broken rule."""
     return None if re.fullmatch(_ID, text) else f"{text!r} is no decision id such as D-1707753600"
 
 
-def log_name_problem(name: str) -> str | None:
+def decision_log_name_problem(name: str) -> str | None:
     """Judge the name of a log's file within the Scribe's folder: None, or the broken rule.
 
     That of a log elsewhere stands after the name of its folder: ``docs/decisions.md``.
@@ -287,4 +289,4 @@ def log_name_problem(name: str) -> str | None:
         return f"{name!r} is no log's name: it ends in .md, such as live-log.md"
     if own.startswith(".") or (slash and added_place_problem(LOGS, folder, "..") is not None):
         return f"{name!r} is no log's name: no dot begins it, and no / is in it"
-    return moments.line_problem(name, "the log's name", MAX_NAME)
+    return moments.text_line_problem(name, "the log's name", MAX_NAME)

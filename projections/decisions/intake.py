@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 from tripod.ledger.kinds import decisions as kinds
 from tripod.projections.decisions import format as log_format
 from tripod.projections.decisions.format import DecisionText
-from tripod.projections.decisions.tables import LIVE, LOG, piece_bytes
+from tripod.projections.decisions.tables import LIVE, LOG, render_decision_piece
 from tripod.projections.disk import UnreadableError
-from tripod.projections.manifest import Reader, log_files
-from tripod.projections.pieces import FILE_LIMIT, beside, fits, same_but
+from tripod.projections.manifest import ManifestReader, manifest_log_files
+from tripod.projections.pieces import FILE_LIMIT, piece_beside, piece_fits, same_pieces_but
 from tripod.projections.text import parse as parse_time
 
 _RULE = b"\n---\n\n"
@@ -41,7 +41,7 @@ class _Part(NamedTuple):
 
 
 def _part(path: str, data: bytes) -> _Part:
-    header, _ = log_format.split_log(data)
+    header, _ = log_format.split_decision_log(data)
     return _Part(path, header, data[len(header) :])
 
 
@@ -50,11 +50,11 @@ def _name(path: str) -> str:
     return path.removeprefix(f"{LOG.folder}/")
 
 
-def take_log(reader: Reader) -> None:
+def take_decision_logs(reader: ManifestReader) -> None:
     """Compare the logs of the Scribe's folder and their archives with the table of pieces."""
     rows = reader.source.db.execute("SELECT file, log, seq FROM logs").fetchall()
     known = {file: log for file, log, _ in rows}
-    names = log_files(reader.disk, known.keys() | reader.disk.places.met)
+    names = manifest_log_files(reader.disk, known.keys() | reader.disk.places.met)
     names = [name for name in names if f"{LOG.folder}/{name}" not in reader.own]
     fronts = reader.disk.places.logs()
     reader.found.logs.update(known)
@@ -84,7 +84,7 @@ def take_log(reader: Reader) -> None:
 
 
 def _unknown(
-    reader: Reader, logs: set[str], names: list[str]
+    reader: ManifestReader, logs: set[str], names: list[str]
 ) -> tuple[dict[str, _Part], dict[str, list[_Part]]]:
     """The files that the ledger does not know: new logs, and new archives by their log.
 
@@ -92,12 +92,12 @@ def _unknown(
     """
     fresh: dict[str, _Part] = {}
     for name in names:
-        if log_format.archived_log(name) not in {*logs, *names}:
+        if log_format.archived_decision_log(name) not in {*logs, *names}:
             _look(reader, name, fresh)
     splits: dict[str, list[_Part]] = {}
-    when = {name: (log_format.parse_log_archive_name(name) or ("", ""))[1] for name in names}
+    when = {name: (log_format.parse_decision_archive_name(name) or ("", ""))[1] for name in names}
     for name in sorted(names, key=lambda name: (when[name], name)):
-        log = log_format.archived_log(name)
+        log = log_format.archived_decision_log(name)
         if log in logs or log in fresh:
             path = f"{LOG.folder}/{name}"
             data = reader.read(path)
@@ -108,15 +108,15 @@ def _unknown(
     return dict(sorted(fresh.items())), splits
 
 
-def _look(reader: Reader, name: str, fresh: dict[str, _Part]) -> None:
+def _look(reader: ManifestReader, name: str, fresh: dict[str, _Part]) -> None:
     """Keep a file that the ledger does not know if it is a log."""
-    if log_format.log_name_problem(name) is not None:
+    if log_format.decision_log_name_problem(name) is not None:
         return
     path = f"{LOG.folder}/{name}"
     is_met = name in reader.disk.places.met
     try:
         shown = reader.disk.read(path, FILE_LIMIT)
-        is_one = shown is not None and (is_met or log_format.is_log(name, shown))
+        is_one = shown is not None and (is_met or log_format.is_decision_log(name, shown))
         data = reader.load(path) if is_one else None
     except UnreadableError as error:
         if name.endswith(LIVE) or is_met:  # by its name it is a log
@@ -126,7 +126,7 @@ def _look(reader: Reader, name: str, fresh: dict[str, _Part]) -> None:
         fresh[name] = _part(path, data)
 
 
-def _take(reader: Reader, live: _Part, archives: list[_Part], *, is_new: bool) -> None:
+def _take(reader: ManifestReader, live: _Part, archives: list[_Part], *, is_new: bool) -> None:
     held = b"" if is_new else LOG.pieces(reader.source, live.name)
     parts = archives
     if not is_new:
@@ -136,7 +136,7 @@ def _take(reader: Reader, live: _Part, archives: list[_Part], *, is_new: bool) -
                 _take(reader, one, [], is_new=True)
     reader.found.files += 1 + len(parts)
     reader.found.logs.update((live.name, *(part.name for part in parts)))
-    taker = LogTaker(reader, live.path)
+    taker = DecisionLogIntake(reader, live.path)
     if not is_new and not parts:
         _take_behind(taker, live.data)
         return
@@ -180,16 +180,18 @@ def _is_copy(part: bytes, held: bytes, live: bytes) -> bool:
     """
     if live.startswith(part):
         return True
-    texts = [log_format.entry_text(piece) for piece in log_format.split_log(part)[1]]
+    texts = [
+        log_format.decision_piece_text(piece) for piece in log_format.split_decision_log(part)[1]
+    ]
     known = {
-        log_format.entry_text(piece)
+        log_format.decision_piece_text(piece)
         for data in (held, live)
-        for piece in log_format.split_log(data)[1]
+        for piece in log_format.split_decision_log(data)[1]
     }
     return known.issuperset(texts[:-1]) and any(one.startswith(texts[-1]) for one in known)
 
 
-def _take_behind(taker: LogTaker, data: bytes) -> None:
+def _take_behind(taker: DecisionLogIntake, data: bytes) -> None:
     """The usual case: one file, which shows what the ledger holds, and perhaps more after it.
 
     Text put after a header that had no entry yet belongs to no header of ours.
@@ -207,16 +209,18 @@ def _take_behind(taker: LogTaker, data: bytes) -> None:
             return
         # The file may still show decisions that were erased.
         seqs = reader.erased_since(taker.path, ("decision.logged", "log.noted"))
-        erased = {piece_bytes(reader.source, body) for body in reader.source.each_body(seqs)}
+        erased = {
+            render_decision_piece(reader.source, body) for body in reader.source.each_body(seqs)
+        }
         ours, shown = _cut(header + held), _cut(data)
-        if same_but(erased, ours, shown, _id_of):
+        if same_pieces_but(erased, ours, shown, _id_of):
             taker.add(b"".join(shown[len(ours) :]))
             return
     reader.conflict(taker.path, "edited", _difference(header + held, data))
 
 
 def _cut(data: bytes) -> list[bytes]:
-    header, pieces = log_format.split_log(data)
+    header, pieces = log_format.split_decision_log(data)
     return [header, *pieces]
 
 
@@ -233,8 +237,8 @@ def _foreign(shown: bytes, ours: bytes) -> bytes:
     """
     if ours.startswith(shown):
         return b""
-    waiting = list(log_format.split_log(ours)[1])
-    text, pieces = log_format.split_log(shown)
+    waiting = list(log_format.split_decision_log(ours)[1])
+    text, pieces = log_format.split_decision_log(shown)
     foreign = [] if any(piece.startswith(text) for piece in waiting) else [text]
     rule = b""
     for piece in pieces:
@@ -262,20 +266,20 @@ def _difference(held: bytes, shown: bytes) -> str:
 
 def _short(decision: DecisionText) -> DecisionText:
     """A decision that fits a body: where it does not, its long fields are cut."""
-    if fits(decision._asdict()):
+    if piece_fits(decision._asdict()):
         return decision
     texts = {
-        name: value if fits(value, FIELD_ROOM) else f"{value[:FIELD_CHARACTERS]}…"
+        name: value if piece_fits(value, FIELD_ROOM) else f"{value[:FIELD_CHARACTERS]}…"
         for name, value in decision._asdict().items()
         if value is not None
     }
     return decision._replace(**texts)
 
 
-class LogTaker:
+class DecisionLogIntake:
     """A log being taken in: counts its decisions as the fold does."""
 
-    def __init__(self, reader: Reader, path: str) -> None:
+    def __init__(self, reader: ManifestReader, path: str) -> None:
         self.reader = reader
         self.path = path
         row = reader.source.db.execute(
@@ -294,7 +298,7 @@ class LogTaker:
 
     def add(self, data: bytes) -> None:
         """Pieces after what the ledger holds, in their order."""
-        text, pieces = log_format.split_log(data)
+        text, pieces = log_format.split_decision_log(data)
         if text:
             self._note(text, "text that belongs to no entry")
         for piece in pieces:
@@ -310,8 +314,11 @@ class LogTaker:
         """The original split the oldest entries off into an archive; ``live``: the log's header."""
         blobs: list[bytes] = []
         stat = self.reader.disk.stat(part.path)
-        body = {"archive": part.name, "count": len(log_format.split_log(part.data)[1])}
-        body |= {"archive_header": beside(part.header, blobs), "header": beside(live, blobs)}
+        body = {"archive": part.name, "count": len(log_format.split_decision_log(part.data)[1])}
+        body |= {
+            "archive_header": piece_beside(part.header, blobs),
+            "header": piece_beside(live, blobs),
+        }
         more: Any = {"path": part.path, "blobs": blobs, "mode": stat.mode if stat else None}
         self._add(kinds.ROTATED, body, part.header, **more)
 
@@ -335,7 +342,7 @@ class LogTaker:
         decision = _short(whole)
         refs = [
             {"file": ref.file, "line": ref.line}
-            for ref in log_format.parse_refs(decision.chat_ref)[0]
+            for ref in log_format.parse_decision_refs(decision.chat_ref)[0]
         ]
         try:
             raw = decision != whole or log_format.format_decision(decision).encode() != data

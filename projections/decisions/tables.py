@@ -15,9 +15,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tripod.ledger import Entry
-from tripod.projections.decisions.format import DecisionText, format_decision, log_name_problem
+from tripod.projections.decisions.format import (
+    DecisionText,
+    decision_log_name_problem,
+    format_decision,
+)
 from tripod.projections.layout import LOG_FILE
-from tripod.projections.projection import File, Op, Projection, Source, content_bytes
+from tripod.projections.projection import File, Op, Projection, Source, projected_content
 
 LIVE = "log.md"
 """The log of an entry that names none."""
@@ -117,7 +121,7 @@ CREATE TABLE logs (
         row = source.db.execute("SELECT seq FROM logs WHERE file = ?", (name,)).fetchone()
         body = source.body(row[0])
         key = "archive_header" if body.get("archive") == name else "header"
-        return content_bytes(source, body[key])
+        return projected_content(source, body[key])
 
     def pieces(self, source: Source, name: str, before: int = 2**62) -> bytes:
         """The bytes of the pieces of a log file, those of the entries ``before``."""
@@ -136,7 +140,7 @@ LOG = DecisionLog()
 
 
 def _joined(source: Source, seqs: list[int]) -> bytes:
-    return b"".join(piece_bytes(source, body) for body in source.each_body(seqs))
+    return b"".join(render_decision_piece(source, body) for body in source.each_body(seqs))
 
 
 def _log_of(body: dict[str, Any]) -> str:
@@ -144,20 +148,20 @@ def _log_of(body: dict[str, Any]) -> str:
     if "file" not in body:
         return LIVE
     name = body["file"]
-    problem = log_name_problem(name) if isinstance(name, str) else f"{name!r} is no name"
+    problem = decision_log_name_problem(name) if isinstance(name, str) else f"{name!r} is no name"
     if problem is not None:
         raise ValueError(problem)
     return str(name)
 
 
-def piece_bytes(source: Source, body: dict[str, Any]) -> bytes:
+def render_decision_piece(source: Source, body: dict[str, Any]) -> bytes:
     """Render one piece from the body of its entry (``raw`` where it was written differently)."""
     if "raw" in (observed := body.get("observed") or {}):
-        return content_bytes(source, observed["raw"])
-    return format_decision(text_of(body)).encode()
+        return projected_content(source, observed["raw"])
+    return format_decision(decision_text_of(body)).encode()
 
 
-def text_of(body: Mapping[str, Any]) -> DecisionText:
+def decision_text_of(body: Mapping[str, Any]) -> DecisionText:
     """The fields of a decision as they stand in the file, from the body of its entry."""
     fields = {name: body[name] for name in DecisionText._fields if name != "supersedes"}
     return DecisionText(**fields, supersedes=body.get("supersedes"))

@@ -16,7 +16,7 @@ missing is for a check to report; ``judge_review`` holds what is to be posted ag
 layout, strictly.
 
 Programs that know no ledger post an assessment as a message and acknowledge the event; nothing
-binds the two but what each says of itself and which came first: ``answers`` judges that.
+binds the two but what each says of itself and which came first: ``answers_checkpoint`` judges that.
 
 Source: seed tripod-architecture, "Template" and "Checkpoint Template"; spec nbs-compat C6.
 """
@@ -358,7 +358,7 @@ Together = Callable[[int, int], bool]
 """Whether nothing but their times tells which of two entries came first."""
 
 
-class Dated(Protocol):
+class DatedReviewEntry(Protocol):
     """An entry: ``time`` is what it claims in epoch seconds, 0 for nothing."""
 
     @property
@@ -374,7 +374,9 @@ class Dated(Protocol):
         """Whether another program wrote it, and we took it in."""
 
 
-def came_first(event: Dated, posted: Dated, together: Together) -> bool:
+def checkpoint_came_first(
+    event: DatedReviewEntry, posted: DatedReviewEntry, together: Together
+) -> bool:
     """Whether the event came first; times are claims, and anyone who writes a file chooses them."""
     claimed = event.observed and posted.observed and event.time and posted.time
     if claimed and together(event.seq, posted.seq):
@@ -387,25 +389,31 @@ def span_of(said: Assessment) -> Span | None:
     return (said.first, said.last) if said.first and said.last else None
 
 
-def overlap(one: Span, other: Span) -> bool:
+def review_ranges_overlap(one: Span, other: Span) -> bool:
     """Whether two ranges have a decision's id in common.
 
-    >>> overlap(("D-1", "D-20"), ("D-20", "D-40")), overlap(("D-1", "D-2"), ("D-3", "D-4"))
-    (True, False)
+    >>> review_ranges_overlap(("D-1", "D-20"), ("D-20", "D-40"))
+    True
+    >>> review_ranges_overlap(("D-1", "D-2"), ("D-3", "D-4"))
+    False
     """
     return int(one[0][2:]) <= int(other[1][2:]) and int(other[0][2:]) <= int(one[1][2:])
 
 
-def answers(
-    posted: Dated, said: Assessment, event: Dated, wanted: Span | None, together: Together
+def answers_checkpoint(
+    posted: DatedReviewEntry,
+    said: Assessment,
+    event: DatedReviewEntry,
+    wanted: Span | None,
+    together: Together,
 ) -> bool:
     """Whether a message answers an event: it came later, and is about what that asked for.
 
     Where either names no range, nothing speaks against it.
     """
     span = span_of(said)
-    fits = span is None or wanted is None or overlap(span, wanted)
-    return fits and came_first(event, posted, together)
+    fits = span is None or wanted is None or review_ranges_overlap(span, wanted)
+    return fits and checkpoint_came_first(event, posted, together)
 
 
 # Instructions -----------------------------------------------------------------------------------

@@ -19,10 +19,17 @@ from tripod.projections import layout
 from tripod.projections.bus.format import Config, ConfigWarning
 from tripod.projections.chat.tables import CHAT
 from tripod.projections.decisions.tables import LOG
-from tripod.projections.disk import TooBigError, UnreadableError, odd_config
-from tripod.projections.manifest import Reader
-from tripod.projections.pieces import fits
-from tripod.projections.settings import MAX_SIZE, judge, one_of, read_entries, spelled, whole
+from tripod.projections.disk import TooBigError, UnreadableError, odd_config_on_disk
+from tripod.projections.manifest import ManifestReader
+from tripod.projections.pieces import piece_fits
+from tripod.projections.settings import (
+    MAX_SIZE,
+    judge,
+    read_setting_entries,
+    setting_of,
+    spelled_setting,
+    whole_setting,
+)
 from tripod.projections.team.tables import FILES
 from tripod.projections.workers.format import EMPTY_LOG
 from tripod.projections.workers.tables import FOLDER, WORKERS
@@ -42,14 +49,14 @@ _STATE_LINE = re.compile(rb"^(?:State|Completed):.*$", re.MULTILINE)
 _STATUS_LINES = re.compile(rb"^(?:State|Started|Completed):.*$", re.MULTILINE)
 
 
-def take_inputs(reader: Reader) -> None:
+def take_team_inputs(reader: ManifestReader) -> None:
     """Note what changed in the files that people edit: the configuration, policies, the goal."""
     db = reader.source.db
     known = {path: row for path, *row in db.execute("SELECT path, sha256, seq FROM inputs")}
     configs = [layout.config_of(queue) for queue in reader.disk.places.queues()]
     policies = [name for name in reader.disk.names("") if layout.POLICY.holds(name)]
     for path in configs:
-        odd = odd_config(reader.disk, path)
+        odd = odd_config_on_disk(reader.disk, path)
         if odd is not None:
             reader.found.odd[path] = odd
     for path in (*configs, layout.SUPERVISOR.path, *policies):
@@ -68,7 +75,7 @@ def take_inputs(reader: Reader) -> None:
         reader.found.files += data is not None
         body: dict[str, Any] = {"path": path, "sha256": digest, "content": data}
         if path in configs:
-            config, problems = parse_config(data or b"")
+            config, problems = parse_team_config(data or b"")
             body["settings"] = config._asdict()
             body["problems"] = _few([problem._asdict() for problem in problems])
         # A file may come back to earlier bytes: by the ordinal each change has its own id.
@@ -78,14 +85,14 @@ def take_inputs(reader: Reader) -> None:
 
 def _few(problems: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The first problems, as many as fit in an entry; a file of nonsense has one for each line."""
-    shown = [problem for problem in problems[:MAX_PROBLEMS] if fits(problem, PROBLEM_ROOM)]
+    shown = [problem for problem in problems[:MAX_PROBLEMS] if piece_fits(problem, PROBLEM_ROOM)]
     left = len(problems) - len(shown)
     if left:
         shown.append({"line": 0, "key": "", "message": f"{left} more lines were not taken"})
     return shown
 
 
-def take_others(reader: Reader) -> None:
+def take_others_workers(reader: ManifestReader) -> None:
     """Workers' files always; their logs when looking in full."""
     for name in reader.disk.names(FOLDER):
         path = f"{FOLDER}/{name}"
@@ -110,7 +117,7 @@ def take_others(reader: Reader) -> None:
         reader.found.left_alone.extend(_left_alone(reader))
 
 
-def _fresh(reader: Reader, path: str, limit: int) -> bytes | None:
+def _fresh(reader: ManifestReader, path: str, limit: int) -> bytes | None:
     """The new bytes of a worker's file; one that is too large to keep stays where it is.
 
     Of a worker that we ran the ledger holds the digests of its logs: `worker-lifecycle` judges
@@ -133,7 +140,7 @@ def _fresh(reader: Reader, path: str, limit: int) -> bytes | None:
         return None
 
 
-def _take_worker(reader: Reader, path: str) -> None:
+def _take_worker(reader: ManifestReader, path: str) -> None:
     data = _fresh(reader, path, layout.WORKER.limit)
     if data is None:
         return
@@ -155,7 +162,7 @@ def _take_worker(reader: Reader, path: str) -> None:
     reader.keep(WRITTEN, path, data)
 
 
-def _left_alone(reader: Reader) -> list[str]:
+def _left_alone(reader: ManifestReader) -> list[str]:
     """What stands in the team directory and no part of the intake takes in, folders with a /."""
     alone = [f"{folder}/" for folder in reader.disk.places.unused()]
     full = reader.disk.full
@@ -196,7 +203,7 @@ def _folders_above(path: str) -> Iterator[str]:
         yield path
 
 
-def _all_recorded(reader: Reader) -> bool:
+def _all_recorded(reader: ManifestReader) -> bool:
     """Whether each chat that was moved into the archive folder is known to the ledger."""
     folder = f"{CHAT.folder}/{ARCHIVE}"
     drafts = (piece.draft for piece in reader.found.pieces)
@@ -212,23 +219,23 @@ def _all_recorded(reader: Reader) -> bool:
 _LINE = r"([A-Za-z0-9_.-]+)[ \t]*:[ \t]*(.*)"
 _FILE_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,104}"
 _TYPES: dict[str, Any] = {
-    "dedup-window": Annotated[int, whole(0)],
-    "retention-max-bytes": Annotated[int, whole(1)],
-    "ack-timeout": Annotated[int, whole(0)],
-    "pythia-interval": Annotated[int, whole(0)],
+    "dedup-window": Annotated[int, whole_setting(0)],
+    "retention-max-bytes": Annotated[int, whole_setting(1)],
+    "ack-timeout": Annotated[int, whole_setting(0)],
+    "pythia-interval": Annotated[int, whole_setting(0)],
     "pythia-channel": Annotated[
-        str, spelled(_FILE_NAME, "the file name of a chat, such as live.chat")
+        str, spelled_setting(_FILE_NAME, "the file name of a chat, such as live.chat")
     ],
-    "notify": Annotated[str, one_of(("inotifywait", "poll"))],
-    "poll-interval": Annotated[int, whole(1)],
-    "deleted-events": Annotated[str, one_of(("acked", "restore"))],
+    "notify": Annotated[str, setting_of(("inotifywait", "poll"))],
+    "poll-interval": Annotated[int, whole_setting(1)],
+    "deleted-events": Annotated[str, setting_of(("acked", "restore"))],
 }
 
 
-def parse_config(data: bytes) -> tuple[Config, tuple[ConfigWarning, ...]]:
+def parse_team_config(data: bytes) -> tuple[Config, tuple[ConfigWarning, ...]]:
     r"""Read ``events/config.yaml`` into the settings and what was wrong with it; never raises.
 
-    >>> parse_config(b"dedup-window: 300 # five minutes\n")[0].dedup_window
+    >>> parse_team_config(b"dedup-window: 300 # five minutes\n")[0].dedup_window
     300
 
     ::
@@ -249,7 +256,7 @@ def parse_config(data: bytes) -> tuple[Config, tuple[ConfigWarning, ...]]:
         return Config(), (ConfigWarning(0, "", message),)
     warnings: list[ConfigWarning] = []
     try:
-        entries = read_entries(data)
+        entries = read_setting_entries(data)
     except MalformedError:
         entries = _line_by_line(data, warnings)
     values: dict[str, Any] = {}
@@ -282,6 +289,6 @@ def _line_by_line(data: bytes, warnings: list[ConfigWarning]) -> list[tuple[str,
         value: Any = None
         if match[1] in _TYPES:
             with suppress(MalformedError):
-                ((_, _, value),) = read_entries(f"value: {match[2]}".encode())
+                ((_, _, value),) = read_setting_entries(f"value: {match[2]}".encode())
         entries.append((match[1], number, value))
     return entries

@@ -26,7 +26,7 @@ from typing import Any
 from tripod.ledger import EVENTS, PROCESSED, REDACTED, Entry
 from tripod.projections.decisions.tables import LIVE
 from tripod.projections.layout import COUNTS_FILE, WORKER
-from tripod.projections.projection import File, Op, Projection, Source, content_bytes
+from tripod.projections.projection import File, Op, Projection, Source, projected_content
 
 MODE = COUNTS_FILE.mode
 
@@ -136,7 +136,7 @@ CREATE TABLE read_positions (
         row = source.db.execute("SELECT seq, mode FROM files WHERE path = ?", (path,)).fetchone()
         if row is None:
             return None
-        return File(content_bytes(source, source.body(row[0])["content"]), row[1])
+        return File(projected_content(source, source.body(row[0])["content"]), row[1])
 
 
 FILES = TeamFiles()
@@ -342,7 +342,7 @@ def place_of(kind: str, body: dict[str, Any]) -> str:
     return erasure.place(body)
 
 
-def redacted_at(source: Source, path: str) -> list[tuple[int, str]]:
+def redacted_rows_at(source: Source, path: str) -> list[tuple[int, str]]:
     """Number and kind of each erased entry whose text a file of this path showed.
 
     The place that an entry names does not change when its event is processed.

@@ -103,7 +103,7 @@ def parse_worker(data: bytes) -> WorkerText:
     )
 
 
-def log_below(data: bytes, title: str, task: str) -> str:
+def worker_log_below(data: bytes, title: str, task: str) -> str:
     """Give the log of a task file whose title and task are known, to the end of the file.
 
     It begins with the first heading of that name below the task: what the worker wrote there may
@@ -117,11 +117,11 @@ def log_below(data: bytes, title: str, task: str) -> str:
 
 def valid_worker_name(name: str) -> str | None:
     """Judge a worker's name, slug and four hex digits (or eight, as one spawner has it)."""
-    if not _NAME.fullmatch(name) or words.size(name) > 63:
+    if not _NAME.fullmatch(name) or words.text_size(name) > 63:
         return f"{name!r} is no worker's name such as parser-a3f1"
     return None
 
 
-def valid_slug(slug: str) -> str | None:
+def valid_worker_slug(slug: str) -> str | None:
     """Judge the first part of a new worker's name: None, or the broken rule."""
     return None if _SLUG.fullmatch(slug) else "slug: 1 to 54 of a-z 0-9 are allowed"

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from tripod.ledger import Entry
 from tripod.projections.layout import WORKER
-from tripod.projections.projection import File, Op, Projection, Source, content_bytes
+from tripod.projections.projection import File, Op, Projection, Source, projected_content
 
 FOLDER = WORKER.folder
 MODE = WORKER.mode
@@ -83,7 +83,7 @@ CREATE INDEX worker_steps_name ON worker_steps (name);
         """One row a worker, and one row a step of its life."""
         body, seq = entry.data, entry.seq
         if entry.kind == "worker.written":
-            name = worker_of(body["path"])
+            name = worker_of_path(body["path"])
             mode = body["observed"].get("mode", MODE)
             return (("workers", _NOTED, (name, seq, mode), name),)
         name = body["name"]
@@ -115,23 +115,23 @@ CREATE INDEX worker_steps_name ON worker_steps (name);
         """A task file: as its worker left it, or anew since its state changed."""
         columns = "slug, seq, state, changed, started, completed, noted, mode"
         sql = f"SELECT {columns} FROM workers WHERE name = ?"
-        row = source.db.execute(sql, (worker_of(path),)).fetchone()
+        row = source.db.execute(sql, (worker_of_path(path),)).fetchone()
         if row is None:
             return None
         from tripod.projections.workers import format as workers_format  # for few commands
 
         slug, seq, state, changed, started, completed, noted, mode = row
-        task = content_bytes(source, source.body(seq)["task"]).decode()
+        task = projected_content(source, source.body(seq)["task"]).decode()
         log = workers_format.EMPTY_LOG
         if noted is not None:
-            data = content_bytes(source, source.body(noted)["content"])
+            data = projected_content(source, source.body(noted)["content"])
             left = workers_format.parse_worker(data)
             # It may have appended to a file that showed an earlier state than the ledger had.
             sql = "SELECT 1 FROM worker_steps WHERE name = ? AND state = ? AND seq < ? LIMIT 1"
-            row = source.db.execute(sql, (worker_of(path), left.state, noted)).fetchone()
+            row = source.db.execute(sql, (worker_of_path(path), left.state, noted)).fetchone()
             if noted > changed and (left.state == state or row is None):
                 return File(data, mode)
-            log = workers_format.log_below(data, slug, task) or log
+            log = workers_format.worker_log_below(data, slug, task) or log
         text = workers_format.WorkerText(state, started, completed, task, log, slug)
         return File(workers_format.format_worker(text), MODE if mode is None else mode)
 
@@ -140,17 +140,17 @@ CREATE INDEX worker_steps_name ON worker_steps (name);
         from tripod.projections.workers import format as workers_format
 
         sql = "SELECT slug, seq FROM workers WHERE name = ?"
-        row = source.db.execute(sql, (worker_of(path),)).fetchone()
+        row = source.db.execute(sql, (worker_of_path(path),)).fetchone()
         if row is None:
             return workers_format.parse_worker(data).log
-        task = content_bytes(source, source.body(row[1])["task"]).decode()
-        return workers_format.log_below(data, row[0], task)
+        task = projected_content(source, source.body(row[1])["task"]).decode()
+        return workers_format.worker_log_below(data, row[0], task)
 
 
 WORKERS = Workers()
 
 
-def worker_of(path: str) -> str:
+def worker_of_path(path: str) -> str:
     """The name of the worker whose task file a path would be; '' for any other path."""
     folder, _, name = path.rpartition("/")
     return name.removesuffix(".md") if folder == FOLDER and name.endswith(".md") else ""

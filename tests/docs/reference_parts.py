@@ -23,7 +23,7 @@ from tripod.ledger.kinds.models import body_fields, fields_of
 from tripod.ledger.kinds.registry import KINDS
 from tripod.projections.bus.format import Config
 from tripod.projections.engine import PROJECTIONS
-from tripod.projections.team.intake import parse_config
+from tripod.projections.team.intake import parse_team_config
 from tripod.verify.checks import CHECKS
 
 __all__ = ["checks", "commands", "config_keys", "doors", "drop_in", "kinds", "settings", "verbs"]
@@ -311,7 +311,7 @@ def settings() -> str:
     for key in config_keys():
         default = getattr(Config(), key.replace("-", "_"))
         # The reader says what it expects when it is given what no key takes.
-        (warning,) = parse_config(f"{key}: ?".encode())[1]
+        (warning,) = parse_team_config(f"{key}: ?".encode())[1]
         takes = warning.message.removeprefix("the value is not ").partition(";")[0]
         rows.append(f"| [`{key}`](#{key}) | `{default}` | {takes} |")
     return "\n" + "\n".join(rows) + "\n\n"

@@ -53,7 +53,7 @@ from tripod.ledger.kinds.agents import (
     Kept,
 )
 from tripod.ledger.kinds.base import content
-from tripod.projections import content_bytes
+from tripod.projections import projected_content
 from tripod.team.act import Act
 from tripod.team.team import Team
 
@@ -88,7 +88,7 @@ def newest(db: sqlite3.Connection, role: str, subject: str) -> Attempt | None:
 
 def order_of(team: Team, ordered: Attempt) -> dict[str, Any]:
     """The recorded order of a run; only its form of output, ``text``, if it was redacted."""
-    data = content_bytes(team.source, team.source.body(ordered.seq)["spec"])
+    data = projected_content(team.source, team.source.body(ordered.seq)["spec"])
     try:
         value: dict[str, Any] = json.loads(data)
     except (ValueError, RecursionError):
@@ -109,7 +109,7 @@ def ordered_again(team: Team, ordered: Attempt) -> SpawnSpec:
         env=tuple(order["env"]),
         cwd=order.get("cwd"),
         output=order["output"],
-        stdin=content_bytes(team.source, team.source.body(ordered.seq + 1)["content"]),
+        stdin=projected_content(team.source, team.source.body(ordered.seq + 1)["content"]),
         set_env=order["set_env"],
         timeout_s=None if timeout is None else timeout / 1000,
         takes={name: tuple(form) for name, form in order["takes"].items()},
@@ -132,7 +132,7 @@ def recorded(team: Team, ordered: Attempt) -> SpawnResult:
         return SpawnResult(status="killed", problem=problem)
     body = team.source.body(seq)
     stdout, stderr = (
-        content_bytes(team.source, body[name]["content"]) if "content" in body[name] else b""
+        projected_content(team.source, body[name]["content"]) if "content" in body[name] else b""
         for name in ("stdout", "stderr")
     )
     order = order_of(team, ordered)

@@ -12,8 +12,8 @@ from tripod.errors import BadArgumentError, DuplicateDroppedError, NotFoundError
 from tripod.ledger.kinds.bus import ACKED, ACKED_ALL, PRUNED
 from tripod.projections import BUS
 from tripod.projections.bus.format import PRIORITIES, format_time, valid_event_name
-from tripod.projections.bus.tables import event_bytes, in_queue, name_us
-from tripod.projections.disk import odd_config
+from tripod.projections.bus.tables import events_in_queue, name_us, render_event
+from tripod.projections.disk import odd_config_on_disk
 from tripod.team.act import Act, digest_of, draft_event, judge_event
 from tripod.team.intake import take_in
 from tripod.team.team import Team
@@ -84,7 +84,7 @@ def settings(team: Team) -> dict[str, Any]:
     What it could not take of the file is added to the team's warnings.
     """
     path = f"{BUS.folder}/{team.queue}config.yaml"
-    odd = odd_config(team.disk, path)
+    odd = odd_config_on_disk(team.disk, path)
     if odd is not None and f"{path} {odd}" not in team.warnings:
         team.warnings.append(f"{path} {odd}")
     row = team.store.db.execute(
@@ -146,7 +146,7 @@ def publish(
 
 def queue_of(team: Team, column: str = "name") -> tuple[str, tuple[str, ...]]:
     """The condition that an event is of the queue that is worked on: SQL, and its values."""
-    return in_queue(team.queue, alone=not team.disk.places.added, column=column)
+    return events_in_queue(team.queue, alone=not team.disk.places.added, column=column)
 
 
 def check(team: Team, handle: str | None = None) -> Iterator[PendingEvent]:
@@ -211,7 +211,7 @@ def read(team: Team, name: str, *, processed: bool = False) -> bytes:
     file is pruned).
     """
     try:
-        return event_bytes(team.source, team.source.body(find_pending(team, name)))
+        return render_event(team.source, team.source.body(find_pending(team, name)))
     except NotFoundError:
         path = f"{BUS.folder}/processed/{full_name(team, name)}"
         done = BUS.render(team.source, path) if processed else None
@@ -305,9 +305,9 @@ def ack_all(team: Team, handle: str | None = None, *, actor: str = NOBODY) -> in
         events: dict[str, int] = dict(rows.fetchall())
         lost = _taken_by_others(team, act, team.files.moves.take(list(events)), events)
         if lost:  # in the moment since we looked: these are another program's
-            from tripod.projections.bus.intake import moved
+            from tripod.projections.bus.intake import moved_events
 
-            act.append(moved(lost))
+            act.append(moved_events(lost))
         count = len(events) - len(lost)
         if count:
             queue = team.queue.rstrip("/") or None
@@ -349,9 +349,9 @@ def prune(team: Team, max_bytes: int | None = None, *, actor: str = NOBODY) -> P
                 have = digest_of(act.disk, path)
             if want is not None and have not in ("", sha256(want.data).hexdigest()):
                 act.displace(path, "it differed from the ledger when it was pruned")
-        from tripod.projections import names_in_bodies
+        from tripod.projections import pieces_of_names
 
-        for names in names_in_bodies(list(sizes)):
+        for names in pieces_of_names(list(sizes)):
             size = sum(sizes[name] for name in names)
             act.append([PRUNED.draft({"names": names, "bytes": size}, actor)])
         return PruneResult(len(sizes), left, limit, done)

@@ -120,9 +120,9 @@ def unseen(team: Team, reader: str) -> Unseen:
 
     Raises BadArgumentError (not the handle of a reader).
     """
-    from tripod.projections.chat.format import valid_handle
+    from tripod.projections.chat.format import valid_chat_handle
 
-    problem = valid_handle(reader)
+    problem = valid_chat_handle(reader)
     if problem is not None:
         raise BadArgumentError(f"reader: {problem.removeprefix('handle: ')}")
     db = team.store.db
@@ -301,9 +301,9 @@ def wait_claim(team: Team, holder: str, timeout: float | None, *, lease: int = L
 
 
 def _check_holder(handle: str) -> None:
-    from tripod.projections.chat.format import valid_handle
+    from tripod.projections.chat.format import valid_chat_handle
 
-    problem = valid_handle(handle)
+    problem = valid_chat_handle(handle)
     if problem is None and handle == NOBODY:
         problem = f"handle: {NOBODY!r} stands for a caller that gave no name"
     if problem is not None:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tripod.chat.writer import ChatMessage, refuse, span_named
-from tripod.projections import CHAT, content_bytes
-from tripod.projections.chat.format import valid_handle
+from tripod.projections import CHAT, projected_content
+from tripod.projections.chat.format import valid_chat_handle
 from tripod.projections.chat.tables import Span
 from tripod.projections.chat.tables import unread as unread_rows
 from tripod.team.team import Team
@@ -106,7 +106,7 @@ def _messages(team: Team, rows: Sequence[Row]) -> list[ChatMessage]:
 
 
 def _message(team: Team, row: Row, body: dict[str, Any]) -> ChatMessage:
-    text = content_bytes(team.source, body["text"]).decode()
+    text = projected_content(team.source, body["text"]).decode()
     return ChatMessage(row[0], row[1], body["handle"], body["time"], text)
 
 
@@ -117,7 +117,7 @@ def unread(team: Team, name: str, handle: str, window: Window | None = None) -> 
     BadArgumentError (the handle breaks its rule, or the channel's name does), NotFoundError (there
     is no such channel).
     """
-    refuse(valid_handle(handle))
+    refuse(valid_chat_handle(handle))
     channel = span_named(team, name).channel
     path = f"{CHAT.folder}/{channel}.chat"
     stat = team.disk.stat(f"{path}.cursors")
@@ -249,7 +249,7 @@ def poll(
     at most so many seconds. Raises BadArgumentError (the handle breaks its rule), NotFoundError
     (there is no such channel).
     """
-    refuse(valid_handle(handle))
+    refuse(valid_chat_handle(handle))
     team.refresh()
     later = span_named(team, name)
     later = Span(later.channel, later.stop, 2**62)
@@ -277,7 +277,7 @@ def addressed(team: Team, handle: str) -> list[Addressed]:
     bodies = team.source.each_body([row[0] for row in rows])
     return [
         Addressed(
-            name, type_, PRIORITIES[rank], content_bytes(team.source, body["payload"]).decode()
+            name, type_, PRIORITIES[rank], projected_content(team.source, body["payload"]).decode()
         )
         for (_, name, type_, rank), body in zip(rows, bodies, strict=True)
     ]

@@ -15,8 +15,21 @@ from tripod.ledger.ids import fresh_ids
 from tripod.ledger.kinds import chat as kinds
 from tripod.projections import CHAT
 from tripod.projections.chat import format as format_
-from tripod.projections.chat.format import EVENTS, MAX_MENTIONS, TEAM, How, ParsedMention, mentions
-from tripod.projections.chat.tables import ReadPosition, Span, count_lines, position, span_of
+from tripod.projections.chat.format import (
+    EVENTS,
+    MAX_MENTIONS,
+    TEAM,
+    How,
+    ParsedMention,
+    chat_mentions,
+)
+from tripod.projections.chat.tables import (
+    ReadPosition,
+    Span,
+    chat_position,
+    count_chat_lines,
+    span_of,
+)
 from tripod.team.act import Act, draft_event
 from tripod.team.intake import show_positions, take_positions
 from tripod.team.team import Team
@@ -61,7 +74,7 @@ def channel_name(name: str, fronts: Sequence[str] = ()) -> str:
     """
     channel = name.removesuffix(".chat")
     front = channel[: channel.rfind("/") + 1]
-    refuse(format_.valid_channel(channel[len(front) :] if front in fronts else channel))
+    refuse(format_.valid_chat_name(channel[len(front) :] if front in fronts else channel))
     return channel
 
 
@@ -81,7 +94,7 @@ def span_named(team: Team, name: str) -> Span:
     stem = name.removesuffix(".chat")
     found = span_of(team.store.db, stem)
     if found is None:
-        if format_.parse_archive_name(stem) is None:
+        if format_.parse_chat_archive_name(stem) is None:
             channel_name(stem, team.disk.places.chats())
         raise _no_channel(team, stem)
     return found
@@ -175,7 +188,7 @@ def send(team: Team, name: str, handle: str, text: str, *, human: bool = False) 
     as well. Raises BadArgumentError (an argument breaks its rule), NotFoundError (there is no such
     channel).
     """
-    refuse(format_.valid_handle(handle) or format_.valid_text(text))
+    refuse(format_.valid_chat_handle(handle) or format_.valid_chat_text(text))
     with _act_on(team, name, handle, hasty=True) as (act, live):
         return _say(act, live, handle, text, human=human)
 
@@ -185,7 +198,7 @@ def post(team: Team, name: str, text: str, *, as_: str = WARNING) -> ChatMessage
 
     Raises BadArgumentError (the text breaks its rule), NotFoundError (there is no such channel).
     """
-    refuse(format_.valid_text(text))
+    refuse(format_.valid_chat_text(text))
     with _act_on(team, name, as_, hasty=True) as (act, live):
         return _say(act, live, as_, text, tell=False)
 
@@ -208,7 +221,7 @@ def _say(
     act: Act, live: Span, handle: str, text: str, *, tell: bool = True, human: bool = False
 ) -> ChatMessage:
     channel = live.channel
-    said = mentions(text)[:MAX_MENTIONS] if tell else ()
+    said = chat_mentions(text)[:MAX_MENTIONS] if tell else ()
     time = act.now_us // 1_000_000
     draft = kinds.SENT.draft(
         {
@@ -229,7 +242,7 @@ def _say(
     # Only where it may hold more than the original tools bear are the lines counted.
     if (
         longer.stop - longer.first > ROTATE_ABOVE
-        and count_lines(act.transaction.tables, longer) > ROTATE_ABOVE
+        and count_chat_lines(act.transaction.tables, longer) > ROTATE_ABOVE
     ):
         _split_off(act, longer, ROTATE_COUNT, time)
         show_positions(act, channel)
@@ -297,16 +310,17 @@ def _split_off(act: Act, live: Span, number: int, time: int) -> str:
     ).fetchone()
     stamp = time
     while db.execute(
-        "SELECT 1 FROM archives WHERE archive = ?", (format_.archive_name(live.channel, stamp),)
+        "SELECT 1 FROM archives WHERE archive = ?",
+        (format_.chat_archive_name(live.channel, stamp),),
     ).fetchone():
         stamp += 1
-    name = format_.archive_name(live.channel, stamp)
+    name = format_.chat_archive_name(live.channel, stamp)
     body: kinds.Rotated = {
         "channel": live.channel,
         "count": number,
         "size": size,
         "archive": name,
-        "header": format_.archive_header(format_.format_time(time), size),
+        "header": format_.chat_archive_header(format_.format_time(time), size),
         "stop": None if stop == live.first + number else stop,
     }
     act.append([kinds.ROTATED.draft(body)])
@@ -319,7 +333,7 @@ def archive(team: Team, name: str, keep: int = ROTATE_COUNT) -> tuple[int, str]:
     Raises BadArgumentError (it cannot be a channel), NotFoundError (there is no such channel).
     """
     with _act_on(team, name) as (act, live):
-        number = count_lines(act.transaction.tables, live) - keep
+        number = count_chat_lines(act.transaction.tables, live) - keep
         if number <= 0:
             return 0, ""
         stem = _split_off(act, live, number, act.now_us // 1_000_000)
@@ -412,7 +426,7 @@ def mark_read(team: Team, name: str, handle: str, shown: Iterable[int]) -> None:
         return
 
     def find(act: Act, live: Span) -> ReadPosition:
-        was = position(act.source, live.channel, handle) or ReadPosition()
+        was = chat_position(act.source, live.channel, handle) or ReadPosition()
         rows = act.transaction.tables.execute(
             "SELECT number FROM lines WHERE channel = ? AND number >= ?"
             " AND (handle IS NULL OR gone IS NOT NULL OR (handle = ? AND number >= ?))",
@@ -456,7 +470,7 @@ def set_position(team: Team, name: str, handle: str, index: int | None) -> None:
 def _note_position(
     team: Team, name: str, handle: str, find: Callable[[Act, Span], ReadPosition]
 ) -> None:
-    refuse(format_.valid_handle(handle))
+    refuse(format_.valid_chat_handle(handle))
     with _act_on(team, name, handle) as (act, live):
         at = find(act, live)
         body: kinds.Read = {

@@ -80,7 +80,7 @@ def _pending_lines(events: Iterable[bus.PendingEvent]) -> Iterator[str]:
     """One line an event: its priority, its file, its age."""
     now = now_us()
     for priority, name, us, *_ in events:
-        yield f"[{priority}] {unbroken(name)} ({bus_format.age(now, us)} ago)"
+        yield f"[{priority}] {unbroken(name)} ({bus_format.event_age(now, us)} ago)"
 
 
 def _read(call: Call) -> None:

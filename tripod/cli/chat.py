@@ -195,10 +195,10 @@ def _line(message: chat.ChatMessage) -> str:
 
 def _objects(messages: Iterable[chat.ChatMessage]) -> Iterator[dict[str, Any]]:
     """Objects; the handles that the text addresses are in a field of their own."""
-    from tripod.projections.chat.format import mentions
+    from tripod.projections.chat.format import chat_mentions
 
     for message in messages:
-        yield message._asdict() | {"mentions": dict(mentions(message.text))}
+        yield message._asdict() | {"mentions": dict(chat_mentions(message.text))}
 
 
 _CHAT = """\

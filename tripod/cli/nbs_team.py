@@ -285,11 +285,11 @@ def team_of_log(path: str, *, make: bool = False, events: str | None = None) -> 
     team from then on, with its archives. ``make`` makes its folder, as the original does. Raises
     BadArgumentError (a log cannot have that name), NotFoundError (no log is there).
     """
-    from tripod.projections.decisions.format import log_name_problem
+    from tripod.projections.decisions.format import decision_log_name_problem
 
     full = _full(path)
     folder, name = os.path.split(full)
-    problem = log_name_problem(name)
+    problem = decision_log_name_problem(name)
     if problem is not None or os.path.isdir(full):
         raise BadArgumentError(
             f"{path}: a decision log is a file whose name ends in .md and begins with no dot, such "
@@ -327,7 +327,7 @@ def meet_log(team: Team, full: str, *, make: bool = False) -> None:
         if front is not None and team.store.db.execute(sql, (front + name,)).fetchone():
             return
     from tripod.projections import FILE_LIMIT
-    from tripod.projections.decisions.format import is_log, parse_log_archive_name
+    from tripod.projections.decisions.format import is_decision_log, parse_decision_archive_name
     from tripod.team.adoption import add_place
 
     try:
@@ -337,14 +337,14 @@ def meet_log(team: Team, full: str, *, make: bool = False) -> None:
             raise NotFoundError(
                 f"{full}: no decision log is there; give the path of the right one"
             ) from None
-        if parse_log_archive_name(name) is None:  # else nothing is begun there
+        if parse_decision_archive_name(name) is None:  # else nothing is begun there
             add_place(team, SCRIBE, folder)
         return
     except OSError as error:
         raise BadArgumentError(f"{full} cannot be read: {error.strerror or error}") from error
-    if data and not is_log(name, data):
+    if data and not is_decision_log(name, data):
         raise BadArgumentError(f"{full} is there, and is no decision log: give another name")
-    split = parse_log_archive_name(name)
+    split = parse_decision_archive_name(name)
     live = os.path.join(folder, f"{split[0]}.md") if split is not None else full
     if live != full and os.path.isfile(live):
         meet_log(team, live)

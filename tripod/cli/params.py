@@ -56,10 +56,10 @@ class Handle(Text):
 
     def read(self, text: str) -> object:
         """The handle itself."""
-        from tripod.projections.chat.format import valid_handle
+        from tripod.projections.chat.format import valid_chat_handle
 
         super().read(text)
-        problem = valid_handle(text)
+        problem = valid_chat_handle(text)
         if problem is not None:
             raise ValueError(problem.removeprefix("handle: "))
         return text

@@ -23,8 +23,8 @@ from tripod.ledger import LOGS as SCRIBE
 from tripod.ledger.ids import now_us
 from tripod.output import emit, hanging, one_line, remark
 from tripod.projections import LOG
-from tripod.projections.bus.format import age, format_time
-from tripod.projections.decisions.format import NONE_YET, STATUSES, valid_id
+from tripod.projections.bus.format import event_age, format_time
+from tripod.projections.decisions.format import NONE_YET, STATUSES, valid_decision_id
 from tripod.projections.decisions.tables import LIVE
 from tripod.team.team import Team
 
@@ -165,7 +165,7 @@ def _inbox(call: Call) -> None:
     now, lines = now_us(), []
     for item in items:
         done = " acknowledged" if item.acked else ""
-        lines.append(f"[{item.priority}] {item.name} ({age(now, item.us)} ago){done}")
+        lines.append(f"[{item.priority}] {item.name} ({event_age(now, item.us)} ago){done}")
         if item.payload:
             text = item.payload if len(item.payload) <= SHOWN else f"{item.payload[:SHOWN]}..."
             lines.append(f"  {one_line(text)}")
@@ -176,17 +176,19 @@ def _inbox(call: Call) -> None:
 
 
 def _advise(call: Call) -> None:
-    from tripod.projections.chat.tables import ref_to
+    from tripod.projections.chat.tables import ref_to_chat_line
     from tripod.verify import advice
 
     with call.fresh() as team:
         db, found = team.store.db, list[dict[str, Any]]()
         rows = db.execute("SELECT seq FROM lines WHERE handle IS NOT NULL ORDER BY seq").fetchall()
-        silent = advice.silent(team.source)
-        for passage in advice.missed(team.source, (seq for (seq,) in rows), silent):
-            ref = ref_to(db, passage.channel, passage.number)
+        silent = advice.advised_handles(team.source)
+        for passage in advice.advise_on_missed(team.source, (seq for (seq,) in rows), silent):
+            ref = ref_to_chat_line(db, passage.channel, passage.number)
             found.append({"advice": "missed", "ref": ref, **passage._asdict()})
-        found += [{"advice": "noise", **entry._asdict()} for entry in advice.noise(team.source)]
+        found += [
+            {"advice": "noise", **entry._asdict()} for entry in advice.advise_on_noise(team.source)
+        ]
     call.answers(found, (line for one in found for line in _advice_lines(one)))
     if not found and not call.json:
         remark("nothing to advise")
@@ -251,7 +253,7 @@ def _fits(call: Call, which: str) -> Callable[[decisions.Standing], bool]:
             one.decision.supersedes is not None or one.decision.stands == "superseded"
         )
     if which == "id":
-        problem = valid_id(value)
+        problem = valid_decision_id(value)
         if problem is not None:
             raise BadArgumentError(f"--id: {problem}")
         return lambda one: one.decision.id == value
@@ -270,10 +272,10 @@ def _logs(team: Team, chat: str, around: str) -> list[str]:
     named after its chats has them for each chat. Raises NotFoundError (there is no log).
     """
     from tripod.cli.nbs_team import known_in, meet_log
-    from tripod.projections.chat.format import parse_archive_name
+    from tripod.projections.chat.format import parse_chat_archive_name
 
     stem = os.path.basename(chat).removesuffix(".chat")
-    split = parse_archive_name(stem)
+    split = parse_chat_archive_name(stem)
     beside = os.path.join(around, SCRIBE)
     names = list(dict.fromkeys((f"{split[0] if split else stem}-{LIVE}", f"live-{LIVE}")))
     for name in names:

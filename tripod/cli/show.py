@@ -110,9 +110,13 @@ def _runs(call: Call, team: Team) -> None:
 
 
 def _text(team: Team, content: dict[str, Any] | None) -> str | None:
-    from tripod.projections import content_bytes
+    from tripod.projections import projected_content
 
-    return None if content is None else content_bytes(team.source, content).decode(errors="replace")
+    return (
+        None
+        if content is None
+        else projected_content(team.source, content).decode(errors="replace")
+    )
 
 
 def _run_lines(run: dict[str, Any]) -> Iterator[str]:
@@ -128,7 +132,7 @@ def _bounds(call: Call, team: Team, seq: int) -> None:
     """What the host claims, and what others say of the time of an entry."""
     from tripod.verify.anchors.anchors import AnchorOptions
     from tripod.verify.anchors.comparison import agreeing_heads
-    from tripod.verify.anchors.heads import time_bounds
+    from tripod.verify.anchors.heads import bounds_by_heads
     from tripod.verify.evidence import collect
 
     if seq >= team.store.head().size:
@@ -136,7 +140,7 @@ def _bounds(call: Call, team: Team, seq: int) -> None:
     with collect(team.root, asked=AnchorOptions(call.pin, policies=call.policy)) as evidence:
         if evidence.problem:
             raise BadArgumentError(evidence.problem)
-        found = time_bounds(seq, agreeing_heads(evidence))
+        found = bounds_by_heads(seq, agreeing_heads(evidence))
         at = evidence.at(seq)
     shown = {name: bound and bound._asdict() for name, bound in found._asdict().items()}
     lines = []

@@ -14,9 +14,9 @@ from tripod.output import emit, emit_report, remark
 from tripod.trust.proof import seal_from, write_pin
 from tripod.verify import run as judging
 from tripod.verify.anchors.anchors import AnchorOptions, OutsideError
-from tripod.verify.anchors.comparison import is_own_head, next_pin
-from tripod.verify.check import Report, listed
-from tripod.verify.evidence import LOOKS, changed_meanwhile
+from tripod.verify.anchors.comparison import is_compared_own_head, pin_after_comparison
+from tripod.verify.check import Report, listed_check
+from tripod.verify.evidence import LOOKS, evidence_changed
 from tripod.verify.export.proof import is_proof, judge_proof
 from tripod.verify.reporters import json, text
 
@@ -31,10 +31,10 @@ def _verify(call: Call) -> int:
     if call.list:
         for check in checks:  # what it proves is the first sentence of its manual
             sentence = " ".join((check.__doc__ or "").partition("\n\n")[0].split())
-            emit([f"{listed(check):<20} {sentence.partition('. ')[0].rstrip('.')}"])
+            emit([f"{listed_check(check):<20} {sentence.partition('. ')[0].rstrip('.')}"])
         return 0
     if call.explain:
-        emit_report(judging.manual(call.explain))
+        emit_report(judging.check_manual(call.explain))
         return 0
     if call.grow_only is not None:
         others = (call.path, call.select, call.no_ledger, call.pin, call.policy, call.key, call.old)
@@ -81,18 +81,20 @@ def _judge_once(
 ) -> tuple[Report, int, str] | None:
     """The report, the exit code, what to say of the pin; None: to be judged again."""
     how = {"no_ledger": call.no_ledger, "nearby": call.nearby}
-    with call.progress(), judging.open_evidence(path, **how, keys=keys, asked=asked) as evidence:
+    with call.progress(), judging.open_run(path, **how, keys=keys, asked=asked) as evidence:
         report = judging.run(evidence, select=call.select or None)
         code = report.exit_code
-        if code and not last and changed_meanwhile(evidence):
+        if code and not last and evidence_changed(evidence):
             return None
         if not asked.first or asked.pin is None:
             return report, code, ""
-        data = None if code else next_pin(evidence)  # the pin goes forward where all is clean
+        data = (
+            None if code else pin_after_comparison(evidence)
+        )  # the pin goes forward where all is clean
         if data is None:
             return report, code, f"the pin {asked.pin} was left as it is"
         try:
-            moved = write_pin(asked.pin, data, lambda seal: is_own_head(evidence, seal))
+            moved = write_pin(asked.pin, data, lambda seal: is_compared_own_head(evidence, seal))
         except (RefusedError, OutsideError) as error:
             return report, 1, str(error)
     size = data.decode().split("\n")[1]  # the second line of a seal or a head
@@ -105,7 +107,7 @@ def _say(call: Call, report: Report) -> int:
         emit_report(json.render(report))
     elif not call.quiet:
         colour = sys.stdout is not None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
-        emit_report((text.render if call.verbose else text.brief)(report, color=colour))
+        emit_report((text.render if call.verbose else text.brief_text)(report, color=colour))
     return report.exit_code
 
 

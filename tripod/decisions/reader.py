@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 from tripod.errors import NotFoundError
 from tripod.ledger import parse_header
-from tripod.projections import LOG, content_bytes
+from tripod.projections import LOG, projected_content
 from tripod.projections.bus.format import PRIORITIES
-from tripod.projections.decisions.format import CHANGES, entry_text
-from tripod.projections.decisions.tables import piece_bytes
+from tripod.projections.decisions.format import CHANGES, decision_piece_text
+from tripod.projections.decisions.tables import render_decision_piece
 from tripod.team.team import Team
 
 _WORD = r'"([^"]+)"|(\S+)'
@@ -294,7 +294,9 @@ def standing(
     bodies, changes = team.source.each_body([seq for seq, _ in rows]), _changes(team)
     for (seq, file), body in zip(rows, bodies, strict=True):
         yield Standing(
-            _decision(seq, body, changes), file, entry_text(piece_bytes(team.source, body))
+            _decision(seq, body, changes),
+            file,
+            decision_piece_text(render_decision_piece(team.source, body)),
         )
 
 
@@ -317,7 +319,7 @@ def _history(team: Team, seq: int) -> DecisionHistory:
         bound, message = ref.get("seq"), None
         if bound is not None:
             said = team.source.body(bound)
-            text = content_bytes(team.source, said["text"]).decode()
+            text = projected_content(team.source, said["text"]).decode()
             message = (said["handle"], said["time"], text)
         refs.append(Ref(ref["file"], ref["line"], bound, message))
     # The chain of decisions that it took the place of.
@@ -408,7 +410,7 @@ def inbox(team: Team, who: str | None = None) -> list[Item]:
     items = []
     for row, body in zip(rows, team.source.each_body([row[0] for row in rows]), strict=True):
         seq, priority, name, us, source, type_, to, acked = row
-        payload = content_bytes(team.source, body["payload"]) if "payload" in body else b""
+        payload = projected_content(team.source, body["payload"]) if "payload" in body else b""
         text = payload.decode("utf-8", "replace")
         rank = PRIORITIES[priority]
         items.append(Item(seq, rank, name, us, source, type_, to, acked is not None, text))

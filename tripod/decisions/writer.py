@@ -18,11 +18,11 @@ from tripod.ledger.ids import fresh_ids
 from tripod.ledger.kinds.decisions import BEGUN, LOGGED, Decided, Reference
 from tripod.projections import LOG, Disk
 from tripod.projections.chat.format import HEADER_LINES
-from tripod.projections.chat.tables import last_line, line_at, span_of
+from tripod.projections.chat.tables import chat_line_at, last_chat_line, span_of
 from tripod.projections.decisions import format as format_
-from tripod.projections.decisions.tables import LIVE, text_of
+from tripod.projections.decisions.tables import LIVE, decision_text_of
 from tripod.projections.pythia.format import format_checkpoint_payload
-from tripod.projections.text import RUN, line_problem, spoken
+from tripod.projections.text import RUN, text_line_problem, words_of_text
 from tripod.team.act import Act, draft_event
 from tripod.team.team import Team
 
@@ -104,7 +104,7 @@ def log(
         named = None if file == LIVE else file
         if not db.execute("SELECT 1 FROM logs WHERE file = ?", (file,)).fetchone():
             project, created = db.execute("SELECT project, created FROM team").fetchone()
-            header = format_.format_log_header(project, created, scribe)
+            header = format_.format_decision_log_header(project, created, scribe)
             begun.append(BEGUN.draft({"header": {"text": header}, "file": named}, scribe))
         number = 1 + db.execute(_NEWEST, (file,)).fetchone()[0]
         second = act.now_us // 1_000_000
@@ -132,7 +132,7 @@ def _logs_to_lock(team: Team, into: str | None) -> list[str]:
     if into is not None:
         return (
             [into]
-            if format_.log_name_problem(into) is None and _has_folder(team.disk, into)
+            if format_.decision_log_name_problem(into) is None and _has_folder(team.disk, into)
             else []
         )
     with suppress(OperationalError):  # the tables of another version: they are about to be folded
@@ -149,14 +149,14 @@ def _has_folder(disk: Disk, log: str) -> bool:
 def _log_for(act: Act, into: str | None) -> str:
     """The log that a decision is written into (BadArgumentError: none can be told)."""
     # An archive whose log is gone is a log by itself, and never grows.
-    logs = [log for log in LOG.live(act.source) if format_.parse_log_archive_name(log) is None]
+    logs = [log for log in LOG.live(act.source) if format_.parse_decision_archive_name(log) is None]
     if into is None:
         if LIVE in logs or not logs:
             return LIVE
         if len(logs) == 1:
             return logs[0]
         raise BadArgumentError(f"which log? There are {', '.join(logs)}; name one")
-    problem = format_.log_name_problem(into)
+    problem = format_.decision_log_name_problem(into)
     if problem is None and not _has_folder(act.disk, into):
         folder = into.rpartition("/")[0]
         problem = f"{into}: the team has no folder {folder} of logs; `nbs-scribe-log PATH` adds one"
@@ -165,7 +165,7 @@ def _log_for(act: Act, into: str | None) -> str:
             problem = f"{into}: no folder is at {full}; put it back"
     elif into in logs:
         return into
-    if problem is None and format_.parse_log_archive_name(into) is not None:
+    if problem is None and format_.parse_decision_archive_name(into) is not None:
         problem = f"{into!r} is the name of an archive, which never grows"
     if problem is None and act.disk.stands(f"{LOG.folder}/{into}"):
         problem = f"{LOG.folder}/{into} is there, and is no decision log: give another name"
@@ -192,8 +192,8 @@ def judged(request: DecisionRequest) -> DecisionRequest:
                 f"status: {request.status!r}, but what it refers to is {status}; leave it out"
             )
         request = request._replace(supersedes=target, status=status, reverses=None, mitigates=None)
-    problem = line_problem(request.title, "title", MAX_TITLE)
-    problem = problem or line_problem(request.rationale, "rationale", MAX_FIELD)
+    problem = text_line_problem(request.title, "title", MAX_TITLE)
+    problem = problem or text_line_problem(request.rationale, "rationale", MAX_FIELD)
     if problem is None and not request.participants:
         problem = "participants: at least one is needed"
     if problem is None and request.status not in format_.STATUSES:
@@ -201,15 +201,15 @@ def judged(request: DecisionRequest) -> DecisionRequest:
     for name in ("participants", "refs", "artefacts", "risk_tags"):
         items: Sequence[str] = getattr(request, name)
         for item in items:
-            problem = problem or line_problem(item, name, MAX_FIELD)
+            problem = problem or text_line_problem(item, name, MAX_FIELD)
             if problem is None and "," in item:
                 problem = f"{name}: {item!r} holds a comma; give each one apart"
         if problem is None and len(items) > 1:
-            problem = line_problem(", ".join(items), name, MAX_FIELD)
+            problem = text_line_problem(", ".join(items), name, MAX_FIELD)
     if problem is not None:
         raise MalformedEntryError(problem)
     try:
-        format_.format_decision(text_of(_decision_body(request, "D-0", 1, [])))
+        format_.format_decision(decision_text_of(_decision_body(request, "D-0", 1, [])))
     except ValueError as error:
         raise MalformedEntryError(
             "the decision cannot be written as one entry of the log: a title must not begin with "
@@ -223,7 +223,7 @@ def _judge_reference(act: Act, request: DecisionRequest) -> None:
     target = request.supersedes
     if target is None:
         return
-    problem = format_.valid_id(target)
+    problem = format_.valid_decision_id(target)
     if problem is None and not _id_exists(act, target):
         problem = f"no decision {target} in the log; `tripod scribe query` finds its id"
     if problem is None:
@@ -270,7 +270,7 @@ def _bind_refs(act: Act, request: DecisionRequest) -> tuple[list[Reference], lis
     bound: list[Reference] = []
     db = act.transaction.tables
     for text in request.refs:
-        refs, malformed = format_.parse_refs(text)
+        refs, malformed = format_.parse_decision_refs(text)
         if malformed or len(refs) != 1:
             raise MalformedEntryError(
                 f"ref: {text!r} is not <file>:~L<line>: give the chat's file and the line that the "
@@ -281,17 +281,17 @@ def _bind_refs(act: Act, request: DecisionRequest) -> tuple[list[Reference], lis
         shown = span_of(db, stem)
         if shown is None or ref.file != f"{stem}.chat":
             raise MalformedEntryError(
-                f"ref: {format_.format_ref(ref)} names no chat file of this team"
+                f"ref: {format_.format_decision_ref(ref)} names no chat file of this team"
             )
-        line = line_at(db, shown, ref.line)
+        line = chat_line_at(db, shown, ref.line)
         if line is None:
-            last = last_line(db, shown)
+            last = last_chat_line(db, shown)
             have = f"messages in lines {HEADER_LINES + 1} to {last}"
             if last <= HEADER_LINES:
                 have = "no message yet"
             raise MalformedEntryError(
-                f"ref: {format_.format_ref(ref)} is no message; {ref.file} has {have}. Nothing was "
-                "recorded: what leads nowhere could never be mended"
+                f"ref: {format_.format_decision_ref(ref)} is no message; {ref.file} has {have}. "
+                "Nothing was recorded: what leads nowhere could never be mended"
             )
         number, seq = line
         header = act.transaction.header(seq)
@@ -317,7 +317,7 @@ def _quotes_chat(act: Act, request: DecisionRequest) -> bool:
     """
     listed = (request.participants, request.artefacts, request.risk_tags)
     texts = (request.title, request.rationale, *map(", ".join, listed))
-    ours = {run for text in texts for run in _runs(spoken(text))}
+    ours = {run for text in texts for run in _runs(words_of_text(text))}
     if not ours:
         return False
     start = act.transaction.size - _LATELY
@@ -327,7 +327,7 @@ def _quotes_chat(act: Act, request: DecisionRequest) -> bool:
         if left < 0:
             return False
         text = orjson.loads(entry.body or b"{}").get("text", {}).get("text", "")
-        if not ours.isdisjoint(_runs(spoken(text))):
+        if not ours.isdisjoint(_runs(words_of_text(text))):
             return True
     return False
 

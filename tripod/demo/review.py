@@ -19,7 +19,7 @@ from tripod.demo import reviewer
 from tripod.errors import RefusedError
 from tripod.ledger.ids import now_us
 from tripod.ledger.locator import FOLDER
-from tripod.projections import content_bytes
+from tripod.projections import projected_content
 from tripod.pythia import review as pythia
 from tripod.pythia.checkpoints import TYPE, point_named, snapshot
 from tripod.pythia.reviewer import Folder, Order, ReviewerProgram, order_for
@@ -113,7 +113,7 @@ def ask(project: str, event: str, order: Callable[[Team], Order], extra: str = "
         asyncio.run(pythia.review(team, point, log, replace(order(team), prompt=prompt)))
         seqs = [entry.seq for entry in team.store.read() if entry.kind == "agent.ended"]
         kept = team.source.body(seqs[-1])["stderr"]["content"]
-        stderr = content_bytes(team.source, kept).decode("utf-8", "replace")
+        stderr = projected_content(team.source, kept).decode("utf-8", "replace")
     report = verify(project)
     return DemoReview(isolation_of(report), report.exit_code, stderr)
 

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from tripod.errors import NotFoundError, RefusedError
 from tripod.ledger import Draft, parse_header
-from tripod.projections import LOG, content_bytes
-from tripod.projections.decisions.tables import piece_bytes
+from tripod.projections import LOG, projected_content
+from tripod.projections.decisions.tables import render_decision_piece
 from tripod.projections.pythia.format import (
     DecisionRange,
-    answers,
+    answers_checkpoint,
     format_checkpoint_payload,
     parse_assessment,
     parse_checkpoint_payload,
@@ -86,7 +86,7 @@ def pending(team: Team) -> list[int]:
 
 
 class _Dated(NamedTuple):
-    """See ``tripod.projections.pythia.format.Dated``."""
+    """See ``tripod.projections.pythia.format.DatedReviewEntry``."""
 
     seq: int
     time: int
@@ -117,13 +117,13 @@ def _answered_in_chat(team: Team, events: list[int]) -> set[int]:
         if b"pythia checkpoint" not in raw.lower() and b'"sha256"' not in raw:
             continue
         body = team.source.body(entry.seq)
-        said = parse_assessment(content_bytes(team.source, body["text"]).decode())
+        said = parse_assessment(projected_content(team.source, body["text"]).decode())
         if said is not None:
             posted = _Dated(entry.seq, body["time"], "observed" in body)
             found |= {
                 event
                 for event, (dated, wanted) in left.items()
-                if answers(posted, said, dated, wanted, together)
+                if answers_checkpoint(posted, said, dated, wanted, together)
             }
     return found
 
@@ -166,7 +166,7 @@ def _asked_range(team: Team, body: dict[str, object]) -> tuple[str, str] | None:
     given = body.get("payload")
     if not isinstance(given, dict):
         return None
-    parsed = parse_checkpoint_payload(content_bytes(team.source, given).decode())
+    parsed = parse_checkpoint_payload(projected_content(team.source, given).decode())
     return None if parsed is None else parsed[1:]
 
 
@@ -265,7 +265,7 @@ def snapshot(team: Team, point: Point) -> Snapshot:
     every = team.store.db.execute(sql, (point.stop, point.log)).fetchall()
     rows = every[-MAX_GIVEN:]
     seqs = [seq for seq, *_ in rows]
-    parts = [piece_bytes(team.source, body) for body in team.source.each_body(seqs)]
+    parts = [render_decision_piece(team.source, body) for body in team.source.each_body(seqs)]
     left = len(every) - len(rows)
     front = f"{_FRONT}\n({left} older decisions are left out.)\n" if left else _FRONT
     text = front + b"".join(parts).decode("utf-8", "replace")

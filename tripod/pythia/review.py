@@ -33,8 +33,8 @@ from tripod.ledger.kinds.agents import DELIVERED
 from tripod.ledger.kinds.bus import ACKED, CLAIMED, RELEASED
 from tripod.ledger.kinds.chat import CREATED
 from tripod.ledger.kinds.pythia import ASSESSED, FAILED, ISOLATED, Confidence
-from tripod.projections import CHAT, content_bytes
-from tripod.projections.chat.format import valid_text
+from tripod.projections import CHAT, projected_content
+from tripod.projections.chat.format import valid_chat_text
 from tripod.projections.pythia.format import INSTRUCTIONS, Judged, judge_review
 from tripod.pythia.checkpoints import Point, Snapshot, ask, pending, point_named, point_of, snapshot
 from tripod.pythia.reviewer import (
@@ -186,7 +186,7 @@ def _event_to_review(team: Team, event: str | None, now_us: int) -> Point | None
 def judge(text: str, point: Point, log: Snapshot) -> Judged:
     """Hold an assessment against what was asked, and against what a chat can hold."""
     judged = judge_review(text, point.asked, log.ids)
-    problem = valid_text(text)
+    problem = valid_chat_text(text)
     problems = judged.problems if problem is None else [*judged.problems, problem]
     return judged._replace(problems=[one[:_LONG] for one in problems[:_SHOWN]])
 
@@ -265,7 +265,7 @@ async def run(
     sql = "SELECT ended FROM agents WHERE spawn = ? AND state = 'ended'"
     last = team.store.db.execute(sql, (body["spawns"][-1:] or [None])).fetchone()
     stderr = {} if last is None else team.source.body(last[0])["stderr"]
-    data = content_bytes(team.source, stderr["content"]) if "content" in stderr else b""
+    data = projected_content(team.source, stderr["content"]) if "content" in stderr else b""
     lines = data.decode("utf-8", "replace").strip().splitlines() or [""]
     return ReviewOutcome(point.name, None, body["problems"], lines[-1][:200])
 
@@ -435,9 +435,9 @@ def post(
             if take_event(team, act, point.event, point.name):
                 act.append([ACKED.draft({"name": point.name}, handle, cause=assessed.id)])
             else:  # another program did so meanwhile; the assessment answers it all the same
-                from tripod.projections.bus.intake import moved
+                from tripod.projections.bus.intake import moved_events
 
-                act.append(moved([point.name]))
+                act.append(moved_events([point.name]))
     return True
 
 
@@ -550,5 +550,5 @@ def _posted_assessment(team: Team, seq: int) -> PostedAssessment:
         _isolation_level(team, body.get("spawn")),
         message["channel"],
         message["index"],
-        content_bytes(team.source, body["content"]).decode(),
+        projected_content(team.source, body["content"]).decode(),
     )

@@ -36,8 +36,8 @@ from tripod.projections import (
     CHAT,
     LOG,
     Disk,
-    ahead_of,
-    differences,
+    file_differences,
+    files_ahead_of,
     recorded,
     refold,
     source_of,
@@ -209,7 +209,7 @@ def _choose(database: str, fresh: str, as_origin: str | None) -> tuple[str, str,
     new = as_origin
     if new is None:
         new = f"{old.partition('/fork/')[0]}/fork/{fresh_ids(1)[0][0]}"
-    problem = text.word_problem(new, "--as-origin", MAX_ORIGIN, "+")
+    problem = text.text_word_problem(new, "--as-origin", MAX_ORIGIN, "+")
     if problem is None and new in used:
         problem = f"--as-origin: {new} was this ledger's name already, and a name is used once"
     if problem is not None:
@@ -237,7 +237,7 @@ def _lacking(database: str, ledger: SQLiteReader) -> str | None:
         )
     last = last_seal(origin)
     problem = None if last is None else contradiction(last, size, nodes)
-    problem = problem or ahead_of(ledger, Disk(os.path.dirname(database)))
+    problem = problem or files_ahead_of(ledger, Disk(os.path.dirname(database)))
     if problem is not None:
         return problem
     if there is None:
@@ -276,7 +276,7 @@ def _refuse_losses(root: str, fresh: str, discard: str | None) -> None:
     with _sound(fresh) as ledger:
         source = source_of(ledger)
         disk = Disk(root, places=recorded(ledger))
-        if discard is not None or ahead_of(ledger, disk) is None:
+        if discard is not None or files_ahead_of(ledger, disk) is None:
             return
         paths = [path for name in (LOG, CHAT) for path in name.paths(source)]
         paths += recover.unknown_event_files(source, disk)
@@ -300,7 +300,7 @@ def restore_from_record(root: str, keys: Sequence[VerifierKey] = ()) -> Restored
     holds no bodies; nothing was made.
     """
     from tripod.verify.checks import LEDGER_CHECKS
-    from tripod.verify.evidence import Database, OpenEvidence
+    from tripod.verify.evidence import DatabaseEvidence, OpenEvidence
     from tripod.verify.export.files import load_export
     from tripod.verify.run import run
 
@@ -310,7 +310,7 @@ def restore_from_record(root: str, keys: Sequence[VerifierKey] = ()) -> Restored
         loaded = load_export(record, scratch, keys)
         if loaded.seal is not None and not loaded.bodies:
             raise RefusedError(f"{record} holds headers alone: no ledger can be restored from it")
-        database = Database(scratch, source=record)
+        database = DatabaseEvidence(scratch, source=record)
         with OpenEvidence(root, database=database, record=loaded.judged()) as evidence:
             evidence.problem = database.open()
             chosen = {"record-agrees", *(check.NAME for check in LEDGER_CHECKS)}
@@ -332,7 +332,7 @@ def restore_from_record(root: str, keys: Sequence[VerifierKey] = ()) -> Restored
         with team.store.transaction() as transaction:
             refold(transaction, team.store.read())
         # Git keeps no such modes: what has the ledger's bytes gets the ledger's mode again.
-        for apart in differences(team.source, team.disk):
+        for apart in file_differences(team.source, team.disk):
             if apart.have == apart.want.data:
                 team.disk.set_mode(apart.path, apart.want.mode)
-        return RestoredRecord(team.store.head().size, ahead_of(team.store, team.disk))
+        return RestoredRecord(team.store.head().size, files_ahead_of(team.store, team.disk))

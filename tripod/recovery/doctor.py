@@ -34,7 +34,7 @@ from tripod.verify.anchors.anchors import AnchorOptions
 from tripod.verify.check import Report
 from tripod.verify.checks import LEDGER_CHECKS
 from tripod.verify.checks.drift import IN_THE_WAY
-from tripod.verify.checks.worker_lifecycle import logs_altered
+from tripod.verify.checks.worker_lifecycle import worker_logs_altered
 from tripod.verify.evidence import OpenEvidence, collect
 from tripod.verify.isolation.runs import EVENT
 from tripod.verify.run import run
@@ -282,7 +282,7 @@ def _troubles_in_ledger(evidence: OpenEvidence, report: Report) -> Iterator[Trou
     behind = list(_behind(evidence))
     yield from behind
     yield from _files(evidence, lagging=any(one.name == "files-behind" for one in behind))
-    for found in logs_altered(evidence):
+    for found in worker_logs_altered(evidence):
         yield Trouble("log-altered", found.where, found.message, f"{_UNTOUCHED}: {found.help}")
     # What people write, and was not understood.
     for path, problems in evidence.query("SELECT path, problems FROM inputs ORDER BY path"):

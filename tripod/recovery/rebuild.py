@@ -51,10 +51,10 @@ from tripod.projections import (
     File,
     Source,
     UnreadableError,
-    batches,
     create_tables,
-    differences,
     erasure,
+    file_differences,
+    fold_batches,
     fold_into,
     refold,
     source_of,
@@ -138,7 +138,7 @@ def _to_write(act: Act, *, evidence: bool) -> tuple[set[str], dict[str, str]]:
     files = act.writer
     paths: set[str] = set()
     why: dict[str, str] = {}
-    for path, want, have, _ in differences(
+    for path, want, have, _ in file_differences(
         act.source, act.disk, evidence=evidence, agreed=files.agreed.keys()
     ):
         paths.add(path)
@@ -159,7 +159,7 @@ def _to_write(act: Act, *, evidence: bool) -> tuple[set[str], dict[str, str]]:
 
 def check_reason(discard: str | None) -> None:
     """Raise BadArgumentError where a reason to discard breaks its rule."""
-    problem = None if discard is None else text.line_problem(discard, "--discard", MAX_REASON)
+    problem = None if discard is None else text.text_line_problem(discard, "--discard", MAX_REASON)
     if problem is not None:
         raise BadArgumentError(problem)
 
@@ -215,7 +215,7 @@ def past(team: Team, seq: int | None) -> Iterator[Source]:
     with closing(sqlite3.connect("", isolation_level=None)) as scratch:
         scratch.execute("BEGIN")
         create_tables(scratch)
-        for batch in batches(islice(team.store.read(), seq + 1), 1000):
+        for batch in fold_batches(islice(team.store.read(), seq + 1), 1000):
             fold_into(scratch, batch)
         yield source_of(team.store)._replace(db=scratch)
 

@@ -28,10 +28,10 @@ from tripod.ledger import DATABASE, Entry, redaction_entry_id
 from tripod.ledger.files import read_plain_file
 from tripod.ledger.kinds.redaction import REDACTED
 from tripod.ledger.kinds.registry import BY_NAME
-from tripod.projections import CHAT, LOG, Source, content_bytes, desired, manifest, refold
+from tripod.projections import CHAT, LOG, Source, desired_file, manifest, projected_content, refold
 from tripod.projections.chat.format import parse_line
-from tripod.projections.erasure import is_erasable, places, tombstone
-from tripod.projections.text import line_problem
+from tripod.projections.erasure import erasure_places, is_erasable, tombstone
+from tripod.projections.text import text_line_problem
 from tripod.team.team import Team
 from tripod.trust.export import forget_bodies
 
@@ -55,7 +55,7 @@ def texts_of(source: Source, value: Any) -> Iterator[str]:
     """Every text of a body, what stands in its blobs included, and no digest."""
     if isinstance(value, dict):
         if value.keys() in _CONTENT:
-            yield from texts_in(content_bytes(source, value))
+            yield from texts_in(projected_content(source, value))
             return
         for name, inner in value.items():
             if name not in _DIGESTS:
@@ -80,7 +80,7 @@ def _erased_texts(source: Source, kind: str, body: dict[str, Any]) -> list[str]:
         if isinstance(value, str):
             texts.append(value)
         elif value is not None:
-            texts.append(content_bytes(source, value).decode("utf-8", "replace"))
+            texts.append(projected_content(source, value).decode("utf-8", "replace"))
     if kind == "chat.sent":
         texts.append(f"{body['handle']}|{body['time']}: {texts[0]}")
     return [text for text in dict.fromkeys(texts) if text.strip()]
@@ -163,7 +163,7 @@ def redact(
     if dry_run:
         team.refresh()
         return _plan(team, request, pattern)[0]
-    problem = line_problem(request.reason, "--reason", MAX_REASON)
+    problem = text_line_problem(request.reason, "--reason", MAX_REASON)
     if not request.reason.strip():
         problem = "--reason: say why; it stays in the ledger"
     if problem is None and not request.by:
@@ -192,8 +192,8 @@ def _erase(team: Team, request: RedactionRequest, pattern: re.Pattern[str] | Non
                 "rephrase --reason and --by so that they do not contain the erased text"
             )
         for entry in entries:
-            for path in places(act.source, entry.kind, entry.data):
-                shown = desired(act.source, path)
+            for path in erasure_places(act.source, entry.kind, entry.data):
+                shown = desired_file(act.source, path)
                 if shown is not None:  # what we rendered ourselves may be written over
                     act.writer.account(path, sha256(shown.data).hexdigest())
             draft = REDACTED.draft(
@@ -208,7 +208,7 @@ def _erase(team: Team, request: RedactionRequest, pattern: re.Pattern[str] | Non
             )
             act.erase(draft)
         refold(act.transaction, act.transaction.read())
-        manifest.save(act.transaction.tables, act.writer.known)
+        manifest.save_manifest(act.transaction.tables, act.writer.known)
     for path in _files(team):
         name = os.path.relpath(path, team.root)
         with suppress(OSError):

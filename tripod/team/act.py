@@ -24,13 +24,13 @@ from tripod.projections.bus.format import (
     format_event,
     format_time,
     name_problem,
-    valid_word,
+    valid_event_word,
 )
 from tripod.projections.bus.tables import BUS
-from tripod.projections.disk import Disk, Stat, UnreadableError, in_the_way
-from tripod.projections.engine import PROJECTIONS, desired, fold_into, source_of
-from tripod.projections.pieces import UNMERGED_CURE, merge_marker
-from tripod.projections.projection import Source, content_bytes
+from tripod.projections.disk import Disk, DiskStat, UnreadableError, in_the_way_on_disk
+from tripod.projections.engine import PROJECTIONS, desired_file, fold_into, source_of
+from tripod.projections.pieces import UNMERGED_CURE, merge_marker_in_piece
+from tripod.projections.projection import Source, projected_content
 from tripod.projections.team.tables import COUNTS
 
 if TYPE_CHECKING:
@@ -57,10 +57,10 @@ def touched_by(entries: Iterable[Entry], source: Source) -> dict[str, None]:
             for name in BUS.moved_by(source, entry.seq):
                 paths[f"{BUS.folder}/{name}"] = paths[f"{BUS.folder}/processed/{name}"] = None
         if entry.kind == REDACTED:
-            from tripod.projections.erasure import places
+            from tripod.projections.erasure import erasure_places
 
-            erased = places(source, entry.data["kind"], entry.data["keep"])
-            paths.update((path, None) for path in erased if desired(source, path) is not None)
+            erased = erasure_places(source, entry.data["kind"], entry.data["keep"])
+            paths.update((path, None) for path in erased if desired_file(source, path) is not None)
         for projection in PROJECTIONS:
             if entry.kind in projection.kinds:
                 paths.update(dict.fromkeys(projection.touched(entry)))
@@ -130,7 +130,7 @@ class FileState:
         self.taken: set[str] = set()
         self.late: dict[str, None] = {}
         self.settled: set[str] = set()
-        self.written: dict[str, tuple[Stat, str]] = {}
+        self.written: dict[str, tuple[DiskStat, str]] = {}
         self._digests: dict[str, set[str]] = {}
 
     def account(self, path: str, digest: str) -> None:
@@ -270,13 +270,13 @@ class Act:
             ) from error
         if data is None:
             return False
-        want = desired(self.source, path)
-        line = merge_marker(path, data, b"" if want is None else want.data)
+        want = desired_file(self.source, path)
+        line = merge_marker_in_piece(path, data, b"" if want is None else want.data)
         if line is not None:
             self._refuse_unmerged(path, f"line {line} {MARKER}")
-        from tripod.projections.erasure import withhold
+        from tripod.projections.erasure import withhold_erased
 
-        shown, places = withhold(self.source, path, data)
+        shown, places = withhold_erased(self.source, path, data)
         if places:
             reason += f" (it showed {places} redacted places, which were not kept)"
         # A writer that died or gave up before it replaced them may have kept just these bytes.
@@ -284,7 +284,7 @@ class Act:
         kept = self.transaction.raw(start, stream=f"files/{path}", kinds=("file.displaced",))
         bodies = self.source.each_body([entry.seq for entry in kept])
         contents = (body.get("content") for body in bodies)
-        if not any(c is not None and content_bytes(self.source, c) == shown for c in contents):
+        if not any(c is not None and projected_content(self.source, c) == shown for c in contents):
             from tripod.ledger.kinds.team import DISPLACED  # dear to import, seldom needed
 
             self.append([DISPLACED.draft({"path": path, "reason": reason, "content": shown})])
@@ -303,7 +303,7 @@ class Act:
         for path in sorted(path for path in paths if not path.endswith(".event")):
             if path in self.writer.unmerged:
                 self._refuse_unmerged(path, self.writer.unmerged[path], ", and do this again")
-            odd = in_the_way(self.disk, path)
+            odd = in_the_way_on_disk(self.disk, path)
             if odd is not None:
                 raise RefusedError(
                     f"{self.disk.full(path)} is {odd}, where a file of the ledger belongs: writing "
@@ -353,7 +353,7 @@ class Act:
 
 def judge_event(source: str, type_: str, priority: str, payload: str) -> None:
     """Refuse what cannot stand in one event (BadArgumentError: a field breaks its rule)."""
-    problem = valid_word(source, "source") or valid_word(type_, "type")
+    problem = valid_event_word(source, "source") or valid_event_word(type_, "type")
     if problem is None and priority not in PRIORITIES:
         problem = f"priority: {priority!r} is none of {', '.join(PRIORITIES)}"
     if problem is None and len(payload.encode("utf-8", "surrogatepass")) > MAX_PAYLOAD:

@@ -38,14 +38,14 @@ from tripod.projections import (
     COUNTS,
     LOG,
     Disk,
+    DiskPlaces,
     File,
-    Places,
     UnreadableError,
-    ahead_of,
-    in_the_way,
+    files_ahead_of,
+    in_the_way_on_disk,
     layout,
-    merge_marker,
-    names_in_bodies,
+    merge_marker_in_piece,
+    pieces_of_names,
     recorded,
     text,
 )
@@ -173,7 +173,7 @@ def init_at(
                         _same_as_recorded(team, names, places)
                     add_ignore_lines(team)
                     return sync(team)
-        ahead = ahead_of(None, Disk(root))
+        ahead = files_ahead_of(None, Disk(root))
         if ahead is not None:
             raise RefusedError(
                 f"{root} had a ledger: {ahead}. Put its ledger.db back; or, to begin anew with the "
@@ -207,7 +207,7 @@ def _begin(
     if is_new:
         os.makedirs(root)
     with Team(root, create=True) as team:
-        team.disk.places = Places(root, places)
+        team.disk.places = DiskPlaces(root, places)
         if is_new:
             for folder in layout.FOLDERS:
                 if not met or team.disk.places.full(folder) is None:
@@ -217,7 +217,7 @@ def _begin(
         with team.act(full=True, opened=opened) as act:
             act.displace(COUNTS.path, "it stood where the counts of the ledger belong")
             paths = act.look.left_alone
-            left = next(names_in_bodies(paths), [])  # as many as fit in an entry
+            left = next(pieces_of_names(paths), [])  # as many as fit in an entry
             if len(left) < len(paths):
                 left = [*left, f"({len(paths) - len(left)} more)"]
             act.append([ADOPTED.draft({"files": act.look.files, "left_alone": left})])
@@ -262,7 +262,7 @@ def _check_log(root: str) -> None:
     links = [name for name, what in disk.walk(LOG.folder) if what == "other"]
     for name in sorted(name for name in links if name.endswith(LIVE)):
         path = f"{LOG.folder}/{name}"
-        odd = in_the_way(disk, path)
+        odd = in_the_way_on_disk(disk, path)
         if odd is None or disk.is_file(f"{LOG.folder}/{disk.alias(path)}"):
             continue  # another name of a log that is there
         raise RefusedError(
@@ -280,7 +280,7 @@ def _check_unmerged(root: str, places: Mapping[str, str]) -> None:
             if not name.endswith((".chat", ".md", ".yaml")):
                 continue
             try:
-                line = merge_marker(path, disk.read(path, layout.LOG_FILE.limit) or b"")
+                line = merge_marker_in_piece(path, disk.read(path, layout.LOG_FILE.limit) or b"")
             except UnreadableError:
                 continue  # the intake says so
             if line is not None:
@@ -406,9 +406,9 @@ def _opening(root: str, names: Mapping[str, str | None], places: dict[str, str])
         origin = f"tripod.invalid/{slug}/{fresh_ids(1)[0][0]}"
     scribe = scribe if scribe is not None else "scribe"
     problem = (
-        text.line_problem(name, "project", 200)
-        or text.word_problem(scribe, "scribe", 63, "[|:,()=/")
-        or text.word_problem(origin, "origin", 200, "+")
+        text.text_line_problem(name, "project", 200)
+        or text.text_word_problem(scribe, "scribe", 63, "[|:,()=/")
+        or text.text_word_problem(origin, "origin", 200, "+")
     )
     if problem is not None:
         raise BadArgumentError(problem)

@@ -25,19 +25,19 @@ from tripod.projections import (
     LOG,
     RACY_NS,
     Disk,
+    DiskStat,
     File,
     Source,
-    Stat,
     UnmergedError,
     UnreadableError,
-    desired,
-    in_the_way,
+    desired_file,
+    in_the_way_on_disk,
     layout,
     manifest,
 )
 from tripod.projections.bus.tables import name_us
-from tripod.projections.decisions.format import parse_log_archive_name
-from tripod.projections.manifest import watched_logs
+from tripod.projections.decisions.format import parse_decision_archive_name
+from tripod.projections.manifest import manifest_watched_logs
 from tripod.team.act import READ_LIMIT, FileState, digest_of, touched_by
 
 SOME = 16  # files; from there on the disk is waited for once for all that are new
@@ -53,12 +53,15 @@ _WEAK = (
 
 def is_live_log(path: str) -> bool:
     """Whether a path is that of a decision log which may grow; an archive never does."""
-    return layout.class_of(path) is layout.LOG_FILE and parse_log_archive_name(path) is None
+    return (
+        layout.layout_class_of(path) is layout.LOG_FILE
+        and parse_decision_archive_name(path) is None
+    )
 
 
 def has_foreign_lock(path: str) -> bool:
     """Whether the original tools lock this file while they rewrite it."""
-    kind = layout.class_of(path)
+    kind = layout.layout_class_of(path)
     return kind is not None and kind.locked and (kind is not layout.LOG_FILE or is_live_log(path))
 
 
@@ -114,7 +117,7 @@ class Files(FileState):
         for path in tell_over(paths, "writing files", len(paths)):
             if not many or self.disk.stat(path) is not None:
                 self.write(path, said.get(path, 0))
-            elif (want := desired(self.source, path)) is not None:
+            elif (want := desired_file(self.source, path)) is not None:
                 staged.append((path, want))
                 if len(staged) >= GROUP:
                     self._publish(staged)
@@ -136,7 +139,7 @@ class Files(FileState):
         """``said``: how many messages, or decisions, are all that changed a file."""
         if said > 0 and is_live_log(path) and self._append(path, said):
             return
-        want = self._grown(path, said) or desired(self.source, path)
+        want = self._grown(path, said) or desired_file(self.source, path)
         with self.attempt(path):
             if want is None:
                 self._remove(path)
@@ -160,10 +163,12 @@ class Files(FileState):
         """Write many files at once, each where none stands."""
         if not staged:
             return
-        from tripod.projections import write_missing
+        from tripod.projections import write_missing_to_disk
 
         with self.attempt(staged[0][0]):
-            for (path, want), stat in zip(staged, write_missing(self.disk, staged), strict=True):
+            for (path, want), stat in zip(
+                staged, write_missing_to_disk(self.disk, staged), strict=True
+            ):
                 if stat is None:
                     self.late[path] = None
                     continue
@@ -179,7 +184,7 @@ class Files(FileState):
     def _put(self, path: str, want: File) -> None:
         digest = sha256(want.data).hexdigest()
         stat = self.disk.stat(path)
-        odd = None if stat is not None else in_the_way(self.disk, path)
+        odd = None if stat is not None else in_the_way_on_disk(self.disk, path)
         if odd is not None:  # it came while we did, or since who recorded this died
             raise UnreadableError(f"{odd} stands there, and would be replaced: remove it")
         if path in self.unmerged:  # the entries are of a writer that died, or came before the merge
@@ -218,7 +223,7 @@ class Files(FileState):
         self.late[path] = None
         return False
 
-    def _swap(self, path: str, want: File, digest: str) -> Stat | None:
+    def _swap(self, path: str, want: File, digest: str) -> DiskStat | None:
         """Exchange a file, and look at what came back; None where that is to be taken in."""
         from tripod.projections import swap
 
@@ -231,14 +236,14 @@ class Files(FileState):
         have = sha256(base).hexdigest()
         if have != digest and not self.is_ours(path, have):
             return None
-        done = swap.replace(self.disk, path, want, base, agreed=have not in self.displaced)
+        done = swap.swap_in(self.disk, path, want, base, agreed=have not in self.displaced)
         if done is None:
             return None
         self.is_weak = self.is_weak or not done.sure
         if not done.kept:
             return done.stat
         patient = len(self.disk.kept(path.rpartition("/")[0])) <= swap.MOST_KEPT
-        back = swap.take(self.disk, done.kept, READ_LIMIT, patient=patient)
+        back = swap.take_swapped(self.disk, done.kept, READ_LIMIT, patient=patient)
         if back is None:
             return done.stat
         if back[0] != base:
@@ -261,7 +266,7 @@ class Files(FileState):
                 return True
             new = LOG.newest(self.source, path.removeprefix(f"{LOG.folder}/"), count)
             with self.attempt(path):
-                done = swap.append(self.disk, path, known, new, READ_LIMIT)
+                done = swap.append_or_swap(self.disk, path, known, new, READ_LIMIT)
                 if done == swap.NOT_AS_KNOWN:
                     return False
                 if done == swap.OTHERS_CAME:
@@ -315,7 +320,7 @@ class Files(FileState):
                 noted[path] = manifest.ManifestEntry(stat, digest, seen_ns)
         return noted
 
-    def _agreed(self, path: str, stat: Stat) -> str:
+    def _agreed(self, path: str, stat: DiskStat) -> str:
         """Digest of a file that is as the ledger has it; '' where it is not."""
         if path in self.agreed and self.agreed[path].stat == stat:
             return self.agreed[path].digest
@@ -323,7 +328,7 @@ class Files(FileState):
         row = self.source.db.execute("SELECT sha256 FROM inputs WHERE path = ?", (path,)).fetchone()
         if row is not None:
             return digest if row[0] == digest else ""
-        want = desired(self.source, path)
+        want = desired_file(self.source, path)
         return digest if want is not None and sha256(want.data).hexdigest() == digest else ""
 
     def _watched(self) -> list[str]:
@@ -333,7 +338,7 @@ class Files(FileState):
             chats = self.disk.names(folder)
             paths += [f"{folder}/{name}" for name in chats if name.endswith(".chat")]
         paths += [path for path in self.written if path.endswith(".cursors")]
-        paths += watched_logs(self.source.db, self.disk)
+        paths += manifest_watched_logs(self.source.db, self.disk)
         for table in ("inputs", "files"):
             rows = self.source.db.execute(f"SELECT path FROM {table}")
             paths += [path for (path,) in rows]
@@ -382,10 +387,10 @@ class EventMoves:
 
     def _move_all(self, front: str, names: Sequence[str]) -> list[str]:
         """Move many events of one queue; give those that could not be moved."""
-        from tripod.projections import move_all
+        from tripod.projections import move_on_disk
 
         files = [name[len(front) :] for name in names]
-        return [front + file for file in move_all(self.disk, *_queue_folders(front), files)]
+        return [front + file for file in move_on_disk(self.disk, *_queue_folders(front), files)]
 
     def give_back(self) -> None:
         """Put the events back that were taken for acknowledgements that are not recorded."""

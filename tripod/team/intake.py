@@ -34,12 +34,12 @@ from tripod.projections import (
     UNMERGED_CURE,
     File,
     UnreadableError,
-    ahead_of,
+    files_ahead_of,
     layout,
-    merge_marker,
+    merge_marker_in_piece,
 )
-from tripod.projections.chat.format import format_cursors, parse_cursors
-from tripod.projections.chat.tables import index_of
+from tripod.projections.chat.format import format_chat_cursors, parse_chat_cursors
+from tripod.projections.chat.tables import chat_position_index
 from tripod.team.act import MARKER, Act, draft_event
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def take_in(act: Act) -> None:
     act.look.left_alone, act.look.files = found.left_alone, found.files
     if fresh:
         from tripod.projections import sort_pieces
-        from tripod.projections.bus.intake import is_deletion
+        from tripod.projections.bus.intake import is_event_deletion
 
         drafts = sort_pieces(fresh)
         act.append(drafts)
@@ -96,7 +96,7 @@ def take_in(act: Act) -> None:
                     "bytes are kept in the ledger, and it stays as it is"
                 )
         acked = (draft.body for draft in drafts if draft.kind == "bus.acked")
-        deleted = [str(body["name"]) for body in acked if is_deletion(body)]
+        deleted = [str(body["name"]) for body in acked if is_event_deletion(body)]
         if deleted:  # they wait for nobody any more
             which = _first_names(deleted) if len(deleted) > NAMED else ", ".join(deleted)
             act.warn(
@@ -253,7 +253,7 @@ def refuse_if_ahead(act: Act, *, anew: bool) -> bool:
     known = act.writer.known.get(COUNTS.path)
     if known is not None and known.stat == act.disk.stat(COUNTS.path):
         return False
-    ahead = ahead_of(act.transaction, act.disk)
+    ahead = files_ahead_of(act.transaction, act.disk)
     if ahead is None or anew:
         return ahead is not None
     raise RefusedError(
@@ -325,12 +325,12 @@ def take_positions(act: Act, channel: str, *, locked: bool = True) -> None:
     digest = sha256(data).hexdigest()
     if known is not None and known.digest == digest:
         return
-    from tripod.projections.chat.intake import seen_positions
+    from tripod.projections.chat.intake import take_chat_positions
 
     if not act.writer.is_accounted(path, digest):  # else another part of this act took it in
         act.writer.account(path, digest)
         files = act.transaction.cursors().files
-        draft = seen_positions(act.source, act.disk, channel, data, files=files)
+        draft = take_chat_positions(act.source, act.disk, channel, data, files=files)
         if draft is not None:
             act.append([draft])
     if locked:
@@ -372,13 +372,13 @@ def _show(act: Act, channel: str, handles: Collection[str] | None) -> bool:
         return True
     if data is not None and not act.writer.is_accounted(path, sha256(data).hexdigest()):
         return False
-    before = parse_cursors(data or b"")
+    before = parse_chat_cursors(data or b"")
     if handles is None:
         rows = act.source.db.execute("SELECT handle FROM cursors WHERE channel = ?", (channel,))
         handles = [*before, *(handle for (handle,) in rows.fetchall())]
     after = dict(before)
     for handle in handles:
-        index = index_of(act.source, channel, handle)
+        index = chat_position_index(act.source, channel, handle)
         if index is None:
             after.pop(handle, None)
         elif "=" not in handle and "\n" not in handle and not handle.startswith("#"):
@@ -386,7 +386,7 @@ def _show(act: Act, channel: str, handles: Collection[str] | None) -> bool:
     if after == before:
         stat = act.disk.stat(path)
     else:
-        data = format_cursors(after)
+        data = format_chat_cursors(after)
         try:
             stat = act.disk.write(path, File(data, layout.CURSORS.mode), durable=False)
         except OSError as error:
@@ -405,7 +405,7 @@ def _read_cursors(act: Act, path: str) -> bytes | None:
     except UnreadableError as error:
         act.warn(f"{error}; the read positions in it are left alone")
         return None
-    line = None if data is None else merge_marker(path, data)
+    line = None if data is None else merge_marker_in_piece(path, data)
     if line is not None:
         act.warn(
             f"{path}: line {line} {MARKER}; the read positions in it are left alone: "

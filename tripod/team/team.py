@@ -48,9 +48,9 @@ from tripod.projections import (
     COUNTS,
     OWN,
     RACY_NS,
-    Places,
+    DiskPlaces,
     agreed_chats,
-    is_quiet,
+    files_are_quiet,
     manifest,
     recorded,
     refold,
@@ -189,7 +189,7 @@ class Team(Context):
     def settle_places(self) -> None:
         """Look for events and chats where the ledger's entries say that they are."""
         try:
-            self.disk.places = Places(self.root, recorded(self.store))
+            self.disk.places = DiskPlaces(self.root, recorded(self.store))
         except ValueError as error:
             raise LedgerDamagedError(
                 f"{self.root}/{DATABASE}: {error}; `tripod verify` says what else is wrong"
@@ -387,7 +387,7 @@ class Team(Context):
             # Where it cannot be written: it only saves the next command a look.
             with suppress(sqlite3.OperationalError), self.store.derived() as tables:
                 settled = {path: known[path]._replace(noted_ns=now) for path in old_enough}
-                manifest.save(tables, settled)
+                manifest.save_manifest(tables, settled)
 
     def _begin(
         self, act: Act, *, anew: bool, hasty: bool, late: Sequence[str], opened: Sequence[Draft]
@@ -413,7 +413,7 @@ class Team(Context):
 
             act.look.triggers = put_triggers_back(transaction.tables)
         if anew or not tables_current(transaction):
-            for path, known in manifest.load_any(transaction.tables).items():
+            for path, known in manifest.load_any_manifest(transaction.tables).items():
                 self.files.account(path, known.digest)
             entries = self.store.read()
             refold(transaction, sound_entries(entries) if anew else entries)
@@ -440,7 +440,9 @@ class Team(Context):
                     act.displace(path, "another program wrote it while we did")
 
     def _is_quiet(self, known: manifest.Manifest, **lists: list[str] | None) -> bool:
-        return self.disk.is_file(COUNTS.path) and is_quiet(self.store.db, self.disk, known, **lists)
+        return self.disk.is_file(COUNTS.path) and files_are_quiet(
+            self.store.db, self.disk, known, **lists
+        )
 
     def _files_behind(self) -> bool:
         cursors = self.store.cursors()
@@ -477,7 +479,7 @@ class Team(Context):
         if shown > files or noted:
             try:
                 with self.store.derived() as derived:
-                    manifest.save(derived, noted, self.files.settled)
+                    manifest.save_manifest(derived, noted, self.files.settled)
                     self.store.set_files(shown)
             except sqlite3.DatabaseError as error:
                 # The entries are on the disk, and so are the files: only that is not noted.

@@ -22,7 +22,7 @@ from tripod.ledger.actors import (
 )
 from tripod.ledger.kinds.trust import ACTOR_ENROLLED, ACTOR_REVOKED
 from tripod.ledger.tlog.note import SigningKey, VerifierKey
-from tripod.projections.text import line_problem
+from tripod.projections.text import text_line_problem
 from tripod.team.act import Context
 from tripod.trust import keys
 from tripod.trust import seal as sealing
@@ -106,7 +106,7 @@ def revoke(team: Context, handle: str, reason: str, ask: Passphrase) -> str:
         NotFoundError: the handle has no key in force.
         RefusedError: neither that key nor the one that seals the ledger can be used here.
     """
-    problem = line_problem(reason, "--reason", MAX_REASON)
+    problem = text_line_problem(reason, "--reason", MAX_REASON)
     if problem is not None:
         raise RefusedError(problem)
     held = actor_in_force(team.store.db, handle)

@@ -65,7 +65,7 @@ from tripod.ledger.tlog.witness import (
     format_witness_request,
     parse_witness_signatures,
 )
-from tripod.projections import content_bytes
+from tripod.projections import projected_content
 from tripod.team.team import Team
 from tripod.trust.seal import in_force
 from tripod.verify.anchors.git import Repository
@@ -348,7 +348,7 @@ def receipt_files(team: Team, seq: int) -> dict[str, bytes]:
             f"entry {seq} holds no receipt: `tripod anchor list` names those that do"
         )
     body = entry.data
-    data = content_bytes(team.source, body["receipt"])
+    data = projected_content(team.source, body["receipt"])
     if body["method"] != "tsa":
         return {"receipt.note": data}
     line = orjson.loads(entry.header)["ledger"]

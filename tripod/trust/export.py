@@ -48,7 +48,7 @@ from tripod.ledger.tlog import tiles
 from tripod.ledger.tlog.note import MAX_NOTE
 from tripod.ledger.tlog.seal import Seal, read_seal
 from tripod.ledger.tlog.tiles import BLOBS, BODIES, SEAL, TILES, WIDTH, Tile
-from tripod.projections.disk import TEMPORARY, Disk, UnreadableError, write_missing
+from tripod.projections.disk import TEMPORARY, Disk, UnreadableError, write_missing_to_disk
 from tripod.projections.projection import File
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class _Staging:
         fresh = [(path, file) for path, file in self._files.items() if path not in self.present]
         if len(fresh) < _FEW:
             fresh = []
-        placed = write_missing(self.disk, fresh) if fresh else []
+        placed = write_missing_to_disk(self.disk, fresh) if fresh else []
         # A place that somebody filled meanwhile is written over as one whose bytes differ.
         done = {path for (path, _), stat in zip(fresh, placed, strict=True) if stat is not None}
         for path, file in self._files.items():

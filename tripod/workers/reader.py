@@ -15,9 +15,9 @@ from typing import NamedTuple
 from tripod.agents.jobs import newest, recorded, spool_of
 from tripod.agents.spool import RUNNING, Spool
 from tripod.errors import BadArgumentError, NotFoundError
-from tripod.projections import FILES, WORKERS, UnreadableError, content_bytes
+from tripod.projections import FILES, WORKERS, UnreadableError, projected_content
 from tripod.projections.workers.format import parse_worker
-from tripod.projections.workers.tables import FOLDER, worker_of
+from tripod.projections.workers.tables import FOLDER, worker_of_path
 from tripod.team.team import Team
 from tripod.workers.writer import ROLE, judge_name, logs_of, look_after
 
@@ -45,7 +45,7 @@ def every(team: Team) -> list[About]:
     """All workers, by name."""
     ours = {name for (name,) in team.store.db.execute("SELECT name FROM workers")}
     paths = team.store.db.execute("SELECT path FROM files WHERE class = 'worker'")
-    names = ours | {worker_of(path) for (path,) in paths}
+    names = ours | {worker_of_path(path) for (path,) in paths}
     return [about(team, name) for name in sorted(names)]
 
 
@@ -138,7 +138,7 @@ def search(team: Team, name: str, pattern: str, context: int) -> Iterator[str]:
             raise NotFoundError(str(error)) from error
         kept = team.store.db.execute("SELECT seq FROM files WHERE path = ?", (path,)).fetchone()
         if log is None and kept is not None:  # one that is gone is read as it was kept
-            log = content_bytes(team.source, team.source.body(kept[0])["content"])
+            log = projected_content(team.source, team.source.body(kept[0])["content"])
         if log is not None:
             logs.append(log)
     if not logs:

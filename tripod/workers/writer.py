@@ -42,8 +42,8 @@ from tripod.ledger.files import open_plain_file
 from tripod.ledger.kinds import workers as kinds
 from tripod.ledger.kinds.team import team_evidence_kept
 from tripod.ledger.locator import LEDGER, nearest_team
-from tripod.projections import TooBigError, UnreadableError, content_bytes, layout
-from tripod.projections.workers.format import valid_slug, valid_worker_name
+from tripod.projections import TooBigError, UnreadableError, layout, projected_content
+from tripod.projections.workers.format import valid_worker_name, valid_worker_slug
 from tripod.projections.workers.tables import FOLDER
 from tripod.team.act import Act, draft_event
 from tripod.team.team import Team
@@ -94,7 +94,7 @@ def _task_of(team: Team | Act, name: str) -> tuple[str, str]:
     """The task of a worker that we run, and the folder that its program works in."""
     (seq,) = team.store.db.execute("SELECT seq FROM workers WHERE name = ?", (name,)).fetchone()
     body = team.source.body(seq)
-    return content_bytes(team.source, body["task"]).decode(), body["folder"]
+    return projected_content(team.source, body["task"]).decode(), body["folder"]
 
 
 def _no_worker(team: Team, name: str) -> NotFoundError:
@@ -342,7 +342,7 @@ def _begin_once(team: Team, job: Job, life: Life, task: str, folder: str) -> Non
 
 
 def _judge_spawn(slug: str, folder: str, task: str, name: str | None) -> None:
-    problem = valid_slug(slug) or (None if name is None else valid_worker_name(name))
+    problem = valid_worker_slug(slug) or (None if name is None else valid_worker_name(name))
     if problem is None and name is not None and name.rpartition("-")[0] != slug:
         problem = f"name: {name} does not begin with {slug}-"
     if problem is None and not task.strip():

@@ -16,13 +16,13 @@ from tripod.ledger.files import read_plain_file
 from tripod.ledger.tlog.policy import parse_policy
 from tripod.ledger.tlog.tiles import SEAL
 from tripod.ledger.tlog.timestamp import parse_timestamp_authorities
-from tripod.projections.decisions.format import is_log, parse_log_archive_name
+from tripod.projections.decisions.format import is_decision_log, parse_decision_archive_name
 from tripod.projections.decisions.tables import LIVE, LOG
 from tripod.verify.anchors import policy
 from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_folder import GitError, find
-from tripod.verify.anchors.git_growth import describe_commit, read_history
-from tripod.verify.anchors.heads import MAX_HEAD, KnownHead, Outside, parse_head
+from tripod.verify.anchors.git_growth import describe_growth_commit, read_growth
+from tripod.verify.anchors.heads import MAX_HEAD, KnownHead, OutsideHeads, parse_head
 from tripod.verify.check import AUTHORITIES, POLICY, RULES
 
 _SHALLOW = (
@@ -61,7 +61,7 @@ def gather_anchors(
     *,
     live: bool = True,
     logs: Mapping[str, str] = MappingProxyType({}),
-) -> Outside:
+) -> OutsideHeads:
     """Everything that is known outside of the ledger of the team directory ``root``.
 
     ``logs`` are the paths of decision logs in other folders than its own, by their names.
@@ -72,7 +72,7 @@ def gather_anchors(
     Raises:
         OutsideError: the pin or a policy that was given cannot be read.
     """
-    outside = Outside()
+    outside = OutsideHeads()
     _policies(outside, root, asked.policies)
     if asked.pin is not None:
         pin = read_pin(asked.pin)
@@ -112,7 +112,7 @@ def read_pin(path: str) -> KnownHead | None:
 # Policies --------------------------------------------------------------------------------------
 
 
-def _policies(outside: Outside, root: str | None, given: tuple[str, ...]) -> None:
+def _policies(outside: OutsideHeads, root: str | None, given: tuple[str, ...]) -> None:
     """The files given, by the ends of their names; the team's own for each kind not given."""
     demands = [path for path in given if path.endswith((".yaml", ".yml"))]
     stamping = [path for path in given if path.endswith(".pem")]
@@ -159,7 +159,9 @@ def _inside(root: str | None, path: str) -> bool:
 # Git -------------------------------------------------------------------------------------------
 
 
-def _walk(outside: Outside, root: str, others: Mapping[str, str], *, log: bool, live: bool) -> None:
+def _walk(
+    outside: OutsideHeads, root: str, others: Mapping[str, str], *, log: bool, live: bool
+) -> None:
     """Every seal that the repository ever held, on any branch, and the history of the logs."""
     try:
         place = find(root)
@@ -187,7 +189,7 @@ def _walk(outside: Outside, root: str, others: Mapping[str, str], *, log: bool, 
                 named = {name: f"{root}/{LOG.folder}/{name}" for name in own}
                 named |= _committed(repository, others, here)
                 outside.logs = tuple(
-                    read_history(path)._replace(log=name) for name, path in named.items()
+                    read_growth(path)._replace(log=name) for name, path in named.items()
                 )
             outside.history = f"{repository.at}; {len(tips)} tips of refs and reflogs"
             if place.outer is not None:
@@ -218,12 +220,14 @@ def _logs(repository: Repository, root: str, here: tuple[str, ...]) -> list[str]
     versions: dict[str, list[str]] = {}
     for change in repository.changes((folder,), here):
         above, _, name = change.path.rpartition("/")
-        if above == folder and name.endswith(".md") and parse_log_archive_name(name) is None:
+        if above == folder and name.endswith(".md") and parse_decision_archive_name(name) is None:
             versions.setdefault(name, []).extend([change.new] if change.new else [])
     logs = []
     for name, blobs in sorted(versions.items()):
         ends = dict.fromkeys([*blobs[:1], *blobs[-1:]])
-        if name == LIVE or any(is_log(name, repository.blob(blob) or b"") for blob in ends):
+        if name == LIVE or any(
+            is_decision_log(name, repository.blob(blob) or b"") for blob in ends
+        ):
             logs.append(name)
     return logs
 
@@ -246,7 +250,7 @@ def _committed(
 
 
 def _seals(
-    outside: Outside,
+    outside: OutsideHeads,
     repository: Repository,
     names: list[str],
     here: tuple[str, ...],
@@ -261,7 +265,7 @@ def _seals(
         if not change.new or change.new in seen:
             continue
         seen.add(change.new)
-        where = f"{describe_commit(change.commit)}, {change.path}"
+        where = f"{describe_growth_commit(change.commit)}, {change.path}"
         if not change.regular:
             outside.faults += (("unread", where, "unreadable: it is no plain file there"),)
             continue

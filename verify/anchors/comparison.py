@@ -32,25 +32,25 @@ from tripod.ledger.sqlite.reader import SQLiteReader
 from tripod.ledger.tlog.note import VerifierKey, parse_note
 from tripod.ledger.tlog.seal import Seal, fork_signers, format_seal, parse_seal, seal_fork_text
 from tripod.ledger.tlog.timestamp import open_timestamp
-from tripod.projections import TRUST, Source, content_bytes, source_of
+from tripod.projections import TRUST, Source, projected_content, source_of
 from tripod.verify.anchors.heads import (
     Fork,
-    HeadComparison,
+    HeadFindings,
     KnownHead,
     Ledger,
-    Outside,
-    add_unmet_demands,
-    anchored,
+    OutsideHeads,
+    add_unmet_head_demands,
+    anchored_heads,
     compare,
+    keys_of_heads,
     open_head,
     parse_head,
-    trusted_keys,
-    wanted_size,
+    wanted_head_size,
 )
 from tripod.verify.check import Anchored, Scanned
 from tripod.verify.checks import bodies_present, canonical_bytes
 from tripod.verify.evidence import OpenEvidence
-from tripod.verify.rows import all_rows, entry_of, roots_at
+from tripod.verify.rows import all_rows, entry_of_row, roots_of_rows
 
 
 class TrustRows(NamedTuple):
@@ -62,7 +62,7 @@ class TrustRows(NamedTuple):
     seals: list[tuple[Any, ...]]
 
 
-def trust_rows(evidence: OpenEvidence, db: sqlite3.Connection) -> TrustRows:
+def trust_rows_to_compare(evidence: OpenEvidence, db: sqlite3.Connection) -> TrustRows:
     """The rows of the trust tables; empty where an export holds headers alone."""
     tables = {
         "keys": "SELECT seq, vkey FROM keys ORDER BY seq",
@@ -80,7 +80,7 @@ def _computed_again(db: sqlite3.Connection, table: str, sql: str) -> list[tuple[
     rows: list[tuple[Any, ...]] = []
     try:
         for seq, *_ in db.execute(sql).fetchall():
-            entry = entry_at(db, seq)
+            entry = entry_to_compare(db, seq)
             with suppress(KeyError, TypeError, ValueError, AttributeError):
                 if entry is not None and entry.kind in TRUST.kinds:
                     rows += [tuple(op[2]) for op in TRUST.fold(entry) if op[0] == table]
@@ -89,7 +89,7 @@ def _computed_again(db: sqlite3.Connection, table: str, sql: str) -> list[tuple[
     return rows
 
 
-def entry_at(db: sqlite3.Connection, seq: object) -> Entry | None:
+def entry_to_compare(db: sqlite3.Connection, seq: object) -> Entry | None:
     """The entry ``seq`` with the body that it committed to; None where that is not there.
 
     Raises:
@@ -98,11 +98,11 @@ def entry_at(db: sqlite3.Connection, seq: object) -> Entry | None:
     if type(seq) is not int:
         return None
     for row in all_rows(db, seq, seq + 1):
-        header = canonical_bytes.read_header(row[4])
+        header = canonical_bytes.read_canonical_header(row[4])
         if isinstance(header, str) or header.seq != seq:
             continue
         if bodies_present.body_problem(header, *row[5:7]) is None:
-            return entry_of(db, row)
+            return entry_of_row(db, row)
     return None
 
 
@@ -111,8 +111,8 @@ def entry_at(db: sqlite3.Connection, seq: object) -> Entry | None:
 _MICROS = 1_000_000  # in a second
 
 
-def read_receipts(
-    evidence: OpenEvidence, db: sqlite3.Connection, told: TrustRows, outside: Outside
+def compare_receipts(
+    evidence: OpenEvidence, db: sqlite3.Connection, told: TrustRows, outside: OutsideHeads
 ) -> None:
     """Add what the receipts remember to ``outside.known``, and what is wrong with them beside."""
     ledger = SQLiteReader(db)
@@ -139,7 +139,9 @@ def read_receipts(
         outside.known += (known,)
 
 
-def _opened(known: KnownHead, method: str, data: bytes, text: str, outside: Outside) -> KnownHead:
+def _opened(
+    known: KnownHead, method: str, data: bytes, text: str, outside: OutsideHeads
+) -> KnownHead:
     """What the bytes of a receipt add; a LedgerError if they are not of this head."""
     if method == "witness":
         note = parse_note(data)
@@ -165,7 +167,7 @@ def _bytes(source: Source, seq: int) -> bytes:
     except (ValueError, TypeError) as error:
         raise LookupError(seq) from error
     try:
-        return content_bytes(source, receipt)
+        return projected_content(source, receipt)
     except (ValueError, TypeError, LedgerError) as error:  # the blob is gone
         raise LookupError(seq) from error
 
@@ -189,31 +191,31 @@ _KEPT = (
 )
 
 
-def compare_heads(evidence: OpenEvidence) -> HeadComparison | None:
+def compare_heads(evidence: OpenEvidence) -> HeadFindings | None:
     """Compare the ledger with every head that is known; None where nothing was scanned."""
     db, scan = evidence.db, evidence.scan
     if db is None or scan is None or not scan.head[0]:
         return None
-    outside, trust = replace(evidence.outside), trust_rows(evidence, db)
-    read_receipts(evidence, db, trust, outside)
-    roots = roots_at(db, scan, (known.seal.size for known in outside.known))
+    outside, trust = replace(evidence.outside), trust_rows_to_compare(evidence, db)
+    compare_receipts(evidence, db, trust, outside)
+    roots = roots_of_rows(db, scan, (known.seal.size for known in outside.known))
     keys = list(dict.fromkeys(_keys(evidence, trust)))
     ledger = Ledger(
         scan.origin,
         scan.head[0],
         roots,
-        [_fork(evidence, db, row, trusted_keys(outside, keys, row[1])) for row in trust.forks],
+        [_fork(evidence, db, row, keys_of_heads(outside, keys, row[1])) for row in trust.forks],
         keys,
         len(trust.seals) or int(evidence.loaded),  # what was read from files has the seal there
         evidence.database.bodies,
         evidence.database.keys,
     )
     told = compare(outside, ledger)
-    reached = anchored(told.agreeing, outside.policy)
+    reached = anchored_heads(told.agreeing, outside.policy)
     size = max((size for size, _ in reached.sizes.values()), default=0)
     told.anchored = Anchored(reached.level, reached.sizes, *_tail(evidence, db, size, scan))
-    wanted = wanted_size(outside.rules, reached)
-    add_unmet_demands(told, outside.rules, reached, _tail(evidence, db, wanted, scan))
+    wanted = wanted_head_size(outside.rules, reached)
+    add_unmet_head_demands(told, outside.rules, reached, _tail(evidence, db, wanted, scan))
     return told
 
 
@@ -223,7 +225,7 @@ def _fork(
     """A row of the forks, with those of ``keys`` that signed that the old line ends there."""
     seq, origin, size, root = row[:4]
     signers: list[VerifierKey] = []
-    entry = entry_at(db, seq)
+    entry = entry_to_compare(db, seq)
     if entry is not None and keys:
         try:
             text = seal_fork_text(
@@ -240,19 +242,19 @@ def agreeing_heads(evidence: OpenEvidence) -> list[KnownHead]:
     db, outside = evidence.db, replace(evidence.outside)
     if db is None:
         return []
-    trust = trust_rows(evidence, db)
-    read_receipts(evidence, db, trust, outside)
+    trust = trust_rows_to_compare(evidence, db)
+    compare_receipts(evidence, db, trust, outside)
     ours = list(_keys(evidence, trust))
     found = []
     for known in outside.known:
-        keys = trusted_keys(outside, ours, known.seal.origin)
+        keys = keys_of_heads(outside, ours, known.seal.origin)
         one, problem = open_head(known, keys, outside.policy)
         if not problem and evidence.database.heads.root_at(known.seal.size) == known.seal.root:
             found.append(one)
     return found
 
 
-def next_pin(evidence: OpenEvidence) -> bytes | None:
+def pin_after_comparison(evidence: OpenEvidence) -> bytes | None:
     """What a pin should hold: all that this run has seen; None where there is nothing.
 
     It is the newest seal where nothing of substance stands after it, so that others can check who
@@ -262,23 +264,23 @@ def next_pin(evidence: OpenEvidence) -> bytes | None:
     if db is None or scan is None or not scan.head[0]:
         return None
     size, root = scan.head
-    trust = trust_rows(evidence, db)
+    trust = trust_rows_to_compare(evidence, db)
     pins = (one.seal.size for one in evidence.outside.known if one.method == "pin")
     before = max(pins, default=0)
     for _, sealed, _, note in trust.seals:
-        roots = roots_at(db, scan, [sealed]) if before <= sealed <= size else {}
+        roots = roots_of_rows(db, scan, [sealed]) if before <= sealed <= size else {}
         want = Seal(scan.origin, sealed, roots.get(sealed, b""))
         if _signed(evidence, trust, note, want) and not _tail(evidence, db, sealed, scan)[0]:
             return str(note).encode()
     return format_seal(Seal(scan.origin, size, bytes.fromhex(root))).encode()
 
 
-def is_own_head(evidence: OpenEvidence, seal: Seal) -> bool:
+def is_compared_own_head(evidence: OpenEvidence, seal: Seal) -> bool:
     """Whether a head is one of the ledger's own line, which was judged."""
     db, scan = evidence.db, evidence.scan
     if db is None or scan is None or seal.origin != scan.origin:
         return False
-    return roots_at(db, scan, [seal.size]).get(seal.size) == seal.root
+    return roots_of_rows(db, scan, [seal.size]).get(seal.size) == seal.root
 
 
 def _signed(evidence: OpenEvidence, trust: TrustRows, note: object, want: Seal) -> bool:
@@ -287,7 +289,7 @@ def _signed(evidence: OpenEvidence, trust: TrustRows, note: object, want: Seal) 
         seal, signed = parse_head(str(note).encode())
     except (LedgerError, ValueError):
         return False
-    keys = trusted_keys(evidence.outside, _keys(evidence, trust), want.origin)
+    keys = keys_of_heads(evidence.outside, _keys(evidence, trust), want.origin)
     return seal == want and not open_head(KnownHead("pin", "", seal, note=signed), keys, None)[1]
 
 

@@ -27,11 +27,11 @@ from tripod.verify.anchors.git_folder import (
     GitError,
     Refs,
     find,
-    owner_differs,
-    read_config,
-    read_refs,
-    read_shallow,
-    store_problem,
+    git_owner_differs,
+    git_store_problem,
+    read_git_config,
+    read_git_refs,
+    read_git_shallow,
 )
 
 MAX_BLOB = 256 * 1024 * 1024
@@ -135,10 +135,10 @@ class Repository:
         self._put("HEAD", b"ref: refs/heads/none\n")
         self._put("config", _CONFIG.format(format="sha1").encode())
         self._own()
-        problem = store_problem(self.place)
+        problem = git_store_problem(self.place)
         if problem is not None:
             raise GitError(f"{problem}: the repository is not read")
-        shallow = read_shallow(self.place)
+        shallow = read_git_shallow(self.place)
         self.shallow = bool(shallow)
         if shallow:
             self._put("shallow", shallow)
@@ -160,12 +160,12 @@ class Repository:
     @cached_property
     def refs(self) -> Refs:
         """All that the repository names (GitError: it cannot be read)."""
-        return read_refs(self.place)
+        return read_git_refs(self.place)
 
     @cached_property
     def settings(self) -> Mapping[str, tuple[str, ...]]:
         """The repository's own settings as texts, without what they include; none is in force."""
-        self._put("theirs", read_config(self.place))
+        self._put("theirs", read_git_config(self.place))
         said = self.ask("config", "--file", "theirs", "--no-includes", "--null", "--list")
         found: dict[str, tuple[str, ...]] = {}
         for line in os.fsdecode(said).split("\0")[:-1]:
@@ -398,7 +398,7 @@ class Repository:
         Only the configuration of the user and the system is asked, as git does it: a repository
         cannot speak for itself.
         """
-        other = owner_differs(self.place)
+        other = git_owner_differs(self.place)
         if other is None:
             return
         words = ("config", "--includes", "--type=path", "--null", "--get-all", "safe.directory")

@@ -142,7 +142,7 @@ def _no_repository(entry: str) -> GitError:
     )
 
 
-def owner_differs(place: RepositoryPath) -> str | None:
+def git_owner_differs(place: RepositoryPath) -> str | None:
     """What of the repository belongs to another user, as git itself judges that; None: nothing."""
     for path in (os.path.join(place.top, ".git"), place.top, place.git):
         try:
@@ -177,12 +177,12 @@ def _read_present(path: str, limit: int) -> bytes:
     return _read(path, limit) if os.path.lexists(path) else b""
 
 
-def read_config(place: RepositoryPath) -> bytes:
+def read_git_config(place: RepositoryPath) -> bytes:
     """The repository's own configuration as it stands there; b'' if absent."""
     return _read_present(os.path.join(place.common, "config"), _MAX_SMALL)
 
 
-def read_shallow(place: RepositoryPath) -> bytes:
+def read_git_shallow(place: RepositoryPath) -> bytes:
     """The commits at which a shallow clone begins, one in a line; b'' where it is whole."""
     path = os.path.join(place.common, "shallow")
     data = _read_present(path, _MAX_REFS)
@@ -191,7 +191,7 @@ def read_shallow(place: RepositoryPath) -> bytes:
     return data
 
 
-def read_refs(place: RepositoryPath) -> Refs:
+def read_git_refs(place: RepositoryPath) -> Refs:
     """All refs, HEADs and reflogs (GitError: one of them is not as git writes it)."""
     loose: dict[str, str] = {}
     symbolic: dict[str, str] = {}
@@ -295,7 +295,7 @@ def _packed(place: RepositoryPath) -> dict[str, str]:
     return found
 
 
-def store_problem(place: RepositoryPath) -> str | None:
+def git_store_problem(place: RepositoryPath) -> str | None:
     """Why git must not be let into the object store: something in it would make it wait for ever.
 
     Alternates are looked into as git follows them, five deep.

@@ -23,19 +23,19 @@ from tripod.verify.anchors.growth import (
     FileHistory,
     Lost,
     ReadVersions,
-    departs,
-    follows,
-    keeps,
-    unconverted,
+    growth_break,
+    is_growth,
+    is_growth_in_between,
+    unconverted_growth,
 )
-from tripod.verify.check import difference
+from tripod.verify.check import shown_difference
 
 _KEPT = 3  # versions in memory
 _OPEN = 64  # breaks, the newest, that a later commit is held against
 _MARK = 64  # bytes of what a break took away, by which most commits are seen to leave it so
 
 
-def read_history(path: str) -> FileHistory:
+def read_growth(path: str) -> FileHistory:
     """The history of the file at ``path``, which must be in a git repository's work tree."""
     try:
         with Repository(path) as repository:
@@ -49,7 +49,7 @@ def read_history(path: str) -> FileHistory:
 
 
 @contextmanager
-def open_versions(path: str) -> Iterator[ReadVersions]:
+def open_growth_versions(path: str) -> Iterator[ReadVersions]:
     """Reads the two versions of a break again, while the context is open.
 
     None where one of them is no plain file, or cannot be read any more.
@@ -73,7 +73,7 @@ def open_versions(path: str) -> Iterator[ReadVersions]:
         yield read
 
 
-def describe_commit(commit: Commit) -> str:
+def describe_growth_commit(commit: Commit) -> str:
     """A commit for people: its short name, author and day."""
     return f"commit {commit.name[:12]} by {commit.author}, {_day(commit.seconds)}"
 
@@ -157,13 +157,19 @@ class _Walk:
         if new:
             settled = [change for change in changes if self._settled(change)]
             changes = [change for change in changes if change not in settled]
-        appended = [c for c in changes if c.old and not follows(self._bytes(c.old), self._at(new))]
+        appended = [
+            c for c in changes if c.old and not is_growth(self._bytes(c.old), self._at(new))
+        ]
         begins = len(commit.parents) > len(appended)
         appended = [change for change in appended if not self._handed_on(change, begins=begins)]
         if not appended:
             return
         others = len(commit.parents) - len(appended)
-        if new and others and all(keeps(self._bytes(c.old), self._bytes(new)) for c in appended):
+        if (
+            new
+            and others
+            and all(is_growth_in_between(self._bytes(c.old), self._bytes(new)) for c in appended)
+        ):
             self.merged += 1
             return
         for change in appended:
@@ -174,9 +180,9 @@ class _Walk:
         name = change.new if change.regular else ""
         old, new = self._bytes(change.old), self._at(name)
         one = Break(
-            describe_commit(change.commit) + merge,
-            what or departs(old, new),
-            difference(old, new),
+            describe_growth_commit(change.commit) + merge,
+            what or growth_break(old, new),
+            shown_difference(old, new),
             change.old,
             name,
             change.commit.seconds,
@@ -195,7 +201,7 @@ class _Walk:
         line = self._undone(change, self._newest(restored=False))
         if line:
             for noted in line:
-                noted.restored = describe_commit(change.commit)
+                noted.restored = describe_growth_commit(change.commit)
             return True
         return bool(self._undone(change, self._newest(restored=True)))
 
@@ -210,7 +216,7 @@ class _Walk:
                 continue
             line = self._line(change, broken[number:])
             want = self._without([noted.change for noted in line], change) if line else None
-            if want is not None and follows(want, new):
+            if want is not None and is_growth(want, new):
                 last = line[-1]
                 kept = self._kept(last, new[len(want) :])
                 if last.restored and not kept and not last.added:
@@ -244,7 +250,9 @@ class _Walk:
             line = self._line(change, standing[number:])
             merged = change._replace(old=change.new)
             want = self._without([noted.change for noted in line], merged) if line else None
-            if want is not None and (follows(old, want) or (begins and keeps(old, want))):
+            if want is not None and (
+                is_growth(old, want) or (begins and is_growth_in_between(old, want))
+            ):
                 return True
         return False
 
@@ -252,14 +260,14 @@ class _Walk:
         """Whether what a break appended as well, after what it changed, was kept."""
         lines = self._bytes(broke.change.old).count(b"\n")
         appended = (self._at(broke.change.new) or b"").split(b"\n")[lines:]
-        return follows(b"\n".join(appended), rest)
+        return is_growth(b"\n".join(appended), rest)
 
     def _without(self, broken: list[FileChange], last: FileChange) -> bytes | None:
         """The version before ``last`` without what ``broken`` did; None where that is not told."""
         want = self._bytes(broken[0].old)
         for one, then in pairwise([*broken, last]):
             left, found = self._at(one.new) or b"", self._at(then.old) or b""
-            if not follows(left, found):
+            if not is_growth(left, found):
                 return None
             want += found[len(left) :]
         return want
@@ -283,9 +291,11 @@ class _Walk:
             have = None
         if have is None:
             yield Break("", "it is not there, or is no plain file", (), "", "")
-        elif not follows(committed, have) and not follows(committed, unconverted(have, committed)):
-            shown = difference(committed, have)
-            yield Break("", departs(committed, have), shown, f"HEAD:{self.name}", "")
+        elif not is_growth(committed, have) and not is_growth(
+            committed, unconverted_growth(have, committed)
+        ):
+            shown = shown_difference(committed, have)
+            yield Break("", growth_break(committed, have), shown, f"HEAD:{self.name}", "")
 
     def _lost(self) -> Iterator[Lost]:
         """What the branch, and the remote one that it follows, held before they were rewritten."""
@@ -296,9 +306,9 @@ class _Walk:
             new = repository.file_at(ref, self.name)
             for commit in repository.abandoned(ref):
                 old = repository.file_at(commit.name, self.name)
-                broke = old is not None and not follows(old, new)
-                shown = difference(old or b"", new) if broke else ()
-                yield Lost(ref, describe_commit(commit), broke, shown, shared)
+                broke = old is not None and not is_growth(old, new)
+                shown = shown_difference(old or b"", new) if broke else ()
+                yield Lost(ref, describe_growth_commit(commit), broke, shown, shared)
 
     def _at(self, name: str) -> bytes | None:
         return self._bytes(name) if name else None

@@ -4,9 +4,9 @@ A version follows another if it begins with it: no line was removed, changed or 
 may append at once, on two branches. Then the merge begins with one side, and after that keeps every
 line of the other in order:
 
->>> follows(b"a\n", b"a\nb\n"), follows(b"a\nb\n", b"a\nc\n")
+>>> is_growth(b"a\n", b"a\nb\n"), is_growth(b"a\nb\n", b"a\nc\n")
 (True, False)
->>> keeps(b"a\nx\ny\n", b"a\nb\nx\ny\n"), keeps(b"a\nx\n", b"a\nb\n")
+>>> is_growth_in_between(b"a\nx\ny\n", b"a\nb\nx\ny\n"), is_growth_in_between(b"a\nx\n", b"a\nb\n")
 (True, False)
 
 ``tripod.verify.anchors.git_growth`` walks the versions that git holds.
@@ -76,12 +76,12 @@ class FileHistory(NamedTuple):
 ReadVersions: TypeAlias = Callable[[Break], tuple[bytes, bytes] | None]
 
 
-def follows(old: bytes, new: bytes | None) -> bool:
+def is_growth(old: bytes, new: bytes | None) -> bool:
     """Whether ``old`` is the beginning of ``new``."""
     return new is not None and new.startswith(old)
 
 
-def keeps(old: bytes, new: bytes) -> bool:
+def is_growth_in_between(old: bytes, new: bytes) -> bool:
     """Whether all lines of ``old`` stand in ``new``, in order, after those that both begin with.
 
     The last line of either may lack its line break.
@@ -94,10 +94,10 @@ def keeps(old: bytes, new: bytes) -> bool:
     return all(line in rest for line in wanted[at:] if line)
 
 
-def unconverted(data: bytes, committed: bytes) -> bytes:
+def unconverted_growth(data: bytes, committed: bytes) -> bytes:
     r"""Bytes of a work tree as git would store them where its checkout wrote ``\r\n``.
 
-    >>> unconverted(b"a\r\nb\r\n", b"a\n")
+    >>> unconverted_growth(b"a\r\nb\r\n", b"a\n")
     b'a\nb\n'
     """
     if b"\r\n" in data and b"\r" not in committed:
@@ -105,7 +105,7 @@ def unconverted(data: bytes, committed: bytes) -> bytes:
     return data
 
 
-def departs(old: bytes, new: bytes | None) -> str:
+def growth_break(old: bytes, new: bytes | None) -> str:
     """In which lines a version departs from the one before it."""
     wanted, there = old.split(b"\n"), (new or b"").split(b"\n")
     at = 0

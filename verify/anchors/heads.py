@@ -66,7 +66,7 @@ Fault: TypeAlias = Literal["unread", "forged", "broken"]
 
 
 @dataclass
-class Outside:
+class OutsideHeads:
     """All that was collected beside the ledger and the team's files.
 
     ``faults`` are findings, each with where and why; ``untold`` says (where, why) of what may hold
@@ -140,7 +140,7 @@ def open_head(
     return known._replace(cosigned=seal.cosignatures), ""
 
 
-def anchored(agreeing: Iterable[KnownHead], policy: Policy | None) -> Anchored:
+def anchored_heads(agreeing: Iterable[KnownHead], policy: Policy | None) -> Anchored:
     """The best level, and the size up to which each is reached; the tail is not known here.
 
     A witness remembers, so what is WITNESSED is PINNED as well. An authority stamps whatever it is
@@ -261,7 +261,7 @@ class Ledger(NamedTuple):
 
 
 @dataclass
-class HeadComparison(HeadsJudged):
+class HeadFindings(HeadsJudged):
     """What came of a comparison."""
 
     agreeing: list[KnownHead] = field(default_factory=list)
@@ -271,9 +271,9 @@ class HeadComparison(HeadsJudged):
         self.findings.add(Finding(NAME, message, where, (), help_, severity))
 
 
-def compare(outside: Outside, ledger: Ledger) -> HeadComparison:
+def compare(outside: OutsideHeads, ledger: Ledger) -> HeadFindings:
     """Judge every head that is known; what the policy demands besides is not asked here."""
-    told = HeadComparison(len(outside.known))
+    told = HeadFindings(len(outside.known))
     for fault, (front, help_, severity) in _FAULTS.items():
         for what, where, problem in outside.faults:
             if what == fault:
@@ -281,7 +281,7 @@ def compare(outside: Outside, ledger: Ledger) -> HeadComparison:
     told.untold += [f"{where}: {problem}" for where, problem in outside.untold]
     problems = []
     for known in outside.known:
-        keys = trusted_keys(outside, ledger.keys, known.seal.origin)
+        keys = keys_of_heads(outside, ledger.keys, known.seal.origin)
         one, problem = known, ""
         if keys or ledger.bodies:
             one, problem = open_head(known, keys, outside.policy)
@@ -299,12 +299,14 @@ def compare(outside: Outside, ledger: Ledger) -> HeadComparison:
     return told
 
 
-def trusted_keys(outside: Outside, keys: Iterable[VerifierKey], origin: str) -> list[VerifierKey]:
+def keys_of_heads(
+    outside: OutsideHeads, keys: Iterable[VerifierKey], origin: str
+) -> list[VerifierKey]:
     """The keys that may have sealed the log ``origin``: the policy's, or else those ``keys``."""
     return outside.keys_of(origin) or [key for key in keys if key.name == origin]
 
 
-def _vouched(outside: Outside, ledger: Ledger, origin: str) -> list[VerifierKey]:
+def _vouched(outside: OutsideHeads, ledger: Ledger, origin: str) -> list[VerifierKey]:
     """The keys of a log from the caller's policy; the ledger and its files do not count.
 
     A ledger can name any key, so a head remembered outside is never set aside on its word.
@@ -313,7 +315,7 @@ def _vouched(outside: Outside, ledger: Ledger, origin: str) -> list[VerifierKey]
     return named + [key for key in ledger.given if key.name == origin]
 
 
-def _doubt(known: KnownHead, problem: str, outside: Outside, ledger: Ledger) -> str:
+def _doubt(known: KnownHead, problem: str, outside: OutsideHeads, ledger: Ledger) -> str:
     """Why a head in git binds nothing, or '': anybody who can commit can commit three lines.
 
     A head that nobody signed counts for a team without a key, where its policy says that such
@@ -333,7 +335,9 @@ def _doubt(known: KnownHead, problem: str, outside: Outside, ledger: Ledger) -> 
     return problem or "nobody signed it, and the key of this ledger was given"
 
 
-def _compare_one(told: HeadComparison, known: KnownHead, outside: Outside, ledger: Ledger) -> None:
+def _compare_one(
+    told: HeadFindings, known: KnownHead, outside: OutsideHeads, ledger: Ledger
+) -> None:
     seal, where = known.seal, known.where
     left = next((fork for fork in ledger.forks if fork.origin == seal.origin), None)
     given_up = seal.origin in outside.rules.given_up and seal.origin != ledger.origin
@@ -376,7 +380,7 @@ def _compare_one(told: HeadComparison, known: KnownHead, outside: Outside, ledge
     told.add(what, where, help_, severity)
 
 
-def _may_leave(fork: Fork, known: KnownHead, outside: Outside, ledger: Ledger) -> bool:
+def _may_leave(fork: Fork, known: KnownHead, outside: OutsideHeads, ledger: Ledger) -> bool:
     """Whether the old line's own key signed that it ends at the fork.
 
     It is the key that signed what is remembered, or one that was given: a ledger
@@ -388,7 +392,7 @@ def _may_leave(fork: Fork, known: KnownHead, outside: Outside, ledger: Ledger) -
     return any(key in given for key in fork.signers)
 
 
-def _check_sealed(told: HeadComparison, outside: Outside, ledger: Ledger) -> None:
+def _check_sealed(told: HeadFindings, outside: OutsideHeads, ledger: Ledger) -> None:
     """A ledger that was sealed once, or whose key the policy names, has a seal.
 
     One that is kept outside and agrees is as good as one that it holds: a ledger that was restored
@@ -411,12 +415,12 @@ def _check_sealed(told: HeadComparison, outside: Outside, ledger: Ledger) -> Non
             "ledger",
             _UNSEALED,
         )
-    elif outside.policy is not None and trusted_keys(outside, (), ledger.origin):
+    elif outside.policy is not None and keys_of_heads(outside, (), ledger.origin):
         message = "unsealed: the policy names the key of this ledger, which holds no seal"
         told.add(message, "ledger", _UNSEALED)
 
 
-def wanted_size(rules: Rules, anchored: Anchored) -> int:
+def wanted_head_size(rules: Rules, anchored: Anchored) -> int:
     """Up to which size every level that the rules ask for is reached; without one, any level."""
     sizes = {name: size for name, (size, _) in anchored.sizes.items()}
     most = max(sizes.values(), default=0)  # nobody outside is needed for SELF
@@ -424,12 +428,12 @@ def wanted_size(rules: Rules, anchored: Anchored) -> int:
     return min(reached, default=most)
 
 
-def add_unmet_demands(
-    told: HeadComparison, rules: Rules, anchored: Anchored, tail: tuple[int, int]
+def add_unmet_head_demands(
+    told: HeadFindings, rules: Rules, anchored: Anchored, tail: tuple[int, int]
 ) -> None:
     """Add where the ledger falls short of the levels or the freshness that the rules ask for.
 
-    ``tail`` is what stands after ``wanted_size``.
+    ``tail`` is what stands after ``wanted_head_size``.
     """
     missing = [name for name in rules.level if name != SELF and name not in anchored.sizes]
     if missing:
@@ -483,7 +487,7 @@ def times_of_head(known: KnownHead) -> list[Bound]:
     return found
 
 
-def time_bounds(seq: int, agreeing: Iterable[KnownHead]) -> Bounds:
+def bounds_by_heads(seq: int, agreeing: Iterable[KnownHead]) -> Bounds:
     """The bounds of the entry ``seq``; ``agreeing`` are heads that are those of this ledger.
 
     What a source's clock may be off by, as it says itself, widens them.

@@ -23,7 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from tripod.projections.settings import Rule, Settings, one_of, read_settings, whole
+from tripod.projections.settings import Rule, Settings, read_settings, setting_of, whole_setting
 
 SELF, PINNED, WITNESSED, TIMESTAMPED = LEVELS = ("SELF", "PINNED", "WITNESSED", "TIMESTAMPED")
 """Who vouches for the ledger: it alone, a head kept elsewhere, witnesses, a timestamp authority."""
@@ -41,9 +41,9 @@ def _names(value: object) -> object:
 
 
 Names = Annotated[tuple[str, ...], Rule(_names)]
-Level = Annotated[str, one_of(LEVELS)]
-Exceptions = Annotated[str, one_of(("cannot-tell",))]
-Number = Annotated[int | None, whole(0, _MOST)]
+Level = Annotated[str, setting_of(LEVELS)]
+Exceptions = Annotated[str, setting_of(("cannot-tell",))]
+Number = Annotated[int | None, whole_setting(0, _MOST)]
 
 
 @dataclass(frozen=True)

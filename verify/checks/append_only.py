@@ -28,7 +28,7 @@ from contextlib import suppress
 from itertools import chain
 
 from tripod.ledger import parse_entry_time
-from tripod.projections.decisions.format import parse_decision, split_log
+from tripod.projections.decisions.format import parse_decision, split_decision_log
 from tripod.projections.decisions.tables import LIVE, LOG
 from tripod.projections.pieces import UNMERGED, UNMERGED_CURE
 from tripod.verify.anchors.growth import Break, FileHistory
@@ -40,13 +40,13 @@ from tripod.verify.check import (
     Outcome,
     Severity,
     cannot_tell,
-    difference,
     not_applicable,
     outcome,
+    shown_difference,
 )
 
 
-def explanation(
+def append_only_explanation(
     old: bytes,
     new: bytes,
     archived: Collection[bytes],
@@ -62,8 +62,8 @@ def explanation(
         redacted: ids of decisions whose texts were erased, as entries say.
         headers: what stood in front of the first piece of the log and its archives, as they say.
     """
-    header, before = split_log(old)
-    header_now, after = split_log(new)
+    header, before = split_decision_log(old)
+    header_now, after = split_decision_log(new)
     moved = _moved(before, after)
     if header != header_now and not (moved and {header, header_now} <= set(headers)):
         return None
@@ -131,7 +131,7 @@ def judge(evidence: Evidence) -> Outcome:
     seen: Coverage = {"pieces": pieces, "log files": logs}
     for history in evidence.histories:
         found.append(_committed(evidence, history))
-        for word, count in coverage(history).items() if not history.problem else ():
+        for word, count in append_only_coverage(history).items() if not history.problem else ():
             seen[word] = int(seen.get(word, 0)) + int(count)
     return outcome(NAME, chain.from_iterable(found), seen)
 
@@ -139,7 +139,7 @@ def judge(evidence: Evidence) -> Outcome:
 def _edited(evidence: Evidence) -> Iterator[Finding]:
     for conflict in evidence.found.conflicts:
         if conflict.path.startswith(f"{LOG.folder}/"):
-            shown = difference(evidence.rendered(conflict.path), evidence.file(conflict.path))
+            shown = shown_difference(evidence.rendered(conflict.path), evidence.file(conflict.path))
             message = f"{conflict.what}: {conflict.detail}"
             help_ = UNMERGED_CURE if conflict.what == UNMERGED else HELP
             yield Finding(NAME, message, conflict.path, shown, help_)
@@ -149,7 +149,7 @@ def _committed(evidence: Evidence, history: FileHistory) -> Iterator[Finding]:
     """A log against its own history in git."""
     name = history.log or LIVE
     if history.problem or history.shallow:
-        text = history.problem or shallow(history.path)
+        text = history.problem or append_only_shallow(history.path)
         yield Finding(NAME, text, f"{LOG.folder}/{name}", severity="warning")
     if evidence.has_ledger:  # what is on disk is held against the ledger already
         history = history._replace(breaks=tuple(one for one in history.breaks if one.where))
@@ -162,7 +162,11 @@ def _committed(evidence: Evidence, history: FileHistory) -> Iterator[Finding]:
             if begun is not None and one.where and one.seconds < begun:
                 return "that was before adoption"
             pair = read(one)
-            return None if pair is None else explanation(*pair, archived, redacted, headers)
+            return (
+                None
+                if pair is None
+                else append_only_explanation(*pair, archived, redacted, headers)
+            )
 
         yield from findings(history, explain, ledger=evidence.has_ledger)
 
@@ -189,7 +193,7 @@ def _archived(evidence: Evidence, log: str) -> set[bytes]:
     """The pieces that the ledger has in archives of a log, as they stand there."""
     files = evidence.query("SELECT file FROM logs WHERE log = ? AND file <> log", log)
     rendered = [evidence.rendered(f"{LOG.folder}/{name}") for (name,) in files]
-    return {piece for data in rendered for piece in split_log(data)[1]}
+    return {piece for data in rendered for piece in split_decision_log(data)[1]}
 
 
 def _headers(evidence: Evidence, log: str) -> set[bytes]:
@@ -244,7 +248,7 @@ def findings(
     yield from _rewritten(history)
 
 
-def coverage(history: FileHistory) -> Coverage:
+def append_only_coverage(history: FileHistory) -> Coverage:
     """What of a file's history was seen."""
     seen: Coverage = {"versions in git": history.versions}
     restored = sum(bool(one.restored) for one in history.breaks)
@@ -255,7 +259,7 @@ def coverage(history: FileHistory) -> Coverage:
     return seen
 
 
-def shallow(path: str) -> str:
+def append_only_shallow(path: str) -> str:
     """Why the history of a shallow clone is no answer."""
     return (
         f"{path}: this clone is shallow, so versions before its first commit were not seen; "

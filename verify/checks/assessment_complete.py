@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any, NamedTuple
 
-from tripod.projections.projection import content_bytes
+from tripod.projections.projection import projected_content
 from tripod.projections.pythia.format import (
     SECTIONS,
     DecisionRange,
@@ -32,7 +32,7 @@ from tripod.projections.pythia.format import (
     parse_checkpoint_payload,
 )
 from tripod.verify.check import TABLES, Evidence, Finding, Outcome, not_applicable, outcome
-from tripod.verify.isolation.runs import Posted, assessed_text, assessments
+from tripod.verify.isolation.runs import Posted, assessed_run_text, assessments_of_runs
 
 NAME = "assessment-complete"
 REQUIRED = False
@@ -68,7 +68,7 @@ def judge(evidence: Evidence) -> Outcome:
     rows = evidence.query("SELECT seq, event, message FROM assessments ORDER BY seq")
     ours = {row[2]: Answered(row[0], row[1], row[2], evidence.body(row[0])) for row in rows}
     failures = evidence.query("SELECT seq, event FROM failures ORDER BY seq")
-    posted = {one.seq: one for one in assessments(evidence)}
+    posted = {one.seq: one for one in assessments_of_runs(evidence)}
     outside = [one for one in posted.values() if one.seq not in ours]
     if not ours and not outside and not failures:
         return not_applicable(NAME, "no assessment was posted")
@@ -90,7 +90,7 @@ def judge(evidence: Evidence) -> Outcome:
 
 def _ours(evidence: Evidence, one: Answered, known: dict[str, DecisionPlace]) -> Iterator[Finding]:
     """What is wrong with an answer to a checkpoint event; ``known`` numbers the decisions."""
-    text = assessed_text(evidence, one.seq)
+    text = assessed_run_text(evidence, one.seq)
     if text is None:
         return  # it was erased: `bodies-present` says who did it
     body, where = one.body, f"entry {one.seq}"
@@ -117,7 +117,7 @@ def _ours(evidence: Evidence, one: Answered, known: dict[str, DecisionPlace]) ->
 def _asked(evidence: Evidence, event: int) -> tuple[str, str] | None:
     """The decisions that a checkpoint event names; None where it names none."""
     try:
-        payload = content_bytes(evidence.source, evidence.body(event)["payload"]).decode()
+        payload = projected_content(evidence.source, evidence.body(event)["payload"]).decode()
     except evidence.unreadable:
         return None
     parsed = parse_checkpoint_payload(payload)
@@ -129,7 +129,7 @@ def _shown(evidence: Evidence, message: int) -> str | None:
     if evidence.query("SELECT 1 FROM redactions WHERE seq = ?", message):
         return None
     try:
-        return content_bytes(evidence.source, evidence.body(message)["text"]).decode()
+        return projected_content(evidence.source, evidence.body(message)["text"]).decode()
     except evidence.unreadable:
         return None
 

@@ -55,7 +55,7 @@ def body_problem(header: Header, salt: object, body: object) -> str | None:
     return None
 
 
-def erasure_problem(
+def body_erasure_problem(
     seq: int, header: Header, said: tuple[int, dict[str, Any]] | None
 ) -> str | None:
     """Whether a missing body was erased: ``said`` is the entry that says so, and its body."""
@@ -75,7 +75,7 @@ def erasure_problem(
     return None
 
 
-def claim_problem(
+def absent_body_claim_problem(
     seq: int, header: Header, data: dict[str, Any], target: tuple[Any, ...] | None
 ) -> str | None:
     """Whether a ``redacted`` entry is true: ``target`` is (kind, erased) of the one it names."""

@@ -29,7 +29,7 @@ def judge(evidence: Evidence) -> Outcome:
     return evidence.ledger_outcome(NAME, "entries", "bytes")
 
 
-def read_header(header: object) -> Header | str:
+def read_canonical_header(header: object) -> Header | str:
     """The header, or what is wrong with its bytes."""
     if type(header) is not bytes:
         return "the header is not stored as bytes"

@@ -35,12 +35,12 @@ def judge(evidence: Evidence) -> Outcome:
     return evidence.ledger_outcome(NAME, "entries")
 
 
-def link_problem(header: Header, prev: str, origin: str) -> str | None:
+def chain_link_problem(header: Header, prev: str, origin: str) -> str | None:
     """How the header stands in the chain; its place in the sequence is another check's."""
     return check_link(header, header.seq, prev, origin)
 
 
-def altered(seq: int) -> str:
+def altered_in_chain(seq: int) -> str:
     """Words for an entry whose successor was linked to other bytes."""
     return (
         f"entry {seq} is not the one that entry {seq + 1} was linked to: it was altered after it "
@@ -48,7 +48,7 @@ def altered(seq: int) -> str:
     )
 
 
-def fork_problem(header: Header, data: Mapping[str, Any], left: str) -> str | None:
+def chain_fork_problem(header: Header, data: Mapping[str, Any], left: str) -> str | None:
     """Whether a fork leaves the line ``left``, and with all the entries that stand before it."""
     if header.ledger == left:
         return f"it forks, and goes on under the name that the ledger had: {left!r}"

@@ -28,10 +28,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Any, NamedTuple
 
-from tripod.projections.chat.format import HEADER_LINES, parse_header, parse_time
+from tripod.projections.chat.format import HEADER_LINES, parse_chat_time, parse_header
 from tripod.projections.chat.tables import CHAT
-from tripod.projections.decisions.format import NONE_YET, parse_refs
-from tripod.projections.projection import content_bytes
+from tripod.projections.decisions.format import NONE_YET, parse_decision_refs
+from tripod.projections.projection import projected_content
 from tripod.verify.check import (
     TABLES,
     Evidence,
@@ -111,9 +111,9 @@ def _splits(evidence: Evidence) -> dict[str, list[tuple[int, int, int]]]:
         "SELECT channel, seq, stop FROM archives ORDER BY seq"
     ):
         try:
-            raw = content_bytes(evidence.source, evidence.body(seq)["header"])
+            raw = projected_content(evidence.source, evidence.body(seq)["header"])
             header = parse_header(raw)
-            time = parse_time(header.last_write) if header is not None else None
+            time = parse_chat_time(header.last_write) if header is not None else None
         except (LookupError, TypeError, ValueError):
             time = None
         splits.setdefault(channel, []).append((time or 0, seq, stop))
@@ -133,7 +133,7 @@ def _forgotten(evidence: Evidence) -> dict[str, list[tuple[int, int]]]:
 def _text(evidence: Evidence, decision: Citing, listed: list[dict[str, Any]]) -> list[Finding]:
     """What the field says, against what was read from it."""
     text = str(decision.body.get("chat_ref", ""))
-    parsed, malformed = parse_refs(text)
+    parsed, malformed = parse_decision_refs(text)
     problems = [f"the chat reference {part!r} is malformed" for part in malformed]
     if [(ref.file, ref.line) for ref in parsed] != [(r.get("file"), r.get("line")) for r in listed]:
         problems.append(f"the entry resolves other references than {text!r}")

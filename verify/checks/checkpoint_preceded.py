@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from tripod.projections.pythia.format import came_first, overlap, span_of
+from tripod.projections.pythia.format import checkpoint_came_first, review_ranges_overlap, span_of
 from tripod.verify.check import (
     TABLES,
     Evidence,
@@ -33,7 +33,13 @@ from tripod.verify.check import (
     not_applicable,
     outcome,
 )
-from tripod.verify.isolation.runs import Checkpoint, Posted, assessments, checkpoints, in_one_append
+from tripod.verify.isolation.runs import (
+    Checkpoint,
+    Posted,
+    assessments_of_runs,
+    checkpoints_for_runs,
+    in_one_append,
+)
 
 NAME = "checkpoint-preceded"
 REQUIRED = True
@@ -43,8 +49,8 @@ HELP = "find out what started Pythia; only a `pythia-checkpoint` event should"
 
 def judge(evidence: Evidence) -> Outcome:
     """Judge the rule that this module's docstring states."""
-    events = checkpoints(evidence)
-    every = list(assessments(evidence))
+    events = checkpoints_for_runs(evidence)
+    every = list(assessments_of_runs(evidence))
     if not every:
         return not_applicable(NAME, "no assessment was posted")
     bound = _bound(evidence, every, events)
@@ -82,11 +88,13 @@ def _answer(evidence: Evidence, posted: Posted, events: list[Checkpoint]) -> lis
     apart = partial(in_one_append, evidence)
     free = [event for event in events if not event.used]
     same = (event for event in free if event.range and (span is None or event.range == span))
-    near = (event for event in free if span and event.range and overlap(span, event.range))
+    near = (
+        event for event in free if span and event.range and review_ranges_overlap(span, event.range)
+    )
     bare = (event for event in free if event.range is None and event.scribe)
     # What is cheap to ask is asked first: of many assessments and events each meets each.
     fits = ((at, e) for at, some in enumerate((same, near, bare)) for e in some)
-    for at, event in (pair for pair in fits if came_first(pair[1], posted, apart)):
+    for at, event in (pair for pair in fits if checkpoint_came_first(pair[1], posted, apart)):
         event.used = True
         if at == 0:
             return []

@@ -28,7 +28,7 @@ def judge(evidence: Evidence) -> Outcome:
     return evidence.ledger_outcome(NAME, "entries")
 
 
-def time_problem(at: str, before: str) -> str | None:
+def clock_problem(at: str, before: str) -> str | None:
     """Whether ``at`` is not before the time of the entry in front."""
     if at >= before:
         return None

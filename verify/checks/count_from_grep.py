@@ -17,9 +17,9 @@ is told as a warning.
 
 from __future__ import annotations
 
-from tripod.projections.decisions.format import count_headings
+from tripod.projections.decisions.format import count_decision_headings
 from tripod.projections.decisions.tables import LOG
-from tripod.projections.projection import content_bytes
+from tripod.projections.projection import projected_content
 from tripod.verify.check import (
     TABLES,
     Evidence,
@@ -48,9 +48,9 @@ def judge(evidence: Evidence) -> Outcome:
     found = Findings()
     headings = 0
     for path in files:
-        counts = [("what the ledger renders", count_headings(evidence.rendered(path)))]
+        counts = [("what the ledger renders", count_decision_headings(evidence.rendered(path)))]
         if evidence.root is not None:
-            counts.insert(0, ("the file", count_headings(evidence.file(path) or b"")))
+            counts.insert(0, ("the file", count_decision_headings(evidence.file(path) or b"")))
         headings += counts[0][1]
         name = path.removeprefix(f"{LOG.folder}/")
         _compare(evidence, name, decisions.get(name, 0), counts, found)
@@ -88,10 +88,10 @@ def _smuggled(evidence: Evidence, name: str, found: Findings) -> int:
         if not isinstance(observed, dict) or "raw" not in observed:
             continue  # a piece of our own rendering has one heading
         try:
-            raw = content_bytes(evidence.source, observed["raw"])
+            raw = projected_content(evidence.source, observed["raw"])
         except (LookupError, TypeError, ValueError):
             continue
-        count = count_headings(raw)
+        count = count_decision_headings(raw)
         if count == (id_ is not None):
             continue
         adopted = evidence.adopted(seq)

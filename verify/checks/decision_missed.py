@@ -49,7 +49,9 @@ def judge(evidence: Evidence) -> Outcome:
     found = Findings()
     fresh = 0
     seqs = (seq for (seq,) in evidence.source.db.execute("SELECT seq FROM decisive ORDER BY seq"))
-    for passage in advice.missed(evidence.source, seqs, advice.silent(evidence.source)):
+    for passage in advice.advise_on_missed(
+        evidence.source, seqs, advice.advised_handles(evidence.source)
+    ):
         if passage.fresh:
             fresh += 1
             continue

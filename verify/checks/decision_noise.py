@@ -41,7 +41,7 @@ def judge(evidence: Evidence) -> Outcome:
     if not decisions:
         return not_applicable(NAME, "no decision was logged")
     found = Findings()
-    for entry in advice.noise(evidence.source):
+    for entry in advice.advise_on_noise(evidence.source):
         message = f'{entry.id} "{shorten(entry.title)}" reads like {entry.like}'
         where, past = evidence.where(entry.seq), evidence.adopted(entry.seq)
         found.add(Finding(NAME, message, where, (), HELP, "advice", past, entry.seq))

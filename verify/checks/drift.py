@@ -46,7 +46,7 @@ from tripod.projections.decisions.tables import LOG
 from tripod.projections.erasure import name_pieces, unrecorded_pieces
 from tripod.projections.layout import REPLACED
 from tripod.projections.pieces import BLOCKED, UNMERGED, UNMERGED_CURE, Conflict
-from tripod.projections.projection import content_bytes
+from tripod.projections.projection import projected_content
 from tripod.projections.team.tables import FILES
 from tripod.verify.check import (
     OLDER,
@@ -58,10 +58,10 @@ from tripod.verify.check import (
     Findings,
     Outcome,
     Severity,
-    difference,
     not_applicable,
     outcome,
     shorten,
+    shown_difference,
 )
 
 NAME = "drift"
@@ -145,7 +145,7 @@ def _files(evidence: Evidence, found: Findings) -> int:
         conflict = conflicts.pop(path, None)
         if problem is None or (conflict is not None and path.startswith(f"{LOG.folder}/")):
             continue
-        shown = difference(want, have) if want != have else ()
+        shown = shown_difference(want, have) if want != have else ()
         help_ = HELP if conflict is None else _help(conflict, IN_THE_WAY)
         message = problem if conflict is None else f"{conflict.what}: {conflict.detail}"
         found.add(Finding(NAME, message, path, shown, help_))
@@ -236,7 +236,7 @@ def _displaced(evidence: Evidence) -> Iterator[Finding]:
 
 def _lost(evidence: Evidence, body: dict[str, Any]) -> list[str]:
     try:
-        data = content_bytes(evidence.source, body["content"])
+        data = projected_content(evidence.source, body["content"])
         return unrecorded_pieces(evidence.source, str(body["path"]), data)
     except evidence.unreadable:
         return []  # it has none, or was erased; `bodies-present` names what is gone

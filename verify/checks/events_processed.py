@@ -41,7 +41,7 @@ from typing import NamedTuple
 from tripod.ledger import parse_entry_time
 from tripod.projections.layout import CONFIG
 from tripod.projections.pieces import CHECKPOINT_GONE
-from tripod.projections.pythia.format import Span, answers, span_of
+from tripod.projections.pythia.format import Span, answers_checkpoint, span_of
 from tripod.verify.check import (
     TABLES,
     Evidence,
@@ -55,8 +55,8 @@ from tripod.verify.isolation.runs import (
     EVENT,
     Checkpoint,
     Posted,
-    assessments,
-    checkpoints,
+    assessments_of_runs,
+    checkpoints_for_runs,
     in_one_append,
 )
 
@@ -152,7 +152,7 @@ def _unanswered(evidence: Evidence) -> Iterator[Finding]:
     posted = _Posted(evidence)
     now = _newest(evidence)
     before = -1
-    for event in checkpoints(evidence):
+    for event in checkpoints_for_runs(evidence):
         if event.seq in left and _asks(evidence, event, before) and not posted.answers(event):
             body = evidence.body(event.seq)
             one = Unprocessed(event.seq, str(body.get("name")), 0, EVENT)
@@ -176,7 +176,7 @@ class _Posted:
     """The assessments that stand in chats."""
 
     def __init__(self, evidence: Evidence) -> None:
-        self.every = list(assessments(evidence))
+        self.every = list(assessments_of_runs(evidence))
         self.together = partial(in_one_append, evidence)
         self.of: dict[Span | None, list[Posted]] = defaultdict(list)
         for one in self.every:
@@ -185,7 +185,7 @@ class _Posted:
     def answers(self, event: Checkpoint) -> bool:
         """Whether one of them answers an event; most name the very range that was asked for."""
         return any(
-            answers(one, one.said, event, event.range, self.together)
+            answers_checkpoint(one, one.said, event, event.range, self.together)
             for posted in (self.of.get(event.range, ()), self.every)
             for one in posted
         )

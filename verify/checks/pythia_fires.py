@@ -27,7 +27,7 @@ from dataclasses import dataclass
 
 from tripod.projections.bus.format import Config
 from tripod.verify.check import TABLES, Evidence, Finding, Outcome, not_applicable, outcome
-from tripod.verify.isolation.runs import EVENT, Checkpoint, checkpoints
+from tripod.verify.isolation.runs import EVENT, Checkpoint, checkpoints_for_runs
 
 NAME = "pythia-fires"
 REQUIRED = False
@@ -66,7 +66,7 @@ def judge(evidence: Evidence) -> Outcome:
         reason = "no interval of decisions was reached, or it is off"
         return not_applicable(NAME, reason)
     logs = {id_: log for _, id_, _, log in decisions}
-    events = checkpoints(evidence)
+    events = checkpoints_for_runs(evidence)
     _match(due, [event for event in events if logs.keys() >= set(event.range or ())], logs)
     missing = [one for one in due if not one.asked]
     # The event of a decision that another program logged is published by hand, a moment later.

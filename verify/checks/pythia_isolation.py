@@ -37,7 +37,7 @@ from dataclasses import replace
 
 from tripod.projections.pythia.format import INSTRUCTIONS
 from tripod.projections.text import RUN
-from tripod.projections.text import spoken as words_of
+from tripod.projections.text import words_of_text as words_of
 from tripod.verify.check import (
     CANNOT_TELL,
     TABLES,
@@ -58,8 +58,14 @@ from tripod.verify.isolation.breach import (
     with_usual_places,
     without_terminal_codes,
 )
-from tripod.verify.isolation.echo import DecisionLogText, Echo, echoes, hidden_sources
-from tripod.verify.isolation.runs import TRANSCRIPT, Review, assessed_text, assessments, reviews
+from tripod.verify.isolation.echo import DecisionLogPhrases, Echo, echoes, hidden_echo_sources
+from tripod.verify.isolation.runs import (
+    TRANSCRIPT,
+    ReviewRun,
+    assessed_run_text,
+    assessments_of_runs,
+    review_runs,
+)
 
 NAME = "pythia-isolation"
 REQUIRED = True
@@ -72,7 +78,7 @@ def judge(evidence: Evidence) -> Outcome:
     """Judge the rule that this module's docstring states."""
     found = Findings()
     workers, logs, past = _workers(evidence, found)
-    runs = list(reviews(evidence))
+    runs = list(review_runs(evidence))
     outside = _outside(evidence)
     past += sum(evidence.past(seq) for seq, _ in outside)
     reviewed = [run for run in runs if run.assessed is not None]
@@ -91,7 +97,7 @@ def judge(evidence: Evidence) -> Outcome:
         "transcripts": sum(text.what == TRANSCRIPT for run in runs for text in run.wrote),
     }
     untold: list[str] = []
-    log = DecisionLogText(evidence, [INSTRUCTIONS])
+    log = DecisionLogPhrases(evidence, [INSTRUCTIONS])
     echoed = echoes(evidence, log, runs)
     seen["decisions that quote the chat"] = len(echoed.quoting)
     if runs:
@@ -120,9 +126,9 @@ def judge(evidence: Evidence) -> Outcome:
     return replace(told, verdict=CANNOT_TELL, reason=reason, past=is_past)
 
 
-def _exceptions(reviewed: Sequence[Review]) -> Iterator[str]:
+def _exceptions(reviewed: Sequence[ReviewRun]) -> Iterator[str]:
     """What those runs had that nobody looked at, each once, with the runs."""
-    runs: dict[str, list[Review]] = {}
+    runs: dict[str, list[ReviewRun]] = {}
     for run in reviewed:
         for exception in run.exceptions:
             runs.setdefault(exception, []).append(run)
@@ -154,7 +160,7 @@ def _outside(evidence: Evidence) -> list[tuple[int, str]]:
     ours = {message for message, origin in rows if origin == "run"}
     places = {
         posted.seq: f"chat {posted.channel}, message {posted.number}"
-        for posted in assessments(evidence)
+        for posted in assessments_of_runs(evidence)
         if posted.seq not in ours
     }
     for message, origin in rows:
@@ -193,7 +199,7 @@ def _unproved(outside: Sequence[tuple[int, str]], workers: int, logs: int) -> st
 # Runs of the reviewer ----------------------------------------------------------------------------
 
 
-def _named(run: Review) -> str:
+def _named(run: ReviewRun) -> str:
     return f"run {run.spawn[:8]}"
 
 
@@ -207,10 +213,10 @@ def _echoed(found: Iterable[Echo]) -> Iterator[Finding]:
         yield _finding(message, f"entry {echo.text.seq}", echo.text.seq, (echo.words,))
 
 
-def _sources(evidence: Evidence, log: DecisionLogText, run: Review) -> Iterator[Finding]:
+def _sources(evidence: Evidence, log: DecisionLogPhrases, run: ReviewRun) -> Iterator[Finding]:
     """Entries that the reviewer may not see, among the sources of what it was given."""
     for text in run.given:
-        hidden = sorted(hidden_sources(evidence, log, text.sources or (), text.seq))
+        hidden = sorted(hidden_echo_sources(evidence, log, text.sources or (), text.seq))
         for seq, what in hidden[:FEW]:
             message = f"{_named(run)} was given the text of entry {seq} ({what})"
             yield _finding(message, f"entry {text.seq}", text.seq)
@@ -219,11 +225,11 @@ def _sources(evidence: Evidence, log: DecisionLogText, run: Review) -> Iterator[
             yield _finding(message, f"entry {text.seq}", text.seq)
 
 
-def _wrote(evidence: Evidence, run: Review) -> Iterator[Finding]:
+def _wrote(evidence: Evidence, run: ReviewRun) -> Iterator[Finding]:
     """What is false about a run, and the readings of the chat that it shows."""
     for problem in run.false:
         yield _finding(f"{_named(run)}: {problem}", f"entry {run.seq}", run.seq)
-    said = None if run.assessed is None else assessed_text(evidence, run.assessed)
+    said = None if run.assessed is None else assessed_run_text(evidence, run.assessed)
     if said is not None and not run.unread and not _wrote_it(run, said):
         message = f"the assessment is not what {_named(run)} wrote"
         yield _finding(message, f"entry {run.assessed}", run.assessed or run.seq)
@@ -239,7 +245,7 @@ def _wrote(evidence: Evidence, run: Review) -> Iterator[Finding]:
                 yield _finding(message, f"entry {text.seq}", text.seq, (line.strip(),), severity)
 
 
-def _wrote_it(run: Review, assessment: str) -> bool:
+def _wrote_it(run: ReviewRun, assessment: str) -> bool:
     # Terminal control sequences are left out of the output, in every form.
     words = " ".join(words_of(without_terminal_codes(assessment)))
     # A line that looks like one of a stream may be a part of it: so both readings count.
@@ -247,7 +253,7 @@ def _wrote_it(run: Review, assessment: str) -> bool:
     return any(words in " ".join(words_of(without_terminal_codes(text))) for text in texts)
 
 
-def _untold(run: Review, erased: int) -> Iterator[str]:
+def _untold(run: ReviewRun, erased: int) -> Iterator[str]:
     """Why nobody can tell of a run whether it kept away."""
     for problem in run.unread:
         yield f"{_named(run)}: {problem}"

@@ -58,7 +58,7 @@ def _linked(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(NAME, message, "database", help=help_, severity="warning")
 
 
-def order_problem(seq: int, expected: int) -> str | None:
+def sequence_problem(seq: int, expected: int) -> str | None:
     """Whether ``seq`` is the number that follows."""
     if seq == expected:
         return None
@@ -69,7 +69,7 @@ def order_problem(seq: int, expected: int) -> str | None:
     return f"entries {expected} to {seq - 1} are missing"
 
 
-def column_problem(
+def sequence_column_problem(
     header: Header, seq: int, id_: object, kind: object, stream: object
 ) -> str | None:
     """Whether the row's columns say what its header says."""
@@ -81,7 +81,7 @@ def column_problem(
     return None
 
 
-def cause_problem(cause: str, found: int | None, seq: int) -> str | None:
+def sequence_cause_problem(cause: str, found: int | None, seq: int) -> str | None:
     """Whether the entry that has the id ``cause`` (``found``: its number) stands before ``seq``."""
     if found is not None and found < seq:
         return None
@@ -89,7 +89,9 @@ def cause_problem(cause: str, found: int | None, seq: int) -> str | None:
     return f"it follows from an entry that does not stand before it: {where} ({cause!r})"
 
 
-def opening_problem(seq: int, kind: str, data: Mapping[str, Any], origin: str) -> str | None:
+def sequence_opening_problem(
+    seq: int, kind: str, data: Mapping[str, Any], origin: str
+) -> str | None:
     """Whether this entry opens the ledger where, and only where, it should."""
     if (seq == 0) != (kind == "ledger.opened"):
         return (
@@ -102,7 +104,7 @@ def opening_problem(seq: int, kind: str, data: Mapping[str, Any], origin: str) -
     return None
 
 
-def head_problems(
+def sequence_head_problems(
     heads: list[tuple[Any, ...]], want: tuple[int, str, str, str, bytes], *, torn: bool = False
 ) -> Iterator[str]:
     """What is wrong with the rows (only, size, origin, last, at, stack, tables, files) of the head.
@@ -146,7 +148,7 @@ Fault = tuple[str, str, str]
 """An object of the schema that is not as it should be: its type, its name, and what is wrong."""
 
 
-def schema_problems(
+def sequence_schema_problems(
     found: Mapping[tuple[str, str], tuple[str, str]],
     wanted: Mapping[tuple[str, str], tuple[str, str]],
 ) -> Iterator[Fault]:
@@ -163,7 +165,7 @@ def schema_problems(
             yield *key, "is not as we make it"
 
 
-def schema_findings(faults: Sequence[Fault]) -> Iterator[Finding]:
+def sequence_schema_findings(faults: Sequence[Fault]) -> Iterator[Finding]:
     """What is said of such objects: of lost triggers, of what guards or feeds us, of the rest."""
     lost = [name for type_, name, what in faults if type_ == "trigger" and what != _STRANGE]
     if lost:

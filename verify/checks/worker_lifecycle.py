@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from itertools import chain
 
-from tripod.projections.projection import content_bytes
+from tripod.projections.projection import projected_content
 from tripod.projections.team.tables import FILES
 from tripod.projections.workers.format import parse_worker
 from tripod.projections.workers.tables import FOLDER
@@ -76,11 +76,11 @@ _EVENTS = {
 }
 
 
-def step_problem(before: str, kind: str, state: str) -> str | None:
+def worker_step_problem(before: str, kind: str, state: str) -> str | None:
     """Whether a worker may go from one state to another by such an entry; '' stands for none.
 
-    >>> step_problem("pending", "worker.running", "running")
-    >>> step_problem("dismissed", "worker.ended", "completed")
+    >>> worker_step_problem("pending", "worker.running", "running")
+    >>> worker_step_problem("dismissed", "worker.ended", "completed")
     'completed after dismissed'
     """
     legal = _BEFORE_END[state] if kind == "worker.ended" else _BEFORE[kind]
@@ -100,7 +100,7 @@ def judge(evidence: Evidence) -> Outcome:
         for name, state, _, changed, noted in workers
         for finding in _claims(evidence, name, state, changed, noted)
     )
-    found = chain(_steps(evidence), _runs(evidence), logs_altered(evidence), claims)
+    found = chain(_steps(evidence), _runs(evidence), worker_logs_altered(evidence), claims)
     at_work = sum(row[2] for row in workers)
     seen = {"workers": len(workers), "steps": steps, "at work": at_work}
     seen["logs of"] = len(workers) - at_work
@@ -113,7 +113,7 @@ def _steps(evidence: Evidence) -> Iterator[Finding]:
     rows = evidence.query("SELECT seq, name, kind, state, event FROM worker_steps ORDER BY seq")
     for seq, name, kind, state, event in rows:
         before = now.get(name, "")
-        problem = step_problem(before, kind, state)
+        problem = worker_step_problem(before, kind, state)
         now[name] = state
         if problem is not None:
             yield _finding(f"{name}: {problem}", f"entry {seq}", seq)
@@ -142,7 +142,7 @@ def _runs(evidence: Evidence) -> Iterator[Finding]:
         yield _finding(message, f"entry {changed}", changed)
 
 
-def logs_altered(evidence: Evidence) -> Iterator[Finding]:
+def worker_logs_altered(evidence: Evidence) -> Iterator[Finding]:
     """Logs of workers that hold something else than their programs wrote, now or at an end."""
     for name, is_open in evidence.query("SELECT name, open FROM workers ORDER BY name"):
         yield from _past(evidence, name)
@@ -206,7 +206,11 @@ def _kept(evidence: Evidence, path: str, seq: int, digest: str) -> bytes | None:
         return None
     try:
         body = evidence.source.body(kept)
-        return content_bytes(evidence.source, body["content"]) if body["sha256"] == digest else None
+        return (
+            projected_content(evidence.source, body["content"])
+            if body["sha256"] == digest
+            else None
+        )
     except evidence.unreadable:
         return None  # the ledger's checks name that
 

@@ -167,7 +167,7 @@ class Writers:
         return f"its signature is not by the key of {actor!r}: it was forged, or altered since"
 
 
-def id_problem(header: Header, data: dict[str, Any]) -> str | None:
+def writer_id_problem(header: Header, data: dict[str, Any]) -> str | None:
     """Whether a change of a key stands under the id by which it is found."""
     want = actor_entry_id(data["handle"], data["number"])
     return None if header.id == want else f"its id is not {want}, so it changes no key"
@@ -176,7 +176,7 @@ def id_problem(header: Header, data: dict[str, Any]) -> str | None:
 # Entries ---------------------------------------------------------------------------------------
 
 
-def record_fault(named: object, record: object) -> str | None:
+def writer_record_fault(named: object, record: object) -> str | None:
     """Whether the record beside a leaf is the one that its header names; one of them is there."""
     if record is None:
         return "its header names a signature record, and none is there: it was stripped"
@@ -187,7 +187,7 @@ def record_fault(named: object, record: object) -> str | None:
     return None
 
 
-def unsigned_problem(
+def unsigned_writer_problem(
     writers: Writers, actor: str, kind: str, data: Mapping[str, Any], *, demanded: bool
 ) -> str | None:
     """Whether an entry may do without a signature; ``demanded``: the policy says it may not."""
@@ -199,13 +199,15 @@ def unsigned_problem(
     return None
 
 
-def names_itself(kind: str, actor: str, body: bytes) -> bool:
+def writer_names_itself(kind: str, actor: str, body: bytes) -> bool:
     """Whether a body surely shows its actor as who speaks: so it is with nearly every one."""
     # Within a text the quotes would be escaped, and no other field of these kinds has the name.
     return b'"%b":%b' % (SPEAKERS[kind].encode(), orjson.dumps(actor)) in body
 
 
-def speaker(kind: str, actor: str, data: Mapping[str, Any], force: Container[str]) -> str | None:
+def shown_writer(
+    kind: str, actor: str, data: Mapping[str, Any], force: Container[str]
+) -> str | None:
     """Who is shown as speaking where another did it, if that is somebody with a key in force."""
     name = data.get(SPEAKERS.get(kind, ""))
     if type(name) is not str or name == actor or name not in force or OBSERVED in data:

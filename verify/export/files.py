@@ -43,7 +43,7 @@ from tripod.projections import Disk, UnreadableError, create_tables
 from tripod.verify.check import FilesJudged, Finding, Severity, Tally
 from tripod.verify.checks import record_agrees
 from tripod.verify.evidence import OpenEvidence
-from tripod.verify.rows import EvidenceReader, Heads
+from tripod.verify.rows import RowHeads, RowReader
 
 MAX_BLOB = 1024 * 1024 * 1024  # bytes
 _DEEP = 64  # folders in each other: ours are never nearly so deep
@@ -124,7 +124,7 @@ class ExportFiles:
 
 
 @dataclass
-class Loaded:
+class LoadedExport:
     """An export that was read or compared, and what was wrong with its files.
 
     ``front`` is the folder that findings name. ``seal`` is None where none could be read: then
@@ -179,9 +179,9 @@ class Loaded:
         return FilesJudged(self.tally, origin, bool(self.keys), seen)
 
 
-def own_keys(db: sqlite3.Connection, seal: Seal) -> list[VerifierKey]:
+def export_own_keys(db: sqlite3.Connection, seal: Seal) -> list[VerifierKey]:
     """The key that the sealed entries set last for this log: good against others alone."""
-    entries = EvidenceReader(db).raw(0, seal.size, kinds=("key.set",), newest_first=True)
+    entries = RowReader(db).raw(0, seal.size, kinds=("key.set",), newest_first=True)
     for entry in entries:
         with suppress(LedgerError, ValueError, LookupError, TypeError, AttributeError):
             key = VerifierKey.parse(orjson.loads(entry.body or b"")["vkey"])
@@ -193,7 +193,7 @@ def own_keys(db: sqlite3.Connection, seal: Seal) -> list[VerifierKey]:
 # Exported ---------------------------------------------------------------------------------------
 
 
-def load_export(directory: str, database: str, keys: Sequence[VerifierKey] = ()) -> Loaded:
+def load_export(directory: str, database: str, keys: Sequence[VerifierKey] = ()) -> LoadedExport:
     """Read the export in ``directory`` into a new database file.
 
     Args:
@@ -204,7 +204,7 @@ def load_export(directory: str, database: str, keys: Sequence[VerifierKey] = ())
     Raises:
         sqlite3.Error: the scratch database cannot be written.
     """
-    loaded = Loaded()
+    loaded = LoadedExport()
     files = ExportFiles(directory)
     with closing(sqlite3.connect(database, isolation_level=None)) as db:
         for pragma in ("journal_mode=OFF", "synchronous=OFF", "trusted_schema=OFF"):
@@ -218,7 +218,7 @@ def load_export(directory: str, database: str, keys: Sequence[VerifierKey] = ())
         note = loaded.read_seal(files)
         if note is not None and loaded.seal is not None:
             _Loading(files, db, loaded, loaded.seal).run()
-            loaded.judge_seal(note, keys or own_keys(db, loaded.seal))
+            loaded.judge_seal(note, keys or export_own_keys(db, loaded.seal))
         for _, sql in guards:
             db.execute(sql)
         db.execute("COMMIT")
@@ -228,7 +228,9 @@ def load_export(directory: str, database: str, keys: Sequence[VerifierKey] = ())
 class _Loading:
     """One pass over the files of an export."""
 
-    def __init__(self, files: ExportFiles, db: sqlite3.Connection, to: Loaded, seal: Seal) -> None:
+    def __init__(
+        self, files: ExportFiles, db: sqlite3.Connection, to: LoadedExport, seal: Seal
+    ) -> None:
         self.files = files
         self.db = db
         self.to = to
@@ -340,12 +342,12 @@ class _Loading:
 # Recorded ---------------------------------------------------------------------------------------
 
 
-def compare_record(evidence: OpenEvidence) -> None:
+def compare_record_files(evidence: OpenEvidence) -> None:
     """Compare the record of a team with its ledger; without one of them, do nothing."""
     db, root = evidence.db, evidence.root
     if db is None or root is None or not os.path.lexists(f"{root}/{RECORD}"):
         return
-    found, files = Loaded(RECORD), ExportFiles(f"{root}/{RECORD}")
+    found, files = LoadedExport(RECORD), ExportFiles(f"{root}/{RECORD}")
     if os.path.islink(files.directory) or not os.path.isdir(files.directory):
         found.add(f"{RECORD} is no folder (a symbolic link does not count)")
     else:
@@ -353,7 +355,7 @@ def compare_record(evidence: OpenEvidence) -> None:
         if note is not None and found.seal is not None:
             keys: Sequence[VerifierKey] = ()
             with suppress(*_BROKEN):  # entries that cannot be read are what other checks name
-                keys = evidence.database.keys or own_keys(db, found.seal)
+                keys = evidence.database.keys or export_own_keys(db, found.seal)
             found.judge_seal(note, keys)
             problem = _other_history(db, found.seal)
             if problem is None:
@@ -367,7 +369,7 @@ def _other_history(db: sqlite3.Connection, seal: Seal) -> str | None:
     """Why the record is not of this ledger, so that its files say nothing; None: it is."""
     try:
         size = SQLiteReader(db).size
-        line = Heads(db).line(max(0, min(seal.size, size) - 1))
+        line = RowHeads(db).line(max(0, min(seal.size, size) - 1))
         if seal.origin != line:
             return f"the record is of the log {seal.origin!r}, the ledger is {line!r}"
         if seal.size > size:
@@ -386,7 +388,7 @@ def _other_history(db: sqlite3.Connection, seal: Seal) -> str | None:
     )
 
 
-def _compare(ledger: LedgerReader, files: ExportFiles, found: Loaded, size: int) -> None:
+def _compare(ledger: LedgerReader, files: ExportFiles, found: LoadedExport, size: int) -> None:
     """Compare every file; a ledger that cannot be read is what other checks name."""
     named: set[str] = set()
     for tile in tell_over(list(tiles.walk(size)), "comparing the record"):
@@ -405,7 +407,7 @@ def _compare(ledger: LedgerReader, files: ExportFiles, found: Loaded, size: int)
 
 
 def _expected(
-    ledger: LedgerReader, tile: Tile, files: ExportFiles, found: Loaded, named: set[str]
+    ledger: LedgerReader, tile: Tile, files: ExportFiles, found: LoadedExport, named: set[str]
 ) -> Iterator[tuple[str, bytes]]:
     """Path and bytes of the files at a tile, and of the blobs that no earlier one ``named``."""
     first = tile.number * WIDTH

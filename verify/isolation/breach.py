@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from tripod.ledger import LOGS
 from tripod.ledger import WORKERS as FOLDER
-from tripod.projections.projection import content_bytes
+from tripod.projections.projection import projected_content
 from tripod.projections.team.tables import FILES
 from tripod.projections.workers.format import parse_worker
 from tripod.projections.workers.tables import WORKERS
@@ -189,10 +189,10 @@ def _find(text: str, what: str, at: int) -> int:
     return len(text) if found < 0 else found
 
 
-def objects_in(text: str) -> Any:
+def logged_objects_in(text: str) -> Any:
     """A JSON object, or a list that holds one, which a text is; None where it is neither.
 
-    >>> objects_in(' [{"a": 1}]'), objects_in("[1]"), objects_in("[a]")
+    >>> logged_objects_in(' [{"a": 1}]'), logged_objects_in("[1]"), logged_objects_in("[a]")
     ([{'a': 1}], None, None)
     """
     if not text.lstrip().startswith(("{", "[")):
@@ -205,7 +205,7 @@ def objects_in(text: str) -> Any:
     return value if any(isinstance(one, dict) for one in listed) else None
 
 
-def strings_in(value: Any) -> Iterator[str]:
+def logged_strings_in(value: Any) -> Iterator[str]:
     """Every text in a JSON value, in its order."""
     todo = [value]
     while todo:
@@ -227,8 +227,8 @@ def tool_calls_in(line: str) -> tuple[list[str], list[str]] | None:
     >>> tool_calls_in(json.dumps([call]))
     (['tool_use', 'Read', 'a.chat'], ['Read(a.chat)'])
     """
-    value = objects_in(line)
-    return None if value is None else (list(strings_in(value)), list(_calls(value)))
+    value = logged_objects_in(line)
+    return None if value is None else (list(logged_strings_in(value)), list(_calls(value)))
 
 
 def _calls(value: Any) -> Iterator[str]:
@@ -241,7 +241,7 @@ def _calls(value: Any) -> Iterator[str]:
             if one.get("type") == "tool_use" and isinstance(one.get("name"), str):
                 if within == _NESTED:
                     continue  # its texts stand in the call around it
-                yield f"{one['name']}({' '.join(strings_in(one.get('input')))})"
+                yield f"{one['name']}({' '.join(logged_strings_in(one.get('input')))})"
                 within += 1
             todo += ((inner, within) for inner in reversed(one.values()))
 
@@ -301,7 +301,7 @@ def _orders(evidence: Evidence, name: str) -> Iterator[tuple[int, str]]:
     for (seq,) in evidence.query(sql, name):
         body = evidence.body(seq)
         try:
-            data = content_bytes(evidence.source, body["task" if "task" in body else "message"])
+            data = projected_content(evidence.source, body["task" if "task" in body else "message"])
         except evidence.unreadable:
             continue  # erased, or of another shape: the ledger's checks name that
         yield seq, data.decode("utf-8", "replace")
@@ -377,7 +377,7 @@ def _noted(evidence: Evidence, worker: ReviewerWorker) -> Iterator[tuple[int, st
     sql = "SELECT noted FROM workers WHERE name = ? AND noted IS NOT NULL"
     for (seq,) in evidence.query(sql, worker.name):
         try:
-            data = content_bytes(evidence.source, evidence.body(seq)["content"])
+            data = projected_content(evidence.source, evidence.body(seq)["content"])
             yield seq, WORKERS.log(evidence.source, worker.path, data)
         except evidence.unreadable:
             continue
@@ -390,7 +390,7 @@ def _command_lines(evidence: Evidence, worker: ReviewerWorker) -> Iterator[tuple
     sql = "SELECT seq FROM agents WHERE role = 'worker' AND subject = ? ORDER BY seq"
     for (seq,) in evidence.query(sql, worker.name):
         try:
-            order = json.loads(content_bytes(evidence.source, evidence.body(seq)["spec"]))
+            order = json.loads(projected_content(evidence.source, evidence.body(seq)["spec"]))
         except evidence.unreadable:
             continue
         except RecursionError:

@@ -28,15 +28,15 @@ from typing import Any, NamedTuple
 
 from tripod.ledger import LedgerError, parse_header
 from tripod.projections.chat.format import parse_line
-from tripod.projections.chat.tables import line_bytes
-from tripod.projections.decisions.format import parts_of
-from tripod.projections.decisions.tables import piece_bytes
-from tripod.projections.projection import TOGETHER, content_bytes
+from tripod.projections.chat.tables import render_chat_line
+from tripod.projections.decisions.format import decision_parts
+from tripod.projections.decisions.tables import render_decision_piece
+from tripod.projections.projection import TOGETHER, projected_content
 from tripod.projections.pythia.format import parse_assessment
 from tripod.projections.text import RUN
-from tripod.projections.text import spoken as words_of
+from tripod.projections.text import words_of_text as words_of
 from tripod.verify.check import Evidence
-from tripod.verify.isolation.runs import FILE, Review, ReviewText, assessments
+from tripod.verify.isolation.runs import FILE, ReviewRun, ReviewText, assessments_of_runs
 
 LONG = 24
 """Characters of a word from which on it may be a line of a chat file, which is base64."""
@@ -143,7 +143,7 @@ _SEEN = frozenset(("ledger.opened", "config.changed", "log.begun", "log.noted", 
 _SEEN_EVENTS = frozenset(("decision-logged", "pythia-checkpoint"))
 
 
-class DecisionLogText:
+class DecisionLogPhrases:
     """The decision log, piece by piece, as the text Pythia may see; ``own``: our instructions."""
 
     def __init__(self, evidence: Evidence, own: Iterable[str]) -> None:
@@ -158,7 +158,7 @@ class DecisionLogText:
             for seq in seqs:
                 try:
                     body = bodies.get(seq) or evidence.body(seq)
-                    text = piece_bytes(evidence.source, body).decode("utf-8", "replace")
+                    text = render_decision_piece(evidence.source, body).decode("utf-8", "replace")
                 except evidence.unreadable:
                     text = ""  # `bodies-present` and `kinds-known` name it
                 self.known.add(seq, text, follows=bool(self._pieces))
@@ -171,7 +171,7 @@ class DecisionLogText:
     def said(self) -> Iterator[tuple[int, list[str]]]:
         """Each decision's entry with the words of each part of it, be it a field of ours or not."""
         for seq, piece in self._pieces.items():
-            for part in parts_of(piece):
+            for part in decision_parts(piece):
                 yield seq, words_of(part)
 
     def between(self, text: str, sources: Iterable[int], until: int) -> Iterator[str]:
@@ -200,8 +200,8 @@ class DecisionLogText:
 # What Pythia may not see -------------------------------------------------------------------------
 
 
-def hidden_sources(
-    evidence: Evidence, log: DecisionLogText, sources: Iterable[int], before: int
+def hidden_echo_sources(
+    evidence: Evidence, log: DecisionLogPhrases, sources: Iterable[int], before: int
 ) -> Iterator[tuple[int, str]]:
     """Entries that ``sources`` lead to and Pythia may not see, each with what it is.
 
@@ -260,7 +260,7 @@ class ChatText(NamedTuple):
     is_line: bool = True
 
 
-def chat_texts(evidence: Evidence, *, codes: bool) -> Iterator[ChatText]:
+def chat_texts_for_echo(evidence: Evidence, *, codes: bool) -> Iterator[ChatText]:
     """All of the chat, in the order of the entries; ``codes``: with the lines of the files."""
     sql = (
         "SELECT seq FROM lines UNION SELECT seq FROM events WHERE type IN"
@@ -281,7 +281,7 @@ def chat_texts(evidence: Evidence, *, codes: bool) -> Iterator[ChatText]:
 def _said(evidence: Evidence, seq: int, body: dict[str, Any], *, codes: bool) -> Iterator[ChatText]:
     if "path" in body:
         if body["path"].startswith("chat/") and "content" in body:
-            for line in content_bytes(evidence.source, body["content"]).split(b"\n"):
+            for line in projected_content(evidence.source, body["content"]).split(b"\n"):
                 message = parse_line(line)
                 words = [] if message is None else words_of(message.text)
                 yield ChatText(seq, f"{body['path']} as it was put aside", words, _text(line))
@@ -290,16 +290,16 @@ def _said(evidence: Evidence, seq: int, body: dict[str, Any], *, codes: bool) ->
     claimed = claimed if type(claimed) is int else 0
     if "index" not in body:
         if "payload" in body:
-            words = words_of(_text(content_bytes(evidence.source, body["payload"])))
+            words = words_of(_text(projected_content(evidence.source, body["payload"])))
             yield ChatText(seq, f"event {body['name']}", words, "", claimed, is_line=False)
         return
     where = f"chat {body['channel']}, message {body['index']}"
     if "text" in body:
-        words = words_of(_text(content_bytes(evidence.source, body["text"])))
-        line = line_bytes(evidence.source, body) if codes else b""
+        words = words_of(_text(projected_content(evidence.source, body["text"])))
+        line = render_chat_line(evidence.source, body) if codes else b""
         yield ChatText(seq, where, words, _text(line), claimed)
     else:
-        raw = _text(content_bytes(evidence.source, body["observed"]["raw"]))
+        raw = _text(projected_content(evidence.source, body["observed"]["raw"]))
         yield ChatText(seq, where, words_of(raw), raw, claimed)
 
 
@@ -317,7 +317,7 @@ class Echo(NamedTuple):
     that it echoes.
     """
 
-    run: Review
+    run: ReviewRun
     text: ReviewText
     said: ChatText
     words: str
@@ -342,7 +342,7 @@ class Echoed:
     erased: list[int] = field(default_factory=list)
     quoting: set[int] = field(default_factory=set)
 
-    def erased_for(self, run: Review) -> int:
+    def erased_for(self, run: ReviewRun) -> int:
         """How many messages were erased that the run might echo.
 
         None, where it was given nothing but the log and our words, and could reach nothing else:
@@ -356,7 +356,7 @@ class Echoed:
         return sum(seq < until for seq in self.erased)
 
 
-def echoes(evidence: Evidence, log: DecisionLogText, runs: Sequence[Review]) -> Echoed:
+def echoes(evidence: Evidence, log: DecisionLogPhrases, runs: Sequence[ReviewRun]) -> Echoed:
     """Hold all that the runs were given and wrote against all of the chat.
 
     A text can repeat only earlier words: what the chat quotes from Pythia later does not count. So
@@ -383,7 +383,7 @@ def echoes(evidence: Evidence, log: DecisionLogText, runs: Sequence[Review]) -> 
     own = _own(evidence)
     own_words = _own_words(evidence, own)
     decisions, holders = _deciding(log)
-    for spoken in chat_texts(evidence, codes=held.holds_codes):
+    for spoken in chat_texts_for_echo(evidence, codes=held.holds_codes):
         echoed.compared += 1
         hits = [(number, words, False) for number, words in held.find(spoken.words)]
         for _, words in decisions.find(spoken.words):
@@ -413,7 +413,7 @@ def echoes(evidence: Evidence, log: DecisionLogText, runs: Sequence[Review]) -> 
     return echoed
 
 
-def _deciding(log: DecisionLogText) -> tuple[PhraseIndex, dict[int, list[int]]]:
+def _deciding(log: DecisionLogPhrases) -> tuple[PhraseIndex, dict[int, list[int]]]:
     """The words of all decisions, and for each run of them the decisions that have it."""
     decisions, holders = PhraseIndex(), dict[int, list[int]]()
     for seq, words in log.said():
@@ -429,7 +429,7 @@ def _own(evidence: Evidence) -> set[int]:
     One that no run of ours wrote leaves the check at *cannot tell*, whatever stands in it.
     """
     rows = evidence.query("SELECT message FROM assessments")
-    return {seq for (seq,) in rows} | {posted.seq for posted in assessments(evidence)}
+    return {seq for (seq,) in rows} | {posted.seq for posted in assessments_of_runs(evidence)}
 
 
 def _own_words(evidence: Evidence, own: Iterable[int]) -> set[tuple[str, ...]]:
@@ -437,7 +437,7 @@ def _own_words(evidence: Evidence, own: Iterable[int]) -> set[tuple[str, ...]]:
     found = set()
     for seq in own:
         try:
-            text = content_bytes(evidence.source, evidence.body(seq)["text"]).decode()
+            text = projected_content(evidence.source, evidence.body(seq)["text"]).decode()
         except evidence.unreadable:
             continue
         found.add(tuple(words_of(text)))
@@ -459,7 +459,7 @@ def _is_answer(evidence: Evidence, seq: int) -> bool:
 def _payload(evidence: Evidence, seq: int) -> str:
     """What an event quotes, after the handle; '' of what is no event."""
     try:
-        payload = content_bytes(evidence.source, evidence.body(seq)["payload"]).decode()
+        payload = projected_content(evidence.source, evidence.body(seq)["payload"]).decode()
     except evidence.unreadable:
         return ""
     return payload.partition(": ")[2]

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 from tripod.ledger import parse_entry_time
 from tripod.projections.layout import HIDDEN
-from tripod.projections.projection import content_bytes
+from tripod.projections.projection import projected_content
 from tripod.projections.pythia.format import Assessment, parse_assessment, parse_checkpoint_payload
 from tripod.verify.check import Evidence
 from tripod.verify.isolation.breach import (
-    objects_in,
-    strings_in,
+    logged_objects_in,
+    logged_strings_in,
     tool_calls_in,
     without_terminal_codes,
 )
@@ -56,7 +56,7 @@ class ReviewText:
 
 
 @dataclass(slots=True)
-class Review:
+class ReviewRun:
     """A run. ``event`` is the entry of the checkpoint event that it is about, if that is known.
 
     ``level`` is how far it was kept from the chat, '' where nothing says so. ``gap`` says in words
@@ -94,7 +94,7 @@ class Review:
         return max([asked, *(seq + 1 for seq in self.sources)])
 
 
-def reviews(evidence: Evidence) -> Iterator[Review]:
+def review_runs(evidence: Evidence) -> Iterator[ReviewRun]:
     """Every run of the reviewer, in the order of the requests."""
     rows = evidence.query(
         "SELECT g.spawn, g.seq, g.subject, g.ended, g.state, i.seq, a.seq, a.event FROM agents g"
@@ -103,7 +103,7 @@ def reviews(evidence: Evidence) -> Iterator[Review]:
         ROLE,
     )
     for spawn, seq, subject, ended, state, isolated, assessed, event in rows:
-        one = Review(spawn, seq, _event(evidence, subject) if event is None else event)
+        one = ReviewRun(spawn, seq, _event(evidence, subject) if event is None else event)
         one.assessed = assessed
         order = _order(evidence, one)
         if isolated is not None and ended is not None and isolated > ended:
@@ -113,7 +113,7 @@ def reviews(evidence: Evidence) -> Iterator[Review]:
             one.false.append("it was about another checkpoint event than its assessment answers")
         searched = _given(evidence, one, order)
         if one.level == "namespace":
-            one.exceptions += dict.fromkeys(namespace_exceptions(order, searched))
+            one.exceptions += dict.fromkeys(run_namespace_exceptions(order, searched))
         shown: set[str] = set()
         if state == "ended":
             shown = _wrote(evidence, one, ended) | _left(evidence, one, ended)
@@ -128,12 +128,12 @@ def reviews(evidence: Evidence) -> Iterator[Review]:
         yield one
 
 
-def erased(evidence: Evidence, seq: int) -> bool:
+def erased_in_run(evidence: Evidence, seq: int) -> bool:
     """Whether the body of an entry was erased, by the word of another entry."""
     return bool(evidence.query("SELECT 1 FROM redactions WHERE seq = ?", seq))
 
 
-def assessed_text(evidence: Evidence, seq: int) -> str | None:
+def assessed_run_text(evidence: Evidence, seq: int) -> str | None:
     """The assessment that an entry holds; None where it cannot be read."""
     body = evidence.body(seq)
     data = _content(evidence, seq, body.get("content"))
@@ -154,7 +154,7 @@ def _event(evidence: Evidence, subject: str) -> int | None:
 def _content(evidence: Evidence, seq: int, content: Any) -> bytes | None:
     """A text that entry ``seq`` holds; None where it was erased, or cannot be read."""
     try:
-        return None if erased(evidence, seq) else content_bytes(evidence.source, content)
+        return None if erased_in_run(evidence, seq) else projected_content(evidence.source, content)
     except evidence.unreadable:
         return None
 
@@ -164,7 +164,7 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _order(evidence: Evidence, one: Review) -> dict[str, Any]:
+def _order(evidence: Evidence, one: ReviewRun) -> dict[str, Any]:
     """What it was ordered by; empty where that cannot be read."""
     body = evidence.body(one.seq)
     data = _content(evidence, one.seq, body.get("spec"))
@@ -177,13 +177,13 @@ def _order(evidence: Evidence, one: Review) -> dict[str, Any]:
         return {}
     if value.get("mcp_servers"):
         one.unread.append("it had tool servers, whose answers are nowhere")
-    strings = [text for text in strings_in(value) if not text.isspace()]
+    strings = [text for text in logged_strings_in(value) if not text.isspace()]
     time = _second(evidence, one.seq)
     one.given.append(ReviewText("its order", one.seq, time, "\n".join(strings), ()))
     return value
 
 
-def _level(evidence: Evidence, one: Review, seq: int | None, order: dict[str, Any]) -> None:
+def _level(evidence: Evidence, one: ReviewRun, seq: int | None, order: dict[str, Any]) -> None:
     body = {} if seq is None else evidence.body(seq)
     one.level = str(body.get("level", ""))
     one.gap = str(body.get("problem") or "")
@@ -199,13 +199,13 @@ def _level(evidence: Evidence, one: Review, seq: int | None, order: dict[str, An
         one.false.append(f"another program than {made.get('path')} is said to make its namespace")
 
 
-def _given(evidence: Evidence, one: Review, order: dict[str, Any]) -> set[str]:
+def _given(evidence: Evidence, one: ReviewRun, order: dict[str, Any]) -> set[str]:
     """Add what was delivered to it, by whichever channel; give the digests of what is searched."""
     prompts, searched = [], set()
     for (seq,) in evidence.query("SELECT seq FROM handed WHERE spawn = ? ORDER BY seq", one.spawn):
         body = evidence.body(seq)
         what, digest = _GIVEN.get(str(body.get("channel")), "what it was given"), body.get("sha256")
-        if erased(evidence, seq):
+        if erased_in_run(evidence, seq):
             one.unread.append(f"{what} (entry {seq}) was erased")
             continue
         data = _content(evidence, seq, body.get("content"))
@@ -228,10 +228,10 @@ def _given(evidence: Evidence, one: Review, order: dict[str, Any]) -> set[str]:
     return searched
 
 
-def _wrote(evidence: Evidence, one: Review, seq: int) -> set[str]:
+def _wrote(evidence: Evidence, one: ReviewRun, seq: int) -> set[str]:
     """Add what it wrote, as far as that was kept; give the tool servers that this shows."""
     body = evidence.body(seq)
-    if erased(evidence, seq):
+    if erased_in_run(evidence, seq):
         one.unread.append(f"what it wrote (entry {seq}) was erased")
         return set()
     shown: set[str] = set()
@@ -247,7 +247,7 @@ def _wrote(evidence: Evidence, one: Review, seq: int) -> set[str]:
     return shown
 
 
-def _left(evidence: Evidence, one: Review, ended: int) -> set[str]:
+def _left(evidence: Evidence, one: ReviewRun, ended: int) -> set[str]:
     """Add transcripts that its program left of its own session, kept when it ended."""
     shown: set[str] = set()
     front = f"workers/{ROLE}-{one.spawn[:12]}-"
@@ -260,7 +260,7 @@ def _left(evidence: Evidence, one: Review, ended: int) -> set[str]:
     return shown
 
 
-def _add_written(one: Review, what: str, seq: int, time: int, text: str | None) -> set[str]:
+def _add_written(one: ReviewRun, what: str, seq: int, time: int, text: str | None) -> set[str]:
     """Add a text that it wrote, texts of JSON lines put in their place; give its tool servers."""
     if text is None:
         return set()
@@ -273,13 +273,13 @@ def _add_written(one: Review, what: str, seq: int, time: int, text: str | None) 
         found = tool_calls_in(part)
         said += [part] if found is None else found[0]
         calls += [part] if found is None else found[1]
-        servers.update(tool_servers_in(part))
+        servers.update(tool_servers_of_run(part))
     if text or what == TRANSCRIPT:
         one.wrote.append(ReviewText(what, seq, time, "\n".join(said), None, tuple(calls), text))
     return servers
 
 
-def _checked(one: Review, what: str, data: bytes | None, digest: Any) -> str | None:
+def _checked(one: ReviewRun, what: str, data: bytes | None, digest: Any) -> str | None:
     """Bytes as text, if they are there and what the digest says; else that is noted."""
     if data is None:
         one.unread.append(f"{what} is not there")
@@ -337,7 +337,7 @@ _BINDS = ("--ro-bind", "--bind", "--dev-bind", "--ro-bind-try", "--bind-try", "-
 _MEMORY = ("--file", "--bind-data", "--ro-bind-data")
 
 
-def namespace_exceptions(order: dict[str, Any], looked_at: Collection[str]) -> Iterator[str]:
+def run_namespace_exceptions(order: dict[str, Any], looked_at: Collection[str]) -> Iterator[str]:
     """What a program had besides the system and what was looked at, in words.
 
     Args:
@@ -345,7 +345,7 @@ def namespace_exceptions(order: dict[str, Any], looked_at: Collection[str]) -> I
         looked_at: SHA-256 in hex of each text that it was given and that was searched.
 
     >>> order = {"argv": ["/usr/bin/bwrap", "--ro-bind", "/usr", "/usr", "--share-net", "--", "x"]}
-    >>> list(namespace_exceptions(order, ()))
+    >>> list(run_namespace_exceptions(order, ()))
     ['the network']
     """
     argv = [str(word) for word in _list(order.get("argv"))]
@@ -385,15 +385,15 @@ def _of(option: str, words: list[str], *, was_looked_at: bool) -> Iterator[str]:
         yield f"lent {words[1]} (not looked at)"
 
 
-def tool_servers_in(line: str) -> Iterator[str]:
+def tool_servers_of_run(line: str) -> Iterator[str]:
     """Names of the tool servers that a line of a stream shows: of its calls, and of those it has.
 
     A whole text may be such a line as well.
 
-    >>> list(tool_servers_in('{"content":[{"type":"tool_use","name":"mcp__wiki__search"}]}'))
+    >>> list(tool_servers_of_run('{"content":[{"type":"tool_use","name":"mcp__wiki__search"}]}'))
     ['wiki']
     """
-    todo = [objects_in(line)]
+    todo = [logged_objects_in(line)]
     while todo:
         one = todo.pop()
         if isinstance(one, list):
@@ -444,7 +444,7 @@ class Checkpoint:
     used: bool = False
 
 
-def checkpoints(evidence: Evidence) -> list[Checkpoint]:
+def checkpoints_for_runs(evidence: Evidence) -> list[Checkpoint]:
     """All checkpoint events in order; there is one for as many decisions as the interval says."""
     events = []
     named = {SCRIBE, *(name for (name,) in evidence.query("SELECT scribe FROM team"))}
@@ -452,7 +452,7 @@ def checkpoints(evidence: Evidence) -> list[Checkpoint]:
         body = evidence.body(seq)
         parsed = None
         with suppress(LookupError, TypeError, ValueError):  # without a payload it asks for the new
-            text = content_bytes(evidence.source, body["payload"]).decode()
+            text = projected_content(evidence.source, body["payload"]).decode()
             parsed = parse_checkpoint_payload(text)
         count, *span = parsed or (None,)
         scribe, time = body.get("source") in named, body.get("us", 0) // 1_000_000
@@ -476,12 +476,12 @@ class Posted(NamedTuple):
     said: Assessment
 
 
-def assessments(evidence: Evidence) -> Iterator[Posted]:
+def assessments_of_runs(evidence: Evidence) -> Iterator[Posted]:
     """Every message that has the form of an assessment, in the order of the entries."""
     for (seq,) in evidence.source.db.execute("SELECT seq FROM spoken ORDER BY seq"):
         body = evidence.body(seq)
         try:
-            text = content_bytes(evidence.source, body["text"]).decode()
+            text = projected_content(evidence.source, body["text"]).decode()
             said = parse_assessment(text)
             if said is not None:
                 yield Posted(

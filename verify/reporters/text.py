@@ -81,7 +81,7 @@ def _notes(report: Report) -> str:
     return "".join(f"note: {escape(note)}\n" for note in report.notes)
 
 
-def brief(report: Report, *, color: bool = False) -> str:
+def brief_text(report: Report, *, color: bool = False) -> str:
     """The report for a person in a hurry: one line where all is well.
 
     Otherwise it is ``render`` without the checks that are clean or had nothing to judge. What was

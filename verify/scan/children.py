@@ -18,14 +18,14 @@ from tripod.ledger.progress import silence_progress
 T = TypeVar("T")
 
 
-def cores() -> int:
+def child_cores() -> int:
     """How many processors this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
-def start(work: Callable[[], T]) -> Callable[[], T | None]:
+def start_child(work: Callable[[], T]) -> Callable[[], T | None]:
     """Begin ``work`` in a child; the function given back waits for its value (None: it failed)."""
     try:
         source, sink = os.pipe()

@@ -1,6 +1,7 @@
 """Checks what is in the database beside the rows: head, nodes, blobs, the index of ids, the schema.
 
-``scan`` makes the pass over the rows and then looks at these; the ledger checks answer from both.
+``scan_database`` makes the pass over the rows and then looks at these; the ledger checks answer
+from both.
 
 A run that starts at a pin judges only the entries after it, at their cost. It reads the stored
 roots of full blocks, one for 256 entries; together with the entries of the last block they must
@@ -26,10 +27,18 @@ from tripod.ledger.tlog.seal import Seal
 from tripod.projections import TABLES, Disk, folded_before
 from tripod.verify.check import Coverage, Finding, Scanned, Tally
 from tripod.verify.checks import bodies_present, canonical_bytes, chain_links, sequence
-from tripod.verify.fold import Compared, compare_own
-from tripod.verify.rows import BLOCK, Schema, blocks_before, grown, one, schema_made, schema_of
-from tripod.verify.scan.children import cores, start
-from tripod.verify.scan.rows import ChainEnd, Half, Pass, RangeTree
+from tripod.verify.fold import Compared, fold_own
+from tripod.verify.rows import (
+    BLOCK,
+    Schema,
+    block_rows_before,
+    made_schema_rows,
+    one_row,
+    root_of_rows,
+    schema_rows,
+)
+from tripod.verify.scan.children import child_cores, start_child
+from tripod.verify.scan.rows import ChainEnd, Half, RangeTree, RowPass
 
 LARGE = 200_000  # entries: below, a second process costs more than it saves
 
@@ -50,7 +59,7 @@ class Beside(NamedTuple):
     compared: Callable[[], Compared | None] = lambda: None
 
 
-def begin_scan(
+def begin_database_scan(
     path: str, db: sqlite3.Connection, rows: int, *, folding: bool, disk: Disk | None = None
 ) -> Beside:
     """Begin to judge a ledger of about ``rows`` entries.
@@ -59,40 +68,40 @@ def begin_scan(
     the rows is the child's, and so are the files of ``disk``, as far as they can be compared before
     the fold; else each takes half of the pass. The child opens ``path`` itself.
     """
-    if rows < LARGE or cores() < 2:
-        return Beside(lambda: scan(db))
+    if rows < LARGE or child_cores() < 2:
+        return Beside(lambda: scan_database(db))
     if not folding:
         half = rows // 2 >> 8 << 8
-        return Beside(lambda: _scan_halves(path, db, half) or scan(db))
-    wait = cache(start(partial(_beside, path, disk)))
-    return Beside(lambda: (wait() or (scan(db),))[0], lambda: (wait() or (None, None))[1])
+        return Beside(lambda: _scan_halves(path, db, half) or scan_database(db))
+    wait = cache(start_child(partial(_beside, path, disk)))
+    return Beside(lambda: (wait() or (scan_database(db),))[0], lambda: (wait() or (None, None))[1])
 
 
 def _beside(path: str, disk: Disk | None) -> tuple[Scanned, Compared | None]:
     # In a process of its own: what it held is given back before the pass begins.
-    compared = None if disk is None else start(partial(compare_own, path, disk))()
-    return scan(read_only(path)), compared
+    compared = None if disk is None else start_child(partial(fold_own, path, disk))()
+    return scan_database(read_only(path)), compared
 
 
-def scan(db: sqlite3.Connection) -> Scanned:
+def scan_database(db: sqlite3.Connection) -> Scanned:
     """Judge the ledger's rows and what stands beside them, in one pass."""
     passed = _new_pass(db)
     passed.run()
     return _settle(passed)
 
 
-def _new_pass(db: sqlite3.Connection, first: int = 0, stop: int | None = None) -> Pass:
+def _new_pass(db: sqlite3.Connection, first: int = 0, stop: int | None = None) -> RowPass:
     """A pass over the entries from ``first`` (a multiple of 256) on, which has seen nothing yet."""
     named = sqlite3.connect("", isolation_level=None)
     named.execute(_NAMED)
     named.execute("BEGIN")
-    return Pass(db, Tally(), named, first, stop)
+    return RowPass(db, Tally(), named, first, stop)
 
 
-def _pass_after(db: sqlite3.Connection, first: int) -> Pass | None:
+def _pass_after(db: sqlite3.Connection, first: int) -> RowPass | None:
     """A pass that trusts the entry before ``first``; None where that cannot be read."""
-    row = one(db, "SELECT header FROM entries WHERE seq = ?", (first - 1,))
-    header = None if row is None else canonical_bytes.read_header(row[0])
+    row = one_row(db, "SELECT header FROM entries WHERE seq = ?", (first - 1,))
+    header = None if row is None else canonical_bytes.read_canonical_header(row[0])
     if row is None or not isinstance(header, Header):
         return None
     passed = _new_pass(db, first)
@@ -102,7 +111,7 @@ def _pass_after(db: sqlite3.Connection, first: int) -> Pass | None:
 
 def _scan_halves(path: str, db: sqlite3.Connection, half: int) -> Scanned | None:
     """Both halves at once; None unless the lower one is clean up to where the upper began."""
-    wait = start(lambda: _upper_half(path, half))
+    wait = start_child(lambda: _upper_half(path, half))
     lower = _new_pass(db, stop=half)
     lower.run()
     upper = wait()
@@ -123,7 +132,7 @@ def _upper_half(path: str, half: int) -> Half | None:
     return passed.half(begun, passed.named.execute("SELECT * FROM named").fetchall())
 
 
-def _settle(passed: Pass) -> Scanned:
+def _settle(passed: RowPass) -> Scanned:
     """What stands beside the rows, judged by what the pass over them gave.
 
     Where the pass began after a pin, ids and blobs are those of its own rows alone.
@@ -168,16 +177,16 @@ def _over_blocks(blocks: bytes) -> Tree:
     return tree
 
 
-def _link(passed: Pass) -> None:
+def _link(passed: RowPass) -> None:
     """Settle the link that still waits by the head row: whether the tree is compared depends on it.
 
     A head that cannot be read is named where it is judged.
     """
-    row = one(passed.db, "SELECT last FROM head")
+    row = one_row(passed.db, "SELECT last FROM head")
     passed.finish(row[0] if row else None)
 
 
-def _head(stack: bytes, passed: Pass) -> None:
+def _head(stack: bytes, passed: RowPass) -> None:
     heads = passed.db.execute(
         "SELECT only, size, origin, last, at, stack, tables, files FROM head"
     ).fetchall()
@@ -187,7 +196,7 @@ def _head(stack: bytes, passed: Pass) -> None:
         return  # rows are missing or unreadable: what the head should say, nobody can tell
     end, torn = passed.end, passed.range.torn
     want = (end.expected, end.origin or "", end.prev, end.at, stack)
-    problems = list(sequence.head_problems(heads, want, torn=torn is not None))
+    problems = list(sequence.sequence_head_problems(heads, want, torn=torn is not None))
     if chain_links.NAME in passed.tally.found:  # an altered entry is named: the tree follows it
         problems = [problem for problem in problems if "says stack" not in problem]
     fewer = [problem for problem in problems if f" entries, there are {want[0]}: " in problem]
@@ -196,7 +205,7 @@ def _head(stack: bytes, passed: Pass) -> None:
         _add(passed.tally, sequence, problem, "head", seq if torn is None else torn)
 
 
-def _nodes(passed: Pass) -> None:
+def _nodes(passed: RowPass) -> None:
     """The stored roots of full subtrees: of 256 entries, of 65,536, and so on; no others."""
     if not passed.range.whole or chain_links.NAME in passed.tally.found:
         return
@@ -212,7 +221,7 @@ def _nodes(passed: Pass) -> None:
         _add(passed.tally, sequence, f"{have - count} stored nodes belong to no entries", "nodes")
 
 
-def _node(passed: Pass, level: int, number: int, digest: bytes) -> int:
+def _node(passed: RowPass, level: int, number: int, digest: bytes) -> int:
     row = passed.db.execute(
         "SELECT hash FROM nodes WHERE level = ? AND number = ?", (level, number)
     ).fetchone()
@@ -226,7 +235,7 @@ def _node(passed: Pass, level: int, number: int, digest: bytes) -> int:
     return 0 if row is None else 1
 
 
-def _ids(passed: Pass) -> None:
+def _ids(passed: RowPass) -> None:
     """No id twice: the index is walked in order, and shown to hold the table's own ids.
 
     A sum of keyed hashes over the index equals that over the table (an attacker does not know the
@@ -258,7 +267,7 @@ def _ids(passed: Pass) -> None:
         _add(passed.tally, sequence, message, "database")
 
 
-def _named_twice(passed: Pass, again: Iterable[tuple[int, int, str]]) -> bool:
+def _named_twice(passed: RowPass, again: Iterable[tuple[int, int, str]]) -> bool:
     """Name each id that stands twice, by both entries; give whether there is one."""
     twice = False
     for second, first, id_ in again:
@@ -268,7 +277,7 @@ def _named_twice(passed: Pass, again: Iterable[tuple[int, int, str]]) -> bool:
     return twice
 
 
-def _new_ids(passed: Pass) -> None:
+def _new_ids(passed: RowPass) -> None:
     """No id of the rows that were looked at stands anywhere else."""
     again = passed.db.execute(
         "SELECT new.seq, old.seq, new.id FROM entries AS new JOIN entries AS old"
@@ -279,21 +288,21 @@ def _new_ids(passed: Pass) -> None:
     _named_twice(passed, again)
 
 
-def _new_blobs(passed: Pass, named: sqlite3.Connection) -> int:
+def _new_blobs(passed: RowPass, named: sqlite3.Connection) -> int:
     """Every blob that the rows name is there and hashes to its name."""
     count = 0
     for digest, size, seq in named.execute("SELECT sha256, size, seq FROM named ORDER BY seq"):
         count += 1
         _missing(passed.db, digest, size, seq, passed.tally)
         key = bytes.fromhex(digest) if _DIGEST.fullmatch(digest) else b""
-        row = one(passed.db, "SELECT bytes FROM blobs WHERE sha256 = ?", (key,))
+        row = one_row(passed.db, "SELECT bytes FROM blobs WHERE sha256 = ?", (key,))
         if row is not None and sha256(row[0]).hexdigest() != digest:
             message = f"blob {digest[:12]}… does not hash to its name"
             _add(passed.tally, bodies_present, message, "blobs")
     return count
 
 
-def _blobs(passed: Pass, named: sqlite3.Connection) -> int:
+def _blobs(passed: RowPass, named: sqlite3.Connection) -> int:
     """Every blob hashes to its name and is named; every one that is named is there."""
     db, tally, count, gap = passed.db, passed.tally, 0, False
     try:
@@ -353,7 +362,7 @@ def _schema(db: sqlite3.Connection, tally: Tally) -> None:
             for name in ("user_version", "application_id")
         )
         encoding = db.execute("PRAGMA encoding").fetchone()[0]
-        found = schema_of(db)
+        found = schema_rows(db)
         problems = _faults(found, SCHEMA_VERSION, older=_folded_before(db, found))
         if 0 < version < SCHEMA_VERSION and not _faults(found, version):
             problems, version = [], SCHEMA_VERSION
@@ -371,7 +380,7 @@ def _schema(db: sqlite3.Connection, tally: Tally) -> None:
     if encoding != "UTF-8":
         message = f"the file's texts are in {encoding}, ours are in UTF-8"
         tally.add(Finding(sequence.NAME, message, "database", help=sequence.HELP))
-    for finding in sequence.schema_findings(problems):
+    for finding in sequence.sequence_schema_findings(problems):
         tally.add(finding)
 
 
@@ -389,15 +398,15 @@ def _faults(found: Schema, version: int, *, older: bool = False) -> list[sequenc
     The tables of projections are looked at for this one alone: an older one had others, and so has
     a ledger whose tables an ``older`` program folded.
     """
-    wanted = schema_made(version, folded=False)
-    whole = schema_made(SCHEMA_VERSION, folded=True)
+    wanted = made_schema_rows(version, folded=False)
+    whole = made_schema_rows(SCHEMA_VERSION, folded=True)
     if version == SCHEMA_VERSION:
         if older:
             found, whole = _without_folds(found), _without_folds(whole)
-        return list(sequence.schema_problems(found, whole))
+        return list(sequence.sequence_schema_problems(found, whole))
     folded = whole.keys() - wanted.keys()
     ledger = {key: row for key, row in found.items() if key not in folded}
-    return list(sequence.schema_problems(ledger, wanted))
+    return list(sequence.sequence_schema_problems(ledger, wanted))
 
 
 def _without_folds(schema: Schema) -> Schema:
@@ -417,7 +426,7 @@ def _add(tally: Tally, check: object, message: str, where: str, seq: int | None 
 # Since ------------------------------------------------------------------------------------------
 
 
-def scan_since(db: sqlite3.Connection, pin: Seal) -> Scanned | None:
+def scan_database_since(db: sqlite3.Connection, pin: Seal) -> Scanned | None:
     """Look at the entries after the pin; None where the stored tree does not give its root.
 
     The block that the pin ends in is looked at again: its rows are what ties the new ones to it.
@@ -426,10 +435,10 @@ def scan_since(db: sqlite3.Connection, pin: Seal) -> Scanned | None:
     if not start:
         return None  # so few entries are pinned that all are looked at
     try:
-        blocks = blocks_before(db, pin.size)
+        blocks = block_rows_before(db, pin.size)
         if len(blocks) != pin.size // BLOCK * 32:
             return None
-        root = grown(db, _over_blocks(blocks), pin.size)
+        root = root_of_rows(db, _over_blocks(blocks), pin.size)
     except sqlite3.Error:
         return None
     passed = _pass_after(db, start) if root == pin.root else None

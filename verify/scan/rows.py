@@ -47,13 +47,13 @@ from tripod.verify.checks import (
     sequence,
     writers_authorised,
 )
-from tripod.verify.rows import all_rows, kept_of, one
+from tripod.verify.rows import all_rows, erasing_row, one_row
 
 # Shapes: bodies by their bytes -------------------------------------------------------------------
 #
-# ``pattern`` reads a model once and writes a regular expression over canonical JSON: sorted keys,
-# no spaces, strings in their one spelling, whole numbers. A body that matches, and is UTF-8, has
-# exactly one value, and that value fits the model; so nothing is decoded (a million bodies:
+# ``row_pattern`` reads a model once and writes a regular expression over canonical JSON: sorted
+# keys, no spaces, strings in their one spelling, whole numbers. A body that matches, and is UTF-8,
+# has exactly one value, and that value fits the model; so nothing is decoded (a million bodies:
 # pydantic 4.8 s, decoding and writing them again 1.5 s, matching 0.8 s). It only ever says yes:
 # what does not match is decoded and judged by the rules themselves, so a new sort of field costs
 # time, not truth. A property test holds it against ``parse_canonical`` and pydantic.
@@ -68,11 +68,11 @@ _COUNT_DIGITS = rb"(?:0|[1-9][0-9]{0,14}|[1-8][0-9]{15})"  # all below 9e15, and
 _SIMPLE = re.compile(r"\^([A-Za-z0-9\[\]{},-]+)\$")
 
 
-def pattern(model: type[BaseModel]) -> bytes | None:
+def row_pattern(model: type[BaseModel]) -> bytes | None:
     r"""The expression for a model's canonical bytes; None where it cannot be written.
 
     >>> from tripod.ledger.kinds.bus import ACKED_ALL
-    >>> pattern(model_of(ACKED_ALL))[:60]
+    >>> row_pattern(model_of(ACKED_ALL))[:60]
     b'\\{"count":(?:0|[1-9][0-9]{0,14}|[1-8][0-9]{15})(?:,"queue":"'
     """
     if model is part_model(Content):
@@ -124,7 +124,7 @@ def _field(annotation: Any, metadata: list[Any]) -> bytes | None:
         item = _field(get_args(annotation)[0], [])
         return None if item is None else rb"\[(?:%b(?:,%b)*+)?\]" % (item, item)
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return pattern(annotation)
+        return row_pattern(annotation)
     return None
 
 
@@ -190,7 +190,7 @@ class FastPath(NamedTuple):
     below: bool
 
 
-def stands(kind: str, stream: str, place: str, body: bytes) -> bool:
+def row_stands(kind: str, stream: str, place: str, body: bytes) -> bool:
     """Whether an entry whose body fits its model stands in the stream that the body names."""
     if place == "chat/":
         # Within a text the quotes would be escaped, and no other field has this name.
@@ -201,7 +201,7 @@ def stands(kind: str, stream: str, place: str, body: bytes) -> bool:
 def _usual() -> dict[object, FastPath]:
     usual: dict[object, FastPath] = {}
     for kind in KINDS:
-        expression = pattern(model_of(kind))
+        expression = row_pattern(model_of(kind))
         if expression is not None and not kind.is_placed:
             fits = re.compile(expression).fullmatch
             name = kind.name.encode() + b"\x00"
@@ -292,7 +292,7 @@ class Half(NamedTuple):
 
 
 @dataclass
-class Pass:
+class RowPass:
     """The pass over the rows from ``start`` (a multiple of 256) to ``stop``, and what it carries.
 
     ``named`` is a database with the table ``named``, for the blobs that bodies name. ``told`` is
@@ -372,7 +372,7 @@ class Pass:
                     and header[front.end() :] == tail[1:]
                     and front[1] >= at
                     and fits(body) is not None
-                    and (stands(kind, stream, place, body) if below else stream == place)
+                    and (row_stands(kind, stream, place, body) if below else stream == place)
                     and type(id_) is str
                     and len(salt) == 32
                     and len(header) <= MAX_HEADER
@@ -413,17 +413,17 @@ class Pass:
         """Ask each rule about a row, then go on from what is stored."""
         seq, id_, kind, stream, raw, salt, body, auth = row
         end = self.end
-        problem = sequence.order_problem(seq, end.expected)
+        problem = sequence.sequence_problem(seq, end.expected)
         if problem is not None:
             self._add(sequence, problem, min(seq, end.expected))
             self.range.whole, self.explained = False, True
-        header = canonical_bytes.read_header(raw)
+        header = canonical_bytes.read_canonical_header(raw)
         if isinstance(header, str):
             self._add(canonical_bytes, header, seq)
             self.finish(None)
             self._step(seq, raw, named=True)
             return
-        problem = sequence.column_problem(header, seq, id_, kind, stream)
+        problem = sequence.sequence_column_problem(header, seq, id_, kind, stream)
         named = problem is not None and header.seq != seq
         self._add(sequence, problem, seq)
         if end.origin is None:
@@ -434,7 +434,7 @@ class Pass:
             end.origin = header.ledger
         self._link(seq, header)
         if header.kind != "ledger.forked-from" or header.ledger == left:
-            self._add(clock_forward, clock_forward.time_problem(header.at, end.at), seq)
+            self._add(clock_forward, clock_forward.clock_problem(header.at, end.at), seq)
         end.at = header.at
         self.seen.signed += header.auth is not None or auth is not None
         if header.kind == "ledger.adopted":
@@ -467,23 +467,23 @@ class Pass:
         if problem is not None:
             self._add(kinds_known, problem, seq)
         elif header.kind == "ledger.forked-from":
-            self._add(chain_links, chain_links.fork_problem(header, data, left), seq)
+            self._add(chain_links, chain_links.chain_fork_problem(header, data, left), seq)
         elif header.kind in CHANGES:
-            self._add(writers_authorised, writers_authorised.id_problem(header, data), seq)
-        opening = sequence.opening_problem(seq, header.kind, data, header.ledger)
+            self._add(writers_authorised, writers_authorised.writer_id_problem(header, data), seq)
+        opening = sequence.sequence_opening_problem(seq, header.kind, data, header.ledger)
         self._add(sequence, opening, seq)
         self._name(seq, data)
         if header.kind == REDACTED and opening is None:
             sql = "SELECT kind, salt IS NULL AND body IS NULL FROM entries WHERE seq = ?"
             with suppress(LookupError, TypeError):  # of another shape: `kinds-known` named it
-                target = one(self.db, sql, (data["seq"],))
-                problem = bodies_present.claim_problem(seq, header, data, target)
+                target = one_row(self.db, sql, (data["seq"],))
+                problem = bodies_present.absent_body_claim_problem(seq, header, data, target)
                 self._add(bodies_present, problem, seq)
 
     def _erased(self, seq: int, header: Header) -> None:
         """A body that is not there: the entry that says so, and what it keeps."""
-        said = kept_of(self.db, seq)
-        problem = bodies_present.erasure_problem(seq, header, said)
+        said = erasing_row(self.db, seq)
+        problem = bodies_present.body_erasure_problem(seq, header, said)
         if problem is None and said is not None:
             self.seen.redacted += 1
             problem = kinds_known.kind_problem(header.kind, header.stream, said[1]["keep"])
@@ -500,7 +500,9 @@ class Pass:
         except sqlite3.OperationalError:
             return
         if self.range.whole:
-            self._add(sequence, sequence.cause_problem(cause, row[0] if row else None, seq), seq)
+            self._add(
+                sequence, sequence.sequence_cause_problem(cause, row[0] if row else None, seq), seq
+            )
 
     def _link(self, seq: int, header: Header) -> None:
         """Judge the link, and name the right one of the two entries that it joins.
@@ -508,7 +510,7 @@ class Pass:
         Where only this link fails, the entry before was altered; where the next one fails as
         well, this entry was. So a failed link waits for the next row.
         """
-        problem = chain_links.link_problem(header, self.end.prev, self.end.origin or "")
+        problem = chain_links.chain_link_problem(header, self.end.prev, self.end.origin or "")
         if self.pending is not None:
             self._blame(intact=problem is None)
         elif problem is not None and not self.explained:
@@ -522,7 +524,7 @@ class Pass:
         assert self.pending is not None
         waiting, self.pending = self.pending, None
         if intact:
-            self._add(chain_links, chain_links.altered(waiting - 1), waiting - 1)
+            self._add(chain_links, chain_links.altered_in_chain(waiting - 1), waiting - 1)
         else:
             text = f"entry {waiting} does not name the hash of the entry before it"
             self._add(chain_links, text, waiting)

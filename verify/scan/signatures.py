@@ -32,13 +32,13 @@ from tripod.verify.checks.writers_authorised import (
     Demand,
     KeyPeriod,
     Writers,
-    names_itself,
-    record_fault,
-    speaker,
-    unsigned_problem,
+    shown_writer,
+    unsigned_writer_problem,
+    writer_names_itself,
+    writer_record_fault,
 )
-from tripod.verify.rows import columns_of, kept_of, one
-from tripod.verify.scan.children import cores, start
+from tripod.verify.rows import erasing_row, one_row, row_columns
+from tripod.verify.scan.children import child_cores, start_child
 
 MANY = 2_000  # signatures: below, a second process costs more than it saves
 _NEAR = 4096  # entries: an act that signs a batch appends fewer
@@ -77,7 +77,7 @@ class SignatureScan(NamedTuple):
     batches: dict[str, Batch]
 
 
-def judge_signatures(db: sqlite3.Connection, scan: Scanned, demand: Demand = _NONE) -> None:
+def scan_signatures(db: sqlite3.Connection, scan: Scanned, demand: Demand = _NONE) -> None:
     """Judge who signed what, and add what is found to what the pass over the rows found.
 
     Without a key on the chain, a signature or a demand there is nothing to walk for. What was
@@ -122,7 +122,7 @@ def _changes(db: sqlite3.Connection, *, since: bool) -> Iterator[KeyChange]:
     rows = db.execute(sql, (*CHANGE_IDS, *CHANGES)).fetchall()
     logs = list(_logs(db, since=since)) if rows else []
     for seq, raw, body in rows:
-        header = canonical_bytes.read_header(raw)
+        header = canonical_bytes.read_canonical_header(raw)
         try:
             data = orjson.loads(body)
         except _BROKEN:
@@ -165,10 +165,10 @@ def _walk_all(
     row = db.execute("SELECT max(seq) + 1 FROM entries").fetchone()
     stop = row[0] or 0
     path = db.execute("PRAGMA database_list").fetchone()[2]
-    if signed < MANY or cores() < 2 or not path:
+    if signed < MANY or child_cores() < 2 or not path:
         return _walk(db, changes, demand, first, stop)
     half = (first + stop) // 2
-    wait = start(lambda: _walk(read_only(path), changes, demand, half, stop))
+    wait = start_child(lambda: _walk(read_only(path), changes, demand, half, stop))
     lower = _walk(db, changes, demand, first, half)
     upper = wait() or _walk(db, changes, demand, half, stop)
     batches = dict(lower.batches)
@@ -184,7 +184,7 @@ def _walk(
     db: sqlite3.Connection, changes: list[KeyChange], demand: Demand, first: int, stop: int
 ) -> SignatureScan:
     walk = _Walk(db, changes, demand, first)
-    sql = f"SELECT seq, {columns_of(db, 'header', 'body', 'auth')} FROM entries"
+    sql = f"SELECT seq, {row_columns(db, 'header', 'body', 'auth')} FROM entries"
     rows = db.execute(f"{sql} WHERE seq >= ? AND seq < ? ORDER BY seq", (first, stop))
     for seq, raw, body, record in tell_over(rows, "checking signatures", stop - first):
         walk.entry(seq, raw, body, record)
@@ -258,7 +258,7 @@ class _Walk:
         force = self.writers.force
         if named is not None or record is not None:
             self.signed += 1
-            problem = record_fault(named, record) or self._record_problem(seq, head, record)
+            problem = writer_record_fault(named, record) or self._record_problem(seq, head, record)
             if problem is not None:
                 return problem
         else:
@@ -266,15 +266,17 @@ class _Walk:
             if actor in force or demanded:
                 self.unsigned += 1
                 data = self._data(seq, body)
-                problem = unsigned_problem(self.writers, actor, kind, data, demanded=demanded)
+                problem = unsigned_writer_problem(
+                    self.writers, actor, kind, data, demanded=demanded
+                )
                 if problem is not None:
                     return problem
         if not force or kind not in SPEAKERS:
             return None
-        if body is not None and names_itself(kind, actor, body):
+        if body is not None and writer_names_itself(kind, actor, body):
             return None
         data = self._data(seq, body)
-        name = speaker(kind, actor, data, force)
+        name = shown_writer(kind, actor, data, force)
         if name is None or self._tells(name, head, data):
             return None
         return f"it shows {name!r} as who speaks, and {actor!r} did it"
@@ -304,7 +306,7 @@ class _Walk:
     def _data(self, seq: int, body: Any) -> dict[str, Any]:
         """What the body says, or what stands for it; {} where that cannot be read."""
         if body is None:
-            said = kept_of(self.db, seq)
+            said = erasing_row(self.db, seq)
             return {} if said is None else said[1]["keep"]
         data = orjson.loads(body)
         return data if type(data) is dict else {}
@@ -312,7 +314,7 @@ class _Walk:
     def _tells(self, name: str, head: dict[str, Any], data: dict[str, Any]) -> bool:
         """Whether a tool published an event: of what its actor did, or of what was found."""
         sql = "SELECT header, seq, body FROM entries WHERE id = ? AND seq < ?"
-        row = one(self.db, sql, (head.get("cause"), head["seq"]))
+        row = one_row(self.db, sql, (head.get("cause"), head["seq"]))
         if row is None or name not in TELLS:
             return False
         cause = orjson.loads(row[0])

@@ -12,7 +12,7 @@ from tripod.bus import events as bus
 from tripod.errors import NotFoundError
 from tripod.ledger.errors import UnwritableError
 from tripod.ledger.sqlite.store import Writing
-from tripod.projections.engine import differences
+from tripod.projections.engine import file_differences
 from tripod.team import adoption
 from tripod.team.act import Act
 from tripod.team.files import MANY, EventMoves
@@ -28,7 +28,7 @@ def acked(story: Story) -> list[tuple[str, bool]]:
     """Who acknowledged what, and whether that was observed."""
     with story.team() as team:
         adoption.sync(team)
-        assert list(differences(team.source, team.disk)) == []
+        assert list(file_differences(team.source, team.disk)) == []
         kinds = [e for e in team.store.read(stream="bus") if e.kind.startswith("bus.acked")]
         return [(entry.actor, "observed" in entry.data) for entry in kinds]
 

@@ -10,7 +10,7 @@ from story import Story, folder, tree
 from tripod.bus import events as bus
 from tripod.chat import writer as chat_send
 from tripod.projections.disk import Disk
-from tripod.projections.engine import differences
+from tripod.projections.engine import file_differences
 from tripod.recovery import rebuild as recover
 from tripod.team import adoption
 from tripod.team.files import Files
@@ -94,7 +94,7 @@ def test_pending_events_that_are_deleted_stay_away_and_are_acknowledged(story: S
         assert {body["observed"]["path"] for body in acked} == {f"events/{name}" for name in gone}
         assert [e.data["names"] for e in taken if e.kind == "bus.pruned"] == [gone]
         assert adoption.sync(team).entries == 0
-        assert list(differences(team.source, team.disk)) == []
+        assert list(file_differences(team.source, team.disk)) == []
         assert recover.rebuild(team).written == []
     assert names(story) == []
     assert findings(story) == []

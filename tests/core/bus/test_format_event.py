@@ -310,7 +310,7 @@ def test_a_name_must_fit_the_file_system() -> None:
     ],
 )
 def test_words_of_an_event(word: str, rule: str) -> None:
-    assert rule in str(bus_format.valid_word(word, "source"))
+    assert rule in str(bus_format.valid_event_word(word, "source"))
 
 
 @given(st.integers(0, 253_402_300_799_999_999))
@@ -326,7 +326,7 @@ def test_timestamps_are_whole_seconds_of_utc(us: int) -> None:
 )  # fmt: skip
 def test_ages(seconds: int, age: str) -> None:
     now = 1_770_904_800_999_999
-    assert bus_format.age(now, now - seconds * 1_000_000) == age
+    assert bus_format.event_age(now, now - seconds * 1_000_000) == age
 
 
 # The real files ---------------------------------------------------------------------------------

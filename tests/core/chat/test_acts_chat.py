@@ -14,7 +14,7 @@ from tripod.chat import writer as chat_send
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.projections.bus.format import parse_event
 from tripod.projections.chat import format as chat_format
-from tripod.projections.engine import differences
+from tripod.projections.engine import file_differences
 from tripod.team.act import MAX_PAYLOAD
 
 
@@ -94,7 +94,7 @@ def test_a_text_of_a_mebibyte_is_sent_whole_and_announced_in_part(story: Story) 
     with story.team() as team:
         chat_send.send(team, "live", "ann", text)
         assert chat_read.messages(team, "live")[0].text == text
-        assert list(differences(team.source, team.disk)) == []
+        assert list(file_differences(team.source, team.disk)) == []
         chat_send.send(team, "live", "ann", "next")
         assert team.warnings == []
     payloads = {payload for *_, payload in events(story)}
@@ -147,7 +147,7 @@ def test_above_two_thousand_lines_the_oldest_thousand_are_split_off(story: Story
     split = b"".join(line + b"\n" for line in lines[:1_000])
     assert (
         archive.read_bytes()
-        == chat_format.archive_header("2020-09-13T13:00:00+0000", len(split)) + split
+        == chat_format.chat_archive_header("2020-09-13T13:00:00+0000", len(split)) + split
     )
     assert archive.stat().st_mode & 0o777 == 0o600
     data = (story.root / "chat/live.chat").read_bytes()

@@ -39,7 +39,7 @@ def test_the_examples_of_the_docstrings() -> None:
 
 def test_the_example_of_the_format() -> None:
     example = nbs_team.example(chat_format.__doc__)
-    file = chat_format.split_file(example)
+    file = chat_format.split_chat_file(example)
     assert file is not None
     assert file.header is not None
     assert file.header_raw == chat_format.format_header(
@@ -97,7 +97,7 @@ def test_what_the_original_skips_is_no_message(line: bytes) -> None:
 
 @given(HANDLES, TIMES, TEXTS)
 def test_a_line_reads_back(handle: str, time: int, text: str) -> None:
-    assert chat_format.valid_handle(handle) is None
+    assert chat_format.valid_chat_handle(handle) is None
     assert chat_format.parse_line(chat_format.format_line(handle, time, text)) == ChatLine(
         handle, time, text
     )
@@ -157,7 +157,7 @@ def test_the_length_is_right_at_every_size(body_size: int) -> None:
 
 
 def test_an_archive_says_so_and_has_nobody_in_it() -> None:
-    raw = chat_format.archive_header("2026-02-12T14:00:00+0000", 10)
+    raw = chat_format.chat_archive_header("2026-02-12T14:00:00+0000", 10)
     assert b"\nlast-writer: system\n" in raw
     assert b"\nparticipants: (archived)\n" in raw
     header = chat_format.parse_header(raw)
@@ -202,9 +202,9 @@ HEAD = chat_format.format_header(ChatHeader("a", "2026-02-12T14:00:00+0000", (("
 @given(st.lists(st.binary().filter(lambda line: b"\n" not in line)), st.booleans())
 def test_a_file_is_joined_as_it_was_split(lines: list[bytes], torn: bool) -> None:
     data = HEAD + b"".join(line + b"\n" for line in lines) + (b"YWx" if torn else b"")
-    file = chat_format.split_file(data)
+    file = chat_format.split_chat_file(data)
     assert file is not None
-    assert chat_format.join_file(file) == data
+    assert chat_format.join_chat_file(file) == data
     assert file.lines == (*lines, *([b"YWx"] if torn else []))
     assert file.complete is not torn
     assert file.header == chat_format.parse_header(HEAD)
@@ -212,14 +212,14 @@ def test_a_file_is_joined_as_it_was_split(lines: list[bytes], torn: bool) -> Non
 
 @given(st.binary())
 def test_any_bytes_after_a_header_are_kept(body: bytes) -> None:
-    file = chat_format.split_file(HEAD + body)
+    file = chat_format.split_chat_file(HEAD + body)
     assert file is not None
-    assert chat_format.join_file(file) == HEAD + body
+    assert chat_format.join_chat_file(file) == HEAD + body
 
 
 @pytest.mark.parametrize("data", [b"", HEAD[:-1], HEAD[1:], b"=== nbs-chat ===\n", b"# log\n"])
 def test_what_is_no_chat_file(data: bytes) -> None:
-    assert chat_format.split_file(data) is None
+    assert chat_format.split_chat_file(data) is None
 
 
 # Times and names --------------------------------------------------------------------------------
@@ -229,8 +229,10 @@ def test_what_is_no_chat_file(data: bytes) -> None:
 def test_times_are_those_of_the_calendar(epoch: int) -> None:
     moment = dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(seconds=epoch)
     assert chat_format.format_time(epoch) == moment.strftime("%Y-%m-%dT%H:%M:%S+0000")
-    assert chat_format.parse_time(chat_format.format_time(epoch)) == epoch
-    assert chat_format.archive_name("live", epoch) == moment.strftime("live-%Y%m%d-%H%M%S-archive")
+    assert chat_format.parse_chat_time(chat_format.format_time(epoch)) == epoch
+    assert chat_format.chat_archive_name("live", epoch) == moment.strftime(
+        "live-%Y%m%d-%H%M%S-archive"
+    )
 
 
 @given(st.datetimes(), st.integers(-1439, 1439))
@@ -239,7 +241,7 @@ def test_a_numeric_offset_is_taken_off(moment: dt.datetime, minutes: int) -> Non
     text = f"{moment.isoformat(timespec='seconds')}{sign}{size // 60:02}{size % 60:02}"
     zone = dt.timezone(dt.timedelta(minutes=minutes))
     expected = moment.replace(microsecond=0, tzinfo=zone).timestamp()
-    assert chat_format.parse_time(text) == expected
+    assert chat_format.parse_chat_time(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -265,26 +267,26 @@ def test_a_numeric_offset_is_taken_off(moment: dt.datetime, minutes: int) -> Non
     ],
 )
 def test_times_as_people_and_older_tools_write_them(text: str, epoch: int | None) -> None:
-    assert chat_format.parse_time(text) == epoch
+    assert chat_format.parse_chat_time(text) == epoch
 
 
 def test_names_of_archives() -> None:
-    assert chat_format.parse_archive_name(chat_format.archive_name("live", 0)) == (
+    assert chat_format.parse_chat_archive_name(chat_format.chat_archive_name("live", 0)) == (
         "live",
         "19700101-000000",
     )
     nested = "live-20260101-000000-archive-20260102-000000-archive"
-    assert chat_format.parse_archive_name(nested) == (
+    assert chat_format.parse_chat_archive_name(nested) == (
         "live-20260101-000000-archive",
         "20260102-000000",
     )
-    assert chat_format.parse_archive_name("live") is None
-    assert chat_format.parse_archive_name("-20260101-000000-archive") is None
+    assert chat_format.parse_chat_archive_name("live") is None
+    assert chat_format.parse_chat_archive_name("-20260101-000000-archive") is None
 
 
 @pytest.mark.parametrize("handle", ["alex", "bench-claude", "Zoë", "a.b_c", "x" * 63, "a]b", "@x"])
 def test_good_handles(handle: str) -> None:
-    assert chat_format.valid_handle(handle) is None
+    assert chat_format.valid_chat_handle(handle) is None
 
 
 @pytest.mark.parametrize(
@@ -297,7 +299,7 @@ def test_good_handles(handle: str) -> None:
     ],
 )
 def test_bad_handles(handle: str, rule: str) -> None:
-    assert rule in str(chat_format.valid_handle(handle))
+    assert rule in str(chat_format.valid_chat_handle(handle))
 
 
 @pytest.mark.parametrize(
@@ -318,15 +320,15 @@ def test_bad_handles(handle: str, rule: str) -> None:
     ],
 )
 def test_names_of_channels(name: str, good: bool) -> None:
-    assert (chat_format.valid_channel(name) is None) is good
+    assert (chat_format.valid_chat_name(name) is None) is good
 
 
 def test_texts_of_messages() -> None:
-    assert chat_format.valid_text("") is None
-    assert chat_format.valid_text("x" * chat_format.MAX_TEXT) is None
-    assert "longer" in str(chat_format.valid_text("é" * (chat_format.MAX_TEXT // 2) + "x"))
-    assert "NUL" in str(chat_format.valid_text("a\0b"))
-    assert "Unicode" in str(chat_format.valid_text("\ud800"))
+    assert chat_format.valid_chat_text("") is None
+    assert chat_format.valid_chat_text("x" * chat_format.MAX_TEXT) is None
+    assert "longer" in str(chat_format.valid_chat_text("é" * (chat_format.MAX_TEXT // 2) + "x"))
+    assert "NUL" in str(chat_format.valid_chat_text("a\0b"))
+    assert "Unicode" in str(chat_format.valid_chat_text("\ud800"))
 
 
 # The real file ----------------------------------------------------------------------------------
@@ -334,7 +336,7 @@ def test_texts_of_messages() -> None:
 
 def test_a_real_chat_reads_and_is_written_byte_for_byte() -> None:
     data = nbs_team.files()["chat/live.chat"]
-    file = chat_format.split_file(data)
+    file = chat_format.split_chat_file(data)
     assert file is not None
     assert file.complete
     assert file.header is not None
@@ -345,5 +347,5 @@ def test_a_real_chat_reads_and_is_written_byte_for_byte() -> None:
         message = chat_format.parse_line(line)
         assert message is not None
         assert chat_format.format_line(message.handle, message.time, message.text) == line
-        assert chat_format.valid_handle(message.handle) is None
-    assert chat_format.join_file(file) == data
+        assert chat_format.valid_chat_handle(message.handle) is None
+    assert chat_format.join_chat_file(file) == data

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from strategies import texts
 
-from tripod.projections.chat.format import EVENTS, mentions
+from tripod.projections.chat.format import EVENTS, chat_mentions
 
 
 @pytest.mark.parametrize(
@@ -29,16 +29,16 @@ from tripod.projections.chat.format import EVENTS, mentions
     ],
 )  # fmt: skip
 def test_mentions(text: str, handles: dict[str, str]) -> None:
-    assert dict(mentions(text)) == handles
-    assert [name for name, _ in mentions(text)] == list(handles)
+    assert dict(chat_mentions(text)) == handles
+    assert [name for name, _ in chat_mentions(text)] == list(handles)
 
 
 @given(texts(), texts())
 def test_what_is_said_besides_addresses_nobody_else(before: str, after: str) -> None:
-    there = {name for name, _ in mentions(f"{before} @zoe! {after}")}
-    apart = {name for name, _ in (*mentions(before), *mentions(after))}
+    there = {name for name, _ in chat_mentions(f"{before} @zoe! {after}")}
+    apart = {name for name, _ in (*chat_mentions(before), *chat_mentions(after))}
     assert there == apart | {"zoe"}
-    assert dict(mentions(f"{before} @zoe! {after}"))["zoe"] == "interrupt"
+    assert dict(chat_mentions(f"{before} @zoe! {after}"))["zoe"] == "interrupt"
 
 
 def test_an_interrupt_is_critical_and_nothing_else_is() -> None:

@@ -9,7 +9,7 @@ from story import Story
 
 from tripod.chat import reader as chat_read
 from tripod.chat import writer as chat_send
-from tripod.projections.chat.format import parse_cursors
+from tripod.projections.chat.format import parse_chat_cursors
 from tripod.team import adoption
 from tripod.team.team import Team
 
@@ -34,7 +34,7 @@ def unread(team: Team, handle: str) -> list[str]:
 
 
 def shown(story: Story) -> dict[str, int]:
-    return parse_cursors((story.root / f"{LIVE}.cursors").read_bytes())
+    return parse_chat_cursors((story.root / f"{LIVE}.cursors").read_bytes())
 
 
 def die_in(story: Story, name: str, *arguments: object) -> None:

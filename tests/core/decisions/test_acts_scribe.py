@@ -15,7 +15,12 @@ from tripod.decisions import reader as decisions_read
 from tripod.decisions import writer as decisions_log
 from tripod.errors import BadArgumentError, MalformedEntryError, NotFoundError
 from tripod.ledger.entry import entry_leaf_hash
-from tripod.projections.decisions.format import STATUSES, count_headings, parse_decision, split_log
+from tripod.projections.decisions.format import (
+    STATUSES,
+    count_decision_headings,
+    parse_decision,
+    split_decision_log,
+)
 
 
 @pytest.fixture
@@ -386,8 +391,8 @@ def test_the_headings_in_the_file_are_the_decisions(requests: list[dict[str, Any
             except BadArgumentError:
                 continue
         data = (story.root / "scribe/log.md").read_bytes()
-        assert count_headings(data) == accepted
-        pieces = [parse_decision(piece) for piece in split_log(data)[1]]
+        assert count_decision_headings(data) == accepted
+        pieces = [parse_decision(piece) for piece in split_decision_log(data)[1]]
         assert [decision is not None and problems == () for decision, problems in pieces] == [
             True
         ] * accepted

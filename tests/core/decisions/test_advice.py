@@ -14,7 +14,7 @@ from team_files import START, Decision, Said, judge, outcome, write_chat, write_
 
 from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
-from tripod.projections.chat.tables import ref_to
+from tripod.projections.chat.tables import ref_to_chat_line
 from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify import advice
@@ -61,14 +61,14 @@ SILENT = (
 
 @pytest.mark.parametrize(("text", "sign"), COMMITS)
 def test_what_the_seeds_call_a_decision_is_heard(text: str, sign: str) -> None:
-    said = advice.sign_of(f"I looked at both. {text}\nMore tomorrow.")
+    said = advice.sign_for_advice(f"I looked at both. {text}\nMore tomorrow.")
     assert said is not None
     assert said[0] == sign
 
 
 @pytest.mark.parametrize("text", SILENT)
 def test_what_asks_weighs_greets_or_reports_is_not(text: str) -> None:
-    assert advice.sign_of(text) is None
+    assert advice.sign_for_advice(text) is None
 
 
 @given(
@@ -77,7 +77,7 @@ def test_what_asks_weighs_greets_or_reports_is_not(text: str) -> None:
     )
 )
 def test_no_body_with_a_sign_is_passed_over(text: str) -> None:
-    assert advice.sign_of(text) is None or advice.may_decide(text)
+    assert advice.sign_for_advice(text) is None or advice.may_need_advice(text)
 
 
 @pytest.mark.parametrize(
@@ -85,8 +85,8 @@ def test_no_body_with_a_sign_is_passed_over(text: str) -> None:
 )
 def test_hostile_texts_cost_no_more_than_their_length(piece: str) -> None:
     # Of an expression that backtracks without a bound, this would not end.
-    advice.sign_of(piece * (advice.MAX_TEXT // len(piece)))
-    assert advice.sign_of("x" * advice.MAX_TEXT + ". Let's use files.") is None
+    advice.sign_for_advice(piece * (advice.MAX_TEXT // len(piece)))
+    assert advice.sign_for_advice("x" * advice.MAX_TEXT + ". Let's use files.") is None
 
 
 # The chat against the log -----------------------------------------------------------------------
@@ -177,7 +177,11 @@ def test_our_own_decisions_are_bound_to_their_messages(tmp_path: Path) -> None:
 
 def _missed(team: Team) -> list[advice.Passage]:
     rows = team.store.db.execute("SELECT seq FROM lines WHERE handle IS NOT NULL ORDER BY seq")
-    return list(advice.missed(team.source, [seq for (seq,) in rows], advice.silent(team.source)))
+    return list(
+        advice.advise_on_missed(
+            team.source, [seq for (seq,) in rows], advice.advised_handles(team.source)
+        )
+    )
 
 
 def test_a_person_is_given_the_reference(tmp_path: Path) -> None:
@@ -209,7 +213,7 @@ def test_a_reference_is_to_the_file_that_shows_it(tmp_path: Path) -> None:
     with Team(str(tmp_path / ".nbs")) as team:
         db = team.store.db
         (archive,) = db.execute("SELECT archive FROM archives").fetchone()
-        refs = [ref_to(db, "side", number) for number in range(4)]
+        refs = [ref_to_chat_line(db, "side", number) for number in range(4)]
     assert refs == [f"{archive}.chat:~L7", f"{archive}.chat:~L8", "side.chat:~L7", None]
 
 
@@ -275,7 +279,7 @@ def test_the_figures_of_the_manuals(tmp_path: Path) -> None:
         (messages,) = evidence.query("SELECT count(*) FROM lines WHERE handle IS NOT NULL")[0]
         texts = [evidence.body(seq)["text"]["text"] for (seq,) in evidence.query(
             "SELECT seq FROM lines WHERE handle IS NOT NULL")]  # fmt: skip
-    assert (messages, sum(advice.sign_of(text) is not None for text in texts)) == (668, 46)
+    assert (messages, sum(advice.sign_for_advice(text) is not None for text in texts)) == (668, 46)
     assert report.advised == 0
     log = tmp_path / "scribe" / "log.md"
     head, *entries = log.read_text().split("\n---\n\n### D-")
@@ -305,7 +309,7 @@ def test_where_it_breaks_that_is_no_failure(
     def broken(*_: object) -> None:
         raise RuntimeError("no such thing")
 
-    monkeypatch.setattr(advice, "missed", broken)
+    monkeypatch.setattr(advice, "advise_on_missed", broken)
     talk(tmp_path, "Let's use files.")
     (found,) = outcome(judge(tmp_path), "decision-missed").findings
     assert (found.severity, found.message[:16]) == ("advice", "the check broke:")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tripod.projections.decisions import format as decisions_format
 from tripod.projections.decisions.format import ChatRef, DecisionText
-from tripod.projections.text import line_problem
+from tripod.projections.text import text_line_problem
 
 LINES = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"])).map(
     lambda text: text if text.strip() else f"{text}x"
@@ -67,7 +67,7 @@ WRITTEN += "crash-recoverable and require no daemon.\n"
 # The layout of the one seed (wrapped rationale, a rule at the end) and of the other (a blank line
 # after the heading).
 SCRIBE_LAYOUT = (
-    decisions_format.format_log_header("sample", "2026-02-12T14:00:00Z", "scribe")
+    decisions_format.format_decision_log_header("sample", "2026-02-12T14:00:00Z", "scribe")
     + WRITTEN.replace("events are crash", "events\n  are crash")
     + "\n---\n"
 ).encode()
@@ -77,10 +77,12 @@ TRIPOD_LAYOUT = SCRIBE_LAYOUT.replace(b"polling\n-", b"polling\n\n-").removesuff
 def test_the_examples_of_the_docstrings() -> None:
     assert doctest.testmod(decisions_format).failed == 0
     shown = nbs_team.example(decisions_format.__doc__)
-    header, pieces = decisions_format.split_log(shown)
+    header, pieces = decisions_format.split_decision_log(shown)
     assert (
         header
-        == decisions_format.format_log_header("sample", "2026-02-12T14:00:00Z", "scribe").encode()
+        == decisions_format.format_decision_log_header(
+            "sample", "2026-02-12T14:00:00Z", "scribe"
+        ).encode()
     )
     decision, problems = decisions_format.parse_decision(pieces[0])
     assert decision is not None
@@ -117,8 +119,8 @@ def test_what_a_decision_replaces_stands_in_its_heading() -> None:
 def test_an_entry_reads_back(decision: DecisionText) -> None:
     piece = decisions_format.format_decision(decision).encode()
     assert decisions_format.parse_decision(piece) == (decision, ())
-    assert decisions_format.count_headings(piece) == 1
-    header, pieces = decisions_format.split_log(b"# Decision Log\n" + piece + piece)
+    assert decisions_format.count_decision_headings(piece) == 1
+    header, pieces = decisions_format.split_decision_log(b"# Decision Log\n" + piece + piece)
     assert (header, pieces) == (b"# Decision Log\n", (piece, piece))
 
 
@@ -126,7 +128,9 @@ def test_an_entry_reads_back(decision: DecisionText) -> None:
 def test_no_text_whatever_makes_a_second_entry(decision: DecisionText) -> None:
     with suppress(ValueError):
         assert (
-            decisions_format.count_headings(decisions_format.format_decision(decision).encode())
+            decisions_format.count_decision_headings(
+                decisions_format.format_decision(decision).encode()
+            )
             == 1
         )
 
@@ -153,7 +157,7 @@ def test_what_would_not_read_back_is_refused(field: str, value: str) -> None:
 
 @pytest.mark.parametrize("layout", [SCRIBE_LAYOUT, TRIPOD_LAYOUT])
 def test_both_layouts_of_the_documents_are_read(layout: bytes) -> None:
-    header, pieces = decisions_format.split_log(layout)
+    header, pieces = decisions_format.split_decision_log(layout)
     assert header.endswith(b"Scribe: scribe\n")
     assert [decisions_format.parse_decision(piece) for piece in pieces] == [(SAMPLE, ())]
 
@@ -205,12 +209,12 @@ def test_bytes_that_are_no_text_are_a_problem_and_no_more() -> None:
 
 @given(LOGS | st.binary())
 def test_a_log_is_joined_as_it_was_cut(data: bytes) -> None:
-    header, pieces = decisions_format.split_log(data)
+    header, pieces = decisions_format.split_decision_log(data)
     assert header + b"".join(pieces) == data
-    assert len(pieces) == decisions_format.count_headings(data)
-    assert decisions_format.count_headings(header) == 0
+    assert len(pieces) == decisions_format.count_decision_headings(data)
+    assert decisions_format.count_decision_headings(header) == 0
     for piece in pieces:
-        assert decisions_format.count_headings(piece) == 1
+        assert decisions_format.count_decision_headings(piece) == 1
         assert piece.startswith((b"\n---\n\n### D-", b"### D-"))
         decisions_format.parse_decision(piece)
 
@@ -229,7 +233,7 @@ def test_a_log_is_joined_as_it_was_cut(data: bytes) -> None:
     ],
 )
 def test_where_an_entry_begins(data: bytes, header: bytes) -> None:
-    assert decisions_format.split_log(data)[0] == header
+    assert decisions_format.split_decision_log(data)[0] == header
 
 
 @pytest.mark.parametrize("data", [SCRIBE_LAYOUT, b"### D-1", b"x", b" ### D-1\n### D-\n### D\n"])
@@ -237,7 +241,7 @@ def test_the_count_is_that_of_grep(data: bytes) -> None:
     grep = shutil.which("grep")
     assert grep
     run = subprocess.run([grep, "-c", "^### D-"], input=data, capture_output=True, check=False)
-    assert int(run.stdout) == decisions_format.count_headings(data)
+    assert int(run.stdout) == decisions_format.count_decision_headings(data)
 
 
 # References, names, arguments -------------------------------------------------------------------
@@ -259,20 +263,20 @@ def test_the_count_is_that_of_grep(data: bytes) -> None:
     ],
 )  # fmt: skip
 def test_chat_references(text: str, refs: list[ChatRef], malformed: list[str]) -> None:
-    assert decisions_format.parse_refs(text) == (refs, malformed)
+    assert decisions_format.parse_decision_refs(text) == (refs, malformed)
 
 
 @given(st.lists(st.builds(ChatRef, st.from_regex(r"[a-z][a-z.-]*", fullmatch=True),
                           st.integers(1, 10**15 - 1))))  # fmt: skip
 def test_references_read_back(refs: list[ChatRef]) -> None:
-    text = ", ".join(map(decisions_format.format_ref, refs))
-    assert decisions_format.parse_refs(text) == (refs, [])
+    text = ", ".join(map(decisions_format.format_decision_ref, refs))
+    assert decisions_format.parse_decision_refs(text) == (refs, [])
 
 
 def test_names_of_archives() -> None:
     name = "log-20260212-140000-archive.md"
-    assert decisions_format.parse_log_archive_name(name) == ("log", "20260212-140000")
-    assert decisions_format.parse_log_archive_name("log.md") is None
+    assert decisions_format.parse_decision_archive_name(name) == ("log", "20260212-140000")
+    assert decisions_format.parse_decision_archive_name("log.md") is None
 
 
 @pytest.mark.parametrize(
@@ -290,13 +294,13 @@ def test_names_of_archives() -> None:
     ],
 )
 def test_titles_and_fields(text: str, rule: str) -> None:
-    assert str(line_problem(text, "title", 10)).startswith(rule)
+    assert str(text_line_problem(text, "title", 10)).startswith(rule)
 
 
 def test_ids() -> None:
-    assert decisions_format.valid_id("D-1707753600") is None
+    assert decisions_format.valid_decision_id("D-1707753600") is None
     for wrong in ("", "1707753600", "D-", "D-1x", "D-1\n", "d-1"):
-        assert "no decision id" in str(decisions_format.valid_id(wrong))
+        assert "no decision id" in str(decisions_format.valid_decision_id(wrong))
 
 
 # The real file ----------------------------------------------------------------------------------
@@ -304,7 +308,7 @@ def test_ids() -> None:
 
 def test_a_real_log_reads_and_is_written_byte_for_byte() -> None:
     data = nbs_team.files()["scribe/log.md"]
-    header, pieces = decisions_format.split_log(data)
+    header, pieces = decisions_format.split_decision_log(data)
     assert header.startswith(b"# Decision Log\n\nCreated: ")
     assert len(pieces) == 46
     for piece in pieces:
@@ -312,6 +316,6 @@ def test_a_real_log_reads_and_is_written_byte_for_byte() -> None:
         assert decision is not None
         assert problems == ()
         assert decisions_format.format_decision(decision).encode() == piece
-        refs, malformed = decisions_format.parse_refs(decision.chat_ref)
+        refs, malformed = decisions_format.parse_decision_refs(decision.chat_ref)
         assert malformed == []
-        assert ", ".join(map(decisions_format.format_ref, refs)) == decision.chat_ref
+        assert ", ".join(map(decisions_format.format_decision_ref, refs)) == decision.chat_ref

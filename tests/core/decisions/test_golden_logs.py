@@ -8,8 +8,8 @@ from doors.inside import run, run_as
 
 from tripod.decisions import reader as decisions_read
 from tripod.ledger.locator import LEDGER
-from tripod.projections.decisions.format import count_headings
-from tripod.projections.engine import differences
+from tripod.projections.decisions.format import count_decision_headings
+from tripod.projections.engine import file_differences
 from tripod.recovery import rebuild as recover
 from tripod.team import adoption
 from tripod.team.team import Team
@@ -64,7 +64,7 @@ def test_it_is_written_again_byte_for_byte(team: Path, name: str) -> None:
     with Team(str(team / ".nbs")) as opened:
         recover.rebuild(opened)
         assert log.read_bytes() == (LOGS / name / "scribe/log.md").read_bytes()
-        assert list(differences(opened.source, opened.disk)) == []
+        assert list(file_differences(opened.source, opened.disk)) == []
 
 
 def test_what_is_logged_next_stands_behind_it(
@@ -79,7 +79,7 @@ def test_what_is_logged_next_stands_behind_it(
     data = log.read_bytes()
     assert data.startswith(golden)
     assert data[len(golden) :].startswith(b"\n---\n\n### " + done.out.strip())
-    assert count_headings(data) == 3
+    assert count_decision_headings(data) == 3
     assert run_as("nbs-scribe", team, "count", str(log)).out == b"3\n"
     shown = run(team, "scribe", "show", "D-1707753600").out.decode()
     assert "superseded by D-" in shown

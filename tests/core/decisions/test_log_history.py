@@ -12,11 +12,11 @@ from story import BEGIN, Clock
 
 from tripod.decisions import writer as decisions_log
 from tripod.ledger.entry import format_canonical
-from tripod.projections.decisions.format import DecisionText, format_decision, split_log
+from tripod.projections.decisions.format import DecisionText, format_decision, split_decision_log
 from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.check import Outcome, Report
-from tripod.verify.checks.append_only import explanation
+from tripod.verify.checks.append_only import append_only_explanation
 from tripod.verify.evidence import collect
 from tripod.verify.run import run
 
@@ -147,15 +147,17 @@ def log(*pieces: bytes) -> bytes:
 
 
 def test_pieces_are_taken_apart_as_they_were_put_together() -> None:
-    assert split_log(log(*PIECES)) == (HEADER, tuple(PIECES))
+    assert split_decision_log(log(*PIECES)) == (HEADER, tuple(PIECES))
 
 
 def test_a_rotation_is_explained_by_the_archive_alone() -> None:
     old, new = log(*PIECES[:4]), log(*PIECES[2:5])
-    assert explanation(old, new, set(PIECES[:2]), ()) == "2 pieces went into an archive"
-    assert explanation(old, new, {PIECES[0]}, ()) is None
-    assert explanation(old, log(), set(PIECES), ()) == "4 pieces went into an archive"
-    assert explanation(old, log(PIECES[2]), set(PIECES[:2]), ()) is None  # the last one is gone
+    assert append_only_explanation(old, new, set(PIECES[:2]), ()) == "2 pieces went into an archive"
+    assert append_only_explanation(old, new, {PIECES[0]}, ()) is None
+    assert append_only_explanation(old, log(), set(PIECES), ()) == "4 pieces went into an archive"
+    assert (
+        append_only_explanation(old, log(PIECES[2]), set(PIECES[:2]), ()) is None
+    )  # the last one is gone
 
 
 @pytest.mark.parametrize(
@@ -170,7 +172,7 @@ def test_a_rotation_is_explained_by_the_archive_alone() -> None:
     ],
 )
 def test_what_nothing_explains_is_a_break(new: bytes, redacted: tuple[str, ...]) -> None:
-    assert explanation(log(*PIECES[:3]), new, (), redacted) is None
+    assert append_only_explanation(log(*PIECES[:3]), new, (), redacted) is None
 
 
 @given(
@@ -185,6 +187,6 @@ def test_any_rotation_with_any_redactions_is_explained(
     after = log(*whole[moved : max(more, 5)])
     archive = set(whole[:moved])
     ids = [IDS[n] for n in hidden]
-    told = explanation(log(*PIECES[:5]), after, archive, ids)
+    told = append_only_explanation(log(*PIECES[:5]), after, archive, ids)
     changed = moved or any(n < 5 for n in hidden)
     assert (told is not None) == bool(changed)

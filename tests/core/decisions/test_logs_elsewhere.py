@@ -17,7 +17,7 @@ from tripod.decisions import reader as decisions_read
 from tripod.decisions import writer as decisions_log
 from tripod.errors import BadArgumentError
 from tripod.ledger.locator import LEDGER
-from tripod.projections.decisions.format import count_headings
+from tripod.projections.decisions.format import count_decision_headings
 from tripod.recovery import rebuild as recover
 from tripod.recovery import redaction
 from tripod.team import adoption
@@ -87,7 +87,7 @@ def kinds(where: Path) -> list[str]:
 
 
 def headings(path: Path) -> int:
-    return count_headings(path.read_bytes())
+    return count_decision_headings(path.read_bytes())
 
 
 def failures(report: Report, check: str) -> list[tuple[str, str]]:

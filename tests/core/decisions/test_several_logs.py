@@ -21,8 +21,8 @@ from tripod.errors import BadArgumentError, NotFoundError
 from tripod.ledger.entry import Entry
 from tripod.ledger.kinds.models import model_of
 from tripod.ledger.kinds.registry import BY_NAME
-from tripod.projections.decisions.format import count_headings
-from tripod.projections.engine import differences
+from tripod.projections.decisions.format import count_decision_headings
+from tripod.projections.engine import file_differences
 from tripod.pythia import checkpoints
 from tripod.recovery import rebuild as recover
 from tripod.recovery import redaction
@@ -99,7 +99,7 @@ def clean(report: Report) -> None:
 
 
 def headings(root: Path, *names: str) -> list[int]:
-    return [count_headings((root / "scribe" / name).read_bytes()) for name in names]
+    return [count_decision_headings((root / "scribe" / name).read_bytes()) for name in names]
 
 
 # Adoption ------------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ def test_a_log_by_the_name_of_its_chat_is_taken_in(tmp_path: Path) -> None:
     assert told["append-only"].verdict == "clean"
     with Team(str(root)) as team:
         assert decisions_read.count(team) == decisions_read.count(team, "live-log.md") == 46
-        assert list(differences(team.source, team.disk)) == []
+        assert list(file_differences(team.source, team.disk)) == []
         (root / "scribe/live-log.md").unlink()
         recover.rebuild(team)
     assert (root / "scribe/live-log.md").read_bytes() == live

@@ -17,8 +17,8 @@ from tripod.ledger.kinds.models import model_of
 from tripod.ledger.kinds.registry import BY_NAME
 from tripod.projections.chat import format as chat_format
 from tripod.projections.disk import Disk, TooBigError, UnreadableError
-from tripod.projections.engine import differences
-from tripod.projections.pieces import BODY_ROOM, fits, names_in_bodies
+from tripod.projections.engine import file_differences
+from tripod.projections.pieces import BODY_ROOM, piece_fits, pieces_of_names
 from tripod.projections.projection import File
 from tripod.team import adoption
 
@@ -26,10 +26,10 @@ from tripod.team import adoption
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=255), max_size=40))
 def test_names_are_cut_into_bodies_in_order(names: list[str]) -> None:
     names = [name * 40 for name in names]
-    parts = list(names_in_bodies(names))
+    parts = list(pieces_of_names(names))
     assert [name for part in parts for name in part] == names
     assert all(parts)
-    assert all(fits(part, BODY_ROOM + 1) or len(part) == 1 for part in parts)
+    assert all(piece_fits(part, BODY_ROOM + 1) or len(part) == 1 for part in parts)
 
 
 def check(story: Story) -> list[str]:
@@ -39,7 +39,7 @@ def check(story: Story) -> list[str]:
         found = list(team.store.read())
         for entry in found:
             model_of(BY_NAME[entry.kind]).model_validate(entry.data)
-        assert list(differences(team.source, team.disk)) == []
+        assert list(file_differences(team.source, team.disk)) == []
     return [entry.kind for entry in found]
 
 

@@ -17,7 +17,7 @@ from tripod.ledger.entry import format_canonical
 from tripod.ledger.places import place_problem, places_problem
 from tripod.ledger.sqlite.reader import SQLiteReader
 from tripod.ledger.sqlite.schema import migrate_schema
-from tripod.projections.disk import Disk, Places
+from tripod.projections.disk import Disk, DiskPlaces
 from tripod.projections.engine import recorded
 from tripod.projections.projection import File
 from tripod.team import adoption
@@ -31,7 +31,7 @@ PATHS = st.lists(PARTS, min_size=1, max_size=3).map("/".join)
 
 @given(st.sampled_from(["", "../", "/"]), PATHS, PATHS)
 def test_only_the_first_part_is_mapped(front: str, place: str, rest: str) -> None:
-    places = Places("root", {"events": front + place, "chat": "chat"})
+    places = DiskPlaces("root", {"events": front + place, "chat": "chat"})
     where = front + place if front == "/" else f"root/{front}{place}"
     assert places.full("events") == where
     assert places.full(f"events/{rest}") == f"{where}/{rest}"

@@ -17,8 +17,8 @@ from story import Step, Story, folder
 from strategies import our_steps, their_steps
 
 from tripod.chat import reader as chat_read
-from tripod.projections.engine import differences
-from tripod.projections.projection import content_bytes
+from tripod.projections.engine import file_differences
+from tripod.projections.projection import projected_content
 from tripod.recovery import redaction
 from tripod.team.files import Files
 from tripod.team.team import Team
@@ -87,7 +87,7 @@ def test_what_others_write_behind_an_erasure_that_died_is_taken_in(
         assert [text for text in team.warnings if "outside" in text] == []
         taken = [entry.kind for entry in team.store.read() if "observed" in entry.data]
         assert taken == ["chat.sent", "decision.logged"]
-        assert list(differences(team.source, team.disk)) == []
+        assert list(file_differences(team.source, team.disk)) == []
 
 
 def test_what_the_file_forgets_of_a_split_that_nobody_noted_is_not_taken_in(
@@ -101,7 +101,7 @@ def test_what_the_file_forgets_of_a_split_that_nobody_noted_is_not_taken_in(
         taken = [entry.kind for entry in team.store.read() if "observed" in entry.data]
         assert "chat.sent" not in taken
         assert chat_read.count(team, "live") == 1
-        assert list(differences(team.source, team.disk)) == []
+        assert list(file_differences(team.source, team.disk)) == []
 
 
 def lives() -> st.SearchStrategy[list[Step]]:
@@ -121,12 +121,12 @@ def test_nothing_that_others_wrote_is_lost_or_doubled(steps: list[Step]) -> None
         with story.team() as team:
             team.refresh()
             assert faults(team.store) == []
-            assert list(differences(team.source, team.disk)) == []
+            assert list(file_differences(team.source, team.disk)) == []
             assert [text for text in team.warnings if "outside" in text] == []
             entries = list(team.store.read())
             taken = [entry for entry in entries if "observed" in entry.data]
             said = Counter(
-                (entry.data["handle"], content_bytes(team.source, entry.data["text"]).decode())
+                (entry.data["handle"], projected_content(team.source, entry.data["text"]).decode())
                 for entry in taken
                 if entry.kind == "chat.sent"
             )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tripod.projections.disk import Disk, TooBigError, write_missing
+from tripod.projections.disk import Disk, TooBigError, write_missing_to_disk
 from tripod.projections.projection import File
 
 
@@ -21,7 +21,7 @@ def test_many_files_are_written_where_none_stand(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a/2").write_bytes(b"theirs")
     files = [(f"a/{n}", File(b"%d" % n, 0o640)) for n in range(4)] + [("b/c", File(b"", 0o600))]
-    stats = write_missing(disk, files)
+    stats = write_missing_to_disk(disk, files)
     assert [stat is None for stat in stats] == [False, False, True, False, False]
     assert (tmp_path / "a/2").read_bytes() == b"theirs"
     assert (tmp_path / "a/3").read_bytes() == b"3"
@@ -44,7 +44,7 @@ def test_what_the_system_refuses_leaves_nothing_behind(
 
     monkeypatch.setattr(os, "link", refuse)
     with pytest.raises(OSError, match="No space left"):
-        write_missing(disk, [(f"a/{n}", File(b"x", 0o600)) for n in range(5)])
+        write_missing_to_disk(disk, [(f"a/{n}", File(b"x", 0o600)) for n in range(5)])
     assert names(tmp_path) == ["a/0", "a/1"]
 
 
@@ -60,7 +60,9 @@ def test_a_full_disk_leaves_no_torn_file_behind(
 
     monkeypatch.setattr(os, "fchmod", refuse)
     with pytest.raises(OSError, match="No space left"):
-        write_missing(Disk(str(tmp_path)), [(f"a/{n}", File(b"x", 0o600)) for n in range(5)])
+        write_missing_to_disk(
+            Disk(str(tmp_path)), [(f"a/{n}", File(b"x", 0o600)) for n in range(5)]
+        )
     assert names(tmp_path) == []
 
 
@@ -87,7 +89,7 @@ def test_a_folder_that_leads_away_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "team/a").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(OSError, match="symbolic link"):
-        write_missing(Disk(str(tmp_path / "team")), [("a/x", File(b"x", 0o600))])
+        write_missing_to_disk(Disk(str(tmp_path / "team")), [("a/x", File(b"x", 0o600))])
     assert names(tmp_path / "elsewhere") == []
 
 

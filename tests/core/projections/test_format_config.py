@@ -42,21 +42,21 @@ KEYS = ["dedup-window", "retention-max-bytes", "ack-timeout", "pythia-interval",
 
 def test_the_examples_of_the_docstrings() -> None:
     assert doctest.testmod(intake).failed == 0
-    assert intake.parse_config(nbs_team.example(inspect.getdoc(intake.parse_config))) == (
+    assert intake.parse_team_config(nbs_team.example(inspect.getdoc(intake.parse_team_config))) == (
         Config(dedup_window=300),
         (),
     )
 
 
 def test_the_documented_samples_give_no_warning() -> None:
-    assert intake.parse_config(BUS_SAMPLE) == (Config(dedup_window=300, ack_timeout=120), ())
-    assert intake.parse_config(TRIPOD_SAMPLE) == (Config(), ())
-    assert intake.parse_config(nbs_team.files()["events/config.yaml"]) == (Config(), ())
+    assert intake.parse_team_config(BUS_SAMPLE) == (Config(dedup_window=300, ack_timeout=120), ())
+    assert intake.parse_team_config(TRIPOD_SAMPLE) == (Config(), ())
+    assert intake.parse_team_config(nbs_team.files()["events/config.yaml"]) == (Config(), ())
 
 
 @pytest.mark.parametrize("data", [b"", b"\n\n", b"# only\n  # comments\n", b"\xef\xbb\xbf"])
 def test_nothing_said_is_the_defaults(data: bytes) -> None:
-    assert intake.parse_config(data) == (Config(), ())
+    assert intake.parse_team_config(data) == (Config(), ())
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_nothing_said_is_the_defaults(data: bytes) -> None:
     ],
 )
 def test_ways_to_write_a_value(line: str) -> None:
-    assert intake.parse_config(line.encode()) == (Config(dedup_window=30), ())
+    assert intake.parse_team_config(line.encode()) == (Config(dedup_window=30), ())
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_ways_to_write_a_value(line: str) -> None:
     ],
 )
 def test_each_key(line: str, expected: Config) -> None:
-    assert intake.parse_config(line.encode()) == (expected, ())
+    assert intake.parse_team_config(line.encode()) == (expected, ())
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_each_key(line: str, expected: Config) -> None:
     ],
 )
 def test_what_is_not_taken_is_warned_of(line: str, key: str, message: str) -> None:
-    settings, warnings = intake.parse_config(f"# first\n{line}\n".encode())
+    settings, warnings = intake.parse_team_config(f"# first\n{line}\n".encode())
     assert settings == Config()
     assert [(warning.line, warning.key) for warning in warnings] == [(2, key)]
     assert message in warnings[0].message
@@ -147,19 +147,21 @@ def test_what_is_not_taken_is_warned_of(line: str, key: str, message: str) -> No
     ],
 )
 def test_whatever_yaml_allows_is_taken(text: str) -> None:
-    assert intake.parse_config(text.encode()) == (Config(dedup_window=30), ())
+    assert intake.parse_team_config(text.encode()) == (Config(dedup_window=30), ())
 
 
 @pytest.mark.parametrize("slip", ["nonsense", "'open", "a: [", "*a", "\x00", "  poll-interval: 9"])
 def test_a_slip_in_one_line_changes_no_other(slip: str) -> None:
     text = f"dedup-window: '30'\n{slip}\nnotify: poll # for now\nack-timeout:5\n"
-    settings, warnings = intake.parse_config(text.encode())
+    settings, warnings = intake.parse_team_config(text.encode())
     assert settings == Config(dedup_window=30, notify="poll", ack_timeout=5)
     assert [warning.line for warning in warnings] == [2]
 
 
 def test_the_last_valid_value_holds() -> None:
-    settings, warnings = intake.parse_config(b"ack-timeout: 5\nack-timeout: 6\nack-timeout: x\n")
+    settings, warnings = intake.parse_team_config(
+        b"ack-timeout: 5\nack-timeout: 6\nack-timeout: x\n"
+    )
     assert settings.ack_timeout == 6
     assert [(warning.line, warning.message.split(";")[0]) for warning in warnings] == [
         (2, "stands on line 1 already"),
@@ -170,13 +172,13 @@ def test_the_last_valid_value_holds() -> None:
 
 def test_a_long_line_is_one_line() -> None:
     line = b"# " + b"x" * 509 + b"dedup-window: 300\n"
-    assert intake.parse_config(line) == (Config(), ())
+    assert intake.parse_team_config(line) == (Config(), ())
 
 
 def test_a_file_that_is_too_large_is_one_warning() -> None:
     full = b"dedup-window: 5\n#" + b"x" * (MAX_SIZE - 17)
-    assert intake.parse_config(full) == (Config(dedup_window=5), ())
-    settings, warnings = intake.parse_config(full + b"x")
+    assert intake.parse_team_config(full) == (Config(dedup_window=5), ())
+    settings, warnings = intake.parse_team_config(full + b"x")
     assert settings == Config()
     assert warnings == (
         ConfigWarning(0, "", "the file is larger than 65536 bytes; the defaults hold"),
@@ -184,8 +186,10 @@ def test_a_file_that_is_too_large_is_one_warning() -> None:
 
 
 def test_bytes_that_are_no_text() -> None:
-    assert intake.parse_config(b"# \xff\nack-timeout: 5\n") == (Config(ack_timeout=5), ())
-    assert [w.key for w in intake.parse_config(b"pythia-channel: \xff\n")[1]] == ["pythia-channel"]
+    assert intake.parse_team_config(b"# \xff\nack-timeout: 5\n") == (Config(ack_timeout=5), ())
+    assert [w.key for w in intake.parse_team_config(b"pythia-channel: \xff\n")[1]] == [
+        "pythia-channel"
+    ]
 
 
 VALUES = st.sampled_from(["5", "live.chat", "poll", "'5'", "#", "-1", "*a"]) | st.text(max_size=8)
@@ -194,7 +198,7 @@ FILES = st.lists(st.builds("{}:{}".format, st.sampled_from(KEYS), VALUES) | st.t
 
 @given(st.binary() | FILES.map(lambda lines: "\n".join(lines).encode("utf-8", "replace")))
 def test_any_file_gives_settings_in_their_ranges(data: bytes) -> None:
-    settings, warnings = intake.parse_config(data)
+    settings, warnings = intake.parse_team_config(data)
     assert settings.dedup_window >= 0
     assert settings.retention_max_bytes > 0
     assert settings.poll_interval > 0
@@ -217,8 +221,8 @@ LINES = st.builds(
 
 @given(st.lists(LINES | st.sampled_from(["", "# a comment", "   # another"]), max_size=8))
 def test_yaml_and_line_by_line_read_plain_lines_alike(lines: list[str]) -> None:
-    as_yaml = intake.parse_config("\n".join(lines).encode())
-    by_line, warnings = intake.parse_config("\n".join([*lines, "}"]).encode())
+    as_yaml = intake.parse_team_config("\n".join(lines).encode())
+    by_line, warnings = intake.parse_team_config("\n".join([*lines, "}"]).encode())
     assert by_line == as_yaml[0]
     *others, last = warnings
     assert tuple(others) == as_yaml[1]

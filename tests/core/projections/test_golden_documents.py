@@ -13,7 +13,7 @@ from tripod.projections.bus.tables import name_us
 from tripod.projections.chat import format as chat_format
 from tripod.projections.decisions import format as decisions_format
 from tripod.projections.decisions.format import ChatRef, DecisionText
-from tripod.projections.team.intake import parse_config
+from tripod.projections.team.intake import parse_team_config
 from tripod.projections.workers import format as workers_format
 from tripod.projections.workers.format import EMPTY_LOG, WorkerText
 
@@ -84,16 +84,16 @@ def test_a_name_of_the_documents(name: str, us: int, parts: tuple[str, str, int]
 @pytest.mark.parametrize("path", of("*/chat/*.chat"), ids=name_of)
 def test_a_chat_is_written_again_as_it_was(path: Path) -> None:
     data = path.read_bytes()
-    file = chat_format.split_file(data)
+    file = chat_format.split_chat_file(data)
     assert file is not None
     assert file.header is not None
-    assert chat_format.join_file(file) == data
+    assert chat_format.join_chat_file(file) == data
     size = len(data) - len(file.header_raw)
     if path.stem.endswith("-archive"):
-        assert chat_format.archive_header(file.header.last_write, size) == file.header_raw
+        assert chat_format.chat_archive_header(file.header.last_write, size) == file.header_raw
     else:
         assert chat_format.format_header(file.header, size) == file.header_raw
-    assert chat_format.parse_time(file.header.last_write) is not None
+    assert chat_format.parse_chat_time(file.header.last_write) is not None
     for line in file.lines:
         read = chat_format.parse_line(line)
         assert read is not None
@@ -102,7 +102,7 @@ def test_a_chat_is_written_again_as_it_was(path: Path) -> None:
 
 
 def test_the_three_forms_of_a_message() -> None:
-    file = chat_format.split_file((DOCUMENTS / "tools/chat/live.chat").read_bytes())
+    file = chat_format.split_chat_file((DOCUMENTS / "tools/chat/live.chat").read_bytes())
     assert file is not None
     assert [chat_format.parse_line(line) for line in file.lines] == [
         ("a", 0, "oldest"),
@@ -116,19 +116,19 @@ def test_the_three_forms_of_a_message() -> None:
 
 def test_the_names_of_archives() -> None:
     (old,) = of("tools/chat/*-archive.chat")
-    stem = chat_format.parse_archive_name(old.name)
+    stem = chat_format.parse_chat_archive_name(old.name)
     assert stem == ("live", "20260212-135500")
-    assert chat_format.archive_name("live", 1770904500) == old.stem
+    assert chat_format.chat_archive_name("live", 1770904500) == old.stem
     (log,) = of("tools/scribe/*-archive.md")
-    assert decisions_format.parse_log_archive_name(log.name) == ("log", "20260212-130500")
-    assert chat_format.archive_name("log", 1770901500) == log.stem
+    assert decisions_format.parse_decision_archive_name(log.name) == ("log", "20260212-130500")
+    assert chat_format.chat_archive_name("log", 1770901500) == log.stem
 
 
 def test_read_positions_are_written_again_as_they_were() -> None:
     (path,) = of("*/chat/*.cursors")
-    read = chat_format.parse_cursors(path.read_bytes())
+    read = chat_format.parse_chat_cursors(path.read_bytes())
     assert read == {"a": 3, "b": 2}
-    assert chat_format.format_cursors(read) == path.read_bytes()
+    assert chat_format.format_chat_cursors(read) == path.read_bytes()
 
 
 LOGS = of("*/scribe/*.md")
@@ -137,9 +137,9 @@ LOGS = of("*/scribe/*.md")
 @pytest.mark.parametrize("path", LOGS, ids=name_of)
 def test_a_log_is_written_again_as_it_was(path: Path) -> None:
     data = path.read_bytes()
-    header, pieces = decisions_format.split_log(data)
+    header, pieces = decisions_format.split_decision_log(data)
     assert header + b"".join(pieces) == data
-    assert len(pieces) == decisions_format.count_headings(data)
+    assert len(pieces) == decisions_format.count_decision_headings(data)
     for piece in pieces:
         read, problems = decisions_format.parse_decision(piece)
         assert read is not None
@@ -149,7 +149,9 @@ def test_a_log_is_written_again_as_it_was(path: Path) -> None:
 
 
 def entries_of(name: str) -> list[DecisionText]:
-    _, pieces = decisions_format.split_log((DOCUMENTS / name / "scribe/log.md").read_bytes())
+    _, pieces = decisions_format.split_decision_log(
+        (DOCUMENTS / name / "scribe/log.md").read_bytes()
+    )
     return [read for piece in pieces if (read := decisions_format.parse_decision(piece)[0])]
 
 
@@ -168,7 +170,7 @@ def test_both_layouts_of_the_log_say_what_they_show() -> None:
     )  # fmt: skip
     assert descent.rationale.endswith("O(n^2) worst case — input bounded at 4KB.")
     assert (cost.risk_tags, cost.status) == ("perf-risk, reversible", "accepted-risk")
-    assert decisions_format.parse_refs(cost.chat_ref) == ([ChatRef("live.chat", 4350)], [])
+    assert decisions_format.parse_decision_refs(cost.chat_ref) == ([ChatRef("live.chat", 4350)], [])
     assert entries_of("nbs-scribe-begun") == []
     assert [one.supersedes for one in entries_of("tools")] == [None, "D-1770901200"]
 
@@ -201,7 +203,7 @@ def test_the_task_file_is_what_it_says() -> None:
 )
 def test_a_configuration_of_the_documents_is_understood(name: str, wanted: Config) -> None:
     data = (DOCUMENTS / name / "events/config.yaml").read_bytes()
-    assert parse_config(data) == (wanted, ())
+    assert parse_team_config(data) == (wanted, ())
 
 
 # Taken in, and given back -----------------------------------------------------------------------

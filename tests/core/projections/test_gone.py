@@ -12,7 +12,7 @@ from story import Story, folder, tree
 from tripod.bus import events as bus
 from tripod.chat import reader as chat_read
 from tripod.projections.disk import Disk
-from tripod.projections.engine import differences
+from tripod.projections.engine import file_differences
 from tripod.recovery import rebuild as recover
 from tripod.team import adoption
 from tripod.team.team import Team
@@ -100,7 +100,7 @@ def test_all_files_gone_and_rebuilt_is_told_once(story: Story) -> None:
         (story.root / path).unlink()
     with story.team() as team:
         recover.rebuild(team)
-        assert list(differences(team.source, team.disk)) == []
+        assert list(file_differences(team.source, team.disk)) == []
     assert tree(story.root) == before
     count = len(gone(story))
     assert {body["path"] for body in gone(story)} >= {"scribe/log.md", "chat/live.chat"}

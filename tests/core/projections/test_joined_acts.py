@@ -21,8 +21,8 @@ from tripod.decisions import writer as decisions_log
 from tripod.errors import DuplicateDroppedError, NotFoundError, RefusedError
 from tripod.ledger.errors import LedgerError
 from tripod.projections.disk import Disk
-from tripod.projections.engine import differences
-from tripod.projections.projection import content_bytes
+from tripod.projections.engine import file_differences
+from tripod.projections.projection import projected_content
 from tripod.team import adoption
 from tripod.team.team import Team
 
@@ -38,7 +38,7 @@ def story(tmp_path: Path) -> Story:
 
 
 def whole(team: Team) -> None:
-    assert list(differences(team.source, team.disk)) == []
+    assert list(file_differences(team.source, team.disk)) == []
 
 
 def test_the_files_follow_at_the_end_and_so_does_all_that_others_see(story: Story) -> None:
@@ -381,7 +381,7 @@ def test_what_others_say_in_between_is_neither_lost_nor_doubled(steps: list[Step
             team.refresh()
             whole(team)
             taken = Counter(
-                (entry.data["handle"], content_bytes(team.source, entry.data["text"]).decode())
+                (entry.data["handle"], projected_content(team.source, entry.data["text"]).decode())
                 for entry in team.store.read()
                 if entry.kind == "chat.sent" and "observed" in entry.data
             )

@@ -23,10 +23,10 @@ from tripod.projections.disk import Disk
 from tripod.projections.engine import (
     TABLES,
     create_tables,
-    differences,
+    file_differences,
     fold_into,
+    group_operations,
     restore,
-    together,
 )
 from tripod.recovery import rebuild as recover
 from tripod.team import adoption
@@ -64,12 +64,12 @@ def test_a_rebuild_into_an_empty_folder_is_the_live_one_and_a_second_writes_noth
     steps: list[Step],
 ) -> None:
     with told(steps) as story, folder() as other, story.team() as team:
-        found = restore(Disk(str(other)), differences(team.source, Disk(str(other))))
+        found = restore(Disk(str(other)), file_differences(team.source, Disk(str(other))))
         assert tree(other) == {
             path: file for path, file in tree(story.root).items() if path != "events/config.yaml"
         }
         assert found == len(tree(other))
-        assert list(differences(team.source, Disk(str(other)))) == []
+        assert list(file_differences(team.source, Disk(str(other)))) == []
         assert recover.rebuild(team) == recover.Rebuilt([], 0)
         assert team.warnings == []
 
@@ -107,7 +107,7 @@ def test_no_act_starts_from_a_projection(data: st.DataObject, steps: list[Step])
         with undisturbed.team() as team, disturbed.team() as other:
             assert _lasting(other) == _lasting(team)
             assert _without_ids(tree(disturbed.root)) == _without_ids(tree(undisturbed.root))
-            assert list(differences(other.source, other.disk)) == []
+            assert list(file_differences(other.source, other.disk)) == []
 
 
 NUMBERS = {"seq", "event", "up_to"}
@@ -202,7 +202,7 @@ def test_statements_that_were_put_together_do_what_each_did_in_turn(
         for number, (which, name) in enumerate(said)
     ]
     found = []
-    for runs in ([(op[1], [op[2]]) for op in ops], list(together(ops))):
+    for runs in ([(op[1], [op[2]]) for op in ops], list(group_operations(ops))):
         with closing(sqlite3.connect(":memory:")) as db:
             db.execute("CREATE TABLE rows (name TEXT PRIMARY KEY, said TEXT)")
             for sql, values in runs:

@@ -10,20 +10,26 @@ from hypothesis import strategies as st
 
 from tripod.ledger.errors import MalformedError
 from tripod.projections import settings
-from tripod.projections.settings import Settings, one_of, read_entries, read_settings, whole
+from tripod.projections.settings import (
+    Settings,
+    read_setting_entries,
+    read_settings,
+    setting_of,
+    whole_setting,
+)
 from tripod.verify.anchors.policy import Rules, parse
 
 
 @dataclass(frozen=True)
 class Hours(Settings):
-    opens: Annotated[int, whole(0, 24)] = 9
+    opens: Annotated[int, whole_setting(0, 24)] = 9
 
 
 @dataclass(frozen=True)
 class Shop(Settings):
-    front_doors: Annotated[int, whole(1)]
+    front_doors: Annotated[int, whole_setting(1)]
     sells: tuple[str, ...] = ()
-    kind: Annotated[str, one_of(("cafe", "bakery"))] = "cafe"
+    kind: Annotated[str, setting_of(("cafe", "bakery"))] = "cafe"
     hours: Hours = field(default_factory=Hours)
 
 
@@ -83,22 +89,22 @@ BOMB = "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n"
 )
 def test_what_could_grow_or_act_is_refused(text: str, problem: str) -> None:
     with pytest.raises(MalformedError) as refused:
-        read_entries(text.encode())
+        read_setting_entries(text.encode())
     assert problem in str(refused.value)
 
 
 def test_the_deepest_and_the_widest_that_are_read() -> None:
-    (deep,) = read_entries(b"a: " + b"[" * 7 + b"]" * 7)
+    (deep,) = read_setting_entries(b"a: " + b"[" * 7 + b"]" * 7)
     assert deep == ("a", 1, [[[[[[[]]]]]]])
-    (wide,) = read_entries(b"a: [" + b"b," * 9_900 + b"]")
+    (wide,) = read_setting_entries(b"a: [" + b"b," * 9_900 + b"]")
     assert len(wide[2]) == 9_900
 
 
 def test_nothing_but_true_and_false_is_more_than_text() -> None:
     words = ["yes", "no", "null", "~", "1", "0x1f", "1e3", "2026-02-12", ".inf", "<<", "=", "True"]
     text = "".join(f"k{number}: {word}\n" for number, word in enumerate(words))
-    assert [value for *_, value in read_entries(text.encode())] == words
-    values = read_entries(b"a: true\nb: false\nc: 'true'\n")
+    assert [value for *_, value in read_setting_entries(text.encode())] == words
+    values = read_setting_entries(b"a: true\nb: false\nc: 'true'\n")
     assert [value for *_, value in values] == [True, False, "true"]
 
 
@@ -113,7 +119,7 @@ VALUES = st.recursive(
 def test_what_another_writes_is_read_back(value: dict[str, object]) -> None:
     text = yaml.safe_dump(value, allow_unicode=True, default_flow_style=None)
     try:
-        entries = read_entries(text.encode())
+        entries = read_setting_entries(text.encode())
     except MalformedError as error:
         assert "levels" in str(error) or "is not of the form" in str(error)  # noqa: PT017
         return
@@ -122,7 +128,7 @@ def test_what_another_writes_is_read_back(value: dict[str, object]) -> None:
 
 @given(st.binary() | st.text("ab:- \n[]{}&*!'\"#?|>%@`\t").map(str.encode))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
-    for read in (read_entries, parse):
+    for read in (read_setting_entries, parse):
         try:
             read(data)
         except MalformedError as error:

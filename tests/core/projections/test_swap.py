@@ -20,7 +20,7 @@ from tripod.decisions import writer as decisions_log
 from tripod.projections import swap
 from tripod.projections.chat.format import format_line
 from tripod.projections.disk import Disk
-from tripod.projections.engine import differences
+from tripod.projections.engine import file_differences
 from tripod.projections.projection import File
 from tripod.team import adoption
 from tripod.team.team import Team
@@ -63,33 +63,37 @@ def whole(story: Story) -> None:
     """All files are as the ledger has them, nothing is left, and nothing more is to be found."""
     with story.team() as team:
         assert adoption.sync(team).entries == 0
-        assert list(differences(team.source, team.disk)) == []
+        assert list(file_differences(team.source, team.disk)) == []
     assert kept(story) == []
 
 
 def test_what_was_there_comes_back(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"old")
-    done = swap.replace(Disk(str(tmp_path)), "a", NEW, b"expected", agreed=True)
+    done = swap.swap_in(Disk(str(tmp_path)), "a", NEW, b"expected", agreed=True)
     assert done is not None
     assert done.sure
     assert (tmp_path / "a").read_bytes() == b"new"
     assert done.stat == Disk(str(tmp_path)).stat("a")
     said = swap.parse(done.kept)
     assert said is not None
-    assert (said.of, said.whole, said.size) == (swap.mark_of(b"a"), swap.mark_of(b"expected"), 8)
+    assert (said.of, said.whole, said.size) == (
+        swap.swap_mark(b"a"),
+        swap.swap_mark(b"expected"),
+        8,
+    )
     assert said.inode == (tmp_path / "a").stat().st_ino
-    assert swap.take(Disk(str(tmp_path)), done.kept, 100) == (b"old", False)
+    assert swap.take_swapped(Disk(str(tmp_path)), done.kept, 100) == (b"old", False)
 
 
 def test_who_has_it_open_to_write_is_known(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"old")
     disk = Disk(str(tmp_path))
     with (tmp_path / "a").open("ab") as holder, (tmp_path / "a").open("rb"):
-        done = swap.replace(disk, "a", NEW, b"old", agreed=True)
+        done = swap.swap_in(disk, "a", NEW, b"old", agreed=True)
         assert done is not None
-        assert swap.take(disk, done.kept, 100) == (b"old", True)
+        assert swap.take_swapped(disk, done.kept, 100) == (b"old", True)
         holder.write(b" and more")
-    assert swap.take(disk, done.kept, 100) == (b"old and more", False)
+    assert swap.take_swapped(disk, done.kept, 100) == (b"old and more", False)
 
 
 @pytest.mark.parametrize("what", ["nothing", "folder", "pipe", "link"])
@@ -102,7 +106,7 @@ def test_what_is_no_file_stays(tmp_path: Path, what: str) -> None:
     elif what == "link":
         path.symlink_to("elsewhere")
     before = os.path.lexists(path) and path.lstat().st_ino
-    assert swap.replace(Disk(str(tmp_path)), "a", NEW, b"old", agreed=True) is None
+    assert swap.swap_in(Disk(str(tmp_path)), "a", NEW, b"old", agreed=True) is None
     assert (os.path.lexists(path) and path.lstat().st_ino) == before
     assert [item.name for item in tmp_path.iterdir()] == ["a"] * (what != "nothing")
 
@@ -116,10 +120,10 @@ def test_a_refusal_leaves_the_place_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"old")
     refused = OSError(errno.EACCES, "Permission denied")
     with (
-        mock.patch.object(swap, "exchange", side_effect=refused),
+        mock.patch.object(swap, "swap_files", side_effect=refused),
         pytest.raises(OSError, match="P"),
     ):
-        swap.replace(Disk(str(tmp_path)), "a", NEW, b"old", agreed=True)
+        swap.swap_in(Disk(str(tmp_path)), "a", NEW, b"old", agreed=True)
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == {"a": b"old"}
 
 
@@ -212,7 +216,7 @@ def test_who_keeps_the_old_file_open_is_listened_to(story: Story) -> None:
 
 
 def test_a_replaced_file_that_was_taken_in_is_not_taken_in_again(story: Story) -> None:
-    real = swap.exchange
+    real = swap.swap_files
 
     def late(one: str, other: str) -> bool:
         if not came:
@@ -222,7 +226,7 @@ def test_a_replaced_file_that_was_taken_in_is_not_taken_in_again(story: Story) -
 
     came: list[str] = []
     with (
-        mock.patch.object(swap, "exchange", late),
+        mock.patch.object(swap, "swap_files", late),
         mock.patch("tripod.team.files.Files.drop"),  # as if each writer died before it
         story.team() as team,
     ):
@@ -235,7 +239,7 @@ def test_a_replaced_file_that_was_taken_in_is_not_taken_in_again(story: Story) -
 
 
 def test_a_change_of_what_was_there_is_kept_once(story: Story) -> None:
-    real = swap.exchange
+    real = swap.swap_files
     path = story.root / "chat/live.chat"
 
     def late(one: str, other: str) -> bool:
@@ -246,7 +250,7 @@ def test_a_change_of_what_was_there_is_kept_once(story: Story) -> None:
 
     came: list[bytes] = []
     start = size(story)
-    with mock.patch.object(swap, "exchange", late), story.team() as team:
+    with mock.patch.object(swap, "swap_files", late), story.team() as team:
         chat_send.send(team, "live", "ann", "mine")
     assert kinds(story, start).count("file.displaced") == 1
     assert texts(story) == ["hello", "mine"]

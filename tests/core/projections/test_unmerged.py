@@ -11,8 +11,8 @@ from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
 from tripod.errors import RefusedError
 from tripod.projections.chat.format import format_line
-from tripod.projections.engine import differences
-from tripod.projections.pieces import merge_marker
+from tripod.projections.engine import file_differences
+from tripod.projections.pieces import merge_marker_in_piece
 from tripod.recovery import rebuild as recover
 from tripod.recovery.doctor import examine, mend
 from tripod.team import adoption
@@ -176,7 +176,7 @@ def test_a_finished_merge_is_taken_in_with_both_sides(story: Story) -> None:
         assert (found.kinds["decision.logged"], found.kinds["chat.sent"]) == (2, 2)
         assert [m.handle for m in chat_read.messages(team, "live")] == ["ann", "ann", "bob"]
         decide(team)
-        assert list(differences(team.source, team.disk)) == []
+        assert list(file_differences(team.source, team.disk)) == []
         assert recover.rebuild(team).written == []
 
 
@@ -200,7 +200,7 @@ def test_a_text_that_quotes_markers_is_no_conflict(story: Story) -> None:
         decisions_log.log(
             team, decisions_log.DecisionRequest("Second", ["ann"], f"{rule} >>>>>>> <<<<<<<")
         )
-        assert list(differences(team.source, team.disk)) == []
+        assert list(file_differences(team.source, team.disk)) == []
         assert not [text for text in team.warnings if "merge" in text]
     assert not [one for one in findings(story) if "merge" in one.message]
 
@@ -209,13 +209,13 @@ def test_markers_that_an_older_version_took_in_are_no_conflict(story: Story) -> 
     """They stand in the ledger: the file shows what it gives, and the team goes on."""
     from unittest import mock
 
-    with mock.patch("tripod.projections.manifest.merge_marker", return_value=None):
+    with mock.patch("tripod.projections.manifest.merge_marker_in_piece", return_value=None):
         clash(story, "scribe/log.md")
         with story.team() as team:
             adoption.sync(team)
     with story.team() as team:
         decide(team)
-        assert list(differences(team.source, team.disk)) == []
+        assert list(file_differences(team.source, team.disk)) == []
     story.clock.move()
     story.original.log("Third")
     with story.team() as team:
@@ -256,7 +256,7 @@ def test_a_writer_that_died_does_not_write_over_a_conflict(story: Story) -> None
     with story.team() as team:
         team.refresh()
         assert [message.text for message in chat_read.messages(team, "live")] == ["hello", "Tea"]
-        assert list(differences(team.source, team.disk)) == []
+        assert list(file_differences(team.source, team.disk)) == []
 
 
 def test_read_positions_with_a_conflict_are_left_alone(story: Story) -> None:
@@ -271,12 +271,12 @@ def test_read_positions_with_a_conflict_are_left_alone(story: Story) -> None:
 
 def test_a_markers_line_is_named() -> None:
     text = b"a\n\nb\n" + conflict(b"x\n", b"y\n")
-    assert merge_marker("scribe/log.md", text) == 4
-    assert merge_marker("chat/a.chat", b">>>>>>> other\n") == 1
-    assert merge_marker("scribe/log.md", b">>>>>>> other\n") is None
-    assert merge_marker("scribe/log.md", b"=======\nx\n>>>>>>> other\n") == 1
-    assert merge_marker("scribe/log.md", b"x <<<<<<< HEAD\n=======\n") is None
-    assert merge_marker("workers/w.log", text) is None
+    assert merge_marker_in_piece("scribe/log.md", text) == 4
+    assert merge_marker_in_piece("chat/a.chat", b">>>>>>> other\n") == 1
+    assert merge_marker_in_piece("scribe/log.md", b">>>>>>> other\n") is None
+    assert merge_marker_in_piece("scribe/log.md", b"=======\nx\n>>>>>>> other\n") == 1
+    assert merge_marker_in_piece("scribe/log.md", b"x <<<<<<< HEAD\n=======\n") is None
+    assert merge_marker_in_piece("workers/w.log", text) is None
 
 
 @pytest.mark.parametrize(
@@ -296,4 +296,4 @@ def test_markers_in_a_fenced_block_are_quoted_as_markdown_has_it(
     before: bytes, after: bytes, line: int | None
 ) -> None:
     text = before + conflict(b"x\n", b"y\n") + after
-    assert merge_marker("scribe/log.md", text) == line
+    assert merge_marker_in_piece("scribe/log.md", text) == line

@@ -9,8 +9,8 @@ from specimens import build
 
 from tripod.bus import events as bus
 from tripod.chat import reader as chat_read
-from tripod.projections.erasure import places, withhold
-from tripod.projections.team.tables import redacted_at
+from tripod.projections.erasure import erasure_places, withhold_erased
+from tripod.projections.team.tables import redacted_rows_at
 from tripod.recovery.redaction import RedactionRequest, redact
 from tripod.team import adoption
 from tripod.team.team import Team
@@ -46,36 +46,36 @@ def now(team: Team, path: str) -> bytes:
 
 def test_an_old_chat_is_kept_without_the_redacted_line(team: Team) -> None:
     path = "chat/live.chat"
-    kept, count = withhold(team.source, path, old(team, path))
+    kept, count = withhold_erased(team.source, path, old(team, path))
     assert count == 1
     assert kept.partition(b"\n---\n")[2] == now(team, path).partition(b"\n---\n")[2]
     forged = old(team, path) + b64encode(b"eve|5: forged") + b"\n"
-    kept, count = withhold(team.source, path, forged)
+    kept, count = withhold_erased(team.source, path, forged)
     assert (count, kept.endswith(b64encode(b"eve|5: forged") + b"\n")) == (1, True)
     bare = b"\n".join(old(team, path).splitlines()[6:])  # a header that was cut off
-    assert withhold(team.source, path, bare)[1] == 1
+    assert withhold_erased(team.source, path, bare)[1] == 1
 
 
 def test_an_old_archive_of_the_channel_is_known_by_its_name(team: Team) -> None:
     data = old(team, "chat/live.chat")
-    assert withhold(team.source, "chat/live-20260212-140000-archive.chat", data)[1] == 1
-    assert withhold(team.source, "chat/side.chat", data) == (data, 0)
+    assert withhold_erased(team.source, "chat/live-20260212-140000-archive.chat", data)[1] == 1
+    assert withhold_erased(team.source, "chat/side.chat", data) == (data, 0)
 
 
 def test_an_old_log_is_kept_without_the_redacted_decision(team: Team) -> None:
     path = "scribe/log.md"
-    kept, count = withhold(team.source, path, old(team, path))
+    kept, count = withhold_erased(team.source, path, old(team, path))
     assert (count, kept) == (1, now(team, path))
     noted = old(team, path) + b"### D- nothing\n"
-    assert withhold(team.source, path, noted)[0].endswith(b"### D- nothing\n")
+    assert withhold_erased(team.source, path, noted)[0].endswith(b"### D- nothing\n")
 
 
 def test_a_whole_file_is_withheld(team: Team) -> None:
-    assert withhold(team.source, "workers/note.md", b"a plan\nand more\n") == (MARK, 1)
-    assert withhold(team.source, "workers/note.md", MARK) == (MARK, 0)
-    assert withhold(team.source, "workers/other.md", b"a plan\n") == (b"a plan\n", 0)
-    assert redacted_at(team.source, "workers/note.md")
-    assert not redacted_at(team.source, "workers/other.md")
+    assert withhold_erased(team.source, "workers/note.md", b"a plan\nand more\n") == (MARK, 1)
+    assert withhold_erased(team.source, "workers/note.md", MARK) == (MARK, 0)
+    assert withhold_erased(team.source, "workers/other.md", b"a plan\n") == (b"a plan\n", 0)
+    assert redacted_rows_at(team.source, "workers/note.md")
+    assert not redacted_rows_at(team.source, "workers/other.md")
 
 
 def test_an_event_is_known_by_its_name_in_either_folder(team: Team) -> None:
@@ -84,17 +84,17 @@ def test_an_event_is_known_by_its_name_in_either_folder(team: Team) -> None:
     name = db.execute(sql).fetchone()[0].removeprefix("events/")
     for folder in ("events", "events/processed"):
         path = f"{folder}/{name}"
-        assert redacted_at(team.source, path)
-        assert withhold(team.source, path, b"source: x\n")[1] == 1
+        assert redacted_rows_at(team.source, path)
+        assert withhold_erased(team.source, path, b"source: x\n")[1] == 1
     bus.publish(team, "a", "b", "low")
-    assert not redacted_at(team.source, "events/1-a-b-1.event")
-    assert withhold(team.source, "events/1-a-b-1.event", b"x") == (b"x", 0)
+    assert not redacted_rows_at(team.source, "events/1-a-b-1.event")
+    assert withhold_erased(team.source, "events/1-a-b-1.event", b"x") == (b"x", 0)
 
 
 def test_places_are_where_it_may_be_shown(team: Team) -> None:
     source = team.source
-    assert list(places(source, "chat.sent", {"channel": "live"})) == ["chat/live.chat"]
-    assert list(places(source, "decision.logged", {})) == ["scribe/log.md"]
-    assert list(places(source, "file.seen", {"path": "a/b"})) == ["a/b"]
+    assert list(erasure_places(source, "chat.sent", {"channel": "live"})) == ["chat/live.chat"]
+    assert list(erasure_places(source, "decision.logged", {})) == ["scribe/log.md"]
+    assert list(erasure_places(source, "file.seen", {"path": "a/b"})) == ["a/b"]
     wanted = ["events/1.event", "events/processed/1.event"]
-    assert list(places(source, "bus.published", {"name": "1.event"})) == wanted
+    assert list(erasure_places(source, "bus.published", {"name": "1.event"})) == wanted

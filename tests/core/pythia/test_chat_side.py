@@ -9,9 +9,9 @@ from specimens import SAID, build
 
 from tripod.projections.pythia.format import INSTRUCTIONS
 from tripod.projections.text import RUN
-from tripod.projections.text import spoken as words_of
+from tripod.projections.text import words_of_text as words_of
 from tripod.verify.evidence import OpenEvidence, collect
-from tripod.verify.isolation.echo import DecisionLogText, PhraseIndex, chat_texts
+from tripod.verify.isolation.echo import DecisionLogPhrases, PhraseIndex, chat_texts_for_echo
 from tripod.verify.run import run
 
 CHAT = [text for _, text in SAID]
@@ -27,7 +27,7 @@ def evidence(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenEvidence]
 
 
 def test_it_knows_decisions_from_other_entries(evidence: OpenEvidence) -> None:
-    log = DecisionLogText(evidence, [])
+    log = DecisionLogPhrases(evidence, [])
     rows = evidence.query("SELECT seq FROM pieces ORDER BY seq")
     assert all(seq in log for (seq,) in rows)
     assert 0 not in log
@@ -39,7 +39,7 @@ def test_what_is_left_out_is_nothing_but_decisions(
     evidence: OpenEvidence, chosen: list[int]
 ) -> None:
     """Any text of decisions, lines of the chat and other words: the same is found in the rest."""
-    log = DecisionLogText(evidence, [INSTRUCTIONS])
+    log = DecisionLogPhrases(evidence, [INSTRUCTIONS])
     seqs = [seq for (seq,) in evidence.query("SELECT seq FROM pieces ORDER BY seq")]
     pieces = [log._pieces[seq] for seq in seqs]
     sorts = [*pieces, *CHAT, INSTRUCTIONS, "so it is\n", "\n\n"]
@@ -50,7 +50,7 @@ def test_what_is_left_out_is_nothing_but_decisions(
     parts = list(log.between(text, seqs, seqs[-1] + 1))
     for part in parts:
         rest.add(0, words_of(part), known)
-    lines = list(chat_texts(evidence, codes=False))
+    lines = list(chat_texts_for_echo(evidence, codes=False))
     assert len(lines) > len(CHAT)
     for line in lines:
         assert set(whole.find(line.words)) == set(rest.find(line.words))
@@ -59,7 +59,7 @@ def test_what_is_left_out_is_nothing_but_decisions(
 
 
 def test_a_log_alone_leaves_nothing(evidence: OpenEvidence) -> None:
-    log = DecisionLogText(evidence, [])
+    log = DecisionLogPhrases(evidence, [])
     seqs = [seq for (seq,) in evidence.query("SELECT seq FROM pieces ORDER BY seq")]
     text = "# Decision Log\n\n" + "\n\n---\n\n".join(log._pieces[seq] for seq in seqs)
     until = seqs[-1] + 1
@@ -72,7 +72,7 @@ def test_a_log_alone_leaves_nothing(evidence: OpenEvidence) -> None:
 
 
 def test_decisions_that_came_later_are_left_in(evidence: OpenEvidence) -> None:
-    log = DecisionLogText(evidence, [])
+    log = DecisionLogPhrases(evidence, [])
     seqs = [seq for (seq,) in evidence.query("SELECT seq FROM pieces ORDER BY seq")]
     text = log._pieces[seqs[0]] + "\n\n" + log._pieces[seqs[1]]
     (left,) = log.between(text, seqs, seqs[1])

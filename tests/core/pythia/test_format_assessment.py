@@ -267,7 +267,7 @@ def test_another_payload(text: str) -> None:
 
 
 def test_the_assessments_of_a_real_team() -> None:
-    file = chat_format.split_file(nbs_team.files()["chat/live.chat"])
+    file = chat_format.split_chat_file(nbs_team.files()["chat/live.chat"])
     assert file is not None
     messages = [message for line in file.lines if (message := chat_format.parse_line(line))]
     found = [(m.handle, a) for m in messages if (a := pythia_format.parse_assessment(m.text))]

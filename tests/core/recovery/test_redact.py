@@ -20,8 +20,8 @@ from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.ledger.errors import LedgerDamagedError
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.sqlite.schema import MIGRATIONS
-from tripod.projections.decisions.format import count_headings
-from tripod.projections.engine import differences
+from tripod.projections.decisions.format import count_decision_headings
+from tripod.projections.engine import file_differences
 from tripod.recovery import rebuild as recover
 from tripod.recovery.redaction import Redaction, RedactionRequest, redact
 from tripod.team import adoption
@@ -30,7 +30,7 @@ from tripod.team.team import Team
 from tripod.trust import seal as sealing
 from tripod.verify.check import Report
 from tripod.verify.evidence import collect
-from tripod.verify.run import open_evidence, run
+from tripod.verify.run import open_run, run
 
 SECRET = "sk-live-52b1f0ee77cc4a9d"
 LONG = f"the whole log {SECRET} " + "12 ms, " * 4000  # a blob
@@ -137,7 +137,7 @@ def test_a_secret_is_erased_everywhere_and_verify_is_green(root: str) -> None:
         assert holders(root) == []
         assert [e.header for e in team.store.read(0, head.size)] == headers
         assert decisions_read.count(team) == decisions
-        assert count_headings(Path(root, "scribe/log.md").read_bytes()) == decisions
+        assert count_decision_headings(Path(root, "scribe/log.md").read_bytes()) == decisions
         now = chat_read.messages(team, "live")
         assert [m[:4] for m in now] == [m[:4] for m in live]
         assert [m.text for m in now[-2:]] == ["[redacted]", "[redacted]"]
@@ -341,7 +341,7 @@ def test_a_clone_lacks_a_body_until_the_key_seals_again(
 
 def judge_record(path: str) -> Report:
     """What a clone, which has no database, is told."""
-    with open_evidence(path) as evidence:
+    with open_run(path) as evidence:
         return run(evidence)
 
 
@@ -369,7 +369,7 @@ def test_old_bytes_that_come_back_are_not_taken_in_again(root: str) -> None:
         assert team.store.head().size == size
         chat_send.send(team, "live", "alex", "a message that has the file written")
         recover.rebuild(team, evidence=True)
-        assert list(differences(team.source, team.disk)) == []
+        assert list(file_differences(team.source, team.disk)) == []
         assert {
             t.kind
             for t in redact(team, RedactionRequest((size,), None, "r", "b"), dry_run=True).erased
@@ -428,7 +428,7 @@ def test_killed_before_its_files_the_next_command_finishes(
     with Team(root) as team:
         bus.publish(team, "a", "b", "low")
         team.refresh()
-        assert list(differences(team.source, team.disk)) == []
+        assert list(file_differences(team.source, team.disk)) == []
     assert holders(root) == []
     assert judge(root).failures == 0
 
@@ -564,7 +564,7 @@ def test_archives_and_split_logs_lose_it_too(tmp_path: Path) -> None:
         archives = [n for n in os.listdir(story.root / "chat") if "archive" in n]
         assert len([n for n in archives if n.endswith(".chat")]) == 1
         assert redact(team, ask()).done
-        assert list(differences(team.source, team.disk)) == []
+        assert list(file_differences(team.source, team.disk)) == []
         chat_send.send(team, "live", "ann", "still here")
     assert holders(story.root) == []
     assert not [text for text in said(judge(story.root)) if "chat ref" not in text]

@@ -12,7 +12,7 @@ from tripod.chat import reader as chat_read
 from tripod.chat import writer as chat_send
 from tripod.errors import RefusedError
 from tripod.projections.disk import Disk
-from tripod.projections.engine import ahead_of
+from tripod.projections.engine import files_ahead_of
 from tripod.recovery import rebuild as recover
 from tripod.team import adoption
 from tripod.team.team import Team
@@ -104,7 +104,7 @@ def test_a_lost_ledger_is_not_begun_anew_over_its_files(tmp_path: Path) -> None:
 )
 def test_a_counts_file_that_counts_nothing_of_ours_says_nothing(tmp_path: Path, text: str) -> None:
     (tmp_path / "counts.json").write_bytes(text.encode("latin-1"))
-    assert ahead_of(None, Disk(str(tmp_path))) is None
+    assert files_ahead_of(None, Disk(str(tmp_path))) is None
 
 
 def test_an_entry_of_another_ledger_at_the_same_place_is_ahead(tmp_path: Path) -> None:

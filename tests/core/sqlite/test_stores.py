@@ -24,7 +24,7 @@ from tripod.ledger.sqlite.schema import migrate_schema
 from tripod.ledger.sqlite.store import SQLiteStore
 from tripod.ledger.store import Fold, Store
 from tripod.verify.export.files import load_export
-from tripod.verify.rows import EvidenceReader
+from tripod.verify.rows import RowReader
 
 
 class TestMemoryStore(StoreContract):
@@ -112,7 +112,7 @@ def several_at(path: str) -> list[Entry]:
         return several(store)
 
 
-@pytest.mark.parametrize("reader", [SQLiteReader, EvidenceReader])
+@pytest.mark.parametrize("reader", [SQLiteReader, RowReader])
 def test_a_connection_that_only_reads_gives_the_same_answers(
     path: str, several_at: list[Entry], reader: type[SQLiteReader]
 ) -> None:

@@ -19,7 +19,7 @@ from tripod.cli.nbs_team import team_of
 from tripod.errors import NoTeamError, RefusedError, TripodError
 from tripod.ledger.locator import LEDGER
 from tripod.projections.bus.format import Event, format_event
-from tripod.projections.erasure import withhold
+from tripod.projections.erasure import withhold_erased
 from tripod.recovery import redaction
 from tripod.team import adoption
 from tripod.team.team import Team
@@ -452,7 +452,7 @@ def test_of_a_chat_of_any_folder_only_what_was_erased_is_withheld(shop: Path) ->
         redaction.redact(
             team, redaction.RedactionRequest(match="secret", reason="a name", by="ann")
         )
-        kept, count = withhold(team.source, "chat/talk/x.chat", old)
+        kept, count = withhold_erased(team.source, "chat/talk/x.chat", old)
     assert count == 1
     now = (shop / "talk/x.chat").read_bytes()
     assert kept.partition(b"\n---\n")[2] == now.partition(b"\n---\n")[2]

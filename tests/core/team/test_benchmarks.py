@@ -20,7 +20,7 @@ from tripod.team.team import Team
 from tripod.verify.check import FINDINGS
 from tripod.verify.checks import record_agrees, seals_open
 from tripod.verify.evidence import collect
-from tripod.verify.run import open_evidence, run
+from tripod.verify.run import open_run, run
 
 SMALL = Scale(2_000, rotate_above=60, rotate_count=30, retention=60_000, configured_every=700)
 
@@ -78,7 +78,7 @@ def test_exports_grow_beside_a_sealed_team(tmp_path: Path) -> None:
     with collect(root) as evidence:
         size = evidence.rows
     for folder in ("headers-0", "bodies-0"):
-        with open_evidence(f"{root}-{folder}") as evidence:
+        with open_run(f"{root}-{folder}") as evidence:
             report = run(evidence)
         assert (report.failures, report.head and report.head[0]) == (0, size)
     exports.keep_record(root)

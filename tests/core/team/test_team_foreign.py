@@ -17,7 +17,7 @@ from tripod.decisions import writer as decisions_log
 from tripod.errors import NotFoundError, RefusedError
 from tripod.projections.chat import format as chat_format
 from tripod.projections.disk import Disk
-from tripod.projections.engine import differences
+from tripod.projections.engine import file_differences
 from tripod.projections.projection import File
 from tripod.recovery import rebuild as recover
 from tripod.team import adoption
@@ -61,7 +61,7 @@ def sync(story: Story) -> adoption.Adoption:
 def whole(story: Story) -> None:
     """Nothing on disk differs from the ledger."""
     with story.team() as team:
-        assert list(differences(team.source, team.disk)) == []
+        assert list(file_differences(team.source, team.disk)) == []
 
 
 def body(story: Story, seq: int) -> dict[str, Any]:
@@ -175,7 +175,7 @@ def test_two_messages_that_no_line_break_parts_are_two(story: Story) -> None:
 @pytest.mark.parametrize("unsynced", [False, True])
 def test_their_rotation_is_taken_in(story: Story, *, unsynced: bool) -> None:
     path = "chat/live.chat"
-    file = chat_format.split_file((story.root / path).read_bytes())
+    file = chat_format.split_chat_file((story.root / path).read_bytes())
     assert file is not None
     lines = [chat_format.format_line("bob", story.clock.seconds, f"m{n}") for n in range(1_999)]
     text = b"".join(line + b"\n" for line in [*file.lines, *lines])
@@ -352,9 +352,9 @@ def _entries(story: Story, start: int) -> list[Any]:
 
 
 def _content(team: Team, data: dict[str, Any]) -> bytes:
-    from tripod.projections.projection import content_bytes
+    from tripod.projections.projection import projected_content
 
-    return content_bytes(team.source, data["content"])
+    return projected_content(team.source, data["content"])
 
 
 def test_an_archive_never_changes(story: Story) -> None:

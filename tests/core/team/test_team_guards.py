@@ -17,7 +17,12 @@ from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
 from tripod.decisions.writer import DecisionRequest
 from tripod.ledger.errors import LedgerDamagedError, UnwritableError
-from tripod.projections.chat.format import ChatHeader, archive_header, format_header, format_line
+from tripod.projections.chat.format import (
+    ChatHeader,
+    chat_archive_header,
+    format_header,
+    format_line,
+)
 from tripod.projections.disk import Disk
 from tripod.projections.engine import TABLES
 from tripod.recovery import rebuild as recover
@@ -105,7 +110,7 @@ def test_an_archive_without_a_last_line_break_is_given_back(story: Story) -> Non
     new = format_line("bob", 1_600_000_100, "later") + b"\n"
     name = "live-20200913-122642-archive"
     stamp = "2020-09-13T12:26:42+0000"
-    story.original.put(f"chat/{name}.chat", archive_header(stamp, len(old)) + old)
+    story.original.put(f"chat/{name}.chat", chat_archive_header(stamp, len(old)) + old)
     header = ChatHeader("bob", stamp, (("ann", 2), ("bob", 1)))
     story.original.put("chat/live.chat", format_header(header, len(new)) + new)
     files = {p: p.read_bytes() for p in (story.root / "chat").glob("*.chat")}

@@ -14,7 +14,7 @@ from tripod.errors import BadArgumentError, NoTeamError, NotFoundError, RefusedE
 from tripod.ledger.errors import NoLedgerError, UnwritableError
 from tripod.ledger.locator import LEDGER
 from tripod.projections import manifest
-from tripod.projections.engine import differences
+from tripod.projections.engine import file_differences
 from tripod.projections.projection import File
 from tripod.recovery import rebuild as recover
 from tripod.team import adoption
@@ -124,7 +124,7 @@ def test_what_stood_where_ours_belongs_is_kept(tmp_path: Path) -> None:
     with Team(str(root)) as team:
         kept = [e for e in team.store.read() if e.kind == "file.displaced"]
         assert [e.data["content"] for e in kept] == [{"text": '{"someone": "else"}\n'}]
-        assert list(differences(team.source, team.disk)) == []
+        assert list(file_differences(team.source, team.disk)) == []
 
 
 def test_a_gitignore_that_is_no_file_is_told(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_a_rebuild_that_cannot_write_says_which(story: Story) -> None:
     (story.root / "chat/live.chat").rmdir()
     with story.team() as team:
         recover.rebuild(team)
-        assert list(differences(team.source, team.disk)) == []
+        assert list(file_differences(team.source, team.disk)) == []
 
 
 def test_a_rebuild_keeps_what_differs_and_a_mode_is_set_right(story: Story) -> None:

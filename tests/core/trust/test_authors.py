@@ -34,7 +34,7 @@ from tripod.verify.check import CLEAN, FINDINGS, NOT_APPLICABLE, Outcome
 from tripod.verify.checks import writers_authorised
 from tripod.verify.evidence import collect
 from tripod.verify.export.proof import judge_proof
-from tripod.verify.run import open_evidence, run
+from tripod.verify.run import open_run, run
 
 PASSPHRASE = b"correct horse"
 
@@ -50,13 +50,13 @@ def enrol(root: str, *handles: str) -> list[str]:
 
 
 def judged(path: str) -> Outcome:
-    with open_evidence(path) as evidence:
+    with open_run(path) as evidence:
         (told,) = run(evidence, select={writers_authorised.NAME}).outcomes
     return told
 
 
 def clean(root: str) -> dict[str, Any]:
-    with open_evidence(root) as evidence:
+    with open_run(root) as evidence:
         report = run(evidence)
     found = [f.message for o in report.outcomes for f in o.findings if f.severity == "failure"]
     assert found == []

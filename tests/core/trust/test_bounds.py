@@ -16,7 +16,7 @@ from tripod.ledger.tlog.policy import Policy
 from tripod.ledger.tlog.seal import Seal, cosign_seal, format_seal, sign_seal
 from tripod.team import adoption
 from tripod.team.team import Team
-from tripod.verify.anchors.heads import Bound, KnownHead, open_head, time_bounds, times_of_head
+from tripod.verify.anchors.heads import Bound, KnownHead, bounds_by_heads, open_head, times_of_head
 
 ROOT = b"r" * 32
 
@@ -54,7 +54,7 @@ def test_a_witness_that_nobody_knows_says_nothing(policy: Policy | None) -> None
 
 def test_a_clock_that_may_be_off_widens_both_sides() -> None:
     heads = [known(3, 100, seq=3, stamped=True, give=2), known(9, 200, stamped=True, give=2)]
-    found = time_bounds(5, heads)
+    found = bounds_by_heads(5, heads)
     assert (found.not_before, found.not_after) == (
         Bound(98, "somewhere", signed=True),
         Bound(202, "somewhere", signed=True),
@@ -70,13 +70,13 @@ def test_what_covers_it_bounds_it_above_and_receipts_before_it_below() -> None:
         known(3, 40, seq=4, stamped=True),
         known(3, 300, seq=7),  # received behind the entry: no lower bound for it
     ]
-    found = time_bounds(6, heads)
+    found = bounds_by_heads(6, heads)
     assert found.not_before == Bound(50, "somewhere", signed=False)
     assert found.not_before_signed == Bound(40, "somewhere", signed=True)
     assert found.not_after == Bound(150, "somewhere", signed=False)
     assert found.not_after_signed == Bound(200, "somewhere", signed=True)
-    assert time_bounds(9, heads)[2:] == (None, None)
-    assert time_bounds(3, heads)[:2] == (None, None)
+    assert bounds_by_heads(9, heads)[2:] == (None, None)
+    assert bounds_by_heads(3, heads)[:2] == (None, None)
 
 
 @given(
@@ -87,8 +87,8 @@ def test_more_heads_never_widen_the_bounds(
     drawn: list[tuple[int, int, int | None]], seq: int
 ) -> None:
     heads = [known(size, seconds, seq=at) for size, seconds, at in drawn]
-    before = time_bounds(seq, heads[:-1])
-    after = time_bounds(seq, heads)
+    before = bounds_by_heads(seq, heads[:-1])
+    after = bounds_by_heads(seq, heads)
     if before.not_before is not None:
         assert after.not_before is not None
         assert after.not_before.seconds >= before.not_before.seconds

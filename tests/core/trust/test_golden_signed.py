@@ -14,7 +14,7 @@ from plain_export import files_of, key_of, read_files, write_files
 from tripod.ledger.actors import actor_statement, parse_actor_record, sign_actor_statements
 from tripod.ledger.tlog.note import SigningKey
 from tripod.verify.export.files import load_export
-from tripod.verify.run import open_evidence, run
+from tripod.verify.run import open_run, run
 
 GOLDEN = Path(__file__).parents[2] / "golden/signed"
 TOOL = Path(__file__).parents[3] / "tools/audit_export.py"
@@ -47,7 +47,7 @@ def rows(database: str) -> list[Row]:
 
 
 def test_both_verifiers_find_it_sound() -> None:
-    with open_evidence(str(GOLDEN), keys=[LOG]) as evidence:
+    with open_run(str(GOLDEN), keys=[LOG]) as evidence:
         report = run(evidence)
     assert [f.message for o in report.outcomes for f in o.findings] == []
     told = next(o for o in report.outcomes if o.check == "writers-authorised")

@@ -20,7 +20,7 @@ from tripod.team.team import Team
 from tripod.trust import seal as sealing
 from tripod.trust.export import has_record, update_record
 from tripod.verify.check import Report
-from tripod.verify.run import open_evidence, run, verify
+from tripod.verify.run import open_run, run, verify
 
 KEYS = [key_of("sample.example/1").verifier()]
 
@@ -39,7 +39,7 @@ def root(tmp_path: Path, sound: str) -> str:
 
 
 def judge(root: str, *, key: bool = True) -> Report:
-    with open_evidence(root, keys=KEYS if key else []) as evidence:
+    with open_run(root, keys=KEYS if key else []) as evidence:
         return run(evidence)
 
 
@@ -175,7 +175,7 @@ def sealed(tmp_path: Path) -> str:
 
 def sound_for_all(root: str) -> None:
     assert told(judge(root, key=False)) == []
-    with open_evidence(f"{root}/record") as evidence:
+    with open_run(f"{root}/record") as evidence:
         assert told(run(evidence)) == []
     assert audit(root) == 0
 
@@ -222,7 +222,7 @@ def test_an_erased_body_that_no_entry_tells_of_is_found_by_both(sealed: str) -> 
     lines = path.read_bytes().split(b"\n")
     lines[7] = b'{"seq":7}'
     path.write_bytes(b"\n".join(lines))
-    with open_evidence(f"{sealed}/record") as evidence:
+    with open_run(f"{sealed}/record") as evidence:
         assert any("no entry says that they were erased" in text for text in told(run(evidence)))
     assert audit(sealed) == 1
 

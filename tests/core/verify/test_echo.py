@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tripod.projections.text import RUN
-from tripod.projections.text import spoken as words_of
+from tripod.projections.text import words_of_text as words_of
 from tripod.verify.isolation.echo import (
     LONG,
     PhraseIndex,

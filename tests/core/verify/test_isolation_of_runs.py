@@ -26,7 +26,7 @@ from tripod.team.team import Team
 from tripod.verify.check import Outcome
 from tripod.verify.checks import assessment_complete, pythia_isolation
 from tripod.verify.evidence import collect
-from tripod.verify.isolation.runs import namespace_exceptions, tool_servers_in
+from tripod.verify.isolation.runs import run_namespace_exceptions, tool_servers_of_run
 from tripod.verify.run import run
 
 QUOTED = (
@@ -228,16 +228,16 @@ ODD: tuple[Any, ...] = (None, 5, True, "x", [], [[]], [{}], {}, {"word": 3}, [{"
 def test_an_order_of_any_shape_breaks_nothing(name: str, value: Any) -> None:
     argv = [BWRAP, "--unshare-all", "--file", "memory", "/a", "--", "oracle"]
     order = {"argv": argv, "env": [], "secrets": {}, "sealed": [], name: value}
-    assert all(isinstance(one, str) for one in namespace_exceptions(order, {"x"}))
+    assert all(isinstance(one, str) for one in run_namespace_exceptions(order, {"x"}))
     sealed = [{"word": 3, "sha256": value}]
-    assert list(namespace_exceptions({"argv": argv, "sealed": sealed}, {"y"}))
+    assert list(run_namespace_exceptions({"argv": argv, "sealed": sealed}, {"y"}))
 
 
 @pytest.mark.parametrize(
     "line", ["{", "[" * 5000, "{" * 5000, "{}", '{"type": {}, "tools": 5}', "x"]
 )
 def test_a_line_of_any_shape_shows_no_server(line: str) -> None:
-    assert list(tool_servers_in(line)) == []
+    assert list(tool_servers_of_run(line)) == []
 
 
 def test_a_command_line_that_is_cut_off_promises_nothing(root: str) -> None:

@@ -13,8 +13,8 @@ from tripod.chat import writer as chat_send
 from tripod.team.team import Team
 from tripod.trust import seal
 from tripod.verify.check import Report
-from tripod.verify.evidence import look_alikes, skeleton
-from tripod.verify.run import open_evidence, run
+from tripod.verify.evidence import handle_skeleton, look_alike_handles
+from tripod.verify.run import open_run, run
 
 ANN = "\u0430nn"  # its first letter is Cyrillic
 
@@ -35,7 +35,7 @@ def root(sound: str, tmp_path: Path) -> str:
 
 
 def judge(path: str) -> Report:
-    with open_evidence(path) as evidence:
+    with open_run(path) as evidence:
         return run(evidence)
 
 
@@ -98,15 +98,15 @@ def test_a_handle_that_looks_like_another_is_a_remark(root: str) -> None:
     ],
 )  # fmt: skip
 def test_texts_that_look_alike(one: str, other: str) -> None:
-    assert skeleton(one) == skeleton(other)
-    assert list(look_alikes([other, one, "zoe"])) == [(one, other)]
+    assert handle_skeleton(one) == handle_skeleton(other)
+    assert list(look_alike_handles([other, one, "zoe"])) == [(one, other)]
 
 
 def test_texts_that_do_not() -> None:
-    assert list(look_alikes(["ann", "anna", "\u00e4nn", "\u5b89", "w1", "wl"])) == []
-    assert list(look_alikes(["w1", "wl", "wI"])) == []
+    assert list(look_alike_handles(["ann", "anna", "\u00e4nn", "\u5b89", "w1", "wl"])) == []
+    assert list(look_alike_handles(["w1", "wl", "wI"])) == []
 
 
 def test_nothing_is_read_for_plain_handles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tripod.verify.evidence._table", None)
-    assert list(look_alikes(["ann", "bob"])) == []
+    assert list(look_alike_handles(["ann", "bob"])) == []

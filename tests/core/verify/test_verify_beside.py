@@ -18,7 +18,7 @@ from tripod.projections.disk import Disk
 from tripod.team.team import Team
 from tripod.verify.check import Report
 from tripod.verify.evidence import OpenEvidence, collect
-from tripod.verify.fold import Compared, compare_own
+from tripod.verify.fold import Compared, fold_own
 from tripod.verify.run import run
 from tripod.verify.scan import database as storage
 
@@ -97,7 +97,7 @@ HARMLESS = ("nothing", "an event acknowledged by another", "a line added to a ch
 def judged(root: str, monkeypatch: pytest.MonkeyPatch, large: int) -> tuple[Report, OpenEvidence]:
     """The report of one process, or of two where ``large`` is small enough."""
     monkeypatch.setattr(storage, "LARGE", large)
-    monkeypatch.setattr(storage, "cores", lambda: 2)
+    monkeypatch.setattr(storage, "child_cores", lambda: 2)
     with collect(root) as evidence:
         evidence.now_us = 0  # the seal's age is not what is compared
         return run(evidence), evidence
@@ -146,12 +146,12 @@ def test_what_the_child_compared_counts_only_beside_the_same_head_and_tables(
     root = copy(sound, str(tmp_path))
 
     def earlier(path: str, disk: Disk) -> Compared | None:
-        found = compare_own(path, disk)
+        found = fold_own(path, disk)
         assert found is not None
         assert found.queue
         return found._replace(head=(1, "of another")) if moved == "head" else found
 
-    monkeypatch.setattr(storage, "compare_own", earlier)
+    monkeypatch.setattr(storage, "fold_own", earlier)
     if moved == "row":  # no file shows it
         _sql(root, "UPDATE events SET size = size + 1")
     _, evidence = judged(root, monkeypatch, 1)
@@ -160,19 +160,19 @@ def test_what_the_child_compared_counts_only_beside_the_same_head_and_tables(
 
 def test_no_tables_no_comparison(sound: str, tmp_path: Path) -> None:
     root = copy(sound, str(tmp_path))
-    assert compare_own(database(root), Disk(root)) is not None
+    assert fold_own(database(root), Disk(root)) is not None
     _no_table(root)
-    assert compare_own(database(root), Disk(root)) is None
+    assert fold_own(database(root), Disk(root)) is None
     os.unlink(database(root))
-    assert compare_own(database(root), Disk(root)) is None
+    assert fold_own(database(root), Disk(root)) is None
 
 
 def test_the_files_of_the_queue_come_from_the_queue_alone(sound: str) -> None:
     """Leaving out what the queue renders leaves out no other file."""
-    from tripod.projections.engine import renders
+    from tripod.projections.engine import file_renders
 
     with Team(sound) as team:
-        every = {path for path, _ in renders(team.source)}
-        others = {path for path, _ in renders(team.source, queue=False)}
+        every = {path for path, _ in file_renders(team.source)}
+        others = {path for path, _ in file_renders(team.source, queue=False)}
         assert every - others == set(BUS.paths(team.source)) != set()
         assert len(list(bus.check(team))) > 0

@@ -269,13 +269,13 @@ def test_what_our_acts_write_takes_the_fast_path(
 ) -> None:
     """Events that follow from a decision name their cause: they cost no more than others."""
     slow: list[int] = []
-    original = scan.Pass._slow
+    original = scan.RowPass._slow
 
-    def noted(passed: scan.Pass, row: tuple[Any, ...]) -> None:
+    def noted(passed: scan.RowPass, row: tuple[Any, ...]) -> None:
         slow.append(row[0])
         original(passed, row)
 
-    monkeypatch.setattr(scan.Pass, "_slow", noted)
+    monkeypatch.setattr(scan.RowPass, "_slow", noted)
     assert judge(path) == []
     assert any("cause" in row.head for row in rows)
     assert {rows[seq].head["kind"] for seq in slow} <= {

@@ -354,20 +354,22 @@ def test_two_processes_find_what_one_finds(
             db.execute("UPDATE entries SET salt = zeroblob(32) WHERE seq = ?", (damage,))
     with collect(path) as evidence:
         assert evidence.db is not None
-        one = storage.scan(evidence.db)
+        one = storage.scan_database(evidence.db)
         monkeypatch.setattr(storage, "LARGE", 1)
-        monkeypatch.setattr(storage, "cores", lambda: 2)
-        two = storage.begin_scan(path, evidence.db, evidence.rows, folding=folding).scanned()
+        monkeypatch.setattr(storage, "child_cores", lambda: 2)
+        two = storage.begin_database_scan(
+            path, evidence.db, evidence.rows, folding=folding
+        ).scanned()
     assert two == one
     assert one.coverage["nodes"] == 5
     assert [f.seq for f in one.tally.of("bodies-present")] == ([] if damage is None else [damage])
 
 
 def test_the_manual_of_each_check_has_its_four_parts() -> None:
-    from tripod.verify.run import manual
+    from tripod.verify.run import check_manual
 
     for check in CHECKS:
-        text = manual(check.NAME)
+        text = check_manual(check.NAME)
         for part in (
             "What it proves.",
             "Why it matters.",
@@ -376,4 +378,4 @@ def test_the_manual_of_each_check_has_its_four_parts() -> None:
         ):
             assert f"**{part}**" in text
     with pytest.raises(LookupError, match="no check drfit"):
-        manual("drfit")
+        check_manual("drfit")

@@ -16,10 +16,10 @@ from tripod.verify.check import (
     Outcome,
     Report,
     Subject,
-    difference,
     escape,
     not_applicable,
     shorten,
+    shown_difference,
 )
 from tripod.verify.reporters import json as json_
 from tripod.verify.reporters import text
@@ -139,7 +139,7 @@ def test_the_text_is_as_kept(name: str) -> None:
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_the_brief_report_is_as_kept_and_says_nothing_else(name: str) -> None:
-    written = text.brief(REPORTS[name])
+    written = text.brief_text(REPORTS[name])
     assert written == (GOLDEN / f"{name}.brief.txt").read_text(encoding="utf-8")
     whole = text.render(REPORTS[name]).splitlines()
     said = [line for line in written.splitlines() if "hold" not in line]
@@ -152,7 +152,7 @@ def test_all_is_well_in_one_line() -> None:
     past = Outcome("worker-lifecycle", CANNOT_TELL, "no transcript", past=True)
     report = Report("x", (*outcomes, past, not_applicable("drift", "", required=False)), (2224, ""))
     assert report.exit_code == 0
-    assert text.brief(report) == (
+    assert text.brief_text(report) == (
         "25 checks hold over 2,224 entries; 1 had nothing to judge; 1 could not be judged: "
         "worker-lifecycle (no transcript)\n"
     )
@@ -198,7 +198,7 @@ def test_escaped_text_is_one_line_of_visible_characters(hostile: str) -> None:
 
 @given(st.binary(max_size=40), st.binary(max_size=40))
 def test_a_difference_shows_what_differs(want: bytes, have: bytes) -> None:
-    shown = difference(want, have)
+    shown = shown_difference(want, have)
     assert shown[0].startswith("@@ line ")
     if want != have:
         assert any(line[0] in "+-" for line in shown[1:])
@@ -206,7 +206,7 @@ def test_a_difference_shows_what_differs(want: bytes, have: bytes) -> None:
 
 def test_long_things_are_cut() -> None:
     lines = b"\n".join(b"%d" % n for n in range(50))
-    shown = difference(lines, b"")
+    shown = shown_difference(lines, b"")
     assert shown[-2:] == ("-… 44 more lines", "+")
-    assert difference(lines, None) == ()
+    assert shown_difference(lines, None) == ()
     assert shorten("x" * 200) == "x" * 159 + "…"

@@ -11,9 +11,9 @@ from tripod.ledger.entry import format_canonical, parse_canonical
 from tripod.ledger.errors import MalformedError
 from tripod.ledger.kinds.models import model_of
 from tripod.ledger.kinds.registry import BY_NAME, KINDS
-from tripod.verify.scan.rows import TEXT, pattern
+from tripod.verify.scan.rows import TEXT, row_pattern
 
-EXPRESSIONS = {kind.name: pattern(model_of(kind)) for kind in KINDS}
+EXPRESSIONS = {kind.name: row_pattern(model_of(kind)) for kind in KINDS}
 SLOW = {"config.changed", "ledger.opened"}
 """Kinds with a field that no expression is written for: they are decoded, and judged as well."""
 

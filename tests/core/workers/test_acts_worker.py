@@ -13,7 +13,7 @@ from tripod.agents.jobs import newest
 from tripod.agents.spool import Spool
 from tripod.bus import events as bus
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
-from tripod.projections.engine import differences
+from tripod.projections.engine import file_differences
 from tripod.projections.workers.format import EMPTY_LOG, WorkerText, format_worker, parse_worker
 from tripod.recovery import rebuild as recover
 from tripod.team import adoption
@@ -73,7 +73,7 @@ def clean(team: Team, *, taken_in: bool = True) -> None:
         report = judge(evidence)
     assert [f.message for one in report.outcomes for f in one.findings] == []
     assert next(o for o in report.outcomes if o.check == "worker-lifecycle").verdict == "clean"
-    assert not taken_in or list(differences(team.source, team.disk, evidence=True)) == []
+    assert not taken_in or list(file_differences(team.source, team.disk, evidence=True)) == []
 
 
 # From beginning to end -------------------------------------------------------------------------

@@ -87,10 +87,10 @@ def test_names(name: str, good: bool) -> None:
 
 
 def test_slugs() -> None:
-    assert workers_format.valid_slug("pythia") is None
+    assert workers_format.valid_worker_slug("pythia") is None
     assert workers_format.valid_worker_name("x" * 54 + "-12345678") is None
     for wrong in ("", "life-cycle", "A", "x" * 55, "a\n"):
-        assert "slug" in str(workers_format.valid_slug(wrong))
+        assert "slug" in str(workers_format.valid_worker_slug(wrong))
 
 
 def test_real_task_files_read_and_are_written_byte_for_byte() -> None:

@@ -15,7 +15,7 @@ from tripod.chat import reader as chat_read
 from tripod.chat import writer as chat_send
 from tripod.projections.bus.tables import BUS
 from tripod.projections.chat import format as chat_format
-from tripod.projections.engine import differences
+from tripod.projections.engine import file_differences
 from tripod.recovery import rebuild as recover
 from tripod.team import adoption
 from tripod.team.team import Team
@@ -148,7 +148,7 @@ def test_the_next_command_heals(act: str, death: str) -> None:
             after = list(team.store.read())
             assert after[: len(held)] == held
             assert len(after) - len(held) == (follow == "publish"), follow
-            assert list(differences(team.source, team.disk)) == []
+            assert list(file_differences(team.source, team.disk)) == []
             if death == "before the files" and act not in ("sync", "rebuild"):
                 assert team.healed > 0
             adoption.sync(team)
@@ -180,7 +180,7 @@ def test_what_others_write_meanwhile_is_not_lost(act: str, death: str) -> None:
                 assert live[-2] in ("hi @bob", "one too many")
             log = (story.root / "scribe/log.md").read_bytes()
             assert log.count(b"\n### D-") == 2 + (act == "log")
-            assert list(differences(team.source, team.disk)) == []
+            assert list(file_differences(team.source, team.disk)) == []
             assert [e.kind for e in team.store.read() if e.kind == "file.displaced"] == []
             assert adoption.sync(team).entries == 0
             # The original splits lines off that we had split off already: its archive is left.
@@ -225,7 +225,7 @@ def test_twenty_kills_lose_nothing_that_was_answered(tmp_path: Path) -> None:
         with Team(str(story.root)) as team:
             team.refresh()
             assert team.warnings == []
-            assert list(differences(team.source, team.disk)) == []
+            assert list(file_differences(team.source, team.disk)) == []
     names = {name for name in answered if name.endswith(".event")}
     assert names <= {path.name for path in (story.root / "events").iterdir()}
     with Team(str(story.root)) as team:
@@ -296,7 +296,7 @@ def test_a_full_disk_loses_nothing_and_says_so() -> None:
         with Team(str(story.root)) as team:
             team.refresh()
             assert {event.name for event in bus.check(team)} >= set(answered)
-            assert list(differences(team.source, team.disk)) == []
+            assert list(file_differences(team.source, team.disk)) == []
         assert answered
 
 
@@ -326,4 +326,4 @@ def test_a_place_that_cannot_be_written_does_not_stop_the_others(tmp_path: Path)
     (story.root / "counts.json").rmdir()
     with story.team() as team:
         team.refresh()
-        assert list(differences(team.source, team.disk)) == []
+        assert list(file_differences(team.source, team.disk)) == []

@@ -14,7 +14,7 @@ from children import let_go
 from story import Story, folder
 
 from tripod.bus import events as bus
-from tripod.projections.engine import differences
+from tripod.projections.engine import file_differences
 from tripod.team import adoption
 from tripod.team.team import Team
 
@@ -93,7 +93,7 @@ def test_one_winner_for_each_acknowledgement(how: str) -> None:
         with Team(str(story.root)) as team:
             adoption.sync(team)
             assert adoption.sync(team).entries == 0
-            assert list(differences(team.source, team.disk)) == []
+            assert list(file_differences(team.source, team.disk)) == []
             entries = list(team.store.read(stream="bus"))
         single = Counter(e.data["name"] for e in entries if e.kind == "bus.acked")
         at_once = sum(e.data["count"] for e in entries if e.kind == "bus.acked-all")
@@ -153,7 +153,7 @@ def test_nothing_that_others_delete_comes_back() -> None:
         with Team(str(story.root)) as team:
             adoption.sync(team)
             assert adoption.sync(team).entries == 0
-            assert list(differences(team.source, team.disk)) == []
+            assert list(file_differences(team.source, team.disk)) == []
             kinds = Counter(entry.kind for entry in team.store.read())
         assert not deleted & {*story.original.pending(), *story.original.processed()}
         assert kinds["file.displaced"] == 0

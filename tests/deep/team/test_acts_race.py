@@ -11,7 +11,7 @@ from story import Story
 from tripod.bus import events
 from tripod.chat import reader as chat_read
 from tripod.decisions import reader as decisions_read
-from tripod.projections.engine import differences
+from tripod.projections.engine import file_differences
 from tripod.team import adoption
 from tripod.team.team import Team
 
@@ -84,4 +84,4 @@ def test_ids_and_numbers_are_given_once(tmp_path: Path) -> None:
         assert decisions_read.count(team) == 40
         assert len(chat_read.messages(team, "live")) == 40
         assert adoption.sync(team).entries == 0
-        assert list(differences(team.source, team.disk)) == []
+        assert list(file_differences(team.source, team.disk)) == []

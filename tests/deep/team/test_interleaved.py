@@ -25,7 +25,7 @@ from story import Clock, folder, tree
 
 from tripod.chat import writer as chat_send
 from tripod.ledger.locator import LEDGER
-from tripod.projections.engine import differences
+from tripod.projections.engine import file_differences
 from tripod.recovery import rebuild as recover
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
@@ -224,7 +224,7 @@ class Both:
         self.we_read_for_both()
         self.ours("", "sync")
         with self.clock.running(), Team(str(self.root)) as team:
-            assert list(differences(team.source, team.disk)) == []
+            assert list(file_differences(team.source, team.disk)) == []
             assert team.warnings == []
             entries = list(team.store.read())
             before = tree(self.root)

@@ -11,8 +11,8 @@ from strategies import FEWER, blows, our_steps, their_steps
 
 from tripod.bus import events
 from tripod.decisions import reader as decisions_read
-from tripod.projections.decisions.format import count_headings
-from tripod.projections.engine import differences
+from tripod.projections.decisions.format import count_decision_headings
+from tripod.projections.engine import file_differences
 from tripod.recovery import rebuild as recover
 from tripod.team import adoption
 
@@ -52,7 +52,7 @@ class Life(RuleBasedStateMachine):
         with story.team() as team:
             team.refresh()
             assert faults(team.store) == []
-            assert list(differences(team.source, team.disk)) == []
+            assert list(file_differences(team.source, team.disk)) == []
             assert not [text for text in team.warnings if "edited" in text]
             assert {e.name for e in events.check(team)} == set(story.original.pending())
             log = story.root / "scribe/log.md"
@@ -60,7 +60,7 @@ class Life(RuleBasedStateMachine):
             notes = "SELECT count(*) FROM pieces WHERE id IS NULL"
             noted = team.store.db.execute(notes).fetchone()[0]
             if log.exists():
-                headings = count_headings(log.read_bytes())
+                headings = count_decision_headings(log.read_bytes())
                 assert headings - noted <= decisions_read.count(team) <= headings
                 assert noted or decisions_read.count(team) == headings
 

@@ -10,7 +10,7 @@ import pytest
 from dying import RUN
 from story import folder
 
-from tripod.projections.engine import differences
+from tripod.projections.engine import file_differences
 from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
@@ -83,7 +83,7 @@ def check_once(project: Path) -> None:
         events = [e.data["type"] for e in team.store.read() if e.kind == "bus.published"]
         assert events == ["worker-spawned", "task-complete"]
         assert files.answer(team, NAME) == "done"
-        assert list(differences(team.source, team.disk, evidence=True)) == []
+        assert list(file_differences(team.source, team.disk, evidence=True)) == []
         assert team.warnings == []
         assert list((project / ".nbs/spool").iterdir()) == []
     with collect(str(project)) as evidence:

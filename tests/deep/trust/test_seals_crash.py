@@ -169,9 +169,11 @@ def test_a_fork_is_judged_the_same_in_one_pass_and_in_two_halves(
         for number in range(600):
             events.publish(team, "ann", "task-complete", "low", f"{number}")
     with closing(read_only(f"{root}/ledger.db")) as db:
-        whole = database.scan(db)
+        whole = database.scan_database(db)
         monkeypatch.setattr(database, "LARGE", 1)
         rows = db.execute("SELECT count(*) FROM entries").fetchone()[0]
-        halves = database.begin_scan(f"{root}/ledger.db", db, rows, folding=False).scanned()
+        halves = database.begin_database_scan(
+            f"{root}/ledger.db", db, rows, folding=False
+        ).scanned()
     assert (halves.head, halves.coverage) == (whole.head, whole.coverage)
     assert whole.tally.found == halves.tally.found == {}

@@ -29,7 +29,7 @@ from tripod.trust.proof import prove_growth
 from tripod.trust.witness import WitnessFolder, log_folder
 from tripod.verify.anchors.anchors import USUAL, AnchorOptions
 from tripod.verify.check import Report
-from tripod.verify.run import open_evidence, run
+from tripod.verify.run import open_run, run
 
 TRIALS = int(os.environ.get("TRIPOD_TRIALS", "10"))
 SEED = int(os.environ.get("TRIPOD_SEED", "0")) or random.SystemRandom().randrange(1, 2**32)
@@ -57,7 +57,7 @@ def trials(attack: Attack, world: World) -> Iterator[tuple[Case, int, str]]:
 
 def judge(root: str, asked: AnchorOptions = USUAL) -> Report:
     """What verify says to somebody who knows the log's key, and no head but what is ``asked``."""
-    with open_evidence(root, keys=[KEY.verifier()], asked=asked) as evidence:
+    with open_run(root, keys=[KEY.verifier()], asked=asked) as evidence:
         return run(evidence)
 
 

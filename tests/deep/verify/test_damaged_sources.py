@@ -23,7 +23,7 @@ from tripod.verify.anchors.anchors import AnchorOptions
 from tripod.verify.check import Report
 from tripod.verify.reporters import json as json_
 from tripod.verify.reporters import text
-from tripod.verify.run import open_evidence, run
+from tripod.verify.run import open_run, run
 
 TRIALS = int(os.environ.get("TRIPOD_TRIALS", "3"))
 SEED = int(os.environ.get("TRIPOD_SEED", "11"))
@@ -101,7 +101,7 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def judge(root: str, asked: AnchorOptions | None = None) -> Report:
     """The whole way of the command, without its process; whatever is raised fails the test."""
-    with open_evidence(root, asked=asked or AnchorOptions()) as evidence:
+    with open_run(root, asked=asked or AnchorOptions()) as evidence:
         report = run(evidence)
     json_.render(report)
     text.render(report)

@@ -24,7 +24,7 @@ from tripod.ledger.entry import commit_body
 from tripod.ledger.sqlite.schema import MIGRATIONS
 from tripod.verify.check import Need, needs
 from tripod.verify.checks import CHECKS, bodies_present, writers_authorised
-from tripod.verify.run import open_evidence, run
+from tripod.verify.run import open_run, run
 
 TOOL = Path(__file__).resolve().parents[3] / "tools/audit_export.py"
 ORIGIN = "sample.example/1"
@@ -73,7 +73,7 @@ BODIES = (
 
 def ours(folder: str, *, key: bool = True) -> int:
     """The exit code of our own verifier, by the checks that both have."""
-    with open_evidence(folder, keys=[VKEY] if key else []) as evidence:
+    with open_run(folder, keys=[VKEY] if key else []) as evidence:
         report = run(evidence, select=SHARED)
         broke = [f for o in report.outcomes for f in o.findings if "the check broke" in f.message]
         assert not broke, broke

@@ -26,27 +26,32 @@ from tripod.ledger.tlog.seal import parse_seal
 from tripod.ledger.tlog.tiles import parse_body_bundle, parse_bundle, parse_tile_path
 from tripod.ledger.tlog.witness import parse_witness_request, parse_witness_signatures
 from tripod.projections.bus.format import parse_event
-from tripod.projections.chat.format import mentions, parse_archive_name, parse_cursors, split_file
+from tripod.projections.chat.format import (
+    chat_mentions,
+    parse_chat_archive_name,
+    parse_chat_cursors,
+    split_chat_file,
+)
 from tripod.projections.chat.format import parse_header as chat_header
 from tripod.projections.decisions.format import (
-    entry_text,
+    decision_piece_text,
     parse_decision,
-    parse_log_archive_name,
-    parse_refs,
-    split_log,
+    parse_decision_archive_name,
+    parse_decision_refs,
+    split_decision_log,
 )
 from tripod.projections.pythia.format import DecisionRange, judge_review, parse_assessment
-from tripod.projections.settings import read_entries
-from tripod.projections.team.intake import parse_config
+from tripod.projections.settings import read_setting_entries
+from tripod.projections.team.intake import parse_team_config
 from tripod.projections.text import parse as parse_moment
-from tripod.projections.text import spoken as words_of
-from tripod.projections.workers.format import log_below, parse_worker
+from tripod.projections.text import words_of_text as words_of
+from tripod.projections.workers.format import parse_worker, worker_log_below
 from tripod.recovery.redaction import texts_in
-from tripod.verify.advice import may_decide, sign_of
-from tripod.verify.anchors.growth import follows, keeps, unconverted
+from tripod.verify.advice import may_need_advice, sign_for_advice
+from tripod.verify.anchors.growth import is_growth, is_growth_in_between, unconverted_growth
 from tripod.verify.anchors.heads import parse_head
 from tripod.verify.anchors.policy import parse as parse_rules
-from tripod.verify.check import difference, escape
+from tripod.verify.check import escape, shown_difference
 from tripod.verify.isolation.breach import (
     places_elsewhere,
     shows_reading_of_chat,
@@ -112,17 +117,17 @@ PARSERS: dict[str, tuple[Callable[[bytes], object], tuple[bytes, ...]]] = {
         text(lambda said: judge_review(said, ASKED, ())),
         (b"# a\n", b"### Confidence\nhigh\n\n", b"[a](b", b"![", b"<a ", b"&#1;", b"*a_", b"1. "),
     ),
-    "chat file": (split_file, (b"=== nbs-chat ===\n", b"YTogYg==\n", b"---\n")),
+    "chat file": (split_chat_file, (b"=== nbs-chat ===\n", b"YTogYg==\n", b"---\n")),
     "chat header": (
         lambda data: chat_header(b"=== nbs-chat ===\nparticipants: " + data + b"\n---\n"),
         (b"a(1), ", b"a(1", b", "),
     ),
-    "chat archive": (path(parse_archive_name), (b"-20260212-140000-archive", b"x-2026")),
+    "chat archive": (path(parse_chat_archive_name), (b"-20260212-140000-archive", b"x-2026")),
     "config": (
-        parse_config,
+        parse_team_config,
         (b"pythia-interval: 3\n", b"x: ' # ", b"a: #", b"a:  \t", b"notify: 'a\n", b"notify: [\n"),
     ),
-    "cursors": (parse_cursors, (b"a=1\n", b"a=1=", b"==")),
+    "cursors": (parse_chat_cursors, (b"a=1\n", b"a=1=", b"==")),
     "decision": (
         lambda data: parse_decision(HEADING + data),
         (b"a\n", b"- **Status:** a\n", b"- **x:** a\n", b"- **", b"###", b"x \n"),
@@ -131,10 +136,10 @@ PARSERS: dict[str, tuple[Callable[[bytes], object], tuple[bytes, ...]]] = {
         lambda data: parse_decision(b"### D-1 " + data),
         (b"[SUPERSEDES ", b"[SUPERSEDES D-1] ", b"D-1"),
     ),
-    "decision text": (entry_text, (b"### D-1\n", b"\n--- \t", b" ---x\n")),
-    "decision log": (split_log, (b"\n---\n\n### D-1 a\n", b"### D-", b"\n---\n")),
-    "decision refs": (text(parse_refs), (b":~L1", b"a:~L1,", b"a:~L", b" , ")),
-    "log archive": (path(parse_log_archive_name), (b"-20260212-140000-archive", b"x-2026")),
+    "decision text": (decision_piece_text, (b"### D-1\n", b"\n--- \t", b" ---x\n")),
+    "decision log": (split_decision_log, (b"\n---\n\n### D-1 a\n", b"### D-", b"\n---\n")),
+    "decision refs": (text(parse_decision_refs), (b":~L1", b"a:~L1,", b"a:~L", b" , ")),
+    "log archive": (path(parse_decision_archive_name), (b"-20260212-140000-archive", b"x-2026")),
     "event": (
         lambda data: parse_event(b"source: a\ntype: b\npriority: low\npayload: |\n" + data),
         (b"  x\n", b"a: b\n", b"payload: |\n", b"a: '", b'a: "\\x41', b" \n"),
@@ -143,13 +148,13 @@ PARSERS: dict[str, tuple[Callable[[bytes], object], tuple[bytes, ...]]] = {
         lambda data: parse_event(b'source: a\ntype: b\npriority: low\npayload: "' + data + b'"\n'),
         (b"\\x41", b"\\", b'\\"', b"\\ud83d"),
     ),
-    "mentions": (text(mentions), (b"@", b"@a!", b"a@", b"@a\\")),
+    "mentions": (text(chat_mentions), (b"@", b"@a!", b"a@", b"@a\\")),
     "moment": (text(parse_moment), (b"2026-02-12T14:00:00Z",)),
     "worker": (
         parse_worker,
         (b"## Status\n", b"## Status\nState: a\n", b"## Log\n", b"State: a\n", b"## Log \t"),
     ),
-    "worker log": (lambda data: log_below(data, "t", "task"), (b"## Log\n", b"## Log \r")),
+    "worker log": (lambda data: worker_log_below(data, "t", "task"), (b"## Log\n", b"## Log \r")),
     "answer": (
         lambda data: read_answer("claude-stream-json", data, wants_structure=False),
         (b'{"type":"result"}\n', b'"result"\n', b'{"result":'),
@@ -170,7 +175,7 @@ PARSERS: dict[str, tuple[Callable[[bytes], object], tuple[bytes, ...]]] = {
     "tile path": (path(parse_tile_path), (b"x001/", b"tile/", b"tile/0/x001/")),
     "rules": (parse_rules, (b"level: ", b"a: #", b"seals: a, ", b"- a\n", b"seals: [")),
     "settings": (
-        read_entries,
+        read_setting_entries,
         (b"argv: [a]\n", b"argv: [", b"{a: ", b"? ", b"'", b"&a ", b"a: &a [*a]\n", b'"\\u0061'),
     ),
     "log line": (text(shows_reading_of_chat), CHATTY),
@@ -193,16 +198,16 @@ PARSERS: dict[str, tuple[Callable[[bytes], object], tuple[bytes, ...]]] = {
         (b"a_", b"_", b"a-", b"a'", "a\u0301".encode(), "\u200b".encode()),
     ),
     "sign of a decision": (
-        text(lambda said: (may_decide(said), sign_of(said))),
+        text(lambda said: (may_need_advice(said), sign_for_advice(said))),
         (b"dropping a ", b"we are moving from a ", b"decided: a ", b"?", b"agreed"),
     ),
     "escape": (text(escape), (b"\x1b[31m", "\u202e".encode())),
-    "difference": (lambda data: difference(data, data[::-1]), (b"a\n",)),
+    "difference": (lambda data: shown_difference(data, data[::-1]), (b"a\n",)),
     "growth": (
         lambda data: (
-            follows(data, data[:-1]),
-            keeps(data, data[1:]),
-            unconverted(data, data[:99]),
+            is_growth(data, data[:-1]),
+            is_growth_in_between(data, data[1:]),
+            unconverted_growth(data, data[:99]),
         ),
         (b"a\r\n", b"a\n\n"),
     ),

@@ -20,7 +20,7 @@ from tripod.chat import reader as chat_read
 from tripod.chat import writer as acts
 from tripod.errors import RefusedError
 from tripod.projections.chat import format as format_
-from tripod.projections.engine import differences
+from tripod.projections.engine import file_differences
 from tripod.recovery import rebuild as recover
 from tripod.team import adoption
 from tripod.team.team import Team
@@ -101,11 +101,11 @@ def test_the_originals_own_rotation_clamps_a_reader_onto_its_first_message(talk:
     talk.say("ann", *"abcd")
     assert talk.texts("read", FILE, "--unread=bob", "--offset=3") == ["a"]
     # Two lines go; the original takes two off each position, and leaves none below 0.
-    file = format_.split_file(talk.file.read_bytes())
+    file = format_.split_chat_file(talk.file.read_bytes())
     assert file is not None
     old = b"".join(line + b"\n" for line in file.lines[:2])
-    stem = format_.archive_name("live", talk.clock.seconds)
-    head = format_.archive_header(format_.format_time(talk.clock.seconds), len(old))
+    stem = format_.chat_archive_name("live", talk.clock.seconds)
+    head = format_.chat_archive_header(format_.format_time(talk.clock.seconds), len(old))
     talk.original.put(f"chat/{stem}.chat", head + old, 0o600)
     rest = b"".join(line + b"\n" for line in file.lines[2:])
     assert file.header is not None
@@ -211,7 +211,7 @@ def test_a_long_line_is_destroyed_by_the_next_sender(talk: Chat) -> None:
         assert len(line) <= 1_048_574, "the original reads more as two lines"
         assert format_.parse_line(line) is not None
     with talk.team() as team:
-        assert list(differences(team.source, team.disk)) == []
+        assert list(file_differences(team.source, team.disk)) == []
 
 
 def test_a_nul_or_a_broken_line_aborts_or_shifts_the_reader(talk: Chat) -> None:
@@ -273,7 +273,7 @@ def test_a_repair_blanks_good_messages_beside_a_sender(talk: Chat) -> None:
     talk.say("bob", "b")
     assert talk.texts("read", FILE) == ["a", "b"]
     with talk.team() as team:
-        assert list(differences(team.source, team.disk)) == []
+        assert list(file_differences(team.source, team.disk)) == []
         kept = [e for e in team.store.read() if e.kind == "file.displaced"]
         assert [e.data["path"] for e in kept] == ["chat/live.chat"]
 

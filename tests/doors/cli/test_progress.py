@@ -166,7 +166,7 @@ def test_each_thousand_is_told_and_nothing_is_changed() -> None:
 
 
 def test_a_child_process_is_silent() -> None:
-    from tripod.verify.scan.children import start
+    from tripod.verify.scan.children import start_child
 
     heard: list[str] = []
 
@@ -175,6 +175,6 @@ def test_a_child_process_is_silent() -> None:
         return len(heard)
 
     with told.progress_to(lambda what, _done, _of: heard.append(what)):
-        assert start(work)() == 0
+        assert start_child(work)() == 0
         told.tell_progress("waiting")
     assert heard == ["waiting"]

@@ -19,7 +19,12 @@ from story import BEGIN, Clock, Original, folder
 from strategies import FEWER
 
 from tripod.ledger.sqlite.reader import SQLiteReader, read_only
-from tripod.projections.decisions.format import STATUSES, count_headings, parse_decision, split_log
+from tripod.projections.decisions.format import (
+    STATUSES,
+    count_decision_headings,
+    parse_decision,
+    split_decision_log,
+)
 
 PROGRAM = Path(sys.executable).with_name("nbs-scribe-log")
 LOG = ".nbs/scribe/log.md"
@@ -65,7 +70,7 @@ class Desk:
         done = self.ask("--count")
         assert done.code == 0, done.err
         logs = [*self.log_file.parent.glob("log*.md")]
-        assert int(done.out) == sum(count_headings(path.read_bytes()) for path in logs)
+        assert int(done.out) == sum(count_decision_headings(path.read_bytes()) for path in logs)
         return int(done.out)
 
     def events(self, type_: str) -> list[Path]:
@@ -115,7 +120,7 @@ def test_b12_11_nor_do_those_of_several_programs_collide(tmp_path: Path) -> None
     for thread in threads:
         thread.join()
     assert len(ids) == len(set(ids)) == 16
-    assert count_headings((tmp_path / LOG).read_bytes()) == 16
+    assert count_decision_headings((tmp_path / LOG).read_bytes()) == 16
 
 
 # B12.11: what is given -------------------------------------------------------------------------
@@ -225,7 +230,7 @@ def test_b12_11_what_it_writes_it_reads(
             f"--status={status}",
         )
         assert done.code == 0, done.err
-        (piece,) = split_log(desk.log_file.read_bytes())[1]
+        (piece,) = split_decision_log(desk.log_file.read_bytes())[1]
         decision, problems = parse_decision(piece)
         assert decision is not None
         assert problems == ()

@@ -40,9 +40,9 @@ from tripod.projections.settings import (
     Rule,
     Settings,
     judge,
-    one_of,
     read_settings,
-    spelled,
+    setting_of,
+    spelled_setting,
 )
 
 __all__ = ["Isolation", "Profile", "chosen", "load", "names", "parse_profile"]
@@ -71,9 +71,9 @@ class Isolation(Settings):
     """The needs of a program that is isolated: the keys below ``isolated`` of its profile."""
 
     network: Annotated[bool, TRUTH] = False
-    config: Annotated[str | None, spelled(_VARIABLE, "the name of a variable")] = None
+    config: Annotated[str | None, spelled_setting(_VARIABLE, "the name of a variable")] = None
     transcripts: Annotated[
-        str, spelled(_FOLDER, "the path of a folder in that of isolated.config")
+        str, spelled_setting(_FOLDER, "the path of a folder in that of isolated.config")
     ] = ""
     lends: tuple[str, ...] = ()
     shows: tuple[str, ...] = ()
@@ -84,7 +84,7 @@ class Profile(Settings):
     """A program: its command line, how it answers, and what it takes."""
 
     argv: Annotated[tuple[str, ...], Rule(_command)]
-    output: Annotated[Output, one_of(get_args(Output))] = "text"
+    output: Annotated[Output, setting_of(get_args(Output))] = "text"
     env: tuple[str, ...] = ()
     takes: Mapping[str, Annotated[tuple[str, ...], Rule(_form)]] = field(default_factory=dict)
     isolated: Isolation = Isolation()

@@ -13,7 +13,7 @@ from doors.inside import TRIPOD, Done, run
 from git_repo import Git
 
 from tripod.verify.anchors.git import Repository
-from tripod.verify.anchors.git_folder import GitError, find, owner_differs
+from tripod.verify.anchors.git_folder import GitError, find, git_owner_differs
 
 LOG = ".nbs/scribe/log.md"
 HOOKS = (
@@ -567,7 +567,7 @@ def test_root_reads_what_its_caller_owns(git: Git, monkeypatch: pytest.MonkeyPat
             patch.setenv("SUDO_UID", caller)
             patch.setattr(os, "geteuid", lambda: 0)
             patch.setattr(os, "lstat", lambda _, uid=owner: os.stat_result([uid] * 10))
-            assert owner_differs(place) == (want and str(git.root / want))
+            assert git_owner_differs(place) == (want and str(git.root / want))
 
 
 def test_a_commit_s_own_encoding_forges_no_history(git: Git) -> None:

@@ -15,7 +15,7 @@ from tripod.cli import main
 from tripod.verify.anchors import git as git_module
 from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_folder import GitError
-from tripod.verify.anchors.growth import follows, keeps
+from tripod.verify.anchors.growth import is_growth, is_growth_in_between
 from tripod.verify.check import CANNOT_TELL, CLEAN, FINDINGS, Report
 from tripod.verify.run import judge_growth
 
@@ -437,8 +437,8 @@ def test_any_rewording_that_is_put_back_fails_nothing(
 @given(st.binary(max_size=12), st.binary(max_size=12))
 def test_what_follows_also_keeps(old: bytes, more: bytes) -> None:
     whole = old + b"\n" + more if old else more
-    assert follows(old, whole)
-    assert keeps(old, whole)
+    assert is_growth(old, whole)
+    assert is_growth_in_between(old, whole)
 
 
 def test_the_command_prints_the_verdict_of_any_repository(

@@ -23,7 +23,7 @@ from tripod.team.team import Team
 from tripod.trust import anchor as anchoring
 from tripod.trust.anchor import Receipt
 from tripod.verify.anchors.anchors import AnchorOptions
-from tripod.verify.anchors.heads import KnownHead, anchored
+from tripod.verify.anchors.heads import KnownHead, anchored_heads
 from tripod.verify.check import Anchored, Report
 from tripod.verify.evidence import collect
 from tripod.verify.run import run as judge_all
@@ -412,5 +412,5 @@ def test_a_quorum_is_what_so_many_have_seen(drawn: list[tuple[int, int]], thresh
         ),
         default=None,
     )
-    found = anchored(heads, trusted).sizes.get("WITNESSED")
+    found = anchored_heads(heads, trusted).sizes.get("WITNESSED")
     assert (found and found[0]) == want

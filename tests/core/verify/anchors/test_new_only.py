@@ -19,7 +19,7 @@ from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.trust import actors, keys
 from tripod.verify.anchors.anchors import AnchorOptions
-from tripod.verify.anchors.comparison import next_pin
+from tripod.verify.anchors.comparison import pin_after_comparison
 from tripod.verify.anchors.heads import KnownHead
 from tripod.verify.check import RECORD, TABLES, Outcome, Report, needs
 from tripod.verify.checks import CHECKS
@@ -231,7 +231,7 @@ def test_a_seal_that_no_entry_holds_becomes_no_pin(root: str) -> None:
             evidence.outside.pin = pinned
             evidence.outside.known = (KnownHead("pin", "the pin", pinned),)
             assert run(evidence, select=NAMES).exit_code == 0
-            assert next_pin(evidence) == format_seal(seal).encode()
+            assert pin_after_comparison(evidence) == format_seal(seal).encode()
 
 
 # Signatures ------------------------------------------------------------------------------------

@@ -252,7 +252,7 @@ def test_a_pin_never_goes_back_to_a_seal_behind_it(root: str, tmp_path: Path) ->
 
 def test_a_seal_that_is_not_the_ledgers_becomes_no_pin(root: str, tmp_path: Path) -> None:
     """Signed by its key, over what it never was; the run that says so keeps no pin anyway."""
-    from tripod.verify.anchors.comparison import next_pin
+    from tripod.verify.anchors.comparison import pin_after_comparison
 
     with Team(root) as team:
         sealing.new_key(team)
@@ -265,7 +265,7 @@ def test_a_seal_that_is_not_the_ledgers_becomes_no_pin(root: str, tmp_path: Path
     forge(root, rows)
     with collect(root) as evidence:
         assert run(evidence).exit_code == 1
-        assert next_pin(evidence) == format_seal(head(root)).encode()
+        assert pin_after_comparison(evidence) == format_seal(head(root)).encode()
 
 
 # Git -------------------------------------------------------------------------------------------

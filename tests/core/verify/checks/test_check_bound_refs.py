@@ -12,7 +12,7 @@ from tripod.chat import writer as chat_send
 from tripod.decisions import reader as decisions_read
 from tripod.decisions import writer as decisions_log
 from tripod.errors import BadArgumentError
-from tripod.projections.chat.tables import ref_to
+from tripod.projections.chat.tables import ref_to_chat_line
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
 from tripod.verify.run import run
@@ -94,7 +94,7 @@ def test_a_message_in_an_archive_can_be_referred_to(split: str) -> None:
     """By the file in which it stands, as `scribe advise` gives it."""
     with Team(split) as team:
         (archive,) = team.store.db.execute("SELECT archive FROM archives").fetchone()
-        ref = ref_to(team.store.db, "live", 2)
+        ref = ref_to_chat_line(team.store.db, "live", 2)
         assert ref == f"{archive}.chat:~L9"
         logged = decisions_log.log(
             team, decisions_log.DecisionRequest("Look back", ("bench",), "Yes.", refs=[ref])

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from team_files import START, Decision, Said, judge, outcome, write_chat, write_log
 
-from tripod.projections.chat.format import archive_name
+from tripod.projections.chat.format import chat_archive_name
 
 SAID = [Said(n, ("alex", "claude", "bench")[n % 3], f"message {n}") for n in range(300)]
 
@@ -81,7 +81,7 @@ def test_lines_count_from_where_the_file_began_then(tmp_path: Path) -> None:
 
 
 def test_a_ref_may_name_an_archive(tmp_path: Path) -> None:
-    name = f"{archive_name('live', START + 200)}.chat"
+    name = f"{chat_archive_name('live', START + 200)}.chat"
     write_chat(tmp_path, "live", SAID, archived=150, split=200)
     assert (tmp_path / "chat" / name).is_file()
     assert messages(tmp_path, Decision(400, f"{name}:~L156", "bench"), nearby=0, archived=150) == []

@@ -5,7 +5,11 @@ from pathlib import Path
 import pytest
 from team_files import judge, outcome
 
-from tripod.projections.decisions.format import DecisionText, format_decision, format_log_header
+from tripod.projections.decisions.format import (
+    DecisionText,
+    format_decision,
+    format_decision_log_header,
+)
 from tripod.team import adoption
 from tripod.verify.evidence import collect
 from tripod.verify.run import run
@@ -15,7 +19,7 @@ Row = tuple[int, str | None, str, str]  # id, supersedes, status, rationale
 
 def write(root: Path, rows: list[Row]) -> None:
     """A decision log of the original tool."""
-    text = format_log_header("sample", "2026-11-21T20:56:00Z", "scribe")
+    text = format_decision_log_header("sample", "2026-11-21T20:56:00Z", "scribe")
     for number, supersedes, status, rationale in rows:
         text += format_decision(
             DecisionText(

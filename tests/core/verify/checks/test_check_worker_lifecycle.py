@@ -18,7 +18,7 @@ from tripod.team import adoption
 from tripod.team.act import draft_event
 from tripod.team.team import Team
 from tripod.verify.check import Outcome
-from tripod.verify.checks.worker_lifecycle import step_problem
+from tripod.verify.checks.worker_lifecycle import worker_step_problem
 from tripod.verify.evidence import collect
 from tripod.verify.run import run
 from tripod.workers import writer as workers_run
@@ -84,7 +84,7 @@ def test_without_workers_there_is_nothing_to_judge(tmp_path: Path) -> None:
     ],
 )
 def test_legal_steps(before: str, kind: str, state: str) -> None:
-    assert step_problem(before, kind, state) is None
+    assert worker_step_problem(before, kind, state) is None
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_legal_steps(before: str, kind: str, state: str) -> None:
     ],
 )
 def test_steps_that_nobody_may_take(before: str, kind: str, state: str) -> None:
-    assert step_problem(before, kind, state) == f"{state} after {before or 'nothing'}"
+    assert worker_step_problem(before, kind, state) == f"{state} after {before or 'nothing'}"
 
 
 def messages(root: Path, change: Callable[[Team], None]) -> list[str]:

@@ -28,8 +28,8 @@ from tripod.verify.checks.writers_authorised import Demand, Writers
 from tripod.verify.evidence import collect
 from tripod.verify.run import run
 from tripod.verify.scan import signatures
-from tripod.verify.scan.database import scan
-from tripod.verify.scan.signatures import judge_signatures
+from tripod.verify.scan.database import scan_database
+from tripod.verify.scan.signatures import scan_signatures
 
 ORIGIN = LOG.name
 ANN, NEXT, BOB = (SigningKey(name, bytes([n]) * 32) for n, name in enumerate(("ann", "ann", "bob")))
@@ -144,8 +144,8 @@ def root(sound: str, tmp_path: Path) -> str:
 
 def found(root: str, demand: Demand | None = None) -> list[Finding]:
     with closing(read_only(database(root))) as db:
-        told = scan(db)
-        judge_signatures(db, told, Demand() if demand is None else demand)
+        told = scan_database(db)
+        scan_signatures(db, told, Demand() if demand is None else demand)
         assert told.tally.found.keys() <= {writers_authorised.NAME}
         return list(told.tally.of(writers_authorised.NAME))
 
@@ -193,7 +193,7 @@ def test_two_processes_find_what_one_finds(root: str, monkeypatch: pytest.Monkey
     rng = random.Random(7)  # noqa: S311 - damage, not keys
     with closing(read_only(database(root))) as db:
         size = db.execute("SELECT count(*) FROM entries").fetchone()[0]
-    monkeypatch.setattr(signatures, "cores", lambda: 2)
+    monkeypatch.setattr(signatures, "child_cores", lambda: 2)
     for trial in range(12):
         if trial:
             with unguarded(database(root)) as db:
@@ -208,8 +208,8 @@ def test_two_processes_find_what_one_finds(root: str, monkeypatch: pytest.Monkey
 
 def summary(root: str) -> tuple[list[Finding], dict[str, Any]]:
     with closing(read_only(database(root))) as db:
-        told: Scanned = scan(db)
-        judge_signatures(db, told)
+        told: Scanned = scan_database(db)
+        scan_signatures(db, told)
         return list(told.tally.of(writers_authorised.NAME)), dict(told.coverage)
 
 
@@ -219,7 +219,7 @@ def test_a_batch_is_whole_across_the_cut(root: str, monkeypatch: pytest.MonkeyPa
         for _ in range(size + 1):  # the cut falls among these
             chat_send.send(team, "side", "bench", "one of two")
     monkeypatch.setattr(signatures, "MANY", 0)
-    monkeypatch.setattr(signatures, "cores", lambda: 2)
+    monkeypatch.setattr(signatures, "child_cores", lambda: 2)
     for _ in range(2):
         assert found(root) == []
         with Team(root) as team:

@@ -10,7 +10,7 @@ from story import Story, folder
 from tripod.cli import main
 from tripod.verify.check import CANNOT_TELL, CLEAN, TABLES, Outcome, Report
 from tripod.verify.checks import CHECKS
-from tripod.verify.run import all_checks, installed_checks, manual, verify
+from tripod.verify.run import all_checks, check_manual, installed_checks, verify
 
 Install = Callable[..., None]
 
@@ -85,7 +85,9 @@ def test_a_check_of_a_package_runs_after_the_others(root: Path, install: Install
     assert report.outcomes[:-1] == before.outcomes
     assert (report.outcomes[-1].verdict, report.outcomes[-1].coverage) == (CLEAN, {"lines": 1})
     assert [one.check for one in verify(root, select=["spoken"]).outcomes] == ["spoken"]
-    assert manual("spoken").startswith("spoken (not required, from the package acme-checks)\n\nSom")
+    assert check_manual("spoken").startswith(
+        "spoken (not required, from the package acme-checks)\n\nSom"
+    )
 
 
 def test_the_list_names_the_package(install: Install, capsys: pytest.CaptureFixture[str]) -> None:
