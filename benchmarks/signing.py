@@ -64,7 +64,7 @@ def _made(folder: str, entries: int, *, signed: bool) -> str:
     with Team(root) as team:
         if signed:
             for handle in PEOPLE:
-                authors.enrol(team, handle, keys.no_passphrase)
+                authors.enrol_actor(team, handle, keys.no_passphrase)
         signing = Signing(team.store)
         drafts = [event_draft(AFTER_US + number, rng) for number in range(entries)]
         for at in range(0, entries, BATCH):

@@ -110,7 +110,7 @@ def build_world(folder: Path) -> World:
         stages.append(_kept(folder / "0", root, home))
         keys.store_key(keys.key_path(ORIGIN), KEY, None)
         with Team(root) as team:
-            sealing.new_key(team)
+            sealing.new_sealing_key(team)
         for number in range(1, 6):
             with Team(root) as team:
                 chat_send.send(team, "live", "alex", f"Round {number}: what is next?")
@@ -121,7 +121,7 @@ def build_world(folder: Path) -> World:
                 decisions_log.log(team, request)
             stages.append(_kept(folder / str(number), root, home))
         with Team(root) as team:
-            actors.enrol(team, ACTOR, keys.no_passphrase)
+            actors.enrol_actor(team, ACTOR, keys.no_passphrase)
             for number in range(4):
                 events.publish(team, "parser", "task-complete", "normal", f"late task {number}")
                 chat_send.send(team, "side", "claude", f"late note {number}")

@@ -23,9 +23,9 @@ from tripod.projections.decisions.format import (
 )
 from tripod.projections.workers.format import parse_worker
 from tripod.team import adoption
-from tripod.team.act import Act, draft_event
+from tripod.team.act import Act, draft_event_for_act
 from tripod.team.team import Team
-from tripod.workers.writer import step
+from tripod.workers.writer import worker_step
 
 __all__ = ["NEW", "REWRITTEN", "Crowd", "crowd"]
 
@@ -161,8 +161,8 @@ def _run(act: Act, name: str, state: str, told: str) -> None:
             ),
         ]
     )
-    event = draft_event(act, name, told, "high", "")
-    step(
+    event = draft_event_for_act(act, name, told, "high", "")
+    worker_step(
         act,
         drafts.worker_ended(name=name, spawn=run, state=state, logs=(), event=event.body["name"]),
         event,

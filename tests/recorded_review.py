@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import drafts
 
-from tripod.agents.spec import SpawnSpec, described
+from tripod.agents.spec import SpawnSpec, described_spec
 from tripod.chat.writer import say_in
 from tripod.ledger.kinds.team import team_evidence_kept
 from tripod.projections.decisions.tables import render_decision_piece
 from tripod.projections.pythia.format import parse_checkpoint_payload
-from tripod.team.act import Act, draft_event
+from tripod.team.act import Act, draft_event_for_act
 from tripod.team.team import Team
 
 __all__ = ["RUN", "Asked", "answer", "asked_for", "posted", "review", "run_alone"]
@@ -97,7 +97,7 @@ def run_alone(act: Act, asked: Asked, prompt: str, wrong: dict[str, Any]) -> Non
         role="pythia",
         subject=wrong.get("subject", str(asked.event)),
         attempt=1,
-        spec=described(spec),
+        spec=described_spec(spec),
         actor="alex",
     )
     delivered = drafts.delivered(RUN, "prompt", prompt.encode(), wrong.get("sources", asked.seqs))
@@ -132,5 +132,5 @@ def posted(act: Act, asked: Asked, text: str, spawn: str | None) -> None:
         message=message.seq,
         actor="pythia",
     )
-    told = draft_event(act, "pythia", "assessment-posted", "normal", "It is there.")
+    told = draft_event_for_act(act, "pythia", "assessment-posted", "normal", "It is there.")
     act.append([assessed, told, drafts.acked(asked.name, "pythia")])

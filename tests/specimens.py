@@ -60,12 +60,12 @@ from tripod.projections.projection import Source
 from tripod.recovery import backup as copies
 from tripod.recovery import redaction
 from tripod.team import adoption
-from tripod.team.act import draft_event
+from tripod.team.act import draft_event_for_act
 from tripod.team.team import Team
 from tripod.trust import actors as authors
 from tripod.trust import keys, signature
 from tripod.trust import seal as sealing
-from tripod.workers.writer import step
+from tripod.workers.writer import worker_step
 
 __all__ = [
     "ADVISED",
@@ -382,29 +382,29 @@ def _same_id(root: str) -> None:
 def _silent_worker(root: str) -> None:
     """It ran and did its task, and nobody was told that it had begun."""
     with Team(root) as team, team.act() as act:
-        done = draft_event(act, "mole-0001", "task-complete", "high", "")
+        done = draft_event_for_act(act, "mole-0001", "task-complete", "high", "")
         name, run = "mole-0001", "f" * 32
         act.append(_run_of(name, run))
         act.append([drafts.worker_running(name, run, "none.event")])
         ended = drafts.worker_ended(
             name=name, spawn=run, state="completed", logs=(), event=done.body["name"]
         )
-        step(act, ended, done)
+        worker_step(act, ended, done)
         act.append([_ended(run)])
 
 
 def _undead_worker(root: str) -> None:
     """It was sent away before it began, and is said to have done its task."""
     with Team(root) as team, team.act() as act:
-        gone = draft_event(act, "nbs-worker", "worker-dismissed", "normal", "")
-        done = draft_event(act, "mole-0001", "task-complete", "high", "")
+        gone = draft_event_for_act(act, "nbs-worker", "worker-dismissed", "normal", "")
+        done = draft_event_for_act(act, "mole-0001", "task-complete", "high", "")
         name, run = "mole-0001", "f" * 32
         act.append(_run_of(name, run))
-        step(act, drafts.worker_dismissed(name, gone.body["name"], "alex"), gone)
+        worker_step(act, drafts.worker_dismissed(name, gone.body["name"], "alex"), gone)
         ended = drafts.worker_ended(
             name=name, spawn=run, state="completed", logs=(), event=done.body["name"]
         )
-        step(act, ended, done)
+        worker_step(act, ended, done)
         act.append([_ended(run)])
 
 
@@ -420,7 +420,7 @@ def _tidied_worker(root: str) -> None:
                 act.append([_requested(name, run, 2)])
             else:
                 act.append(_run_of(name, run))
-            end = draft_event(act, name, "task-failed", "high", "")
+            end = draft_event_for_act(act, name, "task-failed", "high", "")
             _write(f"{root}/{log}", said.decode())
             act.append([team_evidence_kept(log, said, 1, None)])
             ended = drafts.worker_ended(
@@ -430,7 +430,7 @@ def _tidied_worker(root: str) -> None:
                 logs=[(log, digest, len(said))],
                 event=end.body["name"],
             )
-            step(act, ended, end)
+            worker_step(act, ended, end)
             act.append([_ended(run)])
 
 
@@ -592,7 +592,7 @@ def _stripped(root: str) -> None:
 
 def _sealed(root: str) -> None:
     with Team(root) as team:
-        sealing.new_key(team)
+        sealing.new_sealing_key(team)
 
 
 def _then(first: Callable[[str], None], *rest: Callable[[str], None]) -> Callable[[str], None]:
@@ -607,7 +607,7 @@ def _then(first: Callable[[str], None], *rest: Callable[[str], None]) -> Callabl
 
 def _rotated(root: str) -> None:
     with Team(root) as team:
-        sealing.rotate_key(team, keys.no_passphrase, None)
+        sealing.rotate_sealing_key(team, keys.no_passphrase, None)
 
 
 def _forked(root: str) -> None:
@@ -689,7 +689,7 @@ def authored(root: str) -> None:
     """Two actors have keys and act; the ledger has none of its own."""
     with Team(root) as team:
         for handle in ("bench", "alex"):
-            authors.enrol(team, handle, keys.no_passphrase)
+            authors.enrol_actor(team, handle, keys.no_passphrase)
         chat_send.send(team, "side", "bench", "Three figures, @alex.")
         bus.publish(team, "alex", "task-complete", "normal", "read")
         bus.publish(team, "bench", "task-complete", "normal", "measured")
@@ -697,12 +697,12 @@ def authored(root: str) -> None:
 
 def _rotated_actor(root: str) -> None:
     with Team(root) as team:
-        authors.enrol(team, "bench", keys.no_passphrase)
+        authors.enrol_actor(team, "bench", keys.no_passphrase)
 
 
 def _revoked_actor(root: str) -> None:
     with Team(root) as team:
-        authors.revoke(team, "bench", "stolen", keys.no_passphrase)
+        authors.revoke_actor(team, "bench", "stolen", keys.no_passphrase)
 
 
 def _signed(**where: str) -> Callable[[list[Row]], int]:
@@ -786,7 +786,7 @@ def _stranger(number: int, *, sealed: bool) -> Callable[[str], None]:
         key = SigningKey("bench", b"s" * 32)
         with Team(root) as team:
             if sealed:
-                sealing.new_key(team)
+                sealing.new_sealing_key(team)
             vkey = key.verifier()
             note = sign_actor_change(team.store.origin, number, vkey, (key,))
             team.append_apart(lambda: (drafts.enrolled("bench", number, vkey.format(), note),))

@@ -16,7 +16,7 @@ from tripod.cli import main, nbs
 from tripod.cli.tree import cli
 from tripod.ledger.sqlite.reader import SQLiteReader, read_only
 from tripod.team.team import Team
-from tripod.trust.seal import new_key
+from tripod.trust.seal import new_sealing_key
 
 __all__ = [
     "CODES",
@@ -131,7 +131,7 @@ def keyed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     project.mkdir()
     begin(project)
     with Team(f"{project}/.nbs") as team:
-        new_key(team)
+        new_sealing_key(team)
     return project
 
 

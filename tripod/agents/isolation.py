@@ -88,7 +88,7 @@ _PART = 1024 * 1024
 
 
 @contextmanager
-def sealed_files(texts: Sequence[bytes]) -> Iterator[list[int]]:
+def isolated_files(texts: Sequence[bytes]) -> Iterator[list[int]]:
     """Descriptors of sealed files with these bytes, at their beginning; closed in the end.
 
     An OSError says that another program changed one before it was sealed.
@@ -120,7 +120,7 @@ def _sealed(text: bytes) -> int:
         os.close(fd)
 
 
-def with_numbers(argv: Sequence[str], files: Mapping[int, int]) -> list[str]:
+def with_isolated_files(argv: Sequence[str], files: Mapping[int, int]) -> list[str]:
     """A command line with the numbers of descriptors in the places of the words ``files``."""
     return [str(files[at]) if at in files else word for at, word in enumerate(argv)]
 
@@ -197,7 +197,9 @@ class Isolated(NamedTuple):
     bwrap: tuple[str, str] | None = None
 
 
-def resolve(argv: Sequence[str], shows: Iterable[str], secret: Iterable[str]) -> ResolvedProgram:
+def resolve_isolated(
+    argv: Sequence[str], shows: Iterable[str], secret: Iterable[str]
+) -> ResolvedProgram:
     """Find a program and the files that its command line names.
 
     A word of ``argv`` that holds a / or a dot and names a file is one of them; ``shows`` are
@@ -205,7 +207,7 @@ def resolve(argv: Sequence[str], shows: Iterable[str], secret: Iterable[str]) ->
 
     Raises:
         NotFoundError: there is no such program, or nothing at a path of ``shows``.
-        RefusedError: a file of its own is secret, or holds that: see ``refuse_secret``.
+        RefusedError: a file of its own is secret, or holds that: see ``refuse_to_show``.
         BadArgumentError: the command line is empty.
     """
     if not argv:
@@ -226,11 +228,11 @@ def resolve(argv: Sequence[str], shows: Iterable[str], secret: Iterable[str]) ->
         files.append(full)
     places = list(secret)
     for path in (words[0], *files):
-        refuse_secret(path, places)
+        refuse_to_show(path, places)
     return ResolvedProgram(tuple(words), tuple(files))
 
 
-def refuse_secret(path: str, secret: Iterable[str]) -> None:
+def refuse_to_show(path: str, secret: Iterable[str]) -> None:
     """Refuse to give a program a file or folder that shows ``secret`` (RefusedError).
 
     What holds a team's words by its name is secret as well.
@@ -250,7 +252,7 @@ def refuse_secret(path: str, secret: Iterable[str]) -> None:
         )
 
 
-def given_to(program: ResolvedProgram, limit: int) -> Given:
+def files_for_isolated(program: ResolvedProgram, limit: int) -> Given:
     """A program's own files, those that its command line names and its script, by content.
 
     ``limit`` is in bytes: a longer file is lent, and so is a folder with a longer one, or a binary.
@@ -513,8 +515,8 @@ def _probe_namespace(
     """Make the namespace for a trial; why it cannot be used, if it cannot, or shows a secret."""
     places = [os.path.realpath(path) for path in hidden]
     try:
-        with sealed_files(list(sealed.values())) as made:
-            numbered = with_numbers(words, dict(zip(sealed, made, strict=True)))
+        with isolated_files(list(sealed.values())) as made:
+            numbered = with_isolated_files(words, dict(zip(sealed, made, strict=True)))
             done = subprocess.run(
                 [*numbered, "--", "/bin/sh", "-c", _LOOK, "sh", *places],
                 stdin=subprocess.DEVNULL,

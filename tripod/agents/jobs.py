@@ -31,12 +31,12 @@ from tripod.agents.spec import (
     Parameters,
     SpawnResult,
     SpawnSpec,
-    described,
-    is_spawn_id,
-    read_answer,
-    spawn_id,
+    described_spec,
+    is_spec_spawn_id,
+    read_spec_answer,
+    spec_spawn_id,
 )
-from tripod.agents.spool import LOST, RUNNING, Look, Spool, result_of
+from tripod.agents.spool import LOST, RUNNING, Look, Spool, spool_result
 from tripod.agents.wrapper import public_of
 from tripod.errors import RefusedError
 from tripod.ledger import SPOOL, Draft
@@ -71,7 +71,7 @@ class Attempt(NamedTuple):
     seq: int
 
 
-def attempts(db: sqlite3.Connection, role: str, subject: str) -> list[Attempt]:
+def job_attempts(db: sqlite3.Connection, role: str, subject: str) -> list[Attempt]:
     """All attempts at a job, the first of them first."""
     rows = db.execute(
         "SELECT spawn, role, subject, attempt, state, seq FROM agents"
@@ -83,7 +83,7 @@ def attempts(db: sqlite3.Connection, role: str, subject: str) -> list[Attempt]:
 
 def newest(db: sqlite3.Connection, role: str, subject: str) -> Attempt | None:
     """The last attempt at a job, None if there was no attempt."""
-    return next(reversed(attempts(db, role, subject)), None)
+    return next(reversed(job_attempts(db, role, subject)), None)
 
 
 def order_of(team: Team, ordered: Attempt) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def order_of(team: Team, ordered: Attempt) -> dict[str, Any]:
     return value
 
 
-def ordered_again(team: Team, ordered: Attempt) -> SpawnSpec:
+def job_order_again(team: Team, ordered: Attempt) -> SpawnSpec:
     """The order of a recorded run, to be given again (RefusedError: its secrets were not kept)."""
     order = order_of(team, ordered)
     if "argv" not in order or order["secrets"] or "mcp_servers" in order:
@@ -136,7 +136,7 @@ def recorded(team: Team, ordered: Attempt) -> SpawnResult:
         for name in ("stdout", "stderr")
     )
     order = order_of(team, ordered)
-    answer = read_answer(order["output"], stdout, wants_structure="schema" in order)
+    answer = read_spec_answer(order["output"], stdout, wants_structure="schema" in order)
     return SpawnResult(
         status=body["status"],
         problem=body.get("problem", ""),
@@ -155,7 +155,7 @@ def recorded(team: Team, ordered: Attempt) -> SpawnResult:
     )
 
 
-class RunHooks:
+class JobHooks:
     """Further entries to append in the transactions of a run; this one appends nothing.
 
     ``files`` says where the program's output is to go, where that is not the run's own folder.
@@ -193,7 +193,9 @@ class Job:
     actor: str = "tripod"
 
 
-def spool_of(team: Team, spawn: str, files: tuple[str | None, str | None] = (None, None)) -> Spool:
+def spool_of_job(
+    team: Team, spawn: str, files: tuple[str | None, str | None] = (None, None)
+) -> Spool:
     """The folder of a run; ``files`` are where its output goes instead.
 
     The key that signs how it ended is the one of its order in the ledger.
@@ -206,15 +208,15 @@ def spool_of(team: Team, spawn: str, files: tuple[str | None, str | None] = (Non
 # Steps -----------------------------------------------------------------------------------------
 
 
-def attempt(team: Team, job: Job, number: int, hooks: RunHooks) -> bool:
+def attempt_job(team: Team, job: Job, number: int, hooks: JobHooks) -> bool:
     """Steps 1 to 3: have attempt ``number`` begin. False: another coordinator is at it.
 
     After a LedgerError nothing was run.
     """
     spec = job.spec(number)
-    order = described(spec)
-    spawn = spawn_id(job.role, job.subject, number, order)
-    spool = spool_of(team, spawn, hooks.files(team, job.subject))
+    order = described_spec(spec)
+    spawn = spec_spawn_id(job.role, job.subject, number, order)
+    spool = spool_of_job(team, spawn, hooks.files(team, job.subject))
     secret = os.urandom(32)
     with spool.held() as lock:
         if lock is None:
@@ -263,14 +265,14 @@ def _requested_drafts(
     return [REQUESTED.draft(requested, job.actor), DELIVERED.draft(delivered)]
 
 
-def _record_start(team: Team, ordered: Attempt, look: Look, hooks: RunHooks) -> None:
+def _record_start(team: Team, ordered: Attempt, look: Look, hooks: JobHooks) -> None:
     """Step 3, if nobody did it: also of a run that has ended meanwhile."""
     if look.started is not None:
         with team.act() as act:
             _append_started(act, ordered, look, hooks)
 
 
-def _append_started(act: Act, ordered: Attempt, look: Look, hooks: RunHooks) -> None:
+def _append_started(act: Act, ordered: Attempt, look: Look, hooks: JobHooks) -> None:
     found = look.started
     failed = look.end is not None and look.end.outcome == "not_started"
     if found is not None and not failed and _run_state(act, ordered) == "requested":
@@ -290,12 +292,12 @@ def _run_state(act: Act, ordered: Attempt) -> str:
     return str(act.transaction.tables.execute(sql, (ordered.spawn,)).fetchone()[0])
 
 
-def settle(team: Team, ordered: Attempt, hooks: RunHooks) -> bool:
+def settle_job(team: Team, ordered: Attempt, hooks: JobHooks) -> bool:
     """Steps 3 to 5, as far as things are; whether the run is over, as far as we can see.
 
     After a LedgerError the run's folder stays.
     """
-    spool = spool_of(team, ordered.spawn, hooks.files(team, ordered.subject))
+    spool = spool_of_job(team, ordered.spawn, hooks.files(team, ordered.subject))
     look = spool.look()
     if look.state == LOST:
         try:
@@ -308,7 +310,7 @@ def settle(team: Team, ordered: Attempt, hooks: RunHooks) -> bool:
         return False
     assert look.end is not None
     order = order_of(team, ordered)
-    result = result_of(spool, look, order["output"], wants_structure="schema" in order)
+    result = spool_result(spool, look, order["output"], wants_structure="schema" in order)
     with team.act() as act:
         if _run_state(act, ordered) in ("requested", "started"):
             _append_started(act, ordered, look, hooks)
@@ -362,7 +364,7 @@ async def run(
     *,
     first: int = 1,
     max_attempts: int = 2,
-    hooks: RunHooks | None = None,
+    hooks: JobHooks | None = None,
 ) -> tuple[Attempt, SpawnResult]:
     """Do a job, or go on with it: adopt what runs, take what has ended, try what is lost again.
 
@@ -370,7 +372,7 @@ async def run(
     is begun at most ``max_attempts`` times, as long as it is lost each time. ``hooks`` append
     further entries with each step. Being cancelled ends the program, and records that.
     """
-    hooks = hooks or RunHooks()
+    hooks = hooks or JobHooks()
     while True:
         last = newest(team.store.db, job.role, job.subject)
         if last is None or last.attempt < first:
@@ -382,15 +384,15 @@ async def run(
         else:
             await _wait_for_end(team, last, hooks)
             continue
-        if not attempt(team, job, number, hooks):
+        if not attempt_job(team, job, number, hooks):
             # A faster coordinator is at it: wait until it is done, or dead.
-            spawn = spawn_id(job.role, job.subject, number, described(job.spec(number)))
-            await asyncio.to_thread(spool_of(team, spawn, hooks.files(team, job.subject)).wait)
+            spawn = spec_spawn_id(job.role, job.subject, number, described_spec(job.spec(number)))
+            await asyncio.to_thread(spool_of_job(team, spawn, hooks.files(team, job.subject)).wait)
 
 
-async def _wait_for_end(team: Team, ordered: Attempt, hooks: RunHooks) -> None:
-    spool = spool_of(team, ordered.spawn, hooks.files(team, ordered.subject))
-    settle(team, ordered, hooks)
+async def _wait_for_end(team: Team, ordered: Attempt, hooks: JobHooks) -> None:
+    spool = spool_of_job(team, ordered.spawn, hooks.files(team, ordered.subject))
+    settle_job(team, ordered, hooks)
     waiting = asyncio.ensure_future(asyncio.to_thread(spool.wait))
     try:
         await asyncio.shield(waiting)
@@ -399,7 +401,7 @@ async def _wait_for_end(team: Team, ordered: Attempt, hooks: RunHooks) -> None:
         await asyncio.wait([waiting])
         raise
     finally:
-        settle(team, ordered, hooks)
+        settle_job(team, ordered, hooks)
 
 
 def sweep(team: Team) -> None:
@@ -412,11 +414,11 @@ def sweep(team: Team) -> None:
         names = [one.name for one in os.scandir(folder) if one.is_dir(follow_symlinks=False)]
     except FileNotFoundError:
         return
-    for name in filter(is_spawn_id, names):
+    for name in filter(is_spec_spawn_id, names):
         sql = "SELECT state FROM agents WHERE spawn = ?"
         row = team.store.db.execute(sql, (name,)).fetchone()
         if row is None or row[0] in ("ended", "abandoned"):
-            spool = spool_of(team, name)
+            spool = spool_of_job(team, name)
             with spool.held() as lock:
                 if lock is not None:
                     spool.remove()

@@ -120,7 +120,7 @@ class SpawnResult:
     altered: Mapping[str, tuple[str, int]] = field(default_factory=dict)
 
 
-def command_line(spec: SpawnSpec, mcp_path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def spec_command_line(spec: SpawnSpec, mcp_path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The words that the program is run by, and the names of parameters it cannot take.
 
     ``mcp_path`` is where its tool servers are written down, if it has any.
@@ -148,7 +148,7 @@ def command_line(spec: SpawnSpec, mcp_path: str) -> tuple[tuple[str, ...], tuple
     return tuple(words), tuple(unsupported)
 
 
-def mcp_config(servers: Mapping[str, McpServer]) -> bytes:
+def spec_mcp_config(servers: Mapping[str, McpServer]) -> bytes:
     """The configuration file of tool servers, as coding agents read it."""
     return format_canonical(
         {"mcpServers": {name: _server(one, str) for name, one in servers.items()}}
@@ -164,7 +164,7 @@ def _server(server: McpServer, shown: Callable[[str], str]) -> dict[str, Any]:
     return {"command": server.command or "", "args": list(server.args), "env": env}
 
 
-def described(spec: SpawnSpec) -> bytes:
+def described_spec(spec: SpawnSpec) -> bytes:
     """The order as it is recorded: canonical JSON, values of secrets and the prompt as digests."""
 
     def digest(text: str) -> str:
@@ -198,18 +198,18 @@ def described(spec: SpawnSpec) -> bytes:
     return format_canonical(value | {name: one for name, one in plain.items() if one is not None})
 
 
-def spawn_id(role: str, subject: str, attempt: int, spec: bytes) -> str:
+def spec_spawn_id(role: str, subject: str, attempt: int, spec: bytes) -> str:
     """The name of a run, from what is done and never from a counter (spec: kernel K-6)."""
     front = b"".join(b"%s\0" % part.encode() for part in (role, subject, str(attempt)))
     return sha256(front + spec).hexdigest()[:32]
 
 
-def is_spawn_id(name: str) -> bool:
-    """Whether this may be a name that ``spawn_id`` gave."""
+def is_spec_spawn_id(name: str) -> bool:
+    """Whether this may be a name that ``spec_spawn_id`` gave."""
     return re.fullmatch("[0-9a-f]{32}", name) is not None
 
 
-def argv_digest(argv: tuple[str, ...]) -> str:
+def spec_argv_digest(argv: tuple[str, ...]) -> str:
     """SHA-256 in hex of a command line, each word ended by a NUL."""
     return sha256(b"".join(w.encode("utf-8", "surrogateescape") + b"\0" for w in argv)).hexdigest()
 
@@ -221,7 +221,7 @@ _FIGURES = 64
 _DEAREST = 10**9
 
 
-def read_answer(output: Output, data: bytes, *, wants_structure: bool = False) -> Answer:
+def read_spec_answer(output: Output, data: bytes, *, wants_structure: bool = False) -> Answer:
     """Read a program's whole output; ``wants_structure``: words alone are no answer."""
     if not data.strip():
         return Answer("empty_output", "it printed nothing")

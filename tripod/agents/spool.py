@@ -32,17 +32,17 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from tripod.agents import wrapper
-from tripod.agents.isolation import sealed_files, with_numbers
+from tripod.agents.isolation import isolated_files, with_isolated_files
 from tripod.agents.spec import (
     Answer,
     Output,
     SpawnResult,
     SpawnSpec,
     Status,
-    argv_digest,
-    command_line,
-    mcp_config,
-    read_answer,
+    read_spec_answer,
+    spec_argv_digest,
+    spec_command_line,
+    spec_mcp_config,
 )
 from tripod.ledger.files import lock_open_file, open_plain_file, read_plain_file
 
@@ -146,10 +146,10 @@ class Spool:
         the descriptor that ``held`` gave, ``secret`` the secret half of ``key``.
         """
         mcp = f"{self.path}/{wrapper.SECRETS}"
-        argv, unsupported = command_line(spec, mcp)
+        argv, unsupported = spec_command_line(spec, mcp)
         env = {name: os.environ[name] for name in spec.env if name in os.environ}
         order: dict[str, Any] = {
-            "argv_sha256": argv_digest(argv),
+            "argv_sha256": spec_argv_digest(argv),
             "cwd": os.path.abspath(spec.cwd or os.getcwd()),
             "env": env | dict(spec.set_env) | dict(spec.secrets),
             "secret": secret.hex(),
@@ -163,9 +163,9 @@ class Spool:
         try:
             if spec.parameters.mcp_servers is not None:
                 with os.fdopen(os.open(mcp, _FILE, 0o600), "wb") as file:
-                    file.write(mcp_config(spec.parameters.mcp_servers))
-            with sealed_files([given, *spec.sealed.values()]) as (stdin, *sealed):
-                words = with_numbers(argv, dict(zip(spec.sealed, sealed, strict=True)))
+                    file.write(spec_mcp_config(spec.parameters.mcp_servers))
+            with isolated_files([given, *spec.sealed.values()]) as (stdin, *sealed):
+                words = with_isolated_files(argv, dict(zip(spec.sealed, sealed, strict=True)))
                 order |= {"argv": words, "sealed": sealed, "stdin": stdin}
                 done = subprocess.run(
                     [sys.executable, "-I", "-S", wrapper.__file__, self.path, str(lock)],
@@ -346,7 +346,7 @@ async def spawn_agent(spec: SpawnSpec, spool: Spool | None = None) -> SpawnResul
             await asyncio.wait([work], timeout=_TRY_AGAIN_S)
         await asyncio.wait([work])
         raise
-    return result_of(
+    return spool_result(
         spool,
         look,
         spec.output,
@@ -368,7 +368,7 @@ def _run_blocking(spec: SpawnSpec, spool: Spool) -> tuple[tuple[str, ...], Look]
     return unsupported, spool.give_up(_NOBODY) if look.state == LOST else look
 
 
-def result_of(
+def spool_result(
     spool: Spool,
     look: Look,
     output: Output,
@@ -386,7 +386,7 @@ def result_of(
     (stdout, cut), (stderr, _), (left, too_much) = (
         _output_bytes(spool, look, end, name, altered) for name in wrapper.OUTPUTS
     )
-    answer = read_answer(output, stdout, wants_structure=wants_structure)
+    answer = read_spec_answer(output, stdout, wants_structure=wants_structure)
     status, problem = answer.status, answer.problem
     if cut:
         status, problem = "bad_output", f"it printed more than {MAX_OUTPUT} bytes"

@@ -14,7 +14,7 @@ from tripod.projections import BUS
 from tripod.projections.bus.format import PRIORITIES, format_time, valid_event_name
 from tripod.projections.bus.tables import events_in_queue, name_us, render_event
 from tripod.projections.disk import odd_config_on_disk
-from tripod.team.act import Act, digest_of, draft_event, judge_event
+from tripod.team.act import Act, check_event_for_act, digest_of, draft_event_for_act
 from tripod.team.intake import take_in
 from tripod.team.team import Team
 
@@ -119,7 +119,7 @@ def publish(
     Scribe. Raises BadArgumentError (an argument breaks its rule), DuplicateDroppedError (an equal
     event is pending within the window).
     """
-    judge_event(source, type_, priority, payload)
+    check_event_for_act(source, type_, priority, payload)
     with team.act(hasty=True, joins=True, by=source) as act:
         window = settings(team)["dedup_window"] if dedup_window is None else dedup_window
         if dedup_window is None and type_ in _NO_DUPLICATES and source in (_SCRIBE, team.scribe):
@@ -128,7 +128,7 @@ def publish(
             # An event dated ahead of us is no nearer for that: it blocks its key for no longer.
             span = window * 1_000_000
             within = max(0, act.now_us - span), min(act.now_us + span, 2**63 - 1)
-            where, values = queue_of(team)
+            where, values = event_queue(team)
             row = act.transaction.tables.execute(
                 "SELECT name FROM events WHERE acked IS NULL AND source = ? AND type = ?"
                 f" AND us BETWEEN ? AND ?{where} ORDER BY us DESC LIMIT 1",
@@ -139,12 +139,12 @@ def publish(
                     f"{source}:{type_} dropped: {row[0]} is pending within {window} s "
                     "(--dedup-window=0 publishes all the same)"
                 )
-        draft = draft_event(act, source, type_, priority, payload)
+        draft = draft_event_for_act(act, source, type_, priority, payload)
         act.append([draft])
         return str(draft.body["name"])[len(team.queue) :]
 
 
-def queue_of(team: Team, column: str = "name") -> tuple[str, tuple[str, ...]]:
+def event_queue(team: Team, column: str = "name") -> tuple[str, tuple[str, ...]]:
     """The condition that an event is of the queue that is worked on: SQL, and its values."""
     return events_in_queue(team.queue, alone=not team.disk.places.added, column=column)
 
@@ -155,7 +155,7 @@ def check(team: Team, handle: str | None = None) -> Iterator[PendingEvent]:
     Raises BadArgumentError (no source can have this name).
     """
     _check_source(handle)
-    where, values = queue_of(team)
+    where, values = event_queue(team)
     rows = team.store.db.execute(
         "SELECT priority, name, us, source, type FROM events INDEXED BY events_pending"
         f" WHERE acked IS NULL{where} AND source = coalesce(?, source)"
@@ -174,7 +174,7 @@ def _check_source(handle: str | None) -> None:
         )
 
 
-def full_name(team: Team, name: str) -> str:
+def full_event_name(team: Team, name: str) -> str:
     """An event's name in the ledger: after the queue that it is of, where that was added.
 
     Raises BadArgumentError (not the name of an event).
@@ -188,12 +188,12 @@ def full_name(team: Team, name: str) -> str:
     return name if front else team.queue + name
 
 
-def find_pending(team: Team, name: str) -> int:
+def find_pending_event(team: Team, name: str) -> int:
     """The entry that published a pending event.
 
     Raises BadArgumentError (not the name of an event), NotFoundError (it is not pending).
     """
-    name = full_name(team, name)
+    name = full_event_name(team, name)
     row = team.store.db.execute(
         "SELECT seq FROM events WHERE acked IS NULL AND priority IN (0, 1, 2, 3)"
         " AND us = ? AND name = ?",
@@ -211,9 +211,9 @@ def read(team: Team, name: str, *, processed: bool = False) -> bytes:
     file is pruned).
     """
     try:
-        return render_event(team.source, team.source.body(find_pending(team, name)))
+        return render_event(team.source, team.source.body(find_pending_event(team, name)))
     except NotFoundError:
-        path = f"{BUS.folder}/processed/{full_name(team, name)}"
+        path = f"{BUS.folder}/processed/{full_event_name(team, name)}"
         done = BUS.render(team.source, path) if processed else None
         if done is None:
             raise
@@ -229,11 +229,11 @@ def ack(team: Team, name: str, *, actor: str = NOBODY) -> None:
         RefusedError: somebody else has claimed it; who does not say who it is may be just that one.
     """
     with team.act(hasty=True, joins=True, by=actor) as act:
-        event = find_for(team, act, name)
-        claim = None if actor == NOBODY else claim_on(team, event, act.now_us)
+        event = find_event_for(team, act, name)
+        claim = None if actor == NOBODY else claim_on_event(team, event, act.now_us)
         if claim is not None and claim.holder != actor:
             raise RefusedError(f"{name} {claim.told}: it is theirs to acknowledge, or to release")
-        whole = full_name(team, name)
+        whole = full_event_name(team, name)
         if take_event(team, act, event, whole):
             act.append([ACKED.draft({"name": whole}, actor)])
             return
@@ -245,7 +245,7 @@ def ack(team: Team, name: str, *, actor: str = NOBODY) -> None:
 def take_event(team: Team, act: Act, event: int, name: str) -> bool:
     """Take a pending event from its queue; False: another program took it before us.
 
-    ``name`` is its name in the ledger (see ``full_name``).
+    ``name`` is its name in the ledger (see ``full_event_name``).
     """
     return not _taken_by_others(team, act, team.files.moves.take([name]), {name: event})
 
@@ -269,18 +269,18 @@ def _taken_by_others(
     ]
 
 
-def find_for(team: Team, act: Act, name: str) -> int:
+def find_event_for(team: Team, act: Act, name: str) -> int:
     """The entry of a pending event, within an act that did not look at the whole queue."""
     try:
-        return find_pending(team, name)
+        return find_pending_event(team, name)
     except NotFoundError:
         if not team.files.uncounted:
             raise
         take_in(act)  # another program may have put it there in the tick of our last write
-        return find_pending(team, name)
+        return find_pending_event(team, name)
 
 
-def claim_on(team: Team, event: int, now_us: int = -1) -> Claim | None:
+def claim_on_event(team: Team, event: int, now_us: int = -1) -> Claim | None:
     """The newest claim on the event of an entry; None if its time is over at ``now_us``."""
     row = team.store.db.execute(
         "SELECT name, holder, until_us, attempt FROM claims WHERE event = ? AND until_us > ?",
@@ -296,7 +296,7 @@ def ack_all(team: Team, handle: str | None = None, *, actor: str = NOBODY) -> in
     """
     _check_source(handle)
     with team.act(joins=True, by=actor) as act:
-        where, values = queue_of(team)
+        where, values = event_queue(team)
         rows = act.transaction.tables.execute(
             "SELECT name, seq FROM events"
             f" WHERE acked IS NULL{where} AND source = coalesce(?, source)",
@@ -328,7 +328,7 @@ def prune(team: Team, max_bytes: int | None = None, *, actor: str = NOBODY) -> P
         db = act.transaction.tables
         folder = f"{BUS.folder}/processed/{team.queue}".rstrip("/")
         done = team.disk.stat(folder) is not None
-        where, values = queue_of(team)
+        where, values = event_queue(team)
         left: int = db.execute(
             f"SELECT coalesce(sum(size), 0) FROM events WHERE acked IS NOT NULL{where}", values
         ).fetchone()[0]
@@ -360,7 +360,7 @@ def prune(team: Team, max_bytes: int | None = None, *, actor: str = NOBODY) -> P
 def status(team: Team, now_us: int) -> Status:
     """Count the queue; an event is stale by the clock ``now_us`` (µs since 1970)."""
     db = team.store.db
-    where, values = queue_of(team)
+    where, values = event_queue(team)
     rows = db.execute(
         f"SELECT priority, count(*), min(us) FROM events WHERE acked IS NULL{where} GROUP BY 1",
         values,

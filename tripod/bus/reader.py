@@ -33,17 +33,17 @@ from tripod.bus.events import (
     Claim,
     PendingEvent,
     check,
-    claim_on,
-    find_for,
-    full_name,
-    queue_of,
+    claim_on_event,
+    event_queue,
+    find_event_for,
+    full_event_name,
     settings,
 )
 from tripod.errors import BadArgumentError, NotFoundError
 from tripod.ledger.kinds.bus import CLAIMED, RELEASED, SEEN
 from tripod.projections import BUS
 from tripod.projections.bus.format import PRIORITIES
-from tripod.team.act import draft_event
+from tripod.team.act import draft_event_for_act
 from tripod.team.intake import take_in
 from tripod.team.team import Team
 
@@ -52,7 +52,7 @@ _CHANGES = 0x008 | 0x080 | 0x100
 _ROOM = 65_536
 
 
-class Watch:
+class QueueWatch:
     """A watch on folders, for the length of a ``with``."""
 
     def __init__(self, folders: Sequence[str], *, every: float, told: bool = True) -> None:
@@ -130,7 +130,7 @@ def unseen(team: Team, reader: str) -> Unseen:
     row = db.execute("SELECT up_to FROM readers WHERE reader = ?", (key,)).fetchone()
     seen = -1 if row is None else int(row[0])
     size = team.store.size
-    where, values = queue_of(team)
+    where, values = event_queue(team)
     rows = db.execute(
         "SELECT priority, name, us, source, type, acked FROM events"
         f" WHERE seq > ? AND seq < ?{where} ORDER BY priority, us, name",
@@ -182,7 +182,7 @@ def wait(
     until = inf if timeout is None else time.monotonic() + timeout
     folder = team.disk.full(f"{BUS.folder}/{team.queue}".rstrip("/"))
     told = config["notify"] != "poll"
-    with Watch([folder], every=float(config["poll_interval"]), told=told) as watch:
+    with QueueWatch([folder], every=float(config["poll_interval"]), told=told) as watch:
         while True:
             team.refresh()
             found = look()
@@ -256,9 +256,9 @@ def claim(team: Team, holder: str, name: str | None = None, *, lease: int = LEAS
         raise BadArgumentError(f"lease: {lease} is no number of seconds from 1 to {MAX_LEASE}")
     with team.act(hasty=True, joins=True, by=holder) as act:
         if name is not None:
-            event, found = find_for(team, act, name), full_name(team, name)
+            event, found = find_event_for(team, act, name), full_event_name(team, name)
         else:
-            where, values = queue_of(team, "e.name")
+            where, values = event_queue(team, "e.name")
             sql = _FREE.format(where=where)
             row = team.store.db.execute(sql, (act.now_us, *values)).fetchone()
             if row is None and team.files.uncounted:
@@ -267,7 +267,7 @@ def claim(team: Team, holder: str, name: str | None = None, *, lease: int = LEAS
             if row is None:
                 raise NotFoundError("no event to take: none is pending that nobody has")
             event, found = row
-        last = claim_on(team, event)
+        last = claim_on_event(team, event)
         again = last is not None and last.holder == holder and last.until_us > act.now_us
         if last is not None and last.until_us > act.now_us and not again:
             raise NotFoundError(f"{name} {last.told}: `claim` without a name takes another one")
@@ -317,11 +317,11 @@ def release(team: Team, holder: str, name: str) -> None:
     these hands).
     """
     with team.act(hasty=True, joins=True, by=holder) as act:
-        event = find_for(team, act, name)
-        taken = claim_on(team, event, act.now_us)
+        event = find_event_for(team, act, name)
+        taken = claim_on_event(team, event, act.now_us)
         if taken is None or taken.holder != holder:
             raise NotFoundError(f"{name} is not claimed by {holder}: there is nothing to give back")
-        act.append([RELEASED.draft({"name": full_name(team, name), "event": event}, holder)])
+        act.append([RELEASED.draft({"name": full_event_name(team, name), "event": event}, holder)])
 
 
 def held(team: Team, now_us: int) -> dict[str, Claim]:
@@ -331,7 +331,7 @@ def held(team: Team, now_us: int) -> dict[str, Claim]:
 
 def _live_claims(team: Team, now_us: int) -> list[tuple[Any, ...]]:
     """Entry, name, holder, end and attempt of the claims on events of the queue."""
-    where, values = queue_of(team, "e.name")
+    where, values = event_queue(team, "e.name")
     rows = team.store.db.execute(_LIVE.format(where=where), (now_us, *values))
     return [(event, name.removeprefix(team.queue), *rest) for event, name, *rest in rows]
 
@@ -353,7 +353,7 @@ def recover(team: Team, handle: str) -> Recovery:
             for event, name in mine
         ]
         said = f"{handle} is back: {len(pending)} pending, {len(mine)} claims released"
-        beat = draft_event(act, handle, "heartbeat", "low", said)
+        beat = draft_event_for_act(act, handle, "heartbeat", "low", said)
         act.append([*back, beat])
         return Recovery(
             pending, last, [name for _, name in mine], str(beat.body["name"])[len(team.queue) :]

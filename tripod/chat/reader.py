@@ -7,7 +7,7 @@ shown. Source: spec nbs-compat C2, C10.
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from tripod.chat.writer import ChatMessage, refuse, span_named
+from tripod.chat.writer import ChatMessage, refuse, span_of_channel
 from tripod.projections import CHAT, projected_content
 from tripod.projections.chat.format import valid_chat_handle
 from tripod.projections.chat.tables import Span
@@ -77,7 +77,7 @@ def messages(
     only those after this handle's newest message, also where that stands in an archive by now; all
     of the file, if it never spoke. Raises NotFoundError (there is no such chat).
     """
-    shown = span_named(team, name)
+    shown = span_of_channel(team, name)
     window = window or Window(last)
     db = team.store.db
     if since is not None:
@@ -118,7 +118,7 @@ def unread(team: Team, name: str, handle: str, window: Window | None = None) -> 
     is no such channel).
     """
     refuse(valid_chat_handle(handle))
-    channel = span_named(team, name).channel
+    channel = span_of_channel(team, name).channel
     path = f"{CHAT.folder}/{channel}.chat"
     stat = team.disk.stat(f"{path}.cursors")
     if stat is not None:
@@ -164,7 +164,7 @@ def hits(
 
     ``archives``: also those that were split off. Raises NotFoundError (there is no such chat).
     """
-    shown = span_named(team, name)
+    shown = span_of_channel(team, name)
     wanted = _lower(pattern)
     files: list[tuple[str | None, Span]] = []
     if archives:
@@ -207,7 +207,7 @@ def indexed(
     it, upper and lower case alike (ASCII). Raises NotFoundError (there is no such chat).
     """
     window = window or Window()
-    rows = _rows(team, span_named(team, name))
+    rows = _rows(team, span_of_channel(team, name))
     newest = 0 if window.last is None else max(0, len(rows) - window.last)
     rows = window._replace(last=None).cut(rows[max(first, newest) : stop])
     wanted = _lower(text or "")
@@ -220,7 +220,7 @@ def indexed(
 
 def count(team: Team, name: str) -> int:
     """How many messages a chat's file shows (NotFoundError: there is no such chat)."""
-    shown = span_named(team, name)
+    shown = span_of_channel(team, name)
     return int(team.store.db.execute(f"SELECT count(*) {_SHOWN}", shown).fetchone()[0])
 
 
@@ -236,7 +236,7 @@ def participants(team: Team, name: str) -> list[tuple[str, int]]:
         " ON p.channel = l.channel AND p.handle = l.handle WHERE l.channel = ?"
         " AND l.number >= ? AND l.number < ? AND l.handle IS NOT NULL AND l.gone IS NULL"
         " GROUP BY l.handle ORDER BY p.place IS NULL, p.place, min(l.number)",
-        span_named(team, name),
+        span_of_channel(team, name),
     ).fetchall()
 
 
@@ -251,7 +251,7 @@ def poll(
     """
     refuse(valid_chat_handle(handle))
     team.refresh()
-    later = span_named(team, name)
+    later = span_of_channel(team, name)
     later = Span(later.channel, later.stop, 2**62)
     while (left := rest()) > 0:
         wait(left)

@@ -30,7 +30,7 @@ from tripod.projections.chat.tables import (
     count_chat_lines,
     span_of,
 )
-from tripod.team.act import Act, draft_event
+from tripod.team.act import Act, draft_event_for_act
 from tripod.team.intake import show_positions, take_positions
 from tripod.team.team import Team
 
@@ -86,7 +86,7 @@ def _no_channel(team: Team, channel: str) -> NotFoundError:
     return NotFoundError(f"no chat {channel}; {have} (`tripod chat create {channel}` makes it)")
 
 
-def span_named(team: Team, name: str) -> Span:
+def span_of_channel(team: Team, name: str) -> Span:
     """The messages that a file shows: the live one of a channel, or an archive.
 
     Raises BadArgumentError (it can be neither), NotFoundError (there is no such file).
@@ -297,7 +297,7 @@ def _announced(
     for source, type_, priority, payload, addressee in said:
         # A signal, not a report: what does not fit is in the chat (no character is split).
         cut = payload.encode()[:MAX_SIGNAL].decode(errors="ignore")
-        yield draft_event(act, source, type_, priority, cut, cause=message, to=addressee)
+        yield draft_event_for_act(act, source, type_, priority, cut, cause=message, to=addressee)
 
 
 def _split_off(act: Act, live: Span, number: int, time: int) -> str:
@@ -353,7 +353,7 @@ def delete(
     if dry_run:
         channel, _ = _writable(team, name)
         team.refresh()
-        return _deletion(team, span_named(team, channel), after)[0]
+        return _deletion(team, span_of_channel(team, channel), after)[0]
     with _act_on(team, name, actor) as (act, live):
         outcome, first = _deletion(team, live, after)
         if outcome.deleted:
@@ -444,7 +444,7 @@ def mark_read(team: Team, name: str, handle: str, shown: Iterable[int]) -> None:
                 beyond.append((first, stop))
         return ReadPosition(upto, beyond[-MAX_BEYOND:], live.stop)
 
-    _note_position(team, span_named(team, name).channel, handle, find)
+    _note_position(team, span_of_channel(team, name).channel, handle, find)
 
 
 def set_position(team: Team, name: str, handle: str, index: int | None) -> None:

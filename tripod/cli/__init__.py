@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from tripod.cli.exit_codes import DOORS, FAILURES, collect_less_garbage, report
+from tripod.cli.exit_codes import DOORS, FAILURES, collect_less_garbage, report_and_exit_code
 from tripod.output import remark
 
 __all__ = ["main"]
@@ -34,5 +34,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
         remark("stopped")
         code = 130
     except FAILURES as error:
-        code = report(error, codes)
+        code = report_and_exit_code(error, codes)
     sys.exit(code)

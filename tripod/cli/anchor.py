@@ -6,8 +6,8 @@ import os
 import sys
 from collections.abc import Sequence
 
-from tripod.cli.commands import Call, group_of
-from tripod.cli.params import Number, witness_key
+from tripod.cli.commands import CommandCall, command_group
+from tripod.cli.params import NumberParam, witness_key_param
 from tripod.errors import BadArgumentError, LedgerError, RefusedError, TripodError, UnreachableError
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.ledger.tlog.witness import MAX_REQUEST, SIZE_TYPE
@@ -21,23 +21,25 @@ from tripod.trust.witness import WitnessFolder
 _DONE = 200
 
 
-def _witness(call: Call) -> None:
+def _witness(call: CommandCall) -> None:
     with call.fresh() as team:
         target, vkey, timeout = call.target, call.key, call.timeout
         asked: list[tuple[str, anchoring.Ask, Sequence[VerifierKey]]]
         if target is None:
             if vkey is not None:
                 raise BadArgumentError("--key goes with a URL or a folder")
-            known = [w for w in anchoring.read_policy(team).witnesses if w.url is not None]
+            known = [w for w in anchoring.read_anchor_policy(team).witnesses if w.url is not None]
             if not known:
                 raise BadArgumentError(
                     f"which witness? Give its URL or folder; or name it in {team.root}/"
                     f"{anchoring.POLICY} with a line `witness NAME VKEY URL`"
                 )
-            asked = [(w.url, anchoring.ask_url(w.url, timeout), [w.key]) for w in known if w.url]
+            asked = [
+                (w.url, anchoring.ask_anchor_url(w.url, timeout), [w.key]) for w in known if w.url
+            ]
         elif "://" in target:
             keys = _keys(team, vkey, target)
-            asked = [(target, anchoring.ask_url(target, timeout), keys)]
+            asked = [(target, anchoring.ask_anchor_url(target, timeout), keys)]
         else:
             folder = WitnessFolder(target)
             own = folder.key().verifier()
@@ -46,7 +48,7 @@ def _witness(call: Call) -> None:
         failed: list[TripodError] = []
         for where, ask, keys in asked:
             try:
-                _say_receipt(call, anchoring.ask_witness(team, ask, keys, where))
+                _say_receipt(call, anchoring.anchor_at_witness(team, ask, keys, where))
             except LedgerError:  # no other witness can help
                 raise
             except TripodError as error:
@@ -59,34 +61,34 @@ def _witness(call: Call) -> None:
         raise failed[-1]
 
 
-def _tsa(call: Call) -> None:
+def _tsa(call: CommandCall) -> None:
     with call.fresh() as team:
         _seal_first(team)
-        _say_receipt(call, anchoring.ask_timestamp(team, call.url, call.ca, call.timeout))
+        _say_receipt(call, anchoring.anchor_by_timestamp(team, call.url, call.ca, call.timeout))
 
 
-def _git(call: Call) -> None:
-    ref = anchoring.ref_of(call.ref)
+def _git(call: CommandCall) -> None:
+    ref = anchoring.anchor_ref(call.ref)
     with call.fresh() as team:
         _seal_first(team)
-        got = anchoring.commit_seal(team, ref)
+        got = anchoring.anchor_in_git(team, ref)
         if got is not None:
             _say_receipt(call, got)
         else:
             remark(f"the newest seal stands on {ref} already")
         if call.push is not None:
-            anchoring.push_ref(team, ref, call.push)
+            anchoring.push_anchor_ref(team, ref, call.push)
 
 
-def _ask(call: Call) -> None:
+def _ask(call: CommandCall) -> None:
     with call.fresh() as team:
         _seal_first(team)
-        sealed = anchoring.newest_seal(team)
-        size = anchoring.last_size(team, call.name or "") if call.old is None else call.old
-        emit_bytes(anchoring.request_for(team, sealed, size))
+        sealed = anchoring.seal_to_anchor(team)
+        size = anchoring.last_anchored_size(team, call.name or "") if call.old is None else call.old
+        emit_bytes(anchoring.anchor_request(team, sealed, size))
 
 
-def _take(call: Call) -> None:
+def _take(call: CommandCall) -> None:
     try:
         if call.file == "-":
             body = b"" if sys.stdin is None else sys.stdin.buffer.read(anchoring.MAX_ANSWER)
@@ -97,10 +99,10 @@ def _take(call: Call) -> None:
         raise BadArgumentError(f"{call.file}: {error.strerror or error}") from error
     with call.fresh() as team:
         keys = _keys(team, call.key, None)
-        _say_receipt(call, anchoring.record_late_answer(team, body, keys, call.file))
+        _say_receipt(call, anchoring.record_late_anchor(team, body, keys, call.file))
 
 
-def _list_receipts(call: Call) -> None:
+def _list_receipts(call: CommandCall) -> None:
     with call.fresh() as team:
         rows = team.store.db.execute(
             "SELECT seq, method, name, size, root FROM anchors ORDER BY seq"
@@ -112,9 +114,9 @@ def _list_receipts(call: Call) -> None:
     call.answers((dict(zip(names, row, strict=True)) for row in rows), lines)
 
 
-def _receipt(call: Call) -> None:
+def _receipt(call: CommandCall) -> None:
     with call.fresh() as team:
-        files = anchoring.receipt_files(team, call.seq)
+        files = anchoring.anchor_receipt_files(team, call.seq)
     os.makedirs(call.folder, exist_ok=True)
     paths = {os.path.join(call.folder, name): data for name, data in files.items()}
     for path, data in paths.items():
@@ -134,8 +136,8 @@ def _seal_first(team: Team) -> None:
 def _keys(team: Team, vkey: str | None, url: str | None) -> Sequence[VerifierKey]:
     """Whose cosignature counts: the key that was given, or those that the policy names."""
     if vkey is not None:
-        return [witness_key(vkey)]
-    known = anchoring.read_policy(team).witnesses
+        return [witness_key_param(vkey)]
+    known = anchoring.read_anchor_policy(team).witnesses
     keys = [w.key for w in known if url is None or (w.url or "").rstrip("/") == url.rstrip("/")]
     if not keys:
         raise BadArgumentError(
@@ -145,7 +147,7 @@ def _keys(team: Team, vkey: str | None, url: str | None) -> Sequence[VerifierKey
     return keys
 
 
-def _say_receipt(call: Call, got: anchoring.Receipt) -> None:
+def _say_receipt(call: CommandCall, got: anchoring.Receipt) -> None:
     root, size = got.seal.root.hex(), got.seal.size
     value = {"method": got.method, "name": got.name, "time": got.seconds}
     what = {"git": "Committed to", "tsa": "Stamped by", "witness": "Cosigned by"}[got.method]
@@ -153,18 +155,18 @@ def _say_receipt(call: Call, got: anchoring.Receipt) -> None:
     call.answer(value | {"root": root, "size": size}, [f"{when}: {size} entries, root {root}"])
 
 
-def _witness_new(call: Call) -> None:
+def _witness_new(call: CommandCall) -> None:
     vkey = WitnessFolder.begin(call.folder, call.name).key().verifier().format()
     call.answer({"vkey": vkey}, [vkey])
 
 
-def _witness_trust(call: Call) -> None:
+def _witness_trust(call: CommandCall) -> None:
     key = WitnessFolder(call.folder).trust(call.vkey)
     known = f"Known now: {key.name} ({key.key_id.hex()})"
     call.answer({"origin": key.name, "vkey": key.format()}, [known])
 
 
-def _witness_show(call: Call) -> None:
+def _witness_show(call: CommandCall) -> None:
     place = WitnessFolder(call.folder)
     vkey = place.key().verifier().format()
     logs, lines = [], [vkey]
@@ -179,7 +181,7 @@ def _witness_show(call: Call) -> None:
     call.answer({"logs": logs, "vkey": vkey}, lines)
 
 
-def _witness_sign(call: Call) -> None:
+def _witness_sign(call: CommandCall) -> None:
     data = b"" if sys.stdin is None else sys.stdin.buffer.read(MAX_REQUEST + 1)
     answer = WitnessFolder(call.folder).answer(data)
     if answer.status == _DONE:
@@ -274,6 +276,6 @@ sign FOLDER
 _WORKS = [_witness, _tsa, _git, _ask, _take, _list_receipts, _receipt]
 _WITNESS_WORKS = [_witness_new, _witness_trust, _witness_show, _witness_sign]
 COMMANDS = {
-    "anchor": group_of(_ANCHOR, _WORKS, {"S": Number(1, 600)}),
-    "witness": group_of(_WITNESS, _WITNESS_WORKS),
+    "anchor": command_group(_ANCHOR, _WORKS, {"S": NumberParam(1, 600)}),
+    "witness": command_group(_WITNESS, _WITNESS_WORKS),
 }

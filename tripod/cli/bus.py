@@ -10,19 +10,19 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tripod import bus
-from tripod.cli.commands import Call, NbsProgram, group_of, nbs_usage
-from tripod.cli.params import Choice, Number, text_argument
+from tripod.cli.commands import CommandCall, NbsProgram, command_group, command_usage
+from tripod.cli.params import ChoiceParam, NumberParam, text_param
 from tripod.errors import BadArgumentError
 from tripod.ledger.ids import now_us
 from tripod.output import emit_bytes, one_line, remark, unbroken
 from tripod.projections.bus import format as bus_format
-from tripod.team.act import judge_event
+from tripod.team.act import check_event_for_act
 
 MAX_SECONDS = 2**32  # more than a century
 LEASE = 300  # seconds
 
 
-def _event(call: Call) -> Any:
+def _event(call: CommandCall) -> Any:
     """The event that is named; the original judges the name before it looks for the folder."""
     named = call.nbs and call.event is not None
     problem = bus_format.valid_event_name(call.event) if named else None
@@ -31,18 +31,18 @@ def _event(call: Call) -> Any:
     return call.event
 
 
-def _publish(call: Call) -> None:
-    text = text_argument(call.payload, call.file, "payload")
+def _publish(call: CommandCall) -> None:
+    text = text_param(call.payload, call.file, "payload")
     # The original looks for the folder before it judges the priority, and then the window.
-    judge_event(call.source, call.type, "low", text)
+    check_event_for_act(call.source, call.type, "low", text)
     with call.team() as team:
         event = (call.source, call.type, call.priority, text)
-        judge_event(*event)
+        check_event_for_act(*event)
         name = bus.publish(team, *event, dedup_window=call.dedup_window)
     call.answer({"name": name}, [name])
 
 
-def _check(call: Call) -> None:
+def _check(call: CommandCall) -> None:
     """Do ``check``, and ``wait``, which waits until it would list something."""
     with call.team() as team:
         handle, reader, timeout = call.handle, call.reader, call.get("timeout")
@@ -83,7 +83,7 @@ def _pending_lines(events: Iterable[bus.PendingEvent]) -> Iterator[str]:
         yield f"[{priority}] {unbroken(name)} ({bus_format.event_age(now, us)} ago)"
 
 
-def _read(call: Call) -> None:
+def _read(call: CommandCall) -> None:
     name = _event(call)
     with call.fresh() as team:
         data = bus.read(team, name, processed=call.processed)
@@ -94,20 +94,20 @@ def _read(call: Call) -> None:
         emit_bytes(data)
 
 
-def _ack(call: Call) -> None:
+def _ack(call: CommandCall) -> None:
     name = _event(call)
     with call.team() as team:
         bus.ack(team, name, actor=call.actor())
     call.answer({"name": name}, [])
 
 
-def _ack_all(call: Call) -> None:
+def _ack_all(call: CommandCall) -> None:
     with call.team() as team:
         count = bus.ack_all(team, call.handle, actor=call.actor())
     call.answer({"count": count}, [f"Acknowledged {count} event{'' if count == 1 else 's'}"])
 
 
-def _prune(call: Call) -> None:
+def _prune(call: CommandCall) -> None:
     with call.team() as team:
         done = bus.prune(team, call.max_bytes, actor=call.actor())
     left, limit = f"{done.left / 1024:.1f} KB", f"{done.limit / 1024:.1f} KB"
@@ -121,7 +121,7 @@ def _prune(call: Call) -> None:
     call.answer(done._asdict(), [line])
 
 
-def _status(call: Call) -> None:
+def _status(call: CommandCall) -> None:
     with call.fresh() as team:
         found = bus.status(team, now_us())
     counts = ", ".join(f"{name}={count}" for name, count in found.pending.items())
@@ -135,7 +135,7 @@ def _status(call: Call) -> None:
     call.answer(found._asdict(), lines)
 
 
-def _claim(call: Call) -> None:
+def _claim(call: CommandCall) -> None:
     name = _event(call)
     with call.team() as team:
         who, lease, timeout = call.actor("by", required=True), call.lease or LEASE, call.wait
@@ -152,14 +152,14 @@ def _claim(call: Call) -> None:
         remark(f"attempt {taken.attempt}: it was begun before and not acknowledged")
 
 
-def _release(call: Call) -> None:
+def _release(call: CommandCall) -> None:
     name = _event(call)
     with call.team() as team:
         bus.release(team, call.actor("by", required=True), name)
     call.answer({"name": name}, [])
 
 
-def _recover(call: Call) -> None:
+def _recover(call: CommandCall) -> None:
     with call.team() as team:
         found = bus.recover(team, call.actor("as", required=True))
     events = [event._asdict() for event in found.pending]
@@ -269,19 +269,19 @@ recover
     says: start anew: list what is pending, give old claims back, publish a heartbeat
 """
 _KINDS = {
-    "PRIORITY": Choice(*bus_format.PRIORITIES),
-    "S": Number(0, MAX_SECONDS),
-    "--dedup-window": Number(0, MAX_SECONDS, empty=0),
-    "--lease": Number(1, MAX_SECONDS),
-    "--max-bytes": Number(1),
+    "PRIORITY": ChoiceParam(*bus_format.PRIORITIES),
+    "S": NumberParam(0, MAX_SECONDS),
+    "--dedup-window": NumberParam(0, MAX_SECONDS, empty=0),
+    "--lease": NumberParam(1, MAX_SECONDS),
+    "--max-bytes": NumberParam(1),
 }
 _WORKS = [
     _publish, _check, _read, _ack, _ack_all, _prune, _status, _claim, _release, _check, _recover,
 ]  # fmt: skip
-COMMANDS = {"bus": group_of(_BUS, _WORKS, _KINDS)}
+COMMANDS = {"bus": command_group(_BUS, _WORKS, _KINDS)}
 
 _VERBS = COMMANDS["bus"].verbs
-_USAGE = nbs_usage(
+_USAGE = command_usage(
     "nbs-bus COMMAND DIR ...",
     _VERBS,
     """\

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tripod import chat
-from tripod.cli.commands import NOBODY, Call, NbsProgram, group_of
-from tripod.cli.params import Handle, Number, moment, text_argument, whole_number
+from tripod.cli.commands import NOBODY, CommandCall, NbsProgram, command_group
+from tripod.cli.params import HandleParam, NumberParam, moment_param, text_param, whole_number_param
 from tripod.errors import BadArgumentError, RefusedError
 from tripod.output import emit_report, format_utc, hanging, one_line, safe
 
@@ -27,7 +27,7 @@ ALERTS = {"[SIDECAR-ERROR]": "38;5;167", "[MEDIC-WARNING]": "38;5;173"}
 """The colours that the original's export has for what failed and for what warns."""
 
 
-def _create(call: Call) -> None:
+def _create(call: CommandCall) -> None:
     if call.nbs and os.path.lexists(call.place):
         raise RefusedError(f"Error: File already exists: {os.path.abspath(call.place)}")
     with call.team() as team:
@@ -36,30 +36,33 @@ def _create(call: Call) -> None:
     call.answer({"path": path}, [f"Created: {path}"])
 
 
-def _send(call: Call) -> None:
+def _send(call: CommandCall) -> None:
     if call.text is None and call.file is None:
         how = f"\n  Usage: {call.usage}" if call.nbs else " (as argument, or by --file)"
         raise BadArgumentError(f"text: none given{how}")
-    text = text_argument(call.text, call.file, "text")
+    text = text_param(call.text, call.file, "text")
     with call.team() as team:
         sent = chat.send(team, call.channel, call.handle, text, human=call.human)._asdict()
     del sent["text"]  # who sent it has it
     call.answer(sent, [])
 
 
-def _warn(call: Call) -> None:
+def _warn(call: CommandCall) -> None:
     handle = chat.WARNING if call.verb.name == "warn" else chat.ERROR
     with call.team() as team:
         chat.post(team, call.channel, call.text, as_=handle)
 
 
-def _window(call: Call) -> chat.Window:
+def _window(call: CommandCall) -> chat.Window:
     last, offset = call.get("last"), call.get("offset") or 0
-    after, before = moment(call.get("after"), "--after"), moment(call.get("before"), "--before")
+    after, before = (
+        moment_param(call.get("after"), "--after"),
+        moment_param(call.get("before"), "--before"),
+    )
     return chat.Window(last, after, before, offset)
 
 
-def _read(call: Call) -> None:
+def _read(call: CommandCall) -> None:
     window, since, unread = _window(call), call.since, call.unread
     with call.fresh() as team:
         if unread is None:
@@ -72,11 +75,11 @@ def _read(call: Call) -> None:
         _show(call, found)
 
 
-def _show(call: Call, found: Sequence[chat.ChatMessage]) -> None:
+def _show(call: CommandCall, found: Sequence[chat.ChatMessage]) -> None:
     call.answers(_objects(found), map(_line, found))
 
 
-def _search(call: Call) -> None:
+def _search(call: CommandCall) -> None:
     handle, window, archives = call.handle, _window(call), call.include_archives
     with call.fresh() as team:
         name, pattern = call.channel, call.pattern
@@ -92,22 +95,22 @@ def _search(call: Call) -> None:
     call.answers(_objects(hit.message for hit in hits), lines or ["No matches found."])
 
 
-def _poll(call: Call) -> int:
-    from tripod.bus.reader import Watch
+def _poll(call: CommandCall) -> int:
+    from tripod.bus.reader import QueueWatch
     from tripod.chat.reader import poll
-    from tripod.cli.nbs_team import chat_path
+    from tripod.cli.nbs_team import nbs_chat_path
 
     until = time.monotonic() + call.timeout
     with call.team() as team:
-        folder = os.path.dirname(chat_path(call.place)) if call.nbs else team.disk.full("chat")
-        with Watch([folder], every=LOOK) as watch:
+        folder = os.path.dirname(nbs_chat_path(call.place)) if call.nbs else team.disk.full("chat")
+        with QueueWatch([folder], every=LOOK) as watch:
             left = lambda: until - time.monotonic()  # noqa: E731 - a name for an argument
             found = poll(team, call.channel, call.handle, left, watch.wait)
     _show(call, found)
     return 0 if found else TIMEOUT
 
 
-def _mentions(call: Call) -> None:
+def _mentions(call: CommandCall) -> None:
     with call.fresh() as team:
         found = chat.addressed(team, call.handle)
     call.answers(
@@ -116,7 +119,7 @@ def _mentions(call: Call) -> None:
     )
 
 
-def _participants(call: Call) -> None:
+def _participants(call: CommandCall) -> None:
     with call.fresh() as team:
         found = chat.participants(team, call.channel)
     call.answers(
@@ -125,13 +128,13 @@ def _participants(call: Call) -> None:
     )
 
 
-def _count(call: Call) -> None:
+def _count(call: CommandCall) -> None:
     with call.fresh() as team:
         number = chat.count(team, call.channel)
     call.answer({"count": number}, [str(number)])
 
 
-def _export(call: Call) -> None:
+def _export(call: CommandCall) -> None:
     from tripod.chat.reader import indexed
 
     window, first, stop, handles = _window(call), call.get("from") or 0, call.to, call.handle
@@ -153,7 +156,7 @@ def _export(call: Call) -> None:
     emit_report("".join(parts))
 
 
-def _archive(call: Call) -> None:
+def _archive(call: CommandCall) -> None:
     stay = call.keep
     with call.team() as team:
         number, path = chat.archive(team, call.channel, stay)
@@ -161,8 +164,8 @@ def _archive(call: Call) -> None:
     call.answer({"archived": number} | ({"path": path} if number else {}), [line])
 
 
-def _cursor_set(call: Call) -> None:
-    index = whole_number(call.n, 0, MAX_INDEX) if call.nbs else call.index
+def _cursor_set(call: CommandCall) -> None:
+    index = whole_number_param(call.n, 0, MAX_INDEX) if call.nbs else call.index
     if index is None:
         what = f"{call.n:.40}: no index from 0 to {MAX_INDEX}"
         raise BadArgumentError(f"{what}\n  Usage: {call.usage}")
@@ -172,10 +175,10 @@ def _cursor_set(call: Call) -> None:
     call.answer({"handle": call.handle, "unread": left}, [])
 
 
-def _delete(call: Call) -> None:
+def _delete(call: CommandCall) -> None:
     if call.nbs and not call.after:
         raise BadArgumentError(f"--after=T says from when on\n  Usage: {call.usage}")
-    after, actor = moment(call.after, "--after") or 0, call.actor()
+    after, actor = moment_param(call.after, "--after") or 0, call.actor()
     with call.team() as team:
         done = chat.delete(team, call.channel, after, actor=actor, dry_run=call.dry_run)
     if not done.deleted:
@@ -295,20 +298,20 @@ delete CHANNEL
     nbs: FILE --after=T [--dry-run] [--as=HANDLE]
 """
 _KINDS = {
-    "INDEX": Number(0, MAX_INDEX),
-    "N": Number(0, MAX_NUMBER),
-    "--last": Number(0, MAX_NUMBER, empty=0),
-    "--offset": Number(0, MAX_NUMBER, empty=0),
-    "--timeout": Number(0, MAX_WAIT),
-    "--handle": Handle(loose=True),
-    "--since": Handle(loose=True),
-    "--unread": Handle(loose=True),
+    "INDEX": NumberParam(0, MAX_INDEX),
+    "N": NumberParam(0, MAX_NUMBER),
+    "--last": NumberParam(0, MAX_NUMBER, empty=0),
+    "--offset": NumberParam(0, MAX_NUMBER, empty=0),
+    "--timeout": NumberParam(0, MAX_WAIT),
+    "--handle": HandleParam(loose=True),
+    "--since": HandleParam(loose=True),
+    "--unread": HandleParam(loose=True),
 }
 _WORKS = [
     _create, _send, _warn, _warn, _read, _search, _poll, _mentions, _participants, _count,
     _export, _archive, _cursor_set, _delete,
 ]  # fmt: skip
-COMMANDS = {"chat": group_of(_CHAT, _WORKS, _KINDS)}
+COMMANDS = {"chat": command_group(_CHAT, _WORKS, _KINDS)}
 
 _VERBS = COMMANDS["chat"].verbs
 _USAGES = [f"  nbs-chat {verb.name} {verb.nbs}" for verb in _VERBS if verb.nbs is not None]

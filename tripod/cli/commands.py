@@ -14,14 +14,14 @@ the left edge is its name with its arguments, below it are its page of help and 
 - an option has two spaces or more before its help; ``[required]``, ``[default: 10]`` and
   ``[env: NAME]`` at the end of the help are rules, not words;
 - what goes on in the next line is indented;
-- the kind of a value is that of its option or of its word for the value (see ``group_of``);
+- the kind of a value is that of its option or of its word for the value (see ``command_group``);
 - each command has ``--team`` and ``--json``, unless ``without: --team --json`` says otherwise;
 - ``nbs:`` is the usage line in the ``nbs-*`` program, for commands that it has, and ``says:`` the
   line of explanation in that program's help. A section without a page is for that program alone.
 
 ``tree`` makes click's commands of it, ``nbs`` reads the arguments of the original tools by it. The
-work is written once: it gets a ``Call``, which gives the arguments by name, opens the team, and
-prints the answer. Nothing here imports click: scripts call the ``nbs-*`` programs all the time.
+work is written once: it gets a ``CommandCall``, which gives the arguments by name, opens the team,
+and prints the answer. Nothing here imports click: scripts call the ``nbs-*`` programs all the time.
 """
 
 import re
@@ -30,7 +30,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tripod.cli.params import FLAG, HANDLE, RAW, TEXT, Number, ValueKind
+from tripod.cli.params import FLAG, HANDLE, RAW, TEXT, NumberParam, ParamKind
 from tripod.output import emit, emit_json
 
 if TYPE_CHECKING:
@@ -45,12 +45,12 @@ KINDS = {
     "FILE": RAW,
     "FOLDER": RAW,
     "HANDLE": HANDLE,
-    "LINES": Number(),
-    "N": Number(),
+    "LINES": NumberParam(),
+    "N": NumberParam(),
     "PATH": RAW,
-    "S": Number(),
-    "SEQ": Number(),
-    "SIZE": Number(),
+    "S": NumberParam(),
+    "SEQ": NumberParam(),
+    "SIZE": NumberParam(),
 }
 """The kinds of values that a word stands for in each command."""
 
@@ -61,12 +61,12 @@ _RULE = r" \[(required|env|default)(?:: ([^\]]*))?\]"
 class Param:
     """An argument or option; ``spelling`` is as in the table, ``name`` what the work calls it."""
 
-    def __init__(self, spelling: str, text: str, kinds: Mapping[str, ValueKind]) -> None:
+    def __init__(self, spelling: str, text: str, kinds: Mapping[str, ParamKind]) -> None:
         self.spelling, text = spelling, text.replace("\n", " ")
         word = spelling.rsplit(maxsplit=1)[-1]
         self.metavar = "" if word.startswith("-") else word.removesuffix("...").strip("[]")
         long = re.findall(r"--([a-z-]+)", spelling)
-        self.kind: ValueKind = FLAG
+        self.kind: ParamKind = FLAG
         if self.metavar:
             own = kinds.get(f"--{long[0]}") if long else None
             self.kind = own or kinds.get(self.metavar) or KINDS.get(self.metavar, TEXT)
@@ -95,7 +95,7 @@ class Verb:
     ``work`` does it: it gets the call, and gives the exit code or None for 0.
     """
 
-    def __init__(self, section: str, work: "Work", kinds: Mapping[str, ValueKind]) -> None:
+    def __init__(self, section: str, work: "Work", kinds: Mapping[str, ParamKind]) -> None:
         head, *self._body = section.splitlines()
         self.name, *self._arguments = head.split()
         self.work, self._kinds = work, kinds
@@ -159,8 +159,8 @@ class CommandGroup:
         self.page, self.verbs = page, verbs
 
 
-def group_of(
-    table: str, works: "Sequence[Work]", kinds: Mapping[str, ValueKind] | None = None
+def command_group(
+    table: str, works: "Sequence[Work]", kinds: Mapping[str, ParamKind] | None = None
 ) -> CommandGroup:
     """A group from its part of the table, whose first section is the page of the group.
 
@@ -175,12 +175,12 @@ def group_of(
     return CommandGroup(Verb(first, works[0], {}).page, verbs)
 
 
-def verb_of(table: str, work: "Work", kinds: Mapping[str, ValueKind] | None = None) -> Verb:
+def command_verb(table: str, work: "Work", kinds: Mapping[str, ParamKind] | None = None) -> Verb:
     """A command of the first level from its part of the table; the line in ``TOP`` comes first."""
     return Verb(table.strip(), work, kinds or {})
 
 
-def nbs_usage(first: str, verbs: Iterable[Verb], rest: str) -> str:
+def command_usage(first: str, verbs: Iterable[Verb], rest: str) -> str:
     """The page of help of an ``nbs-*`` program, with two lines or more for each command."""
     lines = [f"Usage: {first}"]
     for verb in verbs:
@@ -219,7 +219,7 @@ class NbsProgram:
         vars(self).update(ways)
 
 
-class Call:
+class CommandCall:
     """One call of a command of ``tripod``: its arguments, the team it works on, and its answer.
 
     An argument is an attribute, such as ``call.dedup_window``; a trailing underscore is dropped,
@@ -273,9 +273,9 @@ class Call:
 
     def progress(self) -> AbstractContextManager[None]:
         """Say at a terminal how far the work inside is, unless the answer is for a machine."""
-        from tripod.cli.progress import shown
+        from tripod.cli.progress import progress_shown
 
-        return shown(quiet=self.json)
+        return progress_shown(quiet=self.json)
 
     def objects(self, values: Iterable[Mapping[str, Any]]) -> None:
         """Print JSON objects, one a line; ``docs/reference/json.md`` lists their fields."""

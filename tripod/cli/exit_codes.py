@@ -10,7 +10,7 @@ from tripod import errors
 from tripod.output import remark
 
 FAILURES = (errors.TripodError, OSError)
-"""What a command may end with: ``report`` says it."""
+"""What a command may end with: ``report_and_exit_code`` says it."""
 
 
 class Codes(NamedTuple):
@@ -53,7 +53,7 @@ def collect_less_garbage() -> None:
     atexit.register(gc.freeze)
 
 
-def report(error: Exception, codes: Codes) -> int:
+def report_and_exit_code(error: Exception, codes: Codes) -> int:
     """Say why a command ends, and give the exit code; ``error`` is one of ``FAILURES``."""
     if isinstance(error, BrokenPipeError):
         # Who read us has seen enough; silence the interpreter's own last flush.

@@ -26,9 +26,9 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from tripod.cli.commands import NOBODY, Call, NbsProgram, Param, Verb
-from tripod.cli.exit_codes import DOORS, FAILURES, Codes, collect_less_garbage, report
-from tripod.cli.params import FLAG, HANDLE, Handle, Number, whole_number
+from tripod.cli.commands import NOBODY, CommandCall, NbsProgram, Param, Verb
+from tripod.cli.exit_codes import DOORS, FAILURES, Codes, collect_less_garbage, report_and_exit_code
+from tripod.cli.params import FLAG, HANDLE, HandleParam, NumberParam, whole_number_param
 from tripod.errors import BadArgumentError
 from tripod.output import emit, emit_json, remark
 
@@ -56,10 +56,10 @@ class Words(NamedTuple):
     flags: frozenset[str]
 
 
-def grammar_of(usage: str) -> Grammar:
+def nbs_grammar(usage: str) -> Grammar:
     """Read a usage line; a text in brackets, or before a ``|``, may be left out.
 
-    >>> grammar_of("DIR [EVENT] --by=HANDLE [--processed]")
+    >>> nbs_grammar("DIR [EVENT] --by=HANDLE [--processed]")
     Grammar(texts=['dir', 'event'], least=1, options=['by'], flags=['processed'])
     """
     parts = re.sub(r"\([^)]*\)", "", usage).split()
@@ -75,7 +75,7 @@ def grammar_of(usage: str) -> Grammar:
     )
 
 
-def take_apart(words: Sequence[str], usage: str, takes: Grammar) -> Words:
+def take_nbs_words_apart(words: Sequence[str], usage: str, takes: Grammar) -> Words:
     """Take the words after a command's name apart; every refusal shows the usage line.
 
     Raises BadArgumentError (a word is not UTF-8, or not what the command takes).
@@ -90,7 +90,7 @@ def take_apart(words: Sequence[str], usage: str, takes: Grammar) -> Words:
             word.encode()
         except UnicodeEncodeError as error:
             what = f"an argument is not UTF-8 (character {error.start + 1})"
-            raise refused(what, usage) from None
+            raise nbs_refusal(what, usage) from None
         if word == "--" and not only_texts:
             only_texts = True
         elif match is None:
@@ -116,20 +116,20 @@ def take_apart(words: Sequence[str], usage: str, takes: Grammar) -> Words:
             elif name in _HANDLES and re.search(r"[\n\r]", value):
                 problem = f"--{name}: the value holds a line break; give it on one line"
             if problem is not None:
-                raise refused(problem, usage)
+                raise nbs_refusal(problem, usage)
     if not takes.least <= len(found) <= len(takes.texts):
         few = len(found) < takes.least
         what = "too few arguments" if few else f"{found[len(takes.texts)]!r} is one too many"
-        raise refused(what, usage)
+        raise nbs_refusal(what, usage)
     return Words(found, values, frozenset(given))
 
 
-def refused(what: str, usage: str) -> BadArgumentError:
+def nbs_refusal(what: str, usage: str) -> BadArgumentError:
     """The error that says what is wrong, and shows the usage line."""
     return BadArgumentError(f"{what}\n  Usage: {usage}")
 
 
-class NbsCall(Call):
+class NbsCall(CommandCall):
     """One call of a command of an ``nbs-*`` program.
 
     The value of an option is judged when the work asks for it, in the original's order; the texts
@@ -166,16 +166,16 @@ class NbsCall(Call):
         kind = None if param is None else param.kind
         if text is None:
             return None if param is None else param.default
-        if isinstance(kind, Number):
-            number = whole_number(text, kind.least, kind.most) if text else kind.empty
+        if isinstance(kind, NumberParam):
+            number = whole_number_param(text, kind.least, kind.most) if text else kind.empty
             if number is None:
                 what = f"--{option}={text:.40}: no whole number from {kind.least} to {kind.most}"
-                raise refused(what, self.usage)
+                raise nbs_refusal(what, self.usage)
             return number
-        if isinstance(kind, Handle) and kind.loose:
+        if isinstance(kind, HandleParam) and kind.loose:
             if not text:
                 raise BadArgumentError(f"--{option}: empty; name a handle, or leave it out")
-        elif isinstance(kind, Handle):
+        elif isinstance(kind, HandleParam):
             _judge_handle(text, f"--{option}")
         return text
 
@@ -191,10 +191,10 @@ class NbsCall(Call):
 
     def team(self, start: str | None = None) -> "AbstractContextManager[Team]":
         """The team whose files the program is given, or around the current folder."""
-        from tripod.cli.nbs_team import team_for
+        from tripod.cli.nbs_team import nbs_team_for
 
         del start
-        return team_for(self)
+        return nbs_team_for(self)
 
     def actor(self, option: str = "as", *, required: bool = False) -> str:
         """The handle that acts: as the option says, or the one of the worker's environment.
@@ -205,7 +205,7 @@ class NbsCall(Call):
         who = os.environ.get("NBS_HANDLE", "") if given is None else given
         if not who and given is None:
             if required:
-                raise refused(f"--{option}=HANDLE is missing: say who it is", self.usage)
+                raise nbs_refusal(f"--{option}=HANDLE is missing: say who it is", self.usage)
             return NOBODY
         _judge_handle(who, "NBS_HANDLE" if given is None else f"--{option}")
         return who
@@ -230,7 +230,7 @@ def _main(module: str, at: int = 0) -> NoReturn:
     try:
         code = _run(program, sys.argv[1:]) or 0
     except FAILURES as error:
-        code = report(error, codes)
+        code = report_and_exit_code(error, codes)
     except KeyboardInterrupt:
         remark("stopped")
         code = 130
@@ -266,7 +266,7 @@ def _run(program: NbsProgram, words: Sequence[str]) -> int | None:
     if rest and rest[0] in ("--help", "-h"):  # elsewhere it is a text: `send FILE ann --help`
         says = f"\n    {verb.item('says')}" if program.explains else ""
         return _tell(program, f"Usage: {usage}{says}")
-    takes = grammar_of(verb.nbs)
+    takes = nbs_grammar(verb.nbs)
     if program.by_name:
         takes = takes._replace(options=sorted(takes.options))
     place = program.text_at.get(name, len(rest))
@@ -277,7 +277,7 @@ def _run(program: NbsProgram, words: Sequence[str]) -> int | None:
         names = takes.options if equals else takes.flags
         if option.startswith("--") and option[2:] not in names:
             rest = [*rest[:place], *rest[place + 1 :], "--", rest[place]]
-    return verb.work(NbsCall(program, verb, usage, take_apart(rest, usage, takes), takes))
+    return verb.work(NbsCall(program, verb, usage, take_nbs_words_apart(rest, usage, takes), takes))
 
 
 def _tell(program: NbsProgram, text: str) -> int:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from sqlite3 import OperationalError
 
-from tripod.cli.commands import Call
+from tripod.cli.commands import CommandCall
 from tripod.errors import BadArgumentError, NoTeamError, NotFoundError, RefusedError
 from tripod.ledger import ARCHIVE, CHAT, DATABASE, EVENTS, RECORD
 from tripod.ledger import LOGS as SCRIBE
@@ -21,12 +21,12 @@ from tripod.ledger.files import read_plain_file
 from tripod.ledger.locator import FOLDER, LEDGER, has_ledger, is_ledger_folder, named, team_around
 from tripod.output import one_line, remark
 from tripod.projections import Disk
-from tripod.team.access import has_runs, opened, opened_at, print_warnings
+from tripod.team.access import access_team, access_team_at, has_runs, print_warnings
 from tripod.team.team import Team
 
 
 @contextmanager
-def team_for(call: Call) -> Iterator[Team]:
+def nbs_team_for(call: CommandCall) -> Iterator[Team]:
     """The team that a call works on; ``call.channel`` and ``call.log`` then name its chat or log.
 
     ``nbs-bus`` is given the folder of the events, ``nbs-chat`` a chat, ``nbs-scribe`` a log. The
@@ -37,30 +37,32 @@ def team_for(call: Call) -> Iterator[Team]:
         with team_of(EVENTS, place) as team:
             yield team
     elif front == CHAT:
-        full = chat_path(place)  # a link to a chat is the chat
+        full = nbs_chat_path(place)  # a link to a chat is the chat
         folder, name = os.path.split(full)
         is_there, is_new = os.path.lexists(full), call.verb.name == "create"
         if not name.endswith(".chat") or name == ".chat":
             raise BadArgumentError(f"{place!r} names no chat: give the path of a file NAME.chat")
         if is_new and not os.path.isdir(folder):
             raise RefusedError(f"Error: no folder {folder}: make it first")
-        if not is_new and not is_there and not may_have_ledger(folder):
+        if not is_new and not is_there and not nbs_team_may_know(folder):
             raise NotFoundError(f"no chat {full}: `nbs-chat create {place}` makes it")
         with team_of(CHAT, folder, meet=is_new or is_there) as team:
-            call.channel = (known_in(team, CHAT, folder) or "") + name.removesuffix(".chat")
+            call.channel = (known_to_nbs_team(team, CHAT, folder) or "") + name.removesuffix(
+                ".chat"
+            )
             try:
                 yield team
             except NotFoundError as error:
                 raise NotFoundError(f"{place}: {error}") from error
     elif front == SCRIBE:
         make = call.verb.name == "log"
-        with team_of_log(place, make=make, events=call.bus_dir if make else None) as team:
+        with nbs_team_of_log(place, make=make, events=call.bus_dir if make else None) as team:
             folder, name = os.path.split(_full(place))
-            call.log = (known_in(team, SCRIBE, folder) or "") + name
+            call.log = (known_to_nbs_team(team, SCRIBE, folder) or "") + name
             yield team
     else:
         call.actor()  # each command refuses an invalid NBS_HANDLE
-        with opened(None) as team:
+        with access_team(None) as team:
             _look_after(team)
             yield team
 
@@ -72,7 +74,7 @@ def team_of(
     """The team whose ``events``, ``chat`` or ``scribe`` (``front``) are in ``folder``.
 
     A folder of chats or events that the team does not know yet is added to it if ``meet`` allows
-    that, and so is the folder ``events``. Folders of decision logs: see ``team_of_log``.
+    that, and so is the folder ``events``. Folders of decision logs: see ``nbs_team_of_log``.
 
     Raises:
         NoTeamError: there is no such folder.
@@ -88,10 +90,10 @@ def team_of(
     full = os.path.abspath(folder)
     root = _root(front, full)
     given = {front: full} if events is None else {front: full, EVENTS: os.path.abspath(events)}
-    with opened_at(root, lambda: _begin(root, lambda: _places(root, front, given))) as team:
+    with access_team_at(root, lambda: _begin(root, lambda: _places(root, front, given))) as team:
         _look_after(team)
         for name, where in given.items():
-            if known_in(team, name, where) is not None or (meet and name == SCRIBE):
+            if known_to_nbs_team(team, name, where) is not None or (meet and name == SCRIBE):
                 continue
             if not meet:
                 raise NotFoundError(
@@ -101,14 +103,18 @@ def team_of(
 
             add_place(team, name, where)  # an entry says so, once
             beside = f"{os.path.dirname(where)}/{EVENTS}"
-            if name == CHAT and os.path.isdir(beside) and known_in(team, EVENTS, beside) is None:
+            if (
+                name == CHAT
+                and os.path.isdir(beside)
+                and known_to_nbs_team(team, EVENTS, beside) is None
+            ):
                 with suppress(RefusedError):  # no queue: then the events go to the team's own
                     add_place(team, EVENTS, beside)
         if EVENTS in given:
-            team.queue = known_in(team, EVENTS, given[EVENTS]) or ""
+            team.queue = known_to_nbs_team(team, EVENTS, given[EVENTS]) or ""
         elif front == CHAT:
             # The original looks for the events' folder beside the chats'.
-            team.queue = known_in(team, EVENTS, f"{os.path.dirname(full)}/{EVENTS}") or ""
+            team.queue = known_to_nbs_team(team, EVENTS, f"{os.path.dirname(full)}/{EVENTS}") or ""
         yield team
 
 
@@ -119,7 +125,7 @@ def _look_after(team: Team) -> None:
         record_ends(team)
 
 
-def known_in(team: Team, front: str, folder: str) -> str | None:
+def known_to_nbs_team(team: Team, front: str, folder: str) -> str | None:
     """What the names of the events or chats in a folder begin with; None: it is no team's folder.
 
     '' for the team's own folder, ``<name>/`` for one that was added.
@@ -135,17 +141,17 @@ def known_in(team: Team, front: str, folder: str) -> str | None:
 
 
 @contextmanager
-def team_of_project(project: str) -> Iterator[Team]:
+def nbs_team_of_project(project: str) -> Iterator[Team]:
     """The team that works in the folder ``project`` (NoTeamError: there is no such folder)."""
     if not os.path.isdir(project):
         raise NoTeamError(f"{project} is no folder: give the project's")
     root = named() or os.path.join(os.path.abspath(project), FOLDER)
-    with opened_at(root, lambda: _begin(root, dict)) as team:
+    with access_team_at(root, lambda: _begin(root, dict)) as team:
         _look_after(team)
         yield team
 
 
-def chat_path(file: str) -> str:
+def nbs_chat_path(file: str) -> str:
     """The full path of a chat that is given; of one that a symbolic link leads to, where it is.
 
     A link in the place of a team's own chat that leads out of every team is not followed: the
@@ -160,12 +166,12 @@ def chat_path(file: str) -> str:
     return full if own and not other else there
 
 
-def chat_folder(chat: str) -> str:
+def nbs_chat_folder(chat: str) -> str:
     """The folder of a chat (NotFoundError: neither the chat nor a log or ledger of a team)."""
-    full = chat_path(chat)
+    full = nbs_chat_path(chat)
     folder = os.path.dirname(full)
     around = os.path.dirname(folder)
-    is_team = may_have_ledger(folder) and (named() is not None or team_around(folder) == around)
+    is_team = nbs_team_may_know(folder) and (named() is not None or team_around(folder) == around)
     if is_team or not os.path.isdir(folder) or os.path.lexists(full):
         return folder
     logs, names = os.path.join(around, SCRIBE), list[str]()
@@ -178,7 +184,7 @@ def chat_folder(chat: str) -> str:
     return folder
 
 
-def may_have_ledger(folder: str) -> bool:
+def nbs_team_may_know(folder: str) -> bool:
     """Whether a ledger, which is not begun to ask it, may know what ``folder`` lacks."""
     return named() is not None or has_ledger(team_around(os.path.abspath(folder)))
 
@@ -215,11 +221,11 @@ def _begin(root: str, places: Callable[[], dict[str, str]]) -> None:
     from tripod.team import adoption
 
     if os.path.lexists(f"{root}/{DATABASE}"):
-        with adoption.begin_lock(root):  # another process is just beginning it; or it is empty
+        with adoption.adoption_lock(root):  # another process is just beginning it; or it is empty
             return
     if os.path.lexists(root) and not os.path.isdir(root):
         raise NoTeamError(f"{root} is no folder: name a team directory in {LEDGER}")
-    from tripod.cli.progress import shown
+    from tripod.cli.progress import progress_shown
     from tripod.trust.export import has_record
 
     # Another process may have begun it since we looked; its record comes after its database.
@@ -228,7 +234,7 @@ def _begin(root: str, places: Callable[[], dict[str, str]]) -> None:
             f"{root} has no {DATABASE} but a record of one ({RECORD}/): `tripod init` restores "
             "the ledger from it"
         )
-    with shown():
+    with progress_shown():
         found = adoption.init_at(root, places(), met=True)
     print_warnings(found.warnings)
     if found.begun:
@@ -270,7 +276,7 @@ def _places(root: str, front: str, given: dict[str, str]) -> dict[str, str]:
         folders[other] = os.path.join(around, other)
         os.makedirs(folders[other], exist_ok=True)
     for name, folder in folders.items():
-        place, problem = adoption.place_to_record(real, folder)
+        place, problem = adoption.place_to_adopt(real, folder)
         if problem is not None:
             raise RefusedError(f"no ledger can be begun for it: {problem}")
         places[name] = place
@@ -278,7 +284,7 @@ def _places(root: str, front: str, given: dict[str, str]) -> dict[str, str]:
 
 
 @contextmanager
-def team_of_log(path: str, *, make: bool = False, events: str | None = None) -> Iterator[Team]:
+def nbs_team_of_log(path: str, *, make: bool = False, events: str | None = None) -> Iterator[Team]:
     """The team that has the file ``path`` as a decision log.
 
     A symbolic link to the log is the log. A log in a folder that is not the team's belongs to the
@@ -300,15 +306,15 @@ def team_of_log(path: str, *, make: bool = False, events: str | None = None) -> 
     elif (
         os.path.basename(folder) != SCRIBE
         and not os.path.lexists(full)
-        and not (os.path.isdir(folder) and may_have_ledger(folder))  # begin no ledger to say so
+        and not (os.path.isdir(folder) and nbs_team_may_know(folder))  # begin no ledger to say so
     ):
         raise NotFoundError(f"{path}: no decision log is there; give the path of the right one")
     with team_of(SCRIBE, folder, events) as team:
-        meet_log(team, full, make=make)
+        nbs_team_meets_log(team, full, make=make)
         yield team
 
 
-def meet_log(team: Team, full: str, *, make: bool = False) -> None:
+def nbs_team_meets_log(team: Team, full: str, *, make: bool = False) -> None:
     """Add the log at a full path to the team, unless its folder is the team's own.
 
     ``make``: the log is about to be begun.
@@ -319,7 +325,7 @@ def meet_log(team: Team, full: str, *, make: bool = False) -> None:
         RefusedError: the folder cannot hold logs.
     """
     folder, name = os.path.split(full)
-    front = known_in(team, SCRIBE, folder)
+    front = known_to_nbs_team(team, SCRIBE, folder)
     if front == "":
         return
     with suppress(OperationalError):  # the tables of another version: they are about to be folded
@@ -347,7 +353,7 @@ def meet_log(team: Team, full: str, *, make: bool = False) -> None:
     split = parse_decision_archive_name(name)
     live = os.path.join(folder, f"{split[0]}.md") if split is not None else full
     if live != full and os.path.isfile(live):
-        meet_log(team, live)
+        nbs_team_meets_log(team, live)
         return
     add_place(team, SCRIBE, folder, name)
 

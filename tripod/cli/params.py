@@ -1,6 +1,6 @@
 """Reads what commands are given: words, handles, numbers, times, keys, and texts from files.
 
-A ``ValueKind`` says how the value of a parameter is read. Both command lines read by it: ``tripod``
+A ``ParamKind`` says how the value of a parameter is read. Both command lines read by it: ``tripod``
 before a command begins, an ``nbs-*`` program when the command asks for the value, since its
 original judges arguments in that order.
 """
@@ -25,7 +25,7 @@ _SHOWN = 40  # characters of a bad value that a message repeats
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
-class ValueKind:
+class ParamKind:
     """Any text; a path may hold bytes that are not UTF-8."""
 
     def read(self, text: str) -> object:
@@ -33,7 +33,7 @@ class ValueKind:
         return text
 
 
-class Text(ValueKind):
+class TextParam(ParamKind):
     """A text that can be written as UTF-8; other bytes reach Python as halves of surrogates."""
 
     def read(self, text: str) -> object:
@@ -45,7 +45,7 @@ class Text(ValueKind):
         return text
 
 
-class Handle(Text):
+class HandleParam(TextParam):
     """Somebody's name: one word, without what the files of the team use as punctuation.
 
     ``loose``: an ``nbs-*`` program takes any text that is not empty, and looks for it.
@@ -65,7 +65,7 @@ class Handle(Text):
         return text
 
 
-class Number(ValueKind):
+class NumberParam(ParamKind):
     """A whole number in decimal digits, from ``least`` to ``most``.
 
     ``empty`` is the number that an empty value stands for in an ``nbs-*`` program.
@@ -76,14 +76,14 @@ class Number(ValueKind):
 
     def read(self, text: str) -> object:
         """The number."""
-        number = whole_number(text, self.least, self.most)
+        number = whole_number_param(text, self.least, self.most)
         if number is None:
             shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
             raise ValueError(f"{shown!r} is no whole number from {self.least} to {self.most}")
         return number
 
 
-class Choice(Text):
+class ChoiceParam(TextParam):
     """One of a few words."""
 
     def __init__(self, *words: str) -> None:
@@ -98,7 +98,7 @@ class Choice(Text):
         return text
 
 
-RAW, TEXT, HANDLE, FLAG = ValueKind(), Text(), Handle(), ValueKind()
+RAW, TEXT, HANDLE, FLAG = ParamKind(), TextParam(), HandleParam(), ParamKind()
 
 
 def meant(text: str, words: Sequence[str]) -> str:
@@ -113,17 +113,17 @@ def meant(text: str, words: Sequence[str]) -> str:
     return f". Did you mean {' or '.join(close)}?" if close else ""
 
 
-def whole_number(text: str, least: int, most: int) -> int | None:
+def whole_number_param(text: str, least: int, most: int) -> int | None:
     """A whole number in decimal digits; None if it is not, or not from ``least`` to ``most``.
 
-    >>> whole_number("300", 0, 1000), whole_number("-1", 0, 1000), whole_number("1e3", 0, 1000)
-    (300, None, None)
+    >>> [whole_number_param(text, 0, 1000) for text in ("300", "-1", "1e3")]
+    [300, None, None]
     """
     number = int(text) if re.fullmatch("[0-9]{1,16}", text) else -1
     return number if least <= number <= most else None
 
 
-def text_argument(text: str | None, file: str | None, what: str) -> str:
+def text_param(text: str | None, file: str | None, what: str) -> str:
     """A text given as argument, in a file, or on standard input (``--file -``), at most 1 MiB.
 
     The file may be a link to a regular file. A pipe is refused, since one that nobody writes to
@@ -161,7 +161,7 @@ def _input_bytes(file: str) -> bytes:
     return sys.stdin.buffer.read(MAX_INPUT + 1)
 
 
-def moment(text: str | None, what: str) -> int | None:
+def moment_param(text: str | None, what: str) -> int | None:
     """Epoch seconds of ``30s 5m 2h 1d`` ago, of an epoch, or of ``2026-02-12T14:00:00``.
 
     A moment without a zone is one of this host's. None stands for None. Raises BadArgumentError (it
@@ -187,14 +187,14 @@ def moment(text: str | None, what: str) -> int | None:
     return found
 
 
-def log_keys(vkeys: Sequence[str], option: str = "--key") -> list[VerifierKey]:
+def log_keys_param(vkeys: Sequence[str], option: str = "--key") -> list[VerifierKey]:
     """The keys of logs, as they were given to an option (BadArgumentError: one is not such)."""
     from tripod.ledger.tlog.note import ED25519
 
     return [_key(text, option, ED25519, "a witness, and not of a log") for text in vkeys]
 
 
-def witness_key(text: str) -> VerifierKey:
+def witness_key_param(text: str) -> VerifierKey:
     """The key of a witness, as it was given to ``--key`` (BadArgumentError: it is not such)."""
     from tripod.ledger.tlog.note import COSIGNATURE
 

@@ -17,7 +17,7 @@ _COLUMNS = 80  # where the terminal does not say
 
 
 @contextmanager
-def shown(*, quiet: bool = False, delay: float | None = None) -> Iterator[None]:
+def progress_shown(*, quiet: bool = False, delay: float | None = None) -> Iterator[None]:
     """Show on stderr what the work inside is at, if that is a terminal, and clear it at the end.
 
     Args:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tripod.cli.commands import Call, group_of
-from tripod.cli.params import TEXT, Number, text_argument
+from tripod.cli.commands import CommandCall, command_group
+from tripod.cli.params import TEXT, NumberParam, text_param
 from tripod.errors import BadArgumentError
 from tripod.ledger.ids import now_us
 from tripod.output import format_utc, remark
@@ -13,7 +13,7 @@ from tripod.pythia.reviewer import ReviewerProgram
 MAX_TIME = 10**7  # seconds
 
 
-def _due(call: Call) -> None:
+def _due(call: CommandCall) -> None:
     with call.fresh() as team:
         found = acts.due(team, now_us())
     call.answers((one._asdict() for one in found), map(_due_line, found))
@@ -29,7 +29,7 @@ def _due_line(one: acts.PendingReview) -> str:
     return f"{one.name} {at} {asked}: {one.state}{whose}"
 
 
-def _run(call: Call) -> int:
+def _run(call: CommandCall) -> int:
     import asyncio
 
     if call.event is not None and call.manual:
@@ -81,17 +81,17 @@ def _answer_lines(answer: acts.PostedAssessment) -> list[str]:
     ]
 
 
-def _record(call: Call) -> None:
+def _record(call: CommandCall) -> None:
     if call.text is None and call.file is None:
         raise BadArgumentError("assessment: none given (as argument, or by --file)")
-    whole = text_argument(call.text, call.file, "assessment")
+    whole = text_param(call.text, call.file, "assessment")
     with call.fresh() as team:
         now = now_us()
         answer = acts.record(team, whole, now, event=call.event, handle=call.as_)
     call.answer(answer._asdict(), _answer_lines(answer))
 
 
-def _show(call: Call) -> None:
+def _show(call: CommandCall) -> None:
     with call.fresh() as team:
         answer = acts.show(team, call.event or "last")
     call.answer(answer._asdict(), [answer.text])
@@ -137,5 +137,5 @@ record [TEXT]
 show [EVENT]
     Print the assessment of a checkpoint event, or the last one.
 """
-_KINDS = {"--show": TEXT, "--timeout": Number(1, MAX_TIME)}
-COMMANDS = {"pythia": group_of(_PYTHIA, [_due, _run, _record, _show], _KINDS)}
+_KINDS = {"--show": TEXT, "--timeout": NumberParam(1, MAX_TIME)}
+COMMANDS = {"pythia": command_group(_PYTHIA, [_due, _run, _record, _show], _KINDS)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from tripod.cli.commands import Call, verb_of
+from tripod.cli.commands import CommandCall, command_verb
 from tripod.cli.params import TEXT
 from tripod.errors import BadArgumentError
 from tripod.ledger.locator import team_to_judge
@@ -13,7 +13,7 @@ from tripod.output import one_line, remark
 from tripod.recovery import backup as copies
 from tripod.recovery import redaction as act
 from tripod.recovery.doctor import Trouble, examine, mend
-from tripod.team.access import readable
+from tripod.team.access import check_access
 
 LISTED = 20
 OUTSIDE = (
@@ -22,7 +22,7 @@ OUTSIDE = (
 )
 
 
-def _backup(call: Call) -> None:
+def _backup(call: CommandCall) -> None:
     with call.team() as team, call.progress():
         done = copies.backup(team, call.file)
     root = done.root.hex()
@@ -32,9 +32,9 @@ def _backup(call: Call) -> None:
     )
 
 
-def _restore(call: Call) -> None:
+def _restore(call: CommandCall) -> None:
     root = copies.restore_root(call.values["team"])
-    with readable(os.path.abspath(root)), call.progress():
+    with check_access(os.path.abspath(root)), call.progress():
         done = copies.restore(
             root, call.file, call.as_origin, sign_fork=call.sign_fork, discard=call.discard
         )
@@ -51,14 +51,14 @@ def _restore(call: Call) -> None:
     call.answer(vars(done), lines)
 
 
-def _doctor(call: Call) -> int:
+def _doctor(call: CommandCall) -> int:
     given = call.values["team"]
     if given is not None and not os.path.isdir(given):
         raise BadArgumentError(
             f"--team: {given!r} is no folder: give the project or its team directory"
         )
     path = os.path.abspath(team_to_judge(given))  # without a ledger, the doctor says so
-    with readable(path), call.progress():
+    with check_access(path), call.progress():
         before = examine(path)
         after = mend(before) if call.fix else before
     still = {(one.name, one.where) for one in after.troubles}
@@ -95,7 +95,7 @@ def _trouble_lines(front: str, troubles: Iterable[Trouble]) -> Iterable[str]:
             yield f"  {who}: {one_line(one.cure)}"
 
 
-def _redact(call: Call) -> int:
+def _redact(call: CommandCall) -> int:
     with call.team() as team, call.progress():
         request = act.RedactionRequest(call.seq, call.match, call.reason or "", call.by or "")
         found = act.redact(team, request, dry_run=call.dry_run, exports=call.export)
@@ -165,8 +165,8 @@ redact [SEQ]...
     --export DIR...  An export whose bodies are erased as well; .nbs/record always is.
 """
 COMMANDS = {
-    "backup": verb_of(_BACKUP, _backup, {"FILE": TEXT}),
-    "restore": verb_of(_RESTORE, _restore, {"FILE": TEXT}),
-    "doctor": verb_of(_DOCTOR, _doctor),
-    "redact": verb_of(_REDACT, _redact),
+    "backup": command_verb(_BACKUP, _backup, {"FILE": TEXT}),
+    "restore": command_verb(_RESTORE, _restore, {"FILE": TEXT}),
+    "doctor": command_verb(_DOCTOR, _doctor),
+    "redact": command_verb(_REDACT, _redact),
 }

@@ -16,8 +16,15 @@ from itertools import pairwise
 from typing import Any
 
 from tripod import decisions
-from tripod.cli.commands import NOBODY, Call, NbsProgram, group_of, nbs_usage, verb_of
-from tripod.cli.params import HANDLE, TEXT, Choice, Number, moment
+from tripod.cli.commands import (
+    NOBODY,
+    CommandCall,
+    NbsProgram,
+    command_group,
+    command_usage,
+    command_verb,
+)
+from tripod.cli.params import HANDLE, TEXT, ChoiceParam, NumberParam, moment_param
 from tripod.errors import BadArgumentError, MalformedEntryError
 from tripod.ledger import LOGS as SCRIBE
 from tripod.ledger.ids import now_us
@@ -30,12 +37,12 @@ from tripod.team.team import Team
 
 MAX_LAST = 2**31 - 1
 SHOWN = 160  # characters of a payload
-STATUS = Choice(*STATUSES)
+STATUS = ChoiceParam(*STATUSES)
 _BEFORE = {"reversed": "reverses", "mitigated": "mitigates"}
 _AFTER = {"reversed": "reversed by", "mitigated": "mitigated by"}
 
 
-def _log(call: Call) -> None:
+def _log(call: CommandCall) -> None:
     request = decisions.DecisionRequest(
         call.title,
         call.participant,
@@ -60,7 +67,7 @@ def _log(call: Call) -> None:
     _say_logged(call, logged)
 
 
-def _once(call: Call, name: str) -> Any:
+def _once(call: CommandCall, name: str) -> Any:
     """The one value of an option; click would take the last, and drop the others in silence."""
     values = call.get(name)
     if len(set(values)) > 1:
@@ -71,7 +78,7 @@ def _once(call: Call, name: str) -> Any:
     return values[0] if values else None
 
 
-def _say_logged(call: Call, logged: decisions.LoggedDecision) -> None:
+def _say_logged(call: CommandCall, logged: decisions.LoggedDecision) -> None:
     for warning in logged.warnings:
         remark(f"warning: {warning}")
     value: dict[str, object] = {"id": logged.id, "number": logged.number}
@@ -81,9 +88,9 @@ def _say_logged(call: Call, logged: decisions.LoggedDecision) -> None:
         remark(f"decision {logged.number}: Pythia's review is due ({logged.checkpoint})")
 
 
-def _nbs_log(call: Call) -> None:
+def _nbs_log(call: CommandCall) -> None:
     """Log the decision that ``nbs-scribe log`` and ``nbs-scribe-log`` are given."""
-    from tripod.decisions.writer import judged
+    from tripod.decisions.writer import judge_decision
 
     for name in ("participants", "rationale"):
         if not (call.get(name) or "").strip():
@@ -100,7 +107,7 @@ def _nbs_log(call: Call) -> None:
         call.reverses,
         call.mitigates,
     )
-    request, actor = judged(request), call.actor()  # before any folder is made
+    request, actor = judge_decision(request), call.actor()  # before any folder is made
     with call.team() as team:
         by = None if actor == NOBODY else actor
         logged = decisions.log(team, request, actor=by, into=call.log)
@@ -113,14 +120,16 @@ def _items(text: str | None, nothing: str = NONE_YET) -> list[str]:
     return [item for item in items if item and item != nothing]
 
 
-def _show_all(call: Call, found: Sequence[decisions.Decision]) -> None:
-    from tripod.decisions.reader import plain
+def _show_all(call: CommandCall, found: Sequence[decisions.Decision]) -> None:
+    from tripod.decisions.reader import plain_decision
 
-    call.answers(map(plain, found), (line for one in found for line in _decision_lines(one)))
+    call.answers(
+        map(plain_decision, found), (line for one in found for line in _decision_lines(one))
+    )
 
 
-def _query(call: Call) -> int:
-    since, until = (moment(call.get(name), f"--{name}") for name in ("since", "until"))
+def _query(call: CommandCall) -> int:
+    since, until = (moment_param(call.get(name), f"--{name}") for name in ("since", "until"))
     filters = decisions.Filters(call.tag, call.status, call.by, call.artefact, since, until)
     with call.fresh() as team:
         found = list(decisions.query(team, call.text or "", filters, call.log))
@@ -130,30 +139,32 @@ def _query(call: Call) -> int:
     return 0 if found else 1
 
 
-def _show(call: Call) -> int:
-    from tripod.decisions.reader import as_plain
+def _show(call: CommandCall) -> int:
+    from tripod.decisions.reader import plain_decision_history
 
     with call.fresh() as team:
         found = decisions.find(team, call.decision)
-    call.answers(map(as_plain, found), (line for one in found for line in _history_lines(one)))
+    call.answers(
+        map(plain_decision_history, found), (line for one in found for line in _history_lines(one))
+    )
     if not found:
         remark(f"no decision {call.decision}: `tripod scribe query` finds its id")
     return 0 if found else 1
 
 
-def _count(call: Call) -> None:
+def _count(call: CommandCall) -> None:
     with call.fresh() as team:
         found = decisions.count(team, call.log)
     call.answer({"count": found}, [str(found)])
 
 
-def _summary(call: Call) -> None:
+def _summary(call: CommandCall) -> None:
     last = call.last
     with call.fresh() as team:
         _show_all(call, list(decisions.summary(team, last, call.log)))
 
 
-def _inbox(call: Call) -> None:
+def _inbox(call: CommandCall) -> None:
     with call.team() as team:
         if call.done is not None:
             decisions.handled(team, call.done, call.as_)
@@ -175,7 +186,7 @@ def _inbox(call: Call) -> None:
         remark(f"{len(items)} to handle; then: tripod scribe inbox --done {newest}")
 
 
-def _advise(call: Call) -> None:
+def _advise(call: CommandCall) -> None:
     from tripod.projections.chat.tables import ref_to_chat_line
     from tripod.verify import advice
 
@@ -194,9 +205,9 @@ def _advise(call: Call) -> None:
         remark("nothing to advise")
 
 
-def _nbs_query(call: Call) -> int:
+def _nbs_query(call: CommandCall) -> int:
     """Print entries as they stand in the log, as ``nbs-scribe-query`` does."""
-    from tripod.cli.nbs_team import chat_folder, chat_path, team_of
+    from tripod.cli.nbs_team import nbs_chat_folder, nbs_chat_path, team_of
 
     problem = ""
     asked = [*call.words.options.keys() - {"chat"}, *call.words.flags - {"regex"}]
@@ -211,8 +222,8 @@ def _nbs_query(call: Call) -> int:
         raise BadArgumentError(f"{problem}\n  Usage: {call.usage}")
     (which,) = asked
     fits, last = _fits(call, which), call.last
-    folder = chat_folder(call.chat)
-    with team_of("chat", folder, meet=os.path.lexists(chat_path(call.chat))) as team:
+    folder = nbs_chat_folder(call.chat)
+    with team_of("chat", folder, meet=os.path.lexists(nbs_chat_path(call.chat))) as team:
         team.refresh()
         logs = _logs(team, call.chat, os.path.dirname(folder))
         if which == "count":
@@ -236,7 +247,7 @@ def _nbs_query(call: Call) -> int:
     return 0 if found else 1
 
 
-def _fits(call: Call, which: str) -> Callable[[decisions.Standing], bool]:
+def _fits(call: CommandCall, which: str) -> Callable[[decisions.Standing], bool]:
     """What tells whether a decision is one that is asked for."""
     value = call.words.options.get(which, "")
     if which == "text" and call.regex:
@@ -271,7 +282,7 @@ def _logs(team: Team, chat: str, around: str) -> list[str]:
     They are in the folder ``scribe`` beside the chat's, in ``around``. A team whose logs are not
     named after its chats has them for each chat. Raises NotFoundError (there is no log).
     """
-    from tripod.cli.nbs_team import known_in, meet_log
+    from tripod.cli.nbs_team import known_to_nbs_team, nbs_team_meets_log
     from tripod.projections.chat.format import parse_chat_archive_name
 
     stem = os.path.basename(chat).removesuffix(".chat")
@@ -280,9 +291,9 @@ def _logs(team: Team, chat: str, around: str) -> list[str]:
     names = list(dict.fromkeys((f"{split[0] if split else stem}-{LIVE}", f"live-{LIVE}")))
     for name in names:
         if os.path.isfile(os.path.join(beside, name)):
-            meet_log(team, os.path.join(beside, name))
+            nbs_team_meets_log(team, os.path.join(beside, name))
     logs = LOG.live(team.source)
-    front = known_in(team, SCRIBE, beside) or ""
+    front = known_to_nbs_team(team, SCRIBE, beside) or ""
     own = [log for log in (front + name for name in names) if log in logs]
     own = own or [log for log in names if log in logs]
     if not logs:
@@ -413,7 +424,7 @@ advise
 
 """
 _WORKS = [_log, _query, _show, _inbox, _count, _summary, _advise]
-COMMANDS = {"scribe": group_of(_SCRIBE, _WORKS, {"--participant": TEXT})}
+COMMANDS = {"scribe": command_group(_SCRIBE, _WORKS, {"--participant": TEXT})}
 
 _NBS_LOG = """\
 log
@@ -442,15 +453,15 @@ query
     --last N  How many.
     nbs: [PATTERN] --chat=FILE --id=D-N --last=N --by=HANDLE --tag=TAG --regex --count --superseded
 """
-_NBS_KINDS = {"--last": Number(1, MAX_LAST), "--by": TEXT}
+_NBS_KINDS = {"--last": NumberParam(1, MAX_LAST), "--by": TEXT}
 
-_NBS_VERBS = group_of(_NBS, [_nbs_log, _query, _count, _summary], _NBS_KINDS).verbs
+_NBS_VERBS = command_group(_NBS, [_nbs_log, _query, _count, _summary], _NBS_KINDS).verbs
 
 PROGRAMS = (
     NbsProgram(
         "nbs-scribe",
         _NBS_VERBS,
-        nbs_usage(
+        command_usage(
             "nbs-scribe COMMAND LOG ...",
             _NBS_VERBS,
             """\
@@ -462,7 +473,7 @@ exit codes: 0 ok, 1 error or no match, 2 no such log, 3 what was given makes no 
     ),
     NbsProgram(
         "nbs-scribe-log",
-        (verb_of(_NBS_LOG, _nbs_log),),
+        (command_verb(_NBS_LOG, _nbs_log),),
         """\
 Usage: nbs-scribe-log LOG SUMMARY --participants=HANDLES --rationale=TEXT
          [--chat-ref=FILE:~Ln] [--artefacts=LIST] [--risk-tags=LIST] [--status=STATUS]
@@ -478,7 +489,7 @@ exit codes: 0 ok, 1 error, 4 bad arguments""",
     ),
     NbsProgram(
         "nbs-scribe-query",
-        (verb_of(_NBS_QUERY, _nbs_query, _NBS_KINDS),),
+        (command_verb(_NBS_QUERY, _nbs_query, _NBS_KINDS),),
         """\
 Usage: nbs-scribe-query --chat=FILE, and one of
   PATTERN [--regex]   entries in which the text stands, or that the regular expression fits

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from tripod.cli.commands import Call, verb_of
+from tripod.cli.commands import CommandCall, command_verb
 from tripod.cli.params import meant
 from tripod.errors import BadArgumentError, NotFoundError
 from tripod.ledger import Entry, entry_leaf_hash, redaction_entry_id
@@ -16,7 +16,7 @@ from tripod.team.team import Team
 LISTED = 20
 
 
-def _show(call: Call) -> None:
+def _show(call: CommandCall) -> None:
     what: str = call.what or ""
     is_entry = "-" in what or re.fullmatch("[0-9]+", what) is not None
     if call.at is not None and (is_entry or not what):
@@ -61,7 +61,7 @@ def _value(entry: Entry) -> dict[str, Any]:
     return value
 
 
-def _list(call: Call, team: Team) -> None:
+def _list(call: CommandCall, team: Team) -> None:
     head = team.store.head()
     last = LISTED if call.last is None else call.last
     newest = team.store.read(0, head.size, stream=call.stream, newest_first=True, limit=last)
@@ -73,7 +73,7 @@ def _list(call: Call, team: Team) -> None:
     )
 
 
-def _entry(call: Call, team: Team) -> None:
+def _entry(call: CommandCall, team: Team) -> None:
     # No ledger has an entry whose number takes more digits than these.
     what = call.what
     seq = team.store.seq_of(what) if "-" in what else int(what.lstrip("0")[:18] or "0")
@@ -86,7 +86,7 @@ def _entry(call: Call, team: Team) -> None:
         emit_pretty(_value(entry))
 
 
-def _runs(call: Call, team: Team) -> None:
+def _runs(call: CommandCall, team: Team) -> None:
     """What each run of a program was given, and what it answered; ``pythia``: of the reviewer."""
     role, values = (" WHERE role = ?", ("pythia",)) if call.what == "pythia" else ("", ())
     names = ("seq", "spawn", "role", "subject", "attempt", "state")
@@ -128,7 +128,7 @@ def _run_lines(run: dict[str, Any]) -> Iterator[str]:
         yield f"  {label}: {hanging((text or '').rstrip()) if text is not None else 'not kept'}"
 
 
-def _bounds(call: Call, team: Team, seq: int) -> None:
+def _bounds(call: CommandCall, team: Team, seq: int) -> None:
     """What the host claims, and what others say of the time of an entry."""
     from tripod.verify.anchors.anchors import AnchorOptions
     from tripod.verify.anchors.comparison import agreeing_heads
@@ -157,16 +157,16 @@ def _bounds(call: Call, team: Team, seq: int) -> None:
     call.answer({"at": at, "seq": seq, **shown}, [f"entry {seq}: {at}, says this host", *lines])
 
 
-def _projection(call: Call, team: Team) -> None:
+def _projection(call: CommandCall, team: Team) -> None:
     from tripod.projections import PROJECTIONS
-    from tripod.recovery.rebuild import past, rendered
+    from tripod.recovery.rebuild import rebuild_past, rebuilt_files
 
     names = list(dict.fromkeys(projection.name for projection in PROJECTIONS))
     if call.what not in names:
         known = f"there are {', '.join(names)}{meant(call.what, names)}"
         raise NotFoundError(f"no projection {call.what!r}; {known}")
-    with past(team, call.at) as source:
-        files = rendered(source, call.what)
+    with rebuild_past(team, call.at) as source:
+        files = rebuilt_files(source, call.what)
     for path, file in files:
         if call.json:
             text = file.data.decode("utf-8", "replace")
@@ -191,4 +191,4 @@ show [WHAT]
     --policy FILE...  With --bounds: a policy from elsewhere (.tlog or .pem) in place of the
         team's own.
 """
-COMMANDS = {"show": verb_of(_SHOW, _show)}
+COMMANDS = {"show": command_verb(_SHOW, _show)}

@@ -8,18 +8,18 @@ import tempfile
 import time
 from dataclasses import replace
 
-from tripod.cli.commands import Call, verb_of
-from tripod.cli.params import Choice, Number, log_keys
+from tripod.cli.commands import CommandCall, command_verb
+from tripod.cli.params import ChoiceParam, NumberParam, log_keys_param
 from tripod.errors import BadArgumentError, PagesDamagedError
 from tripod.ledger import DATABASE, RECORD
 from tripod.ledger.locator import named
 from tripod.output import emit_report, one_line, remark, safe
 from tripod.projections import LOG
 from tripod.recovery.backup import restore_from_record
-from tripod.recovery.rebuild import Rebuilt, rebuild, renew_aloud
+from tripod.recovery.rebuild import Rebuilt, rebuild, rebuild_database_aloud
 from tripod.team import adoption
 from tripod.team import watch as watching
-from tripod.team.access import readable
+from tripod.team.access import check_access
 from tripod.team.team import Team, find_team
 from tripod.trust.export import has_record
 from tripod.trust.keys import key_path
@@ -66,13 +66,13 @@ def _report(found: adoption.Adoption) -> list[str]:
     return lines
 
 
-def _init(call: Call) -> None:
+def _init(call: CommandCall) -> None:
     path = call.path or named() or "."
-    root = adoption.team_root(path)
+    root = adoption.team_to_adopt(path)
     if not os.path.lexists(os.path.join(root, DATABASE)) and has_record(root):
         _restore(call, root)
         return
-    with readable(os.path.abspath(path)), call.progress():
+    with check_access(os.path.abspath(path)), call.progress():
         found = adoption.init(
             path,
             project=call.project,
@@ -92,7 +92,7 @@ def _init(call: Call) -> None:
     call.answer(vars(found), [*lines, NEXT] if found.begun else lines)
 
 
-def _restore(call: Call, root: str) -> None:
+def _restore(call: CommandCall, root: str) -> None:
     """Have the ledger back from its record; it is the one that it was."""
     if any(word is not None for word in (call.project, call.origin, call.events, call.chat)):
         raise BadArgumentError(
@@ -100,7 +100,7 @@ def _restore(call: Call, root: str) -> None:
             "leave --project, --origin, --events and --chat out"
         )
     with call.progress():
-        size, ahead = restore_from_record(root, log_keys(call.log_key, "--log-key"))
+        size, ahead = restore_from_record(root, log_keys_param(call.log_key, "--log-key"))
     line = f"Restored: {root}/{DATABASE} from {root}/{RECORD}, {size} entries"
     call.answer({"root": root, "restored": size}, [line])
     if ahead is not None:
@@ -110,7 +110,7 @@ def _restore(call: Call, root: str) -> None:
         )
 
 
-def _sync(call: Call) -> None:
+def _sync(call: CommandCall) -> None:
     if call.timeout is not None and not call.watch:
         raise BadArgumentError("--timeout is for --watch: without it sync does not wait")
     with call.team() as team:
@@ -122,8 +122,8 @@ def _sync(call: Call) -> None:
         call.answer(vars(found), _report(found))
 
 
-def _watch(call: Call, team: Team) -> None:
-    def report(found: watching.TakenIn) -> None:
+def _watch(call: CommandCall, team: Team) -> None:
+    def report(found: watching.WatchedIntake) -> None:
         kinds = ", ".join(f"{count} {kind}" for kind, count in found.kinds.items())
         call.answer(
             {"entries": found.entries, "kinds": found.kinds, "size": found.size},
@@ -136,12 +136,12 @@ def _watch(call: Call, team: Team) -> None:
     def warn(text: str) -> None:
         remark(f"warning: {text}")
 
-    stop, timeout = watching.Stop(), call.timeout
+    stop, timeout = watching.WatchStop(), call.timeout
     with stop.by_signals():
         watching.watch(team, report, warn=warn, ready=ready, stop=stop, timeout=timeout)
 
 
-def _completion(call: Call) -> None:
+def _completion(call: CommandCall) -> None:
     import click
     from click.shell_completion import get_completion_class
 
@@ -151,18 +151,18 @@ def _completion(call: Call) -> None:
     emit_report(f"{shell(command, {}, 'tripod', '_TRIPOD_COMPLETE').source()}\n")
 
 
-def _rebuilt(call: Call) -> Rebuilt:
+def _rebuilt(call: CommandCall) -> Rebuilt:
     with call.team() as team, call.progress():
         return rebuild(team, evidence=call.evidence, discard=call.discard)
 
 
-def _rebuild(call: Call) -> None:
+def _rebuild(call: CommandCall) -> None:
     try:
         done = _rebuilt(call)
     except PagesDamagedError:
         root = find_team(call.values["team"])
-        with readable(root), call.progress():
-            kept = renew_aloud(root)
+        with check_access(root), call.progress():
+            kept = rebuild_database_aloud(root)
         done = replace(_rebuilt(call), kept=kept)
     lines = [f"  {one_line(path)}" for path in done.written]
     lines += [f"Triggers put back: {', '.join(done.triggers)}"] if done.triggers else []
@@ -186,7 +186,7 @@ def _say(style: str, text: str) -> None:
     click.echo(click.style(safe(f"{prefix}{text}"), **colours))  # type: ignore[arg-type]
 
 
-def _demo(_: Call) -> int:
+def _demo(_: CommandCall) -> int:
     from tripod.demo.demo import play
 
     began = time.monotonic()
@@ -260,9 +260,11 @@ demo
 """
 
 COMMANDS = {
-    "init": verb_of(_INIT, _init),
-    "sync": verb_of(_SYNC, _sync, {"S": Number(0, MAX_TIMEOUT)}),
-    "rebuild": verb_of(_REBUILD, _rebuild),
-    "demo": verb_of(_DEMO, _demo),
-    "completion": verb_of(_COMPLETION, _completion, {"SHELL": Choice("bash", "zsh", "fish")}),
+    "init": command_verb(_INIT, _init),
+    "sync": command_verb(_SYNC, _sync, {"S": NumberParam(0, MAX_TIMEOUT)}),
+    "rebuild": command_verb(_REBUILD, _rebuild),
+    "demo": command_verb(_DEMO, _demo),
+    "completion": command_verb(
+        _COMPLETION, _completion, {"SHELL": ChoiceParam("bash", "zsh", "fish")}
+    ),
 }

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from tripod.cli.commands import SECTIONS, TOP, Call, CommandGroup, Param, Verb
-from tripod.cli.params import FLAG, RAW, Choice, Number, ValueKind, meant
+from tripod.cli.commands import SECTIONS, TOP, CommandCall, CommandGroup, Param, Verb
+from tripod.cli.params import FLAG, RAW, ChoiceParam, NumberParam, ParamKind, meant
 
 if TYPE_CHECKING:
     from tripod.team.team import Team
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 80}
 
 
-class KindType(click.ParamType):  # type: ignore[type-arg] # generic in newer releases alone
+class TreeParamType(click.ParamType):  # type: ignore[type-arg] # generic in newer releases alone
     """A kind of the table as a type of click."""
 
-    def __init__(self, kind: ValueKind) -> None:
+    def __init__(self, kind: ParamKind) -> None:
         self.kind = kind
-        self.name = "integer" if isinstance(kind, Number) else "text"
+        self.name = "integer" if isinstance(kind, NumberParam) else "text"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Read the value by its kind; a default has been read already."""
@@ -41,7 +41,7 @@ class KindType(click.ParamType):  # type: ignore[type-arg] # generic in newer re
     ) -> list[CompletionItem]:
         """The words of a choice; for a path, what the shell knows."""
         del ctx, param
-        if isinstance(self.kind, Choice):
+        if isinstance(self.kind, ChoiceParam):
             return [CompletionItem(word) for word in self.kind.words if word.startswith(incomplete)]
         return [CompletionItem(incomplete, type="file")] if self.kind is RAW else []
 
@@ -51,7 +51,7 @@ def _parameter(param: Param) -> click.Parameter:
     if not param.names:
         return click.Argument(
             [param.name],
-            type=KindType(param.kind),
+            type=TreeParamType(param.kind),
             required=not param.spelling.startswith("["),
             nargs=-1 if param.many else 1,
             metavar=param.spelling,
@@ -65,7 +65,7 @@ def _parameter(param: Param) -> click.Parameter:
     )
     return click.Option(
         names,
-        type=KindType(param.kind),
+        type=TreeParamType(param.kind),
         help=param.help,
         metavar=param.metavar,
         **own,
@@ -75,7 +75,7 @@ def _parameter(param: Param) -> click.Parameter:
     )
 
 
-class Command(click.Command):
+class TreeCommand(click.Command):
     """A command whose refusal of an option says how to give a text that begins with a dash."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -89,22 +89,22 @@ class Command(click.Command):
             raise
 
 
-def _command(verb: Verb, line: str = "") -> Command:
+def _command(verb: Verb, line: str = "") -> TreeCommand:
     """The command of a verb; ``line`` is the first sentence of its page where ``TOP`` has that."""
     page = "\n\n".join(part for part in (line, verb.page) if part)
     params = [_parameter(param) for param in verb.params]
-    return Command(verb.name, params=params, help=page, callback=partial(_run, verb))
+    return TreeCommand(verb.name, params=params, help=page, callback=partial(_run, verb))
 
 
-class TripodCall(Call):
+class TripodCall(CommandCall):
     """One call of a command of ``tripod``."""
 
     @contextmanager
     def team(self, start: str | None = None) -> Iterator[Team]:
         """The team that ``--team`` names, or that is found from ``start`` upwards."""
-        from tripod.team.access import has_runs, opened  # `tripod --help` does without a team
+        from tripod.team.access import access_team, has_runs  # `tripod --help` does without a team
 
-        with opened(self.values["team"], start) as team:
+        with access_team(self.values["team"], start) as team:
             if has_runs(team):
                 from tripod.workers.writer import record_ends
 
@@ -116,7 +116,7 @@ def _run(verb: Verb, /, **values: Any) -> int | None:
     return verb.work(TripodCall(verb, values))
 
 
-class Commands(click.Group):
+class TreeGroup(click.Group):
     """A group of commands, listed under titles, each with the first sentence of its page."""
 
     def __init__(
@@ -177,7 +177,7 @@ def _first_level(name: str) -> click.Command:
     verbs = {verb.name: verb for verb in found.verbs if verb.page}
     lines = {verb.name: _sentence(verb.page) for verb in verbs.values()}
     page = f"{top.line}\n\n{found.page}"
-    return Commands(name, page, {"Commands": lines}, lambda verb: _command(verbs[verb]))
+    return TreeGroup(name, page, {"Commands": lines}, lambda verb: _command(verbs[verb]))
 
 
 def _sentence(page: str) -> str:
@@ -187,7 +187,7 @@ def _sentence(page: str) -> str:
 
 
 cli = click.version_option(package_name="tripod-ledger", prog_name="tripod")(
-    Commands(
+    TreeGroup(
         "tripod",
         "Keep one tamper-evident ledger of what a team of agents does, and prove its rules.",
         {

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from tripod.cli.commands import Call, group_of, verb_of
-from tripod.cli.params import text_argument
+from tripod.cli.commands import CommandCall, command_group, command_verb
+from tripod.cli.params import text_param
 from tripod.errors import BadArgumentError, NotFoundError
 from tripod.output import emit_bytes
 from tripod.projections import Disk, File
@@ -21,7 +21,7 @@ from tripod.trust import seal as sealing
 
 
 @contextmanager
-def _taken_in(call: Call) -> Iterator[Team]:
+def _taken_in(call: CommandCall) -> Iterator[Team]:
     """The team, after what others wrote was taken in: its head is to be signed."""
     with call.team() as team:
         with team.act():
@@ -29,36 +29,36 @@ def _taken_in(call: Call) -> Iterator[Team]:
         yield team
 
 
-def _new(call: Call) -> None:
+def _new(call: CommandCall) -> None:
     with _taken_in(call) as team:
-        vkey = sealing.new_key(team, _new_passphrase() if call.passphrase else None)
-    _say_key(call, vkey, keys.key_path(sealing.name_of(vkey)))
+        vkey = sealing.new_sealing_key(team, _new_passphrase() if call.passphrase else None)
+    _say_key(call, vkey, keys.key_path(sealing.origin_sealed_by(vkey)))
 
 
-def _rotate(call: Call) -> None:
+def _rotate(call: CommandCall) -> None:
     with _taken_in(call) as team:
         secret = _new_passphrase() if call.passphrase else None
-        vkey = sealing.rotate_key(team, _once(_passphrase), secret)
-    _say_key(call, vkey, keys.key_path(sealing.name_of(vkey)))
+        vkey = sealing.rotate_sealing_key(team, _once(_passphrase), secret)
+    _say_key(call, vkey, keys.key_path(sealing.origin_sealed_by(vkey)))
 
 
-def _say_key(call: Call, vkey: str, path: str) -> None:
+def _say_key(call: CommandCall, vkey: str, path: str) -> None:
     here = os.path.exists(path)
     where = f"in {path}" if here else "not on this host"
     value = {"private": path if here else None, "vkey": vkey}
     call.answer(value, [vkey, f"The private key is {where}"])
 
 
-def _show(call: Call) -> None:
+def _show(call: CommandCall) -> None:
     with call.fresh() as team:
         db = team.store.db
-        vkey, last = sealing.in_force(team.store), sealing.newest(db)
+        vkey, last = sealing.sealing_key(team.store), sealing.newest(db)
         earlier = [row[0] for row in db.execute("SELECT vkey FROM keys ORDER BY seq")]
     if vkey is None:
         raise NotFoundError("this ledger has no key: `tripod key new` makes one")
-    path = keys.key_path(sealing.name_of(vkey))
+    path = keys.key_path(sealing.origin_sealed_by(vkey))
     here = os.path.exists(path)
-    encrypted = here and keys.is_encrypted(path)
+    encrypted = here and keys.is_encrypted_key(path)
     value: dict[str, object] = {
         "earlier": [other for other in earlier if other != vkey],
         "encrypted": encrypted,
@@ -72,38 +72,38 @@ def _show(call: Call) -> None:
     call.answer(value, [vkey, private, sealed])
 
 
-def _seal(call: Call) -> None:
+def _seal(call: CommandCall) -> None:
     with _taken_in(call) as team:
         note = sealing.seal_now(team, _once(_passphrase))
     size = int(note.split("\n")[1])
     call.answer({"note": note, "size": size}, note.removesuffix("\n").split("\n"))
 
 
-def _enrol(call: Call) -> None:
+def _enrol(call: CommandCall) -> None:
     with _taken_in(call) as team:
         secret = _new_passphrase() if call.passphrase else None
         if call.request:
-            note = authors.request_key(team, call.handle, secret)
+            note = authors.request_actor_key(team, call.handle, secret)
             call.answer({"note": note}, note.removesuffix("\n").split("\n"))
             return
-        vkey = authors.enrol(team, call.handle, _once(_passphrase), secret)
+        vkey = authors.enrol_actor(team, call.handle, _once(_passphrase), secret)
     _say_key(call, vkey, signature.actor_key_path(vkey))
 
 
-def _admit(call: Call) -> None:
-    note = text_argument(None, call.file, "note")
+def _admit(call: CommandCall) -> None:
+    note = text_param(None, call.file, "note")
     with _taken_in(call) as team:
-        vkey = authors.admit(team, note, _once(_passphrase))
+        vkey = authors.admit_actor(team, note, _once(_passphrase))
     _say_key(call, vkey, signature.actor_key_path(vkey))
 
 
-def _revoke(call: Call) -> None:
+def _revoke(call: CommandCall) -> None:
     with _taken_in(call) as team:
-        vkey = authors.revoke(team, call.handle, call.reason, _once(_passphrase))
+        vkey = authors.revoke_actor(team, call.handle, call.reason, _once(_passphrase))
     call.answer({"vkey": vkey}, [f"Revoked: {vkey}"])
 
 
-def _list(call: Call) -> None:
+def _list(call: CommandCall) -> None:
     with call.fresh() as team:
         found = authors.list_actors(team.store.db)
     here = {one.vkey: os.path.exists(signature.actor_key_path(one.vkey)) for one in found}
@@ -162,25 +162,29 @@ def _once(ask: Callable[[], bytes | None]) -> Callable[[], bytes | None]:
     return answer
 
 
-def _export(call: Call) -> None:
+def _export(call: CommandCall) -> None:
     with call.team() as team, call.progress():
-        note = proofs.seal_for_export(team) if call.seal is None else proofs.seal_from(call.seal)[0]
+        note = (
+            proofs.seal_to_prove(team) if call.seal is None else proofs.seal_of_proof(call.seal)[0]
+        )
         done = exports.export(team.store.path, call.directory, note, bodies=call.bodies)
     files = f"{done.written} files written, {done.removed} removed"
     line = f"Exported: {done.size} entries to {os.path.join(call.directory, '')} ({files})"
     call.answer(done._asdict(), [line])
 
 
-def _prove(call: Call) -> None:
+def _prove(call: CommandCall) -> None:
     seq, old = call.seq, call.consistency
     if (seq is None) == (old is None) or (call.body and seq is None):
         raise BadArgumentError(
             "give the number of an entry (with --body, if you like), or --consistency OLD"
         )
     with call.team() as team:
-        note = proofs.seal_for_export(team) if call.seal is None else proofs.seal_from(call.seal)[0]
+        note = (
+            proofs.seal_to_prove(team) if call.seal is None else proofs.seal_of_proof(call.seal)[0]
+        )
         if old is not None:
-            data = proofs.prove_growth(team.store.path, proofs.seal_from(old)[1], note)
+            data = proofs.prove_growth(team.store.path, proofs.seal_of_proof(old)[1], note)
         else:
             data = proofs.prove_entry(team.store.path, seq or 0, note, body=call.body)
     if call.out is None:
@@ -266,9 +270,9 @@ prove [SEQ]
     without: --json
 """
 COMMANDS = {
-    "key": group_of(_KEY, [_new, _rotate, _show]),
-    "seal": verb_of(_SEAL, _seal),
-    "export": verb_of(_EXPORT, _export),
-    "prove": verb_of(_PROVE, _prove),
-    "actor": group_of(_ACTOR, [_enrol, _admit, _revoke, _list]),
+    "key": command_group(_KEY, [_new, _rotate, _show]),
+    "seal": command_verb(_SEAL, _seal),
+    "export": command_verb(_EXPORT, _export),
+    "prove": command_verb(_PROVE, _prove),
+    "actor": command_group(_ACTOR, [_enrol, _admit, _revoke, _list]),
 }

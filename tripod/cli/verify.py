@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 
-from tripod.cli.commands import Call, verb_of
-from tripod.cli.params import log_keys, meant
+from tripod.cli.commands import CommandCall, command_verb
+from tripod.cli.params import log_keys_param, meant
 from tripod.errors import BadArgumentError, RefusedError
 from tripod.ledger.locator import team_to_judge
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.output import emit, emit_report, remark
-from tripod.trust.proof import seal_from, write_pin
+from tripod.trust.proof import seal_of_proof, write_proved_pin
 from tripod.verify import run as judging
 from tripod.verify.anchors.anchors import AnchorOptions, OutsideError
 from tripod.verify.anchors.comparison import is_compared_own_head, pin_after_comparison
@@ -21,7 +21,7 @@ from tripod.verify.export.proof import is_proof, judge_proof
 from tripod.verify.reporters import json, text
 
 
-def _verify(call: Call) -> int:
+def _verify(call: CommandCall) -> int:
     checks = judging.all_checks()
     names = [check.NAME for check in checks]
     for name in (*call.select, *([call.explain] if call.explain else [])):
@@ -48,7 +48,7 @@ def _verify(call: Call) -> int:
     return _judge_subject(call)
 
 
-def _judge_subject(call: Call) -> int:
+def _judge_subject(call: CommandCall) -> int:
     if call.pin is None and (call.update_pin or call.new_only):
         raise BadArgumentError("--update-pin and --new-only go with --pin FILE")
     if call.update_pin and call.select:
@@ -56,13 +56,13 @@ def _judge_subject(call: Call) -> int:
             "--update-pin remembers what was judged whole: give no --select with it"
         )
     asked = AnchorOptions(call.pin, call.update_pin, call.new_only, call.policy, not call.no_git)
-    keys, path = tuple(log_keys(call.key)), team_to_judge(call.path)
+    keys, path = tuple(log_keys_param(call.key)), team_to_judge(call.path)
     if is_proof(path):
         if call.pin is not None or call.policy:
             raise BadArgumentError(
                 f"{path} is a proof: hold it against keys (--key) and a seal (--old)"
             )
-        return _say(call, judge_proof(path, keys, seal_from(call.old)[1] if call.old else None))
+        return _say(call, judge_proof(path, keys, seal_of_proof(call.old)[1] if call.old else None))
     # Where others work in the team meanwhile, what was read is not of one moment: then what is
     # found is judged anew, a few times.
     judged = None
@@ -77,7 +77,7 @@ def _judge_subject(call: Call) -> int:
 
 
 def _judge_once(
-    call: Call, path: str, keys: tuple[VerifierKey, ...], asked: AnchorOptions, *, last: bool
+    call: CommandCall, path: str, keys: tuple[VerifierKey, ...], asked: AnchorOptions, *, last: bool
 ) -> tuple[Report, int, str] | None:
     """The report, the exit code, what to say of the pin; None: to be judged again."""
     how = {"no_ledger": call.no_ledger, "nearby": call.nearby}
@@ -94,14 +94,16 @@ def _judge_once(
         if data is None:
             return report, code, f"the pin {asked.pin} was left as it is"
         try:
-            moved = write_pin(asked.pin, data, lambda seal: is_compared_own_head(evidence, seal))
+            moved = write_proved_pin(
+                asked.pin, data, lambda seal: is_compared_own_head(evidence, seal)
+            )
         except (RefusedError, OutsideError) as error:
             return report, 1, str(error)
     size = data.decode().split("\n")[1]  # the second line of a seal or a head
     return report, code, f"the pin {asked.pin} remembers {size} entries" if moved else ""
 
 
-def _say(call: Call, report: Report) -> int:
+def _say(call: CommandCall, report: Report) -> int:
     """Print a report in the form that was asked for; give its exit code."""
     if call.json and not call.quiet:
         emit_report(json.render(report))
@@ -137,4 +139,4 @@ verify [PATH]
     without: --team
     --json             The whole report as one JSON object.
 """
-COMMANDS = {"verify": verb_of(_VERIFY, _verify)}
+COMMANDS = {"verify": command_verb(_VERIFY, _verify)}

@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 
 from tripod import workers
-from tripod.cli.commands import Call, NbsProgram, group_of, verb_of
-from tripod.cli.params import Number, text_argument
+from tripod.cli.commands import CommandCall, NbsProgram, command_group, command_verb
+from tripod.cli.params import NumberParam, text_param
 from tripod.errors import BadArgumentError
 from tripod.output import remark
 
@@ -19,14 +19,14 @@ GO_ON = "Go on with your task."
 """What a worker is told by ``nbs-worker continue`` without a text."""
 
 
-def _spawn(call: Call) -> None:
+def _spawn(call: CommandCall) -> None:
     command, task = call.command, call.task
     if call.file is not None and task is not None:
         command, task = (task, *command), None
     if task is None and call.file is None:
         raise BadArgumentError("task: none given (as argument, or by --file)")
-    text = text_argument(task, call.file, "task")
-    front = "" if call.skill is None else text_argument(None, call.skill, "skill")
+    text = text_param(task, call.file, "task")
+    front = "" if call.skill is None else text_param(None, call.skill, "skill")
     with call.team(call.dir) as team:
         name = workers.spawn(
             team,
@@ -47,19 +47,19 @@ def _spawn(call: Call) -> None:
     call.answer({"name": name}, [name])
 
 
-def _nbs_spawn(call: Call) -> None:
-    from tripod.cli.nbs_team import team_of_project
+def _nbs_spawn(call: CommandCall) -> None:
+    from tripod.cli.nbs_team import nbs_team_of_project
 
     if not os.path.isdir(call.dir):
         raise BadArgumentError(f"{call.dir} is no folder: give the one where the worker is to work")
     actor = call.actor()
-    front = "" if call.skill is None else text_argument(None, call.skill, "skill")
-    with team_of_project(call.dir) as team:
+    front = "" if call.skill is None else text_param(None, call.skill, "skill")
+    with nbs_team_of_project(call.dir) as team:
         name = workers.spawn(team, call.slug, call.dir, call.task, skill=front, actor=actor)
     call.answer({"name": name}, [name])
 
 
-def _status(call: Call) -> None:
+def _status(call: CommandCall) -> None:
     with call.fresh() as team:
         found = workers.about(team, call.name)
     status = found.state
@@ -76,7 +76,7 @@ def _status(call: Call) -> None:
     call.answer(found._asdict(), lines)
 
 
-def _list(call: Call) -> None:
+def _list(call: CommandCall) -> None:
     with call.fresh() as team:
         found = workers.every(team)
     process = "tmux" if call.nbs else "process"
@@ -88,13 +88,13 @@ def _list(call: Call) -> None:
     call.answers((one._asdict() for one in found), lines)
 
 
-def _results(call: Call) -> None:
+def _results(call: CommandCall) -> None:
     with call.fresh() as team:
         text = (workers.answer if call.get("answer") else workers.findings)(team, call.name)
     call.answer({"name": call.name, "text": text}, [*(("## Log", "") if call.nbs else ()), text])
 
 
-def _search(call: Call) -> int:
+def _search(call: CommandCall) -> int:
     context = call.context
     with call.fresh() as team:
         lines = list(workers.search(team, call.name, call.regex, context))
@@ -102,11 +102,11 @@ def _search(call: Call) -> int:
     return 0 if lines else 1
 
 
-def _continue(call: Call) -> None:
+def _continue(call: CommandCall) -> None:
     if call.nbs:
         text = GO_ON if call.text is None else call.text
     else:
-        text = text_argument(call.message, call.file, "message")
+        text = text_param(call.message, call.file, "message")
     actor = call.actor()
     with call.fresh() as team:
         name = workers.named(team, call.name) if call.nbs else call.name
@@ -114,13 +114,13 @@ def _continue(call: Call) -> None:
     call.answer({"name": name}, [])
 
 
-def _session(call: Call) -> None:
+def _session(call: CommandCall) -> None:
     with call.fresh() as team:
         session = workers.session(team, workers.named(team, call.name))
     call.answer({}, [session])
 
 
-def _escalate(call: Call) -> None:
+def _escalate(call: CommandCall) -> None:
     from tripod.workers.writer import SELF
 
     if not call.name:
@@ -130,14 +130,14 @@ def _escalate(call: Call) -> None:
     call.answer({"name": call.name, "reason": call.reason}, [])
 
 
-def _dismiss(call: Call) -> None:
+def _dismiss(call: CommandCall) -> None:
     actor = call.actor()
     with call.fresh() as team:
         done = workers.dismiss(team, call.name, actor=actor)
     call.answer({"name": call.name, "dismissed": done}, [f"Dismissed: {call.name}"])
 
 
-def _watch(call: Call) -> int:
+def _watch(call: CommandCall) -> int:
     with call.fresh() as team:
         for found in workers.watch(team, call.timeout):
             call.answer(found._asdict(), [f"{found.name} {found.state}"])
@@ -212,16 +212,16 @@ watch
     --timeout S  Wait at most S seconds.
 """
 _KINDS = {
-    "S": Number(0, MAX_WAIT),
-    "SECONDS": Number(1, MAX_WAIT),
-    "--context": Number(0, MAX_CONTEXT),
+    "S": NumberParam(0, MAX_WAIT),
+    "SECONDS": NumberParam(1, MAX_WAIT),
+    "--context": NumberParam(0, MAX_CONTEXT),
 }
 _WORKS = [
     _spawn, _status, _list, _results, _search, _continue, _session, _escalate, _dismiss, _watch,
 ]  # fmt: skip
-COMMANDS = {"worker": group_of(_WORKER, _WORKS, _KINDS)}
+COMMANDS = {"worker": command_group(_WORKER, _WORKS, _KINDS)}
 
-_SPAWN = verb_of("spawn\n    nbs: [--skill=FILE] SLUG DIR TASK", _nbs_spawn)
+_SPAWN = command_verb("spawn\n    nbs: [--skill=FILE] SLUG DIR TASK", _nbs_spawn)
 _BY_NAME = {verb.name: verb for verb in COMMANDS["worker"].verbs}
 _ORDER = ("status", "search", "results", "continue", "session", "dismiss", "list")
 

@@ -37,7 +37,7 @@ Texts = Callable[[Sequence[int]], Iterable[str]]
 """Gives of each of some entries what is searched in it, in one case."""
 
 
-def likely(
+def likely_by_index(
     ledger: LedgerReader, database: str, seqs: Sequence[int], words: Sequence[str], texts: Texts
 ) -> Sequence[int]:
     """The decisions that may hold all the words, in order; all if the index cannot tell.
@@ -65,7 +65,7 @@ def likely(
         return seqs  # no FTS5, a full or read-only disk, another who is just writing it
     except sqlite3.DatabaseError:  # it is no index (any more)
         with suppress(OSError):
-            drop(root)
+            drop_index(root)
         return seqs
     return [seq for seq in seqs if seq > upto or seq in hits]
 
@@ -110,7 +110,7 @@ def _leaf(ledger: LedgerReader, seq: int) -> bytes | None:
     return None if header is None else entry_leaf_hash(header)
 
 
-def drop(root: str) -> None:
+def drop_index(root: str) -> None:
     """Delete the index of the team directory ``root``.
 
     Raises OSError (the system refuses; do it again).

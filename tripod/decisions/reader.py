@@ -122,7 +122,7 @@ class DecisionHistory(NamedTuple):
     later: Sequence[Decision]
 
 
-def plain(decision: Decision) -> dict[str, object]:
+def plain_decision(decision: Decision) -> dict[str, object]:
     """A decision for JSON: its status of today, and the one that it was logged with."""
     value = decision._asdict()
     del value["change"]
@@ -133,7 +133,7 @@ def plain(decision: Decision) -> dict[str, object]:
     }
 
 
-def as_plain(history: DecisionHistory) -> dict[str, object]:
+def plain_decision_history(history: DecisionHistory) -> dict[str, object]:
     """A decision's history for JSON."""
     refs = [
         {"file": ref.file, "line": ref.line, "seq": ref.seq}
@@ -141,12 +141,12 @@ def as_plain(history: DecisionHistory) -> dict[str, object]:
         for ref in history.refs
     ]
     return {
-        **plain(history.decision),
+        **plain_decision(history.decision),
         "actor": history.actor,
         "at": history.at,
-        "earlier": [plain(decision) for decision in history.earlier],
+        "earlier": [plain_decision(decision) for decision in history.earlier],
         "file": history.file,
-        "later": [plain(decision) for decision in history.later],
+        "later": [plain_decision(decision) for decision in history.later],
         "observed": history.observed,
         "refs": refs,
     }
@@ -205,16 +205,16 @@ def _decision_entries(
     return [seq for (seq,) in rows][::-1]
 
 
-def words_of(text: str) -> list[str]:
+def words_of_query(text: str) -> list[str]:
     """The words of a search, folded: what stands in double quotes is one.
 
-    >>> words_of('Files "over sockets"')
+    >>> words_of_query('Files "over sockets"')
     ['files', 'over sockets']
     """
     return [(quoted or word).casefold() for quoted, word in re.findall(_WORD, text)]
 
 
-def folded(decision: Decision) -> str:
+def folded_decision(decision: Decision) -> str:
     """All that is searched in a decision, in one case."""
     said = (decision.title, decision.rationale, decision.participants, decision.artefacts)
     rest = (decision.risk_tags, decision.status, decision.chat_ref, decision.supersedes or "")
@@ -231,20 +231,20 @@ def query(
     NotFoundError (there is no log yet, or none of that name).
     """
     _has_log(team, log)
-    words = words_of(text)
+    words = words_of_query(text)
     filters = filters or Filters()
     seqs: Sequence[int] = _decision_entries(team)
     if words:
-        from tripod.decisions.index import likely
+        from tripod.decisions.index import likely_by_index
 
-        texts = lambda some: map(folded, _decisions(team, some))  # noqa: E731
-        seqs = likely(team.store, team.store.path, seqs, words, texts)
+        texts = lambda some: map(folded_decision, _decisions(team, some))  # noqa: E731
+        seqs = likely_by_index(team.store, team.store.path, seqs, words, texts)
     if log is not None:
         of_it = set(_decision_entries(team, log=log))
         seqs = [seq for seq in seqs if seq in of_it]
     for decision in _decisions(team, seqs):
         if filters.fit(decision):
-            whole = folded(decision) if words else ""
+            whole = folded_decision(decision) if words else ""
             if all(word in whole for word in words):
                 yield decision
 

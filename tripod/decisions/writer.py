@@ -23,7 +23,7 @@ from tripod.projections.decisions import format as format_
 from tripod.projections.decisions.tables import LIVE, decision_text_of
 from tripod.projections.pythia.format import format_checkpoint_payload
 from tripod.projections.text import RUN, text_line_problem, words_of_text
-from tripod.team.act import Act, draft_event
+from tripod.team.act import Act, draft_event_for_act
 from tripod.team.team import Team
 
 MAX_TITLE = 1023  # bytes
@@ -92,7 +92,7 @@ def log(
             it supersedes, reverses or mitigates does not exist, or has its successor already.
             Nothing was recorded.
     """
-    request = judged(request)
+    request = judge_decision(request)
     locks = [f"{LOG.folder}/{name}" for name in _logs_to_lock(team, into)]
     with team.act(locks=locks, joins=True, by=actor or team.scribe) as act:
         db = act.transaction.tables
@@ -115,7 +115,9 @@ def log(
             body["file"] = named
         decision = LOGGED.draft(body, scribe)._replace(id=fresh_ids(1)[0][0])
         text = f"{body['id']} {request.title}"
-        event = draft_event(act, "scribe", "decision-logged", "normal", text, cause=decision)
+        event = draft_event_for_act(
+            act, "scribe", "decision-logged", "normal", text, cause=decision
+        )
         due = _checkpoint_due(team, act, decision, file)
         act.append([*begun, decision, event, *due])
         if _quotes_chat(act, request):
@@ -174,7 +176,7 @@ def _log_for(act: Act, into: str | None) -> str:
     return into
 
 
-def judged(request: DecisionRequest) -> DecisionRequest:
+def judge_decision(request: DecisionRequest) -> DecisionRequest:
     """The request as it will be logged, if its fields alone make an entry of the log.
 
     The log has one mark for an earlier decision, ``supersedes``; the status says what became of
@@ -350,7 +352,9 @@ def _checkpoint_due(team: Team, act: Act, decision: Draft, file: str) -> list[Dr
         (file, number - interval),
     ).fetchone()
     payload = format_checkpoint_payload(number, newest if row is None else row[0], newest)
-    return [draft_event(act, "scribe", "pythia-checkpoint", "high", payload, cause=decision)]
+    return [
+        draft_event_for_act(act, "scribe", "pythia-checkpoint", "high", payload, cause=decision)
+    ]
 
 
 def handled(team: Team, up_to: int, who: str | None = None) -> None:

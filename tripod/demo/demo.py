@@ -37,7 +37,7 @@ with Team(sys.argv[1]) as team:
 """
 
 
-def extract(target: str) -> None:
+def extract_demo(target: str) -> None:
     """Lay the team directory out in ``target``."""
     with tarfile.open(data_file(ARCHIVE)) as tar:
         if hasattr(tarfile, "data_filter"):
@@ -50,7 +50,7 @@ def play(folder: str, tell: Tell) -> int:
     """Tell the whole story in ``folder``; give the number of things that went otherwise."""
     project = f"{folder}/team"
     root = f"{project}/{FOLDER}"
-    extract(project)
+    extract_demo(project)
     wrong = _adopt(project, root, tell)
     wrong += _rebuild(root, tell)
     wrong += _decide(root, tell)

@@ -21,8 +21,8 @@ from tripod.ledger.ids import now_us
 from tripod.ledger.locator import FOLDER
 from tripod.projections import projected_content
 from tripod.pythia import review as pythia
-from tripod.pythia.checkpoints import TYPE, point_named, snapshot
-from tripod.pythia.reviewer import Folder, Order, ReviewerProgram, order_for
+from tripod.pythia.checkpoints import TYPE, checkpoint_named, checkpoint_snapshot
+from tripod.pythia.reviewer import Order, ReviewerFolder, ReviewerProgram, reviewer_order
 from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify import Outcome, Report, verify
@@ -69,7 +69,7 @@ class DemoReview(NamedTuple):
         return self.exit_code == 1 and self.outcome.failures > 0
 
 
-def begin(project: str) -> str:
+def begin_demo_review(project: str) -> str:
     """A team that talks, and decides until a review is due; give the checkpoint event's name."""
     os.makedirs(project)
     adoption.init(project, project="council")
@@ -93,10 +93,10 @@ def begin(project: str) -> str:
 
 def order_of(team: Team, command: Sequence[str], *, folder: bool) -> Order:
     """How a program is run as Pythia; ``folder``: as where there is no namespace."""
-    order = order_for(team, ReviewerProgram(command=command), "alex")
+    order = reviewer_order(team, ReviewerProgram(command=command), "alex")
     if not folder:
         return order
-    home, work = f"{Folder.ANY}/home", f"{Folder.ANY}/work"
+    home, work = f"{ReviewerFolder.ANY}/home", f"{ReviewerFolder.ANY}/work"
     place = Isolated(tuple(command), work, {"HOME": home}, "folder", "the demo asks for none")
     env = {**order.spec.set_env, **place.env}
     spec = replace(order.spec, argv=place.argv, set_env=env, sealed={}, leaves=False)
@@ -107,18 +107,18 @@ def ask(project: str, event: str, order: Callable[[Team], Order], extra: str = "
     """Have a checkpoint event answered; ``extra`` follows the instructions."""
     with Team(f"{project}/{FOLDER}") as team:
         team.refresh()
-        point = point_named(team, event)
-        log = snapshot(team, point)
-        prompt = pythia.instructions(point) + extra
+        point = checkpoint_named(team, event)
+        log = checkpoint_snapshot(team, point)
+        prompt = pythia.review_instructions(point) + extra
         asyncio.run(pythia.review(team, point, log, replace(order(team), prompt=prompt)))
         seqs = [entry.seq for entry in team.store.read() if entry.kind == "agent.ended"]
         kept = team.source.body(seqs[-1])["stderr"]["content"]
         stderr = projected_content(team.source, kept).decode("utf-8", "replace")
     report = verify(project)
-    return DemoReview(isolation_of(report), report.exit_code, stderr)
+    return DemoReview(demo_review_isolation(report), report.exit_code, stderr)
 
 
-def isolation_of(report: Report) -> Outcome:
+def demo_review_isolation(report: Report) -> Outcome:
     """What a report says of Pythia's isolation."""
     return next(outcome for outcome in report.outcomes if outcome.check == CHECK)
 
@@ -127,7 +127,7 @@ def play_review(folder: str, tell: Tell) -> int:
     """Tell it in ``folder``; give the number of things that went otherwise."""
     project = f"{folder}/council"
     tell("step", f"The whole Tripod: {WANTED} decisions, and the event that calls Pythia")
-    event = begin(project)
+    event = begin_demo_review(project)
     tell("do", f"tripod scribe log … ({WANTED} times); tripod bus check")
     tell("plain", f"  {event}")
     shutil.copytree(project, f"{folder}/unreviewed")
@@ -172,7 +172,7 @@ def _reviewed(project: str, tell: Tell) -> int:
 
 def _count_failures(report: Report, tell: Tell, *, apart: bool) -> int:
     """Say what the judge says: clean, or without a namespace that nobody can tell."""
-    found = isolation_of(report)
+    found = demo_review_isolation(report)
     seen = ", ".join(f"{word} {number}" for word, number in found.coverage.items())
     others = [o.check for o in report.outcomes if o.failures or o.check in report.untold]
     if apart:

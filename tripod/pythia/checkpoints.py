@@ -22,7 +22,7 @@ from tripod.projections.pythia.format import (
     parse_assessment,
     parse_checkpoint_payload,
 )
-from tripod.team.act import Act, draft_event
+from tripod.team.act import Act, draft_event_for_act
 from tripod.team.team import Team
 
 TYPE = "pythia-checkpoint"
@@ -67,7 +67,7 @@ class Snapshot(NamedTuple):
     ids: frozenset[str]
 
 
-def pending(team: Team) -> list[int]:
+def pending_checkpoints(team: Team) -> list[int]:
     """Entries of the checkpoint events that nobody answered, oldest first.
 
     Acknowledging one is no review: it stays, unless a message that came later assesses what it
@@ -80,7 +80,7 @@ def pending(team: Team) -> list[int]:
     found = db.execute(_PENDING, (TYPE,)).fetchall()
     for row in acked:
         with suppress(RefusedError):  # it cannot be answered
-            if row[2] not in reviewed and point_of(team, row[2]):
+            if row[2] not in reviewed and checkpoint_of(team, row[2]):
                 found.append(row)
     return [seq for *_, seq in sorted(found)]
 
@@ -128,7 +128,7 @@ def _answered_in_chat(team: Team, events: list[int]) -> set[int]:
     return found
 
 
-def point_of(team: Team, event: int) -> Point:
+def checkpoint_of(team: Team, event: int) -> Point:
     """The decisions that the checkpoint event of an entry asks to review.
 
     It is a RefusedError where it names others than the log has, or nothing is to be reviewed.
@@ -215,8 +215,8 @@ def _new_since(team: Team, event: int) -> list[tuple[int, str]]:
     return [(seq, id_) for seq, id_, log in rows if seq > newest.get(log, -1)]
 
 
-def point_named(team: Team, name: str) -> Point:
-    """The checkpoint event of a file's name (NotFoundError: none; else as ``point_of``)."""
+def checkpoint_named(team: Team, name: str) -> Point:
+    """The checkpoint event of a file's name (NotFoundError: none; else as ``checkpoint_of``)."""
     row = team.store.db.execute(
         "SELECT max(seq) FROM events WHERE name = ? AND type = ?", (name, TYPE)
     ).fetchone()
@@ -224,7 +224,7 @@ def point_named(team: Team, name: str) -> Point:
         raise NotFoundError(
             f"no checkpoint event {name}: `tripod pythia due` lists those that are unanswered"
         )
-    return point_of(team, row[0])
+    return checkpoint_of(team, row[0])
 
 
 def ask(team: Team, act: Act, handle: str) -> Draft | None:
@@ -243,10 +243,10 @@ def ask(team: Team, act: Act, handle: str) -> Draft | None:
         "SELECT count(*) FROM pieces WHERE id IS NOT NULL AND (?1 IS NULL OR log = ?1)", (log,)
     ).fetchone()[0]
     payload = format_checkpoint_payload(count, rows[0][1], rows[-1][1])
-    return draft_event(act, handle, TYPE, "high", payload)
+    return draft_event_for_act(act, handle, TYPE, "high", payload)
 
 
-def snapshot(team: Team, point: Point) -> Snapshot:
+def checkpoint_snapshot(team: Team, point: Point) -> Snapshot:
     """The decisions up to the last that is asked for, as they stand in their log's files.
 
     That is the one log that the checkpoint is about, or all of them where it is about several. Of

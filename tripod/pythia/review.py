@@ -22,9 +22,9 @@ from hashlib import sha256
 from typing import Any, NamedTuple, cast
 
 from tripod.agents import jobs
-from tripod.agents.jobs import Attempt, Job, RunHooks, attempts, recorded
+from tripod.agents.jobs import Attempt, Job, JobHooks, job_attempts, recorded
 from tripod.agents.spec import SpawnResult, SpawnSpec
-from tripod.bus.events import NOBODY, claim_on, settings, take_event
+from tripod.bus.events import NOBODY, claim_on_event, settings, take_event
 from tripod.chat.writer import channel_name, live_span, say_in
 from tripod.errors import NotFoundError, RefusedError
 from tripod.ledger import Draft
@@ -36,17 +36,25 @@ from tripod.ledger.kinds.pythia import ASSESSED, FAILED, ISOLATED, Confidence
 from tripod.projections import CHAT, projected_content
 from tripod.projections.chat.format import valid_chat_text
 from tripod.projections.pythia.format import INSTRUCTIONS, Judged, judge_review
-from tripod.pythia.checkpoints import Point, Snapshot, ask, pending, point_named, point_of, snapshot
-from tripod.pythia.reviewer import (
-    Folder,
-    Order,
-    ReviewerProgram,
-    keep_transcripts,
-    order_for,
-    sweep_folders,
-    transcripts_in,
+from tripod.pythia.checkpoints import (
+    Point,
+    Snapshot,
+    ask,
+    checkpoint_named,
+    checkpoint_of,
+    checkpoint_snapshot,
+    pending_checkpoints,
 )
-from tripod.team.act import Act, draft_event
+from tripod.pythia.reviewer import (
+    Order,
+    ReviewerFolder,
+    ReviewerProgram,
+    keep_reviewer_transcripts,
+    reviewer_order,
+    reviewer_transcripts_in,
+    sweep_reviewer_folders,
+)
+from tripod.team.act import Act, draft_event_for_act
 from tripod.team.team import Team
 
 HANDLE = "pythia"
@@ -129,12 +137,12 @@ class Stand(NamedTuple):
 
 def due(team: Team, now_us: int) -> list[PendingReview]:
     """The checkpoint events that nobody answered, oldest first; ``now_us`` is the clock."""
-    return [_pending_review(team, event, now_us) for event in pending(team)]
+    return [_pending_review(team, event, now_us) for event in pending_checkpoints(team)]
 
 
 def _pending_review(team: Team, event: int, now_us: int) -> PendingReview:
     body = team.source.body(event)
-    claim = claim_on(team, event, now_us)
+    claim = claim_on_event(team, event, now_us)
     claimed = None if claim is None or claim.holder == HANDLE else claim.holder
     last = jobs.newest(team.store.db, ROLE, str(event))
     state = "waiting"
@@ -144,7 +152,7 @@ def _pending_review(team: Team, event: int, now_us: int) -> PendingReview:
     acked = bool(team.store.db.execute(sql, (event,)).fetchone()[0])
     first, stop, count, problem = None, None, 0, None
     try:
-        first, stop, count = point_of(team, event).asked
+        first, stop, count = checkpoint_of(team, event).asked
     except RefusedError as error:
         problem = str(error)
     return PendingReview(
@@ -164,22 +172,22 @@ def summon(team: Team, *, actor: str = NOBODY) -> Point | None:
     with team.act(by=handle) as act:
         draft = ask(team, act, handle)
         entries = [] if draft is None else act.append([draft])
-    waiting = [entry.seq for entry in entries] or pending(team)
-    return point_of(team, waiting[-1]) if waiting else None
+    waiting = [entry.seq for entry in entries] or pending_checkpoints(team)
+    return checkpoint_of(team, waiting[-1]) if waiting else None
 
 
 def _event_to_review(team: Team, event: str | None, now_us: int) -> Point | None:
     """The event of that name; else the oldest that can be answered, with warnings on the others."""
     if event is not None:
-        return point_named(team, event)
-    for seq in pending(team):
+        return checkpoint_named(team, event)
+    for seq in pending_checkpoints(team):
         found = _pending_review(team, seq, now_us)
         if found.problem is not None:
             team.warnings.append(found.problem)
         elif found.claimed is not None:
             team.warnings.append(f"{found.name} is claimed by {found.claimed}")
         else:
-            return point_of(team, seq)
+            return checkpoint_of(team, seq)
     return None
 
 
@@ -195,7 +203,7 @@ def _stand_of(team: Team, point: Point, log: Snapshot) -> Stand:
     """How a review stands, from the ledger alone."""
     answer = _assessment_of(team, point.event)
     failed = _last_failure(team, point.event)
-    runs = attempts(team.store.db, ROLE, str(point.event))
+    runs = job_attempts(team.store.db, ROLE, str(point.event))
     tries = [run for run in runs if run.seq > failed and run.state == "ended"]
     done = [run.attempt for run in runs if run.seq < failed or run.state == "ended"]
     first = 1 + max(done, default=0)
@@ -246,18 +254,18 @@ async def run(
         RefusedError: another consumer has the event, or a namespace is required and missing.
         LedgerError: nothing could be recorded.
     """
-    order = order_for(team, program, _SELF if actor == NOBODY else actor)
+    order = reviewer_order(team, program, _SELF if actor == NOBODY else actor)
     if order.place.level == "namespace":
         team.warnings += [f"{path} is lent as it lies there: {why}" for path, why in order.lent]
     jobs.sweep(team)
-    sweep_folders(team)
+    sweep_reviewer_folders(team)
     point = summon(team, actor=actor) if manual else _event_to_review(team, event, now_us)
     if point is None:
         return None
-    log = snapshot(team, point)
-    stand = await review(team, point, log, replace(order, prompt=instructions(point)))
+    log = checkpoint_snapshot(team, point)
+    stand = await review(team, point, log, replace(order, prompt=review_instructions(point)))
     jobs.sweep(team)
-    sweep_folders(team)
+    sweep_reviewer_folders(team)
     if stand.answer is not None:
         return ReviewOutcome(point.name, _posted_assessment(team, stand.answer), [])
     body = team.source.body(stand.failed)
@@ -270,7 +278,7 @@ async def run(
     return ReviewOutcome(point.name, None, body["problems"], lines[-1][:200])
 
 
-def instructions(point: Point) -> str:
+def review_instructions(point: Point) -> str:
     """The instructions for a checkpoint event, which precede the log."""
     first, last, count = point.asked
     text = INSTRUCTIONS.replace("{first}", first).replace("{last}", last)
@@ -294,7 +302,7 @@ async def review(team: Team, point: Point, log: Snapshot, order: Order) -> Stand
         elif len(stand.tries) >= TRIES or stand.lost:
             _give_up(team, point, stand)
         else:
-            hooks = Reviewing(team, point, order)
+            hooks = ReviewHooks(team, point, order)
             job = _job(team, point, log, order, stand)
             await jobs.run(team, job, first=stand.first, max_attempts=MAX_LOST, hooks=hooks)
 
@@ -311,11 +319,13 @@ def _job(team: Team, point: Point, log: Snapshot, order: Order, stand: Stand) ->
     given = f"{prompt}\nThe decision log:\n\n{log.text}".encode()
 
     def spec(number: int) -> SpawnSpec:
-        at = Folder.of(team, point.event, number).at
+        at = ReviewerFolder.of(team, point.event, number).at
         # The order was made for a folder without a number: each attempt has one of its own.
-        argv = tuple(word.replace(Folder.ANY, at) for word in order.spec.argv)
-        env = {name: text.replace(Folder.ANY, at) for name, text in order.spec.set_env.items()}
-        cwd = order.place.cwd.replace(Folder.ANY, at)
+        argv = tuple(word.replace(ReviewerFolder.ANY, at) for word in order.spec.argv)
+        env = {
+            name: text.replace(ReviewerFolder.ANY, at) for name, text in order.spec.set_env.items()
+        }
+        cwd = order.place.cwd.replace(ReviewerFolder.ANY, at)
         return replace(order.spec, argv=argv, set_env=env, cwd=cwd, stdin=given)
 
     return Job(ROLE, str(point.event), spec, log.sources, order.actor)
@@ -327,7 +337,7 @@ def _isolation_level(team: Team, spawn: str | None) -> str | None:
     return None if row is None else str(row[0])
 
 
-class Reviewing(RunHooks):
+class ReviewHooks(JobHooks):
     """Claims the event of a review run, and records its isolation and its transcripts."""
 
     def __init__(self, team: Team, point: Point, order: Order) -> None:
@@ -338,18 +348,18 @@ class Reviewing(RunHooks):
     def requested(self, act: Act, run: Attempt) -> tuple[int, ...]:
         """Make the folder of the run, and claim the event (RefusedError: it is not to be had)."""
         point, order = self.point, self.order
-        if point.event not in pending(self.team):
+        if point.event not in pending_checkpoints(self.team):
             raise RefusedError(
                 f"{point.name} is settled: an assessment in a chat answers it, or it was "
                 "acknowledged before the ledger began (`tripod pythia run --manual` has what is "
                 "new reviewed)"
             )
-        claim = claim_on(self.team, point.event, act.now_us)
+        claim = claim_on_event(self.team, point.event, act.now_us)
         if claim is not None and claim.holder != HANDLE:
             raise RefusedError(
                 f"{point.name} {claim.told}: it is theirs to have reviewed, or to release"
             )
-        last = claim_on(self.team, point.event)
+        last = claim_on_event(self.team, point.event)
         timeout = order.spec.timeout_s
         lease = _MOST_S if timeout is None else round(timeout) + _SPARE_S
         claimed = CLAIMED.draft(
@@ -384,17 +394,17 @@ class Reviewing(RunHooks):
             for data in order.texts
         ]
         act.append([claimed, isolated, *texts])
-        folder = Folder.of(self.team, point.event, run.attempt)
+        folder = ReviewerFolder.of(self.team, point.event, run.attempt)
         folder.make(config=order.config is not None, lends=order.lends)
         return ()
 
     def ended(self, act: Act, run: Attempt, result: SpawnResult) -> None:
         """Store what the program left in its own folder."""
         if result.left:
-            keep_transcripts(act, transcripts_in(result.left), run.spawn)
+            keep_reviewer_transcripts(act, reviewer_transcripts_in(result.left), run.spawn)
         elif self.order.transcripts:
-            folder = Folder.of(self.team, self.point.event, run.attempt)
-            keep_transcripts(act, folder.transcripts(self.order.transcripts), run.spawn)
+            folder = ReviewerFolder.of(self.team, self.point.event, run.attempt)
+            keep_reviewer_transcripts(act, folder.transcripts(self.order.transcripts), run.spawn)
 
 
 # Ending ----------------------------------------------------------------------------------------
@@ -428,7 +438,9 @@ def post(
             f"Assessment of {point.asked} posted to {channel}.chat, message {message.number}. "
             f"Confidence: {judged.confidence}."
         )
-        event = draft_event(act, HANDLE, "assessment-posted", "normal", told, cause=assessed)
+        event = draft_event_for_act(
+            act, HANDLE, "assessment-posted", "normal", told, cause=assessed
+        )
         act.append([assessed, event])
         waits = "SELECT 1 FROM events WHERE seq = ? AND acked IS NULL"
         if act.transaction.tables.execute(waits, (point.event,)).fetchone():
@@ -466,12 +478,12 @@ def _give_up(team: Team, point: Point, stand: Stand) -> None:
         answered = _assessment_of(team, point.event) is not None
         if answered or _last_failure(team, point.event) != stand.failed:
             return
-        runs = attempts(team.store.db, ROLE, str(point.event))
+        runs = job_attempts(team.store.db, ROLE, str(point.event))
         lost = ["the reviewer's program was killed together with its caller, each time"]
         spawns = [run.spawn for run in runs if run.seq > stand.failed]
         problems = lost if stand.lost else stand.problems
         act.append([FAILED.draft({"event": point.event, "spawns": spawns, "problems": problems})])
-        claim = claim_on(team, point.event, act.now_us)
+        claim = claim_on_event(team, point.event, act.now_us)
         if claim is not None and claim.holder == HANDLE:
             act.append([RELEASED.draft({"name": point.name, "event": point.event}, HANDLE)])
 
@@ -495,7 +507,7 @@ def record(
         raise NotFoundError(
             "no checkpoint event waits for an assessment: `tripod pythia due` lists them"
         )
-    log = snapshot(team, point)
+    log = checkpoint_snapshot(team, point)
     if _assessment_of(team, point.event) is None:
         if _pending_review(team, point.event, now_us).state == "running":
             raise RefusedError(
@@ -529,7 +541,7 @@ def show(team: Team, which: str = "last") -> PostedAssessment:
                 "no assessment yet: `tripod pythia run` has one made where one is due"
             )
     else:
-        point = point_named(team, which)
+        point = checkpoint_named(team, which)
         seq = _assessment_of(team, point.event)
         if seq is None:
             raise NotFoundError(f"{point.name} has no assessment: `tripod pythia run`")

@@ -20,7 +20,14 @@ from hashlib import sha256
 from typing import ClassVar
 
 from tripod.agents import profiles
-from tripod.agents.isolation import Home, Isolated, given_to, isolate, refuse_secret, resolve
+from tripod.agents.isolation import (
+    Home,
+    Isolated,
+    files_for_isolated,
+    isolate,
+    refuse_to_show,
+    resolve_isolated,
+)
 from tripod.agents.spec import BASIC_ENV, Parameters, SpawnSpec
 from tripod.errors import RefusedError
 from tripod.ledger.files import open_plain_file, read_plain_file
@@ -78,24 +85,26 @@ class Order:
     lent: tuple[tuple[str, str], ...]
 
 
-def order_for(team: Team, program: ReviewerProgram, actor: str) -> Order:
+def reviewer_order(team: Team, program: ReviewerProgram, actor: str) -> Order:
     """How the reviewer's program is run here, isolated as far as this system can.
 
     Raises:
         BadArgumentError, NotFoundError: there is no such profile or program.
         RefusedError: the namespace that is required cannot be had.
     """
-    known = profiles.chosen(program.command, program.profile, PROFILE, "pythia")
+    known = profiles.chosen_profile(program.command, program.profile, PROFILE, "pythia")
     needs = known.isolated
     secret, project = _secret(team)
     shown = [path for path in needs.shows if os.path.exists(os.path.expanduser(path))]
-    own = resolve(known.argv, [*program.shows, *shown], secret)
+    own = resolve_isolated(known.argv, [*program.shows, *shown], secret)
     lends = [full for path in needs.lends if os.path.isfile(full := os.path.expanduser(path))]
     for path in lends:
-        refuse_secret(path, secret)
-    given = given_to(own, LIMIT)
+        refuse_to_show(path, secret)
+    given = files_for_isolated(own, LIMIT)
     network, home = program.network or needs.network, _home(needs, lends)
-    place = isolate(own, Folder.ANY, secret, project, network=network, given=given, home=home)
+    place = isolate(
+        own, ReviewerFolder.ANY, secret, project, network=network, given=given, home=home
+    )
     if program.require_namespace and place.level != "namespace":
         raise RefusedError(
             f"no mount namespace can be had here: {place.problem}. Nothing was run; install "
@@ -163,7 +172,7 @@ def _front(team: Team) -> str:
     return f"{sha256(os.path.realpath(team.root).encode()).hexdigest()[:16]}-"
 
 
-class Folder:
+class ReviewerFolder:
     """The folder at the path ``at``; ``work`` and ``home`` are in it."""
 
     ANY: ClassVar[str] = "/\0any\0"
@@ -174,7 +183,7 @@ class Folder:
         self.at = path
 
     @classmethod
-    def of(cls, team: Team, event: int, attempt: int) -> Folder:
+    def of(cls, team: Team, event: int, attempt: int) -> ReviewerFolder:
         """The folder of an attempt, also for a command that continues it."""
         return cls(f"{_base()}/{_front(team)}{event}-{attempt}")
 
@@ -219,7 +228,7 @@ class Folder:
                         yield path, file.read(MAX_TRANSCRIPT), bool(file.read(1))
 
 
-def sweep_folders(team: Team) -> None:
+def sweep_reviewer_folders(team: Team) -> None:
     """Remove the folders of attempts that are over."""
     base, front = _base(), _front(team)
     try:
@@ -236,7 +245,7 @@ def sweep_folders(team: Team) -> None:
             shutil.rmtree(f"{base}/{name}", ignore_errors=True)
 
 
-def transcripts_in(archive: bytes) -> Iterator[tuple[str, bytes, bool]]:
+def reviewer_transcripts_in(archive: bytes) -> Iterator[tuple[str, bytes, bool]]:
     """Files of a transcript archive (tar) from the namespace; a truncated one ends early."""
     import io  # other commands of Pythia's read no archive
     import tarfile
@@ -252,7 +261,9 @@ def transcripts_in(archive: bytes) -> Iterator[tuple[str, bytes, bool]]:
                 yield one.name, file.read(MAX_TRANSCRIPT), one.size > MAX_TRANSCRIPT
 
 
-def keep_transcripts(act: Act, files: Iterable[tuple[str, bytes, bool]], spawn: str) -> None:
+def keep_reviewer_transcripts(
+    act: Act, files: Iterable[tuple[str, bytes, bool]], spawn: str
+) -> None:
     """Store the transcripts that the program wrote, beside the logs of workers."""
     for number, (path, data, is_longer) in enumerate(files, 1):
         if number > MAX_TRANSCRIPTS:

@@ -47,7 +47,7 @@ from tripod.projections import (
 from tripod.recovery import rebuild as recover
 from tripod.team.team import Team
 from tripod.trust import seal as sealing
-from tripod.trust.seal import contradiction, last_note, last_seal
+from tripod.trust.seal import last_seal, last_seal_note, seal_contradiction
 
 MAX_ORIGIN = 200  # bytes, as `tripod init` has it
 _RESTORING = "restoring"  # ledger.db.restoring: kept out of git as every ledger.db*
@@ -83,7 +83,7 @@ def backup(team: Team, path: str) -> Head:
     temporary = f"{path}.part"
     try:
         with closing(read_only(team.store.path)) as source:
-            recover.copy_pages(source, temporary)
+            recover.copy_pages_to_rebuild(source, temporary)
         with _sound(temporary) as ledger:
             head = ledger.head()
         os.link(temporary, path)  # unlike a rename, it replaces nothing
@@ -92,7 +92,7 @@ def backup(team: Team, path: str) -> Head:
         reason = getattr(error, "strerror", None) or error
         raise UnwritableError(f"{path}: the backup cannot be written: {reason}") from error
     finally:
-        recover.remove_database(temporary)
+        recover.remove_rebuilt_database(temporary)
     return head
 
 
@@ -157,12 +157,12 @@ def restore(
             old, new, reason = _choose(database, fresh, as_origin)
             size = _prepare(fresh, old, new, reason, sign_fork=sign_fork)
             _refuse_losses(root, fresh, discard)
-            kept = recover.put_in_place(database, fresh, "replaced")
+            kept = recover.put_rebuilt_in_place(database, fresh, "replaced")
             if new != old and os.path.lexists(f"{root}/{RECORD}"):
                 # It may hold more than the new line's, which a seal writes.
                 rename_file(f"{root}/{RECORD}", recover.free_name(f"{root}/{RECORD}.replaced"))
     finally:
-        recover.remove_database(fresh)
+        recover.remove_rebuilt_database(fresh)
     with Team(root) as team:
         done = recover.rebuild(team, discard=discard)
         if new != old:
@@ -182,7 +182,7 @@ def _take(path: str, fresh: str) -> None:
 
     try:
         with _sound(path) as source:
-            recover.copy_pages(source.db, fresh)
+            recover.copy_pages_to_rebuild(source.db, fresh)
         with closing(sqlite3.connect(fresh, isolation_level=None)) as db:
             put_triggers_back(db)  # the entries are judged below; a copy may lack its triggers
     except (LedgerError, sqlite3.Error) as error:
@@ -236,7 +236,7 @@ def _lacking(database: str, ledger: SQLiteReader) -> str | None:
             "move the ledger away first if it is to go"
         )
     last = last_seal(origin)
-    problem = None if last is None else contradiction(last, size, nodes)
+    problem = None if last is None else seal_contradiction(last, size, nodes)
     problem = problem or files_ahead_of(ledger, Disk(os.path.dirname(database)))
     if problem is not None:
         return problem
@@ -250,7 +250,7 @@ def _lacking(database: str, ledger: SQLiteReader) -> str | None:
 
 def _prepare(fresh: str, old: str, new: str, reason: str, *, sign_fork: bool) -> int:
     """Make the copy ready to be the ledger; give how many entries it was restored with."""
-    with recover.folded_copy(fresh) as (store, transaction):
+    with recover.rebuilt_copy(fresh) as (store, transaction):
         head = store.head()
         if new != old:
             draft = FORKED_FROM.draft(
@@ -259,7 +259,7 @@ def _prepare(fresh: str, old: str, new: str, reason: str, *, sign_fork: bool) ->
                     "size": head.size,
                     "root": head.root.hex(),
                     "reason": reason,
-                    "seal": last_note(old),
+                    "seal": last_seal_note(old),
                     "note": sealing.sign_fork(store, head, new) if sign_fork else None,
                 }
             )
@@ -272,7 +272,7 @@ def _refuse_losses(root: str, fresh: str, discard: str | None) -> None:
 
     Where no decision and no message is newer, what is new is taken in, as others' writes are.
     """
-    recover.check_reason(discard)
+    recover.check_discard_reason(discard)
     with _sound(fresh) as ledger:
         source = source_of(ledger)
         disk = Disk(root, places=recorded(ledger))
@@ -305,7 +305,7 @@ def restore_from_record(root: str, keys: Sequence[VerifierKey] = ()) -> Restored
     from tripod.verify.run import run
 
     record, scratch = f"{root}/{RECORD}", f"{root}/{_FROM_RECORD}"
-    recover.remove_database(scratch)
+    recover.remove_rebuilt_database(scratch)
     try:
         loaded = load_export(record, scratch, keys)
         if loaded.seal is not None and not loaded.bodies:
@@ -327,7 +327,7 @@ def restore_from_record(root: str, keys: Sequence[VerifierKey] = ()) -> Restored
         sync_path(scratch)
         rename_file(scratch, f"{root}/{DATABASE}")
     finally:
-        recover.remove_database(scratch)
+        recover.remove_rebuilt_database(scratch)
     with Team(root) as team:
         with team.store.transaction() as transaction:
             refold(transaction, team.store.read())

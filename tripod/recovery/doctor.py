@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from tripod.agents.spec import is_spawn_id
+from tripod.agents.spec import is_spec_spawn_id
 from tripod.agents.spool import RUNNING, Look, Spool
 from tripod.errors import PagesDamagedError
 from tripod.ledger import DATABASE, SPOOL, WORKERS, parse_entry_time
@@ -27,8 +27,8 @@ from tripod.ledger.locator import no_team_problem, team_of
 from tripod.projections import BLOCKED, BUS, FILES, LOG, TEMPORARY, UNMERGED, UNMERGED_CURE, layout
 from tripod.recovery import rebuild as recover
 from tripod.team import adoption
-from tripod.team.access import has_runs, opened_at
-from tripod.team.adoption import PATH, add_ignore_lines, missing_ignore_lines
+from tripod.team.access import access_team_at, has_runs
+from tripod.team.adoption import PATH, adopt_ignore_lines, ignore_lines_to_adopt
 from tripod.team.team import FUTURE_US, Team
 from tripod.verify.anchors.anchors import AnchorOptions
 from tripod.verify.check import Report
@@ -62,7 +62,7 @@ class Trouble(NamedTuple):
     stops: bool = False
 
 
-def grouped(found: Iterable[Trouble]) -> Iterator[Trouble]:
+def grouped_troubles(found: Iterable[Trouble]) -> Iterator[Trouble]:
     """Put many of one sort in one folder into one, which names the first of them."""
     groups: dict[tuple[str, str, str, bool], list[Trouble]] = {}
     for one in found:
@@ -129,7 +129,7 @@ def _troubles_around(evidence: OpenEvidence) -> Iterator[Trouble]:
             yield Trouble("checkpoint-unanswered", f"{BUS.folder}/{name}", what, cure)
     yield from _runs(evidence)
     assert evidence.disk is not None
-    missing = missing_ignore_lines(evidence.disk)
+    missing = ignore_lines_to_adopt(evidence.disk)
     if missing is None:
         what = "it cannot be read as a file, so git may take the database in"
         yield Trouble("gitignore", PATH, what, "put a regular file there")
@@ -159,7 +159,7 @@ def _runs(evidence: OpenEvidence) -> Iterator[Trouble]:
     spawns = {spawn for spawn, _, _ in at_work}
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
         path = f"{folder}/{name}"
-        look = _look(path) if is_spawn_id(name) and not os.path.islink(path) else None
+        look = _look(path) if is_spec_spawn_id(name) and not os.path.islink(path) else None
         if look is None:
             what = "no folder of a run that can be read: somebody else put it there"
             yield Trouble("spool", f"{SPOOL}/{name}", what, "it is left alone: move it away")
@@ -381,7 +381,7 @@ def examine(path: str) -> Examined:
                 what = f"{holder} holds the writer's place; every other command waits for it"
                 cure = "if it hangs, end it: the place is free at once, and nothing is lost"
                 found.append(Trouble("busy", f"{DATABASE}.lock", what, cure, stops=True))
-    return Examined(root, tuple(grouped(found)))
+    return Examined(root, tuple(grouped_troubles(found)))
 
 
 def mend(found: Examined) -> Examined:
@@ -398,10 +398,10 @@ def mend(found: Examined) -> Examined:
     wanted = {one.mends for one in found.troubles}
     if wanted & {SYNC, CLEAR, IGNORE}:
         with hold_file_lock(f"{found.root}/{DATABASE}.lock"):
-            recover.remove_database(f"{found.root}/{DATABASE}.{recover.RENEWING}")
+            recover.remove_rebuilt_database(f"{found.root}/{DATABASE}.{recover.RENEWING}")
         _act(found.root, adoption.sync)
-        with opened_at(found.root) as team, hold_file_lock(f"{found.root}/{DATABASE}.lock"):
-            add_ignore_lines(team)
+        with access_team_at(found.root) as team, hold_file_lock(f"{found.root}/{DATABASE}.lock"):
+            adopt_ignore_lines(team)
         found = examine(found.root)
     if REBUILD in {one.mends for one in found.troubles}:
         if found.problem or any(one.stops for one in found.troubles):
@@ -416,12 +416,12 @@ def _act(root: str, act: Callable[[Team], object]) -> None:
     try:
         _act_once(root, act)
     except PagesDamagedError:
-        recover.renew_aloud(root)
+        recover.rebuild_database_aloud(root)
         _act_once(root, act)
 
 
 def _act_once(root: str, act: Callable[[Team], object]) -> None:
-    with opened_at(root) as team:
+    with access_team_at(root) as team:
         if has_runs(team):
             record_ends(team)
         act(team)

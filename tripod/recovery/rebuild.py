@@ -1,9 +1,9 @@
 """After a crash, a bad edit or a lost disk: make every table and file what the ledger says.
 
 ``rebuild`` goes through the same fold and the same renders as daily work. What stood in a file's
-place is kept as a blob first. ``past`` shows any projection as of any entry.
+place is kept as a blob first. ``rebuild_past`` shows any projection as of any entry.
 
-``renew`` writes a database with damaged pages anew from its entries:
+``rebuild_database`` writes a database with damaged pages anew from its entries:
 
 1. Under the writer's lock the ledger's own rows are copied beside it and checked in the copy
    (``tripod.ledger.sqlite.repair``), and the tables are folded from them there. Dead here: nothing
@@ -15,9 +15,9 @@ place is kept as a blob first. ``past`` shows any projection as of any entry.
    copy.
 
 The files are another matter: ``rebuild`` follows. A backup takes the ledger's place by the same
-step 3 (``put_in_place``): the database that was there is kept under another name, and if its pages
-can be read at all, it is written over in a transaction of its own, so that a program that has it
-open sees the new one next, and none goes on writing to a file that has no name.
+step 3 (``put_rebuilt_in_place``): the database that was there is kept under another name, and if
+its pages can be read at all, it is written over in a transaction of its own, so that a program that
+has it open sees the new one next, and none goes on writing to a file that has no name.
 """
 
 from __future__ import annotations
@@ -98,11 +98,11 @@ def rebuild(team: Team, *, evidence: bool = False, discard: str | None = None) -
             nothing was written.
         UnwritableError: the disk refuses.
     """
-    check_reason(discard)
+    check_discard_reason(discard)
     kept = 0
     with team.act(full=True, anew=True) as act:
-        # A `renew` that was killed after its last step leaves this.
-        remove_database(f"{team.store.path}.{RENEWING}")
+        # A `rebuild_database` that was killed after its last step leaves this.
+        remove_rebuilt_database(f"{team.store.path}.{RENEWING}")
         walk(team.store.db)
         paths, why = _to_write(act, evidence=evidence)
         if act.look.ahead:
@@ -157,7 +157,7 @@ def _to_write(act: Act, *, evidence: bool) -> tuple[set[str], dict[str, str]]:
     return paths, why
 
 
-def check_reason(discard: str | None) -> None:
+def check_discard_reason(discard: str | None) -> None:
     """Raise BadArgumentError where a reason to discard breaks its rule."""
     problem = None if discard is None else text.text_line_problem(discard, "--discard", MAX_REASON)
     if problem is not None:
@@ -201,7 +201,7 @@ def unknown_event_files(source: Source, disk: Disk) -> Iterator[str]:
 
 
 @contextmanager
-def past(team: Team, seq: int | None) -> Iterator[Source]:
+def rebuild_past(team: Team, seq: int | None) -> Iterator[Source]:
     """Tables as of entry ``seq`` (None: now), to render from for the length of a ``with``.
 
     Raises BadArgumentError where the ledger has no such entry.
@@ -220,7 +220,7 @@ def past(team: Team, seq: int | None) -> Iterator[Source]:
         yield source_of(team.store)._replace(db=scratch)
 
 
-def rendered(source: Source, name: str) -> list[tuple[str, File]]:
+def rebuilt_files(source: Source, name: str) -> list[tuple[str, File]]:
     """Every file of one projection, as (path, file); NotFoundError: there is no such projection."""
     chosen = [projection for projection in PROJECTIONS if projection.name == name]
     if chosen:
@@ -233,9 +233,9 @@ def rendered(source: Source, name: str) -> list[tuple[str, File]]:
 # Whole databases -------------------------------------------------------------------------------
 
 
-def copy_pages(source: sqlite3.Connection, path: str) -> None:
+def copy_pages_to_rebuild(source: sqlite3.Connection, path: str) -> None:
     """All of a database as of one moment, into a new file of its own, waited for."""
-    remove_database(path)
+    remove_rebuilt_database(path)
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     with closing(sqlite3.connect(path, isolation_level=None)) as target:
         source.backup(target)
@@ -249,7 +249,7 @@ def _close_log(db: sqlite3.Connection) -> None:
     db.execute("PRAGMA journal_mode=DELETE")
 
 
-def remove_database(path: str) -> None:
+def remove_rebuilt_database(path: str) -> None:
     """Remove a database and what SQLite and we put beside it."""
     for suffix in (*_FILES, ".lock"):
         with suppress(FileNotFoundError):
@@ -257,7 +257,7 @@ def remove_database(path: str) -> None:
 
 
 @contextmanager
-def folded_copy(fresh: str) -> Iterator[tuple[SQLiteStore, SQLiteTransaction]]:
+def rebuilt_copy(fresh: str) -> Iterator[tuple[SQLiteStore, SQLiteTransaction]]:
     """A copy of a ledger, its tables folded, in a transaction; then it is one file, closed."""
     with closing(SQLiteStore(fresh, fold=fold_into)) as store:
         with store.transaction() as transaction:
@@ -266,7 +266,7 @@ def folded_copy(fresh: str) -> Iterator[tuple[SQLiteStore, SQLiteTransaction]]:
         _close_log(store.db)
 
 
-def put_in_place(database: str, fresh: str, word: str) -> str:
+def put_rebuilt_in_place(database: str, fresh: str, word: str) -> str:
     """Put a prepared copy in the ledger's place; give where the old one is kept, '' if none was.
 
     It is kept as ``<database>.<word>-<number>``. Dead before the last step: the old one is in its
@@ -280,13 +280,13 @@ def put_in_place(database: str, fresh: str, word: str) -> str:
     kept = free_name(f"{database}.{word}")
     try:
         with closing(read_only(database)) as live:
-            copy_pages(live, kept)
+            copy_pages_to_rebuild(live, kept)
         _write_over(database, fresh)
     except sqlite3.OperationalError as error:
-        remove_database(kept)
+        remove_rebuilt_database(kept)
         raise sqlite_store_error(error, database) from error
     except (LedgerError, sqlite3.Error):
-        remove_database(kept)
+        remove_rebuilt_database(kept)
         for suffix in _FILES:
             with suppress(FileNotFoundError):
                 os.rename(database + suffix, kept + suffix)
@@ -310,7 +310,7 @@ def _write_over(database: str, fresh: str) -> None:
         target.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # where others read, a later one does it
 
 
-def renew(root: str) -> str:
+def rebuild_database(root: str) -> str:
     """Write the database of the team directory ``root`` anew; give where the damaged one is kept.
 
     Raises:
@@ -321,24 +321,24 @@ def renew(root: str) -> str:
     fresh = f"{database}.{RENEWING}"
     try:
         with hold_file_lock(f"{database}.lock"):
-            remove_database(fresh)
+            remove_rebuilt_database(fresh)
             mode = os.stat(database).st_mode & 0o7777
             copy_ledger_rows(database, fresh)
-            with folded_copy(fresh):
+            with rebuilt_copy(fresh):
                 pass
             os.chmod(fresh, mode)
-            kept = put_in_place(database, fresh, "damaged")
+            kept = put_rebuilt_in_place(database, fresh, "damaged")
             os.chmod(kept, mode)
             return kept
     except (sqlite3.Error, OSError) as error:
         raise sqlite_store_error(error, database) from error
     finally:
-        remove_database(fresh)
+        remove_rebuilt_database(fresh)
 
 
-def renew_aloud(root: str) -> str:
-    """``renew``, and print where the damaged database is kept."""
-    kept = renew(root)
+def rebuild_database_aloud(root: str) -> str:
+    """``rebuild_database``, and print where the damaged database is kept."""
+    kept = rebuild_database(root)
     remark(
         f"pages of {root}/{DATABASE} were damaged: it was written anew from its entries, which "
         f"are sound and all there; the damaged file is kept as {kept}"

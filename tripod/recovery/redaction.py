@@ -2,7 +2,7 @@
 
 In one transaction: for each entry a ``redacted`` one with name, time and reason; its body, salt and
 blobs erased; all tables folded anew with the tombstone. Then the files that showed it are written,
-and ``tripod.trust.export.finish_redaction`` makes the database's file and its log anew. If we die
+and ``tripod.trust.export.redact_exports`` makes the database's file and its log anew. If we die
 on the way, the next command that acts finishes both.
 
 Copies that machinery made are erased with it: events that report the entry, and stored bytes of
@@ -33,7 +33,7 @@ from tripod.projections.chat.format import parse_line
 from tripod.projections.erasure import erasure_places, is_erasable, tombstone
 from tripod.projections.text import text_line_problem
 from tripod.team.team import Team
-from tripod.trust.export import forget_bodies
+from tripod.trust.export import forget_exported_bodies
 
 LEAST = 16
 """Bytes from which on a text is known again wherever it stands; a shorter one only as a line."""
@@ -42,7 +42,7 @@ _CONTENT = ({"text"}, {"base64"}, {"sha256", "size"})
 _DIGESTS = ("argv_sha256", "digest", "leaf", "sha256")
 
 
-def texts_in(data: bytes) -> Iterator[str]:
+def texts_to_redact_in(data: bytes) -> Iterator[str]:
     """What bytes say: themselves, and their lines where those are messages of a chat."""
     yield data.decode("utf-8", "replace")
     for line in data.split(b"\n"):
@@ -51,18 +51,18 @@ def texts_in(data: bytes) -> Iterator[str]:
             yield f"{message.handle}|{message.time}: {message.text}"
 
 
-def texts_of(source: Source, value: Any) -> Iterator[str]:
+def texts_to_redact_of(source: Source, value: Any) -> Iterator[str]:
     """Every text of a body, what stands in its blobs included, and no digest."""
     if isinstance(value, dict):
         if value.keys() in _CONTENT:
-            yield from texts_in(projected_content(source, value))
+            yield from texts_to_redact_in(projected_content(source, value))
             return
         for name, inner in value.items():
             if name not in _DIGESTS:
-                yield from texts_of(source, inner)
+                yield from texts_to_redact_of(source, inner)
     elif isinstance(value, list):
         for inner in value:
-            yield from texts_of(source, inner)
+            yield from texts_to_redact_of(source, inner)
     elif isinstance(value, str):
         yield value
 
@@ -175,7 +175,7 @@ def redact(
     rest = replace(request, seqs=[seq for seq in request.seqs if seq not in again])
     plan = Redaction() if again and not rest.seqs else _erase(team, rest, pattern)
     for folder in folders:
-        forget_bodies(folder, [*again, *(target.seq for target in plan.erased)])
+        forget_exported_bodies(folder, [*again, *(target.seq for target in plan.erased)])
     plan.done = not team.files.failed and not team.files.late and not team.store.unswept()
     return plan
 
@@ -213,7 +213,7 @@ def _erase(team: Team, request: RedactionRequest, pattern: re.Pattern[str] | Non
         name = os.path.relpath(path, team.root)
         with suppress(OSError):
             data = read_plain_file(path, READ_LIMIT)
-            texts = texts_in(data) if len(data) <= READ_LIMIT else ()
+            texts = texts_to_redact_in(data) if len(data) <= READ_LIMIT else ()
             if any(one.search(text) for text in texts for one in searched):
                 plan.left.append(name)
         if os.path.lexists(path) and os.lstat(path).st_size > READ_LIMIT:
@@ -276,14 +276,18 @@ def _matching(team: Team, pattern: re.Pattern[str], plan: Redaction) -> Iterator
     for entry in team.store.read():
         if pattern.search(entry.actor) or pattern.search(entry.stream):
             plan.cannot.append(f"entry {entry.seq}: its header says it, and stays")
-        found = {text for text in texts_of(team.source, entry.data) if pattern.search(text)}
+        found = {
+            text for text in texts_to_redact_of(team.source, entry.data) if pattern.search(text)
+        }
         if not found:
             continue
         problem = _hindrance(team, entry)
         if problem is not None:
             plan.cannot.append(f"entry {entry.seq}: {problem}")
             continue
-        kept = found.intersection(texts_of(team.source, tombstone(entry.kind, entry.data)))
+        kept = found.intersection(
+            texts_to_redact_of(team.source, tombstone(entry.kind, entry.data))
+        )
         if kept:
             plan.cannot.append(f"entry {entry.seq}: a name in it says it, and stays")
         if found > kept:
@@ -304,11 +308,13 @@ def _copies(
         if entry.seq in named or entry.body is None or entry.kind == REDACTED.name:
             continue
         if entry.kind == "bus.published" and orjson.loads(entry.header).get("cause") in causes:
-            payload = "\n".join(texts_of(team.source, entry.data.get("payload", {})))
+            payload = "\n".join(texts_to_redact_of(team.source, entry.data.get("payload", {})))
             if any(start in payload for start in starts):
                 yield entry, "tells of it"
                 continue
-        if pattern is not None and any(map(pattern.search, texts_of(team.source, entry.data))):
+        if pattern is not None and any(
+            map(pattern.search, texts_to_redact_of(team.source, entry.data))
+        ):
             known = BY_NAME.get(entry.kind)
             if known is not None and known.erasure is not None and known.erasure.is_copy:
                 yield entry, "holds a copy"

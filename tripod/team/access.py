@@ -19,7 +19,7 @@ _MISREAD = (ArithmeticError, AttributeError, LookupError, StopIteration, TypeErr
 
 
 @contextmanager
-def readable(root: str) -> Iterator[None]:
+def check_access(root: str) -> Iterator[None]:
     """Say so where the database of ``root`` cannot be read; ``verify`` names what is wrong in it.
 
     A fault of our own looks the same from here, so the message leaves that open.
@@ -50,17 +50,17 @@ def readable(root: str) -> Iterator[None]:
 
 
 @contextmanager
-def opened(path: str | None, start: str | None = None) -> Iterator[Team]:
-    """The team at ``path``, or found upwards from ``start``; see ``opened_at``."""
+def access_team(path: str | None, start: str | None = None) -> Iterator[Team]:
+    """The team at ``path``, or found upwards from ``start``; see ``access_team_at``."""
     if path and not os.path.isdir(path):
         what = "a file, no folder" if os.path.lexists(path) else "not there"
         raise NoTeamError(f"--team: {path!r} is {what}: give the project or its team directory")
-    with opened_at(find_team(path, start)) as team:
+    with access_team_at(find_team(path, start)) as team:
         yield team
 
 
 @contextmanager
-def opened_at(root: str, begin: Callable[[], None] | None = None) -> Iterator[Team]:
+def access_team_at(root: str, begin: Callable[[], None] | None = None) -> Iterator[Team]:
     """The team of the directory ``root``; its warnings are printed at the end.
 
     ``begin`` is called where its ledger holds nothing yet: an empty file is not filled in passing.
@@ -68,7 +68,7 @@ def opened_at(root: str, begin: Callable[[], None] | None = None) -> Iterator[Te
     Raises:
         LedgerDamagedError: it holds nothing, or cannot be read.
     """
-    with readable(root):
+    with check_access(root):
         team = _holding(root)
         if team is None and begin is not None:
             begin()

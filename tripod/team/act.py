@@ -1,7 +1,7 @@
 """One act on a team directory: what it appends, and what it does to files besides.
 
 ``tripod.team.team`` makes an ``Act``; the acts of the domains (``tripod.bus``, ``tripod.chat`` and
-so on) work with it. The trust commands need no more than a ``Context``.
+so on) work with it. The trust commands need no more than an ``ActContext``.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ MAX_PAYLOAD = 1024 * 1024  # bytes
 MARKER = "is a conflict marker of a merge that is not finished"
 
 
-def touched_by(entries: Iterable[Entry], source: Source) -> dict[str, None]:
+def touched_by_act(entries: Iterable[Entry], source: Source) -> dict[str, None]:
     """Paths that entries may have changed, in order; of acknowledged events both places.
 
     Of a redaction: the files that show a tombstone for the erased body now.
@@ -76,7 +76,7 @@ def digest_of(disk: Disk, path: str) -> str:
     return "" if data is None else sha256(data).hexdigest()
 
 
-class Context:
+class ActContext:
     """The ledger and the disk of one team directory, and the warnings for the command's end.
 
     ``queue`` is the queue that acts on events work on: '' the team's own, else ``<name>/``.
@@ -108,7 +108,7 @@ class Context:
         return entries
 
 
-class FileState:
+class ActFileState:
     """What one act knows and learns of the files; ``tripod.team.files`` writes them by it.
 
     ``held``: files whose original tools' lock this act has. ``known``: the manifest as of the last
@@ -190,8 +190,8 @@ class Act:
 
     def __init__(
         self,
-        context: Context,
-        writer: FileState,
+        context: ActContext,
+        writer: ActFileState,
         transaction: SQLiteTransaction,
         *,
         full: bool = False,
@@ -297,7 +297,7 @@ class Act:
     def refuse_blocked(self) -> None:
         """Refuse to replace a folder, a link or a half-merged file (RefusedError)."""
         ours = [e for e in self.entries if e.stream != "bus" and "observed" not in e.data]
-        paths = {*self.rewrite, *touched_by(ours, self.source)}
+        paths = {*self.rewrite, *touched_by_act(ours, self.source)}
         if any(entry.kind in COUNTS.kinds for entry in ours):
             paths.add(COUNTS.path)
         for path in sorted(path for path in paths if not path.endswith(".event")):
@@ -331,7 +331,7 @@ class Act:
         shown = self.transaction.cursors().files
         first = self.entries[0].seq if self.entries else self.transaction.size
         behind = self.store.read(shown, first) if shown < first else ()
-        touched = self.rewrite | touched_by((*behind, *ours), self.source).keys()
+        touched = self.rewrite | touched_by_act((*behind, *ours), self.source).keys()
         for path in sorted((touched & self.conflicts.keys()) - self.writer.unmerged.keys()):
             try:
                 data = self.disk.read(path, MAX_DISPLACED)
@@ -351,7 +351,7 @@ class Act:
 # Events ----------------------------------------------------------------------------------------
 
 
-def judge_event(source: str, type_: str, priority: str, payload: str) -> None:
+def check_event_for_act(source: str, type_: str, priority: str, payload: str) -> None:
     """Refuse what cannot stand in one event (BadArgumentError: a field breaks its rule)."""
     problem = valid_event_word(source, "source") or valid_event_word(type_, "type")
     if problem is None and priority not in PRIORITIES:
@@ -367,7 +367,7 @@ def judge_event(source: str, type_: str, priority: str, payload: str) -> None:
         raise BadArgumentError(problem)
 
 
-def draft_event(
+def draft_event_for_act(
     act: Act,
     source: str,
     type_: str,
@@ -383,7 +383,7 @@ def draft_event(
     ``source`` is the tool that reports it. ``to`` is the handle that it addresses. Raises
     BadArgumentError where a field breaks its rule.
     """
-    judge_event(source, type_, priority, payload)
+    check_event_for_act(source, type_, priority, payload)
     us = act.now_us
     while True:
         file = event_name(us, source, type_, os.getpid())

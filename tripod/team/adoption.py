@@ -86,7 +86,7 @@ class Adoption:
         return sum(self.kinds.values())
 
 
-def team_root(path: str) -> str:
+def team_to_adopt(path: str) -> str:
     """Where the team directory of a project is, or that directory itself if it is given.
 
     Raises RefusedError where ``path`` is no folder.
@@ -122,13 +122,13 @@ def init(
         BadArgumentError: a name breaks its rule, or a folder cannot be taken.
         RefusedError: ``path`` is no folder, lost its ledger, or has one that records otherwise.
     """
-    root = team_root(path)
+    root = team_to_adopt(path)
     given = {
         front: at for front, at in ((BUS.folder, events), (CHAT.folder, chat)) if at is not None
     }
     places: dict[str, str] = {}
     for front, folder in given.items():
-        places[front], problem = place_to_record(os.path.realpath(root), folder)
+        places[front], problem = place_to_adopt(os.path.realpath(root), folder)
         if problem is not None:
             raise BadArgumentError(f"--{front}: {problem}")
     whole = {BUS.folder: BUS.folder, CHAT.folder: CHAT.folder} | places
@@ -137,7 +137,7 @@ def init(
         raise BadArgumentError(f"{' and '.join(f'--{front}' for front in places)}: {problem}")
     for front, folder in given.items():
         if not os.path.exists(os.path.join(root, DATABASE)):
-            problem = foreign_content(front, folder)
+            problem = foreign_content_to_adopt(front, folder)
             if problem is not None:
                 raise BadArgumentError(f"--{front}: {problem}")
     names = {"project": project, "origin": origin, "scribe": scribe}
@@ -165,13 +165,13 @@ def init_at(
         BadArgumentError: a name breaks its rule.
         RefusedError: the directory lost its ledger, or has one that records otherwise.
     """
-    with begin_lock(root):
+    with adoption_lock(root):
         if os.path.exists(os.path.join(root, DATABASE)):
             with Team(root) as team:
                 if team.store.size:
                     if not met:  # else another command met its own folder first, and began
                         _same_as_recorded(team, names, places)
-                    add_ignore_lines(team)
+                    adopt_ignore_lines(team)
                     return sync(team)
         ahead = files_ahead_of(None, Disk(root))
         if ahead is not None:
@@ -188,7 +188,7 @@ def init_at(
 
 
 @contextmanager
-def begin_lock(root: str) -> Iterator[None]:
+def adoption_lock(root: str) -> Iterator[None]:
     """Of several who begin a ledger in ``root`` at once one does, and the others find it begun.
 
     The lock is on the folder around, so that no file of it stays.
@@ -212,7 +212,7 @@ def _begin(
             for folder in layout.FOLDERS:
                 if not met or team.disk.places.full(folder) is None:
                     team.disk.make_folder(folder)
-        add_ignore_lines(team)  # before there is anything that must not be committed
+        adopt_ignore_lines(team)  # before there is anything that must not be committed
         # In one transaction: a ledger that is begun has its whole past, or it does not exist yet.
         with team.act(full=True, opened=opened) as act:
             act.displace(COUNTS.path, "it stood where the counts of the ledger belong")
@@ -225,10 +225,10 @@ def _begin(
         done = _taken_in(team, act, begun=True)
         if not key:
             return done
-        from tripod.trust.seal import new_key
+        from tripod.trust.seal import new_sealing_key
 
         try:
-            return replace(done, key=new_key(team))
+            return replace(done, key=new_sealing_key(team))
         except (TripodError, LedgerError, OSError) as error:
             # Without a key the ledger is no worse than it was, so that is told.
             team.warnings.append(
@@ -291,7 +291,7 @@ def _check_unmerged(root: str, places: Mapping[str, str]) -> None:
                 )
 
 
-def place_to_record(root: str, given: str, holds: str = CHAT.folder) -> tuple[str, str | None]:
+def place_to_adopt(root: str, given: str, holds: str = CHAT.folder) -> tuple[str, str | None]:
     """How a folder is recorded (below the project from the team directory), and what is wrong."""
     if not given or "\0" in given or not os.path.isdir(given):
         return "", f"{given!r} is no folder: make it first"
@@ -347,9 +347,9 @@ def place_to_add(root: str, front: str, folder: str) -> tuple[str, str | None]:
     problem = None
     place = {root: ".", os.path.dirname(root): ".."}.get(full, full)
     if not f"{root}/".startswith(f"{full.rstrip('/')}/"):
-        place, problem = place_to_record(root, folder, front)
+        place, problem = place_to_adopt(root, folder, front)
     if problem is None and front == BUS.folder:
-        problem = foreign_content(front, folder)
+        problem = foreign_content_to_adopt(front, folder)
         if os.path.basename(full) == PROCESSED:
             problem = f"{folder!r} is where a queue keeps what was acknowledged: give the queue"
     return place, problem
@@ -376,7 +376,7 @@ def _same_as_recorded(team: Team, names: Mapping[str, str | None], places: dict[
             )
 
 
-def foreign_content(front: str, folder: str) -> str | None:
+def foreign_content_to_adopt(front: str, folder: str) -> str | None:
     """What tells that a folder was named by mistake, since we would fill it with ours.
 
     Gives None for one that is empty, or holds something of what belongs into ``front``.
@@ -431,7 +431,7 @@ def _added(front: str, path: str) -> Draft:
     return PLACE_ADDED.draft({"holds": cast("Holds", holds), "name": name, "path": path})
 
 
-def missing_ignore_lines(disk: Disk) -> list[str] | None:
+def ignore_lines_to_adopt(disk: Disk) -> list[str] | None:
     """Our lines that the file does not have; None where it cannot be read as a file.
 
     Only ``.nbs/.gitignore`` is ours: a team directory by another name needs none.
@@ -445,9 +445,9 @@ def missing_ignore_lines(disk: Disk) -> list[str] | None:
     return [line for line in LINES if line not in have]
 
 
-def add_ignore_lines(team: Team) -> None:
+def adopt_ignore_lines(team: Team) -> None:
     """Add what is lacking; lines that are there already stay as they are."""
-    missing = missing_ignore_lines(team.disk)
+    missing = ignore_lines_to_adopt(team.disk)
     old = _ignored(team.disk)
     if old is None or missing is None:
         lines = " and ".join(LINES)

@@ -38,7 +38,7 @@ from tripod.projections import (
 from tripod.projections.bus.tables import name_us
 from tripod.projections.decisions.format import parse_decision_archive_name
 from tripod.projections.manifest import manifest_watched_logs
-from tripod.team.act import READ_LIMIT, FileState, digest_of, touched_by
+from tripod.team.act import READ_LIMIT, ActFileState, digest_of, touched_by_act
 
 SOME = 16  # files; from there on the disk is waited for once for all that are new
 MANY = 100  # events; from there on they are moved with one look at the folders
@@ -51,7 +51,7 @@ _WEAK = (
 )
 
 
-def is_live_log(path: str) -> bool:
+def is_live_log_file(path: str) -> bool:
     """Whether a path is that of a decision log which may grow; an archive never does."""
     return (
         layout.layout_class_of(path) is layout.LOG_FILE
@@ -59,13 +59,15 @@ def is_live_log(path: str) -> bool:
     )
 
 
-def has_foreign_lock(path: str) -> bool:
+def has_foreign_file_lock(path: str) -> bool:
     """Whether the original tools lock this file while they rewrite it."""
     kind = layout.layout_class_of(path)
-    return kind is not None and kind.locked and (kind is not layout.LOG_FILE or is_live_log(path))
+    return (
+        kind is not None and kind.locked and (kind is not layout.LOG_FILE or is_live_log_file(path))
+    )
 
 
-class Files(FileState):
+class Files(ActFileState):
     """Writes the files of one act.
 
     ``failed``: why the disk refused a path. ``is_weak``: a file was replaced without an exchange.
@@ -75,7 +77,7 @@ class Files(FileState):
     def __init__(self, disk: Disk, source: Source, held: Iterable[str] = ()) -> None:
         super().__init__(disk, held)
         self.source = source
-        self.moves = EventMoves(self)
+        self.moves = EventFileMoves(self)
         self.failed: dict[str, str] = {}
         self.is_weak = False
         self.folders: set[str] = set()
@@ -108,7 +110,7 @@ class Files(FileState):
             elif entry.kind == "bus.acked":
                 self.moves.finish([entry.data["name"]])
             else:
-                touched = touched_by((entry,), self.source)
+                touched = touched_by_act((entry,), self.source)
                 paths |= touched | dict.fromkeys(BUS.left_by(entry) if behind else ())
                 new = grows and entry.kind in _GROWING and "observed" not in entry.data
                 said.update((path, said.get(path, 0) + (1 if new else NEVER)) for path in touched)
@@ -137,7 +139,7 @@ class Files(FileState):
 
     def write(self, path: str, said: int = 0) -> None:
         """``said``: how many messages, or decisions, are all that changed a file."""
-        if said > 0 and is_live_log(path) and self._append(path, said):
+        if said > 0 and is_live_log_file(path) and self._append(path, said):
             return
         want = self._grown(path, said) or desired_file(self.source, path)
         with self.attempt(path):
@@ -216,7 +218,7 @@ class Files(FileState):
 
     def _lock(self, locks: ExitStack, path: str) -> bool:
         """Take the original tools' lock on a file; one whose lock another holds is late."""
-        if path in self.held or not has_foreign_lock(path):
+        if path in self.held or not has_foreign_file_lock(path):
             return True
         if locks.enter_context(self.disk.foreign_lock(path, wait=False)):
             return True
@@ -345,7 +347,7 @@ class Files(FileState):
         return paths
 
 
-class EventMoves:
+class EventFileMoves:
     """Moves acknowledged events to ``processed/``, by a rename before the COMMIT where it can.
 
     Of all who try to acknowledge an event, whatever program they run, one can move its file: the

@@ -40,7 +40,7 @@ from tripod.projections import (
 )
 from tripod.projections.chat.format import format_chat_cursors, parse_chat_cursors
 from tripod.projections.chat.tables import chat_position_index
-from tripod.team.act import MARKER, Act, draft_event
+from tripod.team.act import MARKER, Act, draft_event_for_act
 
 if TYPE_CHECKING:
     from tripod.projections import Conflict, Found
@@ -232,7 +232,9 @@ def _announce(act: Act, drafts: Sequence[Draft], malformed: Mapping[str, str]) -
     for draft in drafts:
         if draft.kind == "config.changed" and draft.body["path"] == layout.CONFIG.path:
             text = f"{layout.CONFIG.path} changed"
-            event = draft_event(act, "nbs-bus", "config-change", "normal", text, cause=draft)
+            event = draft_event_for_act(
+                act, "nbs-bus", "config-change", "normal", text, cause=draft
+            )
             act.append([event._replace(actor="nbs-bus")])  # nobody acts: it was found
     odd = [draft for draft in drafts if draft.id in malformed]
     if odd:
@@ -240,7 +242,7 @@ def _announce(act: Act, drafts: Sequence[Draft], malformed: Mapping[str, str]) -
         if len(odd) > NAMED:
             lines.append(f"and {len(odd) - NAMED} more")
         text = "\n".join(lines)
-        event = draft_event(act, "scribe", "log-error", "high", text, cause=odd[0])
+        event = draft_event_for_act(act, "scribe", "log-error", "high", text, cause=odd[0])
         act.append([event._replace(actor="tripod")])
 
 

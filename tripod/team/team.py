@@ -56,8 +56,8 @@ from tripod.projections import (
     refold,
     tables_current,
 )
-from tripod.team.act import Act, Context, digest_of
-from tripod.team.files import Files, has_foreign_lock, is_live_log
+from tripod.team.act import Act, ActContext, digest_of
+from tripod.team.files import Files, has_foreign_file_lock, is_live_log_file
 from tripod.team.intake import refuse_if_ahead, take_in
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def open_team(path: str | os.PathLike[str] | None = None) -> Team:
     return Team(find_team(path))
 
 
-class Team(Context):
+class Team(ActContext):
     """One team directory, opened for work: ``with Team("cafe") as team: ...``.
 
     A team belongs to the thread that opened it. Any number of processes may have the same team
@@ -281,10 +281,10 @@ class Team(Context):
 
             seal_if_due(self, act.entries)
         if self.store.unswept() and not self.files.failed and not self.files.late:
-            from tripod.trust.export import finish_redaction
+            from tripod.trust.export import redact_exports
 
             erased = any(entry.kind == REDACTED for entry in act.entries)
-            self.warnings += finish_redaction(self.store, self.root, patient=erased)
+            self.warnings += redact_exports(self.store, self.root, patient=erased)
 
     @contextmanager
     def _joined(self, act: Act, by: str | None, *, joins: bool) -> Iterator[Act]:
@@ -327,7 +327,7 @@ class Team(Context):
         """Steps 1 to 5, once; ``late`` are files that another program wrote in the time before."""
         act: Act
         with ExitStack() as held:
-            names = [path for path in sorted(locks) if has_foreign_lock(path)]
+            names = [path for path in sorted(locks) if has_foreign_file_lock(path)]
             for path in names:
                 if self.disk.stat(path.rpartition("/")[0]) is None:
                     continue  # no folder: the original tools cannot be at work in it
@@ -475,7 +475,7 @@ class Team(Context):
         noted = self.files.note(act.look.seen_ns, act.conflicts)
         shown = files if self.files.late or self.files.failed else size
         if shown < size:  # these entries come again: nothing is to be added after a log then
-            noted = {path: known for path, known in noted.items() if not is_live_log(path)}
+            noted = {path: known for path, known in noted.items() if not is_live_log_file(path)}
         if shown > files or noted:
             try:
                 with self.store.derived() as derived:

@@ -16,13 +16,13 @@ from math import inf
 from typing import NamedTuple
 
 from tripod.bus.events import settings
-from tripod.bus.reader import Watch
+from tripod.bus.reader import QueueWatch
 from tripod.errors import TripodError
 from tripod.team.adoption import sync
 from tripod.team.team import Team
 
 
-class TakenIn(NamedTuple):
+class WatchedIntake(NamedTuple):
     """Entries that others' writes became since the last one: how many of each kind.
 
     ``size`` is that of the ledger with them.
@@ -41,7 +41,7 @@ class _StoppedError(Exception):
     """A signal came while we waited."""
 
 
-class Stop:
+class WatchStop:
     """Ends a watch between two looks, never in one: by signals, or when ``asked`` is set."""
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class Stop:
         if self._waiting:
             raise _StoppedError
 
-    def wait(self, watch: Watch, seconds: float) -> None:
+    def wait(self, watch: QueueWatch, seconds: float) -> None:
         """Wait until something happens, unless it was asked to end."""
         try:
             self._waiting = True  # from here a signal ends the wait: first this, then the look
@@ -78,11 +78,11 @@ class Stop:
 
 def watch(
     team: Team,
-    report: Callable[[TakenIn], None],
+    report: Callable[[WatchedIntake], None],
     *,
     warn: Callable[[str], None],
     ready: Callable[[bool], None],
-    stop: Stop,
+    stop: WatchStop,
     timeout: float | None = None,
 ) -> None:
     """Take in all that is there, then what comes, until ``stop`` or for ``timeout`` seconds.
@@ -104,7 +104,7 @@ def watch(
             kinds = Counter(e.kind for e in team.store.read(shown, size) if "observed" in e.data)
             shown = size
             if kinds:
-                report(TakenIn(dict(sorted(kinds.items())), size))
+                report(WatchedIntake(dict(sorted(kinds.items())), size))
         except TripodError as error:
             team.warnings.append(str(error))
         for warning in team.warnings:
@@ -119,7 +119,9 @@ def watch(
         there = _there(team)
         config = settings(team)
         told = config["notify"] != "poll"
-        with Watch([path for path, _ in there], every=config["poll_interval"], told=told) as watch:
+        with QueueWatch(
+            [path for path, _ in there], every=config["poll_interval"], told=told
+        ) as watch:
             look(team.refresh)
             if not is_ready:
                 ready(watch.is_told)

@@ -23,17 +23,17 @@ from tripod.ledger.actors import (
 from tripod.ledger.kinds.trust import ACTOR_ENROLLED, ACTOR_REVOKED
 from tripod.ledger.tlog.note import SigningKey, VerifierKey
 from tripod.projections.text import text_line_problem
-from tripod.team.act import Context
+from tripod.team.act import ActContext
 from tripod.trust import keys
 from tripod.trust import seal as sealing
 from tripod.trust.keys import Passphrase
 from tripod.trust.signature import (
     Actor,
-    actor_in_force,
-    actor_key,
     actor_key_path,
-    newest_key,
-    read_actors,
+    newest_signing_key,
+    read_signing_actors,
+    signing_actor,
+    signing_key,
 )
 
 MAX_REASON = 1000  # bytes
@@ -42,10 +42,12 @@ MAX_REASON = 1000  # bytes
 def list_actors(db: sqlite3.Connection) -> list[Actor]:
     """Every handle that ever had a key, in their order."""
     columns = "handle, vkey, seq, max(number), revoked"
-    return read_actors(db, f"SELECT {columns} FROM actors GROUP BY handle ORDER BY 1")
+    return read_signing_actors(db, f"SELECT {columns} FROM actors GROUP BY handle ORDER BY 1")
 
 
-def enrol(team: Context, handle: str, ask: Passphrase, passphrase: bytes | None = None) -> str:
+def enrol_actor(
+    team: ActContext, handle: str, ask: Passphrase, passphrase: bytes | None = None
+) -> str:
     """Make a key for a handle and put it in force, in the place of an older one; give its vkey.
 
     1. The private key is stored. Dead here: nothing names it, and it is never used.
@@ -57,25 +59,25 @@ def enrol(team: Context, handle: str, ask: Passphrase, passphrase: bytes | None 
     meanwhile.
     """
     _voucher(team, handle, ask)  # before a key is made that nobody can put in force
-    return admit(team, request_key(team, handle, passphrase), ask)
+    return admit_actor(team, request_actor_key(team, handle, passphrase), ask)
 
 
-def request_key(team: Context, handle: str, passphrase: bytes | None = None) -> str:
+def request_actor_key(team: ActContext, handle: str, passphrase: bytes | None = None) -> str:
     """Make a key for a handle, and give the note that asks to put it in force; nothing is recorded.
 
     Raises:
         RefusedError: the handle can have no key, or the folder of keys lies in the team directory.
     """
     _check_handle(handle)
-    keys.check_outside(team.root)
+    keys.check_keys_outside(team.root)
     key = keys.make_key(handle)
     keys.store_key(actor_key_path(key.verifier().format()), key, passphrase)
     number = _next_number(team, handle)
     return sign_actor_change(team.store.origin, number, key.verifier(), (key,))
 
 
-def admit(team: Context, note: str, ask: Passphrase) -> str:
-    """Put the key in force that ``request_key`` made, here or elsewhere; give its vkey.
+def admit_actor(team: ActContext, note: str, ask: Passphrase) -> str:
+    """Put the key in force that ``request_actor_key`` made, here or elsewhere; give its vkey.
 
     Raises RefusedError where the note is no such request, nobody who may put the key in force has
     one here, or the handle's key changed meanwhile.
@@ -85,7 +87,7 @@ def admit(team: Context, note: str, ask: Passphrase) -> str:
     except (LedgerError, ValueError) as error:
         raise RefusedError(f"the request cannot be admitted: {error}") from error
     _check_handle(key.name)
-    before = actor_in_force(team.store.db, key.name)
+    before = signing_actor(team.store.db, key.name)
     voucher = _voucher(team, key.name, ask)
     if voucher is not None:
         note = cosign_actor_change(note, voucher)
@@ -99,7 +101,7 @@ def admit(team: Context, note: str, ask: Passphrase) -> str:
     return key.format()
 
 
-def revoke(team: Context, handle: str, reason: str, ask: Passphrase) -> str:
+def revoke_actor(team: ActContext, handle: str, reason: str, ask: Passphrase) -> str:
     """End the key of a handle; give its vkey. Its private part, if it is here, stays.
 
     Raises:
@@ -109,7 +111,7 @@ def revoke(team: Context, handle: str, reason: str, ask: Passphrase) -> str:
     problem = text_line_problem(reason, "--reason", MAX_REASON)
     if problem is not None:
         raise RefusedError(problem)
-    held = actor_in_force(team.store.db, handle)
+    held = signing_actor(team.store.db, handle)
     if held is None:
         raise NotFoundError(f"{handle!r} has no key in force: `tripod actor list` shows who has")
     voucher = _voucher(team, handle, ask)
@@ -130,12 +132,12 @@ def _check_handle(handle: str) -> None:
         raise RefusedError(f"the handle {handle!r} can have no key: it {problem}")
 
 
-def _next_number(team: Context, handle: str) -> int:
-    held = newest_key(team.store.db, handle)
+def _next_number(team: ActContext, handle: str) -> int:
+    held = newest_signing_key(team.store.db, handle)
     return 1 if held is None else held.number + 1
 
 
-def _append(team: Context, handle: str, number: int, change: Draft) -> None:
+def _append(team: ActContext, handle: str, number: int, change: Draft) -> None:
     """Append a change, or refuse where the key of the handle changed since it was looked at."""
 
     def checked() -> Sequence[Draft]:
@@ -148,19 +150,19 @@ def _append(team: Context, handle: str, number: int, change: Draft) -> None:
     team.append_apart(checked)
 
 
-def _voucher(team: Context, handle: str, ask: Passphrase) -> SigningKey | None:
+def _voucher(team: ActContext, handle: str, ask: Passphrase) -> SigningKey | None:
     """A key on this host that may change the key of a handle; None where nobody is asked.
 
     Raises RefusedError where somebody has to be, and none of those keys can be used here.
     """
     db = team.store.db
-    held, log = newest_key(db, handle), sealing.in_force(team.store)
+    held, log = newest_signing_key(db, handle), sealing.sealing_key(team.store)
     own = held is not None and (not held.revoked or log is None)
     if held is not None and own and os.path.exists(actor_key_path(held.vkey)):
-        return actor_key(held, ask)
+        return signing_key(held, ask)
     if log is not None:
         try:
-            return keys.key_in_force(log, ask)
+            return keys.load_key_in_force(log, ask)
         except keys.LockedKeyError:
             raise
         except RefusedError:
@@ -175,7 +177,7 @@ def _voucher(team: Context, handle: str, ask: Passphrase) -> SigningKey | None:
     )
 
 
-def _seal(team: Context) -> None:
+def _seal(team: ActContext) -> None:
     """Seal after a change, if the ledger is sealed here: before that it could be made undone."""
     try:
         sealing.seal(team, "asked")

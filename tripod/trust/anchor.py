@@ -67,7 +67,7 @@ from tripod.ledger.tlog.witness import (
 )
 from tripod.projections import projected_content
 from tripod.team.team import Team
-from tripod.trust.seal import in_force
+from tripod.trust.seal import sealing_key
 from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_folder import GitError
 
@@ -102,7 +102,7 @@ Ask = Callable[[bytes], Response]
 """Brings a request to a witness, and its answer back."""
 
 
-def newest_seal(team: Team) -> Sealed:
+def seal_to_anchor(team: Team) -> Sealed:
     """The newest seal (NotFoundError: no seal yet; RefusedError: it contradicts the ledger)."""
     row = team.store.db.execute(f"{_SEALS} LIMIT 1").fetchone()
     if row is None:
@@ -130,7 +130,7 @@ def _opened(team: Team, text: str) -> Sealed:
 # Witnesses -------------------------------------------------------------------------------------
 
 
-def read_policy(team: Team) -> Policy:
+def read_anchor_policy(team: Team) -> Policy:
     """The team's policy, which names its witnesses (RefusedError: the file is invalid)."""
     try:
         return parse_policy(read_plain_file(f"{team.root}/{POLICY}", MAX_POLICY))
@@ -142,19 +142,19 @@ def read_policy(team: Team) -> Policy:
         ) from error
 
 
-def ask_url(url: str, timeout: float) -> Ask:
+def ask_anchor_url(url: str, timeout: float) -> Ask:
     """Ask a witness over HTTP at ``url`` + ``/add-checkpoint`` (BadArgumentError: no URL).
 
     The function that it gives raises UnreachableError.
     """
-    check_url(url, "the witness")
+    check_anchor_url(url, "the witness")
     full = f"{url.rstrip('/')}/add-checkpoint"
     return lambda data: post(
         full, data, content_type=TEXT_TYPE, limit=MAX_ANSWER, timeout=timeout, what="the witness"
     )
 
 
-def last_size(team: Team, name: str) -> int:
+def last_anchored_size(team: Team, name: str) -> int:
     """How many entries the witness of this name has cosigned, as far as the ledger knows."""
     row = team.store.db.execute(
         f"SELECT max(size) FROM anchors WHERE method = 'witness' AND name = ? AND {_OURS}",
@@ -163,7 +163,7 @@ def last_size(team: Team, name: str) -> int:
     return row[0] or 0
 
 
-def request_for(team: Team, sealed: Sealed, old: int) -> bytes:
+def anchor_request(team: Team, sealed: Sealed, old: int) -> bytes:
     """What a witness is asked that has seen ``old`` entries (RefusedError: the seal has fewer)."""
     seal = sealed.seal
     if old > seal.size:
@@ -183,7 +183,7 @@ def request_for(team: Team, sealed: Sealed, old: int) -> bytes:
     return format_witness_request(CosignRequest(old, tuple(hashes), sealed.note))
 
 
-def ask_witness(team: Team, ask: Ask, keys: Sequence[VerifierKey], where: str) -> Receipt:
+def anchor_at_witness(team: Team, ask: Ask, keys: Sequence[VerifierKey], where: str) -> Receipt:
     """Have the newest seal cosigned by one of ``keys``, and log the receipt.
 
     ``ask`` is the road to the witness, ``where`` its place for messages.
@@ -192,9 +192,9 @@ def ask_witness(team: Team, ask: Ask, keys: Sequence[VerifierKey], where: str) -
         UnreachableError: no usable answer came.
         RefusedError: the witness refuses, or its answer is not signed by one of ``keys``.
     """
-    sealed = newest_seal(team)
-    old = min(max(last_size(team, key.name) for key in keys), sealed.seal.size)
-    answer = ask(request_for(team, sealed, old))
+    sealed = seal_to_anchor(team)
+    old = min(max(last_anchored_size(team, key.name) for key in keys), sealed.seal.size)
+    answer = ask(anchor_request(team, sealed, old))
     for _ in range(ROUNDS):
         if answer.status != 409 or answer.content_type != SIZE_TYPE:
             break
@@ -202,7 +202,7 @@ def ask_witness(team: Team, ask: Ask, keys: Sequence[VerifierKey], where: str) -
             old = parse_decimal(answer.body.decode("ascii", "replace").rstrip("\n"), where)
         except MalformedError as error:
             raise UnreachableError(f"{error}; nothing was recorded") from error
-        answer = ask(request_for(team, sealed, old))
+        answer = ask(anchor_request(team, sealed, old))
     if answer.status == 200:
         return _take(team, sealed, answer.body, keys, where)
     said = answer.body[:300].decode("utf-8", "replace").strip()
@@ -214,7 +214,7 @@ def ask_witness(team: Team, ask: Ask, keys: Sequence[VerifierKey], where: str) -
             "both; `tripod verify` with the seal that the witness serves says from where"
         )
     if answer.status in {403, 404}:
-        vkey = in_force(team.store) or "VKEY"
+        vkey = sealing_key(team.store) or "VKEY"
         raise RefusedError(
             f"{told}. If that is the right address, its operator must allow this "
             f"ledger: `tripod witness trust DIR {vkey}`"
@@ -239,7 +239,7 @@ def _take(
     seconds = note_cosignature_time(good[0])
     _compare_clocks(team, good[0].name, seconds)
     data = format_note(Note(sealed.note.text, (*sealed.note.signatures, *good)))
-    return record_receipt(team, Receipt("witness", good[0].name, sealed.seal, seconds, data))
+    return record_anchor_receipt(team, Receipt("witness", good[0].name, sealed.seal, seconds, data))
 
 
 def _compare_clocks(team: Team, name: str, seconds: int) -> None:
@@ -248,7 +248,7 @@ def _compare_clocks(team: Team, name: str, seconds: int) -> None:
         team.warnings.append(f"the clock of {name} and ours differ by {apart} s")
 
 
-def record_late_answer(team: Team, body: bytes, keys: Sequence[VerifierKey], where: str) -> Receipt:
+def record_late_anchor(team: Team, body: bytes, keys: Sequence[VerifierKey], where: str) -> Receipt:
     """Take an answer in that came by another road, for whichever seal of ours it is about.
 
     Raises RefusedError where it is about none of them, or not by one of ``keys``.
@@ -261,7 +261,7 @@ def record_late_answer(team: Team, body: bytes, keys: Sequence[VerifierKey], whe
         except (MalformedError, NotVerifiedError):
             continue
         return _take(team, _opened(team, text), body, keys, where)
-    return _take(team, newest_seal(team), body, keys, where)  # says what is wrong with it
+    return _take(team, seal_to_anchor(team), body, keys, where)  # says what is wrong with it
 
 
 # Timestamps ------------------------------------------------------------------------------------
@@ -272,7 +272,7 @@ _REPLY = "application/timestamp-reply"
 _MAX_AUTHORITIES = 4 * 1024 * 1024  # bytes; the list of a whole system has about 200,000
 
 
-def ask_timestamp(team: Team, url: str, authorities: str, timeout: float) -> Receipt:
+def anchor_by_timestamp(team: Team, url: str, authorities: str, timeout: float) -> Receipt:
     """Have the newest seal stamped by the authority at ``url``, check that, and log the reply.
 
     ``authorities`` is a PEM file with the certificates that are trusted, ``timeout`` is in seconds.
@@ -286,7 +286,7 @@ def ask_timestamp(team: Team, url: str, authorities: str, timeout: float) -> Rec
     require_timestamp_extra()
     from rfc3161_client import HashAlgorithm, TimestampRequestBuilder
 
-    check_url(url, "the authority")
+    check_anchor_url(url, "the authority")
     try:
         roots = parse_timestamp_authorities(
             read_plain_file(authorities, _MAX_AUTHORITIES, named=True)
@@ -294,7 +294,7 @@ def ask_timestamp(team: Team, url: str, authorities: str, timeout: float) -> Rec
     except (OSError, MalformedError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise BadArgumentError(f"--ca {authorities}: {reason}") from error
-    sealed = newest_seal(team)
+    sealed = seal_to_anchor(team)
     text = format_seal(sealed.seal)
     request = (
         TimestampRequestBuilder()
@@ -318,10 +318,10 @@ def ask_timestamp(team: Team, url: str, authorities: str, timeout: float) -> Rec
         ) from error
     seconds = stamped.micros // 1_000_000
     _compare_clocks(team, url, seconds)
-    return record_receipt(team, Receipt("tsa", url, sealed.seal, seconds, reply.body))
+    return record_anchor_receipt(team, Receipt("tsa", url, sealed.seal, seconds, reply.body))
 
 
-def record_receipt(team: Team, receipt: Receipt) -> Receipt:
+def record_anchor_receipt(team: Team, receipt: Receipt) -> Receipt:
     """Log a receipt that was checked."""
     draft = ANCHOR_RECEIVED.draft(
         {
@@ -337,7 +337,7 @@ def record_receipt(team: Team, receipt: Receipt) -> Receipt:
     return receipt
 
 
-def receipt_files(team: Team, seq: int) -> dict[str, bytes]:
+def anchor_receipt_files(team: Team, seq: int) -> dict[str, bytes]:
     """What other tools check the receipt of entry ``seq`` with, by file name.
 
     Raises NotFoundError where the entry is no receipt, or its bytes were erased.
@@ -376,7 +376,7 @@ _TRANSPORTS = "file:git:http:https:ssh"
 _REMOTE = re.compile(r"[A-Za-z0-9+.-]+://|[^/]+:")
 
 
-def ref_of(name: str) -> str:
+def anchor_ref(name: str) -> str:
     """The full name of a ref for seals (BadArgumentError: that is no name)."""
     if _NAME.fullmatch(name) is None:
         raise BadArgumentError(
@@ -385,14 +385,14 @@ def ref_of(name: str) -> str:
     return _FOLDER + name
 
 
-def commit_seal(team: Team, ref: str) -> Receipt | None:
+def anchor_in_git(team: Team, ref: str) -> Receipt | None:
     """Commit the newest seal to ``ref`` and log that; None where it stands there already.
 
     Raises:
         NotFoundError: nothing was sealed yet.
         RefusedError: there is no repository, git refuses, or the ref was moved meanwhile.
     """
-    sealed = newest_seal(team)
+    sealed = seal_to_anchor(team)
     data = format_note(sealed.note)
     try:
         with Repository(team.root) as repository:
@@ -421,10 +421,10 @@ def commit_seal(team: Team, ref: str) -> Receipt | None:
             seconds = repository.commit(commit).seconds
     except GitError as error:
         raise RefusedError(str(error)) from error
-    return record_receipt(team, Receipt("git", ref, sealed.seal, seconds, written))
+    return record_anchor_receipt(team, Receipt("git", ref, sealed.seal, seconds, written))
 
 
-def push_ref(team: Team, ref: str, remote: str) -> None:
+def push_anchor_ref(team: Team, ref: str, remote: str) -> None:
     """Give the ref to a remote, which is where it binds (UnreachableError: it was not taken).
 
     Git reaches it as its user has set it up. Of the repository's own settings the remote's address
@@ -481,7 +481,7 @@ def _address(repository: Repository, remote: str) -> tuple[str, bool]:
 # Web --------------------------------------------------------------------------------------------
 
 
-def check_url(url: str, what: str) -> None:
+def check_anchor_url(url: str, what: str) -> None:
     """Refuse what is no plain http or https URL, or holds a password (BadArgumentError)."""
     from urllib.parse import urlsplit  # here, as below: no hot command pays for it
 
@@ -504,9 +504,9 @@ def post(
 ) -> Response:
     """Send ``data`` and give what came back, whatever its status is; no redirection is followed.
 
-    ``url`` has passed ``check_url``. At most ``limit`` bytes are read, within ``timeout`` seconds.
-    ``what`` is asked (``the witness``), for messages. Raises UnreachableError where
-    no whole answer came.
+    ``url`` has passed ``check_anchor_url``. At most ``limit`` bytes are read, within ``timeout``
+    seconds. ``what`` is asked (``the witness``), for messages. Raises UnreachableError where no
+    whole answer came.
     """
     from http.client import HTTPException
     from urllib.error import HTTPError

@@ -133,12 +133,12 @@ def export(database: str, directory: str, note: str, *, bodies: bool) -> Exporte
     seal = read_seal(note.encode())
     with closing(read_only(database)) as db:
         ledger = SQLiteReader(db)
-        nodes_under(ledger, seal)
+        nodes_to_export(ledger, seal)
         os.makedirs(directory, exist_ok=True)
         with hold_folder_lock(directory):
             # Begun here: what was erased since is erased for us, or waits to be forgotten.
             db.execute("BEGIN")
-            nodes_under(ledger, seal)
+            nodes_to_export(ledger, seal)
             disk = Disk(os.path.realpath(directory), steady=True)
             present = _present(disk, directory, bodies=bodies)
             since = _grown(disk, directory, seal, ledger)
@@ -179,7 +179,7 @@ def has_record(root: str) -> bool:
     return os.path.isfile(f"{root}/{RECORD}/{SEAL}") and not os.path.islink(f"{root}/{RECORD}")
 
 
-def nodes_under(ledger: SQLiteReader, seal: Seal, otherwise: str = _UNSEALED) -> Nodes:
+def nodes_to_export(ledger: SQLiteReader, seal: Seal, otherwise: str = _UNSEALED) -> Nodes:
     """The nodes of the tree of a ledger, which is shown to be the one that was sealed.
 
     Raises:
@@ -336,7 +336,7 @@ class Forgotten(NamedTuple):
     blobs: int
 
 
-def forget_bodies(directory: str, seqs: Collection[int]) -> Forgotten:
+def forget_exported_bodies(directory: str, seqs: Collection[int]) -> Forgotten:
     """Remove the bodies of ``seqs`` from the export in ``directory``, and blobs none names now.
 
     Nothing is done where there is no such folder, or where it holds no bodies. Raises OSError where
@@ -383,16 +383,16 @@ def _lines_in(path: str) -> list[bytes]:
     return data.split(b"\n")
 
 
-def finish_redaction(store: SQLiteStore, root: str, *, patient: bool) -> list[str]:
+def redact_exports(store: SQLiteStore, root: str, *, patient: bool) -> list[str]:
     """Finish a redaction: its copies, and every page in which the erased bytes may still lie.
 
     Every act tries it until it succeeds; the erasing act is ``patient``. Returns what hinders it.
     """
-    from tripod.decisions.index import drop
+    from tripod.decisions.index import drop_index
 
     try:
-        forget_bodies(f"{root}/{RECORD}", store.unswept())
-        drop(root)
+        forget_exported_bodies(f"{root}/{RECORD}", store.unswept())
+        drop_index(root)
         swept = store.sweep(WAIT_MS if patient else 0)
     except (LedgerError, OSError) as error:
         return [f"erased, but its bytes may still lie in the files: {error}"]

@@ -28,7 +28,7 @@ class LockedKeyError(RefusedError):
     """The private key is encrypted, and no passphrase was given."""
 
 
-def home() -> str:
+def keys_home() -> str:
     """The folder of this signer's keys and seals, an absolute path."""
     given = os.environ.get("TRIPOD_HOME")
     if given:
@@ -40,7 +40,7 @@ def home() -> str:
 def place_of(origin: str, folder: str, suffix: str) -> str:
     """The path of what is kept for a ledger in ``folder`` of the signer's home."""
     name = sha256(origin.encode()).hexdigest()[:16]
-    return os.path.join(home(), folder, name + suffix)
+    return os.path.join(keys_home(), folder, name + suffix)
 
 
 def key_path(origin: str) -> str:
@@ -48,9 +48,9 @@ def key_path(origin: str) -> str:
     return place_of(origin, "keys", ".pem")
 
 
-def check_outside(root: str) -> None:
+def check_keys_outside(root: str) -> None:
     """Raise RefusedError if the home lies in the team directory: that is committed and shown."""
-    inner = os.path.realpath(home())
+    inner = os.path.realpath(keys_home())
     if f"{inner}/".startswith(f"{os.path.realpath(root).rstrip('/')}/"):
         raise RefusedError(
             f"{inner} lies in the team directory, where a private key must not be: set "
@@ -97,10 +97,10 @@ def store_key(path: str, key: SigningKey, passphrase: bytes | None) -> None:
     data = Ed25519PrivateKey.from_private_bytes(key.seed).private_bytes(
         forms.Encoding.PEM, forms.PrivateFormat.PKCS8, how
     )
-    write_private(path, data)
+    write_private_key(path, data)
 
 
-def write_private(path: str, data: bytes) -> None:
+def write_private_key(path: str, data: bytes) -> None:
     """Put a file of mode 0600 in place, whole or not at all, and wait for the disk.
 
     The folder is made where it is missing, for its owner alone. Dead before the rename: the file
@@ -110,7 +110,7 @@ def write_private(path: str, data: bytes) -> None:
     replace_file(path, data, 0o600)
 
 
-def is_encrypted(path: str) -> bool:
+def is_encrypted_key(path: str) -> bool:
     """Whether a key file asks for a passphrase."""
     return b"BEGIN ENCRYPTED PRIVATE KEY" in read_plain_file(path, 100, named=True)
 
@@ -131,7 +131,7 @@ def load_key(path: str, origin: str, passphrase: Passphrase = no_passphrase) -> 
             f"{path} has mode {mode:o}: others can read the private key; `chmod 600` it"
         )
     given = None
-    if is_encrypted(path):
+    if is_encrypted_key(path):
         given = passphrase()
         if given is None:
             raise LockedKeyError(
@@ -149,7 +149,7 @@ def load_key(path: str, origin: str, passphrase: Passphrase = no_passphrase) -> 
     return SigningKey(origin, found.private_bytes_raw())
 
 
-def key_in_force(vkey: str, passphrase: Passphrase = no_passphrase) -> SigningKey:
+def load_key_in_force(vkey: str, passphrase: Passphrase = no_passphrase) -> SigningKey:
     """The private key of ``vkey``, which the ledger has in force.
 
     A rotation that was stopped after its entry is finished: the new file takes its place.

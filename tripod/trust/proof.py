@@ -25,7 +25,7 @@ from tripod.ledger.tlog.tiles import SEAL, LeafContent, format_line
 from tripod.ledger.tlog.witness import CosignRequest, format_witness_request
 from tripod.team.team import Team
 from tripod.trust import seal as sealing
-from tripod.trust.export import nodes_under
+from tripod.trust.export import nodes_to_export
 from tripod.verify.anchors.anchors import read_pin
 from tripod.verify.anchors.heads import parse_head
 
@@ -45,7 +45,7 @@ def prove_entry(database: str, seq: int, note: str, *, body: bool = False) -> by
     seal = read_seal(note.encode())
     with closing(read_only(database)) as db:
         ledger = SQLiteReader(db)
-        nodes = nodes_under(ledger, seal, _NOT_OURS)
+        nodes = nodes_to_export(ledger, seal, _NOT_OURS)
         if seq >= seal.size:
             raise NotFoundError(
                 f"entry {seq} is not under the newest seal, of {seal.size} entries: seal first"
@@ -67,8 +67,8 @@ def prove_growth(database: str, old: Seal, note: str) -> bytes:
     seal = read_seal(note.encode())
     with closing(read_only(database)) as db:
         ledger = SQLiteReader(db)
-        nodes_under(ledger, old, _NOT_OURS)
-        nodes = nodes_under(ledger, seal, _NOT_OURS)
+        nodes_to_export(ledger, old, _NOT_OURS)
+        nodes = nodes_to_export(ledger, seal, _NOT_OURS)
         if old.size > seal.size:
             raise RefusedError(
                 f"the older seal is of {old.size} entries, the newest of {seal.size}"
@@ -77,7 +77,7 @@ def prove_growth(database: str, old: Seal, note: str) -> bytes:
     return format_witness_request(CosignRequest(old.size, tuple(hashes), parse_note(note.encode())))
 
 
-def write_pin(path: str, data: bytes, agrees: Callable[[Seal], bool]) -> bool:
+def write_proved_pin(path: str, data: bytes, agrees: Callable[[Seal], bool]) -> bool:
     """Let the pin at ``path`` remember ``data``; False where it remembers as much or more already.
 
     ``agrees`` says whether a head is one of the ledger's own, which was judged.
@@ -109,7 +109,7 @@ def write_pin(path: str, data: bytes, agrees: Callable[[Seal], bool]) -> bool:
     return True
 
 
-def seal_for_export(team: Team) -> str:
+def seal_to_prove(team: Team) -> str:
     """A seal over all that the ledger holds, a note; without its key here, the newest there is.
 
     Raises RefusedError where the ledger was never sealed, or its key cannot be used.
@@ -126,7 +126,7 @@ def seal_for_export(team: Team) -> str:
     return last.note
 
 
-def seal_from(path: str) -> tuple[str, Seal]:
+def seal_of_proof(path: str) -> tuple[str, Seal]:
     """The seal in a file: the whole note, and what it says.
 
     Raises BadArgumentError where the file cannot be read, or holds no seal.

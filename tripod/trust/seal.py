@@ -34,7 +34,7 @@ from tripod.ledger.tlog import seal as seals
 from tripod.ledger.tlog.note import MAX_NOTE, Note, SigningKey, format_note
 from tripod.ledger.tlog.seal import Seal, format_seal, read_seal, sign_rotation, sign_seal
 from tripod.projections import TRUST
-from tripod.team.act import Context
+from tripod.team.act import ActContext
 from tripod.trust import keys
 from tripod.trust.keys import LockedKeyError, Passphrase
 
@@ -50,7 +50,7 @@ class Made(NamedTuple):
     note: str
 
 
-def in_force(ledger: LedgerReader) -> str | None:
+def sealing_key(ledger: LedgerReader) -> str | None:
     """The vkey that seals the ledger now; None where it has none, or none since it forked."""
     row = ledger.tables.execute("SELECT vkey FROM keys ORDER BY seq DESC LIMIT 1").fetchone()
     # Another line's key, from before a fork, does not speak for this one.
@@ -63,7 +63,7 @@ def newest(db: sqlite3.Connection) -> Made | None:
     return None if row is None else Made(row[0], row[1], row[3])
 
 
-def seal(team: Context, reason: SealReason, passphrase: Passphrase | None = None) -> str | None:
+def seal(team: ActContext, reason: SealReason, passphrase: Passphrase | None = None) -> str | None:
     """Seal the ledger as it stands and record that; where nothing is new, give the newest seal.
 
     ``passphrase`` is asked where the key is encrypted; by default the file that
@@ -71,20 +71,22 @@ def seal(team: Context, reason: SealReason, passphrase: Passphrase | None = None
     on this host. Raises RefusedError where the key cannot be used, or this host sealed another
     history already.
     """
-    vkey = in_force(team.store)
+    vkey = sealing_key(team.store)
     return _seal(team, vkey, reason, passphrase) if vkey is not None and _is_here(vkey) else None
 
 
-def seal_now(team: Context, passphrase: Passphrase) -> str:
+def seal_now(team: ActContext, passphrase: Passphrase) -> str:
     """Seal because a user asked for it (RefusedError: there is no key, or it cannot be used)."""
-    vkey = in_force(team.store)
+    vkey = sealing_key(team.store)
     if vkey is None:
         raise RefusedError("this ledger has no key: `tripod key new` makes one")
     return _seal(team, vkey, "asked", passphrase)
 
 
-def _seal(team: Context, vkey: str, reason: SealReason, passphrase: Passphrase | None) -> str:
-    key = keys.key_in_force(vkey, keys.passphrase_from_file if passphrase is None else passphrase)
+def _seal(team: ActContext, vkey: str, reason: SealReason, passphrase: Passphrase | None) -> str:
+    key = keys.load_key_in_force(
+        vkey, keys.passphrase_from_file if passphrase is None else passphrase
+    )
     made: list[str] = []
 
     def sign() -> Sequence[Draft]:
@@ -94,12 +96,12 @@ def _seal(team: Context, vkey: str, reason: SealReason, passphrase: Passphrase |
             and head.size == last.seq + 1
             and key.name == last.note.partition("\n")[0]
         ):
-            check_memory(key.name, head, team.store.node)
+            check_last_seal(key.name, head, team.store.node)
             made.append(last.note)
             return ()
-        if in_force(team.store) != vkey:
+        if sealing_key(team.store) != vkey:
             raise RefusedError("the key was rotated meanwhile: try again")
-        made.append(sign_head(key, head, team.store.node))
+        made.append(seal_head(key, head, team.store.node))
         return (SEAL_MADE.draft({"note": made[0], "size": head.size, "reason": reason}),)
 
     team.append_apart(sign)
@@ -113,7 +115,7 @@ def _seal(team: Context, vkey: str, reason: SealReason, passphrase: Passphrase |
     return made[0]
 
 
-def seal_if_due(team: Context, entries: Sequence[Entry]) -> None:
+def seal_if_due(team: ActContext, entries: Sequence[Entry]) -> None:
     """Seal after an act (``entries`` are its own) if that is due; trouble becomes a warning."""
     reason = _due(team.store, entries)
     if reason is None:
@@ -128,7 +130,7 @@ def seal_if_due(team: Context, entries: Sequence[Entry]) -> None:
 
 def _due(ledger: LedgerReader, entries: Sequence[Entry]) -> SealReason | None:
     """Why a seal is due: each decision, each checkpoint, every so many entries or seconds."""
-    vkey = in_force(ledger)
+    vkey = sealing_key(ledger)
     if vkey is None or not _is_here(vkey):
         return None
     size = ledger.size
@@ -152,23 +154,23 @@ def _due(ledger: LedgerReader, entries: Sequence[Entry]) -> SealReason | None:
     return "policy" if old else None
 
 
-def name_of(vkey: str) -> str:
+def origin_sealed_by(vkey: str) -> str:
     """The name of a key: the origin that it seals."""
     return vkey.partition("+")[0]
 
 
 def _is_here(vkey: str) -> bool:
-    path = keys.key_path(name_of(vkey))
+    path = keys.key_path(origin_sealed_by(vkey))
     return os.path.exists(path) or os.path.exists(f"{path}.new")
 
 
-def new_key(team: Context, passphrase: bytes | None = None) -> str:
+def new_sealing_key(team: ActContext, passphrase: bytes | None = None) -> str:
     """Make the ledger's first key, put it in force, seal; give its vkey.
 
     A key file that is there already (of an attempt that was stopped) is used as it is. Raises
     RefusedError where a key is in force, or the file cannot be used.
     """
-    keys.check_outside(team.root)
+    keys.check_keys_outside(team.root)
     origin = team.store.origin
     path = keys.key_path(origin)
     if os.path.exists(path):
@@ -179,7 +181,7 @@ def new_key(team: Context, passphrase: bytes | None = None) -> str:
     vkey = key.verifier().format()
 
     def begin() -> Sequence[Draft]:
-        have = in_force(team.store)
+        have = sealing_key(team.store)
         if have is not None:
             raise RefusedError(
                 f"a key is in force: {have}; `tripod key rotate` puts another in its place"
@@ -191,7 +193,7 @@ def new_key(team: Context, passphrase: bytes | None = None) -> str:
     return vkey
 
 
-def rotate_key(team: Context, old: Passphrase, new: bytes | None) -> str:
+def rotate_sealing_key(team: ActContext, old: Passphrase, new: bytes | None) -> str:
     """Put a new key in the place of the one in force, vouched for by both; give its vkey.
 
     1. The new key is stored beside the old one. Dead here: it is never used.
@@ -200,22 +202,22 @@ def rotate_key(team: Context, old: Passphrase, new: bytes | None) -> str:
 
     Raises RefusedError where no key is in force, or its private part cannot be used.
     """
-    vkey = in_force(team.store)
+    vkey = sealing_key(team.store)
     if vkey is None:
         raise RefusedError("no key is in force: `tripod key new` makes one")
-    before = keys.key_in_force(vkey, old)
+    before = keys.load_key_in_force(vkey, old)
     after = keys.make_key(before.name)
     path = keys.key_path(before.name)
     keys.store_key(f"{path}.new", after, new)
     note = sign_rotation(before.name, before, after)
 
     def change() -> Sequence[Draft]:
-        if in_force(team.store) != vkey:
+        if sealing_key(team.store) != vkey:
             raise RefusedError("the key was rotated meanwhile: look at `tripod key show`")
         return (KEY_SET.draft({"vkey": after.verifier().format(), "note": note}),)
 
     team.append_apart(change)
-    result = keys.key_in_force(after.verifier().format(), lambda: new).verifier().format()
+    result = keys.load_key_in_force(after.verifier().format(), lambda: new).verifier().format()
     seal(team, "asked", lambda: new)
     return result
 
@@ -225,7 +227,7 @@ def seal_path(origin: str) -> str:
     return keys.place_of(origin, "seals", ".note")
 
 
-def last_note(origin: str) -> str | None:
+def last_seal_note(origin: str) -> str | None:
     """The note of the last seal that was signed here for a ledger, None where none was.
 
     Raises RefusedError where what stands there cannot be read as that.
@@ -247,12 +249,12 @@ def last_note(origin: str) -> str | None:
 
 
 def last_seal(origin: str) -> Seal | None:
-    """What ``last_note`` says."""
-    note = last_note(origin)
+    """What ``last_seal_note`` says."""
+    note = last_seal_note(origin)
     return None if note is None else read_seal(note.encode())
 
 
-def contradiction(old: Seal, size: int, nodes: Nodes) -> str | None:
+def seal_contradiction(old: Seal, size: int, nodes: Nodes) -> str | None:
     """What is wrong with a ledger of ``size`` entries after the seal ``old``; None: nothing."""
     if old.size > size:
         return (
@@ -267,10 +269,10 @@ def contradiction(old: Seal, size: int, nodes: Nodes) -> str | None:
     return None
 
 
-def check_memory(origin: str, head: Head, nodes: Nodes) -> None:
+def check_last_seal(origin: str, head: Head, nodes: Nodes) -> None:
     """Raise RefusedError if this host sealed more of this ledger already, or other entries."""
     old = last_seal(origin)
-    problem = None if old is None else contradiction(old, head.size, nodes)
+    problem = None if old is None else seal_contradiction(old, head.size, nodes)
     if problem is not None:
         raise RefusedError(
             f"{problem}. Nothing is sealed: two seals of one ledger must never contradict each "
@@ -279,7 +281,7 @@ def check_memory(origin: str, head: Head, nodes: Nodes) -> None:
         )
 
 
-def sign_head(key: SigningKey, head: Head, nodes: Nodes) -> str:
+def seal_head(key: SigningKey, head: Head, nodes: Nodes) -> str:
     """Seal a committed head with the ledger's key; see the module. ``nodes`` are its tree's.
 
     Raises RefusedError where this host sealed more of this ledger already, or other entries.
@@ -287,10 +289,10 @@ def sign_head(key: SigningKey, head: Head, nodes: Nodes) -> str:
     path = seal_path(key.name)
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     with hold_file_lock(f"{path}.lock"):
-        check_memory(key.name, head, nodes)
+        check_last_seal(key.name, head, nodes)
         seal = Seal(key.name, head.size, head.root)
         note = format_note(Note(format_seal(seal), (sign_seal(seal, key),)))
-        keys.write_private(path, note)
+        keys.write_private_key(path, note)
     return note.decode()
 
 
@@ -299,24 +301,24 @@ def sign_fork(ledger: LedgerReader, head: Head, new: str) -> str:
 
     Raises RefusedError where there is no such key here.
     """
-    vkey = in_force(ledger)
+    vkey = sealing_key(ledger)
     if vkey is None:
         raise RefusedError("--sign-fork: the ledger in the backup has no key that could sign")
-    key = keys.key_in_force(vkey, keys.passphrase_from_file)
+    key = keys.load_key_in_force(vkey, keys.passphrase_from_file)
     return seals.sign_fork(key, head.size, head.root, new)
 
 
-def seal_fork(team: Context, old: str) -> None:
+def seal_fork(team: ActContext, old: str) -> None:
     """A line that was sealed goes on being sealed, by a key of its own; trouble is a warning."""
     if not team.store.db.execute("SELECT 1 FROM keys").fetchone():
         return
     try:
         before = keys.key_path(old)
         passphrase = None
-        if os.path.exists(before) and keys.is_encrypted(before):
+        if os.path.exists(before) and keys.is_encrypted_key(before):
             passphrase = keys.passphrase_from_file()
             if passphrase is None:
                 raise RefusedError("the old key was encrypted: `tripod key new --passphrase`")
-        new_key(team, passphrase)
+        new_sealing_key(team, passphrase)
     except (TripodError, LedgerError, OSError) as error:
         team.warnings.append(f"the new line has no key yet, so nothing is sealed: {error}")

@@ -37,21 +37,21 @@ def actor_key_path(vkey: str) -> str:
     return place_of(vkey, "actors", ".pem")
 
 
-def read_actors(db: sqlite3.Connection, sql: str, *values: str) -> list[Actor]:
+def read_signing_actors(db: sqlite3.Connection, sql: str, *values: str) -> list[Actor]:
     """The keys that a query of the table ``actors`` gives."""
     rows = db.execute(sql, values)
     return [Actor(handle, vkey, seq, n, bool(gone)) for handle, vkey, seq, n, gone in rows]
 
 
-def newest_key(db: sqlite3.Connection, handle: str) -> Actor | None:
+def newest_signing_key(db: sqlite3.Connection, handle: str) -> Actor | None:
     """The newest key of a handle, revoked or not."""
     sql = "SELECT handle, vkey, seq, number, revoked FROM actors WHERE handle = ?"
-    return next(iter(read_actors(db, f"{sql} ORDER BY number DESC LIMIT 1", handle)), None)
+    return next(iter(read_signing_actors(db, f"{sql} ORDER BY number DESC LIMIT 1", handle)), None)
 
 
-def actor_in_force(db: sqlite3.Connection, handle: str) -> Actor | None:
+def signing_actor(db: sqlite3.Connection, handle: str) -> Actor | None:
     """The key that a handle signs with; None where it has none, or none any more."""
-    held = newest_key(db, handle)
+    held = newest_signing_key(db, handle)
     return None if held is None or held.revoked else held
 
 
@@ -64,7 +64,7 @@ class Signing:
 
     def fetch(self, handle: str) -> None:
         """Have the key of a handle ready, if it has one (RefusedError: it cannot be used here)."""
-        held = actor_in_force(self._ledger.tables, handle)
+        held = signing_actor(self._ledger.tables, handle)
         if held is not None:
             self._key(held)
 
@@ -79,7 +79,7 @@ class Signing:
             if OBSERVED not in draft.body:  # whose word that is, nobody here can vouch for
                 places.setdefault(draft.actor, []).append(place)
         for handle, its in places.items():
-            held = actor_in_force(self._ledger.tables, handle)
+            held = signing_actor(self._ledger.tables, handle)
             if held is not None:
                 origin, drafts = self._ledger.origin, [done[place] for place in its]
                 signed = sign_actor_drafts(origin, drafts, fresh_ids(len(its)), self._key(held))
@@ -91,11 +91,11 @@ class Signing:
         if held.vkey not in self._keys:
             from tripod.trust.keys import passphrase_from_file
 
-            self._keys[held.vkey] = actor_key(held, passphrase_from_file)
+            self._keys[held.vkey] = signing_key(held, passphrase_from_file)
         return self._keys[held.vkey]
 
 
-def actor_key(held: Actor, passphrase: Passphrase) -> SigningKey:
+def signing_key(held: Actor, passphrase: Passphrase) -> SigningKey:
     """The private part of a key (RefusedError: it is not on this host, or cannot be used)."""
     from tripod.trust import keys
 

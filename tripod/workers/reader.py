@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from math import inf
 from typing import NamedTuple
 
-from tripod.agents.jobs import newest, recorded, spool_of
+from tripod.agents.jobs import newest, recorded, spool_of_job
 from tripod.agents.spool import RUNNING, Spool
 from tripod.errors import BadArgumentError, NotFoundError
 from tripod.projections import FILES, WORKERS, UnreadableError, projected_content
 from tripod.projections.workers.format import parse_worker
 from tripod.projections.workers.tables import FOLDER, worker_of_path
 from tripod.team.team import Team
-from tripod.workers.writer import ROLE, judge_name, logs_of, look_after
+from tripod.workers.writer import ROLE, judge_worker_name, logs_of, look_after
 
 MAX_READ = 256 * 1024 * 1024
 _STYLE = re.compile(
@@ -51,7 +51,7 @@ def every(team: Team) -> list[About]:
 
 def about(team: Team, name: str) -> About:
     """The state of one worker (NotFoundError: no such name)."""
-    judge_name(name)
+    judge_worker_name(name)
     stat = team.disk.stat(logs_of(name)[0])
     size = None if stat is None else stat.size
     row = team.store.db.execute("SELECT state, open FROM workers WHERE name = ?", (name,))
@@ -60,12 +60,12 @@ def about(team: Team, name: str) -> About:
         claimed = parse_worker(_task_file(team, name)[1]).state
         return About(name, claimed or "unknown", running=False, log=size, ours=False)
     run = newest(team.store.db, ROLE, name) if found[1] else None
-    running = run is not None and spool_of(team, run.spawn).look().state == RUNNING
+    running = run is not None and spool_of_job(team, run.spawn).look().state == RUNNING
     return About(name, found[0], running, size, ours=True)
 
 
 def _task_file(team: Team, name: str) -> tuple[str, bytes]:
-    judge_name(name)
+    judge_worker_name(name)
     path = f"{FOLDER}/{name}.md"
     file = WORKERS.render(team.source, path) or FILES.render(team.source, path)
     if file is None:
@@ -129,7 +129,7 @@ def search(team: Team, name: str, pattern: str, context: int) -> Iterator[str]:
         wanted = re.compile(pattern)
     except re.error as error:
         raise BadArgumentError(f"{pattern!r} is no regular expression: {error}") from error
-    judge_name(name)
+    judge_worker_name(name)
     logs = []
     for path in logs_of(name):
         try:
@@ -177,7 +177,7 @@ def watch(team: Team, timeout_s: float | None = None) -> Iterator[About]:
             if run is not None and run.spawn not in watched:
                 watched.add(run.spawn)
                 # A thread for each: a lock can be waited for, or polled, but not several at once.
-                spool = spool_of(team, run.spawn)
+                spool = spool_of_job(team, run.spawn)
                 threading.Thread(target=wait, args=(spool,), daemon=True).start()
         left = until - time.monotonic()
         if left <= 0:

@@ -26,7 +26,7 @@ from hashlib import sha256
 from typing import cast
 
 from tripod.agents import jobs, profiles
-from tripod.agents.jobs import LOST_REASON, Attempt, Job, RunHooks, newest
+from tripod.agents.jobs import LOST_REASON, Attempt, Job, JobHooks, newest
 from tripod.agents.spec import Parameters, SpawnResult, SpawnSpec
 from tripod.agents.spool import RUNNING
 from tripod.errors import (
@@ -45,7 +45,7 @@ from tripod.ledger.locator import LEDGER, nearest_team
 from tripod.projections import TooBigError, UnreadableError, layout, projected_content
 from tripod.projections.workers.format import valid_worker_name, valid_worker_slug
 from tripod.projections.workers.tables import FOLDER
-from tripod.team.act import Act, draft_event
+from tripod.team.act import Act, draft_event_for_act
 from tripod.team.team import Team
 
 ROLE = "worker"
@@ -76,7 +76,7 @@ def logs_of(name: str) -> tuple[str, str]:
     return f"{front}.log", f"{front}.err.log"
 
 
-def judge_name(name: str) -> None:
+def judge_worker_name(name: str) -> None:
     """Refuse a name that no file of a worker can have, before a path is made of it."""
     if "/" in name or "\0" in name or len(name.encode()) > MAX_NAME:
         raise NotFoundError(
@@ -84,7 +84,7 @@ def judge_name(name: str) -> None:
         )
 
 
-def state_of(team: Team | Act, name: str) -> str | None:
+def worker_state(team: Team | Act, name: str) -> str | None:
     """The state of a worker that we run; None: we run no worker of that name."""
     row = team.store.db.execute("SELECT state FROM workers WHERE name = ?", (name,)).fetchone()
     return None if row is None else str(row[0])
@@ -98,7 +98,7 @@ def _task_of(team: Team | Act, name: str) -> tuple[str, str]:
 
 
 def _no_worker(team: Team, name: str) -> NotFoundError:
-    judge_name(name)
+    judge_worker_name(name)
     if team.disk.is_file(f"{FOLDER}/{name}.md"):
         return NotFoundError(f"{name} is run by another tool: we know its files alone")
     return NotFoundError(f"no worker {name}: `tripod worker list` shows those that are there")
@@ -111,7 +111,7 @@ def _judge_text(name: str, text: str) -> bytes:
     return data
 
 
-def step(act: Act, draft: Draft, event: Draft | None) -> None:
+def worker_step(act: Act, draft: Draft, event: Draft | None) -> None:
     """Append a step of a worker's life, and the event that tells of it."""
     entry = act.append([draft])[0]
     if event is not None:
@@ -121,7 +121,7 @@ def step(act: Act, draft: Draft, event: Draft | None) -> None:
 # What a run means for its worker ----------------------------------------------------------------
 
 
-class Life(RunHooks):
+class WorkerLife(JobHooks):
     """Appends a worker's steps with those of its run; ``ordered`` is the first of them.
 
     ``legal`` are the states in which it may be ordered; None stands for no worker yet.
@@ -140,7 +140,7 @@ class Life(RunHooks):
     def requested(self, act: Act, run: Attempt) -> tuple[int, ...]:
         """It is pending (again); its prompt holds its task, and what it is to go on with."""
         if self.ordered is not None:
-            state = state_of(act, run.subject)
+            state = worker_state(act, run.subject)
             if state not in self.legal:
                 raise RefusedError(f"{run.subject} is {state}: only one that ended can go on")
             _refuse_altered(act, run.subject)
@@ -154,15 +154,15 @@ class Life(RunHooks):
     def started(self, act: Act, run: Attempt) -> None:
         """It is running, unless it was dismissed meanwhile."""
         name = run.subject
-        if state_of(act, name) == "pending":
+        if worker_state(act, name) == "pending":
             task = f"Task: {_task_of(act, name)[0][:QUOTED]}\nWorker: {name}"
-            event = draft_event(act, "nbs-worker", "worker-spawned", "normal", task)
+            event = draft_event_for_act(act, "nbs-worker", "worker-spawned", "normal", task)
             body: kinds.WorkerRunning = {
                 "name": name,
                 "spawn": run.spawn,
                 "event": event.body["name"],
             }
-            step(act, kinds.RUNNING.draft(body), event)
+            worker_step(act, kinds.RUNNING.draft(body), event)
 
     def ended(self, act: Act, run: Attempt, result: SpawnResult) -> None:
         """Its program ended."""
@@ -178,14 +178,14 @@ class Life(RunHooks):
             (ROLE, run.subject),
         ).fetchone()[0]
         again = began.fetchone()[0] is None and lost < MAX_LOST
-        if not again or state_of(act, run.subject) != "pending":
+        if not again or worker_state(act, run.subject) != "pending":
             _record_end(act, run, "died", LOST_REASON)
 
 
 def _record_end(act: Act, run: Attempt, state: str, problem: str) -> None:
     name = run.subject
     event = None
-    before = state_of(act, name)
+    before = worker_state(act, name)
     if before in ("escalated", "dismissed"):
         state = before
     else:
@@ -194,7 +194,7 @@ def _record_end(act: Act, run: Attempt, state: str, problem: str) -> None:
             "failed": (name, "task-failed", f"Task {name} failed: {problem}"),
             "died": ("nbs-worker", "worker-died", f"Worker {name} died: {problem}"),
         }[state]
-        event = draft_event(act, source, type_, "high", text)
+        event = draft_event_for_act(act, source, type_, "high", text)
     logs = [log for path in logs_of(name) if (log := _keep_log(act, path)) is not None]
     body: kinds.WorkerEnded = {
         "name": name,
@@ -204,7 +204,7 @@ def _record_end(act: Act, run: Attempt, state: str, problem: str) -> None:
         "problem": problem or None,
         "event": None if event is None else event.body["name"],
     }
-    step(act, kinds.ENDED.draft(body), event)
+    worker_step(act, kinds.ENDED.draft(body), event)
 
 
 def _refuse_altered(act: Act, name: str) -> None:
@@ -301,7 +301,7 @@ def spawn(
     """
     _judge_spawn(slug, folder, task, name)
     folder = os.path.abspath(folder)
-    known = profiles.chosen(command, profile, PROFILE, "claude")
+    known = profiles.chosen_profile(command, profile, PROFILE, "claude")
     program = known.argv[0]
     path = os.path.join(folder, program) if "/" in program else program
     if must_exist and shutil.which(path) is None:
@@ -324,16 +324,16 @@ def spawn(
     )
     data = whole.encode()
     body: kinds.WorkerSpawned = {"name": chosen, "slug": slug, "folder": folder, "task": data}
-    life = Life(kinds.SPAWNED.draft(body, actor), (None,))
+    life = WorkerLife(kinds.SPAWNED.draft(body, actor), (None,))
     _begin_once(team, Job(ROLE, chosen, lambda _: order, actor=actor), life, whole, folder)
     return chosen
 
 
-def _begin_once(team: Team, job: Job, life: Life, task: str, folder: str) -> None:
+def _begin_once(team: Team, job: Job, life: WorkerLife, task: str, folder: str) -> None:
     """Have it begin, unless it did before; another command may be at just that."""
     name = job.subject
-    while not jobs.attempt(team, job, 1, life):
-        if state_of(team, name) is not None:
+    while not jobs.attempt_job(team, job, 1, life):
+        if worker_state(team, name) is not None:
             if _task_of(team, name) != (task, folder):
                 raise RefusedError(f"{name} is there, and has another task: take another name")
             look_after(team, [name])
@@ -359,7 +359,7 @@ def _fresh_name(team: Team, slug: str) -> str:
     while True:
         name = f"{slug}-{os.urandom(2).hex()}"
         paths = (f"{FOLDER}/{name}.md", *logs_of(name))
-        if state_of(team, name) is None and not any(map(team.disk.stands, paths)):
+        if worker_state(team, name) is None and not any(map(team.disk.stands, paths)):
             return name
 
 
@@ -398,20 +398,20 @@ def record_ends(team: Team) -> None:
 
 
 def _look_after(team: Team, name: str, *, dismissed: bool) -> None:
-    life = Life()
+    life = WorkerLife()
     run = newest(team.store.db, ROLE, name)
     if run is None:
         return  # no entry of ours is so: `worker-lifecycle` names it
     if run.state in ("requested", "started"):
         if dismissed:
-            jobs.spool_of(team, run.spawn).cancel()
-        if not jobs.settle(team, run, life):
+            jobs.spool_of_job(team, run.spawn).cancel()
+        if not jobs.settle_job(team, run, life):
             return
     run = newest(team.store.db, ROLE, name)
     is_open = "SELECT 1 FROM workers WHERE name = ? AND open = 1"
     if run is not None and team.store.db.execute(is_open, (name,)).fetchone():
-        spec = jobs.ordered_again(team, run)
-        jobs.attempt(team, Job(ROLE, name, lambda _: spec), run.attempt + 1, life)
+        spec = jobs.job_order_again(team, run)
+        jobs.attempt_job(team, Job(ROLE, name, lambda _: spec), run.attempt + 1, life)
 
 
 # What becomes of one ---------------------------------------------------------------------------
@@ -438,10 +438,10 @@ def continue_(
         raise _no_worker(team, name)
     if row[0]:
         raise RefusedError(
-            f"{name} is {state_of(team, name)}, and its program is at work: wait for it, or "
+            f"{name} is {worker_state(team, name)}, and its program is at work: wait for it, or "
             "dismiss it"
         )
-    before = jobs.ordered_again(team, run)
+    before = jobs.job_order_again(team, run)
     asked = before.parameters
     session = jobs.recorded(team, run).answer.session
     if session is not None and "resume" in before.takes:
@@ -456,9 +456,9 @@ def continue_(
         more["model"] = model
     spec: SpawnSpec = replace(before, stdin=given.encode(), parameters=replace(asked, more=more))
     draft = kinds.CONTINUED.draft({"name": name, "message": data}, actor)
-    life = Life(draft, ("completed", "failed", "died", "escalated"))
+    life = WorkerLife(draft, ("completed", "failed", "died", "escalated"))
     job = Job(ROLE, name, lambda _: spec, actor=actor)
-    if not jobs.attempt(team, job, run.attempt + 1, life):
+    if not jobs.attempt_job(team, job, run.attempt + 1, life):
         raise RefusedError(f"{name}: another command has it go on")
 
 
@@ -472,14 +472,14 @@ def escalate(team: Team, name: str, reason: str, *, actor: str | None = None) ->
     """
     data = _judge_text("reason", reason)
     with team.act() as act:
-        state = state_of(act, name)
+        state = worker_state(act, name)
         if state is None:
             raise _no_worker(team, name)
         if state != "running":
             raise RefusedError(f"{name} is {state}: only one that is running can escalate")
-        event = draft_event(act, name, "task-blocked", "critical", reason[:QUOTED])
+        event = draft_event_for_act(act, name, "task-blocked", "critical", reason[:QUOTED])
         body: kinds.WorkerEscalated = {"name": name, "reason": data, "event": event.body["name"]}
-        step(act, kinds.ESCALATED.draft(body, actor or name), event)
+        worker_step(act, kinds.ESCALATED.draft(body, actor or name), event)
 
 
 def dismiss(team: Team, name: str, *, actor: str = "unknown") -> bool:
@@ -489,17 +489,19 @@ def dismiss(team: Team, name: str, *, actor: str = "unknown") -> bool:
         NotFoundError: we run no such worker.
     """
     with team.act() as act:
-        state = state_of(act, name)
+        state = worker_state(act, name)
         if state is None:
             raise _no_worker(team, name)
         fresh = state != "dismissed"
         if fresh:
-            event = draft_event(act, "nbs-worker", "worker-dismissed", "normal", f"Worker: {name}")
+            event = draft_event_for_act(
+                act, "nbs-worker", "worker-dismissed", "normal", f"Worker: {name}"
+            )
             body: kinds.WorkerDismissed = {"name": name, "event": event.body["name"]}
-            step(act, kinds.DISMISSED.draft(body, actor), event)
+            worker_step(act, kinds.DISMISSED.draft(body, actor), event)
     run = newest(team.store.db, ROLE, name)
     if run is not None and run.state in ("requested", "started"):
-        spool = jobs.spool_of(team, run.spawn)
+        spool = jobs.spool_of_job(team, run.spawn)
         until = time.monotonic() + _WAIT_S
         while not spool.cancel() and spool.look().state == RUNNING and time.monotonic() < until:
             time.sleep(_TURN_S)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tripod.agents.spec import Answer, read_answer
+from tripod.agents.spec import Answer, read_spec_answer
 
 RESULT = {
     "type": "result",
@@ -31,7 +31,7 @@ def stream(**changes: Any) -> bytes:
 
 
 def read(data: bytes, *, wants_structure: bool = False) -> Answer:
-    return read_answer("claude-stream-json", data, wants_structure=wants_structure)
+    return read_spec_answer("claude-stream-json", data, wants_structure=wants_structure)
 
 
 def test_the_last_result_of_a_stream_counts() -> None:
@@ -94,11 +94,11 @@ def test_figures_of_another_shape_are_left_out() -> None:
 
 
 def test_json_and_text() -> None:
-    assert read_answer("json", b' {"a": 1} \n').structured == {"a": 1}
-    assert read_answer("json", b"{").status == "bad_output"
-    assert read_answer("json", b"[" * 100_000).status == "bad_output"
-    assert read_answer("json", b" \n").status == "empty_output"
-    assert read_answer("text", b" \xff a \n") == Answer("ok", text="\ufffd a")
+    assert read_spec_answer("json", b' {"a": 1} \n').structured == {"a": 1}
+    assert read_spec_answer("json", b"{").status == "bad_output"
+    assert read_spec_answer("json", b"[" * 100_000).status == "bad_output"
+    assert read_spec_answer("json", b" \n").status == "empty_output"
+    assert read_spec_answer("text", b" \xff a \n") == Answer("ok", text="\ufffd a")
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_half_a_character_is_none(changes: dict[str, Any]) -> None:
 
 
 def test_half_a_character_in_an_answer_of_one_value() -> None:
-    done = read_answer("json", b'{"a": "\\uD800", "b": "\\ud83d\\ude00"}')
+    done = read_spec_answer("json", b'{"a": "\\uD800", "b": "\\ud83d\\ude00"}')
     assert done.structured == {"a": "?", "b": "\U0001f600"}
 
 
@@ -130,5 +130,5 @@ def test_of_very_many_figures_so_many_are_kept_as_an_entry_holds() -> None:
 
 @given(st.binary(), st.sampled_from(["text", "json", "claude-stream-json"]), st.booleans())
 def test_whatever_is_printed_is_read(data: bytes, output: Any, wants: bool) -> None:
-    done = read_answer(output, data, wants_structure=wants)
+    done = read_spec_answer(output, data, wants_structure=wants)
     assert done.status == "ok" or done.problem

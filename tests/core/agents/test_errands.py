@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tripod.agents import jobs, spec, spool, wrapper
-from tripod.agents.jobs import Attempt, Job, RunHooks
+from tripod.agents.jobs import Attempt, Job, JobHooks
 from tripod.agents.spec import Parameters, SpawnResult, SpawnSpec
 from tripod.agents.spool import RUNNING
 from tripod.projections.engine import source_of
@@ -29,7 +29,7 @@ def team(tmp_path: Path) -> Any:
         yield opened
 
 
-class Noting(RunHooks):
+class Noting(JobHooks):
     """Remembers what it was told."""
 
     def __init__(self) -> None:
@@ -132,9 +132,9 @@ def test_too_much_to_keep_is_known_by_its_digest(
 # Others ----------------------------------------------------------------------------------------
 
 
-def begin(team: Team, order: Job, told: RunHooks) -> Attempt:
+def begin(team: Team, order: Job, told: JobHooks) -> Attempt:
     """Have it begin, and be gone."""
-    assert jobs.attempt(team, order, 1, told)
+    assert jobs.attempt_job(team, order, 1, told)
     ordered = jobs.newest(team.store.db, "role", "subject")
     assert ordered is not None
     return ordered
@@ -144,8 +144,8 @@ def test_a_run_that_another_began_is_adopted(team: Team, tmp_path: Path) -> None
     told = Noting()
     order = errand("sh", "-c", f"until [ -e {tmp_path}/go ]; do sleep 0.01; done; echo x")
     ordered = begin(team, order, told)
-    assert not jobs.settle(team, ordered, told)
-    assert not jobs.attempt(team, order, 1, told)
+    assert not jobs.settle_job(team, ordered, told)
+    assert not jobs.attempt_job(team, order, 1, told)
     (tmp_path / "go").touch()
     adopted, result = asyncio.run(jobs.run(team, order, hooks=told))
     assert (adopted.spawn, result.answer.text) == (ordered.spawn, "x")
@@ -154,10 +154,10 @@ def test_a_run_that_another_began_is_adopted(team: Team, tmp_path: Path) -> None
 
 
 def test_a_run_that_ended_meanwhile_is_taken_in(team: Team) -> None:
-    ordered = begin(team, errand("echo", "x"), RunHooks())
-    jobs.spool_of(team, ordered.spawn).wait()
+    ordered = begin(team, errand("echo", "x"), JobHooks())
+    jobs.spool_of_job(team, ordered.spawn).wait()
     told = Noting()
-    assert jobs.settle(team, ordered, told)
+    assert jobs.settle_job(team, ordered, told)
     assert told.told == ["ended 1 ok"]
     assert kinds(team) == WHOLE
 
@@ -190,8 +190,8 @@ def test_two_coordinators_run_it_once(team: Team, tmp_path: Path) -> None:
 
 def test_who_is_slower_waits_for_who_has_the_lock(team: Team) -> None:
     order = errand("echo", "x")
-    name = spec.spawn_id("role", "subject", 1, spec.described(order.spec(1)))
-    folder = jobs.spool_of(team, name)
+    name = spec.spec_spawn_id("role", "subject", 1, spec.described_spec(order.spec(1)))
+    folder = jobs.spool_of_job(team, name)
 
     async def wait_and_do() -> tuple[Attempt, SpawnResult]:
         with folder.held() as lock:
@@ -213,7 +213,7 @@ def test_being_cancelled_is_recorded(team: Team) -> None:
         # the ledger has no asyncio.Event to wait for
         while (found := jobs.newest(team.store.db, "role", "subject")) is None:  # noqa: ASYNC110
             await asyncio.sleep(0.005)
-        assert jobs.spool_of(team, found.spawn).look().state == RUNNING
+        assert jobs.spool_of_job(team, found.spawn).look().state == RUNNING
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -224,18 +224,18 @@ def test_being_cancelled_is_recorded(team: Team) -> None:
 
 
 def test_folders_of_no_run_are_swept(team: Team) -> None:
-    ordered = begin(team, errand("sleep", "600"), RunHooks())
-    stray = jobs.spool_of(team, "5" * 32)
+    ordered = begin(team, errand("sleep", "600"), JobHooks())
+    stray = jobs.spool_of_job(team, "5" * 32)
     with stray.held():
         jobs.sweep(team)
         assert Path(stray.path).exists()
     jobs.sweep(team)
     assert not Path(stray.path).exists()
-    going_on = jobs.spool_of(team, ordered.spawn)
+    going_on = jobs.spool_of_job(team, ordered.spawn)
     assert Path(going_on.path).exists()
     going_on.cancel()
     going_on.wait()
-    assert jobs.settle(team, ordered, RunHooks())
+    assert jobs.settle_job(team, ordered, JobHooks())
 
 
 def test_what_is_no_folder_of_a_run_is_left_alone(team: Team, tmp_path: Path) -> None:
@@ -268,8 +268,8 @@ def test_what_is_no_folder_of_a_run_is_left_alone(team: Team, tmp_path: Path) ->
     ],
 )
 def test_what_others_wrote_in_place_of_a_wrapper_is_nothing(team: Team, data: bytes) -> None:
-    ordered = begin(team, errand("sleep", "600"), RunHooks())
-    run = jobs.spool_of(team, ordered.spawn)
+    ordered = begin(team, errand("sleep", "600"), JobHooks())
+    run = jobs.spool_of_job(team, ordered.spawn)
     right = run.look()
     assert right.started is not None
     Path(run.path, "exit.json").write_bytes(data)
@@ -277,17 +277,17 @@ def test_what_others_wrote_in_place_of_a_wrapper_is_nothing(team: Team, data: by
     Path(run.path, "started.json").write_bytes(data)
     assert run.look() == (RUNNING, None, None)
     assert not run.cancel()
-    assert not jobs.settle(team, ordered, RunHooks())
+    assert not jobs.settle_job(team, ordered, JobHooks())
     os.kill(right.started.wrapper, signal.SIGTERM)
     run.wait()
-    assert jobs.settle(team, ordered, RunHooks())
+    assert jobs.settle_job(team, ordered, JobHooks())
 
 
 def test_who_gives_a_run_up_that_somebody_else_just_settled_looks_again(
     team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ordered = begin(team, errand("sleep", "600"), RunHooks())
-    run = jobs.spool_of(team, ordered.spawn)
+    ordered = begin(team, errand("sleep", "600"), JobHooks())
+    run = jobs.spool_of_job(team, ordered.spawn)
     started = run.look().started
     assert started is not None
     os.kill(started.wrapper, signal.SIGKILL)
@@ -301,9 +301,9 @@ def test_who_gives_a_run_up_that_somebody_else_just_settled_looks_again(
             real(path, value)
 
         racing.setattr(wrapper, "write_json", late)
-        assert not jobs.settle(team, ordered, RunHooks())
+        assert not jobs.settle_job(team, ordered, JobHooks())
     assert kinds(team) == before
-    assert jobs.settle(team, ordered, RunHooks())
+    assert jobs.settle_job(team, ordered, JobHooks())
     assert kinds(team) == [*before, "agent.abandoned"]
 
 

@@ -13,7 +13,7 @@ from unittest import mock
 import pytest
 
 from tripod.agents import isolation as isolated
-from tripod.agents.isolation import HOME, WORK, ResolvedProgram, isolate, resolve
+from tripod.agents.isolation import HOME, WORK, ResolvedProgram, isolate, resolve_isolated
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 
 
@@ -40,7 +40,7 @@ def test_words_that_name_files_are_the_programs_own(
     monkeypatch.chdir(tmp_path)
     for name in ("run.py", "read"):
         (tmp_path / name).touch()
-    found = resolve(["sh", "run.py", "read", "./read", "none.py", "-x"], ["run.py"], [])
+    found = resolve_isolated(["sh", "run.py", "read", "./read", "none.py", "-x"], ["run.py"], [])
     run, read = str(tmp_path / "run.py"), str(tmp_path / "read")
     assert found.argv[1:] == (run, "read", read, "none.py", "-x")
     assert os.path.isabs(found.argv[0])
@@ -54,24 +54,24 @@ def test_what_may_not_be_seen_is_no_file_of_it(tmp_path: Path) -> None:
     (tmp_path / "link.md").symlink_to(secret / "log.md")
     for word in (secret / "log.md", tmp_path / "link.md", secret / "../team/log.md"):
         with pytest.raises(RefusedError, match="may not see"):
-            resolve(["cat", str(word)], [], [str(secret)])
+            resolve_isolated(["cat", str(word)], [], [str(secret)])
     for shown in (tmp_path, secret, "/"):
         with pytest.raises(RefusedError, match="may not see"):
-            resolve(["cat"], [str(shown)], [str(secret)])
+            resolve_isolated(["cat"], [str(shown)], [str(secret)])
     (tmp_path / "team-two").mkdir()
-    assert resolve(["cat"], [str(tmp_path / "team-two")], [str(secret)]).files
+    assert resolve_isolated(["cat"], [str(tmp_path / "team-two")], [str(secret)]).files
     with pytest.raises(NotFoundError, match="nothing is there"):
-        resolve(["cat"], [str(tmp_path / "none")], [])
+        resolve_isolated(["cat"], [str(tmp_path / "none")], [])
     with pytest.raises(NotFoundError, match="no program 'none'"):
-        resolve(["none"], [], [])
+        resolve_isolated(["none"], [], [])
     with pytest.raises(BadArgumentError, match="no program is given"):
-        resolve([], [], [])
+        resolve_isolated([], [], [])
 
 
 @pytest.mark.usefixtures("made")
 def test_only_the_system_and_its_own_files_are_shown(tmp_path: Path) -> None:
     (tmp_path / "own.py").touch()
-    program = resolve([sys.executable, str(tmp_path / "own.py")], [], [])
+    program = resolve_isolated([sys.executable, str(tmp_path / "own.py")], [], [])
     place = isolate(program, "/folder", [str(tmp_path / ".nbs")], str(tmp_path))
     shown = options(place.argv, "--ro-bind")
     start = os.path.realpath(sys.executable)
@@ -162,8 +162,8 @@ def test_files_are_given_by_content(tmp_path: Path) -> None:
     (notes / "below/a.md").write_text("a")
     (tmp_path / "run").write_text("#!/bin/sh\n")
     (tmp_path / "run").chmod(0o755)
-    program = resolve([str(tmp_path / "run")], [str(notes)], [])
-    given = isolated.given_to(program, 10)
+    program = resolve_isolated([str(tmp_path / "run")], [str(notes)], [])
+    given = isolated.files_for_isolated(program, 10)
     assert (given.folders, given.lent) == ((str(notes),), ())
     place = isolate(program, "/f", [], "/x", given=given)
     assert [p for p in options(place.argv, "--ro-bind") if p.startswith(str(tmp_path))] == []
@@ -178,8 +178,8 @@ def test_files_are_given_by_content(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("made")
 def test_what_is_too_large_is_lent(tmp_path: Path) -> None:
     (tmp_path / "large.md").write_text("more than ten bytes")
-    program = resolve(["cat", str(tmp_path / "large.md")], [], [])
-    given = isolated.given_to(program, 10)
+    program = resolve_isolated(["cat", str(tmp_path / "large.md")], [], [])
+    given = isolated.files_for_isolated(program, 10)
     assert given.lent == ((str(tmp_path / "large.md"), "it holds more than 10 bytes"),)
     place = isolate(program, "/f", [], "/x", given=given)
     assert str(tmp_path / "large.md") in options(place.argv, "--ro-bind")

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from tripod.agents import profiles, spec, wrapper
 from tripod.agents.spec import McpServer, Parameters, SpawnResult, SpawnSpec
-from tripod.agents.spool import ENDED, LOST, OUTCOMES, RUNNING, Spool, result_of, spawn_agent
+from tripod.agents.spool import ENDED, LOST, OUTCOMES, RUNNING, Spool, spawn_agent, spool_result
 from tripod.errors import BadArgumentError, NotFoundError
 
 
@@ -263,7 +263,7 @@ def test_what_is_recorded_of_an_order_holds_no_secret() -> None:
         parameters=Parameters(mcp_servers=servers),
         stdin=b"ask",
     )
-    text = spec.described(order)
+    text = spec.described_spec(order)
     assert b"s3cret" not in text
     assert b"ask" not in text
     assert b"TOKEN" in text
@@ -273,7 +273,7 @@ def test_what_is_recorded_of_an_order_holds_no_secret() -> None:
         parameters=Parameters(mcp_servers=servers),
         stdin=b"ask",
     )
-    assert spec.described(other) != text
+    assert spec.described_spec(other) != text
 
 
 def test_tool_servers_are_written_where_only_we_can_read(tmp_path: Path) -> None:
@@ -457,7 +457,7 @@ def test_an_output_that_was_changed_when_it_ended_is_no_answer(tmp_path: Path, w
         os.mkfifo(path)
     elif way == "a folder":
         path.mkdir()
-    done = result_of(spool, look, "text")
+    done = spool_result(spool, look, "text")
     assert (done.status, done.answer.text, done.stdout) == ("bad_output", "", b"")
     assert done.problem == "another program changed what it printed (stdout)"
     assert done.altered == {"stdout": (sha256(b"printed\n").hexdigest(), 8)}
@@ -535,8 +535,8 @@ def test_a_sealed_file_is_inherited_and_cannot_be_written(tmp_path: Path) -> Non
     order = SpawnSpec(argv=("sh", "-c", program, "sh", "the file"), sealed={4: b"mine\n"})
     done = asyncio.run(spawn_agent(order, Spool(str(tmp_path / "run"))))
     assert done.stdout == b"mine\nmine\n"
-    assert b"mine" not in spec.described(order)
-    assert json.loads(spec.described(order))["sealed"] == [
+    assert b"mine" not in spec.described_spec(order)
+    assert json.loads(spec.described_spec(order))["sealed"] == [
         {"sha256": sha256(b"mine\n").hexdigest(), "size": 5, "word": 4}
     ]
 
@@ -635,19 +635,19 @@ def test_the_profile_of_a_coding_agent() -> None:
             model="m", tools=(), schema={"type": "object"}, more={"resume": "s-1"}
         ),
     )
-    words, unsupported = spec.command_line(order, "mcp.json")
+    words, unsupported = spec.spec_command_line(order, "mcp.json")
     assert words[:2] == ("claude", "-p")
     assert words[-8:] == (
         "--model", "m", "--json-schema", '{"type":"object"}', "--tools", "", "--resume", "s-1"
     )  # fmt: skip
     assert unsupported == ()
     assert "ANTHROPIC_API_KEY" in order.env
-    assert profiles.names() == ["claude", "pythia"]
+    assert profiles.profile_names() == ["claude", "pythia"]
 
 
 def test_the_profile_of_pythia_has_no_tool() -> None:
     profile = profiles.load("pythia")
-    words, _ = spec.command_line(
+    words, _ = spec.spec_command_line(
         profile.order(b"ask", parameters=Parameters(model="m")), "mcp.json"
     )
     at = words.index("--tools")
@@ -750,14 +750,14 @@ def test_what_is_no_profile_in_toml_is_refused(text: str, problem: str) -> None:
 
 
 def test_an_order_is_named_by_what_it_says() -> None:
-    order = spec.described(SpawnSpec(argv=("a", "b")))
+    order = spec.described_spec(SpawnSpec(argv=("a", "b")))
     names = {
-        spec.spawn_id("worker", "x", 1, order),
-        spec.spawn_id("worker", "x", 2, order),
-        spec.spawn_id("worker", "y", 1, order),
-        spec.spawn_id("pythia", "x", 1, order),
-        spec.spawn_id("worker", "x", 1, spec.described(SpawnSpec(argv=("a b",)))),
+        spec.spec_spawn_id("worker", "x", 1, order),
+        spec.spec_spawn_id("worker", "x", 2, order),
+        spec.spec_spawn_id("worker", "y", 1, order),
+        spec.spec_spawn_id("pythia", "x", 1, order),
+        spec.spec_spawn_id("worker", "x", 1, spec.described_spec(SpawnSpec(argv=("a b",)))),
     }
     assert len(names) == 5
-    assert spec.argv_digest(("a", "b")) != spec.argv_digest(("a b",))
+    assert spec.spec_argv_digest(("a", "b")) != spec.spec_argv_digest(("a b",))
     assert json.loads(order)["timeout_ms"] == 600_000

@@ -15,7 +15,7 @@ from tripod.ledger.sqlite.store import Writing
 from tripod.projections.engine import file_differences
 from tripod.team import adoption
 from tripod.team.act import Act
-from tripod.team.files import MANY, EventMoves
+from tripod.team.files import MANY, EventFileMoves
 from tripod.team.team import Team
 
 
@@ -39,7 +39,7 @@ def in_between(do: Callable[[], object]) -> Any:
     def claim_on(*_: object) -> None:
         do()
 
-    return mock.patch.object(bus, "claim_on", side_effect=claim_on)
+    return mock.patch.object(bus, "claim_on_event", side_effect=claim_on)
 
 
 def test_who_comes_second_is_told_so_and_records_nothing(story: Story) -> None:
@@ -72,15 +72,15 @@ def test_the_original_comes_second(story: Story) -> None:
 @pytest.mark.parametrize("count", [5, MANY + 5])
 def test_all_at_once_counts_what_it_took_itself(story: Story, count: int) -> None:
     names = publish(story, count)
-    takes = EventMoves.take
+    takes = EventFileMoves.take
 
-    def late(moves: EventMoves, wanted: list[str]) -> list[str]:
+    def late(moves: EventFileMoves, wanted: list[str]) -> list[str]:
         for name in names[:2]:
             story.original.ack(name)
         (story.root / "events/processed" / names[1]).unlink()
         return takes(moves, wanted)
 
-    with mock.patch.object(EventMoves, "take", late), story.team() as team:
+    with mock.patch.object(EventFileMoves, "take", late), story.team() as team:
         assert bus.ack_all(team, actor="ann") == count - 2
     told = acked(story)
     assert sorted(told) == [("ann", False), ("unknown", True), ("unknown", True)]
@@ -93,7 +93,7 @@ def test_dead_behind_the_rename_it_is_one_that_another_program_moved(story: Stor
     (name,) = publish(story)
     with (
         mock.patch.object(Act, "append", side_effect=Killed),
-        mock.patch.object(EventMoves, "give_back"),
+        mock.patch.object(EventFileMoves, "give_back"),
         story.team() as team,
         pytest.raises(Killed),
     ):

@@ -12,7 +12,7 @@ from strategies import FEWER
 
 from tripod.bus import events as bus
 from tripod.bus import reader as claims
-from tripod.bus.reader import Watch
+from tripod.bus.reader import QueueWatch
 from tripod.errors import BadArgumentError, NotFoundError
 from tripod.team.team import Team
 from tripod.trust import actors, keys
@@ -107,7 +107,7 @@ def test_a_reader_has_a_handle(story: Story) -> None:
 def test_who_has_a_key_signs_its_place_and_its_claims(story: Story) -> None:
     publish(story)
     with story.team() as team:
-        actors.enrol(team, "bob", keys.no_passphrase)
+        actors.enrol_actor(team, "bob", keys.no_passphrase)
     show(story, "bob")
     with story.team() as team:
         claims.claim(team, "bob")
@@ -163,7 +163,7 @@ def test_an_event_wakes_who_waits(tmp_path: Path, *, foreign: bool) -> None:
     with Team(str(story.root)) as team:
         team.refresh()
         bus.ack_all(team)
-        with Watch([team.disk.full("events")], every=1) as watch:
+        with QueueWatch([team.disk.full("events")], every=1) as watch:
             if not watch.is_told:
                 pytest.fail("this system is expected to tell of new files")
         found: list[bus.PendingEvent] = []
@@ -197,16 +197,16 @@ def test_where_nothing_is_told_it_is_looked_again(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_watched_is_looked_at(tmp_path: Path) -> None:
-    with Watch([str(tmp_path / "none")], every=0.001) as watch:
+    with QueueWatch([str(tmp_path / "none")], every=0.001) as watch:
         assert not watch.is_told
         watch.wait(60)
-    with Watch([str(tmp_path)], every=60, told=False) as watch:
+    with QueueWatch([str(tmp_path)], every=60, told=False) as watch:
         assert not watch.is_told
         watch.wait(0.001)
 
 
 def test_a_change_ends_a_wait_and_is_forgotten(tmp_path: Path) -> None:
-    with Watch([str(tmp_path)], every=3600) as watch:
+    with QueueWatch([str(tmp_path)], every=3600) as watch:
         (tmp_path / "a").write_text("a")
         watch.wait(3600)
         begin = time.monotonic()

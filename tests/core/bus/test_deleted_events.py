@@ -164,10 +164,10 @@ def check_out(story: Story) -> None:
     clear(story)
     clear(story, "processed")
     with story.team() as team:
-        from tripod.recovery.rebuild import past, rendered
+        from tripod.recovery.rebuild import rebuild_past, rebuilt_files
 
-        with past(team, 2) as source:
-            files = [item for name in ("counts", "chat") for item in rendered(source, name)]
+        with rebuild_past(team, 2) as source:
+            files = [item for name in ("counts", "chat") for item in rebuilt_files(source, name)]
     for path, file in files:
         (story.root / path).write_bytes(file.data)
 

@@ -7,8 +7,8 @@ import click
 import pytest
 from doors.inside import USAGE, begin, commands, door_of, run, state
 
-from tripod.cli.params import Choice
-from tripod.cli.tree import KindType
+from tripod.cli.params import ChoiceParam
+from tripod.cli.tree import TreeParamType
 
 COMMANDS = list(commands())
 CONTROL = "control character"
@@ -263,9 +263,9 @@ def test_a_bad_argument(
 
 def a_value(param: click.Argument) -> str:
     """A word that the argument takes."""
-    assert isinstance(param.type, KindType)
+    assert isinstance(param.type, TreeParamType)
     kind = param.type.kind
-    return kind.words[0] if isinstance(kind, Choice) else "1"
+    return kind.words[0] if isinstance(kind, ChoiceParam) else "1"
 
 
 @pytest.mark.parametrize(("path", "command"), COMMANDS, ids=str)

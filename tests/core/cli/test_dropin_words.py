@@ -4,22 +4,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tripod.cli.commands import NbsProgram, verb_of
-from tripod.cli.nbs import NbsCall, Words, grammar_of, take_apart
-from tripod.cli.params import Number
+from tripod.cli.commands import NbsProgram, command_verb
+from tripod.cli.nbs import NbsCall, Words, nbs_grammar, take_nbs_words_apart
+from tripod.cli.params import NumberParam
 from tripod.errors import BadArgumentError
 
 USAGE = "DIR [TEXT] [--window=N] [--name=NAME] [--quick]"
-VERB = verb_of("act\n    --window N  How long.", lambda _: None, {"N": Number(0, 10)})
+VERB = command_verb("act\n    --window N  How long.", lambda _: None, {"N": NumberParam(0, 10)})
 PROGRAM = NbsProgram("nbs-try", (VERB,), USAGE)
 
 
 def take(*words: str) -> Words:
-    return take_apart(words, USAGE, grammar_of(USAGE))
+    return take_nbs_words_apart(words, USAGE, nbs_grammar(USAGE))
 
 
 def window(*words: str) -> object:
-    return NbsCall(PROGRAM, VERB, USAGE, take(*words), grammar_of(USAGE)).window
+    return NbsCall(PROGRAM, VERB, USAGE, take(*words), nbs_grammar(USAGE)).window
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def window(*words: str) -> object:
 def test_a_usage_line_is_the_grammar(
     usage: str, texts: list[str], least: int, options: list[str], flags: list[str]
 ) -> None:
-    assert grammar_of(usage) == (texts, least, options, flags)
+    assert nbs_grammar(usage) == (texts, least, options, flags)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_what_is_not_understood_is_refused(words: tuple[str, ...], says: str) ->
 
 def test_where_there_are_no_options_that_is_said() -> None:
     with pytest.raises(BadArgumentError, match="no option --all; there are none"):
-        take_apart(["--all"], USAGE, grammar_of("[DIR]"))
+        take_nbs_words_apart(["--all"], USAGE, nbs_grammar("[DIR]"))
 
 
 @pytest.mark.parametrize("text", ["", "-1", "1.5", "1e3", "9" * 20, "0x1", " 1", "11"])

@@ -157,7 +157,7 @@ def test_a_decision_has_the_status_that_a_later_one_gave_it(story: Story, status
         plain = decisions_read.Filters(status="decided")
         assert first not in {d.id for d in decisions_read.query(team, "", plain)}
         (history,) = decisions_read.find(team, first)
-        shown = decisions_read.as_plain(history)
+        shown = decisions_read.plain_decision_history(history)
         assert (shown["status"], shown["logged_status"], shown["by"]) == (status, "decided", second)
         assert "became" not in shown
 

@@ -55,14 +55,14 @@ def index_of(story: Story) -> Path:
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many decisions each later search reads one by one."""
     counts: list[int] = []
-    likely = scribe_search.likely
+    likely = scribe_search.likely_by_index
 
     def counted(*arguments: object) -> object:
         seqs = likely(*arguments)  # type: ignore[arg-type]
         counts.append(len(seqs))
         return seqs
 
-    monkeypatch.setattr(scribe_search, "likely", counted)
+    monkeypatch.setattr(scribe_search, "likely_by_index", counted)
     return counts
 
 

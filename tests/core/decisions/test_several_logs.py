@@ -315,11 +315,13 @@ def test_an_interval_is_reached_in_each_log_by_itself(story: Story) -> None:
     }
     assert judge(story.root).failures == 0
     with story.team() as team:
-        points = [checkpoints.point_of(team, seq) for seq in checkpoints.pending(team)]
+        points = [
+            checkpoints.checkpoint_of(team, seq) for seq in checkpoints.pending_checkpoints(team)
+        ]
         assert [(point.log, point.asked.decisions) for point in points] == [
             ("a-log.md", 2), ("b-log.md", 2),
         ]  # fmt: skip
-        given = checkpoints.snapshot(team, points[1])
+        given = checkpoints.checkpoint_snapshot(team, points[1])
     assert [word in given.text for word in ("T0", "T1", "T2", "T3", "T4")] == [
         False, True, False, True, False,
     ]  # fmt: skip
@@ -344,11 +346,11 @@ def test_what_a_review_without_a_range_gets_is_all_that_is_new_of_all_logs(story
     log(story, "Two", "b-log.md")
     with story.team() as team:
         published = bus.publish(team, "ann", "pythia-checkpoint", "high", "")
-        (seq,) = checkpoints.pending(team)
-        point = checkpoints.point_of(team, seq)
+        (seq,) = checkpoints.pending_checkpoints(team)
+        point = checkpoints.checkpoint_of(team, seq)
         assert published
         assert (point.log, point.asked.decisions) == (None, 2)
-        assert "One" in checkpoints.snapshot(team, point).text
+        assert "One" in checkpoints.checkpoint_snapshot(team, point).text
 
 
 # Judging -------------------------------------------------------------------------------------
@@ -437,9 +439,11 @@ def test_a_log_is_shown_as_of_any_entry(story: Story) -> None:
     with story.team() as team:
         seq = team.store.head().size - 1
     log(story, "Two", "b-log.md")
-    with story.team() as team, recover.past(team, seq) as source:
-        assert [path for path, _ in recover.rendered(source, "decisions")] == ["scribe/a-log.md"]
-        paths = [path for path, _ in recover.rendered(team.source, "decisions")]
+    with story.team() as team, recover.rebuild_past(team, seq) as source:
+        assert [path for path, _ in recover.rebuilt_files(source, "decisions")] == [
+            "scribe/a-log.md"
+        ]
+        paths = [path for path, _ in recover.rebuilt_files(team.source, "decisions")]
     assert paths == ["scribe/a-log.md", "scribe/b-log.md"]
 
 

@@ -37,9 +37,9 @@ from tripod.projections.projection import projected_content
 from tripod.projections.pythia.format import parse_assessment
 from tripod.pythia import review as pythia
 from tripod.pythia import reviewer
-from tripod.pythia.checkpoints import point_named, point_of, snapshot
+from tripod.pythia.checkpoints import checkpoint_named, checkpoint_of, checkpoint_snapshot
 from tripod.pythia.review import ROLE, review
-from tripod.pythia.reviewer import Folder
+from tripod.pythia.reviewer import ReviewerFolder
 from tripod.recovery import redaction
 from tripod.team import adoption
 from tripod.team.team import Team
@@ -236,7 +236,7 @@ def test_what_cannot_be_answered_is_settled_by_an_acknowledgement() -> None:
 def test_where_its_file_was_pruned_another_event_asks_again() -> None:
     with reviewed_team() as (_, team):
         (due,) = pythia.due(team, NOW)
-        payload = team.source.body(bus.find_pending(team, due.name))["payload"]["text"]
+        payload = team.source.body(bus.find_pending_event(team, due.name))["payload"]["text"]
         bus.ack_all(team)
         bus.prune(team, 1)
         assert [one.startswith(f"failure: {due.name}") for one in findings(team)] == [True]
@@ -353,8 +353,8 @@ def test_the_log_of_others_is_given_as_they_wrote_it() -> None:
         team.refresh()
         newest_due = pythia.due(team, NOW)[-1]
         assert newest_due.last == "D-1707753600"
-        point = point_of(team, bus.find_pending(team, newest_due.name))
-        assert snapshot(team, point).text.endswith(entry)
+        point = checkpoint_of(team, bus.find_pending_event(team, newest_due.name))
+        assert checkpoint_snapshot(team, point).text.endswith(entry)
         assert answered(team, event=newest_due.name).last == "D-1707753600"
 
 
@@ -399,7 +399,7 @@ def test_who_stops_the_command_stops_her(tmp_path: Path) -> None:
 def test_she_signs_where_she_has_a_key() -> None:
     with reviewed_team() as (_, team):
         name = event_of(team)
-        actors.enrol(team, "pythia", keys.no_passphrase)
+        actors.enrol_actor(team, "pythia", keys.no_passphrase)
         answered(team)
         check_once(team, name)
         signed = {e.kind for e in team.store.read() if e.actor == "pythia" and e.auth is not None}
@@ -442,7 +442,7 @@ def test_what_an_answer_says_that_could_quote_the_chat_is_not_told_in_a_namespac
     level: Literal["folder", "namespace"], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with reviewed_team() as (project, team), folder_alone():
-        point = point_named(team, event_of(team))
+        point = checkpoint_named(team, event_of(team))
         program = shell(f"cat {project}/.nbs/chat/live.chat")
         real = jobs.run
 
@@ -454,9 +454,9 @@ def test_what_an_answer_says_that_could_quote_the_chat_is_not_told_in_a_namespac
             patch.setattr(jobs, "run", killed)
             with pytest.raises(InterruptedError):
                 run(team, program)
-        order = reviewer.order_for(team, PROGRAM, "ann")
+        order = reviewer.reviewer_order(team, PROGRAM, "ann")
         again = replace(order, place=order.place._replace(level=level), prompt="Review this.\n")
-        stand = asyncio.run(review(team, point, snapshot(team, point), again))
+        stand = asyncio.run(review(team, point, checkpoint_snapshot(team, point), again))
         assert stand.answer is None  # the prompt said of no range
         texts = [projected_content(team.source, b["content"]).decode() for b in prompts(team)]
         assert ["refused" in text for text in texts] == [False, level == "folder"]
@@ -722,7 +722,7 @@ def test_a_profile_may_lend_her_a_login_and_keep_what_she_leaves(
 def test_a_link_in_place_of_transcripts_leads_nowhere(tmp_path: Path) -> None:
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret/key").write_text("sesame")
-    folder = Folder(str(tmp_path / "base/one"))
+    folder = ReviewerFolder(str(tmp_path / "base/one"))
     (tmp_path / "base").mkdir(mode=0o700)
     folder.make(config=True, lends=())
     own = tmp_path / "base/one/home/config"

@@ -34,7 +34,7 @@ def root(tmp_path: Path) -> str:
     """A team of about fifty entries, with a backup beside it: ``copy.db``."""
     root = build(str(tmp_path))
     with Team(root) as team:
-        sealing.new_key(team)
+        sealing.new_sealing_key(team)
         copies.backup(team, str(tmp_path / "copy.db"))
     return root
 
@@ -134,7 +134,7 @@ def test_an_older_state_goes_on_under_another_name_and_says_so(root: str) -> Non
     before = read(f"{root}/ledger.db")
     go_on(root)
     there = kinds(root)
-    sealed = sealing.last_note(FIRST)
+    sealed = sealing.last_seal_note(FIRST)
     done = copies.restore(root, backup_of(root), discard="lost")
     assert (done.forked, done.old, done.size) == (True, FIRST, len(before))
     assert done.origin.startswith(f"{FIRST}/fork/")
@@ -157,20 +157,20 @@ def test_an_older_state_goes_on_under_another_name_and_says_so(root: str) -> Non
 
 def test_the_new_line_has_a_key_of_its_own(root: str) -> None:
     go_on(root)
-    old = sealing.last_note(FIRST)
+    old = sealing.last_seal_note(FIRST)
     done = copies.restore(root, backup_of(root), discard="lost")
     with Team(root) as team:
-        vkey = sealing.in_force(team.store)
+        vkey = sealing.sealing_key(team.store)
         assert vkey is not None
-        assert sealing.name_of(vkey) == done.origin
+        assert sealing.origin_sealed_by(vkey) == done.origin
         newest = sealing.newest(team.store.db)
         assert newest is not None
-        assert newest.note == sealing.last_note(done.origin)
+        assert newest.note == sealing.last_seal_note(done.origin)
         decisions_log.log(
             team, decisions_log.DecisionRequest("On", ("alex",), "x", refs=("live.chat:~L7",))
         )
         assert team.warnings == []
-    assert sealing.last_note(FIRST) == old
+    assert sealing.last_seal_note(FIRST) == old
     assert kinds(root)[-1] == "seal.made"
     assert only_discarded(root)
 
@@ -179,7 +179,7 @@ def test_an_encrypted_key_is_followed_by_an_encrypted_one(
     root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Team(root) as team:
-        sealing.rotate_key(team, keys.no_passphrase, b"secret")
+        sealing.rotate_sealing_key(team, keys.no_passphrase, b"secret")
         copies.backup(team, str(tmp_path / "later.db"))
     done = copies.restore(root, str(tmp_path / "later.db"), SECOND)
     assert any("the old key was encrypted" in text for text in done.warnings)
@@ -187,7 +187,7 @@ def test_an_encrypted_key_is_followed_by_an_encrypted_one(
     (tmp_path / "pass").write_text("secret\n")
     monkeypatch.setenv("TRIPOD_PASSPHRASE_FILE", str(tmp_path / "pass"))
     copies.restore(root, str(tmp_path / "later.db"), "sample.example/3")
-    assert keys.is_encrypted(keys.key_path("sample.example/3"))
+    assert keys.is_encrypted_key(keys.key_path("sample.example/3"))
     assert failures(root) == []
 
 

@@ -21,7 +21,7 @@ from tripod.bus import reader
 from tripod.chat import writer as chat_send
 from tripod.ledger.ids import now_us
 from tripod.projections.layout import WORKER_LOG
-from tripod.recovery.doctor import FEW, PATIENCE, Examined, Trouble, examine, grouped, mend
+from tripod.recovery.doctor import FEW, PATIENCE, Examined, Trouble, examine, grouped_troubles, mend
 from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
@@ -373,7 +373,7 @@ def test_a_worker_whose_program_is_gone_is_told_and_recorded(root: Path) -> None
     assert "its program has ended, and nobody recorded how" in one.what
     assert mend(examine(str(root))).troubles == ()
     with Team(str(root)) as team:
-        assert workers_run.state_of(team, "w-0001") == "died"
+        assert workers_run.worker_state(team, "w-0001") == "died"
 
 
 # Many at once -----------------------------------------------------------------------------------
@@ -395,18 +395,18 @@ def test_many_of_one_sort_are_told_as_one(root: Path) -> None:
 
 def test_few_are_told_one_by_one() -> None:
     few = [Trouble("drift", f"chat/{n}.chat", "is missing", "", "sync") for n in range(FEW)]
-    assert list(grouped(few)) == few
+    assert list(grouped_troubles(few)) == few
     top = [Trouble("leftover", f"{n}", "left", "", "clear") for n in range(FEW + 1)]
-    (one,) = grouped(top)
+    (one,) = grouped_troubles(top)
     assert (one.where, one.what) == (".", "6 of them, the first are 0, 1, 2: left")
     same = [Trouble("table", "ledger.db", f"row {n}", "", "rebuild") for n in range(FEW + 1)]
-    (one,) = grouped(same)
+    (one,) = grouped_troubles(same)
     assert (one.where, one.what) == ("ledger.db", "row 0, and 5 more")
 
 
 def test_what_stops_all_mending_is_not_put_among_what_does_not() -> None:
     many = [Trouble("schema", "a", f"{n}", "") for n in range(FEW + 1)]
-    told = list(grouped([*many, Trouble("schema", "a", "worse", "", stops=True)]))
+    told = list(grouped_troubles([*many, Trouble("schema", "a", "worse", "", stops=True)]))
     assert [(one.what, one.stops) for one in told] == [("0, and 5 more", False), ("worse", True)]
 
 

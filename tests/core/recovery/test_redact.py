@@ -153,7 +153,7 @@ def test_what_stands_for_it_folds_to_the_live_tables_from_the_start(erased: str)
         live, files = tables(team), tree(Path(erased))
         assert recover.rebuild(team) == recover.Rebuilt([], 0)
         assert (tables(team), tree(Path(erased))) == (live, files)
-        with recover.past(team, team.store.head().size - 1) as source:
+        with recover.rebuild_past(team, team.store.head().size - 1) as source:
             assert SECRET not in "\n".join(source.db.iterdump())
 
 

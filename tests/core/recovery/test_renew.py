@@ -20,9 +20,9 @@ from tripod.ledger.sqlite.repair import copy_ledger_rows
 from tripod.ledger.sqlite.store import SQLiteStore
 from tripod.projections.engine import fold_into
 from tripod.recovery import rebuild as recover
-from tripod.recovery.rebuild import renew
+from tripod.recovery.rebuild import rebuild_database
 from tripod.recovery.redaction import RedactionRequest, redact
-from tripod.team.access import opened
+from tripod.team.access import access_team
 from tripod.team.team import Team
 from tripod.verify.check import Report
 from tripod.verify.evidence import collect
@@ -78,7 +78,7 @@ def test_any_derived_table_or_index_is_mended(sound: str, tmp_path: Path) -> Non
         root = copy(sound, str(tmp_path / str(number)))
         damage(database(root), *lost)
         assert truth(root) == before, lost
-        kept = renew(root)
+        kept = rebuild_database(root)
         assert kept == f"{database(root)}.damaged-1"
         assert truth(root) == before, lost
         with Team(root) as opened:
@@ -95,13 +95,13 @@ def test_the_damaged_file_is_kept_as_it_was(team: str) -> None:
     damage(database(team), "lines", "events")
     before = Path(database(team)).read_bytes()
     Path(database(team)).chmod(0o640)
-    kept = Path(renew(team))
+    kept = Path(rebuild_database(team))
     size = len(before)
     # But for what a file says of its log, and a count of its changes, in the first page.
     assert kept.read_bytes()[4096:] == before[4096:size]
     assert {path.stat().st_mode & 0o777 for path in (kept, Path(database(team)))} == {0o640}
     damage(database(team), "lines")
-    assert renew(team).endswith(".damaged-2")
+    assert rebuild_database(team).endswith(".damaged-2")
     assert kept.exists()
 
 
@@ -143,7 +143,7 @@ def test_who_has_the_ledger_open_goes_on_in_the_new_one(team: str) -> None:
     with Team(team) as other:
         size = other.store.head().size
         damage(database(team), "events")
-        renew(team)
+        rebuild_database(team)
         bus.publish(other, "a", "b", "low", "from who had it open")
         assert other.store.head().size == size + 1
     assert len(truth(team)["entries"]) == size + 1
@@ -158,7 +158,7 @@ def test_lost_entries_are_not_made_up(team: str, lost: str) -> None:
     damage(database(team), lost)
     before = Path(database(team)).read_bytes()
     with pytest.raises(LedgerDamagedError, match="nothing was changed"):
-        renew(team)
+        rebuild_database(team)
     assert Path(database(team)).read_bytes() == before
     assert [name for name in os.listdir(team) if "damaged" in name or "renewing" in name] == []
 
@@ -183,7 +183,7 @@ def test_nothing_false_is_written_anew(team: str, change: str) -> None:
     damage(database(team), "lines")
     before = Path(database(team)).read_bytes()
     with pytest.raises(LedgerDamagedError, match=UNSOUND[change]):
-        renew(team)
+        rebuild_database(team)
     assert Path(database(team)).read_bytes() == before
 
 
@@ -207,7 +207,7 @@ def test_a_file_that_cannot_be_opened_is_left_and_what_to_do_is_said(team: str) 
         file.truncate(os.path.getsize(database(team)) // 2)
     before = Path(database(team)).read_bytes()
     with pytest.raises(LedgerDamagedError, match=r"nothing was changed.*tripod restore FILE"):
-        renew(team)
+        rebuild_database(team)
     assert Path(database(team)).read_bytes() == before
 
 
@@ -223,7 +223,7 @@ def test_a_full_disk_replaces_nothing(team: str, monkeypatch: pytest.MonkeyPatch
         with monkeypatch.context() as patch:
             patch.setattr(recover, name, full)
             with pytest.raises(UnwritableError, match="disk is full"):
-                renew(team)
+                rebuild_database(team)
         assert Path(database(team)).read_bytes() == before
         assert [n for n in os.listdir(team) if "damaged" in n or "renewing" in n] == []
 
@@ -232,7 +232,7 @@ def test_what_a_stopped_renewal_left_is_removed(team: str) -> None:
     for suffix in ("", "-wal", "-shm", "-journal", ".lock"):
         Path(f"{database(team)}.renewing{suffix}").write_bytes(b"half")
     damage(database(team), "lines")
-    renew(team)
+    rebuild_database(team)
     assert [name for name in os.listdir(team) if "renewing" in name] == []
     check(team)
 
@@ -240,13 +240,13 @@ def test_what_a_stopped_renewal_left_is_removed(team: str) -> None:
 def test_a_command_that_meets_damage_raises_one_kind_of_error(team: str) -> None:
     damage(database(team), "manifest", "events")
     for act in (bus.ack_all, lambda team: team.refresh(), recover.rebuild):
-        with pytest.raises(PagesDamagedError), opened(team) as team_:
+        with pytest.raises(PagesDamagedError), access_team(team) as team_:
             act(team_)
 
 
 def test_a_whole_database_can_be_written_anew_too(team: str) -> None:
     before = truth(team)
     shutil.copy(database(team), f"{team}/../as-it-was.db")
-    renew(team)
+    rebuild_database(team)
     assert truth(team) == before
     check(team)

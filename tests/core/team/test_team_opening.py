@@ -149,18 +149,18 @@ def test_a_ledger_that_is_gone_is_not_begun_anew_in_passing(story: Story) -> Non
 
 def shown(team: Team, seq: int, name: str) -> dict[str, File]:
     """The files of a projection as of an entry."""
-    with recover.past(team, seq) as source:
-        return dict(recover.rendered(source, name))
+    with recover.rebuild_past(team, seq) as source:
+        return dict(recover.rebuilt_files(source, name))
 
 
 def test_any_projection_is_shown_as_of_any_entry(story: Story) -> None:
     live = (story.root / "chat/live.chat").read_bytes()
     with story.team() as team:
         size = team.store.head().size
-        with recover.past(team, None) as source:
+        with recover.rebuild_past(team, None) as source:
             assert source is team.source
         for name in ("decisions", "chat", "events", "workers", "counts"):
-            now = dict(recover.rendered(team.source, name))
+            now = dict(recover.rebuilt_files(team.source, name))
             assert now == shown(team, size - 1, name)
             assert all(story.root.joinpath(path).read_bytes() == f.data for path, f in now.items())
         created = next(e.seq for e in team.store.read() if e.kind == "chat.created")
@@ -169,12 +169,12 @@ def test_any_projection_is_shown_as_of_any_entry(story: Story) -> None:
         for seq in (-1, size):
             with pytest.raises(BadArgumentError, match=f"entries 0 to {size - 1}"):
                 shown(team, seq, "chat")
-        with recover.past(team, 0) as source:
+        with recover.rebuild_past(team, 0) as source:
             pass
         with pytest.raises(sqlite3.ProgrammingError, match="closed"):
             source.db.execute("SELECT 1")
         with pytest.raises(NotFoundError, match="there are"):
-            recover.rendered(team.source, "nothing")
+            recover.rebuilt_files(team.source, "nothing")
 
 
 # Where the disk resists ------------------------------------------------------------------------

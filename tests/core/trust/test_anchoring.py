@@ -24,8 +24,8 @@ from tripod.ledger.tlog.witness import (
 )
 from tripod.team.team import Team
 from tripod.trust import anchor as anchoring
-from tripod.trust.anchor import ask_timestamp, check_url
-from tripod.trust.seal import new_key
+from tripod.trust.anchor import anchor_by_timestamp, check_anchor_url
+from tripod.trust.seal import new_sealing_key
 from tripod.trust.witness import WitnessFolder
 
 
@@ -215,14 +215,14 @@ def test_nothing_is_logged_that_was_not_checked(
     with Team(f"{project}/.nbs") as team:
         size = team.store.head().size
         with pytest.raises(error, match=says):
-            anchoring.ask_witness(team, ask, [WITNESSES[0].verifier()], "w1")
+            anchoring.anchor_at_witness(team, ask, [WITNESSES[0].verifier()], "w1")
         assert team.store.head().size == size
 
 
 def test_a_clock_that_is_far_off_is_told(project: Path, witness: WitnessFolder) -> None:
     late = WitnessFolder(witness.path, lambda: 5.0)
     with Team(f"{project}/.nbs") as team:
-        got = anchoring.ask_witness(team, late.answer, [witness.key().verifier()], "w1")
+        got = anchoring.anchor_at_witness(team, late.answer, [witness.key().verifier()], "w1")
         assert got.seconds == 5
         assert "clock" in team.warnings[-1]
 
@@ -236,7 +236,7 @@ def test_a_newer_seal_elsewhere_asks_for_a_seal_here(project: Path) -> None:
             return Response(409, SIZE_TYPE, f"{size}\n".encode())
 
         with pytest.raises(RefusedError, match="tripod seal"):
-            anchoring.ask_witness(team, ask, [WITNESSES[0].verifier()], "w1")
+            anchoring.anchor_at_witness(team, ask, [WITNESSES[0].verifier()], "w1")
 
 
 def test_a_seal_that_contradicts_the_ledger_is_not_sent(project: Path) -> None:
@@ -251,7 +251,7 @@ def test_a_seal_that_contradicts_the_ledger_is_not_sent(project: Path) -> None:
             with team.act() as act:
                 act.append([drafts.seal_made(bad, 3, "asked")])
             with pytest.raises(RefusedError, match="tripod verify"):
-                anchoring.newest_seal(team)
+                anchoring.seal_to_anchor(team)
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_what_is_no_receipt(project: Path, tmp_path: Path) -> None:
     assert (done.code, "anchor list" in done.err) == (1, True)
     assert run(project, "anchor", "receipt", "99999", str(tmp_path / "out")).code == 1
     with Team(f"{project}/.nbs") as team, pytest.raises(NotFoundError):
-        anchoring.receipt_files(team, 1)
+        anchoring.anchor_receipt_files(team, 1)
 
 
 # The network -----------------------------------------------------------------------------------
@@ -284,7 +284,7 @@ def test_what_is_no_receipt(project: Path, tmp_path: Path) -> None:
 )
 def test_urls_that_are_not_asked(url: str) -> None:
     with pytest.raises(BadArgumentError):
-        check_url(url, "the witness")
+        check_anchor_url(url, "the witness")
 
 
 def test_redirections_long_answers_and_silence(project: Path) -> None:
@@ -368,23 +368,23 @@ def test_a_stamp_of_another_time_is_not_taken(project: Path, tmp_path: Path) -> 
         return 200, kind, given[-1]
 
     with serving(reply) as url, Team(f"{project}/.nbs") as team:
-        ask_timestamp(team, url, str(authority.roots), 20)
+        anchor_by_timestamp(team, url, str(authority.roots), 20)
         with pytest.raises(RefusedError, match="Nothing was recorded"):
-            ask_timestamp(team, url, str(authority.roots), 20)
+            anchor_by_timestamp(team, url, str(authority.roots), 20)
     assert len(given) == 2
     assert len(anchors(project)) == 1
 
 
 def test_verify_finds_the_cosignature_in_the_receipt(witness: WitnessFolder, project: Path) -> None:
     with Team(f"{project}/.nbs") as team:
-        got = anchoring.ask_witness(team, witness.answer, [witness.key().verifier()], "w1")
+        got = anchoring.anchor_at_witness(team, witness.answer, [witness.key().verifier()], "w1")
     assert len(verify(parse_note(got.data), [witness.key().verifier()])) == 1
 
 
 def test_a_ledger_that_forgot_how_far_the_witness_is_is_told(
     project: Path, witness: WitnessFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(anchoring, "last_size", lambda *_: 0)
+    monkeypatch.setattr(anchoring, "last_anchored_size", lambda *_: 0)
     vkey = witness.key().verifier().format()
     with served(witness) as server:
         for _ in range(2):
@@ -453,7 +453,7 @@ def test_an_authority_whose_clock_is_far_off_is_told(
         Team(f"{project}/.nbs") as team,
     ):
         monkeypatch.setattr("time.time", lambda: now + 4000)
-        ask_timestamp(team, url, str(authority.roots), 20)
+        anchor_by_timestamp(team, url, str(authority.roots), 20)
         assert "clock" in team.warnings[-1]
 
 
@@ -463,7 +463,7 @@ def test_a_locked_key_anchors_the_newest_seal(
     monkeypatch.setenv("TRIPOD_HOME", str(tmp_path / "home"))
     begin(tmp_path)
     with Team(f"{tmp_path}/.nbs") as team:
-        vkey = new_key(team, b"secret")
+        vkey = new_sealing_key(team, b"secret")
     witness = WitnessFolder.begin(str(tmp_path / "w"), NAME)
     witness.trust(vkey)
     work(tmp_path)

@@ -46,7 +46,7 @@ def root(sound: str, tmp_path: Path) -> str:
 
 def enrol(root: str, *handles: str) -> list[str]:
     with Team(root) as team:
-        return [authors.enrol(team, handle, keys.no_passphrase) for handle in handles]
+        return [authors.enrol_actor(team, handle, keys.no_passphrase) for handle in handles]
 
 
 def judged(path: str) -> Outcome:
@@ -224,7 +224,7 @@ def test_an_encrypted_key_signs_where_its_passphrase_is_known(
     root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Team(root) as team:
-        authors.enrol(team, "alex", keys.no_passphrase, PASSPHRASE)
+        authors.enrol_actor(team, "alex", keys.no_passphrase, PASSPHRASE)
         with pytest.raises(RefusedError, match=r"is encrypted: name a file .* nothing was record"):
             events.publish(team, "alex", "done", "low")
         secret = tmp_path / "secret"
@@ -287,10 +287,10 @@ def test_a_key_takes_the_place_of_the_one_before_it(root: str) -> None:
 def test_a_revoked_key_signs_nothing_and_vouches_for_the_next(root: str) -> None:
     (vkey,) = enrol(root, "alex")
     with Team(root) as team:
-        assert authors.revoke(team, "alex", "lost the laptop", keys.no_passphrase) == vkey
+        assert authors.revoke_actor(team, "alex", "lost the laptop", keys.no_passphrase) == vkey
         events.publish(team, "alex", "done", "low")
         with pytest.raises(NotFoundError, match="has no key in force"):
-            authors.revoke(team, "alex", "again", keys.no_passphrase)
+            authors.revoke_actor(team, "alex", "again", keys.no_passphrase)
     assert newest(root, 1)[0].auth is None
     clean(root)
     path = signature.actor_key_path(vkey)
@@ -307,19 +307,19 @@ def test_a_revoked_key_signs_nothing_and_vouches_for_the_next(root: str) -> None
 
 def test_the_ledgers_key_vouches_for_first_keys_and_for_lost_ones(root: str) -> None:
     with Team(root) as team:
-        sealing.new_key(team)
+        sealing.new_sealing_key(team)
     (vkey,) = enrol(root, "alex")
     os.unlink(signature.actor_key_path(vkey))
     enrol(root, "alex")
     with Team(root) as team:
-        authors.revoke(team, "alex", "gone", keys.no_passphrase)
+        authors.revoke_actor(team, "alex", "gone", keys.no_passphrase)
         log = keys.key_path(team.store.origin)
         os.rename(log, f"{log}.away")
         for handle in ("alex", "bench"):
             with pytest.raises(RefusedError, match="the ledger's own key, and that is not on"):
-                authors.enrol(team, handle, keys.no_passphrase)
+                authors.enrol_actor(team, handle, keys.no_passphrase)
         os.rename(f"{log}.away", log)
-        authors.enrol(team, "alex", keys.no_passphrase)
+        authors.enrol_actor(team, "alex", keys.no_passphrase)
         events.publish(team, "alex", "done", "low")
     assert clean(root) == {"signed": 1, "unsigned": 0, "keys": 3}
 
@@ -328,17 +328,17 @@ def test_a_request_is_admitted_by_who_has_the_ledgers_key(
     root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, signers_home: str
 ) -> None:
     with Team(root) as team:
-        sealing.new_key(team)
+        sealing.new_sealing_key(team)
         monkeypatch.setenv("TRIPOD_HOME", str(tmp_path / "alexs"))
-        note = authors.request_key(team, "alex")
+        note = authors.request_actor_key(team, "alex")
         with pytest.raises(RefusedError, match="that is not on this host"):
-            authors.admit(team, note, keys.no_passphrase)
+            authors.admit_actor(team, note, keys.no_passphrase)
         monkeypatch.setenv("TRIPOD_HOME", signers_home)
-        vkey = authors.admit(team, note, keys.no_passphrase)
+        vkey = authors.admit_actor(team, note, keys.no_passphrase)
         with pytest.raises(RefusedError, match="changed meanwhile"):
-            authors.admit(team, note, keys.no_passphrase)
+            authors.admit_actor(team, note, keys.no_passphrase)
         with pytest.raises(RefusedError, match="cannot be admitted"):
-            authors.admit(team, "nonsense", keys.no_passphrase)
+            authors.admit_actor(team, "nonsense", keys.no_passphrase)
         assert not os.path.exists(signature.actor_key_path(vkey))
         monkeypatch.setenv("TRIPOD_HOME", str(tmp_path / "alexs"))
         events.publish(team, "alex", "done", "low")
@@ -347,13 +347,13 @@ def test_a_request_is_admitted_by_who_has_the_ledgers_key(
 
 def test_a_change_is_sealed_where_the_ledger_is(root: str) -> None:
     with Team(root) as team:
-        sealing.new_key(team)
+        sealing.new_sealing_key(team)
     enrol(root, "alex")
     assert [entry.kind for entry in newest(root, 2)] == ["actor.enrolled", "seal.made"]
     with Team(root) as team:
         key = keys.key_path(team.store.origin)
         os.chmod(key, 0o644)
-        authors.revoke(team, "alex", "gone", keys.no_passphrase)
+        authors.revoke_actor(team, "alex", "gone", keys.no_passphrase)
         assert any("recorded, but not sealed" in text for text in team.warnings)
 
 
@@ -362,22 +362,22 @@ def test_a_change_that_comes_between_is_not_overwritten(
 ) -> None:
     """Two who enrol at once: one of them comes first, the other is told."""
     with Team(root) as team, Team(root) as other:
-        note = authors.request_key(team, "alex")
-        authors.enrol(other, "alex", keys.no_passphrase)
+        note = authors.request_actor_key(team, "alex")
+        authors.enrol_actor(other, "alex", keys.no_passphrase)
         with pytest.raises(RefusedError, match="changed meanwhile"):
-            authors.admit(team, note, keys.no_passphrase)
+            authors.admit_actor(team, note, keys.no_passphrase)
         original = authors._voucher
 
         def meanwhile(*given: Any) -> Any:
             found = original(*given)
             with Team(root) as third:
                 monkeypatch.setattr(authors, "_voucher", original)
-                authors.enrol(third, "alex", keys.no_passphrase)
+                authors.enrol_actor(third, "alex", keys.no_passphrase)
             return found
 
         monkeypatch.setattr(authors, "_voucher", meanwhile)
         with pytest.raises(RefusedError, match="changed meanwhile"):
-            authors.revoke(team, "alex", "why", keys.no_passphrase)
+            authors.revoke_actor(team, "alex", "why", keys.no_passphrase)
     clean(root)
 
 
@@ -399,7 +399,7 @@ def test_a_key_goes_on_under_another_name_of_the_ledger(root: str) -> None:
 def signed(root: str) -> str:
     """A team with a key, a record and signed entries, one of them erased."""
     with Team(root) as team:
-        sealing.new_key(team)
+        sealing.new_sealing_key(team)
     authored(root)
     with Team(root) as team:
         seq = chat_send.send(team, "side", "bench", "a secret").seq
@@ -462,7 +462,7 @@ def test_a_proof_of_a_body_carries_the_signature(signed: str, tmp_path: Path) ->
     path = tmp_path / "proof"
     path.write_bytes(proof)
     with Team(signed) as team:
-        vkey = sealing.in_force(team.store) or ""
+        vkey = sealing.sealing_key(team.store) or ""
     from tripod.ledger.tlog.note import VerifierKey
 
     key = VerifierKey.parse(vkey)
@@ -486,7 +486,7 @@ def test_a_rebuild_and_a_look_at_the_past_fold_keys_as_they_were(signed: str) ->
         recover.rebuild(team)
         assert authors.list_actors(team.store.db) == before != []
         first = min(one.since for one in before)
-        with recover.past(team, first - 1) as source:
+        with recover.rebuild_past(team, first - 1) as source:
             assert authors.list_actors(source.db) == []
 
 
@@ -523,6 +523,6 @@ def test_a_disk_that_refuses_enrols_nothing(root: str, monkeypatch: pytest.Monke
         size = team.store.head().size
         monkeypatch.setattr(team, "append_apart", refuse)
         with pytest.raises(UnwritableError):
-            authors.enrol(team, "alex", keys.no_passphrase)
+            authors.enrol_actor(team, "alex", keys.no_passphrase)
         assert team.store.head().size == size
         assert authors.list_actors(team.store.db) == []

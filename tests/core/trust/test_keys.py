@@ -24,7 +24,7 @@ def test_a_key_is_stored_for_its_owner_alone_and_read_again(signers_home: str) -
     keys.store_key(path, KEY, None)
     assert (mode_of(path), mode_of(os.path.dirname(path))) == (0o600, 0o700)
     assert os.listdir(os.path.dirname(path)) == [os.path.basename(path)]
-    assert not keys.is_encrypted(path)
+    assert not keys.is_encrypted_key(path)
     found = keys.load_key(path, ORIGIN)
     assert (found.name, found.seed) == (ORIGIN, KEY.seed)
 
@@ -32,7 +32,7 @@ def test_a_key_is_stored_for_its_owner_alone_and_read_again(signers_home: str) -
 def test_an_encrypted_key_opens_with_its_passphrase_alone() -> None:
     path = keys.key_path(ORIGIN)
     keys.store_key(path, KEY, b"correct horse")
-    assert keys.is_encrypted(path)
+    assert keys.is_encrypted_key(path)
     assert KEY.seed not in Path(path).read_bytes()
     assert keys.load_key(path, ORIGIN, lambda: b"correct horse").seed == KEY.seed
     with pytest.raises(RefusedError, match="the passphrase does not open it"):
@@ -52,7 +52,7 @@ def test_a_key_that_others_can_read_is_refused() -> None:
 @pytest.mark.parametrize("data", [b"", b"-----BEGIN PRIVATE KEY-----\nAAAA\n", b"\xff" * 200])
 def test_what_is_no_key_is_refused(data: bytes) -> None:
     path = keys.key_path(ORIGIN)
-    keys.write_private(path, data)
+    keys.write_private_key(path, data)
     with pytest.raises(RefusedError, match="it holds no private key"):
         keys.load_key(path, ORIGIN)
 
@@ -64,16 +64,16 @@ def test_a_key_of_another_sort_is_refused() -> None:
     data = X25519PrivateKey.generate().private_bytes(
         forms.Encoding.PEM, forms.PrivateFormat.PKCS8, forms.NoEncryption()
     )
-    keys.write_private(keys.key_path(ORIGIN), data)
+    keys.write_private_key(keys.key_path(ORIGIN), data)
     with pytest.raises(RefusedError, match="another sort of key than Ed25519"):
         keys.load_key(keys.key_path(ORIGIN), ORIGIN)
 
 
 def test_what_a_stopped_signer_left_is_in_nobodys_way() -> None:
     path = keys.key_path(ORIGIN)
-    keys.write_private(path, b"old")
+    keys.write_private_key(path, b"old")
     Path(f"{path}.tmp").write_bytes(b"half")
-    keys.write_private(path, b"new")
+    keys.write_private_key(path, b"new")
     assert Path(path).read_bytes() == b"new"
     assert not os.path.exists(f"{path}.tmp")
 
@@ -86,9 +86,9 @@ def test_the_key_in_force_is_found_and_a_stopped_rotation_is_finished() -> None:
     after = SigningKey(ORIGIN, b"n" * 32)
     keys.store_key(path, KEY, None)
     keys.store_key(f"{path}.new", after, None)
-    assert keys.key_in_force(KEY.verifier().format()).seed == KEY.seed
+    assert keys.load_key_in_force(KEY.verifier().format()).seed == KEY.seed
     assert os.path.exists(f"{path}.new")
-    assert keys.key_in_force(after.verifier().format()).seed == after.seed
+    assert keys.load_key_in_force(after.verifier().format()).seed == after.seed
     assert not os.path.exists(f"{path}.new")
     assert keys.load_key(path, ORIGIN).seed == after.seed
 
@@ -96,10 +96,10 @@ def test_the_key_in_force_is_found_and_a_stopped_rotation_is_finished() -> None:
 def test_another_key_than_that_in_force_is_refused() -> None:
     vkey = KEY.verifier().format()
     with pytest.raises(RefusedError, match=r"is not there; in force is sample.example/1\+"):
-        keys.key_in_force(vkey)
+        keys.load_key_in_force(vkey)
     keys.store_key(keys.key_path(ORIGIN), SigningKey(ORIGIN, b"o" * 32), None)
     with pytest.raises(RefusedError, match="is not the one in force; in force is"):
-        keys.key_in_force(vkey)
+        keys.load_key_in_force(vkey)
 
 
 # The home --------------------------------------------------------------------------------------
@@ -109,20 +109,20 @@ def test_the_home_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("TRIPOD_HOME", "/one")
     monkeypatch.setenv("XDG_CONFIG_HOME", "/two")
     monkeypatch.setenv("HOME", "/three")
-    assert keys.home() == "/one"
+    assert keys.keys_home() == "/one"
     monkeypatch.delenv("TRIPOD_HOME")
-    assert keys.home() == "/two/tripod"
+    assert keys.keys_home() == "/two/tripod"
     monkeypatch.delenv("XDG_CONFIG_HOME")
-    assert keys.home() == "/three/.config/tripod"
+    assert keys.keys_home() == "/three/.config/tripod"
 
 
 def test_a_home_in_the_team_directory_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keys.check_outside(str(tmp_path / ".nbs"))
+    keys.check_keys_outside(str(tmp_path / ".nbs"))
     monkeypatch.setenv("TRIPOD_HOME", str(tmp_path / ".nbs" / "home"))
     with pytest.raises(RefusedError, match="lies in the team directory"):
-        keys.check_outside(str(tmp_path / ".nbs"))
+        keys.check_keys_outside(str(tmp_path / ".nbs"))
 
 
 # Passphrases -----------------------------------------------------------------------------------

@@ -169,7 +169,7 @@ def audit(root: str) -> int:
 def sealed(tmp_path: Path) -> str:
     root = build(str(tmp_path))
     with Team(root) as team:
-        sealing.new_key(team)
+        sealing.new_sealing_key(team)
     return root
 
 

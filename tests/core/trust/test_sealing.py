@@ -38,7 +38,7 @@ def team(tmp_path: Path) -> Iterator[Team]:
     with Team(str(tmp_path / ".nbs")) as team:
         chat_send.create(team, "live", actor="ann")
         chat_send.send(team, "live", *SAID[0])
-        sealing.new_key(team)
+        sealing.new_sealing_key(team)
         yield team
 
 
@@ -78,7 +78,7 @@ def test_a_new_key_seals_what_is_there(team: Team) -> None:
     assert seals(team) == [(6, 6, "asked")]
     clean(team)
     with pytest.raises(RefusedError, match="a key is in force"):
-        sealing.new_key(team)
+        sealing.new_sealing_key(team)
 
 
 def test_a_decision_and_a_checkpoint_are_sealed_and_a_message_is_not(team: Team) -> None:
@@ -156,7 +156,7 @@ def test_without_a_key_nothing_is_sealed_and_nothing_is_said(tmp_path: Path) -> 
         with pytest.raises(RefusedError, match="this ledger has no key: `tripod key new`"):
             sealing.seal_now(team, keys.no_passphrase)
         with pytest.raises(RefusedError, match="no key is in force"):
-            sealing.rotate_key(team, keys.no_passphrase, None)
+            sealing.rotate_sealing_key(team, keys.no_passphrase, None)
 
 
 def test_where_the_private_key_is_elsewhere_acts_go_on_in_silence(team: Team) -> None:
@@ -173,7 +173,7 @@ def test_a_locked_key_is_told_of_at_a_decision_alone(
     team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("TRIPOD_PASSPHRASE_FILE", raising=False)
-    sealing.rotate_key(team, keys.no_passphrase, b"secret")
+    sealing.rotate_sealing_key(team, keys.no_passphrase, b"secret")
     made = len(seals(team))
     decisions_log.log(team, REQUEST)
     assert len(seals(team)) == made
@@ -189,9 +189,9 @@ def test_a_locked_key_is_told_of_at_a_decision_alone(
 
 
 def test_a_rotated_key_seals_on(team: Team) -> None:
-    first = sealing.in_force(team.store)
-    second = sealing.rotate_key(team, keys.no_passphrase, None)
-    assert sealing.in_force(team.store) == second != first
+    first = sealing.sealing_key(team.store)
+    second = sealing.rotate_sealing_key(team, keys.no_passphrase, None)
+    assert sealing.sealing_key(team.store) == second != first
     decisions_log.log(team, REQUEST)
     assert len(seals(team)) == 3
     clean(team)
@@ -202,7 +202,7 @@ def test_a_rotation_that_was_stopped_leaves_one_key_in_force(team: Team, step: s
     class StopError(Exception):
         pass
 
-    first = sealing.in_force(team.store)
+    first = sealing.sealing_key(team.store)
     calls = {"n": 0}
     places = {"store_key": keys, "append_apart": team, "key_in_force": keys}
     real = getattr(places[step], step)
@@ -214,12 +214,12 @@ def test_a_rotation_that_was_stopped_leaves_one_key_in_force(team: Team, step: s
         return real(*given, **named)
 
     with mock.patch.object(places[step], step, stop), pytest.raises(StopError):
-        sealing.rotate_key(team, keys.no_passphrase, None)
-    assert (sealing.in_force(team.store) == first) == (step != "key_in_force")
+        sealing.rotate_sealing_key(team, keys.no_passphrase, None)
+    assert (sealing.sealing_key(team.store) == first) == (step != "key_in_force")
     decisions_log.log(team, REQUEST)
     assert seals(team)[-1][2] == "decision"
-    second = sealing.rotate_key(team, keys.no_passphrase, None)
-    assert sealing.in_force(team.store) == second
+    second = sealing.rotate_sealing_key(team, keys.no_passphrase, None)
+    assert sealing.sealing_key(team.store) == second
     clean(team)
 
 
@@ -229,7 +229,7 @@ def test_a_key_that_was_made_and_not_recorded_is_used(team: Team, tmp_path: Path
     key = keys.make_key("o.example/2")
     keys.store_key(keys.key_path("o.example/2"), key, None)
     with Team(str(tmp_path / "other/.nbs")) as other:
-        assert sealing.new_key(other) == key.verifier().format()
+        assert sealing.new_sealing_key(other) == key.verifier().format()
 
 
 # Never back, never aside -----------------------------------------------------------------------
@@ -255,16 +255,16 @@ def rolled_back(team: Team, tmp_path: Path) -> Team:
 
 def test_a_ledger_behind_its_last_seal_is_not_sealed(team: Team, tmp_path: Path) -> None:
     with rolled_back(team, tmp_path) as back:
-        before = sealing.last_note("sample.example/1")
+        before = sealing.last_seal_note("sample.example/1")
         bus.publish(back, "ann", "task-complete", "low", "short")
         with pytest.raises(RefusedError, match=r"is of 11 entries, and the ledger holds 8: a"):
             sealing.seal(back, "asked")
-        assert sealing.last_note("sample.example/1") == before
+        assert sealing.last_seal_note("sample.example/1") == before
 
 
 def test_another_history_of_the_same_length_is_not_sealed(team: Team, tmp_path: Path) -> None:
     with rolled_back(team, tmp_path) as back:
-        before = sealing.last_note("sample.example/1")
+        before = sealing.last_seal_note("sample.example/1")
         for number in range(5):
             bus.publish(back, "ann", "task-complete", "low", f"other {number}")
         with pytest.raises(RefusedError, match="is of 11 other entries than the first 11"):
@@ -273,7 +273,7 @@ def test_another_history_of_the_same_length_is_not_sealed(team: Team, tmp_path: 
         decisions_log.log(back, PLAIN)  # what is recorded stays recorded, and is told
         assert any("Nothing is sealed" in text for text in back.warnings)
         assert any("tripod restore FILE" in text for text in back.warnings)
-        assert sealing.last_note("sample.example/1") == before
+        assert sealing.last_seal_note("sample.example/1") == before
 
 
 def test_dead_between_signature_and_entry_the_next_act_seals(team: Team) -> None:
@@ -284,8 +284,8 @@ def test_dead_between_signature_and_entry_the_next_act_seals(team: Team) -> None
         real(*given, **named)  # type: ignore[arg-type]
         raise StopError
 
-    real = sealing.sign_head
-    with mock.patch.object(sealing, "sign_head", signed), pytest.raises(StopError):
+    real = sealing.seal_head
+    with mock.patch.object(sealing, "seal_head", signed), pytest.raises(StopError):
         decisions_log.log(team, REQUEST)
     assert len(seals(team)) == 1
     last = sealing.last_seal("sample.example/1")

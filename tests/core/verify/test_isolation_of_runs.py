@@ -21,7 +21,7 @@ from tripod.decisions import writer as decisions_log
 from tripod.ledger.entry import Draft
 from tripod.recovery import redaction
 from tripod.team import adoption
-from tripod.team.act import draft_event
+from tripod.team.act import draft_event_for_act
 from tripod.team.team import Team
 from tripod.verify.check import Outcome
 from tripod.verify.checks import assessment_complete, pythia_isolation
@@ -560,7 +560,7 @@ def test_what_was_also_said_otherwise_is_chat(root: str, where: str) -> None:
         if where == "event":
             quoted = f"alex: {text} And this is new."
             with team.act() as act:
-                act.append([draft_event(act, "nbs-chat", "chat-message", "normal", quoted)])
+                act.append([draft_event_for_act(act, "nbs-chat", "chat-message", "normal", quoted)])
     review(root, text=answer_of(root), files=[f"print({SCRIPT!r})".encode()])
     with collect(root) as evidence:
         told = outcome(run(evidence, select=["pythia-isolation"]), "pythia-isolation")

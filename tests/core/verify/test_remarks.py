@@ -25,7 +25,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> str:
         patch.setenv("TRIPOD_HOME", str(tmp_path_factory.mktemp("home")))
         root = build(str(tmp_path_factory.mktemp("team")))
         with Team(root) as team:
-            seal.new_key(team)
+            seal.new_sealing_key(team)
         return root
 
 

@@ -53,7 +53,7 @@ def over(team: Team, name: str) -> str | None:
     """Wait until its program has ended; the state that it has then."""
     spool_of(team, name).wait()
     workers_run.look_after(team)
-    return workers_run.state_of(team, name)
+    return workers_run.worker_state(team, name)
 
 
 def steps(team: Team, name: str) -> list[str]:
@@ -101,13 +101,13 @@ def test_no_program_is_started_while_an_act_is_open(team: Team, project: Path) -
 
 def test_spawning_does_not_wait_and_the_end_is_found_out_later(team: Team, project: Path) -> None:
     name = spawn(team, "until [ -e go ]; do sleep 0.01; done; echo done")
-    assert workers_run.state_of(team, name) == "running"
+    assert workers_run.worker_state(team, name) == "running"
     task = parse_worker((project / f".nbs/workers/{name}.md").read_bytes())
     assert (task.title, task.task, task.state, task.log) == ("w", "Do it.", "running", EMPTY_LOG)
     assert (task.started[:4].isdecimal(), task.completed) == (True, "")
     assert files.about(team, name).running
     workers_run.look_after(team)
-    assert workers_run.state_of(team, name) == "running"
+    assert workers_run.worker_state(team, name) == "running"
     (project / "go").touch()
     assert over(team, name) == "completed"
     assert steps(team, name) == [
@@ -204,7 +204,7 @@ def test_its_death_is_found_out_once_by_whoever_comes_next(team: Team) -> None:
 def test_one_that_is_stuck_says_so_and_stays_escalated(team: Team, project: Path) -> None:
     name = spawn(team, "until [ -e go ]; do sleep 0.01; done; echo stuck")
     workers_run.escalate(team, name, "Which grammar?")
-    assert workers_run.state_of(team, name) == "escalated"
+    assert workers_run.worker_state(team, name) == "escalated"
     event = next(iter(bus.check(team)))
     assert (event.priority, event.type, event.source) == ("critical", "task-blocked", name)
     with pytest.raises(RefusedError, match="only one that is running can escalate"):
@@ -219,7 +219,7 @@ def test_dismissed_is_for_good(team: Team) -> None:
     name = spawn(team, "exec sleep 600")
     assert workers_run.dismiss(team, name, actor="ann")
     assert not workers_run.dismiss(team, name)
-    assert workers_run.state_of(team, name) == "dismissed"
+    assert workers_run.worker_state(team, name) == "dismissed"
     assert steps(team, name)[3:] == ["dismissed", "worker-dismissed normal", "dismissed"]
     with pytest.raises(RefusedError, match="only one that ended can go on"):
         workers_run.continue_(team, name, "More.")
@@ -230,7 +230,7 @@ def test_one_that_ended_may_be_dismissed(team: Team) -> None:
     name = spawn(team, "echo x")
     assert over(team, name) == "completed"
     workers_run.dismiss(team, name)
-    assert workers_run.state_of(team, name) == "dismissed"
+    assert workers_run.worker_state(team, name) == "dismissed"
     clean(team)
 
 
@@ -304,7 +304,7 @@ def test_what_its_file_claims_is_no_change_of_state(team: Team, project: Path) -
     claimed = path.read_bytes().replace(b"State: running", b"State: completed")
     path.write_bytes(claimed)
     team.refresh()
-    assert workers_run.state_of(team, name) == "running"
+    assert workers_run.worker_state(team, name) == "running"
     assert path.read_bytes() == claimed  # its worker's word, until the state changes
     with collect(team.root) as evidence:
         report = judge(evidence)
@@ -461,13 +461,13 @@ def test_files_of_a_run_that_are_none_stop_no_command_and_no_other_worker(
     assert (done.code, done.out.count(b"-task-complete-")) == (0, 1)
     assert "what became of the workers was not recorded: " in done.err
     assert f"{path}" in done.err
-    assert (workers_run.state_of(team, stuck), workers_run.state_of(team, other)) == (
+    assert (workers_run.worker_state(team, stuck), workers_run.worker_state(team, other)) == (
         "running",
         "completed",
     )
     path.rmdir()
     assert run(project, "bus", "check").err == ""
-    assert workers_run.state_of(team, stuck) == "died"
+    assert workers_run.worker_state(team, stuck) == "died"
 
 
 def test_what_it_looked_like_before_can_be_shown(team: Team, project: Path) -> None:
@@ -498,8 +498,8 @@ def test_only_those_that_are_named_are_looked_after(team: Team) -> None:
     name = spawn(team, "echo x")
     spool_of(team, name).wait()
     team.refresh()
-    assert workers_run.state_of(team, name) == "running"
+    assert workers_run.worker_state(team, name) == "running"
     workers_run.look_after(team, ["other-1234"])
-    assert workers_run.state_of(team, name) == "running"
+    assert workers_run.worker_state(team, name) == "running"
     workers_run.look_after(team, [name])
-    assert workers_run.state_of(team, name) == "completed"
+    assert workers_run.worker_state(team, name) == "completed"

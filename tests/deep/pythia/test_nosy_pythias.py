@@ -13,7 +13,7 @@ from story import folder
 
 from tripod.demo import review
 from tripod.demo import reviewer as nosy
-from tripod.demo.review import SAID, DemoReview, ask, begin, data_file, order_of
+from tripod.demo.review import SAID, DemoReview, ask, begin_demo_review, data_file, order_of
 from tripod.errors import RefusedError
 from tripod.ledger.ids import now_us
 from tripod.pythia import review as pythia_run
@@ -30,7 +30,7 @@ RUN = reviewer.ReviewerProgram
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A team whose review is due, and the name of its checkpoint event."""
     project = tmp_path_factory.mktemp("council") / "council"
-    return project, begin(str(project))
+    return project, begin_demo_review(str(project))
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_a_chat_file_as_argument_is_refused(due: tuple[str, str]) -> None:
         Team(f"{project}/.nbs") as team,
         pytest.raises(RefusedError, match="lies in what the program may not see"),
     ):
-        reviewer.order_for(team, program, "alex")
+        reviewer.reviewer_order(team, program, "alex")
 
 
 @pytest.mark.parametrize("way", nosy.WAYS)

@@ -30,7 +30,7 @@ from reviewed import (
 from team_files import outcome
 
 from tripod.agents import wrapper
-from tripod.agents.isolation import isolate, resolve
+from tripod.agents.isolation import isolate, resolve_isolated
 from tripod.agents.spool import ENDED, Look, Spool
 from tripod.projections.projection import projected_content
 from tripod.pythia import review as pythia_run
@@ -96,7 +96,7 @@ runpy.run_path(example, run_name="__main__")
 @pytest.fixture
 def namespace(tmp_path: Path) -> None:
     """A machine that can make one; where it cannot, that is said, and on CI it is a failure."""
-    program = resolve(["true"], [], [])
+    program = resolve_isolated(["true"], [], [])
     place = isolate(program, str(tmp_path), [], str(tmp_path))
     if place.level != "namespace":
         message = f"no mount namespace here, so the isolation was NOT tested: {place.problem}"
@@ -197,7 +197,7 @@ def test_a_team_below_a_folder_of_the_system_is_hidden_there(tmp_path: Path) -> 
     look = f"cat {project}/.nbs/chat/live.chat {project}/own; ls -A {project}"
     uncover = f"umount {project}; umount {project}/.nbs; unshare -Urm umount {project}"
     line = f"{look}; {uncover}; {look}"
-    program = resolve(["sh", "-c", line], [str(project / "own")], hidden)
+    program = resolve_isolated(["sh", "-c", line], [str(project / "own")], hidden)
     with mock.patch("tripod.agents.isolation._SYSTEM", ("/usr", "/bin", "/lib", "/lib64", "/tmp")):  # noqa: S108
         (tmp_path / "home").mkdir()
         place = isolate(program, str(tmp_path), hidden, str(project))
@@ -214,7 +214,9 @@ def test_a_namespace_in_which_a_secret_is_seen_is_none(tmp_path: Path) -> None:
     with mock.patch("tripod.agents.isolation._namespace") as words:
         words.side_effect = lambda made, *_: made.words.extend(["--ro-bind", "/", "/"])
         (tmp_path / "secret").touch()
-        place = isolate(resolve(["true"], [], []), str(tmp_path), [str(tmp_path)], "/nowhere")
+        place = isolate(
+            resolve_isolated(["true"], [], []), str(tmp_path), [str(tmp_path)], "/nowhere"
+        )
     assert place.level == "folder"
     assert place.problem == f"{tmp_path} is seen in the namespace"
 

@@ -44,7 +44,7 @@ with Team(root) as team:
         die()
     open(f"{project}/go", "w").close()
     run = jobs.newest(team.store.db, "worker", "w-0001")
-    jobs.spool_of(team, run.spawn).wait()
+    jobs.spool_of_job(team, run.spawn).wait()
     worker.look_after(team)
 """
 STEPS = (*RUN, "before the files", "behind the answer")
@@ -75,7 +75,7 @@ def check_once(project: Path) -> None:
     """It ran once, and each step of its life is recorded once."""
     with Team(str(project / ".nbs")) as team:
         team.refresh()
-        assert workers_run.state_of(team, NAME) == "completed"
+        assert workers_run.worker_state(team, NAME) == "completed"
         assert (project / "ran").read_text() == "ran\n"
         kinds = [entry.kind for entry in team.store.read()]
         for kind in ("worker.spawned", "worker.running", "worker.ended", "agent.ended"):
@@ -101,7 +101,7 @@ def test_the_next_run_finishes_the_work_once(step: str, follow: str) -> None:
             team.refresh()
             if step == "before the request":
                 assert (
-                    workers_run.state_of(team, NAME) is None
+                    workers_run.worker_state(team, NAME) is None
                 )  # nothing happened, and nothing is left
                 assert not (project / "ran").exists()
             if follow == "the same command" or step == "before the request":

@@ -128,7 +128,7 @@ def test_two_who_act_at_once_and_sign_all_of_it(tmp_path: Path) -> None:
     root = build(str(tmp_path))
     with Team(root) as team:
         for handle in ("ann", "bob"):
-            actors.enrol(team, handle, keys.no_passphrase)
+            actors.enrol_actor(team, handle, keys.no_passphrase)
         size = team.store.head().size
     children = [start(ACTS, root, handle, str(TIMES)) for handle in ("ann", "bob")]
     for child in children:
@@ -149,7 +149,7 @@ def test_no_kill_loses_what_was_answered_or_leaves_an_entry_without_its_record(
 ) -> None:
     root = build(str(tmp_path))
     with Team(root) as team:
-        actors.enrol(team, "ann", keys.no_passphrase)
+        actors.enrol_actor(team, "ann", keys.no_passphrase)
         size = team.store.head().size
     answered: set[str] = set()
     entries: list[Entry] = []

@@ -61,7 +61,7 @@ def root(tmp_path: Path) -> str:
     """A sealed team with a backup beside it, and one entry behind the backup."""
     root = build(str(tmp_path))
     with Team(root) as team:
-        sealing.new_key(team)
+        sealing.new_sealing_key(team)
         copies.backup(team, f"{os.path.dirname(root)}/copy.db")
         events.publish(team, "ann", "task-complete", "low", "behind the backup")
     return root
@@ -121,7 +121,9 @@ def test_killed_at_any_file_while_it_seals_the_next_act_seals(root: str, what: s
         team.warnings.clear()
         sealing.seal_now(team, keys.no_passphrase)
         assert team.warnings == []
-        assert sealing.last_note(ORIGIN) == getattr(sealing.newest(team.store.db), "note", None)
+        assert sealing.last_seal_note(ORIGIN) == getattr(
+            sealing.newest(team.store.db), "note", None
+        )
     assert die_at > 20
     assert failures(root) == []
 

@@ -17,7 +17,7 @@ from witnessing import DEATHS, FORKED, LEAVES, NAME, asked, begun
 
 from tripod.ledger.tlog.note import parse_note, verify
 from tripod.team.team import Team
-from tripod.trust.seal import new_key
+from tripod.trust.seal import new_sealing_key
 from tripod.trust.witness import WitnessFolder, log_folder
 
 
@@ -135,7 +135,7 @@ class Host:
         self.project.mkdir()
         begin(self.project)
         with Team(f"{self.project}/.nbs") as team:
-            vkey = new_key(team)
+            vkey = new_sealing_key(team)
         self.witness = WitnessFolder.begin(str(folder / "w"), NAME)
         self.witness.trust(vkey)
 

@@ -89,7 +89,7 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> str:
             sealing.seal(opened, "asked")
         Path(root, "policy.yaml").write_text("level: SELF\nseals: [SEAL]\n", encoding="utf-8")
         with Team(root) as opened:
-            key = sealing.in_force(opened.store)
+            key = sealing.sealing_key(opened.store)
         Path(root, "policy.tlog").write_text(f"log {key}\nquorum none\n", encoding="utf-8")
         Path(root, "workers/parser-a3f1.log").write_bytes(b'{"type":"text"}\nReading.\n' * 40)
         git("add", "--all")

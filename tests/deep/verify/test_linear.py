@@ -17,7 +17,7 @@ from functools import cache
 
 import pytest
 
-from tripod.agents.spec import read_answer
+from tripod.agents.spec import read_spec_answer
 from tripod.ledger.entry import parse_canonical, parse_header
 from tripod.ledger.errors import LedgerError
 from tripod.ledger.tlog.note import VerifierKey, parse_note
@@ -47,7 +47,7 @@ from tripod.projections.team.intake import parse_team_config
 from tripod.projections.text import parse as parse_moment
 from tripod.projections.text import words_of_text as words_of
 from tripod.projections.workers.format import parse_worker, worker_log_below
-from tripod.recovery.redaction import texts_in
+from tripod.recovery.redaction import texts_to_redact_in
 from tripod.verify.advice import may_need_advice, sign_for_advice
 from tripod.verify.anchors.growth import is_growth, is_growth_in_between, unconverted_growth
 from tripod.verify.anchors.heads import parse_head
@@ -160,10 +160,10 @@ PARSERS: dict[str, tuple[Callable[[bytes], object], tuple[bytes, ...]]] = {
     ),
     "worker log": (lambda data: worker_log_below(data, "t", "task"), (b"## Log\n", b"## Log \r")),
     "answer": (
-        lambda data: read_answer("claude-stream-json", data, wants_structure=False),
+        lambda data: read_spec_answer("claude-stream-json", data, wants_structure=False),
         (b'{"type":"result"}\n', b'"result"\n', b'{"result":'),
     ),
-    "texts": (lambda data: list(texts_in(data)), (b"YTogYg==\n",)),
+    "texts": (lambda data: list(texts_to_redact_in(data)), (b"YTogYg==\n",)),
     "canonical": (parse_canonical, (b'{"a":', b"[[", b'"\\u0000', b"1,")),
     "header": (parse_header, (b'{"actor":"a",',)),
     "note": (parse_note, (b"\xe2\x80\x94 a b\n", b"\n\n", b"a\n\n\xe2\x80\x94 ")),

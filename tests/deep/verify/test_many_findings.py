@@ -11,7 +11,7 @@ from crowded import NEW, REWRITTEN, Crowd, crowd
 from nbs_team import ARCHIVE
 from specimens import build, database, unguarded
 
-from tripod.team.act import draft_event
+from tripod.team.act import draft_event_for_act
 from tripod.team.adoption import init
 from tripod.team.team import Team
 from tripod.trust import seal
@@ -91,7 +91,7 @@ def test_old_warnings_hide_no_failure_and_are_none(tmp_path: Path, count: int) -
 def test_strays_in_a_record_hide_no_failure_and_are_none(tmp_path: Path, count: int) -> None:
     root = Path(build(str(tmp_path / "team")))
     with Team(str(root)) as team:
-        seal.new_key(team)
+        seal.new_sealing_key(team)
     for number in range(count):
         (root / f"record/stray-{number}").write_bytes(b"x")
 
@@ -112,7 +112,7 @@ def test_more_failures_than_are_kept_are_counted(tmp_path: Path) -> None:
     root = build(str(tmp_path))
     with Team(root) as team, team.act() as act:
         for _ in range(KEPT + 50):
-            act.append([draft_event(act, "ann", "note", "low", "")])
+            act.append([draft_event_for_act(act, "ann", "note", "low", "")])
     with unguarded(database(root)) as db:
         db.execute("UPDATE entries SET salt = zeroblob(32) WHERE kind = 'bus.published'")
         count = db.execute("SELECT changes()").fetchone()[0]

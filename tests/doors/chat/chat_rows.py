@@ -9,7 +9,7 @@ from doors.chat.dropped_in import FILE
 from story import BEGIN
 
 from tripod.cli.chat import PROGRAMS
-from tripod.cli.nbs import grammar_of
+from tripod.cli.nbs import nbs_grammar
 
 __all__ = [
     "ALL", "ANN", "BOB", "DEV", "GONE", "HELPS", "LAST", "MORE", "OTHERS", "READS", "REFUSED",
@@ -225,7 +225,7 @@ MORE = (
     Row(("error", FILE, "x" * 1_048_577), 4, err="longer than 1048576"),
 )
 VERBS = {verb.name: verb.nbs for verb in PROGRAMS[0].verbs if verb.nbs is not None}
-TAKES = {name: grammar_of(usage) for name, usage in VERBS.items()}
+TAKES = {name: nbs_grammar(usage) for name, usage in VERBS.items()}
 LEAST = {name: (takes.least, len(takes.texts)) for name, takes in TAKES.items()}
 SLIPS = (
     *(Row((name, *"x" * (least - 1)), 4, err=f"too few arguments\n  Usage: nbs-chat {name}")

@@ -34,7 +34,7 @@ from doors.chat.dropped_in import FILE, Chat, chat
 from doors.inside import state
 from story import folder
 
-from tripod.bus.reader import Watch
+from tripod.bus.reader import QueueWatch
 from tripod.ledger.locator import LEDGER
 
 ROWS = (*READS, *SEARCHES, *OTHERS, *REFUSED, *MORE, *SLIPS, *HELPS)
@@ -95,12 +95,12 @@ def test_what_changes_the_chat_says_so(talk: Chat, row: Row) -> None:
 
 @pytest.mark.parametrize("more", [(), ("--json",), ("--timeout=60",)])
 def test_poll_prints_what_comes(talk: Chat, more: tuple[str, ...]) -> None:
-    def wait(_watch: Watch, _seconds: float) -> None:
+    def wait(_watch: QueueWatch, _seconds: float) -> None:
         if talk.original.pid == 40_000:
             talk.original.pid += 1
             talk.original.say("live", "eve", "here")
 
-    with mock.patch.object(Watch, "wait", wait):
+    with mock.patch.object(QueueWatch, "wait", wait):
         done = talk("poll", FILE, "ann", *more)
     assert (done.code, done.err) == (0, "")
     if "--json" in more:

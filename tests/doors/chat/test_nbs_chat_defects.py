@@ -15,7 +15,7 @@ from doors.chat.dropped_in import FILE, Chat, chat
 from story import BEGIN
 
 from tripod.bus import events
-from tripod.bus.reader import Watch
+from tripod.bus.reader import QueueWatch
 from tripod.chat import reader as chat_read
 from tripod.chat import writer as acts
 from tripod.errors import RefusedError
@@ -376,7 +376,7 @@ def test_a_payload_is_cut_within_a_character(talk: Chat) -> None:
 
 
 def test_a_message_is_sent_and_its_events_are_lost(talk: Chat) -> None:
-    with mock.patch("tripod.chat.writer.draft_event", side_effect=OSError("killed")):
+    with mock.patch("tripod.chat.writer.draft_event_for_act", side_effect=OSError("killed")):
         assert talk("send", FILE, "ann", "@bob").code == 1
     assert talk.lines("count", FILE) == ["0"]
     with talk.team() as team:
@@ -431,7 +431,7 @@ def test_poll_looks_once_a_second(talk: Chat) -> None:
     talk.say("ann", "before")
     speaker = threading.Thread(target=talk.original.say, args=("live", "eve", "at once"))
     until = time.monotonic() + 60
-    with Team(str(talk.root)) as team, Watch([str(talk.file.parent)], every=60) as watch:
+    with Team(str(talk.root)) as team, QueueWatch([str(talk.file.parent)], every=60) as watch:
 
         def wait(seconds: float) -> None:
             if not speaker.ident:

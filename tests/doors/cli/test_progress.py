@@ -14,7 +14,7 @@ import pytest
 from doors.cli.screen import drained
 from doors.inside import begin, run
 
-from tripod.cli.progress import shown
+from tripod.cli.progress import progress_shown
 from tripod.ledger import progress as told
 
 AT_ONCE = """
@@ -110,7 +110,7 @@ def drawn_by(monkeypatch: pytest.MonkeyPatch, columns: int, *tells: tuple[str, i
     monkeypatch.setattr("tripod.cli.progress._EVERY", 0)
     with os.fdopen(slave, "w") as out:
         monkeypatch.setattr(sys, "stderr", out)
-        with shown(delay=0):
+        with progress_shown(delay=0):
             for tell in tells:
                 told.tell_progress(*tell)
         told.tell_progress("to nobody")
@@ -130,7 +130,7 @@ def test_the_line_is_cleared_where_the_work_fails(monkeypatch: pytest.MonkeyPatc
     master, slave = sized(40)
 
     def stopped() -> None:
-        with shown(delay=0):
+        with progress_shown(delay=0):
             told.tell_progress("folding")
             raise KeyboardInterrupt
 
@@ -146,7 +146,7 @@ def test_a_terminal_that_went_away_stops_no_work(monkeypatch: pytest.MonkeyPatch
     master, slave = sized(40)
     out = os.fdopen(slave, "w")
     monkeypatch.setattr(sys, "stderr", out)
-    with shown(delay=0):
+    with progress_shown(delay=0):
         os.close(master)
         told.tell_progress("folding")
     with pytest.raises(OSError, match="Input/output"):

@@ -17,12 +17,12 @@ from docs.pages import fits
 from doors.inside import Done, run, run_as, state
 from story import BEGIN, Clock, folder
 
-from tripod.cli.nbs import grammar_of
+from tripod.cli.nbs import nbs_grammar
 from tripod.cli.scribe import PROGRAMS
 from tripod.ledger.locator import LEDGER
 
 USAGE, LOG_USAGE, QUERY_USAGE = (program.usage for program in PROGRAMS)
-OPTIONS = grammar_of(PROGRAMS[1].verbs[0].nbs or "").options
+OPTIONS = nbs_grammar(PROGRAMS[1].verbs[0].nbs or "").options
 LOG = ".nbs/scribe/log.md"
 CHAT = ".nbs/chat/live.chat"
 NEW = f"D-{BEGIN + 100}\n"

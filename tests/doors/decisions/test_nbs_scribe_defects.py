@@ -184,7 +184,9 @@ def test_b12_11_the_entry_and_its_event_are_one(desk: Desk) -> None:
     desk.logged("First")
     before, text = desk.entries(), desk.log_file.read_bytes()
     with (
-        mock.patch("tripod.decisions.writer.draft_event", side_effect=OSError(28, "No space left")),
+        mock.patch(
+            "tripod.decisions.writer.draft_event_for_act", side_effect=OSError(28, "No space left")
+        ),
         pytest.raises(OSError, match="No space left"),
         mock.patch("tripod.cli.nbs.FAILURES", ()),
     ):

@@ -101,15 +101,15 @@ def test_folders_that_go_and_come_back_are_watched_anew(story: Story) -> None:
 
 def test_it_looks_again_where_nobody_tells(story: Story) -> None:
     story.original.put("events/config.yaml", b"notify: poll\npoll-interval: 1\n")
-    found: list[watching.TakenIn] = []
-    stop = watching.Stop()
+    found: list[watching.WatchedIntake] = []
+    stop = watching.WatchStop()
     told: list[bool] = []
 
     def ready(is_told: bool) -> None:
         told.append(is_told)
         story.original.say("live", "eve", "one")
 
-    def report(taken: watching.TakenIn) -> None:
+    def report(taken: watching.WatchedIntake) -> None:
         found.append(taken)
         stop.asked = "chat.sent" in taken.kinds
 
@@ -129,7 +129,7 @@ def _watched(story: Story, ready: Callable[[bool], None]) -> tuple[list[dict[str
             lambda taken: found.append(taken.kinds),
             warn=said.append,
             ready=ready,
-            stop=watching.Stop(),
+            stop=watching.WatchStop(),
             timeout=0,
         )
     return found, said
@@ -152,7 +152,7 @@ def test_a_team_that_cannot_be_written_is_told_and_waited_for(tmp_path: Path) ->
     os.rename(events, aside)
     found: list[dict[str, int]] = []
     said: list[str] = []
-    stop = watching.Stop()
+    stop = watching.WatchStop()
 
     def warn(text: str) -> None:
         said.append(text)

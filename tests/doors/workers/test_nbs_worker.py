@@ -251,7 +251,7 @@ def lay_out(project: Path) -> None:
     watch(project)
     with Team(str(project / ".nbs")) as team:
         workers_run.dismiss(team, "sent-0004")
-        assert {name: workers_run.state_of(team, name) for name, _, _ in PROGRAMS} == {
+        assert {name: workers_run.worker_state(team, name) for name, _, _ in PROGRAMS} == {
             name: became for name, _, became in PROGRAMS
         }
     workers = project / ".nbs/workers"

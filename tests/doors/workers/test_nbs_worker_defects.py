@@ -360,7 +360,7 @@ def test_a_kill_removes_the_log(shop: Shop) -> None:
     with Team(str(shop.root)) as team:
         path = shop.project / "begun"
         assert _wait_for(path)
-        assert workers_run.state_of(team, name) == "running"
+        assert workers_run.worker_state(team, name) == "running"
     assert shop("dismiss", name).code == 0
     assert shop.log(name) == "evidence\n"
     assert shop("search", name, "evid").out == b"evidence\n"
@@ -368,9 +368,9 @@ def test_a_kill_removes_the_log(shop: Shop) -> None:
 
 
 def _wait_for(path: Path) -> bool:
-    from tripod.bus.reader import Watch
+    from tripod.bus.reader import QueueWatch
 
-    with Watch([str(path.parent)], every=0.05) as watch:
+    with QueueWatch([str(path.parent)], every=0.05) as watch:
         while not path.exists():
             watch.wait(60)
     return True

@@ -45,7 +45,7 @@ from tripod.projections.settings import (
     spelled_setting,
 )
 
-__all__ = ["Isolation", "Profile", "chosen", "load", "names", "parse_profile"]
+__all__ = ["Isolation", "Profile", "chosen_profile", "load", "parse_profile", "profile_names"]
 
 _HERE = os.path.dirname(__file__)
 _SUFFIX = ".yaml"
@@ -101,7 +101,7 @@ class Profile(Settings):
         return replace(spec, **more)
 
 
-def names() -> list[str]:
+def profile_names() -> list[str]:
     """Names of the profiles that ship with us."""
     return sorted(
         name.removesuffix(_SUFFIX) for name in os.listdir(_HERE) if name.endswith(_SUFFIX)
@@ -122,8 +122,8 @@ def load(name: str) -> Profile:
         data = read_plain_file(path, MAX_SIZE, named=True)
     except OSError as error:
         raise NotFoundError(
-            f"no profile {name!r}: {error.strerror}; there are: {', '.join(names())}, and files "
-            "of yours"
+            f"no profile {name!r}: {error.strerror}; there are: {', '.join(profile_names())}, "
+            "and files of yours"
         ) from error
     try:
         return parse_profile(data, toml=path.endswith(".toml"))
@@ -131,7 +131,9 @@ def load(name: str) -> Profile:
         raise BadArgumentError(f"profile {name!r}: {error}") from error
 
 
-def chosen(command: Sequence[str], profile: str | None, variable: str, default: str) -> Profile:
+def chosen_profile(
+    command: Sequence[str], profile: str | None, variable: str, default: str
+) -> Profile:
     """The program of a command line, or else of a profile: named, in a variable, or by default.
 
     Raises:

@@ -90,9 +90,9 @@ def texts(report: Report) -> list[str]:
 def log(project: Path, method: AnchorMethod, change: Change, receipt: bytes = b"") -> Seal:
     """Log a receipt of the newest seal as an attacker would: by the act, without the asking."""
     with Team(f"{project}/.nbs") as team:
-        sealed = anchoring.newest_seal(team)
+        sealed = anchoring.seal_to_anchor(team)
         data = receipt or format_note(sealed.note)
-        anchoring.record_receipt(team, change(Receipt(method, "w", sealed.seal, 0, data)))
+        anchoring.record_anchor_receipt(team, change(Receipt(method, "w", sealed.seal, 0, data)))
         return sealed.seal
 
 
@@ -195,7 +195,7 @@ def test_a_cosignature_that_is_forged_is_named(
     forged = format_note(Note(note.text, (seal, bad)))
     work(project)
     with Team(f"{project}/.nbs") as team, team.act() as act:
-        size, root = anchoring.newest_seal(team).seal[1:3]
+        size, root = anchoring.seal_to_anchor(team).seal[1:3]
         act.append([drafts.anchor_received("witness", size, root, "w", forged)])
     report = judge(project, *named)
     assert report.exit_code == 1

@@ -244,7 +244,7 @@ def signed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     root = adoption.init(str(tmp_path), project="long", origin=ORIGIN, key=True).root
     with Team(root) as team:
         chat_send.create(team, "live", actor="bob")
-        actors.enrol(team, "ann", keys.no_passphrase)
+        actors.enrol_actor(team, "ann", keys.no_passphrase)
         while team.store.head().size < 255:
             events.publish(team, "bob", "note", "low", "more")
         chat_send.send(team, "live", "ann", "across")

@@ -188,25 +188,25 @@ def yes(_seal: Seal) -> bool:
 
 def test_a_pin_never_shrinks_and_never_changes_its_ledger(tmp_path: Path) -> None:
     path = tmp_path / "pin"
-    assert prove.write_pin(str(path), seal_text(5), yes)
-    assert not prove.write_pin(str(path), seal_text(5), yes)
-    assert not prove.write_pin(str(path), seal_text(4), yes)
+    assert prove.write_proved_pin(str(path), seal_text(5), yes)
+    assert not prove.write_proved_pin(str(path), seal_text(5), yes)
+    assert not prove.write_proved_pin(str(path), seal_text(4), yes)
     assert path.read_bytes() == seal_text(5)
     with pytest.raises(RefusedError, match="never moves to another ledger"):
-        prove.write_pin(str(path), seal_text(9, "example.com/other"), yes)
+        prove.write_proved_pin(str(path), seal_text(9, "example.com/other"), yes)
     with pytest.raises(RefusedError, match="another history"):
-        prove.write_pin(str(path), seal_text(9), lambda _seal: False)
+        prove.write_proved_pin(str(path), seal_text(9), lambda _seal: False)
     other = format_seal(Seal(SHOP, 5, b"o" * 32)).encode()  # as long, and another history
     with pytest.raises(RefusedError, match="another history"):
-        prove.write_pin(str(path), other, lambda _seal: False)
+        prove.write_proved_pin(str(path), other, lambda _seal: False)
     assert path.read_bytes() == seal_text(5)
     assert os.listdir(tmp_path) == ["pin"]
 
 
 def test_a_pin_leaves_the_files_beside_it_alone(tmp_path: Path) -> None:
     (tmp_path / "pin.tmp").write_text("of the user")
-    assert prove.write_pin(str(tmp_path / "pin"), seal_text(5), yes)
-    assert prove.write_pin(str(tmp_path / "pin"), seal_text(6), yes)
+    assert prove.write_proved_pin(str(tmp_path / "pin"), seal_text(5), yes)
+    assert prove.write_proved_pin(str(tmp_path / "pin"), seal_text(6), yes)
     assert (tmp_path / "pin.tmp").read_text() == "of the user"
     assert sorted(os.listdir(tmp_path)) == ["pin", "pin.tmp"]
 
@@ -214,7 +214,7 @@ def test_a_pin_leaves_the_files_beside_it_alone(tmp_path: Path) -> None:
 def test_of_many_runs_at_once_the_largest_pin_stays(tmp_path: Path) -> None:
     path = tmp_path / "pin"
     runs = [
-        threading.Thread(target=prove.write_pin, args=(str(path), seal_text(size), yes))
+        threading.Thread(target=prove.write_proved_pin, args=(str(path), seal_text(size), yes))
         for size in (*range(1, 30), *range(60, 30, -1))
     ]
     for one in runs:
@@ -228,6 +228,6 @@ def test_of_many_runs_at_once_the_largest_pin_stays(tmp_path: Path) -> None:
 def test_a_pin_behind_a_link_is_written_where_the_link_leads(tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
     (tmp_path / "pin").symlink_to("kept/pin")
-    assert prove.write_pin(str(tmp_path / "pin"), seal_text(5), yes)
+    assert prove.write_proved_pin(str(tmp_path / "pin"), seal_text(5), yes)
     assert (tmp_path / "pin").is_symlink()
     assert (tmp_path / "kept/pin").read_bytes() == seal_text(5)

@@ -228,7 +228,7 @@ def test_options_that_make_no_sense_alone_are_refused(root: str, words: tuple[st
 
 def test_a_sealed_ledger_gives_its_seal_as_the_pin(root: str, tmp_path: Path) -> None:
     with Team(root) as team:
-        sealing.new_key(team)
+        sealing.new_sealing_key(team)
     path = tmp_path / "ci.pin"
     assert command(root, "--pin", str(path), "--update-pin") == 0
     assert f"— {ORIGIN} " in path.read_text(encoding="utf-8")
@@ -243,7 +243,7 @@ def test_a_sealed_ledger_gives_its_seal_as_the_pin(root: str, tmp_path: Path) ->
 
 def test_a_pin_never_goes_back_to_a_seal_behind_it(root: str, tmp_path: Path) -> None:
     with Team(root) as team:
-        sealing.new_key(team)
+        sealing.new_sealing_key(team)
     path = Path(pin(tmp_path, head(root)).pin or "")
     kept = path.read_text(encoding="utf-8")
     assert command(root, "--pin", str(path), "--update-pin") == 0
@@ -255,7 +255,7 @@ def test_a_seal_that_is_not_the_ledgers_becomes_no_pin(root: str, tmp_path: Path
     from tripod.verify.anchors.comparison import pin_after_comparison
 
     with Team(root) as team:
-        sealing.new_key(team)
+        sealing.new_sealing_key(team)
     rows = read(database(root))
     seq = next(n for n, row in enumerate(rows) if row.head["kind"] == "seal.made")
     other = Seal(ORIGIN, seq, b"r" * 32)
@@ -353,7 +353,7 @@ def test_git_is_left_alone_where_that_is_asked_or_there_is_none(root: str, git: 
 
 def test_a_seal_signed_by_another_key_is_named(root: str, git: Git) -> None:
     with Team(root) as team:
-        sealing.new_key(team)
+        sealing.new_sealing_key(team)
     now = head(root)
     note = Note(format_seal(now), (sign_seal(now, LOG),))
     git.commit("SEAL", format_note(note))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from team_files import Said, judge, outcome, write_chat, write_event
 
-from tripod.agents.jobs import newest, spool_of
+from tripod.agents.jobs import newest, spool_of_job
 from tripod.projections.layout import WORKER_LOG
 from tripod.projections.workers.format import WorkerText, format_worker
 from tripod.team import adoption
@@ -193,7 +193,7 @@ def over(opened: Team, name: str) -> None:
     """Wait until its program has ended, and record that."""
     run = newest(opened.store.db, ROLE, name)
     assert run is not None
-    spool_of(opened, run.spawn).wait()
+    spool_of_job(opened, run.spawn).wait()
     workers_run.look_after(opened)
 
 

@@ -15,14 +15,14 @@ from tripod.projections.layout import WORKER_LOG
 from tripod.recovery import rebuild as recover
 from tripod.recovery import redaction
 from tripod.team import adoption
-from tripod.team.act import draft_event
+from tripod.team.act import draft_event_for_act
 from tripod.team.team import Team
 from tripod.verify.check import Outcome
 from tripod.verify.checks.worker_lifecycle import worker_step_problem
 from tripod.verify.evidence import collect
 from tripod.verify.run import run
 from tripod.workers import writer as workers_run
-from tripod.workers.writer import step
+from tripod.workers.writer import worker_step
 
 LOG = "workers/w-0001.log"
 
@@ -49,7 +49,7 @@ def end(team: Team) -> None:
     assert found is not None
     Spool(f"{team.root}/spool/{found.spawn}").wait()
     workers_run.look_after(team)
-    assert workers_run.state_of(team, "w-0001") == "completed"
+    assert workers_run.worker_state(team, "w-0001") == "completed"
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def messages(root: Path, change: Callable[[Team], None]) -> list[str]:
 def test_a_state_after_which_it_is_not(root: Path) -> None:
     def change(team: Team) -> None:
         with team.act() as act:
-            event = draft_event(act, "w-0001", "task-failed", "high", "")
+            event = draft_event_for_act(act, "w-0001", "task-failed", "high", "")
             ended = drafts.worker_ended(
                 name="w-0001",
                 spawn="s",
@@ -124,7 +124,7 @@ def test_a_state_after_which_it_is_not(root: Path) -> None:
                 logs=[(LOG, sha256(b"x\n").hexdigest(), 2)],
                 event=event.body["name"],
             )
-            step(act, ended, event)
+            worker_step(act, ended, event)
 
     assert messages(root, change) == ["w-0001: failed after completed"]
 
@@ -132,9 +132,9 @@ def test_a_state_after_which_it_is_not(root: Path) -> None:
 def test_a_step_that_nobody_was_told_of(root: Path) -> None:
     def change(team: Team) -> None:
         with team.act() as act:
-            other = draft_event(act, "nbs-worker", "worker-died", "high", "")
+            other = draft_event_for_act(act, "nbs-worker", "worker-died", "high", "")
             gone = drafts.worker_dismissed("w-0001", other.body["name"], "ann")
-            step(act, gone, other)
+            worker_step(act, gone, other)
 
     assert messages(root, change) == [
         "w-0001: no event worker-dismissed tells that it is dismissed"

@@ -230,7 +230,7 @@ def test_a_batch_is_whole_across_the_cut(root: str, monkeypatch: pytest.MonkeyPa
 def test_a_message_of_another_is_not_told_by_a_tool(root: str) -> None:
     """An event that a tool tells must follow from what its actor did."""
     with Team(root) as team:
-        actors.enrol(team, "scribe", keys.no_passphrase)
+        actors.enrol_actor(team, "scribe", keys.no_passphrase)
         chat_send.send(team, "side", "claude", "so it is")
     rows = read(database(root))
     events = [s for s, r in enumerate(rows) if r.head.get("cause") and not r.auth]
@@ -280,7 +280,7 @@ def audited(root: str, folder: Path) -> str:
 def test_a_malformed_log_is_told_of_by_nobody(root: str, tmp_path: Path) -> None:
     """The Scribe has a key, and whoever finds the malformed entry may not use it."""
     with Team(root) as team:
-        actors.enrol(team, "scribe", keys.no_passphrase)
+        actors.enrol_actor(team, "scribe", keys.no_passphrase)
     with (Path(root) / "scribe/log.md").open("a") as log:
         log.write("\n---\n\n### D-x Malformed\n")
     with Team(root) as team:
