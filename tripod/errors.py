@@ -1,17 +1,14 @@
 """All errors that a caller of this project meets: one tree, with ``TripodError`` at its root.
 
-Every message says what is wrong, where, and what to do next. The class says who must act. A
-command group (``tripod bus``, ``tripod chat``, ...) turns the class into its documented exit code
-(design section 11). Errors of the disk that concern no file of the team stay ``OSError``. A program
-catches what it can handle, or ``TripodError`` for all::
+Every message says what is wrong, where, and what to do next; the class says who must act. Errors of
+the disk that concern no file of the team stay ``OSError``. A program catches what it can handle, or
+``TripodError`` for all; a command turns the class into its documented exit code::
 
     try:
         tripod.bus.ack(team, name)
     except tripod.errors.NotFoundError:
         pass  # another reader acknowledged the event first
 """
-
-from __future__ import annotations
 
 from tripod.ledger.errors import *
 

@@ -1,16 +1,12 @@
 """Lazy package faces (PEP 562): a public name is imported when a program first asks for it.
 
-The face of a package is its ``__init__.py``: ``tripod``, ``tripod.chat`` and their siblings. Python
-runs it before any module of the package, so a face that imported its modules would load all of
-them for every command. ``tripod.chat.writer`` alone must stay as cheap as before.
+Python runs the face of a package, its ``__init__.py``, before any module of the package: a face
+that imported its modules would load all of them for every command.
 
-A face states its names twice, and a test compares both with what a program gets:
-
-- in imports under ``TYPE_CHECKING``, which type checkers and editors follow;
-- in ``__all__``, which ``lazy`` looks the names up for.
-
-No face may offer a name that one of its modules has: the import system would replace it by that
-module (hence ``tripod.chat.send`` lives in ``tripod.chat.writer``).
+A face states its names twice, and a test compares both with what a program gets: in imports under
+``TYPE_CHECKING``, which type checkers and editors follow, and in ``__all__``, which ``lazy`` looks
+the names up for. No face may offer a name that one of its modules has: the import system would
+replace it by that module (hence ``tripod.chat.send`` lives in ``tripod.chat.writer``).
 """
 
 from __future__ import annotations

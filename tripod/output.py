@@ -1,7 +1,5 @@
 """How commands speak: result on stdout, remarks on stderr, nothing hostile to a terminal."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -4,8 +4,6 @@ Each function works on the queue of a team. What reads, reads the ledger as it i
 ``team.refresh()`` first to take in what other programs wrote to the files.
 """
 
-from __future__ import annotations
-
 from tripod.face import lazy
 
 TYPE_CHECKING = False

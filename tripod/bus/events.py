@@ -175,10 +175,7 @@ def _check_source(handle: str | None) -> None:
 
 
 def full_event_name(team: Team, name: str) -> str:
-    """An event's name in the ledger: after the queue that it is of, where that was added.
-
-    Raises BadArgumentError (not the name of an event).
-    """
+    """An event's name in the ledger, with its added queue's (BadArgumentError: it is none)."""
     front = name[: name.rfind("/") + 1]
     if not front or front not in team.disk.places.queues():
         front = ""
@@ -243,10 +240,7 @@ def ack(team: Team, name: str, *, actor: str = NOBODY) -> None:
 
 
 def take_event(team: Team, act: Act, event: int, name: str) -> bool:
-    """Take a pending event from its queue; False: another program took it before us.
-
-    ``name`` is its name in the ledger (see ``full_event_name``).
-    """
+    """Take a pending event by its ``full_event_name``; False: another program took it before us."""
     return not _taken_by_others(team, act, team.files.moves.take([name]), {name: event})
 
 

@@ -1,23 +1,18 @@
 """Claims, readers and waiting: how consumers share the events of the bus.
 
-A claim gives an event to one consumer for a while. It is no acknowledgement: the event stays
-pending. While the lease runs, no other consumer gets the event, and no other acknowledgement is
-accepted. If the consumer ends without an acknowledgement, its lease ends and the next consumer gets
-the event as attempt 2: every event is worked on at least once, and each further attempt is an
-entry. ``recover`` is what an agent calls when it restarts (seeds: nbs-bus, "Restart Recovery").
+A claim gives an event to one consumer for a while, and no other consumer gets or acknowledges it.
+It stays pending: where the lease ends without an acknowledgement, the next consumer gets the event
+as attempt 2. So every event is worked on at least once, and each further attempt is an entry.
+``recover`` is what an agent calls when it restarts (seeds: nbs-bus, "Restart Recovery").
 
-A reader sees every event once, no matter who acknowledged it. The seeds want agents to overhear
-each other (nbs-bus, "Integration with nbs-chat"), but one acknowledgement removes an event for
-everybody. So a reader has a place in the ledger: the newest entry that it was shown. The place
-moves after the showing, so an event whose showing failed is shown again.
+A reader sees every event once, no matter who acknowledged it: the seeds want agents to overhear
+each other (nbs-bus, "Integration with nbs-chat"). So a reader has a place in the ledger, the newest
+entry that it was shown. It moves after the showing: what could not be shown is shown again.
 
-Waiting uses the kernel's notice of changes in a folder (inotify), and polls where it has none.
-The caller finds out what happened; a wake-up may be spurious. A caller first begins to watch, then
-looks, then waits, so that no change is missed. Even with inotify the folder is polled every few
-seconds: a change by another host gives no notice.
+Waiting uses the kernel's notice of changes in a folder (inotify), and polls where it has none. A
+caller first begins to watch, then looks, then waits, so that no change is missed; a wake-up may be
+spurious. Every few seconds it looks in any case: a change by another host gives no notice.
 """
-
-from __future__ import annotations
 
 import os
 import select

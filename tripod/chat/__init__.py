@@ -4,8 +4,6 @@ Each function works on one chat (a channel) of a team, by its name. What reads, 
 it is: call ``team.refresh()`` first to take in what other programs wrote to the files.
 """
 
-from __future__ import annotations
-
 from tripod.face import lazy
 
 TYPE_CHECKING = False

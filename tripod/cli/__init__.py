@@ -1,7 +1,5 @@
 """The command lines: ``tripod`` and the ``nbs-*`` programs. Errors become exit codes here."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 

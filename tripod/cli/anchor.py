@@ -1,7 +1,5 @@
 """``tripod anchor`` and ``witness``: have others remember the newest seal, and remember theirs."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence

@@ -138,7 +138,7 @@ def _status(call: CommandCall) -> None:
 def _claim(call: CommandCall) -> None:
     name = _event(call)
     with call.team() as team:
-        who, lease, timeout = call.actor("by", required=True), call.lease or LEASE, call.wait
+        who, lease, timeout = call.actor("by"), call.lease or LEASE, call.wait
         if name is not None and timeout is not None:
             raise BadArgumentError(
                 "--wait waits until there is any event: leave it out where one is named"
@@ -155,13 +155,13 @@ def _claim(call: CommandCall) -> None:
 def _release(call: CommandCall) -> None:
     name = _event(call)
     with call.team() as team:
-        bus.release(team, call.actor("by", required=True), name)
+        bus.release(team, call.actor("by"), name)
     call.answer({"name": name}, [])
 
 
 def _recover(call: CommandCall) -> None:
     with call.team() as team:
-        found = bus.recover(team, call.actor("as", required=True))
+        found = bus.recover(team, call.actor())
     events = [event._asdict() for event in found.pending]
     call.answer(found._asdict() | {"pending": events}, _pending_lines(found.pending))
     if not call.json:

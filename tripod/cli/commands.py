@@ -263,12 +263,8 @@ class CommandCall:
             team.refresh()
             yield team
 
-    def actor(self, option: str = "as", *, required: bool = False) -> str:
-        """The handle that acts, as an option says; ``unknown`` where it is not given.
-
-        ``required`` is for the ``nbs-*`` programs: click has refused a call without the option.
-        """
-        del required
+    def actor(self, option: str = "as") -> str:
+        """The handle that acts, as an option says; ``unknown`` where it is not given."""
         return self.values[option] or NOBODY
 
     def progress(self) -> AbstractContextManager[None]:

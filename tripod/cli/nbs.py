@@ -1,16 +1,14 @@
 """The ``nbs-*`` programs: the arguments, output and exit codes that their documents promise.
 
-They do the work of the same table as ``tripod``. Their originals take options as ``--name=value``,
-wherever they stand. What those did not know they ignored, so that a slip in ``--handle=ann``
-acknowledged everything, and a text that began with ``--`` was lost (spec: nbs-compat B1, B12.5).
-Here nothing is ignored:
+They do the work of the same table as ``tripod``. Their originals ignored what they did not know, so
+that a slip in ``--handle=ann`` acknowledged everything, and a text that began with ``--`` was lost
+(spec: nbs-compat B1, B12.5). Here nothing is ignored:
 
 - ``--name=value`` is an option, ``--name`` a flag, wherever they stand; one that the command does
   not have is refused, and so is one that is given twice with two values;
-- a word that begins with ``--`` and has not that form (``-- a note``) is a text;
-- after a ``--`` every word is a text;
-- a handle that an option gives is one line: a line break in it is refused;
-- more texts than the command takes are refused.
+- a word that begins with ``--`` and has not that form (``-- a note``) is a text, and after a ``--``
+  every word is one; more texts than the command takes are refused;
+- a handle that an option gives is one line: a line break in it is refused.
 
 What a command takes is read from its usage line. click is not imported: it would cost such a
 program a sixth of its time, and reads another grammar.
@@ -76,10 +74,7 @@ def nbs_grammar(usage: str) -> Grammar:
 
 
 def take_nbs_words_apart(words: Sequence[str], usage: str, takes: Grammar) -> Words:
-    """Take the words after a command's name apart; every refusal shows the usage line.
-
-    Raises BadArgumentError (a word is not UTF-8, or not what the command takes).
-    """
+    """Take the words after a command's name apart (BadArgumentError, with the usage line)."""
     found: list[str] = []
     values: dict[str, str] = {}
     given: set[str] = set()
@@ -196,7 +191,7 @@ class NbsCall(CommandCall):
         del start
         return nbs_team_for(self)
 
-    def actor(self, option: str = "as", *, required: bool = False) -> str:
+    def actor(self, option: str = "as") -> str:
         """The handle that acts: as the option says, or the one of the worker's environment.
 
         Raises BadArgumentError (that is no handle; or it is missing, and one is required).
@@ -204,7 +199,8 @@ class NbsCall(CommandCall):
         given = self.words.options.get(option)
         who = os.environ.get("NBS_HANDLE", "") if given is None else given
         if not who and given is None:
-            if required:
+            param = self._params().get(option)
+            if param is not None and param.required:
                 raise nbs_refusal(f"--{option}=HANDLE is missing: say who it is", self.usage)
             return NOBODY
         _judge_handle(who, "NBS_HANDLE" if given is None else f"--{option}")

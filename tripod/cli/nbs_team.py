@@ -2,11 +2,8 @@
 
 The original tools know no ledger, only folders and files: the events' folder, a chat's file, the
 log's. The team directory is the folder around; ``TRIPOD_LEDGER`` names another one, which then
-keeps the ledger, and records where events and chats are. Either way there is one code path: the
-ledger is kept, and what was there before is taken in whole, without changing a byte of it.
+records where events and chats are. What was there before is taken in whole, unchanged.
 """
-
-from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator

@@ -113,6 +113,12 @@ def meant(text: str, words: Sequence[str]) -> str:
     return f". Did you mean {' or '.join(close)}?" if close else ""
 
 
+def first_sentence(page: str) -> str:
+    """The first sentence of a page of help or a manual, with its full stop."""
+    first = " ".join(page.partition("\n\n")[0].split())
+    return f"{first.partition('. ')[0].rstrip('.')}."
+
+
 def whole_number_param(text: str, least: int, most: int) -> int | None:
     """A whole number in decimal digits; None if it is not, or not from ``least`` to ``most``.
 

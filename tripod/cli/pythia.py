@@ -1,7 +1,5 @@
 """``tripod pythia``: reviews of the team's decisions by the reviewer, Pythia."""
 
-from __future__ import annotations
-
 from tripod.cli.commands import CommandCall, command_group
 from tripod.cli.params import TEXT, NumberParam, text_param
 from tripod.errors import BadArgumentError
@@ -16,17 +14,17 @@ MAX_TIME = 10**7  # seconds
 def _due(call: CommandCall) -> None:
     with call.fresh() as team:
         found = acts.due(team, now_us())
-    call.answers((one._asdict() for one in found), map(_due_line, found))
-
-
-def _due_line(one: acts.PendingReview) -> str:
-    at = format_utc(one.us // 1_000_000)
-    if one.problem is not None:
-        return f"{one.name} {at} cannot be answered: {one.problem}"
-    whose = "" if one.claimed is None else f", claimed by {one.claimed}"
-    whose += ", though it was acknowledged" if one.acknowledged else ""
-    asked = f"{one.first} through {one.last} ({one.decisions} decisions)"
-    return f"{one.name} {at} {asked}: {one.state}{whose}"
+    lines = []
+    for one in found:
+        at = format_utc(one.us // 1_000_000)
+        if one.problem is not None:
+            lines.append(f"{one.name} {at} cannot be answered: {one.problem}")
+            continue
+        whose = "" if one.claimed is None else f", claimed by {one.claimed}"
+        whose += ", though it was acknowledged" if one.acknowledged else ""
+        asked = f"{one.first} through {one.last} ({one.decisions} decisions)"
+        lines.append(f"{one.name} {at} {asked}: {one.state}{whose}")
+    call.answers((one._asdict() for one in found), lines)
 
 
 def _run(call: CommandCall) -> int:

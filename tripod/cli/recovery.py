@@ -1,9 +1,6 @@
 """``tripod backup``, ``restore``, ``doctor`` and ``redact``: when something is wrong."""
 
-from __future__ import annotations
-
 import os
-from collections.abc import Iterable
 
 from tripod.cli.commands import CommandCall, command_verb
 from tripod.cli.params import TEXT
@@ -69,7 +66,9 @@ def _doctor(call: CommandCall) -> int:
         "mended": [one._asdict() for one in mended],
         "troubles": [one._asdict() for one in after.troubles],
     }
-    lines = [*_trouble_lines("mended", mended), *_trouble_lines("", after.troubles)]
+    lines = [f"mended: {_trouble_line(one)}" for one in mended]
+    for one in after.troubles:
+        lines += [_trouble_line(one), f"  {'--fix' if one.mends else 'you'}: {one_line(one.cure)}"]
     if after.troubles and not after.problem:
         count, mends = len(after.troubles), sum(bool(one.mends) for one in after.troubles)
         rest = ", left for you" if call.fix else f", of which --fix mends {mends}"
@@ -85,14 +84,8 @@ def _doctor(call: CommandCall) -> int:
     return 3 if after.problem else 1 if after.troubles else 0
 
 
-def _trouble_lines(front: str, troubles: Iterable[Trouble]) -> Iterable[str]:
-    for one in troubles:
-        words = [front] if front else []
-        words += [one_line(one.where), one.name, one_line(one.what)]
-        yield ": ".join(words)
-        if not front:
-            who = "--fix" if one.mends else "you"
-            yield f"  {who}: {one_line(one.cure)}"
+def _trouble_line(one: Trouble) -> str:
+    return f"{one_line(one.where)}: {one.name}: {one_line(one.what)}"
 
 
 def _redact(call: CommandCall) -> int:

@@ -191,16 +191,21 @@ def _advise(call: CommandCall) -> None:
     from tripod.verify import advice
 
     with call.fresh() as team:
-        db, found = team.store.db, list[dict[str, Any]]()
+        db, found, lines = team.store.db, list[dict[str, Any]](), list[str]()
         rows = db.execute("SELECT seq FROM lines WHERE handle IS NOT NULL ORDER BY seq").fetchall()
         silent = advice.advised_handles(team.source)
         for passage in advice.advise_on_missed(team.source, (seq for (seq,) in rows), silent):
             ref = ref_to_chat_line(db, passage.channel, passage.number)
             found.append({"advice": "missed", "ref": ref, **passage._asdict()})
-        found += [
-            {"advice": "noise", **entry._asdict()} for entry in advice.advise_on_noise(team.source)
-        ]
-    call.answers(found, (line for one in found for line in _advice_lines(one)))
+            where = ref or f"{passage.channel} message {passage.number}"
+            more = f" (and {passage.more} more close by)" if passage.more else ""
+            fresh = " (fresh)" if passage.fresh else ""
+            lines.append(one_line(f"{where} {passage.handle}: {passage.sentence}{more}"))
+            lines.append(f"  sounds like {passage.sign}, and no decision is near{fresh}")
+        for entry in advice.advise_on_noise(team.source):
+            found.append({"advice": "noise", **entry._asdict()})
+            lines += [one_line(f"{entry.id} {entry.title}"), f"  reads like {entry.like}"]
+    call.answers(found, lines)
     if not found and not call.json:
         remark("nothing to advise")
 
@@ -336,19 +341,6 @@ def _history_lines(history: decisions.DecisionHistory) -> Iterator[str]:
         verb = _AFTER.get(new.status, "superseded by")
         who = "" if new.supersedes == decision.id else f"{new.supersedes} "
         yield f"  {who}{verb} {new.id} {one_line(new.title)}"
-
-
-def _advice_lines(one: dict[str, Any]) -> Iterator[str]:
-    """Two lines a piece of advice: the passage or entry, and what it is like."""
-    if one["advice"] == "missed":
-        more = f" (and {one['more']} more close by)" if one["more"] else ""
-        fresh = " (fresh)" if one["fresh"] else ""
-        where = one["ref"] or f"{one['channel']} message {one['number']}"
-        yield one_line(f"{where} {one['handle']}: {one['sentence']}{more}")
-        yield f"  sounds like {one['sign']}, and no decision is near{fresh}"
-    else:
-        yield one_line(f"{one['id']} {one['title']}")
-        yield f"  reads like {one['like']}"
 
 
 _SCRIBE = """\

@@ -1,9 +1,6 @@
 """``tripod show``: entries, and any projection as of any entry."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from tripod.cli.commands import CommandCall, command_verb
@@ -93,7 +90,7 @@ def _runs(call: CommandCall, team: Team) -> None:
     rows = team.store.db.execute(
         f"SELECT {', '.join(names)} FROM agents{role} ORDER BY seq", values
     ).fetchall()
-    runs: list[dict[str, Any]] = []
+    runs, lines = list[dict[str, Any]](), list[str]()
     for row in rows:
         given: list[dict[str, Any]] = []
         run = {**dict(zip(names, row, strict=True)), "given": given, "status": None, "answer": None}
@@ -106,7 +103,13 @@ def _runs(call: CommandCall, team: Team) -> None:
                 kept = body.get("stdout", {}).get("content") if entry.body is not None else None
                 run |= {"status": body.get("status"), "answer": _text(team, kept)}
         runs.append(run)
-    call.answers(runs, (line for run in runs for line in _run_lines(run)))
+        state = run["state"] if run["status"] is None else f"{run['state']}, {run['status']}"
+        what = f"{run['role']} {run['subject']}, attempt {run['attempt']}: {state}"
+        lines.append(one_line(f"entry {run['seq']}: {what}"))
+        texts = [(f"given ({one['channel']}, entry {one['seq']})", one["text"]) for one in given]
+        for label, text in [*texts, ("answered", run["answer"])]:
+            lines.append(f"  {label}: {'not kept' if text is None else hanging(text.rstrip())}")
+    call.answers(runs, lines)
 
 
 def _text(team: Team, content: dict[str, Any] | None) -> str | None:
@@ -117,15 +120,6 @@ def _text(team: Team, content: dict[str, Any] | None) -> str | None:
         if content is None
         else projected_content(team.source, content).decode(errors="replace")
     )
-
-
-def _run_lines(run: dict[str, Any]) -> Iterator[str]:
-    state = run["state"] if run["status"] is None else f"{run['state']}, {run['status']}"
-    what = f"{run['role']} {run['subject']}, attempt {run['attempt']}: {state}"
-    yield one_line(f"entry {run['seq']}: {what}")
-    texts = [(f"given ({one['channel']}, entry {one['seq']})", one["text"]) for one in run["given"]]
-    for label, text in [*texts, ("answered", run["answer"])]:
-        yield f"  {label}: {hanging((text or '').rstrip()) if text is not None else 'not kept'}"
 
 
 def _bounds(call: CommandCall, team: Team, seq: int) -> None:

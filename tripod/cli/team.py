@@ -1,7 +1,5 @@
 """``tripod init``, ``sync``, ``rebuild`` and ``demo``: the ledger against the team's files."""
 
-from __future__ import annotations
-
 import os
 import re
 import tempfile

@@ -5,14 +5,13 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from tripod.cli.commands import SECTIONS, TOP, CommandCall, CommandGroup, Param, Verb
-from tripod.cli.params import FLAG, RAW, ChoiceParam, NumberParam, ParamKind, meant
+from tripod.cli.params import FLAG, RAW, ChoiceParam, NumberParam, ParamKind, first_sentence, meant
 
 if TYPE_CHECKING:
     from tripod.team.team import Team
@@ -93,7 +92,11 @@ def _command(verb: Verb, line: str = "") -> TreeCommand:
     """The command of a verb; ``line`` is the first sentence of its page where ``TOP`` has that."""
     page = "\n\n".join(part for part in (line, verb.page) if part)
     params = [_parameter(param) for param in verb.params]
-    return TreeCommand(verb.name, params=params, help=page, callback=partial(_run, verb))
+
+    def run(**values: Any) -> int | None:
+        return verb.work(TripodCall(verb, values))
+
+    return TreeCommand(verb.name, params=params, help=page, callback=run)
 
 
 class TripodCall(CommandCall):
@@ -110,10 +113,6 @@ class TripodCall(CommandCall):
 
                 record_ends(team)
             yield team
-
-
-def _run(verb: Verb, /, **values: Any) -> int | None:
-    return verb.work(TripodCall(verb, values))
 
 
 class TreeGroup(click.Group):
@@ -175,15 +174,9 @@ def _first_level(name: str) -> click.Command:
         return _command(found, top.line)
     assert isinstance(found, CommandGroup)
     verbs = {verb.name: verb for verb in found.verbs if verb.page}
-    lines = {verb.name: _sentence(verb.page) for verb in verbs.values()}
+    lines = {verb.name: first_sentence(verb.page) for verb in verbs.values()}
     page = f"{top.line}\n\n{found.page}"
     return TreeGroup(name, page, {"Commands": lines}, lambda verb: _command(verbs[verb]))
-
-
-def _sentence(page: str) -> str:
-    """The first sentence of a page of help."""
-    first = " ".join(page.partition("\n\n")[0].split())
-    return f"{first.partition('. ')[0].rstrip('.')}."
 
 
 cli = click.version_option(package_name="tripod-ledger", prog_name="tripod")(

@@ -1,11 +1,10 @@
 """``tripod key``, ``seal``, ``actor``, ``export`` and ``prove``: what vouches for the ledger."""
 
-from __future__ import annotations
-
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 
 from tripod.cli.commands import CommandCall, command_group, command_verb
 from tripod.cli.params import text_param
@@ -31,14 +30,13 @@ def _taken_in(call: CommandCall) -> Iterator[Team]:
 
 def _new(call: CommandCall) -> None:
     with _taken_in(call) as team:
-        vkey = sealing.new_sealing_key(team, _new_passphrase() if call.passphrase else None)
+        vkey = sealing.new_sealing_key(team, _new_passphrase(call))
     _say_key(call, vkey, keys.key_path(sealing.origin_sealed_by(vkey)))
 
 
 def _rotate(call: CommandCall) -> None:
     with _taken_in(call) as team:
-        secret = _new_passphrase() if call.passphrase else None
-        vkey = sealing.rotate_sealing_key(team, _once(_passphrase), secret)
+        vkey = sealing.rotate_sealing_key(team, cache(_passphrase), _new_passphrase(call))
     _say_key(call, vkey, keys.key_path(sealing.origin_sealed_by(vkey)))
 
 
@@ -74,32 +72,32 @@ def _show(call: CommandCall) -> None:
 
 def _seal(call: CommandCall) -> None:
     with _taken_in(call) as team:
-        note = sealing.seal_now(team, _once(_passphrase))
+        note = sealing.seal_now(team, cache(_passphrase))
     size = int(note.split("\n")[1])
     call.answer({"note": note, "size": size}, note.removesuffix("\n").split("\n"))
 
 
 def _enrol(call: CommandCall) -> None:
     with _taken_in(call) as team:
-        secret = _new_passphrase() if call.passphrase else None
+        secret = _new_passphrase(call)
         if call.request:
             note = authors.request_actor_key(team, call.handle, secret)
             call.answer({"note": note}, note.removesuffix("\n").split("\n"))
             return
-        vkey = authors.enrol_actor(team, call.handle, _once(_passphrase), secret)
+        vkey = authors.enrol_actor(team, call.handle, cache(_passphrase), secret)
     _say_key(call, vkey, signature.actor_key_path(vkey))
 
 
 def _admit(call: CommandCall) -> None:
     note = text_param(None, call.file, "note")
     with _taken_in(call) as team:
-        vkey = authors.admit_actor(team, note, _once(_passphrase))
+        vkey = authors.admit_actor(team, note, cache(_passphrase))
     _say_key(call, vkey, signature.actor_key_path(vkey))
 
 
 def _revoke(call: CommandCall) -> None:
     with _taken_in(call) as team:
-        vkey = authors.revoke_actor(team, call.handle, call.reason, _once(_passphrase))
+        vkey = authors.revoke_actor(team, call.handle, call.reason, cache(_passphrase))
     call.answer({"vkey": vkey}, [f"Revoked: {vkey}"])
 
 
@@ -118,48 +116,28 @@ def _list(call: CommandCall) -> None:
     )
 
 
-def _passphrase() -> bytes | None:
+def _passphrase(
+    what: str = "Passphrase of the private key", *, again: bool = False
+) -> bytes | None:
     """The passphrase of a file, else asked for at a terminal; None where there is neither."""
     given = keys.passphrase_from_file()
-    if given is not None or not _at_terminal():
+    if given is not None or sys.stdin is None or not sys.stdin.isatty():
         return given
-    return _prompt("Passphrase of the private key")
-
-
-def _new_passphrase() -> bytes:
-    """A new passphrase, asked for twice (BadArgumentError: there is nowhere to ask)."""
-    given = keys.passphrase_from_file()
-    if given is not None:
-        return given
-    if not _at_terminal():
-        raise BadArgumentError(
-            "--passphrase: there is no terminal to ask at; write it into a file of your own and "
-            "name that in TRIPOD_PASSPHRASE_FILE"
-        )
-    return _prompt("New passphrase", again=True)
-
-
-def _prompt(what: str, *, again: bool = False) -> bytes:
     import click
 
     text: str = click.prompt(what, hide_input=True, confirmation_prompt=again, err=True)
     return text.encode()
 
 
-def _at_terminal() -> bool:
-    return sys.stdin is not None and sys.stdin.isatty()
-
-
-def _once(ask: Callable[[], bytes | None]) -> Callable[[], bytes | None]:
-    """Ask one time at most, however often the key is used."""
-    answers: list[bytes | None] = []
-
-    def answer() -> bytes | None:
-        if not answers:
-            answers.append(ask())
-        return answers[0]
-
-    return answer
+def _new_passphrase(call: CommandCall) -> bytes | None:
+    """A new passphrase, asked for twice; None where the call has no ``--passphrase``."""
+    secret = _passphrase("New passphrase", again=True) if call.passphrase else None
+    if call.passphrase and secret is None:
+        raise BadArgumentError(
+            "--passphrase: there is no terminal to ask at; write it into a file of your own and "
+            "name that in TRIPOD_PASSPHRASE_FILE"
+        )
+    return secret
 
 
 def _export(call: CommandCall) -> None:

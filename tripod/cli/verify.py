@@ -1,12 +1,10 @@
 """``tripod verify``: the judge's verdict, for people, scripts and CI. It writes nothing."""
 
-from __future__ import annotations
-
 import os
 import sys
 
 from tripod.cli.commands import CommandCall, command_verb
-from tripod.cli.params import log_keys_param, meant
+from tripod.cli.params import first_sentence, log_keys_param, meant
 from tripod.errors import BadArgumentError, RefusedError
 from tripod.ledger.locator import team_to_judge
 from tripod.ledger.tlog.note import VerifierKey
@@ -30,8 +28,7 @@ def _verify(call: CommandCall) -> int:
             raise BadArgumentError(f"no check {name!r}; there are {known}{meant(name, names)}")
     if call.list:
         for check in checks:  # what it proves is the first sentence of its manual
-            sentence = " ".join((check.__doc__ or "").partition("\n\n")[0].split())
-            emit([f"{listed_check(check):<20} {sentence.partition('. ')[0].rstrip('.')}"])
+            emit([f"{listed_check(check):<20} {first_sentence(check.__doc__ or '').rstrip('.')}"])
         return 0
     if call.explain:
         emit_report(judging.check_manual(call.explain))

@@ -4,8 +4,6 @@ What reads, reads the ledger as it is: call ``team.refresh()`` first to take in 
 wrote to the files.
 """
 
-from __future__ import annotations
-
 from tripod.face import lazy
 
 TYPE_CHECKING = False

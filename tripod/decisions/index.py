@@ -3,10 +3,9 @@
 A part of any word is found, as by reading: the index has every run of three characters (SQLite's
 FTS5, trigrams), and says which decisions may hold a word; each of those is read all the same.
 
-It is a file of its own beside the database, not a table that appends keep up: a decision is logged
-often and searched for rarely, so logging must not pay for it. A search catches it up once ``MANY``
-decisions are not in it, and reads the newest itself. It can be deleted at any time; a redaction
-does that. Where it cannot be written, where SQLite lacks FTS5, or below ``MANY``, all is read.
+It is a file of its own beside the database, since logging must not pay for a search. A search
+catches it up once ``MANY`` decisions are not in it, and reads the newest itself. It can be deleted
+at any time; a redaction does. Where it cannot be written, or SQLite lacks FTS5, all is read.
 """
 
 from __future__ import annotations
@@ -111,10 +110,7 @@ def _leaf(ledger: LedgerReader, seq: int) -> bytes | None:
 
 
 def drop_index(root: str) -> None:
-    """Delete the index of the team directory ``root``.
-
-    Raises OSError (the system refuses; do it again).
-    """
+    """Delete the index of the team directory ``root`` (OSError: the system refuses)."""
     for path in (f"{root}/{SEARCH}-journal", f"{root}/{SEARCH}"):
         with suppress(FileNotFoundError):
             os.unlink(path)

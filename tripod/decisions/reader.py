@@ -4,8 +4,6 @@ Source: seeds nbs-scribe and tripod-architecture ("Scribe Operations"); spec nbs
 Nothing here changes anything.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict
@@ -126,11 +124,7 @@ def plain_decision(decision: Decision) -> dict[str, object]:
     """A decision for JSON: its status of today, and the one that it was logged with."""
     value = decision._asdict()
     del value["change"]
-    return value | {
-        "by": decision.by,
-        "status": decision.stands,
-        "logged_status": decision.status,
-    }
+    return value | {"by": decision.by, "status": decision.stands, "logged_status": decision.status}
 
 
 def plain_decision_history(history: DecisionHistory) -> dict[str, object]:
@@ -301,10 +295,7 @@ def standing(
 
 
 def find(team: Team, decision: str) -> list[DecisionHistory]:
-    """A decision with its whole history; several where an adopted log used an id twice.
-
-    Raises NotFoundError (there is no log yet).
-    """
+    """A decision's history; several if an adopted log used its id (NotFoundError: no log yet)."""
     _has_log(team)
     return [_history(team, seq) for seq in _decision_entries(team, id_=decision)]
 

@@ -108,9 +108,10 @@ def drawn_by(monkeypatch: pytest.MonkeyPatch, columns: int, *tells: tuple[str, i
     """What a terminal is sent for some tells, each of which is due."""
     master, slave = sized(columns)
     monkeypatch.setattr("tripod.cli.progress._EVERY", 0)
+    monkeypatch.setattr("tripod.cli.progress.DELAY", 0)
     with os.fdopen(slave, "w") as out:
         monkeypatch.setattr(sys, "stderr", out)
-        with progress_shown(delay=0):
+        with progress_shown():
             for tell in tells:
                 told.tell_progress(*tell)
         told.tell_progress("to nobody")
@@ -129,8 +130,10 @@ def test_the_line_is_cleared_where_the_work_fails(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("TERM", "xterm")
     master, slave = sized(40)
 
+    monkeypatch.setattr("tripod.cli.progress.DELAY", 0)
+
     def stopped() -> None:
-        with progress_shown(delay=0):
+        with progress_shown():
             told.tell_progress("folding")
             raise KeyboardInterrupt
 
@@ -146,7 +149,8 @@ def test_a_terminal_that_went_away_stops_no_work(monkeypatch: pytest.MonkeyPatch
     master, slave = sized(40)
     out = os.fdopen(slave, "w")
     monkeypatch.setattr(sys, "stderr", out)
-    with progress_shown(delay=0):
+    monkeypatch.setattr("tripod.cli.progress.DELAY", 0)
+    with progress_shown():
         os.close(master)
         told.tell_progress("folding")
     with pytest.raises(OSError, match="Input/output"):
