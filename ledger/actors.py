@@ -120,10 +120,7 @@ def sign_actor_statements(stated: Sequence[bytes], key: SigningKey) -> bytes:
 def sign_actor_drafts(
     origin: str, drafts: Sequence[Draft], minted: Iterable[tuple[str, bytes]], key: SigningKey
 ) -> list[Draft]:
-    """The drafts of one act as ``key`` signs them; others may append to the ledger meanwhile.
-
-    ``minted`` are a new id and a salt for each draft.
-    """
+    """The drafts of one act as ``key`` signs them; ``minted``: a new id and a salt for each."""
     ready = [
         draft._replace(id=draft.id or new_id, salt=draft.salt or salt)
         for draft, (new_id, salt) in zip(drafts, minted, strict=True)
@@ -186,10 +183,7 @@ def sign_actor_change(
     signers: Sequence[SigningKey],
     reason: str | None = None,
 ) -> str:
-    """The note by which ``signers`` put a key in force, or revoke it for a ``reason``.
-
-    A part that a note cannot hold is a MalformedError.
-    """
+    """The note by which ``signers`` put a key in force, or revoke it (or MalformedError)."""
     text = actor_change_text(origin, number, key, reason)
     return format_note(Note(text, tuple(sign(text, signer) for signer in signers))).decode()
 

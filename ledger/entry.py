@@ -265,10 +265,7 @@ def actor_entry_id(handle: str, number: int) -> str:
 
 
 def observed_entry_id(path: str, ordinal: int, data: bytes) -> str:
-    """Id of something observed: the same piece of the same file always has the same id.
-
-    ``path`` is within the team directory, ``ordinal`` counts equal pieces of that file from 0.
-    """
+    """Id of the ``ordinal``-th of equal pieces of a file of the team: it is always the same."""
     digest = sha256(b"%d\x00%s\x00" % (ordinal, path.encode()) + data)
     return "obs-" + digest.hexdigest()[:40]
 
@@ -293,10 +290,7 @@ def entry_blobs(value: Any) -> Iterator[tuple[str, int]]:
 
 
 def entry_blob_mark(digest: str) -> bytes:
-    """What stands in the canonical bytes of a body that names the blob, and in no other.
-
-    Within a text the quotes would be escaped.
-    """
+    """What stands in the bytes of a body that names the blob; in a text the quotes are escaped."""
     return b'{"sha256":"' + digest.encode() + b'","size":'
 
 

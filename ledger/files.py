@@ -184,11 +184,7 @@ class FileLock:
 
 @contextmanager
 def hold_file_lock(path: str) -> Iterator[None]:
-    """Hold the lock of a lock file for one ``with`` (OSError: it cannot be opened).
-
-    The file is made if missing, and stays. Each has a descriptor of its own, so threads of one
-    process exclude each other, too.
-    """
+    """Hold the lock of a lock file, made if missing, also against threads of this process."""
     lock = FileLock(path)
     try:
         with lock:

@@ -186,10 +186,7 @@ class SigningKey:
         return VerifierKey(self.name, self.kind, public.public_bytes_raw())
 
     def sign(self, message: bytes) -> bytes:
-        """Sign plain bytes: 64 bytes.
-
-        ``tripod.ledger.tlog.note`` says which bytes a type of key signs.
-        """
+        """Sign plain bytes: 64 bytes. The module says which bytes a type of key signs."""
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
         return Ed25519PrivateKey.from_private_bytes(self.seed).sign(message)

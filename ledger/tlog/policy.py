@@ -108,12 +108,7 @@ def open_under_policy(policy: Policy, note: Note, *, extensions: bool = False) -
 
 
 def parse_policy(data: bytes) -> Policy:
-    """Read a policy file.
-
-    Raises:
-        MalformedError: not such a file, saying which line: a word that is not known, a name that
-            is given twice or not above, a key that is given twice, no quorum or more than one.
-    """
+    """Read a policy file (MalformedError: names the line that is invalid or contradicts others)."""
     # A tab is the one control character that may stand here: between words, as a space.
     text = parse_note_text(data.replace(b"\t", b" "), MAX_POLICY, "policy")
     reading = _Reading()

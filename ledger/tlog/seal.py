@@ -48,10 +48,7 @@ MAX_ORIGIN = 255  # bytes: cosignatures of type 0x06 give its length in one byte
 
 
 class Seal(NamedTuple):
-    """The head of the log ``origin``; ``extensions`` are further lines of a log that is not ours.
-
-    ``root`` has 32 bytes, ``extensions`` no line breaks.
-    """
+    """The head of a log: a ``root`` of 32 bytes; ``extensions`` are lines that others' logs add."""
 
     origin: str
     size: int
@@ -75,12 +72,7 @@ class OpenedSeal(NamedTuple):
 
 
 def format_seal(seal: Seal) -> str:
-    """Write the text that is signed.
-
-    Raises:
-        MalformedError: origin, size or root is invalid; no leaves under another root than that of
-            the empty tree; an extension that is empty or more than a line.
-    """
+    """Write the text that is signed (MalformedError: it would be no seal, see ``_check``)."""
     _check(seal)
     lines = (seal.origin, str(seal.size), format_base64(seal.root), *seal.extensions)
     return "\n".join(lines) + "\n"
@@ -123,10 +115,7 @@ def sign_seal(seal: Seal, key: SigningKey) -> Signature:
 
 
 def cosign_seal(seal: Seal, key: SigningKey, seconds: int) -> Signature:
-    """Vouch for another's seal: seen at ``seconds`` since 1970, and consistent with all before.
-
-    That it is consistent is for the caller to check.
-    """
+    """Vouch, at ``seconds`` since 1970, for another's seal; the caller checked its consistency."""
     return cosign_note(format_seal(seal), key, seconds)
 
 

@@ -277,10 +277,7 @@ def parse_tile_or_bundle_path(path: str) -> Tile:
 
 
 def is_tile_or_bundle_of(path: str, size: int, named: Callable[[str], bool]) -> bool:
-    """Whether a file is one of an export of ``size`` entries; ``path`` is relative to its folder.
-
-    ``named`` says whether a body names the blob of a digest.
-    """
+    """Whether a path is of an export of ``size`` entries; ``named`` knows the blobs of bodies."""
     if path.startswith(f"{BLOBS}/"):
         return named(path.removeprefix(f"{BLOBS}/"))
     try:

@@ -44,10 +44,7 @@ _OLD = "old "
 
 
 class CosignRequest(NamedTuple):
-    """Asks to cosign the seal in ``note``; ``hashes`` lead to it from the tree of ``old`` leaves.
-
-    The hashes have 32 bytes each.
-    """
+    """Asks to cosign the seal in ``note``; ``hashes`` (32 bytes) lead to it from size ``old``."""
 
     old: int
     hashes: tuple[bytes, ...]

@@ -89,10 +89,7 @@ _PART = 1024 * 1024
 
 @contextmanager
 def isolated_files(texts: Sequence[bytes]) -> Iterator[list[int]]:
-    """Descriptors of sealed files with these bytes, at their beginning; closed in the end.
-
-    An OSError says that another program changed one before it was sealed.
-    """
+    """Descriptors of sealed files with these bytes (OSError: another program changed one)."""
     made: list[int] = []
     try:
         made.extend(map(_sealed, texts))  # those before one that fails are in it
@@ -233,10 +230,7 @@ def resolve_isolated(
 
 
 def refuse_to_show(path: str, secret: Iterable[str]) -> None:
-    """Refuse to give a program a file or folder that shows ``secret`` (RefusedError).
-
-    What holds a team's words by its name is secret as well.
-    """
+    """Refuse to show a program ``secret``, or a place of a team's words (RefusedError)."""
     real = os.path.realpath(path)
     hidden = [os.path.realpath(place) for place in secret]
     if any(_within(real, place) or _within(place, real) for place in hidden):

@@ -156,13 +156,10 @@ def recorded(team: Team, ordered: Attempt) -> SpawnResult:
 
 
 class JobHooks:
-    """Further entries to append in the transactions of a run; this one appends nothing.
-
-    ``files`` says where the program's output is to go, where that is not the run's own folder.
-    """
+    """Further entries to append in the transactions of a run; this one appends nothing."""
 
     def files(self, team: Team, subject: str) -> tuple[str | None, str | None]:  # noqa: ARG002
-        """Paths of standard output and standard error."""
+        """Paths of standard output and error, where they are not in the run's own folder."""
         return None, None
 
     def requested(self, act: Act, run: Attempt) -> tuple[int, ...]:  # noqa: ARG002
@@ -196,10 +193,7 @@ class Job:
 def spool_of_job(
     team: Team, spawn: str, files: tuple[str | None, str | None] = (None, None)
 ) -> Spool:
-    """The folder of a run; ``files`` are where its output goes instead.
-
-    The key that signs how it ended is the one of its order in the ledger.
-    """
+    """The folder of a run, with its order's key; ``files`` are where its output goes instead."""
     row = team.store.db.execute("SELECT seq FROM agents WHERE spawn = ?", (spawn,)).fetchone()
     key = "" if row is None else str(team.source.body(row[0]).get("key", ""))
     return Spool(f"{team.root}/{SPOOL}/{spawn}", stdout=files[0], stderr=files[1], key=key)
@@ -209,10 +203,7 @@ def spool_of_job(
 
 
 def attempt_job(team: Team, job: Job, number: int, hooks: JobHooks) -> bool:
-    """Steps 1 to 3: have attempt ``number`` begin. False: another coordinator is at it.
-
-    After a LedgerError nothing was run.
-    """
+    """Steps 1 to 3: have attempt ``number`` begin. False: another coordinator is at it."""
     spec = job.spec(number)
     order = described_spec(spec)
     spawn = spec_spawn_id(job.role, job.subject, number, order)
@@ -293,10 +284,7 @@ def _run_state(act: Act, ordered: Attempt) -> str:
 
 
 def settle_job(team: Team, ordered: Attempt, hooks: JobHooks) -> bool:
-    """Steps 3 to 5, as far as things are; whether the run is over, as far as we can see.
-
-    After a LedgerError the run's folder stays.
-    """
+    """Steps 3 to 5, as far as things are; whether the run is over, as far as we can see."""
     spool = spool_of_job(team, ordered.spawn, hooks.files(team, ordered.subject))
     look = spool.look()
     if look.state == LOST:

@@ -121,10 +121,7 @@ class SpawnResult:
 
 
 def spec_command_line(spec: SpawnSpec, mcp_path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The words that the program is run by, and the names of parameters it cannot take.
-
-    ``mcp_path`` is where its tool servers are written down, if it has any.
-    """
+    """The words that the program is run by (``mcp_path``: its servers), and what it cannot take."""
     asked = spec.parameters
     values = {
         "model": asked.model,

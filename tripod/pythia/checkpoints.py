@@ -228,10 +228,7 @@ def checkpoint_named(team: Team, name: str) -> Point:
 
 
 def ask(team: Team, act: Act, handle: str) -> Draft | None:
-    """The checkpoint event for all decisions since the last; None if there are no such decisions.
-
-    Without any decision at all there is a NotFoundError.
-    """
+    """The checkpoint event for all decisions since the last; None without new decisions."""
     db = act.transaction.tables
     rows = _new_since(team, act.transaction.size)
     if not rows:

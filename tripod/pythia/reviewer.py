@@ -188,10 +188,7 @@ class ReviewerFolder:
         return cls(f"{_base()}/{_front(team)}{event}-{attempt}")
 
     def make(self, *, config: bool, lends: Iterable[str]) -> None:
-        """Make it, empty but for what is lent to the program.
-
-        Where another user's folder, or a public one, stands in its place, that is a RefusedError.
-        """
+        """Make it, with what is lent alone (RefusedError: its place is another's, or public)."""
         base = os.path.dirname(self.at)
         os.makedirs(base, mode=0o700, exist_ok=True)
         found = os.lstat(base)
@@ -206,10 +203,9 @@ class ReviewerFolder:
             os.mkdir(f"{self.at}/home/{CONFIG}", 0o700)
         for path in filter(os.path.isfile, map(os.path.expanduser, lends)):
             to = f"{self.at}/home/{CONFIG}/{os.path.basename(path)}"
-            with open(open_plain_file(path, named=True), "rb") as file:
-                fd = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-                with os.fdopen(fd, "wb") as copy:
-                    shutil.copyfileobj(file, copy)
+            fd = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            with os.fdopen(fd, "wb") as copy, open(open_plain_file(path, named=True), "rb") as file:
+                shutil.copyfileobj(file, copy)
 
     def transcripts(self, within: str) -> Iterator[tuple[str, bytes, bool]]:
         """Files that the program left in its own folder: path, bytes, whether there is more.

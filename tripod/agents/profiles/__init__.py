@@ -148,10 +148,7 @@ def chosen_profile(
 
 
 def parse_profile(data: bytes, *, toml: bool = False) -> Profile:
-    """Read a profile: YAML, or TOML as earlier versions had it.
-
-    A BadArgumentError names the key and, in YAML, the line.
-    """
+    """Read a profile: YAML, or TOML as earlier versions had it (BadArgumentError: which key)."""
     if toml and len(data) > MAX_SIZE:
         raise BadArgumentError(f"it has {len(data)} bytes, more than {MAX_SIZE}")
     try:
