@@ -82,21 +82,15 @@ class Policy(NamedTuple):
         return self.quorum in reached
 
 
-def open_under_policy(policy: Policy, note: Note, *, extensions: bool = False) -> OpenedSeal:
+def open_under_policy(policy: Policy, note: Note) -> OpenedSeal:
     """Read the seal in a note, if the policy believes it: its log signed, the quorum cosigned.
-
-    ``extensions``: lines after the root are accepted.
 
     Raises:
         MalformedError: the text is no seal, or the policy names keys of a wrong type.
         NotVerifiedError: a bad signature by a key of the policy, none by the log, no quorum.
     """
-    opened = open_seal(
-        note,
-        [log.key for log in policy.logs],
-        [witness.key for witness in policy.witnesses],
-        extensions=extensions,
-    )
+    logs, witnesses = [log.key for log in policy.logs], [one.key for one in policy.witnesses]
+    opened = open_seal(note, logs, witnesses)
     keys = {cosignature.key for cosignature in opened.cosignatures}
     names = [witness.name for witness in policy.witnesses if witness.key in keys]
     if not policy.reached(names):

@@ -78,14 +78,11 @@ def parse_proof(data: bytes) -> Proof:
     return proof
 
 
-def verify_proof(
-    proof: Proof, leaf: bytes, policy: Policy, *, extensions: bool = False
-) -> OpenedSeal:
+def verify_proof(proof: Proof, leaf: bytes, policy: Policy) -> OpenedSeal:
     """Check that the entry with this leaf hash lies in a log that the policy believes.
 
     ``leaf`` are 32 bytes, made by the caller (``tripod.ledger.entry.entry_leaf_hash``).
     Which log it was is in the result, for the caller to compare. ``proof.extra`` stays unproven.
-    ``extensions``: lines after the root are accepted in the seal.
 
     Raises:
         MalformedError: the proof or the seal in it is invalid.
@@ -96,7 +93,7 @@ def verify_proof(
     if len(leaf) != 32:
         raise ValueError(f"a leaf hash has 32 bytes, not {len(leaf)}")
     _check(proof)
-    opened = open_under_policy(policy, proof.note, extensions=extensions)
+    opened = open_under_policy(policy, proof.note)
     origin, size, root, _ = opened.seal
     if not check_inclusion(leaf, proof.seq, size, proof.hashes, root):
         raise NotVerifiedError(

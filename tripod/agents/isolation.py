@@ -34,7 +34,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
-from typing import Literal, NamedTuple, Self
+from typing import Literal, NamedTuple
 
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.ledger.files import open_plain_file, read_plain_file
@@ -325,22 +325,18 @@ def _read_folder(top: str, limit: int, files: dict[str, tuple[bytes, int]]) -> s
     return f"{named}{more} cannot be looked at: no text, links, a repository, or too much"
 
 
-class _Words:
+class _Words(list[str]):
     """A command line of ``bwrap`` as it grows, with the files in memory that it names."""
 
     def __init__(self, *words: str) -> None:
-        self.words = list(words)
+        super().__init__(words)
         self.sealed: dict[int, bytes] = {}
-
-    def __iadd__(self, words: Iterable[str]) -> Self:
-        self.words += words
-        return self
 
     def file(self, option: str, data: bytes, path: str, mode: int) -> None:
         """A file by its content; the descriptor's number takes the place of the word ``memory``."""
-        self.words += ["--perms", f"{mode:04o}", option]
-        self.sealed[len(self.words)] = data
-        self.words += ["memory", path]
+        self.extend(["--perms", f"{mode:04o}", option])
+        self.sealed[len(self)] = data
+        self.extend(["memory", path])
 
 
 _RETURNS = """
@@ -389,7 +385,7 @@ def isolate(
         words += proc
         if network:
             words += ["--share-net"]
-        problem = _probe_namespace(words.words, hidden, words.sealed)
+        problem = _probe_namespace(words, hidden, words.sealed)
         if problem is None:
             words += ["--tmpfs", HOME]
             if home.folder:
@@ -399,7 +395,7 @@ def isolate(
             words += ["--tmpfs", WORK, "--chdir", WORK, "--"]
             if home.returns:
                 words += ["/bin/sh", "-c", _RETURNS, "sh", f"{HOME}/{home.returns}"]
-            argv = (*words.words, start, *program.argv[1:])
+            argv = (*words, start, *program.argv[1:])
             places = os.environ.get("PATH", os.defpath).split(os.pathsep)
             seen = [one for one in places if any(_within(one, path) for path in visible)]
             search = os.pathsep.join(seen or ["/usr/bin", "/bin"])

@@ -144,10 +144,7 @@ def recorded(team: Team, ordered: Attempt) -> SpawnResult:
         signal=body.get("signal"),
         wall_ms=body["wall_ms"],
         answer=replace(
-            answer,
-            usage=body.get("usage", {}),
-            cost=body.get("cost"),
-            session=body.get("session"),
+            answer, usage=body.get("usage", {}), cost=body.get("cost"), session=body.get("session")
         ),
         stdout=stdout,
         stderr=stderr,
@@ -347,12 +344,7 @@ def _stored_output(result: SpawnResult, name: str, data: bytes, blobs: list[byte
 
 
 async def run(
-    team: Team,
-    job: Job,
-    *,
-    first: int = 1,
-    max_attempts: int = 2,
-    hooks: JobHooks | None = None,
+    team: Team, job: Job, *, first: int = 1, max_attempts: int = 2, hooks: JobHooks | None = None
 ) -> tuple[Attempt, SpawnResult]:
     """Do a job, or go on with it: adopt what runs, take what has ended, try what is lost again.
 

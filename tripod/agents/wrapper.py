@@ -44,7 +44,7 @@ import signal
 import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from hashlib import sha256
 from typing import Any
@@ -65,16 +65,22 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 _STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
-def write_json(path: str, value: dict[str, Any]) -> None:
-    """Put a small file in its place, whole or not at all, and wait for the disk."""
+def _write_file(path: str, parts: Iterable[bytes]) -> None:
+    """Put a file in its place, whole or not at all; its name is not waited for."""
     temporary = f"{path}.tmp"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    fd = os.open(temporary, flags, 0o600)
-    with os.fdopen(fd, "w") as file:
-        json.dump(value, file, sort_keys=True)
+    with suppress(FileNotFoundError):
+        os.unlink(temporary)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(temporary, flags, 0o600), "wb") as file:
+        file.writelines(parts)
         file.flush()
         os.fsync(file.fileno())
     os.rename(temporary, path)
+
+
+def write_json(path: str, value: dict[str, Any]) -> None:
+    """Put a small file in its place, and wait until the disk has it and what was put before."""
+    _write_file(path, [json.dumps(value, sort_keys=True).encode()])
     folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(folder)
@@ -190,7 +196,7 @@ class RunningProgram:
         """Write a small file; False where the disk is full, and it is to be tried again."""
         try:
             for name, fd in self.unnamed.items():
-                _copy(fd, value[name]["bytes"], f"{self.spool}/{name}")
+                _write_file(f"{self.spool}/{name}", _parts(fd, value[name]["bytes"]))
             write_json(path, value)
         except OSError as error:
             if error.errno not in _FULL or self.told or time.monotonic() > until:
@@ -366,20 +372,6 @@ def _digest(fd: int) -> dict[str, Any]:
         hashed.update(part)
         size += len(part)
     return {"bytes": size, "sha256": hashed.hexdigest()}
-
-
-def _copy(fd: int, size: int, path: str) -> None:
-    """Give what a file without a name holds a name, whole or not at all."""
-    temporary = f"{path}.tmp"
-    with suppress(FileNotFoundError):
-        os.unlink(temporary)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with os.fdopen(os.open(temporary, flags, 0o600), "wb") as file:
-        for part in _parts(fd, size):
-            file.write(part)
-        file.flush()
-        os.fsync(file.fileno())
-    os.rename(temporary, path)
 
 
 def _signal_group(group: int, number: signal.Signals) -> None:
