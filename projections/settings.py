@@ -9,7 +9,7 @@ Hot commands import modules that declare settings, so YAML and pydantic are impo
 read. Keys have dashes where fields have underscores::
 
     class Shop(Settings):                        # a frozen dataclass
-        front_doors: Annotated[int, whole(1)] = 1
+        front_doors: Annotated[int, whole_setting(1)] = 1
         open: tuple[str, ...] = ()
 
     read_settings(Shop, b"front-doors: 2\nopen: [monday]\n")
@@ -24,6 +24,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, get_type_hints
 
 from tripod.ledger.errors import MalformedError
+from tripod.projections.text import text_meant
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
@@ -84,7 +85,9 @@ def accepted_setting(
 
     def read(value: object) -> object:
         if not accepts(value):
-            raise ValueError(f"the value is not {expected}{_meant(value, words)}")
+            raise ValueError(
+                f"the value is not {expected}{text_meant(str(value)[:_SHOWN], words, aside=True)}"
+            )
         return value
 
     return Rule(read)
@@ -173,15 +176,10 @@ def _unknown(shape: Any, places: list[Where]) -> str:
         shape = get_type_hints(shape)[str(part).replace("-", "_")]
     known = [name.replace("_", "-") for name in shape.__dataclass_fields__]
     names = sorted(str(place[-1]) for place in places if [*place[:-1]] == above)
-    listed = ", ".join(f"{_key(name)}{_meant(name, known)}" for name in names)
+    listed = ", ".join(
+        f"{_key(name)}{text_meant(name[:_SHOWN], known, aside=True)}" for name in names
+    )
     return f"unknown keys: {listed}; there are {', '.join(known)}"
-
-
-def _meant(value: object, words: Sequence[str]) -> str:
-    from difflib import get_close_matches
-
-    close = get_close_matches(str(value)[:_SHOWN], words, 1)
-    return f" (did you mean {close[0]}?)" if close else ""
 
 
 def _key(key: str) -> str:

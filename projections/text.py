@@ -11,6 +11,7 @@ beginning in March. The formats import only light modules: the hot commands impo
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 # C0, DEL and C1 (with U+0085), the line and paragraph separators, and halves of surrogate pairs,
 # which no UTF-8 file can hold.
@@ -51,6 +52,24 @@ def words_of_text(text: str) -> list[str]:
     # Marks (M*) are the accents, and the vowels of some scripts: both are parts of their word.
     unseen = {ord(c): None for c in set(text) if category(c) == "Cf" or category(c)[0] == "M"}
     return re.findall(_LETTERS, re.sub(f"[{_BLANK}]", "", text.translate(unseen)))
+
+
+def text_meant(text: str, words: Sequence[str], *, aside: bool = False) -> str:
+    """The question after an unknown word: which known ones it is like; '' where it is like none.
+
+    ``aside`` asks within a sentence, about the word that is most like it.
+
+    >>> text_meant("hgih", ["critical", "high"])
+    '. Did you mean high?'
+    >>> text_meant("hgih", ["critical", "high"], aside=True)
+    ' (did you mean high?)'
+    """
+    from difflib import get_close_matches
+
+    close = get_close_matches(text, words, 3)
+    if not close:
+        return ""
+    return f" (did you mean {close[0]}?)" if aside else f". Did you mean {' or '.join(close)}?"
 
 
 def text_size(text: str) -> int:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from tripod.errors import BadArgumentError, MalformedError
 from tripod.ledger.files import read_plain_file
+from tripod.projections.text import text_meant
 
 if TYPE_CHECKING:
     from tripod.ledger.tlog.note import VerifierKey
@@ -93,24 +94,12 @@ class ChoiceParam(TextParam):
         """The word itself."""
         if text not in self.words:
             raise ValueError(
-                f"{text!r} is not one of {', '.join(self.words)}{meant(text, self.words)}"
+                f"{text!r} is not one of {', '.join(self.words)}{text_meant(text, self.words)}"
             )
         return text
 
 
 RAW, TEXT, HANDLE, FLAG = ParamKind(), TextParam(), HandleParam(), ParamKind()
-
-
-def meant(text: str, words: Sequence[str]) -> str:
-    """The question after a word that is not known: which of the known words was meant.
-
-    >>> meant("hgih", ["critical", "high"])
-    '. Did you mean high?'
-    """
-    from difflib import get_close_matches
-
-    close = get_close_matches(text, words, 3)
-    return f". Did you mean {' or '.join(close)}?" if close else ""
 
 
 def first_sentence(page: str) -> str:

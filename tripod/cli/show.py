@@ -4,10 +4,10 @@ import re
 from typing import Any
 
 from tripod.cli.commands import CommandCall, command_verb
-from tripod.cli.params import meant
 from tripod.errors import BadArgumentError, NotFoundError
 from tripod.ledger import Entry, entry_leaf_hash, redaction_entry_id
 from tripod.output import emit, emit_bytes, emit_pretty, format_utc, hanging, one_line
+from tripod.projections.text import text_meant
 from tripod.team.team import Team
 
 LISTED = 20
@@ -157,7 +157,7 @@ def _projection(call: CommandCall, team: Team) -> None:
 
     names = list(dict.fromkeys(projection.name for projection in PROJECTIONS))
     if call.what not in names:
-        known = f"there are {', '.join(names)}{meant(call.what, names)}"
+        known = f"there are {', '.join(names)}{text_meant(call.what, names)}"
         raise NotFoundError(f"no projection {call.what!r}; {known}")
     with rebuild_past(team, call.at) as source:
         files = rebuilt_files(source, call.what)

@@ -4,11 +4,12 @@ import os
 import sys
 
 from tripod.cli.commands import CommandCall, command_verb
-from tripod.cli.params import first_sentence, log_keys_param, meant
+from tripod.cli.params import first_sentence, log_keys_param
 from tripod.errors import BadArgumentError, RefusedError
 from tripod.ledger.locator import team_to_judge
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.output import emit, emit_report, remark
+from tripod.projections.text import text_meant
 from tripod.trust.proof import seal_of_proof, write_proved_pin
 from tripod.verify import run as judging
 from tripod.verify.anchors.anchors import AnchorOptions, OutsideError
@@ -25,7 +26,7 @@ def _verify(call: CommandCall) -> int:
     for name in (*call.select, *([call.explain] if call.explain else [])):
         if name not in names:
             known = ", ".join(names)
-            raise BadArgumentError(f"no check {name!r}; there are {known}{meant(name, names)}")
+            raise BadArgumentError(f"no check {name!r}; there are {known}{text_meant(name, names)}")
     if call.list:
         for check in checks:  # what it proves is the first sentence of its manual
             emit([f"{listed_check(check):<20} {first_sentence(check.__doc__ or '').rstrip('.')}"])
