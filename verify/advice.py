@@ -124,9 +124,6 @@ class Noise(NamedTuple):
     like: str
 
 
-# Texts ------------------------------------------------------------------------------------------
-
-
 def may_need_advice(text: str) -> bool:
     """Whether a message may hold a sign: most do not, and are not looked at again.
 
@@ -178,9 +175,6 @@ def _words(text: str) -> set[str]:
     return set(_WORD.findall(text.lower())) - _COMMON
 
 
-# The chat against the log -----------------------------------------------------------------------
-
-
 class _Log:
     """What was decided, as far as it settles passages: where it refers to, and when it came."""
 
@@ -192,21 +186,16 @@ class _Log:
         for seq, body in _bodies(source, self.seqs):
             refs = body.get("refs")
             for ref in refs if isinstance(refs, list) else ():
-                place = self._place(seq, ref) if isinstance(ref, dict) else None
-                if place is not None:
-                    self.places[place] = seq
-
-    def _place(self, seq: int, ref: dict[str, object]) -> tuple[str, int] | None:
-        """The channel and line that a reference means; of one by line alone, as the file was."""
-        channel, number, line = ref.get("channel"), ref.get("index"), ref.get("line")
-        if isinstance(channel, str) and isinstance(number, int):
-            return channel, number
-        if not isinstance(line, int):
-            return None
-        name = str(ref.get("file")).rpartition("/")[2].removesuffix(".chat")
-        sql = "SELECT max(stop) FROM archives WHERE channel = ? AND seq < ?"
-        first = self.source.db.execute(sql, (name, seq)).fetchone()[0] or 0
-        return name, first + line - HEADER_LINES - 1
+                if not isinstance(ref, dict):
+                    continue
+                channel, number, line = ref.get("channel"), ref.get("index"), ref.get("line")
+                if isinstance(channel, str) and isinstance(number, int):
+                    self.places[channel, number] = seq
+                elif isinstance(line, int):  # of one by line alone, as the file was
+                    name = str(ref.get("file")).rpartition("/")[2].removesuffix(".chat")
+                    sql = "SELECT max(stop) FROM archives WHERE channel = ? AND seq < ?"
+                    first = source.db.execute(sql, (name, seq)).fetchone()[0] or 0
+                    self.places[name, first + line - HEADER_LINES - 1] = seq
 
     def settles(self, passage: Passage, last: int) -> bool:
         """Whether a later decision refers to it, or was logged soon after of the same words."""
@@ -245,22 +234,25 @@ def advise_on_missed(
 ) -> Iterator[Passage]:
     """Passages that sound like a decision and have no entry near them, each channel's in order.
 
-    Those that stand close together in a channel are one.
-
-    Args:
-        source: the tables and bodies.
-        seqs: the messages to look at, in order.
-        quiet: handles whose messages are not looked at, as the Scribe's own.
+    Those that stand close together in a channel are one. ``seqs`` are the messages to look at, in
+    order; messages of the handles ``quiet``, as the Scribe's own, are passed over.
     """
     log: _Log | None = None
     nobody = {handle.casefold() for handle in quiet}
     held: dict[str, Passage] = {}
     for seq, body in _bodies(source, seqs):
-        passage = _passage(seq, body, nobody)
-        if passage is None:
+        content, handle, number = body.get("text"), str(body.get("handle")), body.get("index")
+        text = content.get("text") if isinstance(content, dict) else None
+        if not isinstance(text, str) or handle.casefold() in nobody:
+            continue  # a longer text is a report
+        sign = sign_for_advice(text)
+        if sign is None or not isinstance(number, int):
             continue
+        passage = Passage(seq, str(body.get("channel")), number, handle, *sign)
         log = log or _Log(source)
-        last = _followed(source, passage)
+        sql = "SELECT seq FROM lines WHERE channel = ? AND number = ?"
+        row = source.db.execute(sql, (passage.channel, number + BEHIND)).fetchone()
+        last = None if row is None else int(row[0])  # None: the chat is shorter
         if log.settles(passage, 2**62 if last is None else last):
             continue
         before = held.get(passage.channel)
@@ -279,32 +271,6 @@ def advised_handles(source: Source) -> set[str]:
     return {"scribe", "pythia", "system", *scribes}
 
 
-def _passage(seq: int, body: dict[str, object], nobody: set[str]) -> Passage | None:
-    content, handle = body.get("text"), body.get("handle")
-    text = content.get("text") if isinstance(content, dict) else None
-    if not isinstance(text, str) or str(handle).casefold() in nobody:
-        return None  # a longer text is a report
-    sign = sign_for_advice(text)
-    if sign is None:
-        return None
-    number = body.get("index")
-    if not isinstance(number, int):
-        return None
-    return Passage(seq, str(body.get("channel")), number, str(handle), *sign)
-
-
-def _followed(source: Source, passage: Passage) -> int | None:
-    """The entry of the message ``BEHIND`` lines later; None if the chat is shorter."""
-    row = source.db.execute(
-        "SELECT seq FROM lines WHERE channel = ? AND number = ?",
-        (passage.channel, passage.number + BEHIND),
-    ).fetchone()
-    return None if row is None else int(row[0])
-
-
-# The log itself ---------------------------------------------------------------------------------
-
-
 def advise_on_noise(source: Source) -> Iterator[Noise]:
     """Entries of the log that read like no decision; a change of a status is always one."""
     rows = source.db.execute(
@@ -312,14 +278,10 @@ def advise_on_noise(source: Source) -> Iterator[Noise]:
         " WHERE id IS NOT NULL AND status = 'decided' AND supersedes IS NULL ORDER BY seq"
     )
     for seq, id_, title in rows.fetchall():
-        like = _like(title[:MAX_SENTENCE])
+        low = title[:MAX_SENTENCE].strip().lower().translate(_CURLY)
+        like = next((name for name, expression in _NOISE if expression.search(low)), None)
         if like is None:
             continue
         body = _body(source, seq)
         if not _CHOOSES.search(f"{title} {body.get('rationale', '')}"[:MAX_TEXT].lower()):
             yield Noise(seq, id_, title, like)
-
-
-def _like(title: str) -> str | None:
-    low = title.strip().lower().translate(_CURLY)
-    return next((name for name, expression in _NOISE if expression.search(low)), None)

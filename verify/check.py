@@ -1,15 +1,7 @@
-r"""What a check is: a name, the evidence that it needs, its manual, a function that judges. Pure.
+"""What a check is: a name, the evidence that it needs, its manual, a function that judges. Pure.
 
 A check is a module, or any object, with the members of ``Check``. The built-in ones are listed in
-``tripod.verify.checks``; an installed package can add more (``tripod.verify.run``). A check gives
-an ``Outcome`` with its findings; all outcomes and the exit code are the ``Report``.
-
-Reporters ``escape`` each text from evidence for a terminal and for one line. Control bytes,
-characters that change the direction of text, and invisible ones come out as ``\x1b``, ``\u202e``;
-so a finding cannot imitate another, hide, or command the reader's terminal.
-
->>> escape("red\x1b[31m\u202etxt")
-'red\\x1b[31m\\u202etxt'
+``tripod.verify.checks``; an installed package can add more (``tripod.verify.run``).
 """
 
 from __future__ import annotations
@@ -17,16 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Literal, Protocol, TypeAlias, get_args
 
-from tripod.ledger import LedgerReader
+from tripod.ledger import Draft, LedgerError, LedgerReader
+from tripod.ledger.entry import entry_leaf_hash, parse_entry_time, parse_header
 from tripod.projections.pieces import Found
-from tripod.projections.projection import Source
-from tripod.verify.anchors.growth import FileHistory, ReadVersions
-
-# Findings ---------------------------------------------------------------------------------------
+from tripod.projections.projection import File, Source, projected_content
+from tripod.verify.anchors.growth import FileHistory, ReadVersions, shared_start
 
 POLICY, RULES, AUTHORITIES = POLICIES = ("policy.tlog", "policy.yaml", "policy.pem")
 """Files of the team: whose signatures count, what must be there, whose timestamps count."""
@@ -52,22 +43,18 @@ KEPT = 1000
 
 CLEAN: Verdict = "clean"
 FINDINGS: Verdict = "findings"
-EXCEPT = "clean, except"
-"""How a clean verdict reads that leaves something out; what, is in the outcome's exceptions."""
+EXCEPT = "clean, except"  # how a clean verdict reads that leaves something out
 CANNOT_TELL: Verdict = "cannot tell"
 NOT_APPLICABLE: Verdict = "not applicable"
-
-EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNTOLD = 0, 1, 3
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One broken rule: the check that found it, what, where, what shows it, what to do next.
 
-    ``seq`` is the first bad entry, if an entry is bad. A ``warning`` is reported and fails nothing;
-    ``advice`` breaks no rule, it is for a person to judge. ``before_adoption``: it lies in the past
-    that was taken in as it was. ``where`` says in words where it lies, ``file`` and ``line`` are
-    that place from the top of the repository; the runner adds these.
+    ``seq`` is the first bad entry, if one is bad. A ``warning`` fails nothing; ``advice`` is for a
+    person to judge. ``before_adoption``: it lies in the past that was taken in as it was. The
+    runner adds ``file`` and ``line`` to ``where``, from the top of the repository.
     """
 
     check: str
@@ -91,8 +78,7 @@ class Finding:
 class Findings:
     """The findings of one check: the first ``KEPT`` of each weight, and how many there are.
 
-    A check adds every finding, so that no earlier one hides a later one, and memory is bounded.
-    Iteration gives the kept findings by weight, and those of one weight as they were added.
+    Iteration gives those kept by weight, each in the order of adding.
     """
 
     kept: dict[Weight, list[Finding]] = field(default_factory=dict)
@@ -106,7 +92,8 @@ class Findings:
         if count < KEPT:
             self.kept.setdefault(weight, []).append(finding)
         self.counts[weight] = count + 1
-        self.lowest = _lower(self.lowest, finding.seq)
+        if finding.seq is not None and (self.lowest is None or finding.seq < self.lowest):
+            self.lowest = finding.seq
 
     def extend(self, findings: Iterable[Finding]) -> None:
         """Add findings, in their order."""
@@ -119,7 +106,8 @@ class Findings:
             listed = self.kept.setdefault(weight, [])
             listed += later.kept[weight][: KEPT - len(listed)]
             self.counts[weight] = self.counts.get(weight, 0) + count
-        self.lowest = _lower(self.lowest, later.lowest)
+        if later.lowest is not None and (self.lowest is None or later.lowest < self.lowest):
+            self.lowest = later.lowest
 
     def of(self, severity: Severity) -> int:
         """How many findings have a severity."""
@@ -138,16 +126,11 @@ class Findings:
             yield from self.kept.get(weight, ())
 
 
-def _lower(one: int | None, other: int | None) -> int | None:
-    return min((seq for seq in (one, other) if seq is not None), default=None)
-
-
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """A check's verdict. ``past`` marks a *cannot tell* that is about the time before adoption.
 
-    ``findings`` are those that were kept, ``left_out`` counts the others by weight: all numbers are
-    exact. ``advice``: the check only advises, so its findings change no exit code.
+    ``left_out`` counts by weight the findings that were not kept; ``advice`` changes no exit code.
     """
 
     check: str
@@ -165,6 +148,10 @@ class Outcome:
     def said(self) -> str:
         """The verdict in words: one with exceptions says so itself."""
         return EXCEPT if self.exceptions and self.verdict == CLEAN else self.verdict
+
+    def cannot_tell(self, reason: str, *, past: bool = False) -> Outcome:
+        """Keep the findings, and give no verdict: the evidence does not suffice for one."""
+        return replace(self, verdict=CANNOT_TELL, reason=reason, past=past)
 
     @property
     def failures(self) -> int:
@@ -188,9 +175,8 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Anchored:
-    """How far heads that are remembered outside vouch for the ledger.
+    """How far heads remembered outside vouch for the ledger: each level's size and source in words.
 
-    ``sizes`` gives for each level that is reached up to which size, and by which source, in words.
     ``tail`` counts the entries after the largest, ``seconds`` is the age of the first of those.
     """
 
@@ -204,10 +190,9 @@ class Anchored:
 class Subject:
     """What was judged; none of it is a claim of the evidence.
 
-    ``team`` is the team directory with every link followed, '' for a bare file. ``ledger`` is the
-    database, or the folder of files, that the ledger was read from, '' without one. ``repository``
-    is the top of the git repository whose history was read, if one was; ``history`` says in words
-    what of it was looked at, or why nothing was.
+    ``team`` is the team directory with every link followed, ``ledger`` the database, or the folder
+    of files, that the ledger was read from; '' without one. ``history`` says in words what was
+    looked at of the git repository with the top ``repository``, or why nothing was.
     """
 
     team: str
@@ -221,9 +206,8 @@ class Report:
     """All outcomes in the order of the checks. ``head`` is size and root in hex, if there is one.
 
     ``sealed`` is the newest seal in the ledger: how many entries it covers, when it was made by the
-    host's clock, how many seconds ago. Where the ledger was read from its record it is the record's
-    own seal, with the time of the newest entry. ``problem`` says why nothing could be judged at
-    all, ``notes`` above all what was not looked at, ``subject`` what was judged.
+    host's clock, how many seconds ago. A record has its own, with the time of the newest entry.
+    ``problem`` says why nothing could be judged, ``notes`` above all what was not looked at.
     """
 
     what: str
@@ -270,10 +254,10 @@ class Report:
     def exit_code(self) -> int:
         """1: a rule is broken. 3: nothing, or not enough, could be judged. 0: clean."""
         if self.failures:
-            return EXIT_FINDINGS
+            return 1
         if self.problem or self.untold or not self.judged:
-            return EXIT_UNTOLD
-        return EXIT_CLEAN
+            return 3
+        return 0
 
 
 def outcome(
@@ -285,9 +269,7 @@ def outcome(
 ) -> Outcome:
     """The verdict of a check that could look: clean, or its findings.
 
-    A check gives every finding. How many are kept is decided here, and how many are printed by the
-    reporters. Give many findings as an iterator or a ``Findings``, so that they are never all in
-    memory. The runner sets ``required`` from the check's REQUIRED.
+    Give many findings as an iterator or a ``Findings``, so that they are never all in memory.
     """
     found = findings if isinstance(findings, Findings) else Findings()
     if found is not findings:
@@ -326,9 +308,8 @@ class Tally:
 class Scanned:
     """What the pass over the ledger's rows found and saw; ``head`` is as the entries give it.
 
-    ``blocks`` are the roots of the full blocks of 256 entries, from which all roots follow.
-    ``whole`` is False where rows are missing: then there is no tree. ``since`` is the entry at
-    which the pass began, where a pin vouches for those before.
+    ``blocks`` are the roots of the full blocks of 256 entries. ``whole`` is False where rows are
+    missing: then there is no tree. A pin vouches for the entries before ``since``.
     """
 
     tally: Tally
@@ -343,10 +324,7 @@ class Scanned:
 
 @dataclass
 class FilesJudged:
-    """What was found in an export or a record; ``signed``: a key could be held against its seal.
-
-    ``origin`` is that of the seal, ``seen`` counts what was looked at.
-    """
+    """What was found in an export or a record; ``signed``: a key could be held against its seal."""
 
     tally: Tally
     origin: str
@@ -355,12 +333,31 @@ class FilesJudged:
 
 
 @dataclass
-class HeadsJudged:
-    """How heads that are remembered outside compare with the ledger.
+class Folded:
+    """The evidence as tables.
 
-    ``heads`` counts them, ``agreeing`` are those that agree, ``untold`` says why others could not
-    be compared.
+    Entries from ``size`` on are provisional: ``drafts`` of what the files show and the ledger does
+    not hold yet. ``tables`` and ``unread`` say what was wrong on the way; ``own`` are the files
+    that we alone write, as of the ledger alone. ``agreed`` are chat files that agree as compared
+    already; ``queue_agrees`` says that all event files do.
     """
+
+    source: Source
+    size: int
+    adopted: int | None
+    found: Found
+    tables: list[tuple[str, str]] = field(default_factory=list)
+    unread: list[tuple[str, str]] = field(default_factory=list)
+    unfolded: int = 0
+    own: dict[str, File] = field(default_factory=dict)
+    drafts: dict[int, Draft] = field(default_factory=dict)
+    agreed: set[str] = field(default_factory=set)
+    queue_agrees: bool = False
+
+
+@dataclass
+class HeadsJudged:
+    """How heads remembered outside compare with the ledger; why some of them could not."""
 
     heads: int = 0
     findings: Findings = field(default_factory=Findings)
@@ -369,14 +366,11 @@ class HeadsJudged:
     anchored: Anchored | None = None
 
 
-# Checks ------------------------------------------------------------------------------------------
-
-
 class Need(Enum):
     """A source of evidence that a check cannot do without; the runner makes what is needed.
 
-    Without it the runner gives the outcome itself: not applicable without a ledger, a record, or
-    the bodies of an export; *cannot tell* where a team lacks bodies, or no tables can be made.
+    Without it the outcome is *not applicable* (no ledger, no record, an export without bodies), or
+    *cannot tell* (a team without bodies, or no tables can be made).
     """
 
     LEDGER = "a ledger"
@@ -394,25 +388,20 @@ LEDGER, ROWS, BODIES, SIGNATURES, TABLES, RECORD, HEADS = Need
 
 
 class Evidence(Protocol):
-    """What a check may ask for. Files, database and git are read by the program that made it.
+    """What a check may ask for; files, database and git are read by the program that made it.
 
     ``what`` was asked for; ``root`` is the team directory, None for a bare database or an export.
-    ``no_ledger``: the team is known to have none. ``scan`` is what the pass over the entries
-    found, ``record`` what was found in the record's files, ``held`` how heads remembered outside
-    compare with the ledger. ``nearby`` is in lines of a chat.
+    ``no_ledger``: the team is known to have none. ``nearby`` is in lines of a chat.
     """
 
     what: str
     root: str | None
     no_ledger: bool
     nearby: int
+    folded: Folded | None
     scan: Scanned | None
     held: HeadsJudged | None
     record: FilesJudged | None
-
-    @property
-    def source(self) -> Source:
-        """Tables, bodies by seq and blobs by digest; a LookupError where one is not there."""
 
     @property
     def unreadable(self) -> tuple[type[Exception], ...]:
@@ -425,10 +414,6 @@ class Evidence(Protocol):
     @property
     def traces(self) -> tuple[str, ...]:
         """What tells that a ledger was here, in words."""
-
-    @property
-    def rows(self) -> int:
-        """How many entries there are."""
 
     @property
     def loaded(self) -> bool:
@@ -446,38 +431,8 @@ class Evidence(Protocol):
     def ledger(self) -> LedgerReader | None:
         """What can be asked of the entries; None without a ledger."""
 
-    @property
-    def has_ledger(self) -> bool:
-        """Whether there is a ledger."""
-
-    @property
-    def size(self) -> int:
-        """How many entries were folded; after them comes what only the files show."""
-
-    @property
-    def adoption(self) -> int | None:
-        """The entry that adopted a past, if there is one."""
-
-    @property
-    def found(self) -> Found:
-        """What the look at the team's files found."""
-
-    @property
-    def unread(self) -> list[tuple[str, str]]:
-        """Parts of the team's files that could not be looked at, and why."""
-
-    @property
-    def untaken(self) -> int:
-        """How many pieces of the team's files no entry holds yet."""
-
     def table_faults(self) -> list[tuple[str, str]]:
         """Tables of the database that are not what the entries fold to, and what is wrong."""
-
-    def leaf(self, seq: int) -> str:
-        """The leaf hash of an entry in hex, '' where there is no such entry."""
-
-    def at(self, seq: int) -> str:
-        """The time of the append that an entry came with, '' where no ledger holds it yet."""
 
     def line(self, seq: int) -> str:
         """The name that the ledger has at an entry; '' where it cannot be read."""
@@ -529,6 +484,56 @@ class Evidence(Protocol):
     def look_alikes(self) -> Iterator[tuple[str, str]]:
         """Pairs of handles of the team that can be taken for each other; the plainer one first."""
 
+    @property
+    def team(self) -> Folded:
+        """The evidence as tables (ValueError before they are made)."""
+        if self.folded is None:
+            raise ValueError("the evidence is not folded yet")
+        return self.folded
+
+    @property
+    def source(self) -> Source:
+        """Tables, bodies by seq and blobs by digest; a LookupError where one is not there."""
+        return self.team.source
+
+    @property
+    def size(self) -> int:
+        """How many entries were folded; after them comes what only the files show."""
+        return self.team.size
+
+    @property
+    def adoption(self) -> int | None:
+        """The entry that adopted a past, if there is one."""
+        return self.team.adopted
+
+    @property
+    def found(self) -> Found:
+        """What the look at the team's files found."""
+        return self.team.found
+
+    @property
+    def has_ledger(self) -> bool:
+        """Whether there is a ledger."""
+        return self.ledger is not None
+
+    @property
+    def rows(self) -> int:
+        """How many entries there are."""
+        return 0 if self.ledger is None else self.ledger.size
+
+    def leaf(self, seq: int) -> str:
+        """The leaf hash of an entry in hex, '' where there is no such entry."""
+        header = None if self.ledger is None else self.ledger.header(seq)
+        return entry_leaf_hash(header).hex() if type(header) is bytes else ""
+
+    def at(self, seq: int) -> str:
+        """The time of the append that an entry came with, '' where no ledger holds it yet."""
+        header = None if self.ledger is None else self.ledger.header(seq)
+        try:
+            return "" if header is None else parse_header(header).at
+        except (LedgerError, TypeError):
+            return f"unreadable {seq}"  # equal to no other
+
     def query(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         """All rows of a small query on the folded tables."""
         return list(self.source.db.execute(sql, values))
@@ -540,6 +545,20 @@ class Evidence(Protocol):
         except (LookupError, ValueError, TypeError):
             return {}
 
+    def text(self, seq: int, field: str) -> str | None:
+        """The text that a field of an entry's body holds; None where it cannot be read."""
+        try:
+            return projected_content(self.source, self.body(seq)[field]).decode()
+        except self.unreadable:
+            return None
+
+    def micros(self, seq: int) -> int | None:
+        """When an entry was appended, in µs since 1970; None where that is not known."""
+        try:
+            return parse_entry_time(self.at(seq))
+        except ValueError:
+            return None
+
     def altered_below(self, size: int) -> bool:
         """Whether the pass over the rows named one of the first entries as not what it was."""
         if self.scan is None:
@@ -547,12 +566,6 @@ class Evidence(Protocol):
         names = ("sequence", "canonical-bytes", "chain-links")
         lowest = [self.scan.tally.of(name).lowest for name in names]
         return any(seq is not None and seq < size for seq in lowest)
-
-    def called(self, front: str) -> str:
-        """The last part of the path of the team's ``events`` or ``chat``, wherever it is kept."""
-        return self.places.get(front, front).rpartition("/")[2]
-
-    # The past ----------------------------------------------------------------------------------
 
     def past(self, seq: int) -> bool:
         """Whether an entry belongs to the past that was taken in at adoption."""
@@ -576,9 +589,8 @@ class Evidence(Protocol):
         shown: tuple[str, ...] = (),
     ) -> Finding:
         """A finding about an entry: of the severity of its time, and at its place, unless given."""
-        severity, past = severity or self.severity(seq), self.adopted(seq)
-        where = where or self.where(seq)
-        return Finding(check, message, where, shown, help_, severity, past, seq)
+        weight = severity or self.severity(seq), self.adopted(seq)
+        return Finding(check, message, where or self.where(seq), shown, help_, *weight, seq)
 
     def severity(self, seq: int) -> Severity:
         """What was wrong before adoption cannot be mended: it is told, and fails nothing."""
@@ -589,8 +601,6 @@ class Evidence(Protocol):
         if not self.has_ledger:
             return "not in a ledger"
         return f"entry {seq}" if seq < self.size else "not taken in yet"
-
-    # The ledger's checks -----------------------------------------------------------------------
 
     def ledger_outcome(self, check: str, *words: str, also: Iterable[Finding] = ()) -> Outcome:
         """What the pass over the rows found for a check (``Need.ROWS``), and what else it found.
@@ -610,19 +620,16 @@ class Evidence(Protocol):
 class Check(Protocol):
     """One rule. A module with these names is one; its docstring is the manual.
 
-    A check that only advises also has ``ADVICE = True``: its findings change no exit code.
+    A check that only advises also has ``ADVICE = True``.
     """
 
-    @property
-    def NAME(self) -> str:  # noqa: N802 - modules write it as a constant
-        """The permanent name, in lower case with hyphens."""
+    NAME: str
+    """The permanent name, in lower case with hyphens."""
+    REQUIRED: bool
+    """Whether *cannot tell* makes the exit code 3."""
 
     @property
-    def REQUIRED(self) -> bool:  # noqa: N802
-        """Whether *cannot tell* makes the exit code 3."""
-
-    @property
-    def NEEDS(self) -> Collection[Need]:  # noqa: N802
+    def NEEDS(self) -> Collection[Need]:  # noqa: N802 - modules write it as a constant
         """The evidence without which it cannot judge."""
 
     def judge(self, evidence: Evidence, /) -> Outcome:
@@ -639,14 +646,6 @@ def advises(check: Check) -> bool:
     return bool(getattr(check, "ADVICE", False))
 
 
-def listed_check(check: Check) -> str:
-    """The name of a check for a list, with the installed package that it comes from."""
-    package = getattr(check, "PACKAGE", "")
-    return f"{check.NAME} ({package})" if package else check.NAME
-
-
-# Escape -----------------------------------------------------------------------------------------
-
 _HOSTILE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
     "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
@@ -654,8 +653,22 @@ _HOSTILE = re.compile(
 
 
 def escape(text: str) -> str:
-    """Write ``text`` so that it stays on its line and shows what it is."""
-    return _HOSTILE.sub(_code, text)
+    r"""Write a text from evidence so that it stays on its line and shows what it is.
+
+    Control bytes, characters that change the direction of text, and invisible ones come out as
+    codes: a finding cannot imitate another, hide, or command the reader's terminal.
+
+    >>> escape("red\x1b[31m\u202etxt")
+    'red\\x1b[31m\\u202etxt'
+    """
+
+    def code(match: re.Match[str]) -> str:
+        point = ord(match[0])
+        if point < 0x100:
+            return f"\\x{point:02x}"
+        return f"\\u{point:04x}" if point < 0x10000 else f"\\U{point:08x}"
+
+    return _HOSTILE.sub(code, text)
 
 
 def shorten(text: str, limit: int = 160) -> str:
@@ -663,16 +676,7 @@ def shorten(text: str, limit: int = 160) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def _code(match: re.Match[str]) -> str:
-    point = ord(match[0])
-    if point < 0x100:
-        return f"\\x{point:02x}"
-    return f"\\u{point:04x}" if point < 0x10000 else f"\\U{point:08x}"
-
-
-# Excerpt ----------------------------------------------------------------------------------------
-
-LINES = 6
+LINES = 6  # of each version
 
 
 def shown_difference(want: bytes, have: bytes | None) -> tuple[str, ...]:
@@ -684,13 +688,8 @@ def shown_difference(want: bytes, have: bytes | None) -> tuple[str, ...]:
     if have is None:
         return ()
     ours, theirs = want.split(b"\n"), have.split(b"\n")
-    shortest = min(len(ours), len(theirs))
-    start = 0
-    while start < shortest and ours[start] == theirs[start]:
-        start += 1
-    tail = 0
-    while tail < shortest - start and ours[-1 - tail] == theirs[-1 - tail]:
-        tail += 1
+    start = shared_start(ours, theirs)
+    tail = shared_start(ours[start:][::-1], theirs[start:][::-1])
     shown = [f"@@ line {start + 1} @@"]
     for sign, lines in (("-", ours), ("+", theirs)):
         changed = lines[start : len(lines) - tail]

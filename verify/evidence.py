@@ -13,48 +13,28 @@ from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from hashlib import sha256
+from itertools import chain
 from tempfile import TemporaryDirectory
 from typing import Self
 
 import orjson
 
-from tripod.ledger import (
-    COUNTS,
-    DATABASE,
-    LOGS,
-    RECORD,
-    WORKERS,
-    LedgerError,
-    entry_leaf_hash,
-    parse_header,
-    tell_over,
-)
+from tripod import projections
+from tripod.ledger import COUNTS, DATABASE, LOGS, RECORD, WORKERS, LedgerError, tell_over
 from tripod.ledger.files import open_plain_file, read_plain_file
 from tripod.ledger.ids import now_us
 from tripod.ledger.locator import no_team_problem, team_of
 from tripod.ledger.sqlite.reader import SQLiteReader, database_keeps_log, read_only
 from tripod.ledger.sqlite.schema import SCHEMA_VERSION
 from tripod.ledger.tlog.note import VerifierKey
-from tripod.projections import (
-    LOG,
-    Disk,
-    Found,
-    Source,
-    TooBigError,
-    compare,
-    desired_file,
-    manifest,
-    own_files,
-    recorded,
-)
 from tripod.projections.decisions.format import decision_log_name_problem
 from tripod.projections.engine import files_ahead_of
 from tripod.verify.anchors.anchors import USUAL, AnchorOptions, OutsideError, gather_anchors
 from tripod.verify.anchors.git_growth import open_growth_versions
 from tripod.verify.anchors.growth import FileHistory, ReadVersions
 from tripod.verify.anchors.heads import OutsideHeads
-from tripod.verify.check import Evidence, FilesJudged, HeadsJudged, Scanned, Subject
-from tripod.verify.fold import Compared, Folded, fold_evidence
+from tripod.verify.check import Evidence, FilesJudged, Folded, HeadsJudged, Scanned, Subject
+from tripod.verify.fold import Compared, fold_evidence
 from tripod.verify.rows import (
     RENDER_ERRORS,
     RowHeads,
@@ -74,9 +54,8 @@ _READ_LIMIT = 256 * 1024 * 1024
 class DatabaseEvidence:
     """The ledger's database as evidence, opened read-only; ``db`` is None if it is missing.
 
-    ``source`` is the folder of files that it was made of, in the folder ``scratch``; '' where it is
-    the team's own. ``keys`` may have sealed those files. ``places`` are the folders that the ledger
-    records.
+    ``source`` is the folder of files that it was made of, in ``scratch``; '' where it is the team's
+    own. ``keys`` may have sealed those files. ``places`` are the folders that the ledger records.
     """
 
     path: str = ""
@@ -90,15 +69,13 @@ class DatabaseEvidence:
     def open(self) -> str:
         """Hold one state for all that follows, while others append; say why nothing can be read.
 
-        The schema is looked at before anything is read from it.
-
         Raises:
             LedgerError: it is no ledger.
             sqlite3.Error: it cannot be asked at all.
         """
         self.db = read_only(self.path)
         self.db.execute("BEGIN")
-        problem = untouchable_rows(schema_rows(self.db))
+        problem = untouchable_rows(schema_rows(self.db))  # before anything is read from it
         if problem:
             return problem
         version = self.db.execute("PRAGMA user_version").fetchone()[0]
@@ -108,7 +85,7 @@ class DatabaseEvidence:
                 f"{SCHEMA_VERSION}: use a newer tripod"
             )
         with suppress(ValueError, sqlite3.Error):  # `kinds-known` names what is wrong in entry 0
-            self.places = recorded(RowReader(self.db))
+            self.places = projections.recorded(RowReader(self.db))
         return ""
 
     @cached_property
@@ -171,11 +148,6 @@ class OpenEvidence(Evidence):
         return self.database.places
 
     @property
-    def rows(self) -> int:
-        """How many entries there are."""
-        return 0 if self.ledger is None else self.ledger.size
-
-    @property
     def traces(self) -> tuple[str, ...]:
         """What tells that a ledger was here, in words."""
         known = self.outside.known
@@ -207,74 +179,28 @@ class OpenEvidence(Evidence):
         if self.folded is None and not self.problem:
             try:
                 self.folded = fold_evidence(self.db, self.disk, beside, derived=not self.loaded)
-            except (LedgerError, sqlite3.Error, OSError, TooBigError) as error:
+            except (LedgerError, sqlite3.Error, OSError, projections.TooBigError) as error:
                 self.problem = _problem(error, self.database.path)
             except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
                 self.problem = f"the entries cannot be folded: {type(error).__name__}: {error}"
-
-    @property
-    def team(self) -> Folded:
-        """The evidence as tables (ValueError before ``fold``)."""
-        if self.folded is None:
-            raise ValueError("the evidence is not folded yet")
-        return self.folded
-
-    @property
-    def source(self) -> Source:
-        """Tables, bodies by seq and blobs by digest; a LookupError where one is not there."""
-        return self.team.source
 
     @property
     def unreadable(self) -> tuple[type[Exception], ...]:
         """What reading and rendering what strangers wrote may raise."""
         return RENDER_ERRORS
 
-    @property
-    def has_ledger(self) -> bool:
-        """Whether there is a ledger."""
-        return self.db is not None
-
-    @property
-    def size(self) -> int:
-        """How many entries were folded; after them comes what only the files show."""
-        return self.team.size
-
-    @property
-    def adoption(self) -> int | None:
-        """The entry that adopted a past, if there is one."""
-        return self.team.adopted
-
-    @property
-    def found(self) -> Found:
-        """What the look at the team's files found."""
-        return self.team.found
-
-    @property
-    def unread(self) -> list[tuple[str, str]]:
-        """Parts of the team's files that could not be looked at, and why."""
-        return self.team.unread
-
-    @property
-    def untaken(self) -> int:
-        """How many pieces of the team's files no entry holds yet."""
-        return len(self.team.drafts)
-
     def table_faults(self) -> list[tuple[str, str]]:
         """Tables of the database that are not what the entries fold to, and what is wrong."""
-        return [*self.team.tables, *self._notes()]
-
-    def leaf(self, seq: int) -> str:
-        """The leaf hash of an entry in hex, '' where there is no such entry."""
-        header = None if self.ledger is None else self.ledger.header(seq)
-        return entry_leaf_hash(header).hex() if type(header) is bytes else ""
-
-    def at(self, seq: int) -> str:
-        """The time of the append that an entry came with, '' where no ledger holds it yet."""
-        header = None if self.ledger is None else self.ledger.header(seq)
+        assert self.db is not None
+        faults = list(self.team.tables)
         try:
-            return "" if header is None else parse_header(header).at
-        except (LedgerError, TypeError):
-            return f"unreadable {seq}"  # equal to no other
+            for *row, seal in self.db.execute(f"SELECT {_NOTES} FROM manifest"):
+                if projections.manifest.manifest_row_seal(row) != seal:
+                    what = f"the row of {row[0]!r} was changed: its seal does not fit"
+                    faults.append(("manifest", what))
+        except sqlite3.Error as error:
+            faults.append(("manifest", f"it cannot be read: {error}"))
+        return faults
 
     # Heads -------------------------------------------------------------------------------------
 
@@ -289,24 +215,28 @@ class OpenEvidence(Evidence):
     # The team's files --------------------------------------------------------------------------
 
     @property
-    def disk(self) -> Disk | None:
+    def disk(self) -> projections.Disk | None:
         """The team directory, where there is one."""
-        return None if self.root is None else Disk(self.root, steady=True, places=self.places)
+        return (
+            None
+            if self.root is None
+            else projections.Disk(self.root, steady=True, places=self.places)
+        )
 
     def file(self, path: str) -> bytes | None:
         """The bytes of a file of the team; None if it is not there, or far too large."""
         if self.root is None:
             return None
         try:
-            return Disk(self.root, places=self.places).read(path, _READ_LIMIT)
-        except (TooBigError, ValueError, OSError):
+            return projections.Disk(self.root, places=self.places).read(path, _READ_LIMIT)
+        except (projections.TooBigError, ValueError, OSError):
             return None
 
     def versions(self, name: str) -> AbstractContextManager[ReadVersions]:
         """Reads versions of a decision log again (``tripod.verify.anchors.git_growth``)."""
         disk = self.disk
         assert disk is not None
-        return open_growth_versions(os.path.normpath(disk.full(f"{LOG.folder}/{name}")))
+        return open_growth_versions(os.path.normpath(disk.full(f"{projections.LOG.folder}/{name}")))
 
     def measured(self, path: str, size: int) -> tuple[str, int] | None:
         """Digest of a file's first bytes, and its length; None: no file (OSError: unreadable)."""
@@ -323,7 +253,7 @@ class OpenEvidence(Evidence):
 
     def absent_folders(self) -> Iterator[tuple[str, str]]:
         """Folders of the team that are not there, each with its path; '' where it is unreadable."""
-        places = Disk(self.root or "", places=self.places).places
+        places = projections.Disk(self.root or "", places=self.places).places
         absent = places.absent()
         yield from absent.items()
         yield from ((front, "") for front in sorted(places.missing() - absent.keys()))
@@ -360,7 +290,7 @@ class OpenEvidence(Evidence):
     def rendered(self, path: str) -> bytes:
         """What the ledger gives for a path; empty where it gives nothing, or cannot be rendered."""
         try:
-            want = desired_file(self.source, path)
+            want = projections.desired_file(self.source, path)
         except RENDER_ERRORS:
             return b""
         return b"" if want is None else want.data
@@ -369,9 +299,14 @@ class OpenEvidence(Evidence):
         """Each projected file: path, bytes to be, bytes that are, what is wrong (None: nothing)."""
         disk = self.disk
         assert disk is not None
-        ours = {path for path, _ in own_files(self.source)}
-        for path, render in tell_over(self.team.renders(), "comparing files"):
-            if render is None:
+        ours = {path for path, _ in projections.own_files(self.source)}
+        queue = projections.BUS.paths(self.source) if self.team.queue_agrees else ()
+        files = chain(
+            ((path, None) for path in queue),
+            projections.file_renders(self.source, queue=not self.team.queue_agrees),
+        )
+        for path, render in tell_over(files, "comparing files"):
+            if render is None or path in self.team.agreed:
                 yield path, b"", b"", None
                 continue
             try:
@@ -381,14 +316,20 @@ class OpenEvidence(Evidence):
                 continue
             if want is None:
                 continue
-            apart = compare(disk, path, want)
-            # Nobody else appends to a file that is ours alone, so it may also stand as the ledger
-            # has it without what the files add, or not be there yet.
-            if apart is None or (path in ours and self._as_recorded(path, disk)):
+            apart = projections.compare(disk, path, want)
+            if apart is not None and path in ours:
+                # Nobody else appends to a file that is ours alone, so it may also stand as the
+                # ledger has it without what the files add, or not be there yet.
+                own = self.team.own.get(path)
+                differs = disk.stands(path) if own is None else projections.compare(disk, path, own)
+                apart = apart if differs else None
+            if apart is None:
                 yield path, want.data, want.data, None
             elif apart.have is None:
                 yield path, want.data, None, "is missing"
-            elif apart.have != want.data and self._newer(path):
+            elif apart.have != want.data and (
+                self.loaded and path == COUNTS and self.ahead is not None
+            ):  # a clone's counts also count what came after its record's seal
                 yield path, want.data, want.data, None
             elif apart.have != want.data:
                 yield path, want.data, apart.have, "differs from the ledger"
@@ -398,26 +339,7 @@ class OpenEvidence(Evidence):
                 what = f"has mode {apart.mode or 0:o}, not {want.mode:o}"
                 yield path, want.data, apart.have, what
 
-    def _as_recorded(self, path: str, disk: Disk) -> bool:
-        """Whether a file that is ours alone is as the ledger has it, without what the files add."""
-        own = self.team.own.get(path)
-        return not disk.stands(path) if own is None else compare(disk, path, own) is None
-
-    def _newer(self, path: str) -> bool:
-        """Whether a clone's counts also count what came after its record's seal."""
-        return self.loaded and path == COUNTS and self.ahead is not None
-
     # Beside the tables -------------------------------------------------------------------------
-
-    def _notes(self) -> Iterator[tuple[str, str]]:
-        """What is wrong with the notes about files that the ledger's database keeps."""
-        assert self.db is not None
-        try:
-            for *row, seal in self.db.execute(f"SELECT {_NOTES} FROM manifest"):
-                if manifest.manifest_row_seal(row) != seal:
-                    yield "manifest", f"the row of {row[0]!r} was changed: its seal does not fit"
-        except sqlite3.Error as error:
-            yield "manifest", f"it cannot be read: {error}"
 
     def cursors(self) -> list[tuple[str, int, int]]:
         """(what, cursor, size) of the projections' cursors in the head row."""
@@ -450,7 +372,7 @@ class OpenEvidence(Evidence):
     def close(self) -> None:
         """Close what was opened."""
         if self.folded is not None:
-            self.folded.close()
+            self.folded.source.db.close()
         self.database.close()
 
     def __enter__(self) -> Self:
@@ -465,13 +387,8 @@ def collect(
 ) -> OpenEvidence:
     """Open what stands at ``path``: a project, a team directory, or a bare database file.
 
-    What cannot be opened at all is said in ``OpenEvidence.problem``; nothing is raised for it.
-
-    Args:
-        path: a project directory with ``.nbs``, such a directory itself, or a database.
-        no_ledger: the team is known to have none.
-        nearby: how many lines an approximate chat reference may be off.
-        asked: which pin, policies and history to look at.
+    What cannot be opened at all is said in ``OpenEvidence.problem``. ``no_ledger``: the team is
+    known to have none. ``nearby`` is in lines of a chat, ``asked`` what else to look at.
     """
     evidence = OpenEvidence(path, no_ledger=no_ledger, nearby=nearby, now_us=now_us())
     database = evidence.database
@@ -503,27 +420,20 @@ def collect(
 
 def collect_outside_evidence(evidence: OpenEvidence, asked: AnchorOptions) -> None:
     """Collect what is remembered elsewhere."""
+    disk, ledger = evidence.disk, evidence.ledger
+    logs = {}  # the paths of the decision logs in folders that were added
+    added = any(folder.startswith(f"{LOGS}/") for folder in evidence.places)
+    if added and disk is not None and ledger is not None:
+        # From the entries, not the tables: a changed table could hide a log from its history.
+        for entry in ledger.raw(kinds=("log.begun",)):
+            with suppress(ValueError, TypeError, AttributeError):  # other checks name what is wrong
+                name = orjson.loads(entry.body or b"").get("file", "")
+                if decision_log_name_problem(name) is None and "/" in name:
+                    logs[name] = os.path.normpath(disk.full(f"{projections.LOG.folder}/{name}"))
     try:
-        evidence.outside = gather_anchors(
-            evidence.root, asked, live=evidence.has_ledger, logs=_logs_elsewhere(evidence)
-        )
+        evidence.outside = gather_anchors(evidence.root, asked, live=evidence.has_ledger, logs=logs)
     except OutsideError as error:
         evidence.problem = evidence.problem or str(error)
-
-
-def _logs_elsewhere(evidence: OpenEvidence) -> dict[str, str]:
-    """The paths of the decision logs in folders that were added, by their names in the entries."""
-    disk, ledger = evidence.disk, evidence.ledger
-    if disk is None or ledger is None or not any(f.startswith(f"{LOGS}/") for f in evidence.places):
-        return {}
-    found = {}
-    # From the entries, not the tables: a changed table could hide a log from its history.
-    for entry in ledger.raw(kinds=("log.begun",)):
-        with suppress(ValueError, TypeError, AttributeError):  # other checks name what is wrong
-            name = orjson.loads(entry.body or b"").get("file", "")
-            if decision_log_name_problem(name) is None and "/" in name:
-                found[name] = os.path.normpath(disk.full(f"{LOG.folder}/{name}"))
-    return found
 
 
 def _problem(error: Exception, database: str) -> str:
@@ -592,7 +502,7 @@ def handle_skeleton(text: str) -> str:
 def look_alike_handles(handles: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Pairs of handles that look alike, where one of the two is not ASCII; the plainer one first.
 
-    Handles of ASCII alone (``w1`` and ``wl``) are not compared: every terminal shows them apart.
+    Handles of ASCII alone are not compared: every terminal shows them apart.
     """
     names = sorted(set(handles), key=lambda name: (not name.isascii(), name))
     if all(name.isascii() for name in names):
@@ -617,28 +527,27 @@ def evidence_changed(evidence: OpenEvidence) -> bool:
     disk = evidence.disk
     if disk is None or evidence.db is None or evidence.loaded or evidence.problem:
         return False  # what could not be read at all is not asked again
-    since = evidence.now_us * 1000 - _TICK_NS
-    return _grew(evidence) or any(changed >= since for changed in _times(disk))
-
-
-def _grew(evidence: OpenEvidence) -> bool:
     with suppress(LedgerError, sqlite3.Error), closing(read_only(evidence.database.path)) as db:
         # One step down an index. A view in the table's place may never end: it is cut off.
         db.set_progress_handler(lambda: 1, _STEPS)
         last = SQLiteReader(db).last_seq()
-        return evidence.rows != (0 if last is None else last + 1)
-    return False
-
-
-def _times(disk: Disk) -> Iterator[int]:
-    """When the team's folders and files were changed last; not those of the database."""
+        if evidence.rows != (0 if last is None else last + 1):
+            return True
+    # The database's own files are left out.
+    times = []
     places = disk.places
-    for folder in (*places.queue_folders(), *places.chat_folders(), LOG.folder, WORKERS):
+    for folder in (
+        *places.queue_folders(),
+        *places.chat_folders(),
+        projections.LOG.folder,
+        WORKERS,
+    ):
         with suppress(OSError):
-            yield os.stat(disk.full(folder)).st_mtime_ns
+            times.append(os.stat(disk.full(folder)).st_mtime_ns)
             with os.scandir(disk.full(folder)) as entries:
                 for entry in entries:
                     with suppress(OSError):
-                        yield entry.stat(follow_symlinks=False).st_mtime_ns
+                        times.append(entry.stat(follow_symlinks=False).st_mtime_ns)
     with suppress(OSError):
-        yield os.lstat(disk.full(COUNTS)).st_mtime_ns
+        times.append(os.lstat(disk.full(COUNTS)).st_mtime_ns)
+    return max(times, default=0) >= evidence.now_us * 1000 - _TICK_NS

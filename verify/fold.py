@@ -11,42 +11,20 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import count
 from typing import Any, NamedTuple
 
+from tripod import projections
 from tripod.ledger import Draft, Entry, tell_over
 from tripod.ledger.ids import format_at
 from tripod.ledger.sqlite.reader import read_only
-from tripod.projections import (
-    BUS,
-    CHAT,
-    TABLES,
-    Disk,
-    File,
-    Found,
-    Manifest,
-    Render,
-    Source,
-    agreed_chats,
-    bulk_fold,
-    compare,
-    create_tables,
-    file_renders,
-    fold_batches,
-    fold_into,
-    fold_versions,
-    folded_before,
-    load,
-    own_files,
-    sort_pieces,
-)
 from tripod.projections.bus.intake import is_event_deletion
 from tripod.projections.intake import take_in
 from tripod.projections.layout import CONFIG
 from tripod.verify.advice import may_need_advice
-from tripod.verify.check import OLDER
+from tripod.verify.anchors.growth import shared_start
+from tripod.verify.check import OLDER, Folded
 from tripod.verify.rows import (
     RENDER_ERRORS,
     RowReader,
@@ -58,116 +36,73 @@ from tripod.verify.rows import (
 
 
 class Compared(NamedTuple):
-    """What agreed with the ledger's own tables.
+    """What agreed with the ledger's own tables, read beside the head row ``head``.
 
-    ``head`` is the head row that they were read beside, ``chats`` are the files of chats that
-    agree, ``queue`` says whether every event file does.
+    ``chats`` are the files of chats that agree, ``queue`` says whether every event file does.
     """
 
     head: tuple[object, ...]
-    chats: Manifest
+    chats: projections.Manifest
     queue: bool
 
 
-def fold_own(path: str, disk: Disk) -> Compared | None:
+def fold_own(path: str, disk: projections.Disk) -> Compared | None:
     """Look at the files of a team; None where its ledger's tables cannot be asked."""
     try:
         db = read_only(path)
         db.execute("PRAGMA cache_size=-256")  # each page is asked for once
         db.execute("BEGIN")
         source = source_over_rows(db, db, {}, {})
-        chats = agreed_chats(source, disk, RENDER_ERRORS)
-        queue = all(_agrees(disk, at, render()) for at, render in BUS.renders(source))
+        chats = projections.agreed_chats(source, disk, RENDER_ERRORS)
+        files = ((at, render()) for at, render in projections.BUS.renders(source))
+        queue = all(
+            want is not None and projections.compare(disk, at, want) is None for at, want in files
+        )
         return Compared((head_row(db) or ())[:2], chats, queue)
     except (*RENDER_ERRORS, OSError):
         return None
 
 
-def _agrees(disk: Disk, path: str, want: File | None) -> bool:
-    return want is not None and compare(disk, path, want) is None
-
-
-# Folded -----------------------------------------------------------------------------------------
-
 BATCH = 1000
 _NOTED = ("spoken", "decisive", "asked", "configured", "displaced", "deleted")
-_HANDED = "CREATE TABLE handed (seq INTEGER PRIMARY KEY, spawn TEXT) STRICT"
-
-
-@dataclass
-class Folded:
-    """The evidence as tables.
-
-    ``source`` serves renders and checks; entries from ``size`` on are provisional: what the files
-    show and the ledger does not hold yet, judged as if it had been taken in. ``tables`` and
-    ``unread`` say what was wrong on the way; ``own`` are the files that
-    we alone write, as of the ledger alone.
-    ``agreed`` are chat files that were compared already, and agree; ``queue_agrees`` says that
-    all event files were and do.
-    """
-
-    source: Source
-    size: int
-    adopted: int | None
-    found: Found
-    tables: list[tuple[str, str]] = field(default_factory=list)
-    unread: list[tuple[str, str]] = field(default_factory=list)
-    unfolded: int = 0
-    own: dict[str, File] = field(default_factory=dict)
-    drafts: dict[int, Draft] = field(default_factory=dict)
-    agreed: set[str] = field(default_factory=set)
-    queue_agrees: bool = False
-
-    def renders(self) -> Iterator[tuple[str, Render | None]]:
-        """Every projected path with what renders it; None where its file is known to agree."""
-        if self.queue_agrees:
-            yield from ((path, None) for path in BUS.paths(self.source))
-        for path, render in file_renders(self.source, queue=not self.queue_agrees):
-            yield path, None if path in self.agreed else render
-
-    def close(self) -> None:
-        """Give the scratch database back."""
-        self.source.db.close()
 
 
 def fold_evidence(
     db: sqlite3.Connection | None,
-    disk: Disk | None,
+    disk: projections.Disk | None,
     beside: Callable[[], Compared | None],
     *,
     derived: bool,
 ) -> Folded:
     """Fold the ledger's entries, compare its tables, and add what the team's files show.
 
-    ``derived`` says whether the database has tables of its own to compare; ``beside`` gives what
-    was compared with those meanwhile.
-
-    Raises:
-        OSError: a file of the team cannot be read.
+    ``derived``: the database has tables of its own; ``beside`` gives what was compared with them.
+    OSError: a file of the team cannot be read.
     """
     scratch = sqlite3.connect("", isolation_level=None, check_same_thread=False)
     for pragma in ("journal_mode=MEMORY", "synchronous=OFF", "cache_size=-8192"):
         scratch.execute(f"PRAGMA {pragma}")
-    create_tables(scratch)
+    projections.create_tables(scratch)
     for table in _NOTED:
         scratch.execute(f"CREATE TABLE {table} (seq INTEGER PRIMARY KEY) STRICT")
-    scratch.execute(_HANDED)
+    scratch.execute("CREATE TABLE handed (seq INTEGER PRIMARY KEY, spawn TEXT) STRICT")
     drafts: dict[int, Draft] = {}
     blobs: dict[str, bytes] = {}
-    folded = Folded(source_over_rows(scratch, db, drafts, blobs), 0, None, Found(), drafts=drafts)
+    folded = Folded(
+        source_over_rows(scratch, db, drafts, blobs), 0, None, projections.Found(), drafts=drafts
+    )
     if db is not None:
         folded.size = RowReader(db).size
-        with bulk_fold(scratch):
+        with projections.bulk_fold(scratch):
             _fold(folded, tell_over(entries_of_rows(db), "folding entries", folded.size))
         adopted = one_row(scratch, "SELECT adopted FROM team")
         folded.adopted = adopted[0] if adopted else None
         folded.tables = list(_table_faults(db, scratch)) if derived else []
     if disk is not None:
-        for path, render in own_files(folded.source):
+        for path, render in projections.own_files(folded.source):
             with suppress(*RENDER_ERRORS):
                 file = render()
                 folded.own |= {} if file is None else {path: file}
-    if disk is not None:
         own = derived and not folded.tables and not folded.unfolded
         compared = beside() if own else None
         if compared is not None and db is not None and compared.head != (head_row(db) or ())[:2]:
@@ -182,19 +117,15 @@ def _fold(folded: Folded, entries: Iterable[Entry]) -> None:
     def unfoldable(_entry: Entry, _error: Exception) -> None:
         folded.unfolded += 1
 
-    for batch in fold_batches(entries, BATCH):
+    for batch in projections.fold_batches(entries, BATCH):
         db.execute("BEGIN")
-        fold_into(db, batch, unfoldable)
+        projections.fold_into(db, batch, unfoldable)
         _mark(db, batch)
         db.execute("COMMIT")
 
 
 def _mark(db: sqlite3.Connection, batch: list[Entry]) -> None:
-    """Note what is rare among the many, for the checks that ask for it.
-
-    That is a possible assessment or decision, what asks for a review, the configuration, lost
-    bytes, pending events that others deleted; and what agents were given, each with the run.
-    """
+    """Note what is rare among the many, for the checks that ask for it."""
     noted: dict[str, list[tuple[int]]] = {table: [] for table in _NOTED}
     handed: list[tuple[int, str]] = []
     for entry in batch:
@@ -220,12 +151,9 @@ def _mark(db: sqlite3.Connection, batch: list[Entry]) -> None:
     db.executemany("INSERT OR IGNORE INTO handed VALUES (?, ?)", handed)
 
 
-# What the files add ----------------------------------------------------------------------------
-
-
 def _add_files(
     folded: Folded,
-    disk: Disk,
+    disk: projections.Disk,
     db: sqlite3.Connection | None,
     blobs: dict[str, bytes],
     compared: Compared | None,
@@ -237,13 +165,19 @@ def _add_files(
 
     head = None if db is None else head_row(db)
     files = head.files if head is not None and type(head.files) is int else 2**62
-    known: Manifest = {} if compared is None else compared.chats
+    try:
+        noted = {} if db is None else projections.load(db)
+    except sqlite3.Error:
+        noted = {}
+    # What the queues' folders were when they were last noted decides what a deletion is.
+    queues = {path: noted[path] for path in disk.places.queue_folders() if path in noted}
+    known: projections.Manifest = {} if compared is None else compared.chats
     if db is not None and compared is None:
-        known = agreed_chats(folded.source, disk, RENDER_ERRORS)
+        known = projections.agreed_chats(folded.source, disk, RENDER_ERRORS)
     folded.found = take_in(
         folded.source,
         disk,
-        known | _folders(db, disk),
+        known | queues,
         full=True,
         files=files,
         size=folded.size,
@@ -251,15 +185,17 @@ def _add_files(
         broken=broken,
     )
     # What was added to a chat is compared once it is folded.
-    folded.agreed = known.keys() - {CHAT.live(p.draft.stream) for p in folded.found.pieces}
+    folded.agreed = known.keys() - {
+        projections.CHAT.live(p.draft.stream) for p in folded.found.pieces
+    }
     numbers = count(folded.size)
     # They have no time yet; that of the newest entry is the earliest that they can get.
     at = head.at if head is not None and type(head.at) is str else format_at(0)
 
     def entries() -> Iterator[Entry]:
-        for draft in sort_pieces(folded.found.pieces):
-            if _held(db, draft):
-                continue
+        for draft in projections.sort_pieces(folded.found.pieces):
+            if db is not None and RowReader(db).seq_of(draft.id or "") is not None:
+                continue  # taking in this very piece again would append nothing
             seq = next(numbers)
             folded.drafts[seq] = draft
             blobs.update((sha256(blob).hexdigest(), blob) for blob in draft.blobs)
@@ -269,47 +205,37 @@ def _add_files(
             )  # fmt: skip
 
     _fold(folded, entries())
-    moved = any(draft.kind in BUS.kinds for draft in folded.drafts.values())
+    moved = any(draft.kind in projections.BUS.kinds for draft in folded.drafts.values())
     folded.queue_agrees = compared is not None and compared.queue and not moved
-
-
-def _folders(db: sqlite3.Connection | None, disk: Disk) -> Manifest:
-    """What the queues' folders were when they were last noted; it decides what a deletion is."""
-    try:
-        known = {} if db is None else load(db)
-    except sqlite3.Error:
-        return {}
-    return {path: known[path] for path in disk.places.queue_folders() if path in known}
 
 
 def _restored(folded: Folded, files: int) -> frozenset[str]:
     """Files, or folders, that entries which the files do not show say to be written again."""
-    rows = folded.source.db.execute("SELECT seq FROM displaced WHERE seq >= ?", (files,))
     found = set()
-    for (seq,) in rows.fetchall():
+    sql = "SELECT seq FROM displaced WHERE seq >= ?"
+    for (seq,) in folded.source.db.execute(sql, (files,)).fetchall():
         with suppress(*RENDER_ERRORS):
             body = folded.source.body(seq)
             found.update([str(body["path"])] if "content" not in body else [])
     return frozenset(found)
 
 
-def _held(db: sqlite3.Connection | None, draft: Draft) -> bool:
-    """Whether the ledger has this very piece: taking it in again would append nothing."""
-    return db is not None and RowReader(db).seq_of(draft.id or "") is not None
-
-
-# The ledger's own tables -----------------------------------------------------------------------
-
-
 def _table_faults(db: sqlite3.Connection, scratch: sqlite3.Connection) -> Iterator[tuple[str, str]]:
     """Each table of the ledger's database that differs from the fold, and its first such row."""
-    found = _rows(db, "folds", ("versions",), ("versions",))
-    if len(found) == 1 and folded_before(found[0][0]):
+    found: list[Any]
+    try:
+        found = _query(db, "folds", ("versions",), ("versions",)).fetchmany(3)
+    except sqlite3.Error as error:
+        found = [str(error)]
+    if len(found) == 1 and projections.folded_before(found[0][0]):
         yield "folds", OLDER
         return
-    if found != [(fold_versions(),)]:
-        yield "folds", f"they were folded as {found!r}, this version folds {fold_versions()!r}"
-    for table in TABLES:
+    if found != [(projections.fold_versions(),)]:
+        yield (
+            "folds",
+            f"they were folded as {found!r}, this version folds {projections.fold_versions()!r}",
+        )
+    for table in projections.TABLES:
         info = scratch.execute(f"PRAGMA table_info({table})").fetchall()
         columns = tuple(row[1] for row in info)
         keys = tuple(row[1] for row in sorted(info, key=lambda row: row[5]) if row[5])
@@ -335,8 +261,7 @@ def _first_difference(
                 return None
     except sqlite3.Error as error:
         return f"it cannot be read: {error}"
-    at = next((n for n, (a, b) in enumerate(zip(want, have, strict=False)) if a != b), None)
-    at = min(len(want), len(have)) if at is None else at
+    at = shared_start(want, have)
     if at >= len(have):
         return f"the row {_shown(columns, want[at])} is missing"
     if at >= len(want):
@@ -352,15 +277,6 @@ def _query(
     db: sqlite3.Connection, table: str, columns: tuple[str, ...], keys: tuple[str, ...]
 ) -> sqlite3.Cursor:
     return db.execute(f"SELECT {', '.join(columns)} FROM {table} ORDER BY {', '.join(keys)}")
-
-
-def _rows(
-    db: sqlite3.Connection, table: str, columns: tuple[str, ...], keys: tuple[str, ...]
-) -> list[Any]:
-    try:
-        return _query(db, table, columns, keys).fetchmany(3)
-    except sqlite3.Error as error:
-        return [str(error)]
 
 
 def _shown(columns: tuple[str, ...], row: tuple[Any, ...]) -> str:

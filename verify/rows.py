@@ -49,11 +49,7 @@ Schema = dict[tuple[str, str], tuple[str, str]]
 
 
 def schema_rows(db: sqlite3.Connection) -> Schema:
-    """Every row of the schema, also those with names that SQLite keeps for itself.
-
-    Raises:
-        sqlite3.Error: it cannot be read, or has far too many rows.
-    """
+    """Every row of the schema, with SQLite's own (sqlite3.Error: unreadable, or far too many)."""
     sql = (
         "SELECT CAST(type AS BLOB), CAST(name AS BLOB), CAST(tbl_name AS BLOB), CAST(sql AS BLOB)"
         f" FROM sqlite_schema LIMIT {_LISTED + 1}"
@@ -81,8 +77,7 @@ def untouchable_rows(found: Schema) -> str | None:
     """Why nothing may be read from a database with this schema, or None.
 
     A view, a virtual table or a computed column in the place of a table says what it likes, and a
-    view need never end. A table that only has other columns or constraints can be read: it is a
-    finding of the check ``sequence``.
+    view need never end. A table that only differs can be read: ``sequence`` names it.
     """
     ours = made_schema_rows(SCHEMA_VERSION, folded=True)
     names = {name.lower() for type_, name in ours if type_ == "table"}
@@ -233,19 +228,8 @@ def entry_of_row(db: sqlite3.Connection, row: tuple[Any, ...]) -> Entry | None:
         head = orjson.loads(header)
         said = erasing_row(db, seq) if salt is None and body is None else None
         data = orjson.loads(body) if said is None else said[1]["keep"]
-        entry = Entry(
-            seq,
-            head["id"],
-            head["kind"],
-            head["stream"],
-            head["actor"],
-            head["at"],
-            header,
-            salt,
-            body,
-            data,
-            auth,
-        )
+        id_, kind, stream, actor, at = (head[n] for n in ("id", "kind", "stream", "actor", "at"))
+        entry = Entry(seq, id_, kind, stream, actor, at, header, salt, body, data, auth)
     except (orjson.JSONDecodeError, KeyError, TypeError):
         return None
     texts = all(type(text) is str for text in entry[1:6])
@@ -255,9 +239,8 @@ def entry_of_row(db: sqlite3.Connection, row: tuple[Any, ...]) -> Entry | None:
 def entries_of_rows(db: sqlite3.Connection) -> Iterator[Entry]:
     """Every entry that parses, up to where the file can be read; the ledger's checks name the rest.
 
-    Each is whole, as the store gives it: a fold may ask for any field. Where the header surely
-    names the kind of the column, actor and time are taken from its beginning, and the rest of it
-    is not parsed: that takes half as long.
+    Each is whole: a fold may ask for any field. Where the header surely names the kind of the
+    column, actor and time are taken from its beginning and the rest is not parsed: half the time.
     """
     loads, front_of = orjson.loads, _FRONT
     marks: dict[object, bytes] = {
@@ -282,8 +265,6 @@ def entries_of_rows(db: sqlite3.Connection) -> Iterator[Entry]:
     except sqlite3.DatabaseError:
         return
 
-
-# Sources ----------------------------------------------------------------------------------------
 
 RENDER_ERRORS = (LedgerError, LookupError, TypeError, ValueError, AttributeError, sqlite3.Error)
 

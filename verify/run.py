@@ -11,7 +11,7 @@ import os
 import re
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 from tempfile import TemporaryDirectory
@@ -30,16 +30,9 @@ from tripod.verify.anchors.comparison import compare_heads
 from tripod.verify.anchors.git_growth import read_growth
 from tripod.verify.anchors.policy import Rules
 from tripod.verify.check import (
-    BODIES,
     CANNOT_TELL,
-    HEADS,
-    LEDGER,
     NOT_APPLICABLE,
-    RECORD,
-    ROWS,
     RULES,
-    SIGNATURES,
-    TABLES,
     Check,
     Finding,
     Need,
@@ -61,7 +54,7 @@ from tripod.verify.fold import Compared
 from tripod.verify.scan.database import begin_database_scan, scan_database_since
 from tripod.verify.scan.signatures import scan_signatures
 
-_WHOLE = (TABLES, RECORD)
+_WHOLE = (Need.TABLES, Need.RECORD)
 """What only the whole ledger gives: a run from a pin leaves out the checks that need it."""
 
 Broken = dict[Need, Exception]
@@ -130,9 +123,8 @@ def run(
 ) -> Report:
     """Judge; ``select`` names the checks to run (all of them otherwise), in the report's order.
 
-    ``checks`` are those that there are: the built-in ones and those of installed packages, where
-    nothing is given. Where the evidence has a pin to start from, and the ledger grew from it, only
-    those are run that can judge the new entries alone; the report says so.
+    ``checks`` are those that there are. Where the evidence has a pin to start from, and the ledger
+    grew from it, only those are run that can judge the new entries alone; the report says so.
     """
     checks = all_checks() if checks is None else checks
     problem = _misnamed(evidence.outside.rules, checks)
@@ -144,7 +136,9 @@ def run(
     if since:
         asked = [check for check in asked if not needs(check, *_WHOLE)]
     chosen = [
-        check for check in asked if evidence.database.bodies or not needs(check, BODIES, TABLES)
+        check
+        for check in asked
+        if evidence.database.bodies or not needs(check, Need.BODIES, Need.TABLES)
     ]
     broken = _look(evidence, chosen, since=since)
     if evidence.problem and evidence.scan is None:
@@ -173,8 +167,8 @@ def open_run(
 ) -> OpenEvidence:
     """Open what stands at ``path``; what cannot be opened is said in ``OpenEvidence.problem``.
 
-    A team directory without its database is judged by its record, if it has one: so it is with
-    every clone. ``keys`` may have signed a seal; the rest is as with ``evidence.collect``.
+    A team directory without its database, as in a clone, is judged by its record, if it has one.
+    ``keys`` may have signed a seal; the rest is as with ``evidence.collect``.
     """
     evidence = collect(path, no_ledger=no_ledger, nearby=nearby, asked=asked)
     evidence.database.keys = tuple(keys)
@@ -208,41 +202,38 @@ def _look(evidence: OpenEvidence, chosen: Sequence[Check], *, since: bool) -> Br
     """Make the evidence that the chosen checks need; what breaks on the way, by its source."""
     broken: Broken = {}
     wanted = {need for check in chosen for need in check.NEEDS}
-    folded = evidence.database.bodies and not since and not wanted.isdisjoint((TABLES, HEADS))
+    folded = (
+        evidence.database.bodies and not since and not wanted.isdisjoint((Need.TABLES, Need.HEADS))
+    )
     unscanned = evidence.db is not None and not evidence.problem and evidence.scan is None
-    if unscanned and not wanted.isdisjoint((ROWS, HEADS)):
+    if unscanned and not wanted.isdisjoint((Need.ROWS, Need.HEADS)):
         # The pass over the rows and the fold of the tables look at the same rows, side by side.
-        with _kept(broken, ROWS, HEADS):
-            _scan(evidence, folded=folded)
+        with _kept(broken, Need.ROWS, Need.HEADS):
+            db, disk = evidence.db, None if evidence.loaded else evidence.disk
+            assert db is not None
+            path = evidence.database.path
+            beside = begin_database_scan(path, db, evidence.rows, folding=folded, disk=disk)
+            if folded:
+                _fold(evidence, beside.compared)
+            tell_progress("checking entries")
+            evidence.scan = beside.scanned()
     elif folded:
         _fold(evidence)
     if evidence.problem and evidence.scan is None:
         return broken
-    if RECORD in wanted and evidence.record is None:
-        with _kept(broken, RECORD):
+    if Need.RECORD in wanted and evidence.record is None:
+        with _kept(broken, Need.RECORD):
             compare_record_files(evidence)
-    if SIGNATURES in wanted and evidence.db is not None and evidence.scan is not None:
+    if Need.SIGNATURES in wanted and evidence.db is not None and evidence.scan is not None:
         rules = evidence.outside.rules
-        with _kept(broken, SIGNATURES):
+        with _kept(broken, Need.SIGNATURES):
             scan_signatures(
                 evidence.db, evidence.scan, Demand(rules.signed, rules.signed_from or 0)
             )
-    if HEADS in wanted and HEADS not in broken:
-        with _kept(broken, HEADS):
+    if Need.HEADS in wanted and Need.HEADS not in broken:
+        with _kept(broken, Need.HEADS):
             evidence.held = compare_heads(evidence)
     return broken
-
-
-def _scan(evidence: OpenEvidence, *, folded: bool) -> None:
-    db, disk = evidence.db, None if evidence.loaded else evidence.disk
-    assert db is not None
-    beside = begin_database_scan(
-        evidence.database.path, db, evidence.rows, folding=folded, disk=disk
-    )
-    if folded:
-        _fold(evidence, beside.compared)
-    tell_progress("checking entries")
-    evidence.scan = beside.scanned()
 
 
 @contextmanager
@@ -311,26 +302,31 @@ def _fold(evidence: OpenEvidence, compared: Callable[[], Compared | None] = lamb
 def _outcome(check: Check, evidence: OpenEvidence, broken: Broken) -> Outcome:
     """The outcome of a check, with what the check is and the policy demands taken into account."""
     told = replace(_judge(check, evidence, broken), required=bool(check.REQUIRED))
-    told = _demanded(evidence, _advising(told) if advises(check) else told)
-    return _located(evidence, told, rows=needs(check, ROWS))
+    if advises(check):  # then all its findings are advice, whatever it says
+        findings = tuple(replace(finding, severity="advice") for finding in told.findings)
+        left_out: dict[Weight, int] = {}
+        for (_, past), number in told.left_out.items():
+            left_out["advice", past] = left_out.get(("advice", past), 0) + number
+        told = replace(told, findings=findings, required=False, advice=True, left_out=left_out)
+    return _located(evidence, _demanded(evidence, told), rows=needs(check, Need.ROWS))
 
 
 def _judge(check: Check, evidence: OpenEvidence, broken: Broken) -> Outcome:
     name = check.NAME
     tell_progress(f"judging {name}")
-    if not evidence.database.bodies and needs(check, BODIES, TABLES):
+    if not evidence.database.bodies and needs(check, Need.BODIES, Need.TABLES):
         reason = "only headers are there, no bodies"
         if evidence.root is None:  # an export of headers alone has no rules of a team
             return not_applicable(name, reason)
         return cannot_tell(name, reason)
     error = next((broken[need] for need in check.NEEDS if need in broken), None)
     if error is None:
-        if evidence.problem and needs(check, TABLES):
+        if evidence.problem and needs(check, Need.TABLES):
             return cannot_tell(name, evidence.problem)
-        no_ledger = (needs(check, LEDGER) and evidence.db is None) or (
-            needs(check, ROWS) and evidence.scan is None
+        no_ledger = (needs(check, Need.LEDGER) and evidence.db is None) or (
+            needs(check, Need.ROWS) and evidence.scan is None
         )
-        if no_ledger or (needs(check, RECORD) and evidence.record is None):
+        if no_ledger or (needs(check, Need.RECORD) and evidence.record is None):
             return not_applicable(name, f"there is no {'ledger' if no_ledger else 'record'}")
         try:
             return check.judge(evidence)
@@ -341,20 +337,8 @@ def _judge(check: Check, evidence: OpenEvidence, broken: Broken) -> Outcome:
     return outcome(name, [Finding(name, message, evidence.what, help=help_)], {})
 
 
-def _advising(told: Outcome) -> Outcome:
-    """The outcome of a check that only advises: all its findings are advice, whatever it says."""
-    findings = tuple(replace(finding, severity="advice") for finding in told.findings)
-    left_out: dict[Weight, int] = {}
-    for (_, past), number in told.left_out.items():
-        left_out["advice", past] = left_out.get(("advice", past), 0) + number
-    return replace(told, findings=findings, required=False, advice=True, left_out=left_out)
-
-
 def _demanded(evidence: OpenEvidence, told: Outcome) -> Outcome:
-    """What the policy requires must have something to judge: protection that is gone fails.
-
-    Where it says so, a verdict with exceptions tells nothing.
-    """
+    """What the policy requires must have something to judge: protection that is gone fails."""
     if told.exceptions and evidence.outside.rules.exceptions and not told.failures:
         reasons = [told.reason] if told.reason else []
         reason = "; ".join([*reasons, f"except: {'; '.join(told.exceptions)}"])
@@ -381,9 +365,9 @@ def _sealed(evidence: OpenEvidence) -> tuple[int, str, int] | None:
     if evidence.loaded:  # its seal covers all of it; when it was made, no entry of it says
         newest = [(evidence.rows - 1, evidence.rows)] if evidence.rows else []
     for seq, size in newest:
-        at = evidence.at(seq)
-        with suppress(ValueError):
-            return size, at, max(0, evidence.now_us - ledger.parse_entry_time(at)) // 1_000_000
+        at = evidence.micros(seq)
+        if at is not None:
+            return size, evidence.at(seq), max(0, evidence.now_us - at) // 1_000_000
     return None
 
 
@@ -399,8 +383,7 @@ def judge_growth(path: str) -> Report:
     found, seen = append_only.findings(history), append_only.append_only_coverage(history)
     told = outcome(append_only.NAME, found, seen, required=True)
     if history.shallow and not told.failures:
-        reason = append_only.append_only_shallow(history.path)
-        told = replace(told, verdict=CANNOT_TELL, reason=reason)
+        told = told.cannot_tell(append_only.append_only_shallow(history.path))
     return Report(path, (told,), subject=subject)
 
 
@@ -433,8 +416,12 @@ def _place_of(evidence: OpenEvidence, finding: Finding, *, rows: bool) -> tuple[
     """The path of a finding, relative ones within the team directory, and its line."""
     where, root = finding.where, evidence.root or ""
     if _WORDS.fullmatch(where):
+        # The file that holds the ledger, or the folder that it was read from.
+        database = evidence.database
+        source = ledger.RECORD if evidence.root is not None else os.path.abspath(database.source)
+        path = source if evidence.loaded else os.path.abspath(database.path or evidence.what)
         shown = () if rows or finding.seq is None else _shown_at(evidence, finding.seq)
-        return next(iter(shown), (_ledger(evidence), None))
+        return next(iter(shown), (path, None))
     if where in dict(PARTS) and not os.path.lexists(os.path.join(root, where)):
         return root, None
     if where in (evidence.what, "policy"):
@@ -474,13 +461,6 @@ def _shown_at(evidence: OpenEvidence, seq: int) -> Iterator[tuple[str, int | Non
                 yield path, None
 
 
-def _ledger(evidence: OpenEvidence) -> str:
-    """The file that holds the ledger, or the folder that it was read from."""
-    database = evidence.database
-    inside = ledger.RECORD if evidence.root is not None else os.path.abspath(database.source)
-    return inside if evidence.loaded else os.path.abspath(database.path or evidence.what)
-
-
 def _shown(evidence: OpenEvidence, path: str) -> str:
     """A path from the top of the repository, or else from the folder of the team directory."""
     root = evidence.root
@@ -514,7 +494,7 @@ class Installed:
         self.__doc__ = "" if problem else str(check.__doc__ or "")
         self.REQUIRED = getattr(check, "REQUIRED", False) is True
         self.ADVICE = getattr(check, "ADVICE", False) is True
-        needs_of = () if problem else getattr(check, "NEEDS", (TABLES,))
+        needs_of = () if problem else getattr(check, "NEEDS", (Need.TABLES,))
         self.NEEDS: frozenset[Need] = frozenset(needs_of)
         self._check, self._problem = check, problem
 
@@ -565,27 +545,20 @@ def _installed(point: EntryPoint, name: str, package: str, taken: Collection[str
         )
         return Installed(f"{package}:{name}", package, problem=problem)
     try:
-        return Installed(name, package, _read(point))
+        check = point.load()
+        wanted = getattr(check, "NEEDS", ())
+        if getattr(check, "NAME", None) != point.name:
+            problem = f"its NAME is {getattr(check, 'NAME', None)!r}, not {point.name!r}"
+        elif not isinstance(wanted, Collection) or not all(isinstance(n, Need) for n in wanted):
+            problem = f"its NEEDS are {wanted!r}, not members of tripod.verify.check.Need"
+        elif not callable(getattr(check, "judge", None)):
+            problem = "it has no function judge(evidence)"
+        else:
+            return Installed(name, package, check)
+        problem = f"TypeError: {problem}"
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the code is another package's
-        problem = f"the check cannot be loaded: {type(error).__name__}: {error}"
-        return Installed(name, package, problem=problem)
-
-
-def _read(point: EntryPoint) -> Any:
-    """A check with its members, each of its type.
-
-    Raises:
-        TypeError: a member is missing, or of another type; besides, all that the package raises.
-    """
-    check = point.load()
-    if getattr(check, "NAME", None) != point.name:
-        raise TypeError(f"its NAME is {getattr(check, 'NAME', None)!r}, not {point.name!r}")
-    wanted = getattr(check, "NEEDS", ())
-    if not isinstance(wanted, Collection) or not all(isinstance(one, Need) for one in wanted):
-        raise TypeError(f"its NEEDS are {wanted!r}, not members of tripod.verify.check.Need")
-    if not callable(getattr(check, "judge", None)):
-        raise TypeError("it has no function judge(evidence)")
-    return check
+        problem = f"{type(error).__name__}: {error}"
+    return Installed(name, package, problem=f"the check cannot be loaded: {problem}")
 
 
 def check_manual(name: str) -> str:

@@ -14,7 +14,7 @@ from tripod.trust.proof import seal_of_proof, write_proved_pin
 from tripod.verify import run as judging
 from tripod.verify.anchors.anchors import AnchorOptions, OutsideError
 from tripod.verify.anchors.comparison import is_compared_own_head, pin_after_comparison
-from tripod.verify.check import Report, listed_check
+from tripod.verify.check import Report
 from tripod.verify.evidence import LOOKS, evidence_changed
 from tripod.verify.export.proof import is_proof, judge_proof
 from tripod.verify.reporters import json, text
@@ -29,7 +29,9 @@ def _verify(call: CommandCall) -> int:
             raise BadArgumentError(f"no check {name!r}; there are {known}{text_meant(name, names)}")
     if call.list:
         for check in checks:  # what it proves is the first sentence of its manual
-            emit([f"{listed_check(check):<20} {first_sentence(check.__doc__ or '').rstrip('.')}"])
+            package = getattr(check, "PACKAGE", "")
+            name = f"{check.NAME} ({package})" if package else check.NAME
+            emit([f"{name:<20} {first_sentence(check.__doc__ or '').rstrip('.')}"])
         return 0
     if call.explain:
         emit_report(judging.check_manual(call.explain))

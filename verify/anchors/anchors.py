@@ -64,10 +64,9 @@ def gather_anchors(
 ) -> OutsideHeads:
     """Everything that is known outside of the ledger of the team directory ``root``.
 
-    ``logs`` are the paths of decision logs in other folders than its own, by their names.
-
-    ``live``: its database is there, and git does not keep that, so every seal in git is of its own
-    past, on whichever branch. A record is as old as the commit that is checked out.
+    ``logs`` are the paths of decision logs in other folders than its own, by their names. ``live``:
+    its database is there, and git does not keep that, so every seal in git is of its own past, on
+    whichever branch. A record is as old as the commit that is checked out.
 
     Raises:
         OutsideError: the pin or a policy that was given cannot be read.
@@ -92,11 +91,7 @@ def gather_anchors(
 
 
 def read_pin(path: str) -> KnownHead | None:
-    """The head that a pin file holds; None where there is no such file.
-
-    Raises:
-        OutsideError: it is there and cannot be read as a head.
-    """
+    """The head that a pin file holds; None if absent (OutsideError: it cannot be read as one)."""
     data = _read(path, named=True)
     if data is None:
         return None
@@ -107,9 +102,6 @@ def read_pin(path: str) -> KnownHead | None:
             f"{path} holds neither a seal nor a head: {error}; nothing was compared with it"
         ) from error
     return KnownHead("pin", f"the pin {path}", seal, int(os.stat(path).st_mtime), note)
-
-
-# Policies --------------------------------------------------------------------------------------
 
 
 def _policies(outside: OutsideHeads, root: str | None, given: tuple[str, ...]) -> None:
@@ -146,17 +138,10 @@ def _policies(outside: OutsideHeads, root: str | None, given: tuple[str, ...]) -
                 raise OutsideError(f"{path}: {message}") from error
             outside.faults += (("broken", path, message),)
             continue
-        if paths and not _inside(root, path):
+        # What stands in the team directory is the team's own word, even if the caller names it.
+        top = "" if root is None else f"{os.path.realpath(root).rstrip('/')}/"
+        if paths and not (top and f"{os.path.realpath(path)}/".startswith(top)):
             outside.given |= {name}
-
-
-def _inside(root: str | None, path: str) -> bool:
-    """Whether a path leads into the team directory: what is there is the team's own word."""
-    top = "" if root is None else f"{os.path.realpath(root).rstrip('/')}/"
-    return bool(top) and f"{os.path.realpath(path)}/".startswith(top)
-
-
-# Git -------------------------------------------------------------------------------------------
 
 
 def _walk(
@@ -212,10 +197,7 @@ def _vouch(repository: Repository, root: str) -> None:
 
 
 def _logs(repository: Repository, root: str, here: tuple[str, ...]) -> list[str]:
-    """The files of the Scribe's folder that were a decision log when they were committed.
-
-    Their first version tells, or the newest: a log that was made to look like none is one.
-    """
+    """Files of the Scribe's folder that were a log in their first or newest committed version."""
     folder = repository.name_of(f"{root}/{LOG.folder}")
     versions: dict[str, list[str]] = {}
     for change in repository.changes((folder,), here):

@@ -16,54 +16,31 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import orjson
 
-from tripod.ledger import (
-    Entry,
-    LedgerError,
-    MalformedError,
-    MissingExtraError,
-    NotVerifiedError,
-    parse_entry_time,
-)
+from tripod.ledger import Entry, LedgerError, MalformedError, MissingExtraError, NotVerifiedError
 from tripod.ledger.sqlite.reader import SQLiteReader
 from tripod.ledger.tlog.note import VerifierKey, parse_note
 from tripod.ledger.tlog.seal import Seal, fork_signers, format_seal, parse_seal, seal_fork_text
 from tripod.ledger.tlog.timestamp import open_timestamp
 from tripod.projections import TRUST, Source, projected_content, source_of
-from tripod.verify.anchors.heads import (
-    Fork,
-    HeadFindings,
-    KnownHead,
-    Ledger,
-    OutsideHeads,
-    add_unmet_head_demands,
-    anchored_heads,
-    compare,
-    keys_of_heads,
-    open_head,
-    parse_head,
-    wanted_head_size,
-)
-from tripod.verify.check import Anchored, Scanned
+from tripod.verify.anchors import heads
+from tripod.verify.check import Anchored, HeadsJudged, Scanned
 from tripod.verify.checks import bodies_present, canonical_bytes
 from tripod.verify.evidence import OpenEvidence
 from tripod.verify.rows import all_rows, entry_of_row, roots_of_rows
 
-
-class TrustRows(NamedTuple):
-    """Rows of the tables of ``tripod.projections.team.tables``; of the seals the newest alone."""
-
-    keys: list[tuple[Any, ...]]
-    anchors: list[tuple[Any, ...]]
-    forks: list[tuple[Any, ...]]
-    seals: list[tuple[Any, ...]]
+TrustRows: TypeAlias = dict[str, list[tuple[Any, ...]]]
+"""Rows by the names of the tables of ``tripod.projections.team.tables``; the newest seal alone."""
 
 
 def trust_rows_to_compare(evidence: OpenEvidence, db: sqlite3.Connection) -> TrustRows:
-    """The rows of the trust tables; empty where an export holds headers alone."""
+    """The rows of the trust tables; empty where an export holds headers alone.
+
+    Without a fold they are those that the entries named in a table give for it: others give none.
+    """
     tables = {
         "keys": "SELECT seq, vkey FROM keys ORDER BY seq",
         "anchors": "SELECT seq, method, name, size, root FROM anchors ORDER BY seq",
@@ -71,30 +48,24 @@ def trust_rows_to_compare(evidence: OpenEvidence, db: sqlite3.Connection) -> Tru
         "seals": TRUST.newest_seal,
     }
     if evidence.folded is not None:
-        return TrustRows(**{name: evidence.query(sql) for name, sql in tables.items()})
-    return TrustRows(**{name: _computed_again(db, name, sql) for name, sql in tables.items()})
-
-
-def _computed_again(db: sqlite3.Connection, table: str, sql: str) -> list[tuple[Any, ...]]:
-    """The rows that the entries named in a table give for it; other entries give none."""
-    rows: list[tuple[Any, ...]] = []
-    try:
-        for seq, *_ in db.execute(sql).fetchall():
-            entry = entry_to_compare(db, seq)
-            with suppress(KeyError, TypeError, ValueError, AttributeError):
-                if entry is not None and entry.kind in TRUST.kinds:
-                    rows += [tuple(op[2]) for op in TRUST.fold(entry) if op[0] == table]
-    except sqlite3.Error:
-        return []
-    return rows
+        return {table: evidence.query(sql) for table, sql in tables.items()}
+    found: TrustRows = {}
+    for table, sql in tables.items():
+        rows: list[tuple[Any, ...]] = []
+        try:
+            for seq, *_ in db.execute(sql).fetchall():
+                entry = entry_to_compare(db, seq)
+                with suppress(KeyError, TypeError, ValueError, AttributeError):
+                    if entry is not None and entry.kind in TRUST.kinds:
+                        rows += [tuple(op[2]) for op in TRUST.fold(entry) if op[0] == table]
+        except sqlite3.Error:
+            rows = []
+        found[table] = rows
+    return found
 
 
 def entry_to_compare(db: sqlite3.Connection, seq: object) -> Entry | None:
-    """The entry ``seq`` with the body that it committed to; None where that is not there.
-
-    Raises:
-        sqlite3.Error: the database cannot be read there.
-    """
+    """The entry ``seq`` with the body that it committed to; None if absent (or a sqlite3.Error)."""
     if type(seq) is not int:
         return None
     for row in all_rows(db, seq, seq + 1):
@@ -106,25 +77,23 @@ def entry_to_compare(db: sqlite3.Connection, seq: object) -> Entry | None:
     return None
 
 
-# Receipts ---------------------------------------------------------------------------------------
-
 _MICROS = 1_000_000  # in a second
 
 
 def compare_receipts(
-    evidence: OpenEvidence, db: sqlite3.Connection, told: TrustRows, outside: OutsideHeads
+    evidence: OpenEvidence, db: sqlite3.Connection, told: TrustRows, outside: heads.OutsideHeads
 ) -> None:
     """Add what the receipts remember to ``outside.known``, and what is wrong with them beside."""
     ledger = SQLiteReader(db)
     source = source_of(ledger) if evidence.folded is None else evidence.source
-    for seq, method, name, size, root in told.anchors:
+    for seq, method, name, size, root in told["anchors"]:
         where = f"the receipt of {method} {name} in entry {seq}"
         try:
             seal = Seal(_line(ledger, seq), size, bytes.fromhex(root))
             text = format_seal(seal)
         except (MalformedError, ValueError):
             continue  # `kinds-known` names it
-        known = KnownHead("receipt", where, seal, seq=seq)
+        known = heads.KnownHead("receipt", where, seal, seq=seq)
         try:
             if size > seq:
                 raise MalformedError(f"it is of {size} entries, and {seq} were there")
@@ -140,8 +109,8 @@ def compare_receipts(
 
 
 def _opened(
-    known: KnownHead, method: str, data: bytes, text: str, outside: OutsideHeads
-) -> KnownHead:
+    known: heads.KnownHead, method: str, data: bytes, text: str, outside: heads.OutsideHeads
+) -> heads.KnownHead:
     """What the bytes of a receipt add; a LedgerError if they are not of this head."""
     if method == "witness":
         note = parse_note(data)
@@ -180,9 +149,6 @@ def _line(ledger: SQLiteReader, seq: int) -> str:
         return ""
 
 
-# Comparing --------------------------------------------------------------------------------------
-
-
 _OF_HEADS = frozenset({"seal.made", "anchor.received"})
 """Seals and receipts say what became of entries before them: no tail of these needs an anchor."""
 _KEPT = (
@@ -191,7 +157,7 @@ _KEPT = (
 )
 
 
-def compare_heads(evidence: OpenEvidence) -> HeadFindings | None:
+def compare_heads(evidence: OpenEvidence) -> HeadsJudged | None:
     """Compare the ledger with every head that is known; None where nothing was scanned."""
     db, scan = evidence.db, evidence.scan
     if db is None or scan is None or not scan.head[0]:
@@ -200,28 +166,31 @@ def compare_heads(evidence: OpenEvidence) -> HeadFindings | None:
     compare_receipts(evidence, db, trust, outside)
     roots = roots_of_rows(db, scan, (known.seal.size for known in outside.known))
     keys = list(dict.fromkeys(_keys(evidence, trust)))
-    ledger = Ledger(
+    ledger = heads.Ledger(
         scan.origin,
         scan.head[0],
         roots,
-        [_fork(evidence, db, row, keys_of_heads(outside, keys, row[1])) for row in trust.forks],
+        [
+            _fork(evidence, db, row, heads.keys_of_heads(outside, keys, row[1]))
+            for row in trust["forks"]
+        ],
         keys,
-        len(trust.seals) or int(evidence.loaded),  # what was read from files has the seal there
+        len(trust["seals"]) or int(evidence.loaded),  # what was read from files has the seal there
         evidence.database.bodies,
         evidence.database.keys,
     )
-    told = compare(outside, ledger)
-    reached = anchored_heads(told.agreeing, outside.policy)
+    told = heads.compare(outside, ledger)
+    reached = heads.anchored_heads(told.agreeing, outside.policy)
     size = max((size for size, _ in reached.sizes.values()), default=0)
     told.anchored = Anchored(reached.level, reached.sizes, *_tail(evidence, db, size, scan))
-    wanted = wanted_head_size(outside.rules, reached)
-    add_unmet_head_demands(told, outside.rules, reached, _tail(evidence, db, wanted, scan))
+    wanted = heads.wanted_head_size(outside.rules, reached)
+    heads.add_unmet_head_demands(told, outside.rules, reached, _tail(evidence, db, wanted, scan))
     return told
 
 
 def _fork(
     evidence: OpenEvidence, db: sqlite3.Connection, row: Sequence[Any], keys: Sequence[VerifierKey]
-) -> Fork:
+) -> heads.Fork:
     """A row of the forks, with those of ``keys`` that signed that the old line ends there."""
     seq, origin, size, root = row[:4]
     signers: list[VerifierKey] = []
@@ -232,12 +201,12 @@ def _fork(
                 origin, size, bytes.fromhex(root), evidence.database.heads.line(seq)
             )
         except (LedgerError, ValueError):
-            return Fork(seq, origin, size)
+            return heads.Fork(seq, origin, size)
         signers = fork_signers(str(entry.data.get("note", "")), text, keys)
-    return Fork(seq, origin, size, signers)
+    return heads.Fork(seq, origin, size, signers)
 
 
-def agreeing_heads(evidence: OpenEvidence) -> list[KnownHead]:
+def agreeing_heads(evidence: OpenEvidence) -> list[heads.KnownHead]:
     """Every head that is known and is this ledger's, by its stored tree: no row is read for it."""
     db, outside = evidence.db, replace(evidence.outside)
     if db is None:
@@ -247,8 +216,8 @@ def agreeing_heads(evidence: OpenEvidence) -> list[KnownHead]:
     ours = list(_keys(evidence, trust))
     found = []
     for known in outside.known:
-        keys = keys_of_heads(outside, ours, known.seal.origin)
-        one, problem = open_head(known, keys, outside.policy)
+        keys = heads.keys_of_heads(outside, ours, known.seal.origin)
+        one, problem = heads.open_head(known, keys, outside.policy)
         if not problem and evidence.database.heads.root_at(known.seal.size) == known.seal.root:
             found.append(one)
     return found
@@ -257,8 +226,8 @@ def agreeing_heads(evidence: OpenEvidence) -> list[KnownHead]:
 def pin_after_comparison(evidence: OpenEvidence) -> bytes | None:
     """What a pin should hold: all that this run has seen; None where there is nothing.
 
-    It is the newest seal where nothing of substance stands after it, so that others can check who
-    signed it; else the plain head, which covers more.
+    It is the newest seal, with its signature, where nothing of substance stands after it; else the
+    plain head, which covers more.
     """
     db, scan = evidence.db, evidence.scan
     if db is None or scan is None or not scan.head[0]:
@@ -267,10 +236,16 @@ def pin_after_comparison(evidence: OpenEvidence) -> bytes | None:
     trust = trust_rows_to_compare(evidence, db)
     pins = (one.seal.size for one in evidence.outside.known if one.method == "pin")
     before = max(pins, default=0)
-    for _, sealed, _, note in trust.seals:
+    for _, sealed, _, note in trust["seals"]:
         roots = roots_of_rows(db, scan, [sealed]) if before <= sealed <= size else {}
         want = Seal(scan.origin, sealed, roots.get(sealed, b""))
-        if _signed(evidence, trust, note, want) and not _tail(evidence, db, sealed, scan)[0]:
+        keys = heads.keys_of_heads(evidence.outside, _keys(evidence, trust), want.origin)
+        try:
+            seal, signed = heads.parse_head(str(note).encode())
+        except (LedgerError, ValueError):
+            continue
+        _, problem = heads.open_head(heads.KnownHead("pin", "", seal, note=signed), keys, None)
+        if seal == want and not problem and not _tail(evidence, db, sealed, scan)[0]:
             return str(note).encode()
     return format_seal(Seal(scan.origin, size, bytes.fromhex(root))).encode()
 
@@ -281,16 +256,6 @@ def is_compared_own_head(evidence: OpenEvidence, seal: Seal) -> bool:
     if db is None or scan is None or seal.origin != scan.origin:
         return False
     return roots_of_rows(db, scan, [seal.size]).get(seal.size) == seal.root
-
-
-def _signed(evidence: OpenEvidence, trust: TrustRows, note: object, want: Seal) -> bool:
-    """Whether a note is the seal of this head, by a key that may have sealed it."""
-    try:
-        seal, signed = parse_head(str(note).encode())
-    except (LedgerError, ValueError):
-        return False
-    keys = keys_of_heads(evidence.outside, _keys(evidence, trust), want.origin)
-    return seal == want and not open_head(KnownHead("pin", "", seal, note=signed), keys, None)[1]
 
 
 def _tail(
@@ -315,17 +280,14 @@ def _tail(
             first = min((found.first for found in others), default=size)
     if count <= 0:
         return 0, 0
-    try:
-        at = parse_entry_time(evidence.at(first))
-    except ValueError:
-        return count, 0
-    return count, max(0, evidence.now_us - at) // 1_000_000
+    at = evidence.micros(first)
+    return count, 0 if at is None else max(0, evidence.now_us - at) // 1_000_000
 
 
 def _keys(evidence: OpenEvidence, trust: TrustRows) -> Iterator[VerifierKey]:
     """Keys that were given, and those that the ledger says were in force."""
     yield from evidence.database.keys
-    for _, vkey in trust.keys:
+    for _, vkey in trust["keys"]:
         try:
             yield VerifierKey.parse(vkey)
         except (LedgerError, AttributeError):

@@ -17,7 +17,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from hashlib import sha1, sha256
@@ -92,8 +92,8 @@ class Commit(NamedTuple):
 class FileChange(NamedTuple):
     """How a commit's file differs from that of one of its parents.
 
-    ``old`` and ``new`` name the bytes; '' where there is no such file. ``regular`` is whether the
-    new one is a plain file.
+    ``old`` and ``new`` name the bytes; '' where there is no such file. ``regular``: the new one is
+    a plain file.
     """
 
     commit: Commit
@@ -118,7 +118,14 @@ class Repository:
             raise GitError(f"{path}: there is no git repository around it")
         self.place = place
         self.top = place.top
-        self._git = _program()
+        # Git is on a folder of the PATH that is named from the root, never the one we are in.
+        folders = [name for name in os.get_exec_path() if os.path.isabs(name)]
+        git = shutil.which("git", path=os.pathsep.join(folders)) if folders else None
+        if git is None:
+            raise GitError(
+                "git cannot be run: it is on no folder of the PATH; install it, or mend the PATH"
+            )
+        self._git = git
         self._reader: subprocess.Popen[bytes] | None = None
         self._scratch = tempfile.TemporaryDirectory(prefix="tripod-git-")
         try:
@@ -129,9 +136,8 @@ class Repository:
 
     def _begin(self) -> None:
         """Make the git directory that git runs in."""
-        folder = self._scratch.name
         for name in ("refs", "objects"):
-            os.mkdir(os.path.join(folder, name))
+            os.mkdir(os.path.join(self.folder, name))
         self._put("HEAD", b"ref: refs/heads/none\n")
         self._put("config", _CONFIG.format(format="sha1").encode())
         self._own()
@@ -174,14 +180,11 @@ class Repository:
         return found
 
     def name_of(self, path: str, *, link: bool = False) -> str:
-        """A path as the repository calls it: from its top, with forward slashes.
-
-        Args:
-            path: need not be there.
-            link: whether it may be a symbolic link itself; no folder above it may.
+        """A path, which need not be there, from the repository's top, with forward slashes.
 
         Raises:
-            GitError: it lies outside, or holds a line break.
+            GitError: it lies outside, or holds a line break; or it is a symbolic link and may be
+                none (``link``), as no folder above it may.
         """
         here = os.path.join(os.path.realpath(os.path.dirname(os.path.abspath(path))), "")
         top = os.path.join(os.path.realpath(self.top), "")
@@ -230,21 +233,14 @@ class Repository:
         return None
 
     def everything(self) -> list[str]:
-        """Every commit that a ref, a HEAD or a reflog of the repository names.
-
-        Raises:
-            GitError: a ref or HEAD names an object that is missing. A reflog may.
-        """
+        """Every commit that a ref, HEAD or reflog names (GitError: a ref names what is absent)."""
         refs = self.refs
         found = self._commits_of([*refs.refs.values(), *refs.heads], strict=True)
         logged = [tip for tips in refs.logs.values() for tip in tips]
         return list(dict.fromkeys([*found, *self._commits_of(logged, strict=False)]))
 
     def folders_but(self, path: str) -> str | None:
-        """The first part of ``path`` (see ``name_of``) that HEAD does not keep as a folder.
-
-        Given in words; None where it keeps each as one, or nothing at all by that name.
-        """
+        """The first part of ``path`` (see ``name_of``) that HEAD keeps as no folder, in words."""
         head = self.tip("HEAD")
         parts = path.split("/")
         for count in range(1, len(parts) + 1) if head else ():
@@ -261,8 +257,7 @@ class Repository:
     def changes(self, paths: Iterable[str], commits: Iterable[str]) -> list[FileChange]:
         """Every change of the files in the history of ``commits``, parents before children.
 
-        Nothing is simplified: both sides of each merge are walked, and a merge is compared with
-        each of its parents.
+        Nothing is simplified: both sides of each merge are walked and compared.
         """
         names = tuple(paths)
         given = "".join(f"{name}\n" for name in commits).encode()
@@ -275,20 +270,43 @@ class Repository:
             "--no-renames", "--no-ext-diff", "--no-textconv", "--", *names,
             given=listed,
         )  # fmt: skip
+        # Fields end in NUL: the name of each commit, and for each of its changes modes and a path.
+        rows: list[tuple[str, str, str, str, bool]] = []
         seen: set[str] = set()
-        rows = list(_rows(said, seen))
+        fields = iter(said.split(b"\x00")[:-1])
+        commit = ""
+        for field in fields:
+            if not field.startswith(b":"):
+                commit = field.decode("ascii")
+                seen.add(commit)
+                continue
+            _, mode, old, new, _ = field[1:].decode("ascii").split(" ")
+            path = next(fields).decode("utf-8", "surrogateescape")
+            gone, born = _ZEROS.fullmatch(new), _ZEROS.fullmatch(old)
+            versions = ("" if born else old, "" if gone else new)
+            rows.append((commit, path, *versions, mode.startswith("100")))
         for name in listed.split():
             if name.decode() not in seen:  # git passes over a commit that it cannot believe
                 raise _altered(name)
-        commits = {name: self.commit(name) for name in dict.fromkeys(row[0] for row in rows)}
-        return [FileChange(commits[row[0]], *row[1:]) for row in rows]
+        read = {one: self.commit(one) for one in dict.fromkeys(row[0] for row in rows)}
+        return [FileChange(read[row[0]], *row[1:]) for row in rows]
 
     def commit(self, name: str) -> Commit:
         """One commit by its name (GitError: it is missing, or does not hash to its name)."""
         data = self._object(name, b"commit")
         if data is None:
             raise GitError(f"the commit {name} is missing: run `git fsck`")
-        return _commit(name, data)
+        parents, author, seconds = [], "", 0
+        for line in data.partition(b"\n\n")[0].split(b"\n"):  # its message stands after these
+            key, _, value = line.partition(b" ")
+            person = _PERSON.fullmatch(value)
+            if key == b"parent":
+                parents.append(value.decode("ascii", "replace"))
+            elif key == b"author" and not author:
+                author = (person[1] if person else value).decode("utf-8", "replace")
+            elif key == b"committer" and person and not seconds:
+                seconds = int(person[2][:20])
+        return Commit(name, tuple(parents), author, seconds)
 
     def descendants(self, commit: str, head: str) -> list[str]:
         """The commits from ``commit`` on, without it, up to ``head``, that have it behind them."""
@@ -297,10 +315,7 @@ class Repository:
         return said.decode("ascii").split()
 
     def abandoned(self, ref: str) -> list[Commit]:
-        """Commits that the ref once named, as its reflog says, and that are not in its history.
-
-        The newest first. A clone has no reflog of what was before it.
-        """
+        """Commits that the ref once named and that left its history; the newest first."""
         logged = list(dict.fromkeys(self.refs.logs.get(ref, ())[: 2 * _MAX_LOGS]))
         tips = self._commits_of(logged, strict=False)
         now = self.tip(ref)
@@ -319,11 +334,7 @@ class Repository:
         return None if commit is None or "\n" in path else self._object(f"{commit}:{path}")
 
     def blob(self, name: str) -> bytes | None:
-        """The bytes of a blob by its name; None if absent.
-
-        Raises:
-            GitError: it is larger than ``MAX_BLOB``, or does not hash to its name.
-        """
+        """The bytes of a blob by its name; None if absent (GitError: too large, or altered)."""
         assert _HEX.fullmatch(name), name
         return self._object(name)
 
@@ -335,10 +346,7 @@ class Repository:
         return self._scratch.name
 
     def apply(self, keys: re.Pattern[str], allowed: re.Pattern[str] = _ANYTHING) -> None:
-        """Put settings of the repository in force whose whole names match ``keys``.
-
-        A value that does not match ``allowed`` is left out.
-        """
+        """Put settings in force whose whole names match ``keys``, and their values ``allowed``."""
         lines = []
         for key, values in self.settings.items():
             if keys.fullmatch(key):
@@ -395,8 +403,7 @@ class Repository:
     def _own(self) -> None:
         """Refuse another user's repository, unless the user's own configuration trusts it.
 
-        Only the configuration of the user and the system is asked, as git does it: a repository
-        cannot speak for itself.
+        That of the repository is not asked: it cannot speak for itself.
         """
         other = git_owner_differs(self.place)
         if other is None:
@@ -409,7 +416,14 @@ class Repository:
         for path in os.fsdecode(said).split("\0")[:-1]:
             trusted = [*trusted, path] if path else []
         top = os.path.realpath(self.top)
-        if not any(_trusts(path, top) for path in trusted):
+        for path in trusted:
+            if path.endswith("/*"):
+                trusts = top.startswith(os.path.realpath(path[:-2]).rstrip("/") + "/")
+            else:
+                trusts = path == "*" or (os.path.isabs(path) and os.path.realpath(path) == top)
+            if trusts:
+                break
+        else:
             raise GitError(
                 f"{other} belongs to another user, and git does not read such a repository: `git "
                 f"config --global --add safe.directory {top}` says that you trust it"
@@ -435,13 +449,13 @@ class Repository:
         return kind
 
     def _put(self, name: str, data: bytes) -> None:
-        with open(os.path.join(self._scratch.name, name), "wb") as file:
+        with open(os.path.join(self.folder, name), "wb") as file:
             file.write(data)
 
     def _commits_of(self, names: Iterable[str], *, strict: bool) -> list[str]:
         """The commits that objects are, or that tags lead to; other objects are left out.
 
-        ``strict``: a missing object is an error, and not left out.
+        ``strict``: a missing object is an error.
         """
         wanted = list(dict.fromkeys(names))
         given = "".join(f"{name}\n{name}^{{commit}}\n" for name in wanted).encode()
@@ -464,14 +478,13 @@ class Repository:
         errors: IO[bytes] | int = subprocess.DEVNULL,
         environment: Mapping[str, str] | None = None,
     ) -> subprocess.Popen[bytes]:
-        folder = self._scratch.name
         try:
             return subprocess.Popen(
                 (self._git, "--no-pager", *arguments),
-                cwd=folder,
+                cwd=self.folder,
                 env={
                     **_ENVIRONMENT,
-                    "GIT_DIR": folder,
+                    "GIT_DIR": self.folder,
                     "GIT_OBJECT_DIRECTORY": os.path.join(self.place.common, "objects"),
                     "PATH": os.path.dirname(self._git),
                     **(_NO_CONFIGURATION if environment is None else environment),
@@ -492,22 +505,20 @@ class Repository:
         environment: Mapping[str, str] | None = None,
         configured: bool = False,
     ) -> bytes:
-        """What git says on its standard output, run in the git directory of ours.
+        """What git says on its standard output to ``arguments``, run in the git directory of ours.
 
-        Args:
-            arguments: git's.
-            given: its standard input.
-            environment: variables beside the few that it has.
-            configured: whether the configuration of the user and the system is in force; that of
-                the repository never is.
-
-        Raises:
-            GitError: it fails, or says far too much.
+        ``given`` is its standard input, ``environment`` adds variables; ``configured``: the
+        configuration of the user and the system is in force. GitError: it fails, or says too much.
         """
         with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as errors:
             source.write(given)
             source.seek(0)
-            more = {**(_theirs() if configured else _NO_CONFIGURATION), **(environment or {})}
+            places = {  # where git finds the configuration of the user and the system
+                name: value
+                for name, value in os.environ.items()
+                if name in ("HOME", "XDG_CONFIG_HOME") or name.startswith("GIT_CONFIG_")
+            }
+            more = {**(places if configured else _NO_CONFIGURATION), **(environment or {})}
             with self._start(*arguments, stdin=source, errors=errors, environment=more) as process:
                 assert process.stdout is not None
                 said = process.stdout.read(_MAX_ANSWER + 1)
@@ -525,69 +536,9 @@ class Repository:
         return said
 
 
-def _program() -> str:
-    """Where git is: a folder of the PATH that is named from the root, never the one we are in."""
-    folders = [name for name in os.get_exec_path() if os.path.isabs(name)]
-    found = shutil.which("git", path=os.pathsep.join(folders)) if folders else None
-    if found is None:
-        raise GitError(
-            "git cannot be run: it is on no folder of the PATH; install it, or mend the PATH"
-        )
-    return found
-
-
-def _theirs() -> dict[str, str]:
-    """The variables by which git finds the configuration of the user and the system."""
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if name in ("HOME", "XDG_CONFIG_HOME") or name.startswith("GIT_CONFIG_")
-    }
-
-
-def _trusts(path: str, top: str) -> bool:
-    """Whether a value of ``safe.directory`` names the repository at ``top``."""
-    if path.endswith("/*"):
-        return top.startswith(os.path.realpath(path[:-2]).rstrip("/") + "/")
-    return path == "*" or (os.path.isabs(path) and os.path.realpath(path) == top)
-
-
 def _escaped(text: str) -> str:
     """A text as it stands between quotation marks in git's configuration."""
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-
-
-def _commit(name: str, data: bytes) -> Commit:
-    """Read a commit: its parents, who made it, and when, stand before its message."""
-    parents, author, seconds = [], "", 0
-    for line in data.partition(b"\n\n")[0].split(b"\n"):
-        key, _, value = line.partition(b" ")
-        person = _PERSON.fullmatch(value)
-        if key == b"parent":
-            parents.append(value.decode("ascii", "replace"))
-        elif key == b"author" and not author:
-            author = (person[1] if person else value).decode("utf-8", "replace")
-        elif key == b"committer" and person and not seconds:
-            seconds = int(person[2][:20])
-    return Commit(name, tuple(parents), author, seconds)
-
-
-def _rows(said: bytes, seen: set[str]) -> Iterator[tuple[str, str, str, str, bool]]:
-    """Read the answer of ``diff-tree``: fields end in NUL; a commit's name, or modes and a path.
-
-    The commits that it names are added to ``seen``, whether anything changed there or not.
-    """
-    fields = iter(said.split(b"\x00")[:-1])
-    commit = ""
-    for field in fields:
-        if not field.startswith(b":"):
-            commit = field.decode("ascii")
-            seen.add(commit)
-            continue
-        _, mode, old, new, _ = field[1:].decode("ascii").split(" ")
-        path = next(fields).decode("utf-8", "surrogateescape")
-        gone, born = _ZEROS.fullmatch(new), _ZEROS.fullmatch(old)
-        yield commit, path, "" if born else old, "" if gone else new, mode.startswith("100")
 
 
 def _altered(name: bytes) -> GitError:

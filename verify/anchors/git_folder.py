@@ -34,9 +34,9 @@ class GitError(TripodError):
 class RepositoryPath(NamedTuple):
     """Where a repository is, and where in its work tree a path lies.
 
-    ``top`` is the work tree's first folder, ``inside`` the path from there ('' where the path is
-    the top itself). ``git`` is the git directory of this work tree, ``common`` that which all work
-    trees of the repository share. ``outer`` is the top of another repository around this one.
+    ``top`` is the work tree's first folder, ``inside`` the path from there ('': it is the top).
+    ``git`` is the git directory of this work tree, ``common`` that which all work trees of the
+    repository share. ``outer`` is the top of another repository around this one.
     """
 
     top: str
@@ -49,8 +49,8 @@ class RepositoryPath(NamedTuple):
 class Refs(NamedTuple):
     """What a repository names: its refs, the commits of all HEADs, and those of all reflogs.
 
-    ``head`` is what HEAD of this work tree stands for (None: nothing yet), ``branch`` the full name
-    of the branch that is checked out. ``logs`` gives each reflog by its ref, the newest first.
+    ``head`` is what HEAD of this work tree stands for, ``branch`` the full name of the branch that
+    is checked out. ``logs`` gives each reflog by its ref, the newest first.
     """
 
     head: str | None
@@ -60,17 +60,11 @@ class Refs(NamedTuple):
     logs: dict[str, tuple[str, ...]]
 
 
-# Where it is -----------------------------------------------------------------------------------
-
-
 def find(path: str) -> RepositoryPath | None:
     """The nearest repository above the folder that ``path`` lies in; None if absent.
 
-    ``path`` need not be there. A path that is the top of a repository itself is in it only where no
-    other is around it.
-
-    Raises:
-        GitError: a symbolic link, or a repository inside of the repository, stands on the way.
+    ``path`` need not be there. The top of a repository is in it only where no other is around it.
+    GitError: a symbolic link, or a repository inside of the repository, stands on the way.
     """
     full = os.path.abspath(path)
     folder = os.path.dirname(full)
@@ -87,15 +81,8 @@ def find(path: str) -> RepositoryPath | None:
             f"{path}: a symbolic link leads there, out of the repository {top}, whose history says "
             f"nothing of it; name what it leads to ({os.path.realpath(full)}), or {_NO_GIT}"
         )
-    inside = os.path.relpath(full, top)
-    _refuse_others(top, inside)
-    return _place(os.path.realpath(top), inside)
-
-
-def _refuse_others(top: str, inside: str) -> None:
-    """Refuse what git does not keep as a folder of this repository, down to ``inside``."""
-    here = top
-    for part in inside.split("/"):
+    inside, here = os.path.relpath(full, top), top
+    for part in inside.split("/"):  # what git does not keep as a folder of this repository
         here = os.path.join(here, part)
         if os.path.islink(here) and os.path.isdir(here):
             what = "a symbolic link: git keeps the link, and no history of what it leads to"
@@ -109,6 +96,7 @@ def _refuse_others(top: str, inside: str) -> None:
             f"{here} is {what}; the history of {top} cannot vouch for it: put a plain folder there"
             f", or {_NO_GIT}"
         )
+    return _place(os.path.realpath(top), inside)
 
 
 def _place(top: str, inside: str) -> RepositoryPath:
@@ -158,9 +146,6 @@ def git_owner_differs(place: RepositoryPath) -> str | None:
     return None
 
 
-# What its small files say ----------------------------------------------------------------------
-
-
 def _read(path: str, limit: int) -> bytes:
     """A regular file of a repository, whole (GitError: it is not a regular file, or too large)."""
     try:
@@ -195,13 +180,27 @@ def read_git_refs(place: RepositoryPath) -> Refs:
     """All refs, HEADs and reflogs (GitError: one of them is not as git writes it)."""
     loose: dict[str, str] = {}
     symbolic: dict[str, str] = {}
-    folders = list(dict.fromkeys((place.common, place.git, *_work_trees(place))))
+    trees = os.path.join(place.common, "worktrees")
+    inside = sorted(os.listdir(trees)) if os.path.isdir(trees) else []
+    others = [path for name in inside if os.path.isdir(path := os.path.join(trees, name))]
+    folders = list(dict.fromkeys((place.common, place.git, *others)))
     for folder in dict.fromkeys((place.common, place.git)):
         for path, name in _walk(folder, "refs"):
             target, named = _value(path)
             (symbolic if named else loose)[name] = target
-    refs = _packed(place) | loose
-    refs |= _followed(symbolic, refs)
+    refs = _packed(os.path.join(place.common, "packed-refs")) | loose
+    followed = {}
+    for name in symbolic:
+        target = name
+        for _ in range(_MAX_STEPS):  # so far git follows refs that name other refs
+            target = symbolic.get(target, target)
+        if target in symbolic:
+            raise GitError(
+                f"{name} leads from ref to ref, and to no commit: `git symbolic-ref` sets it"
+            )
+        if target in refs:
+            followed[name] = refs[target]
+    refs |= followed
     heads, head, branch = [], None, None
     for folder in folders:
         path = os.path.join(folder, "HEAD")
@@ -220,29 +219,6 @@ def read_git_refs(place: RepositoryPath) -> Refs:
             ref = name.removeprefix("logs/")
             logs[ref] = logs.get(ref, ()) + tuple(tip for tip in tips if tip.strip("0"))
     return Refs(head, branch, refs, tuple(heads), logs)
-
-
-def _followed(symbolic: dict[str, str], refs: dict[str, str]) -> dict[str, str]:
-    """What refs that name other refs stand for, at most five steps away, as git has it."""
-    found = {}
-    for name in symbolic:
-        target = name
-        for _ in range(_MAX_STEPS):
-            target = symbolic.get(target, target)
-        if target in symbolic:
-            raise GitError(
-                f"{name} leads from ref to ref, and to no commit: `git symbolic-ref` sets it"
-            )
-        if target in refs:
-            found[name] = refs[target]
-    return found
-
-
-def _work_trees(place: RepositoryPath) -> Iterator[str]:
-    folder = os.path.join(place.common, "worktrees")
-    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
-        if os.path.isdir(os.path.join(folder, name)):
-            yield os.path.join(folder, name)
 
 
 def _walk(folder: str, below: str, depth: int = 0) -> Iterator[tuple[str, str]]:
@@ -282,8 +258,7 @@ def _value(path: str) -> tuple[str, bool]:
     return first.decode(), False
 
 
-def _packed(place: RepositoryPath) -> dict[str, str]:
-    path = os.path.join(place.common, "packed-refs")
+def _packed(path: str) -> dict[str, str]:
     found = {}
     for line in _read_present(path, _MAX_REFS).split(b"\n"):
         if not line or line.startswith((b"#", b"^")):
@@ -296,15 +271,12 @@ def _packed(place: RepositoryPath) -> dict[str, str]:
 
 
 def git_store_problem(place: RepositoryPath) -> str | None:
-    """Why git must not be let into the object store: something in it would make it wait for ever.
-
-    Alternates are looked into as git follows them, five deep.
-    """
+    """Why git must not look into the object store: something there would make it wait for ever."""
     stores = [(os.path.join(place.common, "objects"), 0)]
     seen: set[str] = set()
     while stores:
         store, depth = stores.pop()
-        if store in seen or depth > 5:
+        if store in seen or depth > 5:  # so deep git follows alternates
             continue
         seen.add(store)
         with os.scandir(store) as entries:

@@ -75,14 +75,11 @@ def open_growth_versions(path: str) -> Iterator[ReadVersions]:
 
 def describe_growth_commit(commit: Commit) -> str:
     """A commit for people: its short name, author and day."""
-    return f"commit {commit.name[:12]} by {commit.author}, {_day(commit.seconds)}"
-
-
-def _day(seconds: int) -> str:
     try:
-        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+        day = datetime.fromtimestamp(commit.seconds, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
     except (ValueError, OverflowError, OSError):
-        return f"time {seconds}"
+        day = f"time {commit.seconds}"
+    return f"commit {commit.name[:12]} by {commit.author}, {day}"
 
 
 @dataclass
@@ -90,7 +87,7 @@ class _Noted:
     """A break as the walk notes it.
 
     ``at`` is where the two versions part, ``mark`` what stood there (see ``_MARK``), ``added`` how
-    many more lines the new one has. ``restored`` is the commit that put it right, in words.
+    many more lines the new one has. ``restored`` names the commit that put it right.
     """
 
     change: FileChange
@@ -187,16 +184,22 @@ class _Walk:
             name,
             change.commit.seconds,
         )
-        at = _parting(old, new or b"")
-        added = (new or b"").count(b"\n") - old.count(b"\n")
+        there = new or b""
+        at, high = 0, min(len(old), len(there))
+        while at < high:  # the longest common beginning, by halves: comparing slices is fast
+            middle = (at + high + 1) // 2
+            if old[at:middle] == there[at:middle]:
+                at = middle
+            else:
+                high = middle - 1
+        added = there.count(b"\n") - old.count(b"\n")
         self.noted.append(_Noted(change, one, at, old[at : at + _MARK], added))
 
     def _settled(self, change: FileChange) -> bool:
         """Whether a change puts right one break or more that stand before it; they are marked.
 
         It does if the file is, from its beginning, what it would be without them: the version
-        before the first of them, and all that was appended since. What another branch put right
-        already, this one may put right as well, or take over in a merge.
+        before the first of them, and all that was appended since. Another branch may have done so.
         """
         line = self._undone(change, self._newest(restored=False))
         if line:
@@ -239,8 +242,8 @@ class _Walk:
     def _handed_on(self, change: FileChange, *, begins: bool) -> bool:
         """Whether a merge keeps what this parent had, but for a break of its other parents.
 
-        That one stands already, and is put right where it was made. ``begins``: the merge begins
-        as another parent has the file, so that this one's lines may stand after those.
+        That one stands already. ``begins``: the merge begins as another parent has the file, so
+        that this one's lines may stand after those.
         """
         if len(change.commit.parents) < 2 or not change.new:
             return False
@@ -319,15 +322,3 @@ def _version(repository: Repository, path: str, name: str) -> bytes:
     if data is None:
         raise GitError(f"{path}: the version {name} is missing from the repository")
     return data
-
-
-def _parting(old: bytes, new: bytes) -> int:
-    """How many bytes two versions have in common from their beginning."""
-    low, high = 0, min(len(old), len(new))
-    while low < high:  # the longest common beginning, by halves: comparing slices is fast
-        middle = (low + high + 1) // 2
-        if old[low:middle] == new[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low

@@ -14,7 +14,7 @@ line of the other in order:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 
@@ -24,9 +24,8 @@ class Break(NamedTuple):
     ``where`` names the commit in words ('' for the file as it stands now), ``what`` says what is
     wrong, ``shown`` where the versions part. ``old`` and ``new`` are git's names of the two
     versions ('': no file, no plain one, or the file as it stands now), ``seconds`` is the commit's
-    own time. ``restored`` names the later commit, in words, that put back what was there, and
-    ``added`` how many lines it took away that the break had added. The bytes are not kept: of a
-    history with many breaks they are many.
+    time. ``restored`` names the later commit that put back what was there, and ``added`` how many
+    lines it took away that the break had added. The bytes are not kept: they would be many.
     """
 
     where: str
@@ -57,8 +56,7 @@ class FileHistory(NamedTuple):
     """All that git tells about one file. ``problem`` says why it tells nothing.
 
     ``merged`` counts the merges that kept what was appended on both sides. ``top`` is the
-    repository's, ``seen`` says in words which commit was looked at. ``log`` is the team's name for
-    a decision log.
+    repository's, ``seen`` says which commit was looked at, ``log`` is the team's name for a log.
     """
 
     path: str = ""
@@ -76,6 +74,12 @@ class FileHistory(NamedTuple):
 ReadVersions: TypeAlias = Callable[[Break], tuple[bytes, bytes] | None]
 
 
+def shared_start(ours: Sequence[object], theirs: Sequence[object]) -> int:
+    """How many items two sequences have in common from their beginning."""
+    apart = (at for at, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b)
+    return next(apart, min(len(ours), len(theirs)))
+
+
 def is_growth(old: bytes, new: bytes | None) -> bool:
     """Whether ``old`` is the beginning of ``new``."""
     return new is not None and new.startswith(old)
@@ -87,9 +91,7 @@ def is_growth_in_between(old: bytes, new: bytes) -> bool:
     The last line of either may lack its line break.
     """
     wanted, there = old.split(b"\n"), new.split(b"\n")
-    at = 0
-    while at < min(len(wanted), len(there)) and wanted[at] == there[at]:
-        at += 1
+    at = shared_start(wanted, there)
     rest = iter(there[at:])
     return all(line in rest for line in wanted[at:] if line)
 
@@ -107,10 +109,8 @@ def unconverted_growth(data: bytes, committed: bytes) -> bytes:
 
 def growth_break(old: bytes, new: bytes | None) -> str:
     """In which lines a version departs from the one before it."""
-    wanted, there = old.split(b"\n"), (new or b"").split(b"\n")
-    at = 0
-    while at < min(len(wanted), len(there)) and wanted[at] == there[at]:
-        at += 1
+    wanted = old.split(b"\n")
+    at = shared_start(wanted, (new or b"").split(b"\n"))
     last = len(wanted) - (not wanted[-1])
     if at + 1 >= last:
         return f"line {at + 1} of the version before it is not as it was"

@@ -41,11 +41,11 @@ _size = itemgetter(0)
 class KnownHead(NamedTuple):
     """A head that is remembered: where, in words, and when (seconds since 1970, None: unsaid).
 
-    ``note`` is None where nothing is signed. ``stamped``: a trusted authority says that it saw it
-    then, give or take ``give`` seconds. ``cosigned`` are the cosignatures that count, after
-    ``open_head``. ``binding``: the ledger must have all of its entries; where a clone is judged by
-    its record, another branch may hold a newer one. ``seq`` is the entry of a receipt in the
-    ledger. ``recorded``: it stands where the record has its seal, which is always signed.
+    ``note`` is None where nothing is signed. ``stamped``: a trusted authority saw it then, give or
+    take ``give`` seconds. ``cosigned`` are the cosignatures that count, after ``open_head``.
+    ``binding``: the ledger must have all of its entries; of a clone, another branch may hold a
+    newer one. ``seq`` is the entry of a receipt. ``recorded``: it stands where the record has its
+    seal, which is always signed.
     """
 
     method: str
@@ -70,11 +70,9 @@ class OutsideHeads:
     """All that was collected beside the ledger and the team's files.
 
     ``faults`` are findings, each with where and why; ``untold`` says (where, why) of what may hold
-    a head and cannot be read. ``authorities`` are certificates whose timestamps count. ``given``
-    names the policy files that came from outside of the team directory. ``pin`` is the head to
-    start from where only what is after it is looked at. ``logs`` is what git tells of each decision
-    log that it holds. ``repository`` is the top of the repository that was asked, ``history`` says
-    in words what of it was looked at.
+    a head and cannot be read. ``given`` names the policy files from outside of the team directory.
+    ``pin`` is the head to start from where only what is after it is looked at. ``logs`` is what git
+    tells of each decision log. ``history`` says in words what of the repository was looked at.
     """
 
     known: tuple[KnownHead, ...] = ()
@@ -96,13 +94,10 @@ class OutsideHeads:
 
 
 def parse_head(data: bytes) -> tuple[Seal, Note | None]:
-    r"""Read a seal, or a plain head: the same three lines, signed by nobody.
+    r"""Read a seal, or a plain head: the same three lines, unsigned (MalformedError: neither).
 
     >>> parse_head(b"example.com/log\n0\n47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\n")[0].size
     0
-
-    Raises:
-        MalformedError: it is neither.
     """
     if b"\n\n" not in data:
         return parse_seal(parse_note_text(data, MAX_HEAD, "head")), None
@@ -117,12 +112,8 @@ def open_head(
 ) -> tuple[KnownHead, str]:
     """Check who signed a head; give it with the cosignatures that count, and what is wrong, or ''.
 
-    Whose cosignatures count, the policy says: no receipt can say it of itself.
-
-    Args:
-        known: the head; where nothing is signed, nothing is checked.
-        logs: keys that the log may have signed with.
-        policy: names the witnesses.
+    ``logs`` are keys that the log may have signed with. The ``policy`` names the witnesses: no
+    receipt can say it of itself.
     """
     if known.note is None:
         return known, ""
@@ -156,28 +147,20 @@ def anchored_heads(agreeing: Iterable[KnownHead], policy: Policy | None) -> Anch
         for cosignature in known.cosigned:
             name = cosignature.key.format()
             seen[name] = max(seen.get(name, _NOTHING), reach, key=_size)
-    witnessed = None if policy is None else _quorum(seen, policy)
-    if witnessed is not None:
-        best[WITNESSED] = witnessed
-        best[PINNED] = max(best.get(PINNED, _NOTHING), witnessed, key=_size)
+    # Up to the largest size that enough witnesses saw. They need not come together: a cosignature
+    # of more entries vouches for fewer as well. Without a quorum one witness is enough.
+    witnesses = policy.witnesses if policy is not None else ()
+    sizes = {w.name: seen[w.key.format()] for w in witnesses if w.key.format() in seen}
+    for size in sorted({size for size, _ in sizes.values()}, reverse=True):
+        names = [name for name, (up_to, _) in sizes.items() if up_to >= size]
+        if policy is not None and policy.reached(names):
+            witnessed = size, "; ".join(dict.fromkeys(sizes[name][1] for name in names))
+            best[WITNESSED] = witnessed
+            best[PINNED] = max(best.get(PINNED, _NOTHING), witnessed, key=_size)
+            break
     reached = [name for name in LEVELS if best.get(name, _NOTHING) != _NOTHING]
     return Anchored(reached[-1] if reached else SELF, {name: best[name] for name in reached})
 
-
-def _quorum(seen: Mapping[str, tuple[int, str]], policy: Policy) -> tuple[int, str] | None:
-    """The largest size up to which enough witnesses saw the ledger; they need not come together.
-
-    Who cosigned more entries vouches for fewer as well. Without a quorum one witness is enough.
-    """
-    sizes = {w.name: seen[w.key.format()] for w in policy.witnesses if w.key.format() in seen}
-    for size in sorted({size for size, _ in sizes.values()}, reverse=True):
-        names = [name for name, (up_to, _) in sizes.items() if up_to >= size]
-        if policy.reached(names):
-            return size, "; ".join(dict.fromkeys(sizes[name][1] for name in names))
-    return None
-
-
-# Extends ----------------------------------------------------------------------------------------
 
 NAME = "pins-extend"
 
@@ -245,9 +228,9 @@ class Fork(NamedTuple):
 class Ledger(NamedTuple):
     """What heads are held against. ``roots`` lacks a size where rows are missing before it.
 
-    ``keys`` are those that may have sealed it, whatever a policy says; ``given`` those among them
-    that do not come from the ledger itself. ``seals`` counts those that it holds. ``bodies``: False
-    where it was read from headers alone, so that no key is known.
+    ``keys`` are those that may have sealed it, whatever a policy says; ``given`` those that do not
+    come from the ledger itself. ``seals`` counts those that it holds. ``bodies``: False where it
+    was read from headers alone, so that no key is known.
     """
 
     origin: str
@@ -260,24 +243,19 @@ class Ledger(NamedTuple):
     given: Sequence[VerifierKey] = ()
 
 
-@dataclass
-class HeadFindings(HeadsJudged):
-    """What came of a comparison."""
-
-    agreeing: list[KnownHead] = field(default_factory=list)
-
-    def add(self, message: str, where: str, help_: str, severity: Severity = "failure") -> None:
-        """Add a finding."""
-        self.findings.add(Finding(NAME, message, where, (), help_, severity))
+def _add(
+    told: HeadsJudged, message: str, where: str, help_: str, severity: Severity = "failure"
+) -> None:
+    told.findings.add(Finding(NAME, message, where, (), help_, severity))
 
 
-def compare(outside: OutsideHeads, ledger: Ledger) -> HeadFindings:
+def compare(outside: OutsideHeads, ledger: Ledger) -> HeadsJudged:
     """Judge every head that is known; what the policy demands besides is not asked here."""
-    told = HeadFindings(len(outside.known))
+    told = HeadsJudged(len(outside.known))
     for fault, (front, help_, severity) in _FAULTS.items():
         for what, where, problem in outside.faults:
             if what == fault:
-                told.add(front + problem, where, help_, severity)
+                _add(told, front + problem, where, help_, severity)
     told.untold += [f"{where}: {problem}" for where, problem in outside.untold]
     problems = []
     for known in outside.known:
@@ -287,14 +265,14 @@ def compare(outside: OutsideHeads, ledger: Ledger) -> HeadFindings:
             one, problem = open_head(known, keys, outside.policy)
         doubt = _doubt(known, problem, outside, ledger)
         if doubt:
-            told.add(f"not believed: {doubt}", known.where, _NOT_BELIEVED, "warning")
+            _add(told, f"not believed: {doubt}", known.where, _NOT_BELIEVED, "warning")
         if doubt and not problem.startswith("forged"):
             continue  # the log's own signature is missing or bad: the head binds nothing
         _compare_one(told, one, outside, ledger)
         if problem and not doubt and known.seal.origin == ledger.origin:
             problems.append((problem, known.where))
     for problem, where in problems:
-        told.add(problem, where, _FORGED if problem.startswith("forged") else _UNSEALED)
+        _add(told, problem, where, _FORGED if problem.startswith("forged") else _UNSEALED)
     _check_sealed(told, outside, ledger)
     return told
 
@@ -319,10 +297,8 @@ def _doubt(known: KnownHead, problem: str, outside: OutsideHeads, ledger: Ledger
     """Why a head in git binds nothing, or '': anybody who can commit can commit three lines.
 
     A head that nobody signed counts for a team without a key, where its policy says that such
-    heads are kept. In the record's place none was ever kept by a team that has a key.
-
-    A signature by a key that the ledger does not know is no proof of a forgery: a ledger that was
-    cut off before a rotation does not know its newer key. Keys that were given decide that.
+    heads are kept. A signature by a key that the ledger does not know is no proof of a forgery: a
+    ledger cut off before a rotation does not know its newer key. Keys that were given decide that.
     """
     if known.method != "git" or (known.note is not None and not problem):
         return ""
@@ -336,7 +312,7 @@ def _doubt(known: KnownHead, problem: str, outside: OutsideHeads, ledger: Ledger
 
 
 def _compare_one(
-    told: HeadFindings, known: KnownHead, outside: OutsideHeads, ledger: Ledger
+    told: HeadsJudged, known: KnownHead, outside: OutsideHeads, ledger: Ledger
 ) -> None:
     seal, where = known.seal, known.where
     left = next((fork for fork in ledger.forks if fork.origin == seal.origin), None)
@@ -361,7 +337,11 @@ def _compare_one(
             f"says that this ledger left that line at {left.size}"
         )
         help_ = _LEFT
-        severity = "warning" if _may_leave(left, known, outside, ledger) else "failure"
+        # The old line's own key may sign that it ends at the fork: the key that signed what is
+        # remembered, or one that was given. A ledger made anew can put any key in force.
+        own = known.note is not None and not open_head(known, left.signers, None)[1]
+        given = _vouched(outside, ledger, left.origin)
+        severity = "warning" if own or any(key in given for key in left.signers) else "failure"
     elif seal.size > ledger.size:
         what = f"rollback: it remembers {seal.size} entries, and the ledger has {ledger.size}"
         help_, severity = _ROLLBACK, "failure" if known.binding else "warning"
@@ -377,31 +357,20 @@ def _compare_one(
     else:
         told.agreeing.append(known)
         return
-    told.add(what, where, help_, severity)
+    _add(told, what, where, help_, severity)
 
 
-def _may_leave(fork: Fork, known: KnownHead, outside: OutsideHeads, ledger: Ledger) -> bool:
-    """Whether the old line's own key signed that it ends at the fork.
-
-    It is the key that signed what is remembered, or one that was given: a ledger
-    made anew can put any key in force, and sign anything with it.
-    """
-    if known.note is not None and not open_head(known, fork.signers, None)[1]:
-        return True
-    given = _vouched(outside, ledger, fork.origin)
-    return any(key in given for key in fork.signers)
-
-
-def _check_sealed(told: HeadFindings, outside: OutsideHeads, ledger: Ledger) -> None:
+def _check_sealed(told: HeadsJudged, outside: OutsideHeads, ledger: Ledger) -> None:
     """A ledger that was sealed once, or whose key the policy names, has a seal.
 
-    One that is kept outside and agrees is as good as one that it holds: a ledger that was restored
-    from its record ends where its seal does, before the entry that would tell of it.
+    One kept outside that agrees is as good: a ledger restored from its record ends where its seal
+    does, before the entry that would tell of it.
     """
     given = _vouched(outside, ledger, ledger.origin)
     force = [key for key in ledger.keys if key.name == ledger.origin][-1:]
     if given and force and force[0] not in given:
-        told.add(
+        _add(
+            told,
             f"unsealed: the key in force is {force[0].format()}, and it is not among those given",
             "ledger",
             _UNSEALED,
@@ -410,14 +379,15 @@ def _check_sealed(told: HeadFindings, outside: OutsideHeads, ledger: Ledger) -> 
     if ledger.seals or any(known.note is not None for known in told.agreeing):
         return
     if signed:
-        told.add(
+        _add(
+            told,
             "unsealed: this ledger was sealed once, as is remembered outside, and holds no seal",
             "ledger",
             _UNSEALED,
         )
     elif outside.policy is not None and keys_of_heads(outside, (), ledger.origin):
         message = "unsealed: the policy names the key of this ledger, which holds no seal"
-        told.add(message, "ledger", _UNSEALED)
+        _add(told, message, "ledger", _UNSEALED)
 
 
 def wanted_head_size(rules: Rules, anchored: Anchored) -> int:
@@ -429,15 +399,13 @@ def wanted_head_size(rules: Rules, anchored: Anchored) -> int:
 
 
 def add_unmet_head_demands(
-    told: HeadFindings, rules: Rules, anchored: Anchored, tail: tuple[int, int]
+    told: HeadsJudged, rules: Rules, anchored: Anchored, tail: tuple[int, int]
 ) -> None:
-    """Add where the ledger falls short of the levels or the freshness that the rules ask for.
-
-    ``tail`` is what stands after ``wanted_head_size``.
-    """
+    """Add where the ledger falls short of the levels, or the freshness (``tail``), asked for."""
     missing = [name for name in rules.level if name != SELF and name not in anchored.sizes]
     if missing:
-        told.add(
+        _add(
+            told,
             f"unanchored: the policy asks for {', '.join(missing)}, and what is known outside "
             f"makes it {anchored.level}",
             "policy",
@@ -448,15 +416,13 @@ def add_unmet_head_demands(
     for (limit, word), have in zip(limits, tail, strict=True):
         if limit is not None and have > limit:
             level = f" of level {', '.join(rules.level)}" if rules.level else ""
-            told.add(
+            _add(
+                told,
                 f"stale anchor: the tail after the newest head{level} is {have} {word}, and the "
                 f"policy allows {limit}",
                 "policy",
                 _STALE,
             )
-
-
-# Bounds -----------------------------------------------------------------------------------------
 
 
 class Bound(NamedTuple):

@@ -62,9 +62,5 @@ class Rules(Settings):
 
 
 def parse(data: bytes) -> Rules:
-    """Read the file. Whether there are checks of the names in ``required`` is not asked here.
-
-    Raises:
-        MalformedError: a line is not understood, saying which and why.
-    """
+    """Read the file; which checks there are is not asked (MalformedError: which line, and why)."""
     return read_settings(Rules, data)

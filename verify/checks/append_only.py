@@ -27,14 +27,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from itertools import chain
 
-from tripod.ledger import parse_entry_time
 from tripod.projections.decisions.format import parse_decision, split_decision_log
 from tripod.projections.decisions.tables import LIVE, LOG
 from tripod.projections.pieces import UNMERGED, UNMERGED_CURE
 from tripod.verify.anchors.growth import Break, FileHistory
 from tripod.verify.check import (
     TABLES,
-    Coverage,
     Evidence,
     Finding,
     Outcome,
@@ -55,16 +53,15 @@ def append_only_explanation(
 ) -> str | None:
     """In words, why ``old`` is not the beginning of ``new``; None where the ledger has no reason.
 
-    Args:
-        old: the log as it was.
-        new: the log as it became.
-        archived: pieces that the ledger has in archives.
-        redacted: ids of decisions whose texts were erased, as entries say.
-        headers: what stood in front of the first piece of the log and its archives, as they say.
+    The ledger has the pieces ``archived`` in archives, erased texts of the decisions ``redacted``,
+    and knows the ``headers`` that stood in front of the first piece of the log and its archives.
     """
     header, before = split_decision_log(old)
     header_now, after = split_decision_log(new)
-    moved = _moved(before, after)
+    # All pieces before the one that is the first now went away from the front.
+    first = _id(after[0]) if after else ""
+    stays = (n for n, one in enumerate(before) if one in after[:1] or (first and _id(one) == first))
+    moved = next(stays, len(before))
     if header != header_now and not (moved and {header, header_now} <= set(headers)):
         return None
     gone = [piece for piece in before[:moved] if piece not in archived]
@@ -79,17 +76,6 @@ def append_only_explanation(
     if erased:
         reasons.append(f"redacted: {', '.join(sorted(set(erased)))}")
     return "; ".join(reasons) or None
-
-
-def _moved(before: tuple[bytes, ...], after: tuple[bytes, ...]) -> int:
-    """How many pieces went away from the front: all before the one that is the first now."""
-    if not after:
-        return len(before)
-    first = _id(after[0])
-    for at, piece in enumerate(before):
-        if piece == after[0] or (first and _id(piece) == first):
-            return at
-    return len(before)
 
 
 def _id(piece: bytes) -> str:
@@ -120,7 +106,13 @@ def judge(evidence: Evidence) -> Outcome:
     """Judge the rule that this module's docstring states."""
     logs = evidence.query("SELECT count(*) FROM logs")[0][0]
     pieces = evidence.query("SELECT count(*) FROM pieces")[0][0]
-    edited = list(_edited(evidence))
+    edited = []
+    for conflict in evidence.found.conflicts:
+        if conflict.path.startswith(f"{LOG.folder}/"):
+            shown = shown_difference(evidence.rendered(conflict.path), evidence.file(conflict.path))
+            message = f"{conflict.what}: {conflict.detail}"
+            help_ = UNMERGED_CURE if conflict.what == UNMERGED else HELP
+            edited.append(Finding(NAME, message, conflict.path, shown, help_))
     if not logs and not pieces and not edited:
         return not_applicable(NAME, "there is no decision log")
     if not evidence.has_ledger and evidence.untold:
@@ -128,21 +120,12 @@ def judge(evidence: Evidence) -> Outcome:
         reason = f"without a ledger only {where} tells what the log was: {problem}"
         return cannot_tell(NAME, reason)
     found: list[Iterable[Finding]] = [edited, _misnumbered(evidence)]
-    seen: Coverage = {"pieces": pieces, "log files": logs}
+    seen = {"pieces": pieces, "log files": logs}
     for history in evidence.histories:
         found.append(_committed(evidence, history))
         for word, count in append_only_coverage(history).items() if not history.problem else ():
-            seen[word] = int(seen.get(word, 0)) + int(count)
+            seen[word] = seen.get(word, 0) + count
     return outcome(NAME, chain.from_iterable(found), seen)
-
-
-def _edited(evidence: Evidence) -> Iterator[Finding]:
-    for conflict in evidence.found.conflicts:
-        if conflict.path.startswith(f"{LOG.folder}/"):
-            shown = shown_difference(evidence.rendered(conflict.path), evidence.file(conflict.path))
-            message = f"{conflict.what}: {conflict.detail}"
-            help_ = UNMERGED_CURE if conflict.what == UNMERGED else HELP
-            yield Finding(NAME, message, conflict.path, shown, help_)
 
 
 def _committed(evidence: Evidence, history: FileHistory) -> Iterator[Finding]:
@@ -154,8 +137,16 @@ def _committed(evidence: Evidence, history: FileHistory) -> Iterator[Finding]:
     if evidence.has_ledger:  # what is on disk is held against the ledger already
         history = history._replace(breaks=tuple(one for one in history.breaks if one.where))
     begun = _begun(evidence, name)
-    archived, redacted = _archived(evidence, name), _redacted(evidence)
-    headers = _headers(evidence, name)
+    files = [file for (file,) in evidence.query("SELECT file FROM logs WHERE log = ?", name)]
+    archives = [evidence.rendered(f"{LOG.folder}/{file}") for file in files if file != name]
+    archived = {piece for data in archives for piece in split_decision_log(data)[1]}
+    headers = set()  # a program that splits a log writes a new one
+    for file in files:
+        with suppress(*evidence.unreadable):
+            headers.add(LOG.header(evidence.source, file))
+    said = evidence.query("SELECT entry FROM redactions")
+    kept = [evidence.body(seq).get("keep") for (seq,) in said]
+    redacted = {str(body.get("id", "")) for body in kept if isinstance(body, dict)}
     with evidence.versions(name) as read:
 
         def explain(one: Break) -> str | None:
@@ -174,43 +165,13 @@ def _committed(evidence: Evidence, history: FileHistory) -> Iterator[Finding]:
 def _begun(evidence: Evidence, name: str) -> int | None:
     """When a past of the log ended that was taken in, in seconds since 1970; None: it has none.
 
-    It is the time when the ledger was begun; of a log in another folder, when that was met. 0 where
-    nobody can tell.
+    That is when the ledger was begun, or a log in another folder was met. 0: nobody can tell.
     """
     seq = 0 if evidence.adopted(0) else None
     if "/" in name and evidence.ledger is not None:
         begun = [entry.seq for entry in evidence.ledger.raw(kinds=("log.begun",))]
         seq = next((one for one in begun if evidence.body(one).get("file") == name), seq)
-    if seq is None:
-        return None
-    try:
-        return parse_entry_time(evidence.at(seq)) // 1_000_000
-    except ValueError:
-        return 0
-
-
-def _archived(evidence: Evidence, log: str) -> set[bytes]:
-    """The pieces that the ledger has in archives of a log, as they stand there."""
-    files = evidence.query("SELECT file FROM logs WHERE log = ? AND file <> log", log)
-    rendered = [evidence.rendered(f"{LOG.folder}/{name}") for (name,) in files]
-    return {piece for data in rendered for piece in split_decision_log(data)[1]}
-
-
-def _headers(evidence: Evidence, log: str) -> set[bytes]:
-    """The headers that a log has had, as entries say: a program that splits it writes a new one."""
-    rows = evidence.query("SELECT file FROM logs WHERE log = ?", log)
-    found = set()
-    for (name,) in rows:
-        with suppress(*evidence.unreadable):
-            found.add(LOG.header(evidence.source, name))
-    return found
-
-
-def _redacted(evidence: Evidence) -> set[str]:
-    """The decisions whose texts were erased: what stands for them keeps their ids."""
-    said = evidence.query("SELECT entry FROM redactions")
-    kept = [evidence.body(seq).get("keep") for (seq,) in said]
-    return {str(body.get("id", "")) for body in kept if isinstance(body, dict)}
+    return None if seq is None else (evidence.micros(seq) or 0) // 1_000_000
 
 
 def _misnumbered(evidence: Evidence) -> Iterator[Finding]:
@@ -225,9 +186,6 @@ def _misnumbered(evidence: Evidence) -> Iterator[Finding]:
         follows[log] = number + 1
 
 
-# What a history says ---------------------------------------------------------------------------
-
-
 def findings(
     history: FileHistory,
     explain: Callable[[Break], str | None] = lambda _: None,
@@ -240,17 +198,39 @@ def findings(
     later commit put right. If that took away lines which the break had added, only a ``ledger``
     tells whether they were ever said: without one it is a failure.
     """
+    path = history.path
+    severity: Severity
     for one in history.breaks:
+        message = f"{one.where or 'the work tree (not committed)'}: {one.what}"
+        explained = None if one.restored else explain(one)
         if one.restored:
-            yield _restored(history.path, one, ledger=ledger)
+            message, severity = f"{message}; restored by {one.restored}", "warning"
+            if one.added:
+                lines = "line" if one.added == 1 else "lines"
+                message += f", which took away {one.added} {lines} that had been added as well"
+                severity = "warning" if ledger else "failure"
+            yield Finding(NAME, message, path, one.shown, _HELP_GIT, severity)
+        elif explained is not None:
+            yield Finding(NAME, f"{message}: {explained}", path, severity="warning")
         else:
-            yield _broken(history.path, one, explain(one))
-    yield from _rewritten(history)
+            help_ = _HELP_GIT if one.where else _HELP_WORK
+            yield Finding(NAME, message, path, one.shown, help_)
+    for lost in history.lost:
+        text = f"history was rewritten: {lost.ref} once named {lost.where}, and does no more"
+        if lost.broke:
+            text += "; the file as it was there is not the beginning of what it is now"
+        help_ = (
+            "others may have a clone with that commit; `git reflog` names it here"
+            if lost.shared
+            else "commits that were never published may be amended; `git reflog` names them here"
+        )
+        severity = "failure" if lost.broke and lost.shared else "warning"
+        yield Finding(NAME, text, path, lost.shown, help_, severity)
 
 
-def append_only_coverage(history: FileHistory) -> Coverage:
+def append_only_coverage(history: FileHistory) -> dict[str, int]:
     """What of a file's history was seen."""
-    seen: Coverage = {"versions in git": history.versions}
+    seen = {"versions in git": history.versions}
     restored = sum(bool(one.restored) for one in history.breaks)
     if restored:
         seen["restored"] = restored
@@ -265,36 +245,3 @@ def append_only_shallow(path: str) -> str:
         f"{path}: this clone is shallow, so versions before its first commit were not seen; "
         "`git fetch --unshallow` brings them (in CI: fetch-depth: 0)"
     )
-
-
-def _broken(path: str, one: Break, explained: str | None) -> Finding:
-    place = one.where or "the work tree (not committed)"
-    message = f"{place}: {one.what}"
-    if explained is not None:
-        return Finding(NAME, f"{message}: {explained}", path, severity="warning")
-    return Finding(NAME, message, path, one.shown, _HELP_GIT if one.where else _HELP_WORK)
-
-
-def _restored(path: str, one: Break, *, ledger: bool) -> Finding:
-    """A break that a later commit put right: it stays to be seen."""
-    message = f"{one.where}: {one.what}; restored by {one.restored}"
-    severity: Severity = "warning"
-    if one.added:
-        lines = "line" if one.added == 1 else "lines"
-        message += f", which took away {one.added} {lines} that had been added as well"
-        severity = "warning" if ledger else "failure"
-    return Finding(NAME, message, path, one.shown, _HELP_GIT, severity)
-
-
-def _rewritten(history: FileHistory) -> Iterator[Finding]:
-    for lost in history.lost:
-        text = f"history was rewritten: {lost.ref} once named {lost.where}, and does no more"
-        if lost.broke:
-            text += "; the file as it was there is not the beginning of what it is now"
-        help_ = (
-            "others may have a clone with that commit; `git reflog` names it here"
-            if lost.shared
-            else "commits that were never published may be amended; `git reflog` names them here"
-        )
-        severity: Severity = "failure" if lost.broke and lost.shared else "warning"
-        yield Finding(NAME, text, history.path, lost.shown, help_, severity)

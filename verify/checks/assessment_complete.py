@@ -22,9 +22,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from tripod.projections.projection import projected_content
 from tripod.projections.pythia.format import (
     SECTIONS,
     DecisionRange,
@@ -32,7 +31,12 @@ from tripod.projections.pythia.format import (
     parse_checkpoint_payload,
 )
 from tripod.verify.check import TABLES, Evidence, Finding, Outcome, not_applicable, outcome
-from tripod.verify.isolation.runs import Posted, assessed_run_text, assessments_of_runs
+from tripod.verify.isolation.runs import (
+    Posted,
+    assessed_run_text,
+    assessments_of_runs,
+    erased_in_run,
+)
 
 NAME = "assessment-complete"
 REQUIRED = False
@@ -54,19 +58,10 @@ class DecisionPlace(NamedTuple):
         return 1 + (last.number - self.number if same else last.place - self.place)
 
 
-class Answered(NamedTuple):
-    """An answer of ours: its entry, the checkpoint event's, the message's, and its body."""
-
-    seq: int
-    event: int
-    message: int
-    body: dict[str, Any]
-
-
 def judge(evidence: Evidence) -> Outcome:
     """Judge the rule that this module's docstring states."""
     rows = evidence.query("SELECT seq, event, message FROM assessments ORDER BY seq")
-    ours = {row[2]: Answered(row[0], row[1], row[2], evidence.body(row[0])) for row in rows}
+    ours = {message: (seq, event, message) for seq, event, message in rows}
     failures = evidence.query("SELECT seq, event FROM failures ORDER BY seq")
     posted = {one.seq: one for one in assessments_of_runs(evidence)}
     outside = [one for one in posted.values() if one.seq not in ours]
@@ -78,60 +73,47 @@ def judge(evidence: Evidence) -> Outcome:
     for place, (id_, log) in enumerate(rows):
         numbers[log] += 1
         known[id_] = DecisionPlace(place, log, numbers[log])
-    answered = {one.event for one in ours.values()}
+    answered = {event for _, event, _ in ours.values()}
     found = chain(
         (finding for one in ours.values() for finding in _ours(evidence, one, known)),
         (finding for one in outside for finding in _outside(evidence, one, known)),
+        # Reviews that came to nothing, of events that nobody answered since.
         (_failed(evidence, seq) for seq, event in failures if event not in answered),
     )
     seen = {"assessments": len(ours) + len(outside), "of ours": len(ours), "failed": len(failures)}
     return outcome(NAME, found, seen)
 
 
-def _ours(evidence: Evidence, one: Answered, known: dict[str, DecisionPlace]) -> Iterator[Finding]:
-    """What is wrong with an answer to a checkpoint event; ``known`` numbers the decisions."""
-    text = assessed_run_text(evidence, one.seq)
+def _ours(
+    evidence: Evidence, answer: tuple[int, int, int], known: dict[str, DecisionPlace]
+) -> Iterator[Finding]:
+    """What is wrong with an answer to a checkpoint event; ``known`` numbers the decisions.
+
+    ``answer`` is the entry of the assessment, of the event, and of the message.
+    """
+    seq, event, message = answer
+    text = assessed_run_text(evidence, seq)
     if text is None:
         return  # it was erased: `bodies-present` says who did it
-    body, where = one.body, f"entry {one.seq}"
-    span = _asked(evidence, one.event)
-    said = (str(body.get("first")), str(body.get("last")))
-    if span is not None and said != span:
-        message = (
-            f"it reviewed {' through '.join(said)}, and was asked for {' through '.join(span)}"
+    body, where = evidence.body(seq), f"entry {seq}"
+    asked = parse_checkpoint_payload(evidence.text(event, "payload") or "")
+    first, last = said = (str(body.get("first")), str(body.get("last")))
+    if asked is not None and said != asked[1:]:
+        problem = (
+            f"it reviewed {first} through {last}, and was asked for {asked[1]} through {asked[2]}"
         )
-        yield _finding(evidence, message, where, one.seq)
-    count = known[said[0]].up_to(known[said[1]]) if known.keys() >= set(said) else 0
+        yield _finding(evidence, problem, where, seq)
+    count = known[first].up_to(known[last]) if known.keys() >= set(said) else 0
     if count < 1:
-        message = f"it reviewed {' through '.join(said)}: no such decisions are in the log"
-        yield _finding(evidence, message, where, one.seq)
+        problem = f"it reviewed {first} through {last}: no such decisions are in the log"
+        yield _finding(evidence, problem, where, seq)
         return
     for problem in judge_review(text, DecisionRange(*said, count), known).problems:
-        yield _finding(evidence, problem, where, one.seq)
-    shown = _shown(evidence, one.message)
+        yield _finding(evidence, problem, where, seq)
+    shown = None if erased_in_run(evidence, message) else evidence.text(message, "text")
     if shown is not None and shown.strip() != text.strip():
-        message = f"the chat shows another assessment (entry {one.message}) than the one judged"
-        yield _finding(evidence, message, where, one.seq)
-
-
-def _asked(evidence: Evidence, event: int) -> tuple[str, str] | None:
-    """The decisions that a checkpoint event names; None where it names none."""
-    try:
-        payload = projected_content(evidence.source, evidence.body(event)["payload"]).decode()
-    except evidence.unreadable:
-        return None
-    parsed = parse_checkpoint_payload(payload)
-    return None if parsed is None else parsed[1:]
-
-
-def _shown(evidence: Evidence, message: int) -> str | None:
-    """The text of a message; None where it was erased, or cannot be read."""
-    if evidence.query("SELECT 1 FROM redactions WHERE seq = ?", message):
-        return None
-    try:
-        return projected_content(evidence.source, evidence.body(message)["text"]).decode()
-    except evidence.unreadable:
-        return None
+        problem = f"the chat shows another assessment (entry {message}) than the one judged"
+        yield _finding(evidence, problem, where, seq)
 
 
 def _outside(
@@ -156,7 +138,6 @@ def _outside(
 
 
 def _failed(evidence: Evidence, seq: int) -> Finding:
-    """A review that came to nothing, of an event that nobody answered since."""
     given = evidence.body(seq).get("problems")
     problems = "; ".join(str(one) for one in given) if isinstance(given, list) else ""
     message = f"no run of Pythia gave an assessment: {problems or 'nothing says why'}"

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tripod.ledger import Header, check_link
+from tripod.ledger import Header
 from tripod.verify.check import ROWS, Evidence, Outcome
 
 NAME = "chain-links"
@@ -33,19 +33,6 @@ HELP = "compare this entry with a backup or another copy; what stands before it 
 def judge(evidence: Evidence) -> Outcome:
     """What the pass over the rows found; see the module."""
     return evidence.ledger_outcome(NAME, "entries")
-
-
-def chain_link_problem(header: Header, prev: str, origin: str) -> str | None:
-    """How the header stands in the chain; its place in the sequence is another check's."""
-    return check_link(header, header.seq, prev, origin)
-
-
-def altered_in_chain(seq: int) -> str:
-    """Words for an entry whose successor was linked to other bytes."""
-    return (
-        f"entry {seq} is not the one that entry {seq + 1} was linked to: it was altered after it "
-        "was appended"
-    )
 
 
 def chain_fork_problem(header: Header, data: Mapping[str, Any], left: str) -> str | None:

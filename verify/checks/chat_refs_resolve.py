@@ -26,6 +26,7 @@ message near it is the one that was meant. What was wrong before adoption is tol
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from tripod.projections.chat.format import HEADER_LINES, parse_chat_time, parse_header
@@ -75,7 +76,11 @@ class Citing(NamedTuple):
 
 
 class Channels(NamedTuple):
-    """What happened to the files of chats: their splits, and the lines that they forgot."""
+    """What happened to the files of chats: their splits, and the lines that they forgot.
+
+    ``splits`` gives for each channel its archives: the second of the split, its entry, the first
+    line left. ``forgotten`` gives the lines that its file was told to forget, each with the entry.
+    """
 
     splits: dict[str, list[tuple[int, int, int]]]
     forgotten: dict[str, list[tuple[int, int]]]
@@ -85,7 +90,12 @@ def judge(evidence: Evidence) -> Outcome:
     """Judge the rule that this module's docstring states."""
     found = Findings()
     refs = bound = decisions = 0
-    channels = Channels(_splits(evidence), _forgotten(evidence))
+    forgotten: dict[str, list[tuple[int, int]]] = {}
+    for channel, number, seq in evidence.query(
+        "SELECT channel, number, gone FROM lines WHERE gone IS NOT NULL ORDER BY channel, number"
+    ):
+        forgotten.setdefault(channel, []).append((number, seq))
+    channels = Channels(_splits(evidence), forgotten)
     for seq, id_ in evidence.source.db.execute(
         "SELECT seq, id FROM pieces WHERE id IS NOT NULL ORDER BY seq"
     ):
@@ -96,7 +106,16 @@ def judge(evidence: Evidence) -> Outcome:
         bound += sum("leaf" in ref for ref in listed)
         found.extend(_text(evidence, decision, listed))
         for ref in listed:
-            found.extend(_resolve(evidence, decision, ref, channels))
+            shown = f"{ref.get('file')}:~L{ref.get('line')}"
+            if "leaf" in ref or "seq" in ref:
+                problem = _bound(evidence, decision, ref, channels)
+                if problem is not None:
+                    found.add(_finding(evidence, decision, f"{shown} {problem}"))
+                continue
+            if evidence.has_ledger and seq < evidence.size and decision.ours:
+                message = f"{shown} is bound to no message, and was made through us"
+                found.add(_finding(evidence, decision, message, "failure"))
+            found.extend(_approximate(evidence, decision, ref, shown, channels))
     if not decisions:
         return not_applicable(NAME, "no decision was logged")
     seen = {"decisions": decisions, "refs": refs, "bound": bound}
@@ -105,7 +124,6 @@ def judge(evidence: Evidence) -> Outcome:
 
 
 def _splits(evidence: Evidence) -> dict[str, list[tuple[int, int, int]]]:
-    """For each channel its archives: (time of the split in s, its entry, the first line left)."""
     splits: dict[str, list[tuple[int, int, int]]] = {}
     for channel, seq, stop in evidence.query(
         "SELECT channel, seq, stop FROM archives ORDER BY seq"
@@ -118,16 +136,6 @@ def _splits(evidence: Evidence) -> dict[str, list[tuple[int, int, int]]]:
             time = None
         splits.setdefault(channel, []).append((time or 0, seq, stop))
     return splits
-
-
-def _forgotten(evidence: Evidence) -> dict[str, list[tuple[int, int]]]:
-    """For each channel the lines that its file was told to forget: (line, entry), by line."""
-    forgotten: dict[str, list[tuple[int, int]]] = {}
-    for channel, number, seq in evidence.query(
-        "SELECT channel, number, gone FROM lines WHERE gone IS NOT NULL ORDER BY channel, number"
-    ):
-        forgotten.setdefault(channel, []).append((number, seq))
-    return forgotten
 
 
 def _text(evidence: Evidence, decision: Citing, listed: list[dict[str, Any]]) -> list[Finding]:
@@ -145,27 +153,14 @@ def _text(evidence: Evidence, decision: Citing, listed: list[dict[str, Any]]) ->
     return found
 
 
-def _resolve(
-    evidence: Evidence, decision: Citing, ref: dict[str, Any], channels: Channels
-) -> list[Finding]:
-    shown = _shown(ref)
-    if "leaf" in ref or "seq" in ref:
-        problem = _bound(evidence, decision, ref, channels)
-        return [_finding(evidence, decision, f"{shown} {problem}")] if problem else []
-    found = _approximate(evidence, decision, ref, channels)
-    if evidence.has_ledger and decision.seq < evidence.size and decision.ours:
-        message = f"{shown} is bound to no message, and was made through us"
-        found.insert(0, _finding(evidence, decision, message, "failure"))
-    return found
-
-
 def _approximate(
-    evidence: Evidence, decision: Citing, ref: dict[str, Any], channels: Channels
-) -> list[Finding]:
-    shown = _shown(ref)
+    evidence: Evidence, decision: Citing, ref: dict[str, Any], shown: str, channels: Channels
+) -> Iterator[Finding]:
+    """What is wrong with a reference by line; its message is one near it by a participant."""
     place = _place(evidence, decision, str(ref.get("file")), channels)
     if place is None:
-        return [_finding(evidence, decision, f"{shown} names no chat of this team")]
+        yield _finding(evidence, decision, f"{shown} names no chat of this team")
+        return
     number = place.first + int(ref["line"]) - HEADER_LINES - 1
     for gone, seq in channels.forgotten.get(place.channel, ()):
         if gone > number:
@@ -178,29 +173,18 @@ def _approximate(
         max(place.first, number - evidence.nearby),
         min(place.stop - 1, number + evidence.nearby),
     )
+    then = {handle.casefold() for handle, time in near if time <= decision.time}
+    text = str(decision.body.get("participants", ""))
+    people = {name.strip().lstrip("@").casefold() for name in text.split(",")} - {"", NONE_YET}
     if not near:
         last = HEADER_LINES + place.stop - place.first
         message = f"{shown} is beyond the end of the file (line {last})"
-        return [_finding(evidence, decision, message)]
-    then = [handle for handle, time in near if time <= decision.time]
-    if not then:
-        return [_finding(evidence, decision, f"{shown} is later than the decision")]
-    return _nearby(evidence, decision, shown, then)
-
-
-def _shown(ref: dict[str, Any]) -> str:
-    """A reference as people write it."""
-    return f"{ref.get('file')}:~L{ref.get('line')}"
-
-
-def _nearby(evidence: Evidence, decision: Citing, shown: str, handles: list[str]) -> list[Finding]:
-    """Whether anybody who is said to have taken part speaks there."""
-    text = str(decision.body.get("participants", ""))
-    people = {name.strip().lstrip("@").casefold() for name in text.split(",")} - {"", NONE_YET}
-    if not people or people & {handle.casefold() for handle in handles}:
-        return []
-    message = f"{shown}: none of the participants nearby ({text})"
-    return [_finding(evidence, decision, message, "warning")]
+        yield _finding(evidence, decision, message)
+    elif not then:
+        yield _finding(evidence, decision, f"{shown} is later than the decision")
+    elif people and not people & then:
+        message = f"{shown}: none of the participants nearby ({text})"
+        yield _finding(evidence, decision, message, "warning")
 
 
 def _place(
@@ -211,8 +195,10 @@ def _place(
     folder = file.rpartition("/")[0].rpartition("/")[2]
     if f"{CHAT.folder}/{folder}" in evidence.places:  # a folder that was added
         stem = f"{folder}/{stem}"
-    elif folder not in ("", CHAT.folder, evidence.called(CHAT.folder)):
-        return None
+    elif folder not in ("", CHAT.folder):
+        kept_at = evidence.places.get(CHAT.folder, CHAT.folder)  # wherever the chats are kept
+        if folder != kept_at.rpartition("/")[2]:
+            return None
     if not file.endswith(".chat"):
         return None
     rows = evidence.query("SELECT channel, first, stop FROM archives WHERE archive = ?", stem)

@@ -24,15 +24,7 @@ from __future__ import annotations
 from functools import partial
 
 from tripod.projections.pythia.format import checkpoint_came_first, review_ranges_overlap, span_of
-from tripod.verify.check import (
-    TABLES,
-    Evidence,
-    Finding,
-    Outcome,
-    Severity,
-    not_applicable,
-    outcome,
-)
+from tripod.verify.check import TABLES, Evidence, Finding, Outcome, not_applicable, outcome
 from tripod.verify.isolation.runs import (
     Checkpoint,
     Posted,
@@ -53,7 +45,17 @@ def judge(evidence: Evidence) -> Outcome:
     every = list(assessments_of_runs(evidence))
     if not every:
         return not_applicable(NAME, "no assessment was posted")
-    bound = _bound(evidence, every, events)
+    # Where an entry says which event an assessment answers, that event is taken, unless their
+    # ranges differ.
+    named = dict(evidence.query("SELECT message, event FROM assessments"))
+    by_seq = {event.seq: event for event in events}
+    bound = set()
+    for posted in every:
+        one = by_seq.get(named.get(posted.seq, -1))
+        if one is None or one.seq > posted.seq or one.range not in (None, span_of(posted.said)):
+            continue
+        one.used = True
+        bound.add(posted.seq)
     found = (
         finding
         for posted in every
@@ -62,24 +64,6 @@ def judge(evidence: Evidence) -> Outcome:
     )
     seen = {"assessments": len(every), "checkpoint events": len(events)}
     return outcome(NAME, found, seen)
-
-
-def _bound(evidence: Evidence, every: list[Posted], events: list[Checkpoint]) -> set[int]:
-    """Assessments of which an entry says which event they answer; these events are taken.
-
-    One whose range differs from the event's is left out.
-    """
-    named = dict(evidence.query("SELECT message, event FROM assessments"))
-    by_seq = {event.seq: event for event in events}
-    bound = set()
-    for posted in every:
-        event = by_seq.get(named.get(posted.seq, -1))
-        if event is None or event.seq > posted.seq:
-            continue
-        if event.range in (None, span_of(posted.said)):
-            event.used = True
-            bound.add(posted.seq)
-    return bound
 
 
 def _answer(evidence: Evidence, posted: Posted, events: list[Checkpoint]) -> list[Finding]:
@@ -115,8 +99,12 @@ def _words(span: tuple[str, str] | None) -> str:
 
 def _finding(evidence: Evidence, posted: Posted, message: str, *, warn: bool) -> Finding:
     where = f"chat {posted.channel}, message {posted.number}, {evidence.where(posted.seq)}"
-    severity: Severity | None = "warning" if warn else None
-    shown = (f"posted by {posted.handle}",)
     return evidence.finding(
-        NAME, posted.seq, message, HELP, where=where, severity=severity, shown=shown
+        NAME,
+        posted.seq,
+        message,
+        HELP,
+        where=where,
+        severity="warning" if warn else None,
+        shown=(f"posted by {posted.handle}",),
     )

@@ -53,33 +53,26 @@ def judge(evidence: Evidence) -> Outcome:
             counts.insert(0, ("the file", count_decision_headings(evidence.file(path) or b"")))
         headings += counts[0][1]
         name = path.removeprefix(f"{LOG.folder}/")
-        _compare(evidence, name, decisions.get(name, 0), counts, found)
+        there = decisions.get(name, 0)
+        if all(count == there for _, count in counts):
+            continue
+        smuggled = Findings()
+        past = _smuggled(evidence, name, smuggled)
+        # What the past alone explains fails nothing: it stands in the log for good.
+        what, count = next((one for one in counts if one[1] != there + past), counts[0])
+        message = f"grep counts {count} headings in {what}, there are {there} decisions"
+        excused = count == there + past
+        severity: Severity = "warning" if excused else "failure"
+        found.add(Finding(NAME, message, path, (), HELP, severity, before_adoption=excused))
+        found.join(smuggled)
     seen = {"decisions": sum(decisions.values()), "files": len(files), "headings": headings}
     return outcome(NAME, found, seen)
-
-
-def _compare(
-    evidence: Evidence, name: str, decisions: int, counts: list[tuple[str, int]], found: Findings
-) -> None:
-    """One file: the headings that are counted in it, against its decisions."""
-    if all(count == decisions for _, count in counts):
-        return
-    smuggled = Findings()
-    past = _smuggled(evidence, name, smuggled)
-    # What the past alone explains fails nothing: it stands in the log for good.
-    what, count = next((one for one in counts if one[1] != decisions + past), counts[0])
-    message = f"grep counts {count} headings in {what}, there are {decisions} decisions"
-    excused = count == decisions + past
-    severity: Severity = "warning" if excused else "failure"
-    path = f"{LOG.folder}/{name}"
-    found.add(Finding(NAME, message, path, (), HELP, severity, before_adoption=excused))
-    found.join(smuggled)
 
 
 def _smuggled(evidence: Evidence, name: str, found: Findings) -> int:
     """Add pieces of a file that do not hold exactly one heading for one decision.
 
-    Gives how many headings more than decisions the past has that was taken in at adoption.
+    Gives how many headings more than decisions the past has.
     """
     past = 0
     sql = "SELECT seq, id FROM pieces WHERE file = ? ORDER BY seq"

@@ -40,7 +40,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from contextlib import suppress
 
 from tripod.projections.decisions.tables import LOG
 from tripod.projections.erasure import name_pieces, unrecorded_pieces
@@ -110,19 +110,16 @@ def judge(evidence: Evidence) -> Outcome:
     if deleted:
         seen["events deleted by others"] = deleted
     if evidence.root is not None:
-        found.extend(_absent(evidence))
         seen["files"] = _files(evidence, found)
-        found.extend(_not_understood(evidence))
-        found.extend(_swapped(evidence))
         found.extend(_strangers(evidence))
-        seen["not taken in yet"] = evidence.untaken
+        seen["not taken in yet"] = len(evidence.team.drafts)
         seen |= _left(evidence)
     return outcome(NAME, found, seen)
 
 
-def _absent(evidence: Evidence) -> Iterator[Finding]:
-    """Folders that the first entry records, and that are not there."""
-    for front, full in evidence.absent_folders():
+def _files(evidence: Evidence, found: Findings) -> int:
+    """Add what is wrong with the files and their folders; give how many were looked at."""
+    for front, full in evidence.absent_folders():  # the first entry records them
         message = f"{full} is no folder: the team keeps its {front} there"
         help_ = (
             "put the folder back, or mount its disk; if it is lost, `tripod rebuild` writes it anew"
@@ -130,13 +127,9 @@ def _absent(evidence: Evidence) -> Iterator[Finding]:
         if not full:
             message = "cannot be read: what stands in this folder was not looked at"
             help_ = "run `tripod verify` as a user who may read it"
-        yield Finding(NAME, message, front, help=help_)
-
-
-def _files(evidence: Evidence, found: Findings) -> int:
-    """Add what differs; give how many files were looked at."""
+        found.add(Finding(NAME, message, front, help=help_))
     conflicts = {conflict.path: conflict for conflict in evidence.found.conflicts}
-    for part, why in evidence.unread:
+    for part, why in evidence.team.unread:
         message = f"{part} could not be compared: {why}"
         found.add(Finding(NAME, message, part, help="see the ledger's checks"))
     files = 0
@@ -158,16 +151,16 @@ def _files(evidence: Evidence, found: Findings) -> int:
         if not evidence.is_there(path):
             message = "is missing, and was kept as evidence"
             found.add(Finding(NAME, message, path, (), EVIDENCE))
-    return files
-
-
-def _not_understood(evidence: Evidence) -> Iterator[Finding]:
-    """Files that stand where the team's own belong, and nobody can read as such."""
     sql = "SELECT path, seq FROM files WHERE class = 'seen' ORDER BY path"
     for path, seq in evidence.source.db.execute(sql):
         message = f"kept as it is in entry {seq}: {evidence.body(seq).get('problem')}"
         help_ = "repair it, or move it away; the ledger keeps its bytes"
-        yield Finding(NAME, message, path, (), help_, "warning", seq=seq)
+        found.add(Finding(NAME, message, path, (), help_, "warning", seq=seq))
+    help_ = "`tripod sync` takes in what is new in it; it goes when nobody has it open any more"
+    for path in evidence.replaced():
+        message = "was replaced, and may hold what others wrote"
+        found.add(Finding(NAME, message, path, (), help_, "warning"))
+    return files
 
 
 def _left(evidence: Evidence) -> Coverage:
@@ -199,14 +192,6 @@ def _strangers(evidence: Evidence) -> Iterator[Finding]:
     yield Finding(NAME, message, evidence.what, tuple(shown), help_, "advice")
 
 
-def _swapped(evidence: Evidence) -> Iterator[Finding]:
-    """Replaced files that wait beside the new ones, because others may still write into them."""
-    help_ = "`tripod sync` takes in what is new in it; it goes when nobody has it open any more"
-    for path in evidence.replaced():
-        message = "was replaced, and may hold what others wrote"
-        yield Finding(NAME, message, path, (), help_, "warning")
-
-
 def _displaced(evidence: Evidence) -> Iterator[Finding]:
     """Files that differed from the ledger and were written over, or were gone.
 
@@ -215,7 +200,10 @@ def _displaced(evidence: Evidence) -> Iterator[Finding]:
     for (seq,) in evidence.query("SELECT seq FROM displaced ORDER BY seq"):
         body, where = evidence.body(seq), f"entry {seq}"
         path, reason = body.get("path"), body.get("reason")
-        lost = _lost(evidence, body)
+        lost: list[str] = []
+        with suppress(*evidence.unreadable):  # it has none, or was erased: `bodies-present` tells
+            data = projected_content(evidence.source, body["content"])
+            lost = unrecorded_pieces(evidence.source, str(body["path"]), data)
         if lost:
             count = f"{len(lost)} piece{'' if len(lost) == 1 else 's'}"
             message = f"{where}: {count} of {path} were written over, and no entry holds them: "
@@ -232,14 +220,6 @@ def _displaced(evidence: Evidence) -> Iterator[Finding]:
             message = f"{where}: {path} was written anew: {reason}"
             help_ = "nothing recorded is lost: find out who removed it"
         yield Finding(NAME, message, where, (), help_, "warning", seq=seq)
-
-
-def _lost(evidence: Evidence, body: dict[str, Any]) -> list[str]:
-    try:
-        data = projected_content(evidence.source, body["content"])
-        return unrecorded_pieces(evidence.source, str(body["path"]), data)
-    except evidence.unreadable:
-        return []  # it has none, or was erased; `bodies-present` names what is gone
 
 
 def _help(conflict: Conflict, unread: str) -> str:

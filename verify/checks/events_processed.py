@@ -38,19 +38,10 @@ from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
-from tripod.ledger import parse_entry_time
 from tripod.projections.layout import CONFIG
 from tripod.projections.pieces import CHECKPOINT_GONE
 from tripod.projections.pythia.format import Span, answers_checkpoint, span_of
-from tripod.verify.check import (
-    TABLES,
-    Evidence,
-    Finding,
-    Outcome,
-    Severity,
-    not_applicable,
-    outcome,
-)
+from tripod.verify.check import TABLES, Evidence, Finding, Outcome, not_applicable, outcome
 from tripod.verify.isolation.runs import (
     EVENT,
     Checkpoint,
@@ -84,32 +75,34 @@ def judge(evidence: Evidence) -> Outcome:
         EVENT,
     )
     pending = [Unprocessed(*row) for row in rows]
-    timeout = _timeout(evidence)
+    timeout = 0  # seconds, as the configuration says now
+    for (settings,) in evidence.query("SELECT settings FROM inputs WHERE path = ?", CONFIG.path):
+        value = json.loads(settings or "{}").get("ack_timeout")
+        timeout = value if type(value) is int else 0
     published = evidence.query("SELECT count(*) FROM asked")[0][0]
     if not published and not pending:
         return not_applicable(NAME, "no event asks for an answer")
-    late = _overdue(evidence, pending, timeout) if timeout else _left(evidence, pending)
-    found = chain(late, _unanswered(evidence), _deleted(evidence))
+    found = chain(_late(evidence, pending, timeout), _unanswered(evidence), _deleted(evidence))
     seen = {"checkpoint events": published, "pending": len(pending), "ack-timeout": timeout}
     return outcome(NAME, found, seen)
 
 
-def _timeout(evidence: Evidence) -> int:
-    """Seconds, as the configuration says now; 0 where it says nothing."""
-    for (settings,) in evidence.query("SELECT settings FROM inputs WHERE path = ?", CONFIG.path):
-        value = json.loads(settings or "{}").get("ack_timeout")
-        return value if type(value) is int else 0
-    return 0
+def _late(evidence: Evidence, pending: list[Unprocessed], timeout: int) -> Iterator[Finding]:
+    """Events that lie there too long: without a time-out, those after which another was published.
 
-
-def _overdue(evidence: Evidence, pending: list[Unprocessed], timeout: int) -> Iterator[Finding]:
+    The age is by the host's clock where the event has an entry of its own time.
+    """
+    newest = evidence.query("SELECT max(seq) FROM asked")[0][0] or 0
     now = _newest(evidence)
     for event in pending:
-        age = (now - _begun(evidence, event)) // _US
-        if age > timeout and not _claimed(evidence, event, now):
+        begun = event.us if evidence.past(event.seq) else evidence.micros(event.seq)
+        age = (now - (begun or now)) // _US
+        if timeout and age > timeout and not _claimed(evidence, event, now):
             message = f"is pending for {age} s, ack-timeout is {timeout} s"
-            own = evidence.severity(event.seq)
-            yield _finding(evidence, event, message, own if event.type == EVENT else "warning")
+            yield _finding(evidence, event, message, warn=event.type != EVENT)
+        elif not timeout and event.type == EVENT and event.seq < newest:
+            message = "is pending while a later one was published"
+            yield _finding(evidence, event, message, warn=True)
 
 
 def _deleted(evidence: Evidence) -> Iterator[Finding]:
@@ -121,22 +114,14 @@ def _deleted(evidence: Evidence) -> Iterator[Finding]:
         if conflict.detail == CHECKPOINT_GONE and name in names:
             one = Unprocessed(names[name], name, 0, EVENT)
             message = "is pending and its file is gone; the next command writes it again"
-            yield _finding(evidence, one, message, "warning")
+            yield _finding(evidence, one, message, warn=True)
     for (seq,) in evidence.query("SELECT seq FROM displaced ORDER BY seq"):
         body = evidence.body(seq)
         name = str(body.get("path")).rpartition("/")[2]
         if body.get("reason") == CHECKPOINT_GONE and name in names:
             one = Unprocessed(names[name], name, 0, EVENT)
             message = f"was deleted by another program, and written again (entry {seq})"
-            yield _finding(evidence, one, message, "warning")
-
-
-def _left(evidence: Evidence, pending: list[Unprocessed]) -> Iterator[Finding]:
-    """Checkpoint events after which another was published: nobody answered for an interval."""
-    newest = evidence.query("SELECT max(seq) FROM asked")[0][0] or 0
-    for event in pending:
-        if event.type == EVENT and event.seq < newest:
-            yield _finding(evidence, event, "is pending while a later one was published", "warning")
+            yield _finding(evidence, one, message, warn=True)
 
 
 def _unanswered(evidence: Evidence) -> Iterator[Finding]:
@@ -149,17 +134,28 @@ def _unanswered(evidence: Evidence) -> Iterator[Finding]:
     left = {seq for (seq,) in rows}
     if not left:
         return
-    posted = _Posted(evidence)
+    posted, together = list(assessments_of_runs(evidence)), partial(in_one_append, evidence)
+    of_span: dict[Span | None, list[Posted]] = defaultdict(list)
+    for one in posted:
+        of_span[span_of(one.said)].append(one)
     now = _newest(evidence)
     before = -1
     for event in checkpoints_for_runs(evidence):
-        if event.seq in left and _asks(evidence, event, before) and not posted.answers(event):
-            body = evidence.body(event.seq)
-            one = Unprocessed(event.seq, str(body.get("name")), 0, EVENT)
-            if not _claimed(evidence, one, now):
-                severity: Severity = "warning" if evidence.past(event.seq) else "failure"
+        # Most answers name the very range that was asked for: these are asked first.
+        if (
+            event.seq in left
+            and _asks(evidence, event, before)
+            and not any(
+                answers_checkpoint(one, one.said, event, event.range, together)
+                for some in (of_span.get(event.range, ()), posted)
+                for one in some
+            )
+        ):
+            name = str(evidence.body(event.seq).get("name"))
+            unprocessed = Unprocessed(event.seq, name, 0, EVENT)
+            if not _claimed(evidence, unprocessed, now):
                 message = "was acknowledged, and no assessment answers it"
-                yield _finding(evidence, one, message, severity)
+                yield _finding(evidence, unprocessed, message, warn=evidence.past(event.seq))
         before = event.seq
 
 
@@ -172,47 +168,14 @@ def _asks(evidence: Evidence, event: Checkpoint, before: int) -> bool:
     return all(evidence.query(sql, id_) for id_ in event.range)
 
 
-class _Posted:
-    """The assessments that stand in chats."""
-
-    def __init__(self, evidence: Evidence) -> None:
-        self.every = list(assessments_of_runs(evidence))
-        self.together = partial(in_one_append, evidence)
-        self.of: dict[Span | None, list[Posted]] = defaultdict(list)
-        for one in self.every:
-            self.of[span_of(one.said)].append(one)
-
-    def answers(self, event: Checkpoint) -> bool:
-        """Whether one of them answers an event; most name the very range that was asked for."""
-        return any(
-            answers_checkpoint(one, one.said, event, event.range, self.together)
-            for posted in (self.of.get(event.range, ()), self.every)
-            for one in posted
-        )
-
-
 def _newest(evidence: Evidence) -> int:
     """The time of the newest entry in µs; without a ledger, the newest that the files claim."""
     if evidence.has_ledger:
-        return _at(evidence, evidence.size - 1)
+        return evidence.micros(evidence.size - 1) or 0
     times = evidence.query("SELECT max(us) FROM events") + evidence.query(
         f"SELECT max(time) * {_US} FROM lines"
     )
     return max(time or 0 for (time,) in times)
-
-
-def _begun(evidence: Evidence, event: Unprocessed) -> int:
-    """When the event came, by the host's clock where it has an entry of its own time."""
-    if evidence.past(event.seq):
-        return event.us or _newest(evidence)
-    return _at(evidence, event.seq) or _newest(evidence)
-
-
-def _at(evidence: Evidence, seq: int) -> int:
-    try:
-        return parse_entry_time(evidence.at(seq))
-    except ValueError:
-        return 0  # not taken in yet, or unreadable: `canonical-bytes` names that
 
 
 def _claimed(evidence: Evidence, event: Unprocessed, now: int) -> bool:
@@ -221,6 +184,6 @@ def _claimed(evidence: Evidence, event: Unprocessed, now: int) -> bool:
     return bool(evidence.query(sql, event.seq, now))
 
 
-def _finding(evidence: Evidence, event: Unprocessed, message: str, severity: Severity) -> Finding:
+def _finding(evidence: Evidence, event: Unprocessed, message: str, *, warn: bool) -> Finding:
     said = f"{event.name} ({event.type}) {message}"
-    return evidence.finding(NAME, event.seq, said, HELP, severity=severity)
+    return evidence.finding(NAME, event.seq, said, HELP, severity="warning" if warn else None)

@@ -17,19 +17,11 @@ let ``tripod init`` make it from that. If the team never had a ledger, say so wi
 from __future__ import annotations
 
 from tripod.ledger import DATABASE
-from tripod.verify.check import (
-    Evidence,
-    Finding,
-    Need,
-    Outcome,
-    cannot_tell,
-    not_applicable,
-    outcome,
-)
+from tripod.verify.check import Evidence, Finding, Outcome, cannot_tell, not_applicable, outcome
 
 NAME = "ledger-missing"
 REQUIRED = True
-NEEDS: tuple[Need, ...] = ()
+NEEDS = ()
 HELP = f"restore {DATABASE} from a backup or another copy of the team directory"
 
 

@@ -28,18 +28,7 @@ disagrees and the newest that agrees bound when it happened.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from tripod.verify.check import (
-    CANNOT_TELL,
-    HEADS,
-    Coverage,
-    Evidence,
-    Outcome,
-    cannot_tell,
-    not_applicable,
-    outcome,
-)
+from tripod.verify.check import HEADS, Evidence, Outcome, cannot_tell, not_applicable, outcome
 
 NAME = "pins-extend"
 REQUIRED = True
@@ -58,10 +47,10 @@ def judge(evidence: Evidence) -> Outcome:
     if not held.heads and not held.untold and not found:
         reason = "no head is known from outside: keep a pin, or commit the seal"
         return not_applicable(NAME, reason)
-    seen: Coverage = {"heads": held.heads, "agree": len(held.agreeing)}
+    seen = {"heads": held.heads, "agree": len(held.agreeing)}
     told = outcome(NAME, found, seen)
     if held.untold and not told.failures:
         more = f"; and {len(held.untold) - 1} more" if held.untold[1:] else ""
         reason = f"a head cannot be compared: {held.untold[0]}{more}"
-        return replace(told, verdict=CANNOT_TELL, reason=reason)
+        return told.cannot_tell(reason)
     return told

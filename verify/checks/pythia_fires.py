@@ -26,7 +26,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from tripod.projections.bus.format import Config
-from tripod.verify.check import TABLES, Evidence, Finding, Outcome, not_applicable, outcome
+from tripod.verify.check import TABLES, Evidence, Outcome, not_applicable, outcome
 from tripod.verify.isolation.runs import EVENT, Checkpoint, checkpoints_for_runs
 
 NAME = "pythia-fires"
@@ -76,7 +76,17 @@ def judge(evidence: Evidence) -> Outcome:
         for one in missing
         if one.seq == newest[one.log] and "observed" in evidence.body(one.seq)
     }
-    found = (_finding(evidence, one) for one in missing if one.seq not in given)
+    found = (
+        evidence.finding(
+            NAME,
+            one.seq,
+            f"decision {one.number} ({one.id}) reached the interval of {one.interval}, and no "
+            f"{EVENT} event followed",
+            HELP,
+        )
+        for one in missing
+        if one.seq not in given
+    )
     seen = {"intervals reached": len(due), "checkpoint events": len(events)}
     if given:
         seen["not yet judged"] = len(given)
@@ -89,7 +99,9 @@ class _Intervals:
     def __init__(self, evidence: Evidence) -> None:
         self.evidence = evidence
         self.seqs = [seq for (seq,) in evidence.query("SELECT seq FROM configured ORDER BY seq")]
-        self.values = [_interval(evidence.body(seq)) for seq in self.seqs]
+        settings = (evidence.body(seq).get("settings") for seq in self.seqs)
+        values = (one.get("pythia_interval") if isinstance(one, dict) else 0 for one in settings)
+        self.values = [value if type(value) is int else 0 for value in values]
 
     def at(self, seq: int) -> int:
         """The interval when an entry was made; of the past, the one that was taken in with it."""
@@ -98,12 +110,6 @@ class _Intervals:
             seq = _END if not self.evidence.has_ledger or adopted is None else adopted
         place = bisect_right(self.seqs, seq)
         return self.values[place - 1] if place else Config().pythia_interval
-
-
-def _interval(body: dict[str, object]) -> int:
-    settings = body.get("settings")
-    value = settings.get("pythia_interval") if isinstance(settings, dict) else None
-    return value if type(value) is int else 0
 
 
 def _match(due: list[DueDecision], events: list[Checkpoint], logs: dict[str, str]) -> None:
@@ -129,11 +135,3 @@ def _match(due: list[DueDecision], events: list[Checkpoint], logs: dict[str, str
         free = [] if event.used else [one for one in before.values() if not one.asked]
         if free:
             max(free, key=lambda one: one.seq).asked = event.used = True
-
-
-def _finding(evidence: Evidence, due: DueDecision) -> Finding:
-    message = (
-        f"decision {due.number} ({due.id}) reached the interval of {due.interval}, and no "
-        f"{EVENT} event followed"
-    )
-    return evidence.finding(NAME, due.seq, message, HELP)

@@ -39,7 +39,6 @@ from tripod.projections.pythia.format import INSTRUCTIONS
 from tripod.projections.text import RUN
 from tripod.projections.text import words_of_text as words_of
 from tripod.verify.check import (
-    CANNOT_TELL,
     TABLES,
     Evidence,
     Finding,
@@ -123,7 +122,7 @@ def judge(evidence: Evidence) -> Outcome:
         return told
     more = [f"and {len(untold) - FEW} more"] if len(untold) > FEW else []
     reason = "; ".join(untold[:FEW] + more)
-    return replace(told, verdict=CANNOT_TELL, reason=reason, past=is_past)
+    return told.cannot_tell(reason, past=is_past)
 
 
 def _exceptions(reviewed: Sequence[ReviewRun]) -> Iterator[str]:
@@ -138,10 +137,7 @@ def _exceptions(reviewed: Sequence[ReviewRun]) -> Iterator[str]:
 
 
 def _workers(evidence: Evidence, found: Findings) -> tuple[int, int, int]:
-    """Pythias that ran as workers, their logs, how many of them lie in the past.
-
-    Their breaches are added to ``found``.
-    """
+    """Pythias that ran as workers, their logs, how many are past; their breaches are added."""
     workers = logs = past = 0
     for worker in reviewer_workers(evidence):
         workers += 1
@@ -196,9 +192,6 @@ def _unproved(outside: Sequence[tuple[int, str]], workers: int, logs: int) -> st
     return "; ".join(words)
 
 
-# Runs of the reviewer ----------------------------------------------------------------------------
-
-
 def _named(run: ReviewRun) -> str:
     return f"run {run.spawn[:8]}"
 
@@ -230,9 +223,14 @@ def _wrote(evidence: Evidence, run: ReviewRun) -> Iterator[Finding]:
     for problem in run.false:
         yield _finding(f"{_named(run)}: {problem}", f"entry {run.seq}", run.seq)
     said = None if run.assessed is None else assessed_run_text(evidence, run.assessed)
-    if said is not None and not run.unread and not _wrote_it(run, said):
-        message = f"the assessment is not what {_named(run)} wrote"
-        yield _finding(message, f"entry {run.assessed}", run.assessed or run.seq)
+    if said is not None and not run.unread:
+        # Terminal control sequences are left out of the output, in every form. A line that looks
+        # like one of a stream may be a part of it, so both readings count.
+        words = " ".join(words_of(without_terminal_codes(said)))
+        texts = (without_terminal_codes(one) for text in run.wrote for one in (text.text, text.raw))
+        if not any(words in " ".join(words_of(text)) for text in texts):
+            message = f"the assessment is not what {_named(run)} wrote"
+            yield _finding(message, f"entry {run.assessed}", run.assessed or run.seq)
     own = set((said or "").split("\n"))
     elsewhere = places_elsewhere(evidence.places)
     apart = run.level == "namespace"
@@ -243,14 +241,6 @@ def _wrote(evidence: Evidence, run: ReviewRun) -> Iterator[Finding]:
             if line not in own and shows_reading_of_chat(with_usual_places(line, elsewhere)):
                 message = f"{_named(run)} {did}"
                 yield _finding(message, f"entry {text.seq}", text.seq, (line.strip(),), severity)
-
-
-def _wrote_it(run: ReviewRun, assessment: str) -> bool:
-    # Terminal control sequences are left out of the output, in every form.
-    words = " ".join(words_of(without_terminal_codes(assessment)))
-    # A line that looks like one of a stream may be a part of it: so both readings count.
-    texts = (one for text in run.wrote for one in (text.text, text.raw))
-    return any(words in " ".join(words_of(without_terminal_codes(text))) for text in texts)
 
 
 def _untold(run: ReviewRun, erased: int) -> Iterator[str]:

@@ -20,9 +20,7 @@ key is known to hold the seal against: give it with ``--key``.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from tripod.verify.check import CANNOT_TELL, RECORD, Evidence, Outcome, outcome
+from tripod.verify.check import RECORD, Evidence, Outcome, outcome
 
 NAME = "record-agrees"
 REQUIRED = True
@@ -39,4 +37,4 @@ def judge(evidence: Evidence) -> Outcome:
     if record.signed or told.failures:
         return told
     reason = f"no key is known to hold the seal of {record.origin} against: give it with --key"
-    return replace(told, verdict=CANNOT_TELL, reason=reason)
+    return told.cannot_tell(reason)

@@ -25,12 +25,11 @@ That a ledger *has* a key is for a policy to demand: one without is passed over 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from tripod.ledger import MalformedError, NotVerifiedError
 from tripod.ledger.tlog.note import VerifierKey, parse_note
-from tripod.ledger.tlog.seal import Seal, open_seal, rotation_problem
+from tripod.ledger.tlog.seal import open_seal, rotation_problem
 from tripod.verify.check import (
     LEDGER,
     TABLES,
@@ -66,16 +65,23 @@ def judge(evidence: Evidence) -> Outcome:
         problem = _seal_problem(evidence, good, note, size, seq)
         if problem is not None:
             found.add(_finding(problem, seq))
-    found.extend(_finding(problem, seq) for seq, problem in _fork_problems(evidence, forks))
+    names = {evidence.line(0)} if forks else set()
+    for seq, size, root in forks:
+        name = evidence.line(seq)
+        if name in names:
+            message = f"it goes on as {name!r}, which was this ledger's name before"
+            found.add(_finding(message, seq))
+        names.add(name)
+        there = None if evidence.altered_below(size) else evidence.root_at(size)
+        if there is not None and there.hex() != root:
+            message = f"it forks at another root than the first {size} entries have"
+            found.add(_finding(message, seq))
     seen = {"seals": len(seals), "keys": len(keys)}
     return outcome(NAME, found, seen)
 
 
 def _finding(message: str, seq: int) -> Finding:
     return Finding(NAME, message, f"entry {seq}", help=HELP, seq=seq)
-
-
-# Keys ------------------------------------------------------------------------------------------
 
 
 def _keys(evidence: Evidence, rows: list[tuple[int, str]], found: Findings) -> list[_Key]:
@@ -118,61 +124,33 @@ def _in_force(keys: list[_Key], size: int, origin: str) -> VerifierKey | None:
     return None
 
 
-# Seals -----------------------------------------------------------------------------------------
-
-
 def _seal_problem(
     evidence: Evidence, keys: list[_Key], note: str, size: int, seq: int
 ) -> str | None:
+    """Whether the key in force signed ``note``, and it is the seal of the first entries."""
     what = f"the seal of {size} entries"
     if size > seq:
         return f"{what} stands at entry {seq}, and covers more than was there"
     try:
-        problem = _open(evidence, keys, note.encode(), size)
+        data = note.encode()
     except ValueError:
-        problem = "its note is no text"
-    return None if problem is None else f"{what}: {problem}"
-
-
-def _open(evidence: Evidence, keys: list[_Key], note: bytes, size: int) -> str | None:
-    """Whether the key in force signed ``note``, and it is the seal of the first entries."""
+        return f"{what}: its note is no text"
     if evidence.altered_below(size):
         return None  # what was altered is named, and this seal was over what it was
     origin = evidence.line(size - 1)
     key = _in_force(keys, size, origin)
     if key is None:
-        return f"no key of {origin!r} was in force"
+        return f"{what}: no key of {origin!r} was in force"
     try:
-        seal = open_seal(parse_note(note), [key]).seal
+        seal = open_seal(parse_note(data), [key]).seal
     except (MalformedError, NotVerifiedError) as error:
-        return str(error)
+        return f"{what}: {error}"
     if seal.size != size:
-        return f"its note is that of {seal.size} entries"
-    return _root_problem(evidence, seal)
-
-
-def _root_problem(evidence: Evidence, seal: Seal) -> str | None:
+        return f"{what}: its note is that of {seal.size} entries"
     root = evidence.root_at(seal.size)
     if root is None or root == seal.root:
         return None  # rows that are gone are named as well
     return (
-        f"its root is {seal.root.hex()[:12]}…, and the first {seal.size} entries have "
+        f"{what}: its root is {seal.root.hex()[:12]}…, and the first {seal.size} entries have "
         f"{root.hex()[:12]}…: they were rewritten, or the seal is of another ledger"
     )
-
-
-# Forks -----------------------------------------------------------------------------------------
-
-
-def _fork_problems(
-    evidence: Evidence, forks: list[tuple[int, int, str]]
-) -> Iterator[tuple[int, str]]:
-    names = {evidence.line(0)} if forks else set()
-    for seq, size, root in forks:
-        name = evidence.line(seq)
-        if name in names:
-            yield seq, f"it goes on as {name!r}, which was this ledger's name before"
-        names.add(name)
-        there = None if evidence.altered_below(size) else evidence.root_at(size)
-        if there is not None and there.hex() != root:
-            yield seq, f"it forks at another root than the first {size} entries have"

@@ -47,15 +47,12 @@ ADOPTED_AGAIN = "ledger.adopted stands more than once: a past is adopted once, b
 
 def judge(evidence: Evidence) -> Outcome:
     """What the pass over the rows found; see the module."""
-    return evidence.ledger_outcome(NAME, "entries", "nodes", also=_linked(evidence))
-
-
-def _linked(evidence: Evidence) -> Iterator[Finding]:
-    """A database that stands elsewhere breaks no rule, and a person should know it."""
-    if evidence.linked_from:
+    linked = []
+    if evidence.linked_from:  # it breaks no rule, and a person should know it
         message = f"the database is a symbolic link, and {evidence.linked_from} was judged"
         help_ = "put the file itself there, or find out who made the link"
-        yield Finding(NAME, message, "database", help=help_, severity="warning")
+        linked.append(Finding(NAME, message, "database", help=help_, severity="warning"))
+    return evidence.ledger_outcome(NAME, "entries", "nodes", also=linked)
 
 
 def sequence_problem(seq: int, expected: int) -> str | None:
@@ -109,8 +106,7 @@ def sequence_head_problems(
 ) -> Iterator[str]:
     """What is wrong with the rows (only, size, origin, last, at, stack, tables, files) of the head.
 
-    ``want`` is (size, origin, last, at, stack) as the entries give them; ``torn`` says that a
-    stored node is not the root of its entries.
+    ``want`` is (size, origin, last, at, stack) by the entries; ``torn``: a stored node is wrong.
     """
     if len(heads) != 1:
         yield f"there are {len(heads)} head rows, there is to be one"

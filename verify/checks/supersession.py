@@ -51,32 +51,23 @@ def _judged(evidence: Evidence, rows: list[tuple[int, str, str, str | None]]) ->
     replaced: dict[str, str] = {}
     for seq, id_, status, target in rows:
         if target is not None:
-            problem = _problem(id_, target, ids, before, replaced)
+            problem = None
+            if target == id_ and id_ not in before:
+                problem = "which is itself"
+            elif target not in before:
+                problem = "which is a later one" if target in ids else "which is no decision"
+            elif target in replaced:
+                problem = f"as {replaced[target]} did already"
             if problem is not None:
                 verb = _VERBS.get(status, "supersedes")
                 message = f"{id_} {verb} {shorten(target)}, {problem}"
                 yield evidence.finding(NAME, seq, message, HELP)
             else:
                 replaced[target] = id_
-        elif status in _VERBS and not _named(evidence, seq) & before:
-            message = f"{id_} is said to be {status}, and names no decision"
-            yield evidence.finding(NAME, seq, message, HELP, severity="warning")
+        elif status in _VERBS:
+            body = evidence.body(seq)
+            text = f"{body.get('title', '')}\n{body.get('rationale', '')}"
+            if before.isdisjoint(_IDS.findall(text)):
+                message = f"{id_} is said to be {status}, and names no decision"
+                yield evidence.finding(NAME, seq, message, HELP, severity="warning")
         before.add(id_)
-
-
-def _problem(
-    id_: str, target: str, ids: set[str], before: set[str], replaced: dict[str, str]
-) -> str | None:
-    if target == id_ and id_ not in before:
-        return "which is itself"
-    if target not in before:
-        return "which is a later one" if target in ids else "which is no decision"
-    if target in replaced:
-        return f"as {replaced[target]} did already"
-    return None
-
-
-def _named(evidence: Evidence, seq: int) -> set[str]:
-    """Ids that stand in the title or the rationale."""
-    body = evidence.body(seq)
-    return set(_IDS.findall(f"{body.get('title', '')}\n{body.get('rationale', '')}"))

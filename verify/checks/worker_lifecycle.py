@@ -33,15 +33,7 @@ from tripod.projections.projection import projected_content
 from tripod.projections.team.tables import FILES
 from tripod.projections.workers.format import parse_worker
 from tripod.projections.workers.tables import FOLDER
-from tripod.verify.check import (
-    TABLES,
-    Evidence,
-    Finding,
-    Outcome,
-    Severity,
-    not_applicable,
-    outcome,
-)
+from tripod.verify.check import TABLES, Evidence, Finding, Outcome, not_applicable, outcome
 
 NAME = "worker-lifecycle"
 REQUIRED = False
@@ -95,11 +87,15 @@ def judge(evidence: Evidence) -> Outcome:
     steps = evidence.query("SELECT count(*) FROM worker_steps")[0][0]
     if not steps:
         return not_applicable(NAME, "no worker was run by us")
-    claims = (
-        finding
-        for name, state, _, changed, noted in workers
-        for finding in _claims(evidence, name, state, changed, noted)
-    )
+    claims = []
+    for name, state, _, changed, noted in workers:
+        if noted is None or noted <= changed:
+            continue
+        path = f"{FOLDER}/{name}.md"
+        claimed = parse_worker(evidence.rendered(path)).state
+        if claimed != state:  # an earlier state than that, which it did not write, is not rendered
+            message = f"claims the state {claimed!r}, and the ledger has {state}"
+            claims.append(Finding(NAME, message, path, (), CLAIM_HELP, "warning", seq=noted))
     found = chain(_steps(evidence), _runs(evidence), worker_logs_altered(evidence), claims)
     at_work = sum(row[2] for row in workers)
     seen = {"workers": len(workers), "steps": steps, "at work": at_work}
@@ -157,8 +153,13 @@ def _past(evidence: Evidence, name: str) -> Iterator[Finding]:
     last = -1
     for (seq,) in evidence.query(sql, name):
         now = {log["path"]: log for log in evidence.body(seq).get("logs", ())}
-        for path in _unkept(evidence, name, now, last, seq):
-            if path not in before or before[path][1] == 0:
+        begun = (
+            "SELECT 1 FROM worker_steps WHERE name = ? AND kind = 'worker.running'"
+            " AND seq > ? AND seq < ?"
+        )
+        both = (f"{FOLDER}/{name}.log", f"{FOLDER}/{name}.err.log")
+        for path in both if evidence.query(begun, name, last, seq) else ():
+            if path not in now and (path not in before or before[path][1] == 0):
                 yield _finding("was gone when its program ended", path, seq, PAST_HELP)
         last = seq
         for path, (first, size, digest) in before.items():
@@ -175,19 +176,6 @@ def _past(evidence: Evidence, name: str) -> Iterator[Finding]:
         before |= {path: (seq, log["bytes"], log["digest"]) for path, log in now.items()}
 
 
-def _unkept(
-    evidence: Evidence, name: str, now: dict[str, object], after: int, seq: int
-) -> Iterator[str]:
-    """Logs of a program that began after entry ``after``, and were not there at its end."""
-    sql = (
-        "SELECT 1 FROM worker_steps WHERE name = ? AND kind = 'worker.running'"
-        " AND seq > ? AND seq < ?"
-    )
-    if evidence.query(sql, name, after, seq):
-        both = (f"{FOLDER}/{name}.log", f"{FOLDER}/{name}.err.log")
-        yield from (path for path in both if path not in now)
-
-
 def _erased(evidence: Evidence, path: str, after: int, before: int) -> bool:
     """Whether bytes of a log were erased between two entries: its file shows that since then."""
     sql = (
@@ -202,10 +190,8 @@ def _kept(evidence: Evidence, path: str, seq: int, digest: str) -> bytes | None:
     if evidence.ledger is None:
         return None
     kept = evidence.ledger.last_seq(kind="evidence.kept", stream=f"files/{path}", stop=seq)
-    if kept is None:
-        return None
     try:
-        body = evidence.source.body(kept)
+        body = {} if kept is None else evidence.source.body(kept)
         return (
             projected_content(evidence.source, body["content"])
             if body["sha256"] == digest
@@ -216,7 +202,7 @@ def _kept(evidence: Evidence, path: str, seq: int, digest: str) -> bytes | None:
 
 
 def _logs(evidence: Evidence, name: str) -> Iterator[Finding]:
-    """Logs that are not what they were when the program last ended; what ``drift`` names is left.
+    """Logs that are not what they were when the program last ended.
 
     ``drift`` names a kept log that is gone or was rewritten; here are those that grew, and those
     that were too large to be kept.
@@ -247,20 +233,5 @@ def _logs(evidence: Evidence, name: str) -> Iterator[Finding]:
             yield _finding(message, path, seq, LOG_HELP)
 
 
-def _claims(
-    evidence: Evidence, name: str, state: str, changed: int, noted: int | None
-) -> Iterator[Finding]:
-    """A task file that says another state than the ledger."""
-    if noted is None or noted <= changed:
-        return
-    path = f"{FOLDER}/{name}.md"
-    claimed = parse_worker(evidence.rendered(path)).state
-    if claimed != state:  # an earlier state than that, which it did not write, is not rendered
-        message = f"claims the state {claimed!r}, and the ledger has {state}"
-        yield _finding(message, path, noted, CLAIM_HELP, "warning")
-
-
-def _finding(
-    message: str, where: str, seq: int, help_: str = HELP, severity: Severity = "failure"
-) -> Finding:
-    return Finding(NAME, message, where, (), help_, severity, seq=seq)
+def _finding(message: str, where: str, seq: int, help_: str = HELP) -> Finding:
+    return Finding(NAME, message, where, (), help_, seq=seq)

@@ -26,7 +26,7 @@ key was ever enrolled and nothing is signed, there is nothing to judge.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Mapping
 from typing import Any, NamedTuple
 
 import orjson
@@ -70,22 +70,16 @@ class Demand(NamedTuple):
 
 def judge(evidence: Evidence) -> Outcome:
     """What the walk over the signatures found (``tripod.verify.scan.signatures``)."""
-    told = evidence.ledger_outcome(NAME, "signed", "unsigned", "keys", also=_alike(evidence))
-    if not told.findings and not any(told.coverage.values()):
-        return not_applicable(NAME, "no actor has a key, and nothing is signed")
-    return told
-
-
-def _alike(evidence: Evidence) -> Iterator[Finding]:
-    """Handles that can be taken for each other: no breach of a rule, and a person should know."""
-    for known, other in evidence.look_alikes():
+    alike = []
+    for known, other in evidence.look_alikes():  # it breaks no rule, and a person should know it
         shown = other.encode("ascii", "backslashreplace").decode()
         message = f"the handle {other} looks like {known}: it is {shown}"
         help_ = "find out who uses it: messages of one can be taken for those of the other"
-        yield Finding(NAME, message, "handles", help=help_, severity="warning")
-
-
-# Keys ------------------------------------------------------------------------------------------
+        alike.append(Finding(NAME, message, "handles", help=help_, severity="warning"))
+    told = evidence.ledger_outcome(NAME, "signed", "unsigned", "keys", also=alike)
+    if not told.findings and not any(told.coverage.values()):
+        return not_applicable(NAME, "no actor has a key, and nothing is signed")
+    return told
 
 
 class KeyPeriod(NamedTuple):
@@ -146,10 +140,7 @@ class Writers:
         return None
 
     def signature_problem(self, actor: str, record: Record, stated: bytes) -> str | None:
-        """Whether the key in force signed what ``actor`` did; if not, whose it is, as far as known.
-
-        Raises nothing: a record that covers something else is somebody's forgery.
-        """
+        """Whether the key in force signed what ``actor`` did; if not, whose it is, where known."""
         held = self.force.get(actor)
         problem = "no key" if held is None else actor_record_problem(record, stated, held.key)
         if problem is None:
@@ -171,9 +162,6 @@ def writer_id_problem(header: Header, data: dict[str, Any]) -> str | None:
     """Whether a change of a key stands under the id by which it is found."""
     want = actor_entry_id(data["handle"], data["number"])
     return None if header.id == want else f"its id is not {want}, so it changes no key"
-
-
-# Entries ---------------------------------------------------------------------------------------
 
 
 def writer_record_fault(named: object, record: object) -> str | None:

@@ -82,19 +82,10 @@ class ExportFiles:
             raise FileError(f"{path} is missing")
         return data
 
-    def seal(self) -> tuple[Note, Seal]:
-        """The seal, whatever key signed it (MalformedError: it is invalid)."""
-        note = parse_note(self.read(tiles.SEAL, MAX_NOTE))
-        return note, parse_seal(note.text)
-
     def tile(self, tile: Tile) -> bytes:
         """The bytes of a tile or an entry bundle."""
         limit = 32 * tile.width if tile.level >= 0 else WIDTH * (tiles.MAX_ENTRY + 2)
         return self.read(tiles.format_tile_path(tile), limit)
-
-    def lines(self, tile: Tile) -> bytes:
-        """The bytes of the bodies of an entry bundle."""
-        return self.read(tiles.body_bundle_path(tile), tiles.MAX_LINES)
 
     def strays(self, size: int, named: Callable[[str], bool]) -> Iterator[str]:
         """What stands there and belongs to no export of ``size`` entries; not empty folders.
@@ -128,8 +119,7 @@ class LoadedExport:
     """An export that was read or compared, and what was wrong with its files.
 
     ``front`` is the folder that findings name. ``seal`` is None where none could be read: then
-    nothing was loaded. ``bodies`` says whether the export has any. ``keys`` are those that the seal
-    was held against; without one, nobody vouches.
+    nothing was loaded. ``keys`` are those that the seal was held against.
     """
 
     front: str = ""
@@ -149,7 +139,8 @@ class LoadedExport:
     def read_seal(self, files: ExportFiles) -> Note | None:
         """Read the seal into ``self.seal``; None, with a finding, where that is impossible."""
         try:
-            note, self.seal = files.seal()
+            note = parse_note(files.read(tiles.SEAL, MAX_NOTE))
+            self.seal = parse_seal(note.text)
         except (FileError, MalformedError) as error:
             self.add(f"there is no seal to judge the files by: {error}", tiles.SEAL)
             return None
@@ -196,13 +187,8 @@ def export_own_keys(db: sqlite3.Connection, seal: Seal) -> list[VerifierKey]:
 def load_export(directory: str, database: str, keys: Sequence[VerifierKey] = ()) -> LoadedExport:
     """Read the export in ``directory`` into a new database file.
 
-    Args:
-        directory: the export.
-        database: path of a file that is not there.
-        keys: any of these may have signed the seal; by default, the key that the entries set.
-
-    Raises:
-        sqlite3.Error: the scratch database cannot be written.
+    ``keys``: any of these may have signed the seal; by default, the key that the entries set.
+    sqlite3.Error: the scratch database cannot be written.
     """
     loaded = LoadedExport()
     files = ExportFiles(directory)
@@ -225,19 +211,17 @@ def load_export(directory: str, database: str, keys: Sequence[VerifierKey] = ())
     return loaded
 
 
+@dataclass
 class _Loading:
     """One pass over the files of an export."""
 
-    def __init__(
-        self, files: ExportFiles, db: sqlite3.Connection, to: LoadedExport, seal: Seal
-    ) -> None:
-        self.files = files
-        self.db = db
-        self.to = to
-        self.seal = seal
-        self.tree = Tree()
-        self.head: dict[str, Any] = {}
-        self.named: set[str] = set()
+    files: ExportFiles
+    db: sqlite3.Connection
+    to: LoadedExport
+    seal: Seal
+    tree: Tree = field(default_factory=Tree)
+    head: dict[str, Any] = field(default_factory=dict)
+    named: set[str] = field(default_factory=set)
 
     def run(self) -> None:
         """Load everything; stop at the first bundle that cannot be read."""
@@ -263,7 +247,8 @@ class _Loading:
         headers = tiles.parse_bundle(self.files.tile(tile), tile.width)
         contents = [tiles.LeafContent(None, None)] * tile.width
         if self.to.bodies:
-            contents = tiles.parse_body_bundle(self.files.lines(tile), first, tile.width)
+            lines = self.files.read(tiles.body_bundle_path(tile), tiles.MAX_LINES)
+            contents = tiles.parse_body_bundle(lines, first, tile.width)
         leaves = [entry_leaf_hash(header) for header in headers]
         self._expect(tile._replace(level=0), b"".join(leaves))
         rows = []

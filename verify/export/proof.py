@@ -4,20 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 
 import orjson
 
-from tripod.ledger import (
-    LedgerError,
-    MalformedError,
-    NotVerifiedError,
-    check_consistency,
-    commit_body,
-    entry_leaf_hash,
-    header_auth,
-    parse_header,
-)
+from tripod import ledger
 from tripod.ledger.files import read_plain_file
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.ledger.tlog.policy import Policy, TrustedLog
@@ -41,61 +31,58 @@ def is_proof(path: str) -> bool:
 
 
 def judge_proof(path: str, keys: Sequence[VerifierKey], old: Seal | None = None) -> Report:
-    """Judge the proof in a file.
+    """Judge the proof in a file by the ``keys`` of trusted logs; without one, *cannot tell*.
 
-    Args:
-        path: of the file.
-        keys: the logs that are trusted; without one the verdict is *cannot tell*.
-        old: the older seal, which a proof of growth is held against.
+    A proof of growth is held against the seal ``old``.
     """
-    told = _judged(path, keys, old)
-    return replace(told, subject=Subject("", os.path.realpath(path), None, ""))
-
-
-def _judged(path: str, keys: Sequence[VerifierKey], old: Seal | None) -> Report:
     data = read_plain_file(path, MAX_PROOF, named=True)
-    head = None
+    subject = Subject("", os.path.realpath(path), None, "")
+    reason = ""
     if not keys:
         reason = "no key is known to hold the seal against: give the log's with --key"
-        return Report(path, (cannot_tell(NAME, reason, required=True),))
+    elif data.startswith(b"old ") and old is None:
+        reason = "a proof of growth is held against an older seal: give it with --old"
+    if reason:
+        return Report(path, (cannot_tell(NAME, reason, required=True),), subject=subject)
+    head, found = None, []
+    told: list[str] = []
     try:
-        told: list[str] = []
-        if data.startswith(b"old "):
-            if old is None:
-                reason = "a proof of growth is held against an older seal: give it with --old"
-                return Report(path, (cannot_tell(NAME, reason, required=True),))
+        if old is not None and data.startswith(b"old "):
             seal = _growth(data, keys, old, told)
         else:
             seal = _inclusion(data, keys, told)
         head = (seal.size, seal.root.hex())
-        found = []
-    except LedgerError as error:
+    except ledger.LedgerError as error:
         told, found = [], [Finding(NAME, str(error), path, help=HELP)]
     seen: Coverage = {}
     for word, _, value in (text.partition(" ") for text in told):
         seen[word] = value
-    return Report(path, (outcome(NAME, found, seen, required=True),), head)
+    return Report(path, (outcome(NAME, found, seen, required=True),), head, subject=subject)
 
 
 def _inclusion(data: bytes, keys: Sequence[VerifierKey], told: list[str]) -> Seal:
     proof = parse_proof(data)
     header, _, line = (proof.extra or b"").partition(b"\n")
     if not header:
-        raise MalformedError(
+        raise ledger.MalformedError(
             "proof: it holds no entry (the extra line), so there is nothing to show"
         )
-    head = parse_header(header)
+    head = ledger.parse_header(header)
     policy = Policy(tuple(TrustedLog(key) for key in keys), (), (), None)
-    seal = verify_proof(proof, entry_leaf_hash(header), policy).seal
+    seal = verify_proof(proof, ledger.entry_leaf_hash(header), policy).seal
     if head.seq != proof.seq or head.ledger != seal.origin:
-        raise NotVerifiedError(f"proof: the entry says that it is {head.seq} of {head.ledger!r}")
+        raise ledger.NotVerifiedError(
+            f"proof: the entry says that it is {head.seq} of {head.ledger!r}"
+        )
     told += [f"entry {proof.seq}", f"kind {head.kind}", f"actor {head.actor}", f"at {head.at}"]
     if line:
         salt, body, auth = parse_line(line, proof.seq)
-        if salt is None or body is None or commit_body(salt, head.kind, body) != head.body:
-            raise NotVerifiedError("proof: the body is not the one that the entry commits to")
-        if (None if auth is None else header_auth(auth)) != head.auth:
-            raise NotVerifiedError(
+        if salt is None or body is None or ledger.commit_body(salt, head.kind, body) != head.body:
+            raise ledger.NotVerifiedError(
+                "proof: the body is not the one that the entry commits to"
+            )
+        if (None if auth is None else ledger.header_auth(auth)) != head.auth:
+            raise ledger.NotVerifiedError(
                 "proof: the signature record is not the one that the entry names"
             )
         told.append(f"body {orjson.dumps(orjson.loads(body)).decode()}")
@@ -106,12 +93,12 @@ def _growth(data: bytes, keys: Sequence[VerifierKey], old: Seal, told: list[str]
     growth = parse_witness_request(data)
     seal = open_seal(growth.note, keys).seal
     if (growth.old, seal.origin) != (old.size, old.origin):
-        raise NotVerifiedError(
+        raise ledger.NotVerifiedError(
             f"growth: it is of {seal.origin!r} since {growth.old} entries, the older seal of "
             f"{old.origin!r} at {old.size}"
         )
-    if not check_consistency(old.size, old.root, seal.size, seal.root, growth.hashes):
-        raise NotVerifiedError(
+    if not ledger.check_consistency(old.size, old.root, seal.size, seal.root, growth.hashes):
+        raise ledger.NotVerifiedError(
             "growth: the older log is not the beginning of the newer one: it was rewritten"
         )
     told += [f"from {old.size}", f"to {seal.size}"]

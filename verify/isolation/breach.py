@@ -98,8 +98,7 @@ def shows_reading_of_chat(line: str) -> bool:
 def tells_to_read_chat(sentence: str) -> bool:
     """Whether a sentence of a task tells the reviewer to read the chat.
 
-    What looks like a sentence and is very long is judged in parts that overlap: one "not"
-    somewhere in it denies what stands near.
+    A very long one is judged in parts that overlap: a "not" in it denies what stands near.
     """
     text = _POST.sub("", sentence)
     starts = range(0, max(len(text), 1), _SENTENCE)
@@ -228,10 +227,9 @@ def tool_calls_in(line: str) -> tuple[list[str], list[str]] | None:
     (['tool_use', 'Read', 'a.chat'], ['Read(a.chat)'])
     """
     value = logged_objects_in(line)
-    return None if value is None else (list(logged_strings_in(value)), list(_calls(value)))
-
-
-def _calls(value: Any) -> Iterator[str]:
+    if value is None:
+        return None
+    calls: list[str] = []
     todo = [(value, 0)]
     while todo:
         one, within = todo.pop()
@@ -241,13 +239,13 @@ def _calls(value: Any) -> Iterator[str]:
             if one.get("type") == "tool_use" and isinstance(one.get("name"), str):
                 if within == _NESTED:
                     continue  # its texts stand in the call around it
-                yield f"{one['name']}({' '.join(logged_strings_in(one.get('input')))})"
+                calls.append(f"{one['name']}({' '.join(logged_strings_in(one.get('input')))})")
                 within += 1
             todo += ((inner, within) for inner in reversed(one.values()))
+    return list(logged_strings_in(value)), calls
 
 
 # Pythia workers ---------------------------------------------------------------------------------
-
 
 _CHAT_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n")
 
@@ -263,15 +261,6 @@ class ReviewerWorker(NamedTuple):
     name: str
     told: tuple[tuple[int, str], ...]
     ours: bool
-
-
-class Breach(NamedTuple):
-    """A reading of the chat: in words, where it stands, the line, the entry that brought it."""
-
-    message: str
-    where: str
-    line: str
-    seq: int
 
 
 def reviewer_workers(evidence: Evidence) -> Iterator[ReviewerWorker]:
@@ -315,14 +304,13 @@ def _bytes(evidence: Evidence, path: str) -> bytes:
     return b"" if file is None else file.data
 
 
-def logs_of(worker: ReviewerWorker) -> tuple[str, ...]:
-    """Paths of what its program printed; programs of ours have their error output apart."""
-    front = worker.path.removesuffix(".md")
-    return (f"{front}.log", f"{front}.err.log") if worker.ours else (f"{front}.log",)
+def breaches(
+    evidence: Evidence, worker: ReviewerWorker
+) -> tuple[int, list[tuple[str, str, str, int]]]:
+    """How many logs there were, and each reading of the chat that the worker's files show.
 
-
-def breaches(evidence: Evidence, worker: ReviewerWorker) -> tuple[int, list[Breach]]:
-    """How many logs there were, and each reading of the chat that the worker's files show."""
+    A reading is given in words, with where it stands, the line, and the entry that brought it.
+    """
     name, elsewhere = worker.name, places_elsewhere(evidence.places)
 
     def reads_chat(line: str) -> bool:
@@ -330,25 +318,29 @@ def breaches(evidence: Evidence, worker: ReviewerWorker) -> tuple[int, list[Brea
 
     message = f"the task of {name} tells the reviewer to read the chat"
     found = [
-        Breach(message, worker.path, sentence, seq)
+        (message, worker.path, sentence, seq)
         for seq, text in worker.told
         for sentence in _CHAT_SENTENCE.split(text)
         if tells_to_read_chat(with_usual_places(sentence, elsewhere))
     ]
     found += [
-        Breach(f"the command line of {name} reads the chat", f"entry {seq}", line, seq)
+        (f"the command line of {name} reads the chat", f"entry {seq}", line, seq)
         for seq, line in _command_lines(evidence, worker)
         if reads_chat(line)
     ]
     found += [
-        Breach(f"{name} read the chat", worker.path, line.strip(), seq)
+        (f"{name} read the chat", worker.path, line.strip(), seq)
         for seq, text in _noted(evidence, worker)
         for _, line in _shown(text.split("\n"))
         if reads_chat(line)
     ]
     logs = 0
-    for path in logs_of(worker):
-        data = _log(evidence, worker, path)
+    front = worker.path.removesuffix(".md")
+    for path in (f"{front}.log", f"{front}.err.log") if worker.ours else (f"{front}.log",):
+        data = _bytes(evidence, path)
+        # The file may have more of the same: of a worker that runs, or of a log too large to keep.
+        there = (evidence.file(path) or b"") if worker.ours else b""
+        data = there if there.startswith(data) else data
         logs += bool(data)
         grown, newest = _growth(evidence, path)
         old = data[:grown].count(b"\n")
@@ -356,8 +348,7 @@ def breaches(evidence: Evidence, worker: ReviewerWorker) -> tuple[int, list[Brea
         for number, text in _shown(lines):
             if reads_chat(text):
                 at = newest if old < number and newest is not None else worker.seq
-                where = f"{path}:{number}"
-                found.append(Breach(f"{name} read the chat", where, text.strip(), at))
+                found.append((f"{name} read the chat", f"{path}:{number}", text.strip(), at))
     return logs, found
 
 
@@ -401,19 +392,10 @@ def _command_lines(evidence: Evidence, worker: ReviewerWorker) -> Iterator[tuple
                 yield seq, line
 
 
-def _log(evidence: Evidence, worker: ReviewerWorker, path: str) -> bytes:
-    """A log: as it was kept, or as it stands there where that is all, or has more of the same."""
-    kept = _bytes(evidence, path)
-    if not worker.ours:
-        return kept
-    there = evidence.file(path) or b""  # of one that is at work, and of one too large to be kept
-    return there if there.startswith(kept) else kept
-
-
 def _growth(evidence: Evidence, log: str) -> tuple[int, int | None]:
     """How many bytes a log had at adoption, and the entry that holds what it has now.
 
-    Lines after those bytes were written after adoption, however old the rest is.
+    Lines after those bytes were written after adoption.
     """
     rows = evidence.query("SELECT seq FROM files WHERE path = ?", log)
     newest: int | None = rows[0][0] if rows else None

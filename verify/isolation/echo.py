@@ -22,7 +22,7 @@ hashes, the large side (the chat) streams past it: time is linear in both, memor
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -83,7 +83,7 @@ class PhraseIndex:
     def __init__(self) -> None:
         self._first: dict[int, int] = {}
         self._vocabulary: set[str] = set()
-        self._long: dict[str, int] = {}
+        self.codes: dict[str, int] = {}  # words as long as an encoded line
 
     def add(
         self,
@@ -94,8 +94,7 @@ class PhraseIndex:
     ) -> int:
         """Hold a text but for runs that are ``known``; ``codes`` are its encoded lines.
 
-        Returns:
-            how long its longest row of words is of which no part is known.
+        Gives how long its longest row of words is of which no part is known.
         """
         free = longest = 0
         fresh = False
@@ -109,7 +108,7 @@ class PhraseIndex:
         if fresh:
             self._vocabulary.update(words)
         for code in codes:
-            self._long.setdefault(code, number)
+            self.codes.setdefault(code, number)
         return max(longest, len(words) - free)
 
     def find(self, words: Sequence[str]) -> Iterator[tuple[int, str]]:
@@ -122,15 +121,10 @@ class PhraseIndex:
                 if number is not None:
                     yield number, " ".join(part[at : at + RUN])
 
-    @property
-    def holds_codes(self) -> bool:
-        """Whether any text holds a word as long as an encoded line."""
-        return bool(self._long)
-
     def find_code(self, line: str) -> int | None:
         """The number of the text that holds an encoded line (base64) as it is."""
         tokens = _TOKEN.findall(line.casefold())
-        return self._long.get(tokens[0]) if len(tokens) == 1 else None
+        return self.codes.get(tokens[0]) if len(tokens) == 1 else None
 
 
 QUOTES = ("chat-message", "chat-mention", "chat-query", "chat-interrupt", "human-input")
@@ -217,7 +211,11 @@ def hidden_echo_sources(
         kind, cause = _header(evidence, seq)
         body = evidence.body(seq) if kind == "bus.published" else {}
         if kind not in _SEEN and str(body.get("type")) not in _SEEN_EVENTS:
-            yield seq, f"{kind or 'missing'}{_place(evidence, seq)}"
+            said = evidence.body(seq)
+            place = f", {said['name']}" if "name" in said else ""
+            if "channel" in said and "index" in said:
+                place = f", chat {said['channel']}, message {said['index']}"
+            yield seq, f"{kind or 'missing'}{place}"
         elif cause is not None and cause not in seen and cause not in log:
             seen.add(cause)
             todo.append(cause)
@@ -235,21 +233,14 @@ def _header(evidence: Evidence, seq: int) -> tuple[str, int | None]:
     return header.kind, None if header.cause is None else ledger.seq_of(header.cause)
 
 
-def _place(evidence: Evidence, seq: int) -> str:
-    body = evidence.body(seq)
-    if "channel" in body and "index" in body:
-        return f", chat {body['channel']}, message {body['index']}"
-    return f", {body['name']}" if "name" in body else ""
-
-
 # The chat ----------------------------------------------------------------------------------------
 
 
 class ChatText(NamedTuple):
     """A text of the chat: its entry, its words, how its line stands in the file ('': it has none).
 
-    ``claimed`` is the second that a line which others wrote carries: it may have been there before
-    it was taken in. 0 where the entry's own place counts. An event is no line of a chat.
+    ``claimed`` is the second that a line of others carries, 0 where the entry's own place counts:
+    it may have been there before it was taken in. An event is no line of a chat.
     """
 
     seq: int
@@ -313,8 +304,7 @@ def _text(data: bytes) -> str:
 class Echo(NamedTuple):
     """A text of a run, the first text of the chat that it echoes, and the words of both.
 
-    ``line``: a line of a chat file stands in it as it is there. ``more`` counts further messages
-    that it echoes.
+    ``line``: it holds a line of a chat file. ``more`` counts further messages that it echoes.
     """
 
     run: ReviewRun
@@ -329,10 +319,9 @@ class Echo(NamedTuple):
 class Echoed:
     """What was found; ``compared`` counts the texts of the chat.
 
-    ``beside`` is, for each run, the longest row of words that it was given and that stands neither
-    in the log nor among our own words; ``first`` is the entry that first holds a file which it was
-    given; ``erased`` are the messages that nobody can compare; ``quoting`` are the decisions that
-    hold words of what was said before.
+    ``beside`` is, for each run, the longest row of words that it was given from neither the log nor
+    our own words; ``first`` the entry that first holds a file which it was given; ``erased`` the
+    messages that nobody can compare; ``quoting`` the decisions that hold words said before.
     """
 
     found: list[Echo] = field(default_factory=list)
@@ -345,8 +334,8 @@ class Echoed:
     def erased_for(self, run: ReviewRun) -> int:
         """How many messages were erased that the run might echo.
 
-        None, where it was given nothing but the log and our words, and could reach nothing else:
-        then there is no room for them. A file has room for what was said before it was first given.
+        There is no room for any where it was given nothing but the log and our words, and could
+        reach nothing else. A file has room for what was said before it was first given.
         """
         if run.level == "namespace" and self.beside.get(run.spawn, RUN) < RUN:
             files = [self.first[one.text] for one in run.given if one.text in self.first]
@@ -359,8 +348,7 @@ class Echoed:
 def echoes(evidence: Evidence, log: DecisionLogPhrases, runs: Sequence[ReviewRun]) -> Echoed:
     """Hold all that the runs were given and wrote against all of the chat.
 
-    A text can repeat only earlier words: what the chat quotes from Pythia later does not count. So
-    a phrase counts for the first text that has it.
+    A text can repeat only earlier words, so a phrase counts for the first text that has it.
     """
     echoed = Echoed()
     held = PhraseIndex()
@@ -380,10 +368,9 @@ def echoes(evidence: Evidence, log: DecisionLogPhrases, runs: Sequence[ReviewRun
             echoed.beside[run.spawn] = max([echoed.beside.get(run.spawn, 0), *rows])
     first: dict[int, tuple[ChatText, str, bool]] = {}
     others: dict[int, set[int]] = {}
-    own = _own(evidence)
-    own_words = _own_words(evidence, own)
+    own, own_words = _own(evidence)
     decisions, holders = _deciding(log)
-    for spoken in chat_texts_for_echo(evidence, codes=held.holds_codes):
+    for spoken in chat_texts_for_echo(evidence, codes=bool(held.codes)):
         echoed.compared += 1
         hits = [(number, words, False) for number, words in held.find(spoken.words)]
         for _, words in decisions.find(spoken.words):
@@ -395,8 +382,11 @@ def echoes(evidence: Evidence, log: DecisionLogPhrases, runs: Sequence[ReviewRun
         for number, words, line in hits:
             text = texts[number][1]
             early = spoken.seq < text.seq or 0 < spoken.claimed < text.time
-            quoted = spoken.seq in own or _quotes(evidence, spoken, own_words)
-            answer = text.sources is None and _is_answer(evidence, spoken.seq)
+            # What the reviewer posted is no chat for it: the message, and its quote as a whole.
+            payload = _payload(evidence, spoken.seq)
+            whole = (spoken.words, [] if spoken.is_line else words_of(payload))
+            quoted = spoken.seq in own or any(tuple(words) in own_words for words in whole)
+            answer = text.sources is None and parse_assessment(payload) is not None
             if early and not quoted and not answer:
                 first.setdefault(number, (spoken, words, line))
                 others.setdefault(number, set()).update([spoken.seq] if spoken.is_line else [])
@@ -423,43 +413,18 @@ def _deciding(log: DecisionLogPhrases) -> tuple[PhraseIndex, dict[int, list[int]
     return decisions, holders
 
 
-def _own(evidence: Evidence) -> set[int]:
-    """Messages that are assessments: they are the reviewer's, and no chat for it.
+def _own(evidence: Evidence) -> tuple[set[int], set[tuple[str, ...]]]:
+    """Messages that are assessments, and their words: they are the reviewer's, and no chat for it.
 
-    One that no run of ours wrote leaves the check at *cannot tell*, whatever stands in it.
+    A chat file that was put aside, and events, hold these words too. An assessment that no run of
+    ours wrote leaves the check at *cannot tell*, whatever stands in it.
     """
     rows = evidence.query("SELECT message FROM assessments")
-    return {seq for (seq,) in rows} | {posted.seq for posted in assessments_of_runs(evidence)}
-
-
-def _own_words(evidence: Evidence, own: Iterable[int]) -> set[tuple[str, ...]]:
-    """The words of those messages: a chat file that was put aside, and events, hold them too."""
-    found = set()
-    for seq in own:
-        try:
-            text = projected_content(evidence.source, evidence.body(seq)["text"]).decode()
-        except evidence.unreadable:
-            continue
-        found.add(tuple(words_of(text)))
-    return found - {()}
-
-
-def _quotes(evidence: Evidence, one: ChatText, own: Container[tuple[str, ...]]) -> bool:
-    """Whether a text that is no message is one of those assessments, whole."""
-    if tuple(one.words) in own:
-        return True
-    return not one.is_line and tuple(words_of(_payload(evidence, one.seq))) in own
-
-
-def _is_answer(evidence: Evidence, seq: int) -> bool:
-    """Whether an event quotes what has the form of an assessment."""
-    return parse_assessment(_payload(evidence, seq)) is not None
+    seqs = {seq for (seq,) in rows} | {posted.seq for posted in assessments_of_runs(evidence)}
+    texts = (evidence.text(seq, "text") for seq in seqs)
+    return seqs, {tuple(words_of(text)) for text in texts if text is not None} - {()}
 
 
 def _payload(evidence: Evidence, seq: int) -> str:
     """What an event quotes, after the handle; '' of what is no event."""
-    try:
-        payload = projected_content(evidence.source, evidence.body(seq)["payload"]).decode()
-    except evidence.unreadable:
-        return ""
-    return payload.partition(": ")[2]
+    return (evidence.text(seq, "payload") or "").partition(": ")[2]

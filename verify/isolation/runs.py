@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from tripod.ledger import parse_entry_time
 from tripod.projections.layout import HIDDEN
 from tripod.projections.projection import projected_content
 from tripod.projections.pythia.format import Assessment, parse_assessment, parse_checkpoint_payload
@@ -59,10 +58,9 @@ class ReviewText:
 class ReviewRun:
     """A run. ``event`` is the entry of the checkpoint event that it is about, if that is known.
 
-    ``level`` is how far it was kept from the chat, '' where nothing says so. ``gap`` says in words
-    what lacks in that: in a namespace, what it is not said to have been kept from; else why it was
-    in none. ``network``: it could reach the network. ``assessed`` is the entry of its assessment,
-    None where none came of it. ``unread`` says what of it cannot be looked at, ``false`` what is
+    ``level`` is how far it was kept from the chat, '' where nothing says so, and ``gap`` what lacks
+    in that, in words. ``network``: it could reach the network. ``assessed`` is the entry of its
+    assessment, if one came of it. ``unread`` says what of it cannot be looked at, ``false`` what is
     not so, ``exceptions`` what it had in its namespace that nobody looked at.
     """
 
@@ -86,7 +84,7 @@ class ReviewRun:
 
     @property
     def until(self) -> int:
-        """The entry up to which it may know of decisions: of those before the event that asked.
+        """The entry up to which it may know of decisions: those before the event that asked.
 
         Of a team that was adopted the event may stand in front of them.
         """
@@ -213,7 +211,7 @@ def _given(evidence: Evidence, one: ReviewRun, order: dict[str, Any]) -> set[str
         if text is None:
             continue
         prompts += [digest] if body.get("channel") == "prompt" else []
-        if data is not None and _is_text(data):
+        if "\0" not in text and text.encode() == data:  # else an archive, or a program
             searched.add(str(digest))
         sources = tuple(n for n in _list(body.get("sources")) if type(n) is int)
         one.given.append(
@@ -292,20 +290,9 @@ def _checked(one: ReviewRun, what: str, data: bytes | None, digest: Any) -> str 
     return None
 
 
-def _is_text(data: bytes) -> bool:
-    """Whether what was given can be searched: an archive, or a program, can not."""
-    try:
-        return "\0" not in data.decode()
-    except UnicodeDecodeError:
-        return False
-
-
 def _second(evidence: Evidence, seq: int) -> int:
     """The second of an entry's append, by the host's clock; 0 where that is not known."""
-    try:
-        return parse_entry_time(evidence.at(seq)) // 1_000_000
-    except ValueError:
-        return 0
+    return (evidence.micros(seq) or 0) // 1_000_000
 
 
 # Namespaces -------------------------------------------------------------------------------------
@@ -340,10 +327,7 @@ _MEMORY = ("--file", "--bind-data", "--ro-bind-data")
 def run_namespace_exceptions(order: dict[str, Any], looked_at: Collection[str]) -> Iterator[str]:
     """What a program had besides the system and what was looked at, in words.
 
-    Args:
-        order: the recorded order, of a run in a namespace.
-        looked_at: SHA-256 in hex of each text that it was given and that was searched.
-
+    ``looked_at`` has the SHA-256 in hex of each text that it was given and that was searched.
     >>> order = {"argv": ["/usr/bin/bwrap", "--ro-bind", "/usr", "/usr", "--share-net", "--", "x"]}
     >>> list(run_namespace_exceptions(order, ()))
     ['the network']
@@ -362,27 +346,22 @@ def run_namespace_exceptions(order: dict[str, Any], looked_at: Collection[str]) 
         if follow is None or at + follow >= len(argv):
             yield f"its namespace was made with {option}, which is not known here"
             break
-        seen = sealed.get(at + 1) in looked_at
-        yield from _of(option, argv[at + 1 : at + 1 + follow], was_looked_at=seen)
+        words = argv[at + 1 : at + 1 + follow]
+        if option == "--share-net":
+            yield "the network"
+        elif option in _BINDS:
+            source, place = words
+            front, _, name = place.rpartition("/")
+            if not ((place in _SYSTEM and source == place) or (front == "/etc" and name in _ETC)):
+                yield f"lent {source} (not looked at)"
+        elif option in _MEMORY and sealed.get(at + 1) not in looked_at:
+            yield f"lent {words[1]} (not looked at)"
         at += 1 + follow
     names = [str(name) for name in _list(order.get("env"))]
     secrets = order.get("secrets")
     names += secrets if isinstance(secrets, dict) else []
     if names:
         yield f"handed the variables {', '.join(sorted(names))} (not looked at)"
-
-
-def _of(option: str, words: list[str], *, was_looked_at: bool) -> Iterator[str]:
-    if option == "--share-net":
-        yield "the network"
-    elif option in _BINDS:
-        source, place = words
-        front, _, name = place.rpartition("/")
-        of_system = (place in _SYSTEM and source == place) or (front == "/etc" and name in _ETC)
-        if not of_system:
-            yield f"lent {source} (not looked at)"
-    elif option in _MEMORY and not was_looked_at:
-        yield f"lent {words[1]} (not looked at)"
 
 
 def tool_servers_of_run(line: str) -> Iterator[str]:
@@ -398,32 +377,27 @@ def tool_servers_of_run(line: str) -> Iterator[str]:
         one = todo.pop()
         if isinstance(one, list):
             todo += one
-        elif isinstance(one, dict):
-            yield from _servers_of(one)
-            todo += one.values()
-
-
-def _servers_of(one: dict[str, Any]) -> Iterator[str]:
-    kind, name = one.get("type"), one.get("name")
-    if kind == "tool_use" and isinstance(name, str) and name.startswith("mcp__"):
-        yield name.split("__")[1]
-    elif kind in ("mcp_tool_use", "mcp_tool_call", "mcp_call"):
-        given = (one.get(key) for key in ("server_name", "server", "server_label"))
-        yield next((text for text in given if isinstance(text, str)), "without a name")
-    elif kind == "server_tool_use":
-        yield f"of the model ({name})"
-    for tool in _list(one.get("tools")):
-        if isinstance(tool, str) and tool.startswith("mcp__"):
-            yield tool.split("__")[1]
-    for server in _list(one.get("mcp_servers")):
-        named = server.get("name") if isinstance(server, dict) else server
-        if isinstance(named, str):
-            yield named
+        if not isinstance(one, dict):
+            continue
+        kind, name = one.get("type"), one.get("name")
+        if kind == "tool_use" and isinstance(name, str) and name.startswith("mcp__"):
+            yield name.split("__")[1]
+        elif kind in ("mcp_tool_use", "mcp_tool_call", "mcp_call"):
+            given = (one.get(key) for key in ("server_name", "server", "server_label"))
+            yield next((text for text in given if isinstance(text, str)), "without a name")
+        elif kind == "server_tool_use":
+            yield f"of the model ({name})"
+        for tool in _list(one.get("tools")):
+            if isinstance(tool, str) and tool.startswith("mcp__"):
+                yield tool.split("__")[1]
+        for server in _list(one.get("mcp_servers")):
+            named = server.get("name") if isinstance(server, dict) else server
+            if isinstance(named, str):
+                yield named
+        todo += one.values()
 
 
 # Checkpoints ------------------------------------------------------------------------------------
-
-
 EVENT = "pythia-checkpoint"
 SCRIBE = "scribe"  # who publishes the events that follow from a decision
 
@@ -459,9 +433,6 @@ def checkpoints_for_runs(evidence: Evidence) -> list[Checkpoint]:
         limits = (span[0], span[1]) if span else None
         events.append(Checkpoint(seq, time, "observed" in body, limits, scribe, count))
     return events
-
-
-# Assessments ------------------------------------------------------------------------------------
 
 
 class Posted(NamedTuple):

@@ -48,7 +48,7 @@ from __future__ import annotations
 
 import json
 
-from tripod.verify.check import Anchored, Finding, Outcome, Report, Subject
+from tripod.verify.check import Outcome, Report
 
 VERSION = 1
 MANUAL = "tripod verify --explain"
@@ -56,15 +56,27 @@ MANUAL = "tripod verify --explain"
 
 def render(report: Report) -> str:
     """The whole report, ending in a line break."""
-    head = None if report.head is None else {"size": report.head[0], "root": report.head[1]}
-    value = {
+    subject, anchored = report.subject, report.anchored
+    judged = subject and {
+        "team": subject.team or None,
+        "ledger": subject.ledger or None,
+        "repository": subject.repository,
+        "history": subject.history or None,
+    }
+    levels = anchored and {name: {"size": n, "by": by} for name, (n, by) in anchored.sizes.items()}
+    value: dict[str, object] = {
         "version": VERSION,
         "what": report.what,
         "exit_code": report.exit_code,
         "problem": report.problem,
-        "judged": _judged(report.subject),
-        "head": head,
-        "anchored": _anchored(report.anchored),
+        "judged": judged,
+        "head": report.head and {"size": report.head[0], "root": report.head[1]},
+        "anchored": anchored
+        and {
+            "level": anchored.level,
+            "levels": levels,
+            "tail": {"entries": anchored.tail, "seconds": anchored.seconds},
+        },
         "notes": list(report.notes),
         "failures": report.failures,
         "warnings": report.warnings,
@@ -78,28 +90,25 @@ def render(report: Report) -> str:
     return json.dumps(value, indent=2) + "\n"
 
 
-def _judged(subject: Subject | None) -> dict[str, str | None] | None:
-    if subject is None:
-        return None
-    return {
-        "team": subject.team or None,
-        "ledger": subject.ledger or None,
-        "repository": subject.repository,
-        "history": subject.history or None,
-    }
-
-
-def _anchored(anchored: Anchored | None) -> dict[str, object] | None:
-    if anchored is None:
-        return None
-    return {
-        "level": anchored.level,
-        "levels": {name: {"size": size, "by": by} for name, (size, by) in anchored.sizes.items()},
-        "tail": {"entries": anchored.tail, "seconds": anchored.seconds},
-    }
-
-
 def _outcome(outcome: Outcome) -> dict[str, object]:
+    findings = []
+    for finding in outcome.findings:
+        shown: dict[str, object] = {}
+        if finding.file:
+            shown |= {"file": finding.file, "line": finding.line}
+        findings.append(
+            shown
+            | {
+                "message": finding.message,
+                "where": finding.where,
+                "seq": finding.seq,
+                "severity": finding.severity,
+                "before_adoption": finding.before_adoption,
+                "evidence": list(finding.evidence),
+                "help": finding.help,
+                "manual": f"{MANUAL} {finding.check}",
+            }
+        )
     value: dict[str, object] = {
         "check": outcome.check,
         "verdict": outcome.said,
@@ -114,22 +123,8 @@ def _outcome(outcome: Outcome) -> dict[str, object]:
             {"severity": severity, "before_adoption": before, "count": count}
             for (severity, before), count in outcome.left_out.items()
         ],
-        "findings": [_finding(finding) for finding in outcome.findings],
+        "findings": findings,
     }
     if outcome.exceptions:
         value["exceptions"] = list(outcome.exceptions)
     return value
-
-
-def _finding(finding: Finding) -> dict[str, object]:
-    place = {"file": finding.file, "line": finding.line} if finding.file else {}
-    return place | {
-        "message": finding.message,
-        "where": finding.where,
-        "seq": finding.seq,
-        "severity": finding.severity,
-        "before_adoption": finding.before_adoption,
-        "evidence": list(finding.evidence),
-        "help": finding.help,
-        "manual": f"{MANUAL} {finding.check}",
-    }

@@ -61,7 +61,7 @@ _BOLD, _RED, _YELLOW, _GREEN, _DIM, _PLAIN = (
 
 def render(report: Report, *, color: bool = False, only: Sequence[Outcome] | None = None) -> str:
     """The whole report, ending in a line break; ``only``: with the lines of these checks alone."""
-    paint = _paint if color else _no_paint
+    paint = _paint if color else _plain
     if report.problem:
         problem = f"{paint(_RED, 'cannot judge')}: {escape(report.problem)}\n"
         return problem + _judged(report.subject, "what was asked for")
@@ -71,14 +71,10 @@ def render(report: Report, *, color: bool = False, only: Sequence[Outcome] | Non
         f"manual: {MANUAL} {outcome.check}" for outcome in report.outcomes if outcome.findings
     ]
     parts = ["\n".join(lines) + "\n\n" for lines in (blocks, table) if lines]
-    parts += [_judged(report.subject), _notes(report)]
+    parts += [_judged(report.subject), *(f"note: {escape(note)}\n" for note in report.notes)]
     if report.anchored is not None:
         parts.append(f"{_anchored(report.anchored)}\n")
     return "".join(parts) + f"{_sum(report, paint)}\n"
-
-
-def _notes(report: Report) -> str:
-    return "".join(f"note: {escape(note)}\n" for note in report.notes)
 
 
 def brief_text(report: Report, *, color: bool = False) -> str:
@@ -87,21 +83,16 @@ def brief_text(report: Report, *, color: bool = False) -> str:
     Otherwise it is ``render`` without the checks that are clean or had nothing to judge. What was
     not looked at is said in any case.
     """
-    hurried = [outcome for outcome in report.outcomes if _matters(outcome, report)]
+    untold = [one for one in report.outcomes if one.verdict == CANNOT_TELL]
+    hurried = [  # what a person has to look at
+        one
+        for one in report.outcomes
+        if one.verdict == FINDINGS
+        or one.check in report.untold
+        or (one.exceptions and one.verdict != CANNOT_TELL)
+    ]
     if report.problem or report.exit_code or hurried:
         return render(report, color=color, only=hurried)
-    return _notes(report) + (_paint if color else _no_paint)(_GREEN, _well(report)) + "\n"
-
-
-def _matters(outcome: Outcome, report: Report) -> bool:
-    """Whether a person has to look at the outcome of a check."""
-    if outcome.verdict == CANNOT_TELL:
-        return outcome.check in report.untold
-    return outcome.verdict == FINDINGS or bool(outcome.exceptions)
-
-
-def _well(report: Report) -> str:
-    """How many checks hold, over how much, and which could not be judged."""
     hold = sum(outcome.verdict == CLEAN for outcome in report.outcomes)
     words = _count(hold, "check holds", "checks hold")
     if report.head is not None and report.head[0]:
@@ -109,11 +100,11 @@ def _well(report: Report) -> str:
     nothing = sum(outcome.verdict == NOT_APPLICABLE for outcome in report.outcomes)
     if nothing:
         words += f"; {nothing} had nothing to judge"
-    untold = [one for one in report.outcomes if one.verdict == CANNOT_TELL]
     if untold:
         names = ", ".join(f"{one.check} ({escape(one.reason)})" for one in untold)
         words += f"; {len(untold)} could not be judged: {names}"
-    return words
+    notes = "".join(f"note: {escape(note)}\n" for note in report.notes)
+    return notes + (_paint if color else _plain)(_GREEN, words) + "\n"
 
 
 def _judged(subject: Subject | None, word: str = "judged") -> str:
@@ -142,15 +133,14 @@ def _blocks(outcome: Outcome, paint: _Paint) -> Iterator[str]:
             yield _finding(finding, paint)
         more = len(findings[SHOWN:]) + outcome.left_out.get(weight, 0)
         if more:
-            yield _more(outcome.check, weight, more, paint)
-
-
-def _more(check: str, weight: Weight, more: int, paint: _Paint) -> str:
-    severity, before = weight
-    words = _count(more, *(f"more {word}" for word in _SORTS[severity]))
-    past = " (before adoption)" if before else ""
-    help_ = f"  help: `tripod verify --select {check} --json` lists up to {KEPT} of each sort"
-    return f"{paint(_RED, escape(check))}: and {words}{past}\n{paint(_DIM, help_)}"
+            severity, before = weight
+            words = _count(more, *(f"more {word}" for word in _SORTS[severity]))
+            past = " (before adoption)" if before else ""
+            check = outcome.check
+            help_ = (
+                f"  help: `tripod verify --select {check} --json` lists up to {KEPT} of each sort"
+            )
+            yield f"{paint(_RED, escape(check))}: and {words}{past}\n{paint(_DIM, help_)}"
 
 
 def _finding(finding: Finding, paint: _Paint) -> str:
@@ -183,7 +173,10 @@ def _outcome(outcome: Outcome, paint: _Paint) -> str:
         shade = _YELLOW
     words = [outcome.reason] if outcome.reason else []
     if outcome.exceptions:
-        words.append(_listed(outcome))
+        shown = "; ".join(outcome.exceptions[:EXCEPTIONS])
+        more = len(outcome.exceptions) - EXCEPTIONS
+        front = "" if outcome.said != outcome.verdict else "except: "
+        words.append(f"{front}{shown}" + (f"; and {more} more" if more > 0 else ""))
     if outcome.findings:
         words.append(_counts(outcome))
     if outcome.coverage:
@@ -192,14 +185,6 @@ def _outcome(outcome: Outcome, paint: _Paint) -> str:
         words.append("before adoption: the exit code stays")
     text = f"{paint(shade, f'{outcome.said:<15}')} {outcome.check:<20} {escape('; '.join(words))}"
     return text.rstrip()
-
-
-def _listed(outcome: Outcome) -> str:
-    """What a verdict leaves out: the first few exceptions, and how many more there are."""
-    shown = "; ".join(outcome.exceptions[:EXCEPTIONS])
-    more = len(outcome.exceptions) - EXCEPTIONS
-    front = "" if outcome.said != outcome.verdict else "except: "
-    return f"{front}{shown}" + (f"; and {more} more" if more > 0 else "")
 
 
 def _anchored(anchored: Anchored) -> str:
@@ -262,5 +247,5 @@ def _paint(code: str, text: str) -> str:
     return f"{code}{text}{_PLAIN}"
 
 
-def _no_paint(_code: str, text: str) -> str:
+def _plain(_code: str, text: str) -> str:
     return text

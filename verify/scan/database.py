@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache, partial
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from tripod.ledger import EMPTY_ROOT, Header, Tree, entry_leaf_hash
+from tripod.ledger import Header, Tree, entry_leaf_hash
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.sqlite.schema import APPLICATION_ID, SCHEMA_VERSION
 from tripod.ledger.tlog.seal import Seal
@@ -38,7 +38,7 @@ from tripod.verify.rows import (
     schema_rows,
 )
 from tripod.verify.scan.children import child_cores, start_child
-from tripod.verify.scan.rows import ChainEnd, Half, RangeTree, RowPass
+from tripod.verify.scan.rows import ChainEnd, Half, RowPass
 
 LARGE = 200_000  # entries: below, a second process costs more than it saves
 
@@ -62,11 +62,11 @@ class Beside(NamedTuple):
 def begin_database_scan(
     path: str, db: sqlite3.Connection, rows: int, *, folding: bool, disk: Disk | None = None
 ) -> Beside:
-    """Begin to judge a ledger of about ``rows`` entries.
+    """Begin to judge a ledger of about ``rows`` entries; a large one is judged in two processes.
 
-    A large one is judged in two processes. Where the caller is ``folding`` meanwhile, the pass over
-    the rows is the child's, and so are the files of ``disk``, as far as they can be compared before
-    the fold; else each takes half of the pass. The child opens ``path`` itself.
+    Where the caller is ``folding`` meanwhile, the child makes the pass over the rows, and compares
+    the files of ``disk`` as far as that can be done before the fold; else each takes half of the
+    pass. The child opens ``path`` itself.
     """
     if rows < LARGE or child_cores() < 2:
         return Beside(lambda: scan_database(db))
@@ -129,7 +129,16 @@ def _upper_half(path: str, half: int) -> Half | None:
         return None
     begun = replace(passed.end)
     passed.run()
-    return passed.half(begun, passed.named.execute("SELECT * FROM named").fetchall())
+    return Half(
+        begun,
+        passed.end,
+        passed.pending,
+        passed.adopted,
+        passed.seen,
+        passed.range,
+        passed.tally,
+        passed.named.execute("SELECT * FROM named").fetchall(),
+    )
 
 
 def _settle(passed: RowPass) -> Scanned:
@@ -138,11 +147,18 @@ def _settle(passed: RowPass) -> Scanned:
     Where the pass began after a pin, ids and blobs are those of its own rows alone.
     """
     tally, range_, seen = passed.tally, passed.range, passed.seen
-    root, stack = EMPTY_ROOT, b""
     try:
-        tree = _tree(range_)
+        # The tree over all entries: blocks of 256 as the leaves of a smaller one, and the rest.
+        upper = _over_blocks(bytes(range_.blocks))
+        range_.full = upper.full
+        rest = (range_.leaves & 255).bit_count()
+        below = range_.tree.stack[len(range_.tree.stack) - rest :]
+        tree = Tree(range_.leaves, [*upper.stack, *below])
         root, stack = tree.root(), b"".join(tree.stack)
-        for look in (_link, _nodes, partial(_head, stack), _new_ids if passed.start else _ids):
+        # A link that still waits is settled by the head row; `_head` names one that cannot be read.
+        head = one_row(passed.db, "SELECT last FROM head")
+        passed.finish(head[0] if head else None)
+        for look in (_nodes, partial(_head, stack), _ids):
             try:
                 look(passed)
             except (sqlite3.Error, TypeError) as error:
@@ -161,29 +177,11 @@ def _settle(passed: RowPass) -> Scanned:
     )  # fmt: skip
 
 
-def _tree(range_: RangeTree) -> Tree:
-    """The tree over all entries: blocks of 256 as the leaves of a smaller one, and the rest."""
-    upper = _over_blocks(bytes(range_.blocks))
-    range_.full = upper.full
-    rest = range_.leaves & 255
-    below = range_.tree.stack[len(range_.tree.stack) - rest.bit_count() :]
-    return Tree(range_.leaves, [*upper.stack, *below])
-
-
 def _over_blocks(blocks: bytes) -> Tree:
     tree = Tree()
     for at in range(0, len(blocks), 32):
         tree.append(blocks[at : at + 32])
     return tree
-
-
-def _link(passed: RowPass) -> None:
-    """Settle the link that still waits by the head row: whether the tree is compared depends on it.
-
-    A head that cannot be read is named where it is judged.
-    """
-    row = one_row(passed.db, "SELECT last FROM head")
-    passed.finish(row[0] if row else None)
 
 
 def _head(stack: bytes, passed: RowPass) -> None:
@@ -239,8 +237,18 @@ def _ids(passed: RowPass) -> None:
     """No id twice: the index is walked in order, and shown to hold the table's own ids.
 
     A sum of keyed hashes over the index equals that over the table (an attacker does not know the
-    key); so nothing has to be sorted or kept.
+    key); so nothing has to be sorted or kept. Where the pass began after a pin, only its own rows
+    are looked for.
     """
+    if passed.start:
+        again = passed.db.execute(
+            "SELECT new.seq, old.seq, new.id FROM entries AS new JOIN entries AS old"
+            " INDEXED BY sqlite_autoindex_entries_1 ON old.id = new.id"
+            " WHERE new.seq >= ? AND old.seq < new.seq ORDER BY 1",
+            (passed.start,),
+        )
+        _named_twice(passed, again)
+        return
     db, total, rising = passed.db, 0, True
     before: str | None = None  # an id may be any text, the empty one too
     try:
@@ -277,17 +285,6 @@ def _named_twice(passed: RowPass, again: Iterable[tuple[int, int, str]]) -> bool
     return twice
 
 
-def _new_ids(passed: RowPass) -> None:
-    """No id of the rows that were looked at stands anywhere else."""
-    again = passed.db.execute(
-        "SELECT new.seq, old.seq, new.id FROM entries AS new JOIN entries AS old"
-        " INDEXED BY sqlite_autoindex_entries_1 ON old.id = new.id"
-        " WHERE new.seq >= ? AND old.seq < new.seq ORDER BY 1",
-        (passed.start,),
-    )
-    _named_twice(passed, again)
-
-
 def _new_blobs(passed: RowPass, named: sqlite3.Connection) -> int:
     """Every blob that the rows name is there and hashes to its name."""
     count = 0
@@ -320,7 +317,10 @@ def _blobs(passed: RowPass, named: sqlite3.Connection) -> int:
             if type(data) is not bytes or sha256(data).digest() != digest:
                 _add(tally, bodies_present, f"blob {name[:12]}… does not hash to its name", "blobs")
             else:
-                _name_of(named, name, len(data), tally)
+                known = named.execute("SELECT 1 FROM named WHERE sha256 = ?", (name,)).fetchone()
+                if not known:
+                    message = f"blob {name[:12]}… ({len(data)} bytes) is named by no entry"
+                    _add(tally, bodies_present, message, "blobs")
             row = db.execute("SELECT min(number) FROM blobs WHERE number > ?", (number,)).fetchone()
             number = row[0]
         for digest, size, seq in named.execute("SELECT sha256, size, seq FROM named ORDER BY seq"):
@@ -328,12 +328,6 @@ def _blobs(passed: RowPass, named: sqlite3.Connection) -> int:
     except (sqlite3.Error, TypeError) as error:
         _add(tally, bodies_present, f"the blobs cannot be read: {error}", "blobs")
     return count
-
-
-def _name_of(named: sqlite3.Connection, name: str, size: int, tally: Tally) -> None:
-    if not named.execute("SELECT 1 FROM named WHERE sha256 = ?", (name,)).fetchone():
-        message = f"blob {name[:12]}… ({size} bytes) is named by no entry"
-        _add(tally, bodies_present, message, "blobs")
 
 
 def _missing(db: sqlite3.Connection, digest: str, size: int, seq: int, tally: Tally) -> None:
@@ -363,7 +357,11 @@ def _schema(db: sqlite3.Connection, tally: Tally) -> None:
         )
         encoding = db.execute("PRAGMA encoding").fetchone()[0]
         found = schema_rows(db)
-        problems = _faults(found, SCHEMA_VERSION, older=_folded_before(db, found))
+        folds: list[tuple[Any, ...]] = []
+        if ("table", "folds") in found:
+            folds = db.execute("SELECT versions FROM folds LIMIT 2").fetchall()
+        older = len(folds) == 1 and folded_before(folds[0][0])
+        problems = _faults(found, SCHEMA_VERSION, older=older)
         if 0 < version < SCHEMA_VERSION and not _faults(found, version):
             problems, version = [], SCHEMA_VERSION
     except sqlite3.Error as error:
@@ -384,19 +382,11 @@ def _schema(db: sqlite3.Connection, tally: Tally) -> None:
         tally.add(finding)
 
 
-def _folded_before(db: sqlite3.Connection, found: Schema) -> bool:
-    """Whether an older version of this program folded the tables, as they say."""
-    if ("table", "folds") not in found:
-        return False
-    rows = db.execute("SELECT versions FROM folds LIMIT 2").fetchall()
-    return len(rows) == 1 and folded_before(rows[0][0])
-
-
 def _faults(found: Schema, version: int, *, older: bool = False) -> list[sequence.Fault]:
     """How a schema differs from that of a version.
 
-    The tables of projections are looked at for this one alone: an older one had others, and so has
-    a ledger whose tables an ``older`` program folded.
+    An older one had other tables of projections, and so has a ledger that an ``older`` program
+    folded: those are looked at for this one alone.
     """
     wanted = made_schema_rows(version, folded=False)
     whole = made_schema_rows(SCHEMA_VERSION, folded=True)

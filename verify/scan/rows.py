@@ -29,6 +29,7 @@ from tripod.ledger import (
     REDACTED,
     Header,
     Tree,
+    check_link,
     entry_leaf_hash,
     tell_over,
 )
@@ -76,7 +77,9 @@ def row_pattern(model: type[BaseModel]) -> bytes | None:
     b'\\{"count":(?:0|[1-9][0-9]{0,14}|[1-8][0-9]{15})(?:,"queue":"'
     """
     if model is part_model(Content):
-        return _content()
+        # Bytes as text, as base64, or as a blob: exactly one of the three.
+        blob = rb'\{"sha256":"[0-9a-f]{64}","size":' + _COUNT_DIGITS + rb"\}"
+        return rb'(?:\{"(?:text|base64)":' + TEXT + rb"\}|" + blob + rb")"
     decorators = model.__pydantic_decorators__
     if decorators.model_validators or decorators.field_validators:
         return None
@@ -98,12 +101,6 @@ def row_pattern(model: type[BaseModel]) -> bytes | None:
     return rb"\{" + before + parts[first][0] + after + rb"\}"
 
 
-def _content() -> bytes:
-    """Bytes as text, as base64, or as a blob: exactly one of the three."""
-    blob = rb'\{"sha256":"[0-9a-f]{64}","size":' + _COUNT_DIGITS + rb"\}"
-    return rb'(?:\{"(?:text|base64)":' + TEXT + rb"\}|" + blob + rb")"
-
-
 def _field(annotation: Any, metadata: list[Any]) -> bytes | None:
     """The expression for one field's value."""
     origin = get_origin(annotation)
@@ -119,7 +116,11 @@ def _field(annotation: Any, metadata: list[Any]) -> bytes | None:
     if metadata:
         return None
     if origin is Literal:
-        return _literal(get_args(annotation))
+        values = get_args(annotation)
+        written = [f'"{v}"' if isinstance(v, str) else str(v) for v in values]
+        simple = all(type(value) in (str, int) for value in values)
+        joined = b"|".join(re.escape(text).encode() for text in written)
+        return b"(?:%b)" % joined if simple else None
     if origin is list:
         item = _field(get_args(annotation)[0], [])
         return None if item is None else rb"\[(?:%b(?:,%b)*+)?\]" % (item, item)
@@ -165,13 +166,6 @@ def _integer(metadata: list[Any]) -> bytes | None:
     return rb"(?:0|[1-9][0-9]{0,%d})" % (len(str(high)) - 2) if high > 9 else rb"0"
 
 
-def _literal(values: tuple[Any, ...]) -> bytes | None:
-    if not all(type(value) in (str, int) for value in values):
-        return None
-    written = [f'"{v}"' if isinstance(v, str) else str(v) for v in values]
-    return b"(?:%b)" % b"|".join(re.escape(text).encode() for text in written)
-
-
 # Usual ------------------------------------------------------------------------------------------
 
 FRONT = re.compile(
@@ -198,18 +192,18 @@ def row_stands(kind: str, stream: str, place: str, body: bytes) -> bool:
     return stream == BY_NAME[kind].stream_of(orjson.loads(body))
 
 
-def _usual() -> dict[object, FastPath]:
-    usual: dict[object, FastPath] = {}
-    for kind in KINDS:
-        expression = row_pattern(model_of(kind))
-        if expression is not None and not kind.is_placed:
-            fits = re.compile(expression).fullmatch
-            name = kind.name.encode() + b"\x00"
-            usual[kind.name] = FastPath(fits, name, kind.stream, kind.stream.endswith("/"))
-    return usual
+USUAL: dict[object, FastPath] = {
+    kind.name: FastPath(
+        re.compile(expression).fullmatch,
+        kind.name.encode() + b"\x00",
+        kind.stream,
+        kind.stream.endswith("/"),
+    )
+    for kind in KINDS
+    if not kind.is_placed and (expression := row_pattern(model_of(kind))) is not None
+}
 
 
-USUAL = _usual()
 """By the kind's name; a kind that is not here is judged by its rules alone."""
 
 
@@ -253,10 +247,9 @@ class RangeTree:
     """The tree over the rows of a range, which begins at a multiple of 256.
 
     ``blocks`` are the roots of its full blocks of 256, ``leaves`` counts the entries of the ledger
-    up to here. ``whole`` is False once rows are missing or unreadable, so that no tree can be
-    computed; ``readable`` once the table's pages could not be walked to their end. ``full`` are the
-    larger full subtrees, ``torn`` is the first entry below the lowest stored node that is not the
-    root of its entries; both are set when the stored nodes are compared.
+    up to here. ``whole`` is False once rows are missing or unreadable, so that there is no tree;
+    ``readable`` once the pages could not be walked to their end. Of the stored nodes, ``full`` are
+    the larger subtrees, ``torn`` is the first entry below the lowest that is wrong.
     """
 
     tree: Tree = field(default_factory=Tree)
@@ -295,10 +288,10 @@ class Half(NamedTuple):
 class RowPass:
     """The pass over the rows from ``start`` (a multiple of 256) to ``stop``, and what it carries.
 
-    ``named`` is a database with the table ``named``, for the blobs that bodies name. ``told`` is
-    the id of the newest entry that follows from no other: nearly every ``cause`` is that one.
-    ``explained``: the row before is named already. ``pending`` is the entry whose link did not fit
-    and is not named yet, ``adopted`` the first entry that marks an adoption.
+    ``named`` has the blobs that bodies name. ``told`` is the id of the newest entry that follows
+    from no other: nearly every ``cause`` is that one. ``explained``: the row before is named
+    already. ``pending`` is the entry whose link did not fit and is not named yet, ``adopted`` the
+    first entry that marks an adoption.
     """
 
     db: sqlite3.Connection
@@ -326,12 +319,6 @@ class RowPass:
             self._add(
                 sequence, f"the rows from entry {expected} on cannot be read: {error}", expected
             )
-
-    def half(self, begun: ChainEnd, names: list[tuple[str, int, int]]) -> Half:
-        """What the pass over the lower half needs of this one, which began with ``begun``."""
-        return Half(
-            begun, self.end, self.pending, self.adopted, self.seen, self.range, self.tally, names
-        )
 
     def resume(self, upper: Half) -> None:
         """Go on after the upper half, which began where this pass ended."""
@@ -449,8 +436,13 @@ class RowPass:
         self._step(seq, raw, named=named)
 
     def _body(self, seq: int, header: Header, salt: Any, body: Any, left: str) -> None:
-        if salt is None and body is None:
-            self._erased(seq, header)
+        if salt is None and body is None:  # the entry that says so, and what it keeps
+            said = erasing_row(self.db, seq)
+            problem = bodies_present.body_erasure_problem(seq, header, said)
+            if problem is None and said is not None:
+                self.seen.redacted += 1
+                problem = kinds_known.kind_problem(header.kind, header.stream, said[1]["keep"])
+            self._add(bodies_present, problem, seq)
             return
         problem = bodies_present.body_problem(header, salt, body)
         if problem is not None:
@@ -480,15 +472,6 @@ class RowPass:
                 problem = bodies_present.absent_body_claim_problem(seq, header, data, target)
                 self._add(bodies_present, problem, seq)
 
-    def _erased(self, seq: int, header: Header) -> None:
-        """A body that is not there: the entry that says so, and what it keeps."""
-        said = erasing_row(self.db, seq)
-        problem = bodies_present.body_erasure_problem(seq, header, said)
-        if problem is None and said is not None:
-            self.seen.redacted += 1
-            problem = kinds_known.kind_problem(header.kind, header.stream, said[1]["keep"])
-        self._add(bodies_present, problem, seq)
-
     def _cause(self, seq: int, cause: str) -> None:
         """Judge a cause that is not the nearest; where rows are missing, it may be one of them.
 
@@ -510,7 +493,7 @@ class RowPass:
         Where only this link fails, the entry before was altered; where the next one fails as
         well, this entry was. So a failed link waits for the next row.
         """
-        problem = chain_links.chain_link_problem(header, self.end.prev, self.end.origin or "")
+        problem = check_link(header, header.seq, self.end.prev, self.end.origin or "")
         if self.pending is not None:
             self._blame(intact=problem is None)
         elif problem is not None and not self.explained:
@@ -524,7 +507,11 @@ class RowPass:
         assert self.pending is not None
         waiting, self.pending = self.pending, None
         if intact:
-            self._add(chain_links, chain_links.altered_in_chain(waiting - 1), waiting - 1)
+            text = (
+                f"entry {waiting - 1} is not the one that entry {waiting} was linked to: it was "
+                "altered after it was appended"
+            )
+            self._add(chain_links, text, waiting - 1)
         else:
             text = f"entry {waiting} does not name the hash of the entry before it"
             self._add(chain_links, text, waiting)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import orjson
@@ -25,24 +26,12 @@ from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.verify.check import Finding, Findings, Scanned
 from tripod.verify.checks import canonical_bytes, writers_authorised
-from tripod.verify.checks.writers_authorised import (
-    FOUND,
-    SPEAKERS,
-    TELLS,
-    Demand,
-    KeyPeriod,
-    Writers,
-    shown_writer,
-    unsigned_writer_problem,
-    writer_names_itself,
-    writer_record_fault,
-)
 from tripod.verify.rows import erasing_row, one_row, row_columns
 from tripod.verify.scan.children import child_cores, start_child
 
 MANY = 2_000  # signatures: below, a second process costs more than it saves
 _NEAR = 4096  # entries: an act that signs a batch appends fewer
-_NONE = Demand()
+_NONE = writers_authorised.Demand()
 _BROKEN = (LookupError, TypeError, ValueError, AttributeError, LedgerError)
 
 
@@ -77,7 +66,9 @@ class SignatureScan(NamedTuple):
     batches: dict[str, Batch]
 
 
-def scan_signatures(db: sqlite3.Connection, scan: Scanned, demand: Demand = _NONE) -> None:
+def scan_signatures(
+    db: sqlite3.Connection, scan: Scanned, demand: writers_authorised.Demand = _NONE
+) -> None:
     """Judge who signed what, and add what is found to what the pass over the rows found.
 
     Without a key on the chain, a signature or a demand there is nothing to walk for. What was
@@ -90,16 +81,29 @@ def scan_signatures(db: sqlite3.Connection, scan: Scanned, demand: Demand = _NON
         changes = list(_changes(db, since=scan.since > 0))
         if not changes and not scan.coverage.get("signed") and not demand.kinds:
             return
-        keys = _judged(changes, found)
+        writers = writers_authorised.Writers()
+        for change in changes:
+            problem = writers.change(*change)
+            if problem is not None:
+                found.add(_finding(change.header.seq, problem))
+        keys = len(writers.force) + len(writers.ended)  # those that were enrolled soundly
         signed = int(scan.coverage.get("signed", 0))
         seen = _walk_all(db, changes, demand, signed, scan.since)
-        _begun_before(db, scan.since, seen.batches)
+        # Batches of which entries stand before the pin are left out: nothing was looked at there.
+        sql = "SELECT header FROM entries WHERE seq < ? ORDER BY seq DESC LIMIT ?"
+        before = db.execute(sql, (scan.since, _NEAR)) if scan.since and seen.batches else ()
+        for (raw,) in before:
+            with suppress(*_BROKEN):
+                seen.batches.pop(orjson.loads(raw).get("auth"), None)
     except sqlite3.Error as error:
         found, keys = Findings(), 0
         found.add(_finding(0, f"the signatures cannot be read: {error}"))
         seen = SignatureScan(Findings(), 0, 0, {})
     found.join(seen.found)
-    found.extend(_finding(*torn) for torn in _torn(seen.batches))
+    for of, count, last in seen.batches.values():
+        if count != of:  # anyone who takes an entry out cannot sign the rest anew
+            message = f"{of} entries were signed together, and only {count} of them are there"
+            found.add(_finding(last, message))
     if found:
         scan.tally.found.setdefault(writers_authorised.NAME, Findings()).join(found)
     scan.coverage |= {"signed": seen.signed, "unsigned": seen.unsigned, "keys": keys}
@@ -110,17 +114,23 @@ def _finding(seq: int, message: str) -> Finding:
     return Finding(check.NAME, message, f"entry {seq}", help=check.HELP, seq=seq)
 
 
-# Keys ------------------------------------------------------------------------------------------
-
-
 def _changes(db: sqlite3.Connection, *, since: bool) -> Iterator[KeyChange]:
-    """All changes of actors' keys, found by their ids: a ledger without keys is not walked."""
+    """All changes of actors' keys, found by their ids: a ledger without keys is not walked.
+
+    ``since``: the ledger's own table says where the keys stand that sealed it, so that not every
+    entry is looked at. That those were put in force soundly, `seals-open` says.
+    """
     sql = (
         "SELECT seq, header, body FROM entries WHERE id >= ? AND id < ? AND kind IN (?, ?)"
         " ORDER BY seq"
     )
     rows = db.execute(sql, (*CHANGE_IDS, *CHANGES)).fetchall()
-    logs = list(_logs(db, since=since)) if rows else []
+    where = "seq IN (SELECT seq FROM keys) AND " if since else ""
+    sql = f"SELECT seq, body FROM entries WHERE {where}kind = 'key.set' ORDER BY seq"
+    logs = []
+    for seq, body in db.execute(sql).fetchall() if rows else ():
+        with suppress(*_BROKEN):
+            logs.append((seq, VerifierKey.parse(orjson.loads(body)["vkey"])))
     for seq, raw, body in rows:
         header = canonical_bytes.read_canonical_header(raw)
         try:
@@ -132,35 +142,12 @@ def _changes(db: sqlite3.Connection, *, since: bool) -> Iterator[KeyChange]:
             yield KeyChange(header, data, log[0] if log else None)
 
 
-def _logs(db: sqlite3.Connection, *, since: bool) -> Iterator[tuple[int, VerifierKey]]:
-    """The keys that sealed the ledger; that they were put in force soundly, `seals-open` says.
-
-    ``since``: the ledger's own table says where they are, so that not every entry is looked at.
-    """
-    where = "seq IN (SELECT seq FROM keys) AND " if since else ""
-    rows = db.execute(f"SELECT seq, body FROM entries WHERE {where}kind = 'key.set' ORDER BY seq")
-    for seq, body in rows.fetchall():
-        try:
-            yield seq, VerifierKey.parse(orjson.loads(body)["vkey"])
-        except _BROKEN:
-            continue
-
-
-def _judged(changes: list[KeyChange], found: Findings) -> int:
-    """How many keys were enrolled soundly; what is wrong with the others is added."""
-    writers = Writers()
-    for change in changes:
-        problem = writers.change(*change)
-        if problem is not None:
-            found.add(_finding(change.header.seq, problem))
-    return len(writers.force) + len(writers.ended)
-
-
-# Entries ---------------------------------------------------------------------------------------
-
-
 def _walk_all(
-    db: sqlite3.Connection, changes: list[KeyChange], demand: Demand, signed: int, first: int
+    db: sqlite3.Connection,
+    changes: list[KeyChange],
+    demand: writers_authorised.Demand,
+    signed: int,
+    first: int,
 ) -> SignatureScan:
     row = db.execute("SELECT max(seq) + 1 FROM entries").fetchone()
     stop = row[0] or 0
@@ -181,7 +168,11 @@ def _walk_all(
 
 
 def _walk(
-    db: sqlite3.Connection, changes: list[KeyChange], demand: Demand, first: int, stop: int
+    db: sqlite3.Connection,
+    changes: list[KeyChange],
+    demand: writers_authorised.Demand,
+    first: int,
+    stop: int,
 ) -> SignatureScan:
     walk = _Walk(db, changes, demand, first)
     sql = f"SELECT seq, {row_columns(db, 'header', 'body', 'auth')} FROM entries"
@@ -191,30 +182,11 @@ def _walk(
     return SignatureScan(walk.found, walk.signed, walk.unsigned, walk.batches)
 
 
-def _begun_before(db: sqlite3.Connection, first: int, batches: dict[str, Batch]) -> None:
-    """Take out the batches of which entries stand before ``first``, where nothing was looked at."""
-    if not first or not batches:
-        return
-    sql = "SELECT header FROM entries WHERE seq < ? ORDER BY seq DESC LIMIT ?"
-    for (raw,) in db.execute(sql, (first, _NEAR)):
-        try:
-            batches.pop(orjson.loads(raw).get("auth"), None)
-        except _BROKEN:
-            continue
-
-
-def _torn(batches: dict[str, Batch]) -> Iterator[tuple[int, str]]:
-    """Batches of which entries are missing: anyone who takes one out cannot sign the rest anew."""
-    for of, count, last in batches.values():
-        if count != of:
-            yield last, f"{of} entries were signed together, and only {count} of them are there"
-
-
 class _Signed(NamedTuple):
     """A batch whose signature was found good: further entries of it need only stand in its list."""
 
     named: str
-    held: KeyPeriod
+    held: writers_authorised.KeyPeriod
     record: Record
 
 
@@ -225,11 +197,15 @@ class _Walk:
     """
 
     def __init__(
-        self, db: sqlite3.Connection, changes: list[KeyChange], demand: Demand, first: int
+        self,
+        db: sqlite3.Connection,
+        changes: list[KeyChange],
+        demand: writers_authorised.Demand,
+        first: int,
     ) -> None:
         self.db = db
         self.demand = demand
-        self.writers = Writers()
+        self.writers = writers_authorised.Writers()
         self.coming = changes[::-1]
         self.found = Findings()
         self.signed = self.unsigned = 0
@@ -258,7 +234,9 @@ class _Walk:
         force = self.writers.force
         if named is not None or record is not None:
             self.signed += 1
-            problem = writer_record_fault(named, record) or self._record_problem(seq, head, record)
+            problem = writers_authorised.writer_record_fault(named, record) or self._record_problem(
+                seq, head, record
+            )
             if problem is not None:
                 return problem
         else:
@@ -266,17 +244,17 @@ class _Walk:
             if actor in force or demanded:
                 self.unsigned += 1
                 data = self._data(seq, body)
-                problem = unsigned_writer_problem(
+                problem = writers_authorised.unsigned_writer_problem(
                     self.writers, actor, kind, data, demanded=demanded
                 )
                 if problem is not None:
                     return problem
-        if not force or kind not in SPEAKERS:
+        if not force or kind not in writers_authorised.SPEAKERS:
             return None
-        if body is not None and writer_names_itself(kind, actor, body):
+        if body is not None and writers_authorised.writer_names_itself(kind, actor, body):
             return None
         data = self._data(seq, body)
-        name = shown_writer(kind, actor, data, force)
+        name = writers_authorised.shown_writer(kind, actor, data, force)
         if name is None or self._tells(name, head, data):
             return None
         return f"it shows {name!r} as who speaks, and {actor!r} did it"
@@ -315,11 +293,13 @@ class _Walk:
         """Whether a tool published an event: of what its actor did, or of what was found."""
         sql = "SELECT header, seq, body FROM entries WHERE id = ? AND seq < ?"
         row = one_row(self.db, sql, (head.get("cause"), head["seq"]))
-        if row is None or name not in TELLS:
+        if row is None or name not in writers_authorised.TELLS:
             return False
         cause = orjson.loads(row[0])
-        if head["actor"] == "tripod" and cause["kind"] in FOUND.get(
+        if head["actor"] == "tripod" and cause["kind"] in writers_authorised.FOUND.get(
             (name, str(data.get("type"))), ()
         ):
             return OBSERVED in self._data(row[1], row[2])
-        return bool((cause["kind"], cause["actor"]) == (TELLS[name], head["actor"]))
+        return bool(
+            (cause["kind"], cause["actor"]) == (writers_authorised.TELLS[name], head["actor"])
+        )

@@ -120,10 +120,10 @@ def test_a_line_of_a_file_is_found_as_it_stands() -> None:
     line = "YWxleHwxNzcwOTA0ODAwOiBoZWxsbw=="
     assert len(line) >= LONG
     held = PhraseIndex()
-    assert not held.holds_codes
+    assert not held.codes
     text = f"I read: {line}, and no more"
     held.add(3, words_of(text), codes=encoded_lines_in(text))
-    assert held.holds_codes
+    assert held.codes
     assert held.find_code(line) == 3
     assert held.find_code(line[:-6] + "Xbw==") is None
     assert held.find_code("two words") is None

@@ -88,7 +88,8 @@ def test_a_fork_that_another_key_signed_leaves_nothing(git: Git, home: Path) -> 
     """Whoever makes a ledger anew signs the fork with the key that they put in force there."""
     back_to_the_backup(git, "--sign-fork")
     from tripod.verify.anchors.anchors import USUAL
-    from tripod.verify.anchors.heads import Fork, HeadFindings, Ledger, compare
+    from tripod.verify.anchors.heads import Fork, Ledger, compare
+    from tripod.verify.check import HeadsJudged
     from tripod.verify.evidence import collect
 
     assert home.exists()
@@ -97,7 +98,7 @@ def test_a_fork_that_another_key_signed_leaves_nothing(git: Git, home: Path) -> 
         evidence.outside.known = (max(known, key=lambda one: one.seal.size),)
         real = load_key(key_path(SHOP), SHOP).verifier()
         other = SigningKey(SHOP, b"k" * 32).verifier()
-        said: dict[str, HeadFindings] = {}
+        said: dict[str, HeadsJudged] = {}
         for name, key in (("real", real), ("other", other)):
             ledger = Ledger("x", 9, {}, [Fork(5, SHOP, 5, [key])], [key], 1)
             said[name] = compare(evidence.outside, ledger)
