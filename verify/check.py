@@ -290,7 +290,7 @@ def cannot_tell(check: str, reason: str, *, required: bool = False) -> Outcome:
 
 
 @dataclass
-class Tally:
+class FindingTally:
     """Findings by check, for passes that answer several checks at once."""
 
     found: dict[str, Findings] = field(default_factory=dict)
@@ -312,7 +312,7 @@ class Scanned:
     missing: then there is no tree. A pin vouches for the entries before ``since``.
     """
 
-    tally: Tally
+    tally: FindingTally
     rows: int
     head: tuple[int, str]
     coverage: Coverage
@@ -326,7 +326,7 @@ class Scanned:
 class FilesJudged:
     """What was found in an export or a record; ``signed``: a key could be held against its seal."""
 
-    tally: Tally
+    tally: FindingTally
     origin: str
     signed: bool
     seen: Coverage

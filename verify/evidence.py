@@ -24,7 +24,7 @@ from tripod.ledger import COUNTS, DATABASE, LOGS, RECORD, WORKERS, LedgerError, 
 from tripod.ledger.files import open_plain_file, read_plain_file
 from tripod.ledger.ids import now_us
 from tripod.ledger.locator import no_team_problem, team_of
-from tripod.ledger.sqlite.reader import SQLiteReader, database_keeps_log, read_only
+from tripod.ledger.sqlite.reader import SQLiteReader, read_only, reader_keeps_log
 from tripod.ledger.sqlite.schema import SCHEMA_VERSION
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.projections.decisions.format import decision_log_name_problem
@@ -406,7 +406,7 @@ def collect(
         if evidence.root is None or os.path.lexists(database.path):
             evidence.problem = database.open()
             ours = evidence.root is not None and not evidence.problem and evidence.rows
-            if ours and not database_keeps_log(database.path):
+            if ours and not reader_keeps_log(database.path):
                 evidence.problem = (
                     f"{database.path} has no write-ahead log, and the ledger of a team that "
                     "is at work has one: another program changed that, or a backup was put there "

@@ -2,7 +2,7 @@
 
 Nothing here writes. ``read_only`` opens a database file without changing a byte of it (SQLite may
 leave its ``-wal`` and ``-shm`` beside it). It refuses a file that has two readings: one that a
-reader sees, and another that the next writer makes of it (``side_problem``).
+reader sees, and another that the next writer makes of it (``reader_side_problem``).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def read_only(path: str) -> sqlite3.Connection:
     if not os.path.isfile(path):
         raise NoLedgerError(f"no ledger at {path}")
     real = os.path.realpath(path)  # SQLite follows links, and looks for the log behind them
-    problem = side_problem(real)
+    problem = reader_side_problem(real)
     if problem is not None:
         raise LedgerDamagedError(f"{path}: {problem}")
     try:
@@ -80,7 +80,7 @@ def read_only(path: str) -> sqlite3.Connection:
         raise LedgerDamagedError(f"{path}: {error}") from error
 
 
-def odd_database_side_file(path: str) -> str | None:
+def odd_reader_side_file(path: str) -> str | None:
     """Which file beside a database, where SQLite keeps its own, is a link or a pipe; or None."""
     for suffix in ("-journal", "-wal", "-shm"):
         with suppress(OSError):  # nothing is there
@@ -91,7 +91,7 @@ def odd_database_side_file(path: str) -> str | None:
     return None
 
 
-def side_problem(path: str) -> str | None:
+def reader_side_problem(path: str) -> str | None:
     """Why the files beside a database make two readings of it; None where they make one.
 
     A program with write access plays a rollback journal back, one without ignores it. A write-ahead
@@ -99,7 +99,7 @@ def side_problem(path: str) -> str | None:
     """
     until = time.monotonic() + _CLOSING_S
     while True:
-        odd = odd_database_side_file(path)
+        odd = odd_reader_side_file(path)
         if odd is not None:
             return odd
         log = os.path.lexists(f"{path}-wal")
@@ -109,7 +109,7 @@ def side_problem(path: str) -> str | None:
                 "the next program that opens it to write may change it. Keep both files; if a "
                 "program works with it now, ask again"
             )
-        elif log and not database_keeps_log(path):
+        elif log and not reader_keeps_log(path):
             problem = "a write-ahead log stands beside it, and its header says that it has none"
         elif not log and os.path.lexists(f"{path}-shm"):
             problem = (
@@ -123,7 +123,7 @@ def side_problem(path: str) -> str | None:
         time.sleep(0.005)  # it may be momentary
 
 
-def database_keeps_log(path: str) -> bool:
+def reader_keeps_log(path: str) -> bool:
     """Whether the header of a database says that it has a write-ahead log, as one in use has."""
     front = _front(path)
     return front[:16] != _MAGIC or front[18:20] == _WAL
@@ -162,7 +162,7 @@ def _open(path: str, how: str) -> sqlite3.Connection:
             db.setlimit(limit, most)
         for pragma in _DEFENCES:
             db.execute(pragma)
-        with parsed():
+        with reader_parses():
             db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     except BaseException:
         db.close()
@@ -171,7 +171,7 @@ def _open(path: str, how: str) -> sqlite3.Connection:
 
 
 @contextmanager
-def parsed() -> Iterator[None]:
+def reader_parses() -> Iterator[None]:
     """While SQLite parses the schema: what it says of a damaged one may hold bytes of the file.
 
     Where they are no text, Python fails to read the message, and raises that instead of the error:
@@ -367,7 +367,7 @@ class SQLiteReader:
         return [row[0] for row in self._rows(sql, (level, start, stop))]
 
 
-def sound_entries(entries: Iterable[Entry]) -> Iterator[Entry]:
+def read_sound_entries(entries: Iterable[Entry]) -> Iterator[Entry]:
     """Pass entries on as long as each is linked to the one before and has the body it commits to.
 
     For callers that write files from them: a false body must not become a false file. The first

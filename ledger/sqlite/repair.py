@@ -17,7 +17,7 @@ from tripod.ledger.entry import GENESIS, entry_leaf_hash, parse_header
 from tripod.ledger.errors import LedgerDamagedError
 from tripod.ledger.merkle import Tree
 from tripod.ledger.progress import tell_over
-from tripod.ledger.sqlite.reader import COLUMNS, SQLiteReader, read_only, sound_entries
+from tripod.ledger.sqlite.reader import COLUMNS, SQLiteReader, read_only, read_sound_entries
 from tripod.ledger.sqlite.schema import SCHEMA_VERSION, check_schema, migrate_schema
 
 _NEXT = (
@@ -162,7 +162,7 @@ def _copied(path: str, old: sqlite3.Connection, new: sqlite3.Connection, table: 
 def _judged(path: str, new: sqlite3.Connection) -> Tree:
     """The tree over the copied entries, which are sound and all that the head row counts."""
     tree, last, newest = Tree(), GENESIS, b""
-    for entry in sound_entries(SQLiteReader(new).read()):
+    for entry in read_sound_entries(SQLiteReader(new).read()):
         leaf = entry_leaf_hash(entry.header)
         tree.append(leaf)
         last, newest = leaf.hex(), entry.header

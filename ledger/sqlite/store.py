@@ -41,10 +41,10 @@ from tripod.ledger.sqlite.erase import body_to_erase, erase, sweep, unswept_eras
 from tripod.ledger.sqlite.reader import (
     COLUMNS,
     SQLiteReader,
-    odd_database_side_file,
-    parsed,
+    odd_reader_side_file,
     read_block_nodes,
     read_stored_tree,
+    reader_parses,
 )
 from tripod.ledger.sqlite.schema import (
     SCHEMA_VERSION,
@@ -330,14 +330,14 @@ class SQLiteStore(SQLiteReader):
         self._lock = FileLock(path + ".lock")
         if not create and not os.path.exists(path):
             raise NoLedgerError(f"no ledger at {path}: `tripod init` makes one")
-        odd = odd_database_side_file(os.path.realpath(path))
+        odd = odd_reader_side_file(os.path.realpath(path))
         if odd is not None:
             raise LedgerDamagedError(f"{path}: {odd}")
         with _errors(path):
             db = sqlite3.connect(path, timeout=30, isolation_level=None, cached_statements=256)
             super().__init__(db)
             try:
-                with parsed():
+                with reader_parses():
                     # Whose file is it? Asked before a byte of it changes. One process makes it,
                     # others wait.
                     made = check_schema(db) == SCHEMA_VERSION

@@ -295,3 +295,14 @@ class ConfigWarning(NamedTuple):
     line: int
     key: str
     message: str
+
+
+def event_name_us(name: str) -> int:
+    """The time in an event's file name in µs, 0 where none stands there.
+
+    Before the name may stand the queue that it is of (``bus/1600000000000000-ann-done-7.event``).
+    """
+    digits, dash, _ = name.rpartition("/")[2].partition("-")
+    if dash and digits.isdecimal() and digits.isascii() and len(digits) <= 16:
+        return int(digits) if int(digits) < 2**53 else 0
+    return 0

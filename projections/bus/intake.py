@@ -18,8 +18,8 @@ from tripod.ledger import EVENTS, PROCESSED, Draft
 from tripod.ledger.kinds.bus import ACKED, PRUNED, PUBLISHED
 from tripod.ledger.kinds.team import FILE_SEEN
 from tripod.projections.bus import format as bus_format
-from tripod.projections.bus.format import Event
-from tripod.projections.bus.tables import IS_DONE, IS_PENDING, events_in_queue, name_us
+from tripod.projections.bus.format import Event, event_name_us
+from tripod.projections.bus.tables import IS_DONE, IS_PENDING, events_in_queue
 from tripod.projections.disk import UnreadableError
 from tripod.projections.layout import COUNTS_FILE, config_of
 from tripod.projections.manifest import ManifestReader
@@ -125,7 +125,7 @@ def _new_files(
     there = 0
     found = reader.disk.walk(folder)
     names = (queue + name for name, what in found if _is_event(name) and what != "no text")
-    while part := [(name_us(name), name) for name in islice(names, TOGETHER)]:
+    while part := [(event_name_us(name), name) for name in islice(names, TOGETHER)]:
         there += len(part)
         new += [name for (name,) in reader.source.db.execute(sql, (json.dumps(part),))]
     return sorted(new), [(there - len(new),)] == _known(reader, queue, where, "count(*)")
@@ -255,7 +255,7 @@ def _is_event(name: str) -> bool:
 def _time_of(reader: ManifestReader, name: str, where: str) -> int | None:
     """The time in µs of an event ``where`` of this name, None if absent."""
     row = reader.source.db.execute(
-        f"SELECT us FROM events WHERE {where} AND us = ? AND name = ?", (name_us(name), name)
+        f"SELECT us FROM events WHERE {where} AND us = ? AND name = ?", (event_name_us(name), name)
     ).fetchone()
     return None if row is None else int(row[0])
 
@@ -278,7 +278,7 @@ def _publish(reader: ManifestReader, folder: str, name: str) -> int | None:
         _keep(reader, path, f"no event: source and type take over {LONGEST_WORDS} bytes", data)
         return None
     reader.found.files += 1
-    us = name_us(name)
+    us = event_name_us(name)
     when = us or stat.mtime_us
     source, type_, priority, _, _, payload = event
     priority = priority if priority in bus_format.PRIORITIES else "normal"

@@ -13,7 +13,13 @@ from functools import partial
 from typing import Any
 
 from tripod.ledger import Entry
-from tripod.projections.bus.format import PRIORITIES, Event, format_event, format_time
+from tripod.projections.bus.format import (
+    PRIORITIES,
+    Event,
+    event_name_us,
+    format_event,
+    format_time,
+)
 from tripod.projections.layout import EVENT
 from tripod.projections.projection import (
     TOGETHER,
@@ -87,7 +93,7 @@ CREATE INDEX events_done ON events (us, name) WHERE acked IS NOT NULL;
             return (("events", _PUBLISH, row, name),)
         if entry.kind == "bus.acked":
             name = body["name"]
-            return (("events", _ACK, (entry.seq, name_us(name), name), name),)
+            return (("events", _ACK, (entry.seq, event_name_us(name), name), name),)
         if entry.kind == "bus.acked-all":
             sql, values = _ACK_ALL, [entry.seq]
             if "queue" in body:
@@ -95,7 +101,7 @@ CREATE INDEX events_done ON events (us, name) WHERE acked IS NOT NULL;
             if "source" in body:
                 return (("events", f"{sql} AND source = ?", (*values, body["source"]), None),)
             return (("events", sql, tuple(values), None),)
-        return [("events", _PRUNE, (name_us(name), name), name) for name in body["names"]]
+        return [("events", _PRUNE, (event_name_us(name), name), name) for name in body["names"]]
 
     def touched(self, entry: Entry) -> Iterable[str]:
         """The file of the event, in the queue and among the processed."""
@@ -143,7 +149,7 @@ CREATE INDEX events_done ON events (us, name) WHERE acked IS NOT NULL;
         name = inside.removeprefix("processed/")
         where = f"{IS_PENDING if name == inside else IS_DONE} AND us = ? AND name = ?"
         sql = f"SELECT seq, mode FROM events WHERE {where} ORDER BY seq DESC"
-        row = source.db.execute(sql, (name_us(name), name)).fetchone()
+        row = source.db.execute(sql, (event_name_us(name), name)).fetchone()
         return None if row is None else _file(source, *row)
 
 
@@ -174,17 +180,6 @@ def in_folder(folder: str, *, alone: bool) -> tuple[str, tuple[str, ...]]:
 
 def _file(source: Source, seq: int, mode: int, body: dict[str, Any] | None = None) -> File:
     return File(render_event(source, source.body(seq) if body is None else body), mode)
-
-
-def name_us(name: str) -> int:
-    """The time in an event's file name in µs, 0 where none stands there.
-
-    Before the name may stand the queue that it is of (``bus/1600000000000000-ann-done-7.event``).
-    """
-    digits, dash, _ = name.rpartition("/")[2].partition("-")
-    if dash and digits.isdecimal() and digits.isascii() and len(digits) <= 16:
-        return int(digits) if int(digits) < 2**53 else 0
-    return 0
 
 
 def render_event(source: Source, body: dict[str, Any]) -> bytes:

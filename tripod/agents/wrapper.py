@@ -157,7 +157,7 @@ def is_signed(public: str, value: dict[str, Any]) -> bool:
     return len(data) == 256 * 64 and sha256(b"".join(hashes)).hexdigest() == public
 
 
-class RunningProgram:
+class WrappedProgram:
     """One program: its process, and what told us to end it."""
 
     def __init__(self, spool: str, order: dict[str, Any]) -> None:
@@ -395,7 +395,7 @@ def main(spool: str, lock: int) -> None:
         os.read(ready, 1)
         os._exit(0)
     os.close(ready)
-    run = RunningProgram(spool, order)
+    run = WrappedProgram(spool, order)
     if not os.path.exists(f"{spool}/exit.json"):
         child = run.start()
         os.close(done)

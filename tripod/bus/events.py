@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from tripod.errors import BadArgumentError, DuplicateDroppedError, NotFoundError, RefusedError
 from tripod.ledger.kinds.bus import ACKED, ACKED_ALL, PRUNED
 from tripod.projections import BUS
-from tripod.projections.bus.format import PRIORITIES, format_time, valid_event_name
-from tripod.projections.bus.tables import events_in_queue, name_us, render_event
+from tripod.projections.bus.format import PRIORITIES, event_name_us, format_time, valid_event_name
+from tripod.projections.bus.tables import events_in_queue, render_event
 from tripod.projections.disk import odd_config_on_disk
 from tripod.team.act import Act, check_event_for_act, digest_of, draft_event_for_act
 from tripod.team.intake import take_in
@@ -194,7 +194,7 @@ def find_pending_event(team: Team, name: str) -> int:
     row = team.store.db.execute(
         "SELECT seq FROM events WHERE acked IS NULL AND priority IN (0, 1, 2, 3)"
         " AND us = ? AND name = ?",
-        (name_us(name), name),
+        (event_name_us(name), name),
     ).fetchone()
     if row is None:
         raise NotFoundError(f"no pending event {name}: `check` lists those that are")

@@ -7,7 +7,7 @@ shown. Source: spec nbs-compat C2, C10.
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from tripod.chat.writer import ChatMessage, refuse, span_of_channel
+from tripod.chat.writer import ChatMessage, refuse_to_write, span_of_channel
 from tripod.projections import CHAT, projected_content
 from tripod.projections.chat.format import valid_chat_handle
 from tripod.projections.chat.tables import Span
@@ -117,7 +117,7 @@ def unread(team: Team, name: str, handle: str, window: Window | None = None) -> 
     BadArgumentError (the handle breaks its rule, or the channel's name does), NotFoundError (there
     is no such channel).
     """
-    refuse(valid_chat_handle(handle))
+    refuse_to_write(valid_chat_handle(handle))
     channel = span_of_channel(team, name).channel
     path = f"{CHAT.folder}/{channel}.chat"
     stat = team.disk.stat(f"{path}.cursors")
@@ -249,7 +249,7 @@ def poll(
     at most so many seconds. Raises BadArgumentError (the handle breaks its rule), NotFoundError
     (there is no such channel).
     """
-    refuse(valid_chat_handle(handle))
+    refuse_to_write(valid_chat_handle(handle))
     team.refresh()
     later = span_of_channel(team, name)
     later = Span(later.channel, later.stop, 2**62)

@@ -74,7 +74,7 @@ def channel_name(name: str, fronts: Sequence[str] = ()) -> str:
     """
     channel = name.removesuffix(".chat")
     front = channel[: channel.rfind("/") + 1]
-    refuse(format_.valid_chat_name(channel[len(front) :] if front in fronts else channel))
+    refuse_to_write(format_.valid_chat_name(channel[len(front) :] if front in fronts else channel))
     return channel
 
 
@@ -188,7 +188,7 @@ def send(team: Team, name: str, handle: str, text: str, *, human: bool = False) 
     as well. Raises BadArgumentError (an argument breaks its rule), NotFoundError (there is no such
     channel).
     """
-    refuse(format_.valid_chat_handle(handle) or format_.valid_chat_text(text))
+    refuse_to_write(format_.valid_chat_handle(handle) or format_.valid_chat_text(text))
     with _act_on(team, name, handle, hasty=True) as (act, live):
         return _say(act, live, handle, text, human=human)
 
@@ -198,12 +198,12 @@ def post(team: Team, name: str, text: str, *, as_: str = WARNING) -> ChatMessage
 
     Raises BadArgumentError (the text breaks its rule), NotFoundError (there is no such channel).
     """
-    refuse(format_.valid_chat_text(text))
+    refuse_to_write(format_.valid_chat_text(text))
     with _act_on(team, name, as_, hasty=True) as (act, live):
         return _say(act, live, as_, text, tell=False)
 
 
-def refuse(problem: str | None) -> None:
+def refuse_to_write(problem: str | None) -> None:
     """Raise BadArgumentError with the rule that an argument breaks, unless that is None."""
     if problem is not None:
         raise BadArgumentError(problem)
@@ -470,7 +470,7 @@ def set_position(team: Team, name: str, handle: str, index: int | None) -> None:
 def _note_position(
     team: Team, name: str, handle: str, find: Callable[[Act, Span], ReadPosition]
 ) -> None:
-    refuse(format_.valid_chat_handle(handle))
+    refuse_to_write(format_.valid_chat_handle(handle))
     with _act_on(team, name, handle) as (act, live):
         at = find(act, live)
         body: kinds.Read = {

@@ -18,7 +18,7 @@ from tripod.ledger.files import read_plain_file
 from tripod.ledger.locator import FOLDER, LEDGER, has_ledger, is_ledger_folder, named, team_around
 from tripod.output import one_line, remark
 from tripod.projections import Disk
-from tripod.team.access import access_team, access_team_at, has_runs, print_warnings
+from tripod.team.access import access_team, access_team_at, has_runs_to_access, print_warnings
 from tripod.team.team import Team
 
 
@@ -116,7 +116,7 @@ def team_of(
 
 
 def _look_after(team: Team) -> None:
-    if has_runs(team):
+    if has_runs_to_access(team):
         from tripod.workers.writer import record_ends
 
         record_ends(team)

@@ -106,10 +106,13 @@ class TripodCall(CommandCall):
     @contextmanager
     def team(self, start: str | None = None) -> Iterator[Team]:
         """The team that ``--team`` names, or that is found from ``start`` upwards."""
-        from tripod.team.access import access_team, has_runs  # `tripod --help` does without a team
+        from tripod.team.access import (  # `tripod --help` does without a team
+            access_team,
+            has_runs_to_access,
+        )
 
         with access_team(self.values["team"], start) as team:
-            if has_runs(team):
+            if has_runs_to_access(team):
                 from tripod.workers.writer import record_ends
 
                 record_ends(team)

@@ -160,7 +160,9 @@ def restore(
             kept = recover.put_rebuilt_in_place(database, fresh, "replaced")
             if new != old and os.path.lexists(f"{root}/{RECORD}"):
                 # It may hold more than the new line's, which a seal writes.
-                rename_file(f"{root}/{RECORD}", recover.free_name(f"{root}/{RECORD}.replaced"))
+                rename_file(
+                    f"{root}/{RECORD}", recover.free_name_to_rebuild(f"{root}/{RECORD}.replaced")
+                )
     finally:
         recover.remove_rebuilt_database(fresh)
     with Team(root) as team:

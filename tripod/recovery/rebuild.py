@@ -277,7 +277,7 @@ def put_rebuilt_in_place(database: str, fresh: str, word: str) -> str:
     if not any(os.path.lexists(database + suffix) for suffix in _FILES):
         rename_file(fresh, database)
         return ""
-    kept = free_name(f"{database}.{word}")
+    kept = free_name_to_rebuild(f"{database}.{word}")
     try:
         with closing(read_only(database)) as live:
             copy_pages_to_rebuild(live, kept)
@@ -295,7 +295,7 @@ def put_rebuilt_in_place(database: str, fresh: str, word: str) -> str:
     return kept
 
 
-def free_name(path: str) -> str:
+def free_name_to_rebuild(path: str) -> str:
     """``<path>-1``, or the next number of which no file nor database is there."""
     names = (f"{path}-{number}" for number in count(1))
     return next(name for name in names if not any(os.path.lexists(name + end) for end in _FILES))

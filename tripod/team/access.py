@@ -108,7 +108,7 @@ def _holding(root: str) -> Team | None:
     return None
 
 
-def has_runs(team: Team) -> bool:
+def has_runs_to_access(team: Team) -> bool:
     """Whether programs of workers were at work, which may have ended since.
 
     Every command then records what became of them (``tripod.workers.writer.record_ends``). It asks

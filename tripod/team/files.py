@@ -35,7 +35,7 @@ from tripod.projections import (
     layout,
     manifest,
 )
-from tripod.projections.bus.tables import name_us
+from tripod.projections.bus.format import event_name_us
 from tripod.projections.decisions.format import parse_decision_archive_name
 from tripod.projections.manifest import manifest_watched_logs
 from tripod.team.act import READ_LIMIT, ActFileState, digest_of, touched_by_act
@@ -427,7 +427,7 @@ class EventFileMoves:
         if not self.disk.is_file(queue):
             source = self.files.source
             sql = "SELECT seq FROM events WHERE acked IS NOT NULL AND us = ? AND name = ?"
-            row = source.db.execute(sql, (name_us(name), name)).fetchone()
+            row = source.db.execute(sql, (event_name_us(name), name)).fetchone()
             was_written = row is not None and row[0] < source.ledger.cursors().files
             if self.disk.stands(done) or not was_written:
                 self.files.write(done)  # else others moved it, and pruned it: the next look says so

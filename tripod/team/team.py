@@ -41,7 +41,7 @@ from tripod.ledger.locator import (
     nearest_team,
     team_of,
 )
-from tripod.ledger.sqlite.reader import sound_entries
+from tripod.ledger.sqlite.reader import read_sound_entries
 from tripod.projections import (
     BUS,
     CHAT,
@@ -416,7 +416,7 @@ class Team(ActContext):
             for path, known in manifest.load_any_manifest(transaction.tables).items():
                 self.files.account(path, known.digest)
             entries = self.store.read()
-            refold(transaction, sound_entries(entries) if anew else entries)
+            refold(transaction, read_sound_entries(entries) if anew else entries)
         signing = self._signing()
         act.sign = None if signing is None else signing.sign
         self.files.known = manifest.load(transaction.tables)

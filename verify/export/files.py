@@ -40,7 +40,7 @@ from tripod.ledger.tlog.note import ED25519, MAX_NOTE, Note, VerifierKey, parse_
 from tripod.ledger.tlog.seal import Seal, open_seal, parse_seal
 from tripod.ledger.tlog.tiles import WIDTH, Tile
 from tripod.projections import Disk, UnreadableError, create_tables
-from tripod.verify.check import FilesJudged, Finding, Severity, Tally
+from tripod.verify.check import FilesJudged, Finding, FindingTally, Severity
 from tripod.verify.checks import record_agrees
 from tripod.verify.evidence import OpenEvidence
 from tripod.verify.rows import RowHeads, RowReader
@@ -123,7 +123,7 @@ class LoadedExport:
     """
 
     front: str = ""
-    tally: Tally = field(default_factory=Tally)
+    tally: FindingTally = field(default_factory=FindingTally)
     seal: Seal | None = None
     bodies: bool = False
     entries: int = 0

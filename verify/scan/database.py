@@ -25,7 +25,7 @@ from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.sqlite.schema import APPLICATION_ID, SCHEMA_VERSION
 from tripod.ledger.tlog.seal import Seal
 from tripod.projections import TABLES, Disk, folded_before
-from tripod.verify.check import Coverage, Finding, Scanned, Tally
+from tripod.verify.check import Coverage, Finding, FindingTally, Scanned
 from tripod.verify.checks import bodies_present, canonical_bytes, chain_links, sequence
 from tripod.verify.fold import Compared, fold_own
 from tripod.verify.rows import (
@@ -95,7 +95,7 @@ def _new_pass(db: sqlite3.Connection, first: int = 0, stop: int | None = None) -
     named = sqlite3.connect("", isolation_level=None)
     named.execute(_NAMED)
     named.execute("BEGIN")
-    return RowPass(db, Tally(), named, first, stop)
+    return RowPass(db, FindingTally(), named, first, stop)
 
 
 def _pass_after(db: sqlite3.Connection, first: int) -> RowPass | None:
@@ -330,7 +330,7 @@ def _blobs(passed: RowPass, named: sqlite3.Connection) -> int:
     return count
 
 
-def _missing(db: sqlite3.Connection, digest: str, size: int, seq: int, tally: Tally) -> None:
+def _missing(db: sqlite3.Connection, digest: str, size: int, seq: int, tally: FindingTally) -> None:
     try:
         key = bytes.fromhex(digest)
     except ValueError:
@@ -345,7 +345,7 @@ def _missing(db: sqlite3.Connection, digest: str, size: int, seq: int, tally: Ta
     _add(tally, bodies_present, message, f"entry {seq}", seq)
 
 
-def _schema(db: sqlite3.Connection, tally: Tally) -> None:
+def _schema(db: sqlite3.Connection, tally: FindingTally) -> None:
     """Tables, indexes and triggers against those that this version makes; the file's two marks.
 
     A file of an older version is whole as that version made it, until the next act brings it on.
@@ -408,7 +408,9 @@ def _without_folds(schema: Schema) -> Schema:
     }
 
 
-def _add(tally: Tally, check: object, message: str, where: str, seq: int | None = None) -> None:
+def _add(
+    tally: FindingTally, check: object, message: str, where: str, seq: int | None = None
+) -> None:
     name, words = check.NAME, check.HELP  # type: ignore[attr-defined]
     tally.add(Finding(name, message, where, help=words, seq=seq))
 

@@ -38,7 +38,7 @@ from tripod.ledger.entry import entry_blobs
 from tripod.ledger.kinds.base import Content
 from tripod.ledger.kinds.models import model_of, part_model
 from tripod.ledger.kinds.registry import BY_NAME, KINDS
-from tripod.verify.check import Finding, Tally
+from tripod.verify.check import Finding, FindingTally
 from tripod.verify.checks import (
     bodies_present,
     canonical_bytes,
@@ -280,7 +280,7 @@ class Half(NamedTuple):
     adopted: int | None
     seen: RowCounts
     range: RangeTree
-    tally: Tally
+    tally: FindingTally
     names: list[tuple[str, int, int]]
 
 
@@ -295,7 +295,7 @@ class RowPass:
     """
 
     db: sqlite3.Connection
-    tally: Tally
+    tally: FindingTally
     named: sqlite3.Connection
     start: int = 0
     stop: int | None = None

@@ -11,8 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tripod.projections.bus import format as bus_format
-from tripod.projections.bus.format import Event
-from tripod.projections.bus.tables import name_us
+from tripod.projections.bus.format import Event, event_name_us
 from tripod.team.act import MAX_PAYLOAD
 
 TIME = "2026-02-12T14:00:00Z"
@@ -245,7 +244,7 @@ def test_the_largest_event_that_we_write_is_read(letter: str) -> None:
 def test_the_name_of_an_event() -> None:
     name = bus_format.event_name(1707753600123456, "parser-worker", "task-complete", 48291)
     assert name == "1707753600123456-parser-worker-task-complete-48291.event"
-    assert name_us(name) == 1707753600123456
+    assert event_name_us(name) == 1707753600123456
     assert bus_format.valid_event_name(name) is None
 
 
@@ -264,7 +263,7 @@ def test_the_name_of_an_event() -> None:
     ],
 )
 def test_the_time_in_a_name(name: str, time: int | None) -> None:
-    assert name_us(name) == (time or 0)
+    assert event_name_us(name) == (time or 0)
 
 
 @pytest.mark.parametrize(
@@ -341,7 +340,7 @@ def test_real_events_read_and_are_written_byte_for_byte() -> None:
         assert parsed is not None
         assert bus_format.format_event(parsed) == data
         assert bus_format.valid_event_name(name) is None
-        time = name_us(name)
+        time = event_name_us(name)
         assert time
         pid = int(re.split(r"[-.]", name)[-2])
         assert name == bus_format.event_name(time, parsed.source, parsed.type, pid)

@@ -8,8 +8,7 @@ import pytest
 from adoption import check_adoption, check_going_on
 
 from tripod.projections.bus import format as bus_format
-from tripod.projections.bus.format import Config, Event
-from tripod.projections.bus.tables import name_us
+from tripod.projections.bus.format import Config, Event, event_name_us
 from tripod.projections.chat import format as chat_format
 from tripod.projections.decisions import format as decisions_format
 from tripod.projections.decisions.format import ChatRef, DecisionText
@@ -76,7 +75,7 @@ def test_the_event_of_the_document_is_what_it_says() -> None:
 def test_a_name_of_the_documents(name: str, us: int, parts: tuple[str, str, int] | None) -> None:
     assert len(of(f"*/events/**/{name}")) == 1
     assert bus_format.valid_event_name(name) is None
-    assert name_us(name) == us
+    assert event_name_us(name) == us
     if parts is not None:
         assert bus_format.event_name(us, *parts) == name
 

@@ -8,7 +8,7 @@ from sample_ledger import opening, said
 
 from tripod.ledger.entry import Entry
 from tripod.ledger.errors import LedgerDamagedError
-from tripod.ledger.sqlite.reader import sound_entries
+from tripod.ledger.sqlite.reader import read_sound_entries
 
 
 @pytest.fixture
@@ -18,16 +18,16 @@ def entries() -> list[Entry]:
 
 
 def test_sound_entries_are_passed_on_as_they_are(entries: list[Entry]) -> None:
-    assert list(sound_entries(entries)) == entries
-    assert list(sound_entries([])) == []
+    assert list(read_sound_entries(entries)) == entries
+    assert list(read_sound_entries([])) == []
 
 
 def test_an_erased_body_is_sound_where_something_stands_for_it(entries: list[Entry]) -> None:
     entries[2] = entries[2]._replace(salt=None, body=None)
-    assert list(sound_entries(entries)) == entries
+    assert list(read_sound_entries(entries)) == entries
     entries[2] = entries[2]._replace(data={})
     with pytest.raises(LedgerDamagedError, match="entry 2 lost its body, and no entry says why"):
-        list(sound_entries(entries))
+        list(read_sound_entries(entries))
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_an_erased_body_is_sound_where_something_stands_for_it(entries: list[Ent
 )
 def test_a_false_body_is_not_passed_on(entries: list[Entry], forged: dict[str, object]) -> None:
     entries[2] = entries[2]._replace(**forged)  # type: ignore[arg-type]
-    sound = sound_entries(entries)
+    sound = read_sound_entries(entries)
     assert [next(sound), next(sound)] == entries[:2]
     with pytest.raises(LedgerDamagedError, match="entry 2 has a body that it did not commit to"):
         next(sound)
@@ -59,4 +59,4 @@ def test_a_broken_link_is_not_passed_on(entries: list[Entry]) -> None:
         ([entries[0], entries[1]._replace(header=entries[1].header + b" "), entries[2]], 2),
     ):
         with pytest.raises(LedgerDamagedError, match=f"entry {seq} is not linked to the one"):
-            list(sound_entries(broken))
+            list(read_sound_entries(broken))

@@ -17,7 +17,7 @@ from specimens import build, copy, database
 
 from tripod.bus import events
 from tripod.ledger.errors import LedgerDamagedError
-from tripod.ledger.sqlite.reader import database_keeps_log, read_only, side_problem
+from tripod.ledger.sqlite.reader import read_only, reader_keeps_log, reader_side_problem
 from tripod.recovery import rebuild as recover
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
@@ -77,7 +77,12 @@ def _publish(root: str, times: int = 1) -> None:
 
 @pytest.mark.parametrize(
     "also",
-    [lambda _path: None, database_keeps_log, side_problem, lambda path: read_only(path).close()],
+    [
+        lambda _path: None,
+        reader_keeps_log,
+        reader_side_problem,
+        lambda path: read_only(path).close(),
+    ],
     ids=["nothing", "its header read", "its neighbours looked at", "opened once more"],
 )
 def test_a_reading_lasts_while_others_append(root: str, also: Callable[[str], object]) -> None:
