@@ -1,6 +1,7 @@
 """Backups while others write, and restores that are honest about where they come from."""
 
 import os
+import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
 from tripod.errors import BadArgumentError, NoTeamError, RefusedError
 from tripod.ledger.entry import parse_header
+from tripod.ledger.places import RECORD
 from tripod.ledger.sqlite.reader import SQLiteReader, read_only
 from tripod.ledger.sqlite.store import SQLiteStore
 from tripod.projections.engine import tables_current
@@ -173,6 +175,17 @@ def test_the_new_line_has_a_key_of_its_own(root: str) -> None:
     assert sealing.last_seal_note(FIRST) == old
     assert kinds(root)[-1] == "seal.made"
     assert only_discarded(root)
+
+
+def test_a_record_from_before_the_fork_is_still_of_this_ledger(root: str) -> None:
+    shutil.copytree(f"{root}/{RECORD}", f"{root}/../older")
+    go_on(root)
+    done = copies.restore(root, backup_of(root), discard="lost")
+    assert done.forked
+    shutil.rmtree(f"{root}/{RECORD}")
+    shutil.copytree(f"{root}/../older", f"{root}/{RECORD}")
+    (told,) = [one for one in judge(root).outcomes if one.check == "record-agrees"]
+    assert (told.verdict, told.findings) == ("clean", ())
 
 
 def test_an_encrypted_key_is_followed_by_an_encrypted_one(

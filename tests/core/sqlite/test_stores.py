@@ -20,6 +20,7 @@ from sample_ledger import ORIGIN, faults, opening, said
 
 from tripod.ledger.entry import Entry
 from tripod.ledger.sqlite.reader import SQLiteReader, read_only
+from tripod.ledger.sqlite.repair import add_entry_rows
 from tripod.ledger.sqlite.schema import migrate_schema
 from tripod.ledger.sqlite.store import SQLiteStore
 from tripod.ledger.store import Fold, Store
@@ -140,6 +141,16 @@ def test_the_file_of_an_older_version_is_read_without_its_newest_column(tmp_path
     with closing(read_only(path)) as db:
         (entry,) = SQLiteReader(db).raw()
     assert entry == (0, "a", "k", "s", b"{}", b"\x01", b"{}", None)
+
+
+def test_an_id_that_stands_before_is_named_and_what_is_before_it_stays(tmp_path: Path) -> None:
+    rows = [(seq, id_, "k", "s", b"{}", None, None, None) for seq, id_ in enumerate("abcb")]
+    with closing(sqlite3.connect(tmp_path / "new.db")) as db:
+        migrate_schema(db)
+        with pytest.raises(sqlite3.IntegrityError, match=r"^entry 3 has an id that stands before"):
+            add_entry_rows(db, rows)
+        kept = db.execute("SELECT seq, id FROM entries ORDER BY seq").fetchall()
+    assert kept == [(0, "a"), (1, "b"), (2, "c")]
 
 
 def test_nothing_but_kinds_texts_and_newest_is_found_by_a_walk(path: str) -> None:

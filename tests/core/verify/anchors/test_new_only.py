@@ -2,12 +2,14 @@
 
 import shutil
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from drafts import sent
 from specimens import database, forge, read, unguarded
+from story import Clock
 
 from tripod.bus import events
 from tripod.chat import writer as chat_send
@@ -18,6 +20,7 @@ from tripod.ledger.tlog.seal import Seal, format_seal, sign_seal
 from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.trust import actors, keys
+from tripod.trust import seal as sealing
 from tripod.verify.anchors.anchors import AnchorOptions
 from tripod.verify.anchors.comparison import pin_after_comparison
 from tripod.verify.anchors.heads import KnownHead
@@ -97,6 +100,19 @@ def test_a_sound_ledger_is_clean_from_every_pin_and_has_the_same_head(root: str)
         assert new.notes[0].startswith(f"only entries from {start} on were looked at")
         assert "not looked at again" in new.notes[0]
         assert "drift" in new.notes[1]
+
+
+def test_a_seal_alone_is_no_tail_however_old_it_is(root: str) -> None:
+    with Team(root) as team:
+        sealing.new_key(team)
+    rows = read(database(root))
+    assert [row.head["kind"] for row in rows[SIZE:]] == ["key.set", "seal.made"]
+    seal = heads(root, (SIZE + 1,))[SIZE + 1]
+    for new_only in (True, False):
+        with Clock(int(time.time()) + 1000).running():
+            anchored = judge(root, seal, new_only=new_only).anchored
+        assert anchored is not None
+        assert (anchored.tail, anchored.seconds) == (0, 0)
 
 
 def test_a_pin_so_small_that_all_is_looked_at(root: str) -> None:
