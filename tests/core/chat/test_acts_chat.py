@@ -169,3 +169,15 @@ def test_any_text_reads_back_from_the_file_and_from_us(said: list[str]) -> None:
         lines = (story.root / "chat/live.chat").read_bytes().splitlines()[6:]
         read = [chat_format.parse_line(line) for line in lines]
         assert [message.text for message in read if message is not None] == said
+
+
+@pytest.mark.parametrize("name", ["odd", "live-20260212-140000-archive"])
+def test_what_is_no_chat_file_is_kept_once_in_each_state(story: Story, name: str) -> None:
+    kept = []
+    for data in (b"first\n", b"first\n", b"second\n", b"first\n"):
+        story.clock.move()
+        story.original.put(f"chat/{name}.chat", data)
+        story.run([("sync",)])
+        with story.team() as team:
+            kept.append(sum(entry.kind == "file.seen" for entry in team.store.read()))
+    assert kept == [1, 1, 2, 3]

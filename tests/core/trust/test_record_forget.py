@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tripod.ledger.entry import format_canonical
+from tripod.ledger.tlog import tiles
 from tripod.projections.disk import TEMPORARY
 from tripod.trust.export import Forgotten, forget_exported_bodies
 
@@ -101,3 +102,12 @@ def test_an_export_without_bodies_is_left_alone(tmp_path: Path) -> None:
     before = state(tmp_path)
     assert forget_exported_bodies(str(tmp_path), [1]) == Forgotten(0, 0)
     assert state(tmp_path) == before
+
+
+def test_a_bundle_has_a_limit(export: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = (export / "bodies/000.jsonl").stat().st_size
+    monkeypatch.setattr(tiles, "MAX_LINES", size - 1)
+    with pytest.raises(OSError, match=f"more than {size - 1} bytes are no bodies"):
+        forget_bodies(str(export), [7])
+    monkeypatch.setattr(tiles, "MAX_LINES", size)
+    assert forget_bodies(str(export), [7]) == Forgotten(1, 1)

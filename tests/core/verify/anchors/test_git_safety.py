@@ -9,11 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from doors.inside import TRIPOD, Done, run
+from doors.inside import Done, run
 from git_repo import Git
+from warm import search_path
 
 from tripod.verify.anchors.git import Repository
-from tripod.verify.anchors.git_folder import GitError, find, git_owner_differs
+from tripod.verify.anchors.git_folder import GitError, find, git_owner_differs, git_store_problem
 
 LOG = ".nbs/scribe/log.md"
 HOOKS = (
@@ -522,11 +523,28 @@ def test_what_is_no_plain_repository_is_refused_in_words(
     git: Git, how: Callable[[Git], None]
 ) -> None:
     how(git)
+    words = ["tripod", "verify", "-v", "--select", "pins-extend"]  # a process: it might wait
+    path = search_path(TZ="UTC", LC_ALL="C.UTF-8")
     done = subprocess.run(
-        [TRIPOD, "verify", "-v", "--select", "pins-extend"], cwd=git.root, capture_output=True,
-        check=False, timeout=60,
+        words, cwd=git.root, env=os.environ | {"PATH": path}, capture_output=True, check=False,
+        timeout=60,
     )  # fmt: skip
     assert (done.returncode, b"--no-git leaves the history alone" in done.stdout) == (3, True)
+
+
+def test_stores_are_looked_into_as_deep_as_git_follows_them(git: Git, tmp_path: Path) -> None:
+    place = find(str(git.root / ".nbs"))
+    assert place is not None
+    store = git.root / ".git/objects"
+    stores = [store]
+    for number in range(1, 7):
+        (tmp_path / f"store-{number}/info").mkdir(parents=True)
+        stores.append(tmp_path / f"store-{number}")
+        (stores[-2] / "info/alternates").write_text(f"{stores[-1]}\n", encoding="utf-8")
+    os.mkfifo(stores[6] / "pipe")
+    assert git_store_problem(place) is None  # git stops before it
+    os.mkfifo(stores[5] / "pipe")
+    assert git_store_problem(place) == f"{stores[5]}/pipe is neither a file nor a folder"
 
 
 def test_another_user_s_repository_is_read_where_git_itself_would(

@@ -16,6 +16,7 @@ from tripod.bus import events
 from tripod.chat import writer as chat_send
 from tripod.cli import main
 from tripod.ledger.entry import entry_leaf_hash
+from tripod.ledger.errors import MalformedError
 from tripod.ledger.merkle import Tree
 from tripod.ledger.tlog.note import Note, format_note
 from tripod.ledger.tlog.policy import Group, Policy, TrustedLog, Witness
@@ -24,6 +25,7 @@ from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.trust import seal as sealing
 from tripod.verify.anchors.anchors import AnchorOptions
+from tripod.verify.anchors.heads import MAX_HEAD, parse_head
 from tripod.verify.check import Outcome, Report
 from tripod.verify.evidence import collect
 from tripod.verify.run import run
@@ -512,6 +514,17 @@ def test_a_line_that_was_left_is_known_and_what_it_lost_is_said(root: str, tmp_p
     given.write_text(f"given-up: [{ORIGIN}]\n", encoding="utf-8")
     accepted = judge(root, pin(tmp_path, lost)._replace(policies=(str(given),)))
     assert told(accepted).failures == 0
+
+
+def test_a_signed_head_has_a_limit() -> None:
+    front = b"example.com/log\n0\n47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\n\n"
+    line = "\u2014 w {}\n".format("A" * 90).encode()
+    count = (MAX_HEAD - len(front)) // len(line)
+    whole = front + line * count
+    whole += line[: MAX_HEAD - len(whole)]
+    for more, says in ((b"", "^note: "), (b"\n", f"^seal: {MAX_HEAD + 1} bytes are more than")):
+        with pytest.raises(MalformedError, match=says):
+            parse_head(whole + more)
 
 
 def test_rows_are_taken_apart_here_as_the_ledger_has_them(root: str) -> None:
