@@ -108,6 +108,6 @@ def test_a_bundle_has_a_limit(export: Path, monkeypatch: pytest.MonkeyPatch) -> 
     size = (export / "bodies/000.jsonl").stat().st_size
     monkeypatch.setattr(tiles, "MAX_LINES", size - 1)
     with pytest.raises(OSError, match=f"more than {size - 1} bytes are no bodies"):
-        forget_bodies(str(export), [7])
+        forget_exported_bodies(str(export), [7])
     monkeypatch.setattr(tiles, "MAX_LINES", size)
-    assert forget_bodies(str(export), [7]) == Forgotten(1, 1)
+    assert forget_exported_bodies(str(export), [7]) == Forgotten(1, 1)

@@ -104,7 +104,7 @@ def test_a_sound_ledger_is_clean_from_every_pin_and_has_the_same_head(root: str)
 
 def test_a_seal_alone_is_no_tail_however_old_it_is(root: str) -> None:
     with Team(root) as team:
-        sealing.new_key(team)
+        sealing.new_sealing_key(team)
     rows = read(database(root))
     assert [row.head["kind"] for row in rows[SIZE:]] == ["key.set", "seal.made"]
     seal = heads(root, (SIZE + 1,))[SIZE + 1]
