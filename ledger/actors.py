@@ -149,9 +149,7 @@ def _listed(digests: Iterable[bytes]) -> bytes:
 
 
 ENROLLED, REVOKED = "actor.enrolled", "actor.revoked"
-CHANGES = (ENROLLED, REVOKED)
-"""The kinds."""
-
+CHANGES = (ENROLLED, REVOKED)  # the kinds
 NOBODYS = ("tripod", "unknown", "nbs-bus", "nbs-chat", "nbs-chat-terminal")
 """Actors that no one is: our own acts, what was found, and what tools tell by themselves."""
 

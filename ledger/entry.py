@@ -242,8 +242,7 @@ def parse_header(data: bytes) -> Header:
 
 CHANGE_IDS = ("actor-", "actor.")
 """All that ``actor_entry_id`` gives sorts from the one to the other, and hardly another id does."""
-REDACTED = "redacted"
-"""The kind of the entry that says that another was erased."""
+REDACTED = "redacted"  # the kind of the entry that says that another was erased
 
 
 def redaction_entry_id(seq: int) -> str:

@@ -13,27 +13,16 @@ from __future__ import annotations
 
 import re
 
-DATABASE = "ledger.db"
-"""The file of the team directory that is the ledger."""
-
-RECORD = "record"
-"""The folder of the team directory that holds the ledger as plain files."""
-
-SPOOL = "spool"
-"""The folder of the team directory that holds the files of programs that are being run."""
-
-COUNTS = "counts.json"
-"""The file of the team directory that says how much the other files show."""
-
-SEARCH = "ledger.db-search"
-"""The file of the team directory that holds an index over decisions; it can be made again."""
-
+DATABASE = "ledger.db"  # the file of the team directory that is the ledger
+RECORD = "record"  # the folder of the team directory that holds the ledger as plain files
+SPOOL = "spool"  # its folder for the files of programs that are being run
+COUNTS = "counts.json"  # the file of the team directory that says how much the other files show
+SEARCH = "ledger.db-search"  # its file with an index over decisions; it can be made again
 EVENTS = "events"
 CHAT = "chat"
 LOGS = "scribe"
 WORKERS = "workers"
-PROCESSED = "processed"
-"""The folder of a queue that holds its acknowledged events."""
+PROCESSED = "processed"  # the folder of a queue that holds its acknowledged events
 ARCHIVE = "archive"
 """The folder beside chats into which the original tools move one that is begun anew."""
 PLACE_IDS = ("place-", "place.")

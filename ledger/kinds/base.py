@@ -14,9 +14,7 @@ from typing import Annotated, Any, Generic, Literal, NotRequired, TypeAlias, Typ
 
 from tripod.ledger.entry import Draft, format_canonical
 
-MARK = "[redacted]"
-"""What stands where an erased text stood."""
-
+MARK = "[redacted]"  # what stands where an erased text stood
 INLINE_LIMIT = 16 * 1024  # bytes of UTF-8; a longer text is a blob
 
 
@@ -200,9 +198,7 @@ def digest_of(mark: str) -> str:
     return sha256(mark.encode()).hexdigest()
 
 
-MARKED = text(MARK)
-"""The content that stands where erased bytes stood."""
-
+MARKED = text(MARK)  # the content that stands where erased bytes stood
 _FILE = f"{MARK}\n"
 ERASED_FILE = {"content": text(_FILE), "sha256": digest_of(_FILE), "size": len(_FILE)}
 """The marks of a body that holds a file whole."""

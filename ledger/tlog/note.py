@@ -32,9 +32,7 @@ from typing import NamedTuple
 
 from tripod.ledger.errors import MalformedError, NotVerifiedError
 
-MAX_SIZE = 2**63 - 1
-"""Largest size or index: what a signed 64-bit number of another tool holds."""
-
+MAX_SIZE = 2**63 - 1  # largest size or index: what a signed 64-bit number of another tool holds
 _DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}")
 _REFUSED = re.compile("[\x00-\x09\x0b-\x1f\ud800-\udfff]")
 

@@ -27,9 +27,7 @@ from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify import Outcome, Report, verify
 
-Tell = Callable[[str, str], None]
-"""``tell(style, text)``; styles are step, do, good, bad and plain."""
-
+Tell = Callable[[str, str], None]  # `tell(style, text)`; styles are step, do, good, bad and plain
 CHECK = "pythia-isolation"
 SAID = (
     ("alex", "Do we write the cache before we answer, or after? I want this settled today."),

@@ -25,9 +25,7 @@ from tripod.projections.pythia.format import (
 from tripod.team.act import Act, draft_event_for_act
 from tripod.team.team import Team
 
-TYPE = "pythia-checkpoint"
-"""The type of the events that ask for a review."""
-
+TYPE = "pythia-checkpoint"  # the type of the events that ask for a review
 _PENDING = (
     "SELECT e.us, e.name, e.seq FROM events AS e INDEXED BY events_same"
     " WHERE e.acked IS NULL AND e.type = ?"

@@ -37,15 +37,9 @@ from tripod.team.act import Act
 from tripod.team.team import Team
 from tripod.verify.isolation.runs import LIMIT
 
-PROFILE = "TRIPOD_PYTHIA_PROFILE"
-"""The variable that names the default profile of the reviewer's program; else ``pythia``."""
-
-TIMEOUT = 1800
-"""Seconds that the reviewer's program may take by default."""
-
-CONFIG = "config"
-"""The folder, within the private home, where the reviewer's program keeps its own files."""
-
+PROFILE = "TRIPOD_PYTHIA_PROFILE"  # the variable that names the default profile; else `pythia`
+TIMEOUT = 1800  # seconds that the reviewer's program may take by default
+CONFIG = "config"  # the folder, within the private home, with the program's own files
 MAX_TRANSCRIPT = 16 * 1024 * 1024  # bytes; of a longer one the end is left out
 MAX_TRANSCRIPTS = 20
 

@@ -49,12 +49,8 @@ from tripod.team.act import Act, draft_event_for_act
 from tripod.team.team import Team
 
 ROLE = "worker"
-SELF = "TRIPOD_WORKER"
-"""The variable by which a worker's program knows its own name."""
-
-PROFILE = "TRIPOD_WORKER_PROFILE"
-"""The variable that names the profile of workers for which none is given; else ``claude``."""
-
+SELF = "TRIPOD_WORKER"  # the variable by which a worker's program knows its own name
+PROFILE = "TRIPOD_WORKER_PROFILE"  # names the profile where none is given; else `claude`
 MAX_TASK = 1024 * 1024  # bytes
 MAX_LOG = layout.WORKER_LOG.limit  # bytes; of a longer log only digest and size are kept
 MAX_LOST = 2  # how often a program is ordered that was never seen to start
@@ -369,11 +365,8 @@ def _fresh_name(team: Team, slug: str) -> str:
 def look_after(team: Team, names: Iterable[str] | None = None) -> None:
     """Find out what became of workers at work, and record it: all of them, or those ``names``.
 
-    An error with one keeps no other from being looked after: the first is raised in the end.
-
-    Raises:
-        LedgerError, RefusedError: it cannot be recorded.
-        OSError: other programs did something to a run's files.
+    An error with one (it cannot be recorded, or other programs did something to a run's files)
+    keeps no other from being looked after: the first is raised in the end.
     """
     rows = team.store.db.execute("SELECT name, state FROM workers WHERE open = 1").fetchall()
     wanted = None if names is None else set(names)
