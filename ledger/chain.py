@@ -6,7 +6,7 @@ the verifier the second (each invariant is enforced when writing and judged agai
 
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
-from typing import NamedTuple, Self
+from typing import Self
 
 from tripod.ledger.entry import (
     GENESIS,
@@ -103,14 +103,6 @@ def link(tip: Tip, draft: Draft, at: str, entry_id: str, salt: bytes) -> Entry:
     return Entry(seq, entry_id, kind, stream, actor, at, header, salt, body, data, auth)
 
 
-class Linked(NamedTuple):
-    """A batch that was linked: an entry for each draft, those of them that are new, their blobs."""
-
-    entries: list[Entry]
-    fresh: list[Entry]
-    blobs: dict[bytes, bytes]
-
-
 def link_all(
     tip: Tip,
     drafts: Sequence[Draft],
@@ -119,8 +111,10 @@ def link_all(
     known: Callable[[str], Entry | None],
     *,
     stands: Callable[[str], bool],
-) -> Linked:
+) -> tuple[list[Entry], list[Entry], dict[bytes, bytes]]:
     """Link a batch and move the tip to it; what stands in the ledger already is not repeated.
+
+    Gives an entry for each draft, those of them that are new, and their blobs.
 
     Args:
         tip: where the ledger ends; the caller's own copy.
@@ -135,7 +129,9 @@ def link_all(
         TooLargeError: a body is too large.
         MalformedError: a body has no canonical spelling, or the first entry opens no ledger.
     """
-    linked = Linked([], [], {})
+    entries: list[Entry] = []
+    fresh: list[Entry] = []
+    blobs: dict[bytes, bytes] = {}
     given: dict[str, Entry] = {}
     made: set[str] = set()
     if tip.tree.size == 0 and drafts and drafts[0].kind == "ledger.opened":
@@ -151,7 +147,7 @@ def link_all(
                     raise IdReusedError(
                         f"id {draft.id} stands at entry {there.seq} with another body"
                     )
-                linked.entries.append(there)
+                entries.append(there)
                 continue
         entry = link(tip, draft, at, draft.id or new_id, draft.salt or salt)
         cause = draft.cause
@@ -163,10 +159,10 @@ def link_all(
         if draft.id:
             given[draft.id] = entry
         for blob in draft.blobs:
-            linked.blobs[sha256(blob).digest()] = blob
-        linked.entries.append(entry)
-        linked.fresh.append(entry)
-    return linked
+            blobs[sha256(blob).digest()] = blob
+        entries.append(entry)
+        fresh.append(entry)
+    return entries, fresh, blobs
 
 
 def check_link(header: Header, seq: int, prev: str, origin: str) -> str | None:

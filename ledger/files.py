@@ -22,7 +22,7 @@ import fcntl
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import Self
 
 
@@ -144,7 +144,6 @@ class FileLock:
     __slots__ = ("_fd", "path")
 
     def __init__(self, path: str) -> None:
-        """Name the lock file; it is made when first taken."""
         self.path = path
         self._fd = -1
 
@@ -179,12 +178,8 @@ class FileLock:
 @contextmanager
 def hold_file_lock(path: str) -> Iterator[None]:
     """Hold the lock of a lock file, made if missing, also against threads of this process."""
-    lock = FileLock(path)
-    try:
-        with lock:
-            yield
-    finally:
-        lock.close()
+    with closing(FileLock(path)) as lock, lock:
+        yield
 
 
 @contextmanager

@@ -207,7 +207,6 @@ class SQLiteReader:
     """
 
     def __init__(self, db: sqlite3.Connection) -> None:
-        """Read over this connection; it stays the caller's."""
         self.db = db
 
     def _one(self, sql: str, values: Sequence[object] = ()) -> Any:

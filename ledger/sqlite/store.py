@@ -67,7 +67,6 @@ class SQLiteTransaction(SQLiteReader):
     _columns = COLUMNS  # the store has migrated the file
 
     def __init__(self, db: sqlite3.Connection, fold: Fold | None) -> None:
-        """Read the head inside the transaction that the store has begun."""
         super().__init__(db)
         self._fold = fold
         row = db.execute("SELECT size, origin, last, at, stack, tables FROM head").fetchone()

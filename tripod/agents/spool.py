@@ -105,7 +105,6 @@ class Spool:
     def __init__(
         self, path: str, *, stdout: str | None = None, stderr: str | None = None, key: str = ""
     ) -> None:
-        """Nothing is looked at yet."""
         self.path = os.path.abspath(path)
         self.key = key
         self.elsewhere = {"stdout": stdout is not None, "stderr": stderr is not None}

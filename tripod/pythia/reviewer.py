@@ -173,7 +173,6 @@ class ReviewerFolder:
     """Stands for the path where an order is made before the attempt has its number."""
 
     def __init__(self, path: str) -> None:
-        """Nothing is made yet."""
         self.at = path
 
     @classmethod

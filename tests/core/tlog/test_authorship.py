@@ -154,11 +154,14 @@ def test_drafts_are_linked_as_they_were_signed() -> None:
     signed = sign_actor_drafts("log", drafts, minted, ANN)
     assert [draft.id for draft in signed] == ["new-0", "new-1", "mine"]
     tip = Tip.start("")
-    first = link_all(tip, [opening("log")], AT, [("open", bytes(32))], lambda _: None, stands=bool)
-    assert (tip.origin, first.entries[0].auth) == ("log", None)
+    minted = [("open", bytes(32))]
+    first, _, _ = link_all(tip, [opening("log")], AT, minted, lambda _: None, stands=bool)
+    assert (tip.origin, first[0].auth) == ("log", None)
     others = [("other", b"o" * 32)] * 3
-    linked = link_all(tip, signed, AT, others, lambda _: None, stands=lambda id_: id_ == "before")
-    for entry in linked.entries:
+    linked, _, _ = link_all(
+        tip, signed, AT, others, lambda _: None, stands=lambda id_: id_ == "before"
+    )
+    for entry in linked:
         assert entry.auth == signed[0].auth
         assert entry.auth is not None
         assert parse_header(entry.header).auth == header_auth(entry.auth)
