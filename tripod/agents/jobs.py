@@ -40,18 +40,7 @@ from tripod.agents.spool import LOST, RUNNING, Look, Spool, spool_result
 from tripod.agents.wrapper import public_of
 from tripod.errors import RefusedError
 from tripod.ledger import SPOOL, Draft
-from tripod.ledger.kinds.agents import (
-    ABANDONED,
-    DELIVERED,
-    ENDED,
-    KEPT_LIMIT,
-    REQUESTED,
-    STARTED,
-    AgentRequested,
-    AgentStarted,
-    Delivered,
-    Kept,
-)
+from tripod.ledger.kinds import agents as kinds
 from tripod.ledger.kinds.base import content
 from tripod.projections import projected_content
 from tripod.team.act import Act
@@ -234,7 +223,7 @@ def attempt_job(team: Team, job: Job, number: int, hooks: JobHooks) -> bool:
 def _requested_drafts(
     job: Job, ordered: Attempt, order: bytes, prompt: bytes, sources: tuple[int, ...], *, key: str
 ) -> list[Draft]:
-    requested: AgentRequested = {
+    requested: kinds.AgentRequested = {
         "spawn": ordered.spawn,
         "role": ordered.role,
         "subject": ordered.subject,
@@ -243,14 +232,14 @@ def _requested_drafts(
         "sha256": sha256(order).hexdigest(),
         "key": key,
     }
-    delivered: Delivered = {
+    delivered: kinds.Delivered = {
         "spawn": ordered.spawn,
         "channel": "prompt",
         "content": prompt,
         "sha256": sha256(prompt).hexdigest(),
         "sources": list(sources),
     }
-    return [REQUESTED.draft(requested, job.actor), DELIVERED.draft(delivered)]
+    return [kinds.REQUESTED.draft(requested, job.actor), kinds.DELIVERED.draft(delivered)]
 
 
 def _record_start(team: Team, ordered: Attempt, look: Look, hooks: JobHooks) -> None:
@@ -264,13 +253,13 @@ def _append_started(act: Act, ordered: Attempt, look: Look, hooks: JobHooks) -> 
     found = look.started
     failed = look.end is not None and look.end.outcome == "not_started"
     if found is not None and not failed and _run_state(act, ordered) == "requested":
-        body: AgentStarted = {
+        body: kinds.AgentStarted = {
             "spawn": ordered.spawn,
             "pid": found.child,
             "start_time": found.child_start,
             "argv_sha256": found.argv_sha256,
         }
-        act.append([STARTED.draft(body)])
+        act.append([kinds.STARTED.draft(body)])
         hooks.started(act, ordered)
 
 
@@ -300,7 +289,9 @@ def settle_job(team: Team, ordered: Attempt, hooks: JobHooks) -> bool:
         if _run_state(act, ordered) in ("requested", "started"):
             _append_started(act, ordered, look, hooks)
             if look.end.outcome == "abandoned":
-                act.append([ABANDONED.draft({"spawn": ordered.spawn, "reason": look.end.reason})])
+                act.append(
+                    [kinds.ABANDONED.draft({"spawn": ordered.spawn, "reason": look.end.reason})]
+                )
                 hooks.abandoned(act, ordered)
             else:
                 act.append([_ended_draft(ordered, result, order)])
@@ -313,7 +304,7 @@ def _ended_draft(ordered: Attempt, result: SpawnResult, order: dict[str, Any]) -
     blobs: list[bytes] = []
     known = ("model", "effort", "schema", "tools", "mcp_servers")
     given = [*(name for name in known if name in order), *sorted(order.get("more", ()))]
-    return ENDED.draft(
+    return kinds.ENDED.draft(
         {
             "spawn": ordered.spawn,
             "status": result.status,
@@ -332,13 +323,13 @@ def _ended_draft(ordered: Attempt, result: SpawnResult, order: dict[str, Any]) -
     )
 
 
-def _stored_output(result: SpawnResult, name: str, data: bytes, blobs: list[bytes]) -> Kept:
+def _stored_output(result: SpawnResult, name: str, data: bytes, blobs: list[bytes]) -> kinds.Kept:
     """The record of an output: whole, or as digest and size where it is too much or was altered."""
     if name in result.altered:
         digest, size = result.altered[name]
         return {"digest": digest, "bytes": size}
-    kept: Kept = {"digest": sha256(data).hexdigest(), "bytes": len(data)}
-    if len(data) <= KEPT_LIMIT:
+    kept: kinds.Kept = {"digest": sha256(data).hexdigest(), "bytes": len(data)}
+    if len(data) <= kinds.KEPT_LIMIT:
         kept["content"] = content(data, blobs)
     return kept
 
