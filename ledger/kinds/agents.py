@@ -115,33 +115,31 @@ def _folder(body: Mapping[str, Any]) -> str:
     return f"agents/{body['spawn']}"
 
 
+_STREAM = ("agents/", _run)
 REQUESTED = Kind(
     "agent.requested",
     AgentRequested,
-    "agents/",
-    _run,
+    *_STREAM,
     erasure=Erasure(
         {"spec": MARKED, "sha256": _DIGEST, "key": None}, _folder, texts=("spec",), is_copy=True
     ),
 )
-STARTED = Kind("agent.started", AgentStarted, "agents/", _run)
+STARTED = Kind("agent.started", AgentStarted, *_STREAM)
 ENDED = Kind(
     "agent.ended",
     AgentEnded,
-    "agents/",
-    _run,
+    *_STREAM,
     erasure=Erasure(
         {"problem": MARK, "stdout": _OUTPUT, "stderr": _OUTPUT, "session": None, "unsupported": []},
         _folder,
         is_copy=True,
     ),
 )
-ABANDONED = Kind("agent.abandoned", AgentAbandoned, "agents/", _run)
+ABANDONED = Kind("agent.abandoned", AgentAbandoned, *_STREAM)
 DELIVERED = Kind(
     "delivered",
     Delivered,
-    "agents/",
-    _run,
+    *_STREAM,
     erasure=Erasure({"content": MARKED, "sha256": _DIGEST}, _folder, is_copy=True),
 )
 

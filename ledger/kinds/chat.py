@@ -150,12 +150,12 @@ def _file(body: Mapping[str, Any]) -> str:
     return f"chat/{body['channel']}.chat"
 
 
-CREATED = Kind("chat.created", ChannelCreated, "chat/", _channel, observed=False)
+_STREAM = ("chat/", _channel)
+CREATED = Kind("chat.created", ChannelCreated, *_STREAM, observed=False)
 SENT = Kind(
     "chat.sent",
     Sent,
-    "chat/",
-    _channel,
+    *_STREAM,
     actor="handle",
     is_speech=True,
     observed=False,
@@ -164,29 +164,26 @@ SENT = Kind(
 UNREADABLE = Kind(
     "chat.unreadable",
     Unreadable,
-    "chat/",
-    _channel,
+    *_STREAM,
     observed=True,
     erasure=Erasure({"observed.raw": text(f"{MARK}\n")}, _file, texts=(), is_copy=True),
 )
 HEADER_SEEN = Kind(
     "chat.header-seen",
     HeaderSeen,
-    "chat/",
-    _channel,
+    *_STREAM,
     observed=True,
     erasure=Erasure({"raw": None}, _file, texts=("raw",), is_copy=True),
 )
 ROTATED = Kind(
     "chat.rotated",
     Rotated,
-    "chat/",
-    _channel,
+    *_STREAM,
     observed=False,
     erasure=Erasure({"header": None, "stop": None, "moved": None}, _file, texts=("header",)),
 )
-DELETED = Kind("chat.deleted", Deleted, "chat/", _channel)
-READ = Kind("chat.read", Read, "chat/", _channel, actor="handle")
-CURSORS_SEEN = Kind("chat.cursors-seen", CursorsSeen, "chat/", _channel, observed=True)
+DELETED = Kind("chat.deleted", Deleted, *_STREAM)
+READ = Kind("chat.read", Read, *_STREAM, actor="handle")
+CURSORS_SEEN = Kind("chat.cursors-seen", CursorsSeen, *_STREAM, observed=True)
 
 KINDS = (CREATED, SENT, UNREADABLE, HEADER_SEEN, ROTATED, DELETED, READ, CURSORS_SEEN)

@@ -118,6 +118,7 @@ def _path(body: Mapping[str, Any]) -> str:
     return str(body["path"])
 
 
+_STREAM = ("files/", _path)
 OPENED = Kind(
     "ledger.opened",
     Opened,
@@ -143,24 +144,21 @@ CONFIG_CHANGED = Kind(
 EVIDENCE_KEPT = Kind(
     "evidence.kept",
     EvidenceKept,
-    "files/",
-    _path,
+    *_STREAM,
     observed=True,
     erasure=Erasure(ERASED_FILE, _path, is_copy=True),
 )
 FILE_SEEN = Kind(
     "file.seen",
     FileSeen,
-    "files/",
-    _path,
+    *_STREAM,
     observed=True,
     erasure=Erasure(ERASED_FILE | {"problem": MARK}, _path, is_copy=True),
 )
 DISPLACED = Kind(
     "file.displaced",
     Displaced,
-    "files/",
-    _path,
+    *_STREAM,
     erasure=Erasure({"content": ERASED_FILE["content"]}, _path, is_copy=True),
 )
 

@@ -101,6 +101,7 @@ def _file(body: Mapping[str, Any]) -> str:
     return f"workers/{body['name']}.md"
 
 
+_STREAM = ("workers/", _worker)
 WRITTEN = Kind(
     "worker.written",
     WorkerWritten,
@@ -109,31 +110,17 @@ WRITTEN = Kind(
     observed=True,
     erasure=Erasure(ERASED_FILE, place=lambda body: body["path"], is_copy=True),
 )
-SPAWNED = Kind(
-    "worker.spawned", WorkerSpawned, "workers/", _worker, erasure=Erasure({"task": MARKED}, _file)
-)
+SPAWNED = Kind("worker.spawned", WorkerSpawned, *_STREAM, erasure=Erasure({"task": MARKED}, _file))
 CONTINUED = Kind(
-    "worker.continued",
-    WorkerContinued,
-    "workers/",
-    _worker,
-    erasure=Erasure({"message": MARKED}, _file),
+    "worker.continued", WorkerContinued, *_STREAM, erasure=Erasure({"message": MARKED}, _file)
 )
-RUNNING = Kind("worker.running", WorkerRunning, "workers/", _worker)
+RUNNING = Kind("worker.running", WorkerRunning, *_STREAM)
 ESCALATED = Kind(
-    "worker.escalated",
-    WorkerEscalated,
-    "workers/",
-    _worker,
-    erasure=Erasure({"reason": MARKED}, _file),
+    "worker.escalated", WorkerEscalated, *_STREAM, erasure=Erasure({"reason": MARKED}, _file)
 )
 ENDED = Kind(
-    "worker.ended",
-    WorkerEnded,
-    "workers/",
-    _worker,
-    erasure=Erasure({"problem": MARK}, _file, is_copy=True),
+    "worker.ended", WorkerEnded, *_STREAM, erasure=Erasure({"problem": MARK}, _file, is_copy=True)
 )
-DISMISSED = Kind("worker.dismissed", WorkerDismissed, "workers/", _worker)
+DISMISSED = Kind("worker.dismissed", WorkerDismissed, *_STREAM)
 
 KINDS = (WRITTEN, SPAWNED, CONTINUED, RUNNING, ESCALATED, ENDED, DISMISSED)
