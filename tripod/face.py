@@ -25,11 +25,9 @@ def lazy(
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Make the functions ``__getattr__`` and ``__dir__`` of a face.
 
-    Args:
-        package: the dotted name of the face's package.
-        names: its ``__all__``.
-        modules: the modules that hold the names, below the package, in the order of the search.
-        packages: which of the names are packages or modules themselves.
+    ``package`` is the dotted name of the face, ``names`` its ``__all__``; ``packages`` are those of
+    them that are packages or modules themselves. ``modules``, below the package, are searched in
+    their order for the others.
     """
 
     def find(name: str) -> object:

@@ -79,10 +79,7 @@ class PruneResult(NamedTuple):
 
 
 def settings(team: Team) -> dict[str, Any]:
-    """The team's configuration as it was last taken in, with defaults if it has no file.
-
-    What it could not take of the file is added to the team's warnings.
-    """
+    """The team's configuration as last taken in, or the defaults; it warns of what was not."""
     path = f"{BUS.folder}/{team.queue}config.yaml"
     odd = odd_config_on_disk(team.disk, path)
     if odd is not None and f"{path} {odd}" not in team.warnings:
@@ -186,10 +183,7 @@ def full_event_name(team: Team, name: str) -> str:
 
 
 def find_pending_event(team: Team, name: str) -> int:
-    """The entry that published a pending event.
-
-    Raises BadArgumentError (not the name of an event), NotFoundError (it is not pending).
-    """
+    """The entry that published a pending event (BadArgumentError, NotFoundError: none did)."""
     name = full_event_name(team, name)
     row = team.store.db.execute(
         "SELECT seq FROM events WHERE acked IS NULL AND priority IN (0, 1, 2, 3)"
@@ -220,10 +214,8 @@ def read(team: Team, name: str, *, processed: bool = False) -> bytes:
 def ack(team: Team, name: str, *, actor: str = NOBODY) -> None:
     """Acknowledge a pending event; of several who try, exactly one does.
 
-    Raises:
-        BadArgumentError: not the name of an event.
-        NotFoundError: it is not pending (any more).
-        RefusedError: somebody else has claimed it; who does not say who it is may be just that one.
+    Raises BadArgumentError (not the name of an event), NotFoundError (it is not pending any more),
+    RefusedError (somebody else has claimed it, maybe the one who does not say who it is).
     """
     with team.act(hasty=True, joins=True, by=actor) as act:
         event = find_event_for(team, act, name)

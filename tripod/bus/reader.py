@@ -51,12 +51,9 @@ class QueueWatch:
     """A watch on folders, for the length of a ``with``."""
 
     def __init__(self, folders: Sequence[str], *, every: float, told: bool = True) -> None:
-        """Begin to watch.
+        """Begin to watch ``folders``; ``wait`` ends after ``every`` seconds in any case.
 
-        Args:
-            folders: paths for the system.
-            every: seconds after which ``wait`` ends in any case.
-            told: False looks again and asks the kernel for nothing.
+        ``told``: False looks again and asks the kernel for nothing.
         """
         self._every = every
         self._fd = -1  # where the kernel has none, or too few

@@ -5,6 +5,7 @@ shown. Source: spec nbs-compat C2, C10.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from math import inf
 from typing import Any, NamedTuple
 
 from tripod.chat.writer import ChatMessage, refuse_to_write, span_of_channel
@@ -45,11 +46,9 @@ class Window(NamedTuple):
 
     def cut(self, rows: list[Row]) -> list[Row]:
         """The messages that are in the window."""
-        first, stop = self.after, self.before
-        if first is not None:
-            rows = [row for row in rows if row[2] >= first]
-        if stop is not None:
-            rows = [row for row in rows if row[2] <= stop]
+        first = -inf if self.after is None else self.after
+        stop = inf if self.before is None else self.before
+        rows = [row for row in rows if first <= row[2] <= stop]
         rows = rows[: max(0, len(rows) - self.offset)]
         return rows if self.last is None else rows[max(0, len(rows) - self.last) :]
 
@@ -188,34 +187,6 @@ def hits(
 def _lower(text: str) -> bytes:
     # bytes.lower is ASCII alone, as in the original; an argument may hold bytes that are no text.
     return text.encode("utf-8", "surrogatepass").lower()
-
-
-def indexed(
-    team: Team,
-    name: str,
-    window: Window | None = None,
-    *,
-    first: int = 0,
-    stop: int | None = None,
-    handles: Sequence[str] | None = None,
-    text: str | None = None,
-) -> list[ChatMessage]:
-    """Messages of a chat's file (of a channel, or an archive) for an export, oldest first.
-
-    ``first`` and ``stop`` are indexes in the file, from 0. The ``last`` of the window is taken
-    first, of all messages of the file. ``handles``: only of these; ``text``: only those that hold
-    it, upper and lower case alike (ASCII). Raises NotFoundError (there is no such chat).
-    """
-    window = window or Window()
-    rows = _rows(team, span_of_channel(team, name))
-    newest = 0 if window.last is None else max(0, len(rows) - window.last)
-    rows = window._replace(last=None).cut(rows[max(first, newest) : stop])
-    wanted = _lower(text or "")
-    return [
-        message
-        for message in _messages(team, rows)
-        if (handles is None or message.handle in handles) and wanted in _lower(message.text)
-    ]
 
 
 def count(team: Team, name: str) -> int:

@@ -111,10 +111,8 @@ def live_span(act: Act, channel: str) -> Span | None:
 def _writable(team: Team, name: str) -> tuple[str, str]:
     """The channel and its path, for an act on it; nothing is left on the disk if it is refused.
 
-    Raises:
-        BadArgumentError: it cannot be a channel.
-        NotFoundError: neither the ledger nor the folder has it.
-        RefusedError: it is an archive, or in an added folder that is gone.
+    Raises BadArgumentError (it cannot be a channel), NotFoundError (neither the ledger nor the
+    folder has it), RefusedError (it is an archive, or in an added folder that is gone).
     """
     stem = name.removesuffix(".chat")
     folder = f"{CHAT.folder}/{stem.rpartition('/')[0]}"
@@ -169,9 +167,8 @@ def create(team: Team, name: str, *, actor: str = "unknown") -> str:
             raise RefusedError(f"chat {channel} exists already")
         if os.path.lexists(full):
             raise RefusedError(f"{path} is there, and is no chat file: move it away first")
-        if live is None:
-            first = None if row is None else row[1]
-        else:
+        first = None if row is None else row[1]
+        if live is not None:
             first = live.first
             act.forget_warnings(path)
         act.append([kinds.CREATED.draft({"channel": channel, "first": first}, actor)])
@@ -232,11 +229,8 @@ def _say(
             "text": text.encode(),
             "mentions": [{"handle": name, "how": how} for name, how in said] or None,
         }
-    )
-    draft = draft._replace(id=fresh_ids(1)[0][0])
-    events: Iterable[Draft] = ()
-    if text and tell:
-        events = _announced(act, draft, text, said, human=human)
+    )._replace(id=fresh_ids(1)[0][0])
+    events = _announced(act, draft, text, said, human=human) if text and tell else ()
     seq = act.append([draft, *events])[0].seq
     longer = live._replace(stop=live.stop + 1)
     # Only where it may hold more than the original tools bear are the lines counted.
@@ -365,16 +359,14 @@ def delete(
 def _deletion(team: Team, live: Span, after: int) -> tuple[Deletion, int]:
     """The counts of a deletion, and the number of the first message that it deletes."""
     db = team.store.db
-    shown = (
-        " FROM lines WHERE channel = ? AND number >= ? AND number < ?"
-        " AND gone IS NULL AND handle IS NOT NULL"
-    )
-    whole = db.execute(f"SELECT count(*){shown}", live).fetchone()[0]
-    first = db.execute(f"SELECT min(number){shown} AND time >= ?", (*live, after)).fetchone()[0]
-    if first is None:
-        return Deletion(0, whole), live.stop
-    kept = db.execute(f"SELECT count(*){shown}", live._replace(stop=first)).fetchone()[0]
-    return Deletion(whole - kept, kept), first
+    rows = db.execute(
+        "SELECT number, time FROM lines WHERE channel = ? AND number >= ? AND number < ?"
+        " AND gone IS NULL AND handle IS NOT NULL ORDER BY number",
+        live,
+    ).fetchall()
+    kept = next((place for place, (_, time) in enumerate(rows) if time >= after), len(rows))
+    first = rows[kept][0] if kept < len(rows) else live.stop
+    return Deletion(len(rows) - kept, kept), first
 
 
 def _forget(act: Act, live: Span, start: int, after: int, actor: str) -> None:

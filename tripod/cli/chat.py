@@ -135,13 +135,18 @@ def _count(call: CommandCall) -> None:
 
 
 def _export(call: CommandCall) -> None:
-    from tripod.chat.reader import indexed
-
     window, first, stop, handles = _window(call), call.get("from") or 0, call.to, call.handle
+    stop = MAX_NUMBER if stop is None else stop
     people = None if handles is None else handles.split(",")
     with call.fresh() as team:
-        name, text = call.channel, call.grep
-        found = indexed(team, name, window, first=first, stop=stop, handles=people, text=text)
+        name = call.channel
+        if window.last is not None:  # these are taken first, of all messages of the file
+            first = max(first, chat.count(team, name) - window.last)
+        found = [
+            hit.message
+            for hit in chat.hits(team, name, call.grep or "", window=window._replace(last=None))
+            if first <= hit.place < stop and (people is None or hit.message.handle in people)
+        ]
         people = [handle for handle, _ in chat.participants(team, name)]
     if call.json or call.plain or os.environ.get("NO_COLOR"):
         _show(call, found)

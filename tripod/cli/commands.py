@@ -126,10 +126,7 @@ class Verb:
 
     @property
     def nbs(self) -> str | None:
-        """The usage line in the ``nbs-*`` program, after the name; None if it has no such command.
-
-        A command without a page of help is for that program alone.
-        """
+        """The usage line in the ``nbs-*`` program, after the name; None if it lacks the command."""
         usage = self.item("nbs")
         return None if usage is None else usage.replace("\n", " ")
 
@@ -164,10 +161,8 @@ def command_group(
 ) -> CommandGroup:
     """A group from its part of the table, whose first section is the page of the group.
 
-    Args:
-        table: the text.
-        works: what does each command, in the order of the sections.
-        kinds: how values are read, by ``--option``, or by the word that stands for a value.
+    ``works`` do the commands, in the order of the sections. ``kinds`` say how values are read, by
+    ``--option`` or by the word that stands for a value.
     """
     first, *sections = re.split(r"\n+(?=\S)", table.strip())
     rows = zip(sections, works, strict=True)
@@ -190,10 +185,7 @@ def command_usage(first: str, verbs: Iterable[Verb], rest: str) -> str:
 
 
 class NbsProgram:
-    """An ``nbs-*`` program: its name, commands and page of help.
-
-    ``ways`` are what its original does otherwise than the others: the attributes below.
-    """
+    """An ``nbs-*`` program; ``ways`` are what its original does otherwise: the attributes below."""
 
     front = ""
     """What of the team its first argument names: ``events``, ``chat`` or ``scribe``; '' if nothing:

@@ -192,10 +192,7 @@ class NbsCall(CommandCall):
         return nbs_team_for(self)
 
     def actor(self, option: str = "as") -> str:
-        """The handle that acts: as the option says, or the one of the worker's environment.
-
-        Raises BadArgumentError (that is no handle; or it is missing, and one is required).
-        """
+        """The handle that acts, of the option or the environment (BadArgumentError: it is none)."""
         given = self.words.options.get(option)
         who = os.environ.get("NBS_HANDLE", "") if given is None else given
         if not who and given is None:

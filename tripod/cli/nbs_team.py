@@ -71,13 +71,9 @@ def team_of(
     """The team whose ``events``, ``chat`` or ``scribe`` (``front``) are in ``folder``.
 
     A folder of chats or events that the team does not know yet is added to it if ``meet`` allows
-    that, and so is the folder ``events``. Folders of decision logs: see ``nbs_team_of_log``.
-
-    Raises:
-        NoTeamError: there is no such folder.
-        NotFoundError: it is no folder of the team, and not to be added.
-        RefusedError: no ledger can be begun.
-        LedgerError: it is damaged, or cannot be written.
+    that, and so is the folder ``events``. Folders of decision logs: see ``nbs_team_of_log``. Raises
+    NoTeamError (there is no such folder), NotFoundError (it is no folder of the team, and not to be
+    added), RefusedError (no ledger can be begun), LedgerError (it is damaged, or not writable).
     """
     if not os.path.isdir(folder):
         what = "is no folder" if os.path.lexists(folder) else "is not there"
@@ -196,10 +192,7 @@ def _is_kept(disk: Disk, front: str, full: str) -> bool:
 
 
 def _root(front: str, full: str) -> str:
-    """The team directory of a folder.
-
-    A ledger of earlier versions beside the folder stays its ledger though a ``.nbs`` was begun.
-    """
+    """The team directory of a folder; an older ledger beside that stays, though .nbs was begun."""
     home, around = team_around(full, front), os.path.dirname(full)
     if named() is not None or home == around:
         return home
@@ -314,12 +307,8 @@ def nbs_team_of_log(path: str, *, make: bool = False, events: str | None = None)
 def nbs_team_meets_log(team: Team, full: str, *, make: bool = False) -> None:
     """Add the log at a full path to the team, unless its folder is the team's own.
 
-    ``make``: the log is about to be begun.
-
-    Raises:
-        BadArgumentError: what stands there is no decision log.
-        NotFoundError: nothing stands there, and the ledger knows no such log.
-        RefusedError: the folder cannot hold logs.
+    ``make``: the log is about to be begun. Raises BadArgumentError (what stands there is no log),
+    NotFoundError (nothing does, and the ledger has none), RefusedError (the folder holds no logs).
     """
     folder, name = os.path.split(full)
     front = known_to_nbs_team(team, SCRIBE, folder)

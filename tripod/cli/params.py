@@ -134,8 +134,7 @@ def text_param(text: str | None, file: str | None, what: str) -> str:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         hint = "" if file == "-" else "; `--file -` reads standard input"
-        message = f"{what}: --file {file!r} cannot be read: {reason}{hint}"
-        raise BadArgumentError(message) from error
+        raise BadArgumentError(f"{what}: --file {file!r} cannot be read: {reason}{hint}") from error
     if len(data) > MAX_INPUT:
         raise BadArgumentError(
             f"{what}: --file {file!r} holds more than {MAX_INPUT} bytes; "
@@ -144,8 +143,8 @@ def text_param(text: str | None, file: str | None, what: str) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        message = f"{what}: --file {file!r} is not UTF-8 (byte {error.start + 1})"
-        raise BadArgumentError(message) from error
+        place = f"byte {error.start + 1}"
+        raise BadArgumentError(f"{what}: --file {file!r} is not UTF-8 ({place})") from error
 
 
 def _input_bytes(file: str) -> bytes:

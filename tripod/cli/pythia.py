@@ -51,22 +51,23 @@ def _run(call: CommandCall) -> int:
         )
         found = asyncio.run(work)
         waiting = found is None and bool(acts.due(team, now))
-    if waiting:
-        remark("no review can be given now: the checkpoint events that are due are told above")
-    elif found is None:
-        remark("no review is due: no checkpoint event waits for one (--manual asks for one)")
-    elif found.answer is None:
+    if found is None:
+        why = "no review is due: no checkpoint event waits for one (--manual asks for one)"
+        if waiting:
+            why = "no review can be given now: the checkpoint events that are due are told above"
+        remark(why)
+        call.answer({"answer": None, "event": None, "problems": []}, [])
+        return 0
+    value = {"answer": None, "event": found.event, "problems": found.problems}
+    if found.answer is None:
         said = f" (it said: {found.stderr})" if found.stderr else ""
         remark(
             f"{found.event}: no assessment came of it: {'; '.join(found.problems)}{said}; it stays "
             "due, and `tripod show` lists the entries that hold all that its program wrote"
         )
-    if found is None or found.answer is None:
-        event, problems = (None, []) if found is None else (found.event, found.problems)
-        call.answer({"answer": None, "event": event, "problems": problems}, [])
-        return 0 if found is None else 1
-    value = {"answer": found.answer._asdict(), "event": found.event, "problems": found.problems}
-    call.answer(value, _answer_lines(found.answer))
+        call.answer(value, [])
+        return 1
+    call.answer(value | {"answer": found.answer._asdict()}, _answer_lines(found.answer))
     return 0
 
 

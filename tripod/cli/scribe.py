@@ -51,9 +51,7 @@ def _log(call: CommandCall) -> None:
         call.artefact,
         call.risk_tag,
         call.status,
-        _once(call, "supersedes"),
-        _once(call, "reverses"),
-        _once(call, "mitigates"),
+        *(_once(call, name) for name in ("supersedes", "reverses", "mitigates")),
     )
     # The logs of others may name people in other ways. A bad value makes no entry: exit code 3.
     judged = [("--participant", HANDLE, handle) for handle in call.participant]
@@ -62,9 +60,7 @@ def _log(call: CommandCall) -> None:
             kind.read(text)
         except ValueError as error:
             raise MalformedEntryError(f"{what}: {error}") from error
-    with call.team() as team:
-        logged = decisions.log(team, request, actor=call.as_, into=call.log)
-    _say_logged(call, logged)
+    _record(call, request, call.as_)
 
 
 def _once(call: CommandCall, name: str) -> Any:
@@ -78,7 +74,9 @@ def _once(call: CommandCall, name: str) -> Any:
     return values[0] if values else None
 
 
-def _say_logged(call: CommandCall, logged: decisions.LoggedDecision) -> None:
+def _record(call: CommandCall, request: decisions.DecisionRequest, actor: str | None) -> None:
+    with call.team() as team:
+        logged = decisions.log(team, request, actor=actor, into=call.log)
     for warning in logged.warnings:
         remark(f"warning: {warning}")
     value: dict[str, object] = {"id": logged.id, "number": logged.number}
@@ -108,10 +106,7 @@ def _nbs_log(call: CommandCall) -> None:
         call.mitigates,
     )
     request, actor = judge_decision(request), call.actor()  # before any folder is made
-    with call.team() as team:
-        by = None if actor == NOBODY else actor
-        logged = decisions.log(team, request, actor=by, into=call.log)
-    _say_logged(call, logged)
+    _record(call, request, None if actor == NOBODY else actor)
 
 
 def _items(text: str | None, nothing: str = NONE_YET) -> list[str]:
@@ -265,20 +260,16 @@ def _fits(call: CommandCall, which: str) -> Callable[[decisions.Standing], bool]
         folded = call.pattern.casefold()
         return lambda one: folded in one.text.casefold()
     if which == "superseded":
-        return lambda one: (
-            one.decision.supersedes is not None or one.decision.stands == "superseded"
-        )
+        return lambda one: one.decision.supersedes is not None or one.decision.stands == which
     if which == "id":
         problem = valid_decision_id(value)
         if problem is not None:
             raise BadArgumentError(f"--id: {problem}")
         return lambda one: one.decision.id == value
-    if which in ("by", "tag"):
-        if not value:
-            raise BadArgumentError(f"--{which}: empty; say which, or leave it out")
-        filters = decisions.Filters(**{which: value})
-        return lambda one: filters.fit(one.decision)
-    return lambda _: True
+    if which in ("by", "tag") and not value:
+        raise BadArgumentError(f"--{which}: empty; say which, or leave it out")
+    filters = decisions.Filters(**({which: value} if which in ("by", "tag") else {}))
+    return lambda one: filters.fit(one.decision)
 
 
 def _logs(team: Team, chat: str, around: str) -> list[str]:
@@ -303,7 +294,7 @@ def _logs(team: Team, chat: str, around: str) -> list[str]:
     own = own or [log for log in names if log in logs]
     if not logs:
         decisions.count(team)  # which raises
-    return list(dict.fromkeys(own)) or ([LIVE] if LIVE in logs else logs)
+    return own or ([LIVE] if LIVE in logs else logs)
 
 
 def _decision_lines(decision: decisions.Decision) -> Iterator[str]:

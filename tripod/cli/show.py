@@ -115,11 +115,8 @@ def _runs(call: CommandCall, team: Team) -> None:
 def _text(team: Team, content: dict[str, Any] | None) -> str | None:
     from tripod.projections import projected_content
 
-    return (
-        None
-        if content is None
-        else projected_content(team.source, content).decode(errors="replace")
-    )
+    data = None if content is None else projected_content(team.source, content)
+    return None if data is None else data.decode(errors="replace")
 
 
 def _bounds(call: CommandCall, team: Team, seq: int) -> None:

@@ -25,28 +25,23 @@ from tripod.trust.keys import key_path
 MAX_TIMEOUT = 2**32  # seconds: more than a century
 NEXT = "Next: `tripod chat create live` begins a chat, `tripod verify` judges what is there"
 
-_EXPLAINED = (
-    (
-        rf"{re.escape(DATABASE)}\.replaced-[0-9]+",
-        "a ledger that `tripod restore` replaced: remove it if you need it no more",
+_EXPLAINED = {
+    rf"{re.escape(DATABASE)}\.replaced-[0-9]+": (
+        "a ledger that `tripod restore` replaced: remove it if you need it no more"
     ),
-    (
-        rf"{re.escape(DATABASE)}\.damaged-[0-9]+",
-        "a damaged database that `tripod rebuild` wrote anew: remove it if you need it no more",
+    rf"{re.escape(DATABASE)}\.damaged-[0-9]+": (
+        "a damaged database that `tripod rebuild` wrote anew: remove it if you need it no more"
     ),
-    (
-        rf"{re.escape(DATABASE)}\.re(newing|storing)(-[a-z]+)?",
-        "left by a `tripod rebuild` or `restore` that was stopped: the next one removes it",
+    rf"{re.escape(DATABASE)}\.re(newing|storing)(-[a-z]+)?": (
+        "left by a `tripod rebuild` or `restore` that was stopped: the next one removes it"
     ),
-    (
-        rf"{RECORD}\.replaced-[0-9]+/",
-        "the record of the line that `tripod restore` left: remove it if you need it no more",
+    rf"{RECORD}\.replaced-[0-9]+/": (
+        "the record of the line that `tripod restore` left: remove it if you need it no more"
     ),
-    (
-        rf"{LOG.folder}/[^/]*\.md",
-        "no decision log: it has no title `# Decision Log` and no decision, or is a copy of a log",
+    rf"{LOG.folder}/[^/]*\.md": (
+        "no decision log: it has no title `# Decision Log` and no decision, or is a copy of a log"
     ),
-)
+}
 """What is left alone and may be taken for a file of ours: its path, and what it is."""
 
 
@@ -59,8 +54,8 @@ def _report(found: adoption.Adoption) -> list[str]:
         count = len(found.left_alone)
         lines += [f"Left alone: {count} files and folders, of which nothing is taken in"]
         for path in found.left_alone:
-            known = next((what for pattern, what in _EXPLAINED if re.fullmatch(pattern, path)), "")
-            lines.append(f"  {one_line(path)} ({known})" if known else f"  {one_line(path)}")
+            known = [what for pattern, what in _EXPLAINED.items() if re.fullmatch(pattern, path)]
+            lines.append(f"  {one_line(path)} ({known[0]})" if known else f"  {one_line(path)}")
     return lines
 
 

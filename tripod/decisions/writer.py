@@ -66,10 +66,7 @@ class DecisionRequest(NamedTuple):
 
 
 class LoggedDecision(NamedTuple):
-    """A logged decision: its id, its number in its log, and the checkpoint event it caused.
-
-    ``log`` is the file name of that log.
-    """
+    """A logged decision, its number in the file ``log``, and the checkpoint event it caused."""
 
     id: str
     number: int
@@ -85,12 +82,10 @@ def log(
 
     ``actor`` is who logs it, by default the team's scribe. ``into`` is the file name of the log,
     which is begun if it is new; by default it is the team's only log, and of several ``log.md``.
-
-    Raises:
-        BadArgumentError: ``into`` names no log, or there are several and none is named.
-        MalformedEntryError: a field breaks its rule, a ref means no message, or the decision that
-            it supersedes, reverses or mitigates does not exist, or has its successor already.
-            Nothing was recorded.
+    Nothing is recorded where it raises BadArgumentError (``into`` names no log, or there are
+    several and none is named) or MalformedEntryError (a field breaks its rule, a ref means no
+    message, or the decision that it supersedes, reverses or mitigates is not there or has its
+    successor already).
     """
     request = judge_decision(request)
     locks = [f"{LOG.folder}/{name}" for name in _logs_to_lock(team, into)]
@@ -114,17 +109,15 @@ def log(
         if named is not None:
             body["file"] = named
         decision = LOGGED.draft(body, scribe)._replace(id=fresh_ids(1)[0][0])
-        text = f"{body['id']} {request.title}"
-        event = draft_event_for_act(
-            act, "scribe", "decision-logged", "normal", text, cause=decision
-        )
+        said = ("scribe", "decision-logged", "normal", f"{body['id']} {request.title}")
+        event = draft_event_for_act(act, *said, cause=decision)
         due = _checkpoint_due(team, act, decision, file)
         act.append([*begun, decision, event, *due])
         if _quotes_chat(act, request):
             warnings.append(_QUOTES.format(RUN))
     checkpoint = str(due[0].body["name"]) if due else None
-    said = f"{request.title} {request.rationale}"
-    if request.status in format_.CHANGES and not (request.supersedes or re.search(_SOME_ID, said)):
+    names_one = request.supersedes or re.search(_SOME_ID, f"{request.title} {request.rationale}")
+    if request.status in format_.CHANGES and not names_one:
         warnings.append(_NO_REFERENCE.format(request.status))
     return LoggedDecision(body["id"], number, checkpoint, warnings, file)
 
@@ -132,11 +125,8 @@ def log(
 def _logs_to_lock(team: Team, into: str | None) -> list[str]:
     """The logs of which one will be written, as far as the tables tell before the act begins."""
     if into is not None:
-        return (
-            [into]
-            if format_.decision_log_name_problem(into) is None and _has_folder(team.disk, into)
-            else []
-        )
+        is_name = format_.decision_log_name_problem(into) is None
+        return [into] if is_name and _has_folder(team.disk, into) else []
     with suppress(OperationalError):  # the tables of another version: they are about to be folded
         logs = [log for log in LOG.live(team.source) if _has_folder(team.disk, log)]
         return logs or [LIVE]
