@@ -130,19 +130,13 @@ class LedgerReader(Protocol):
         """The exact bytes of an entry's header, or None."""
 
     def raw_of(self, seqs: Sequence[int]) -> Iterator[RawEntry]:
-        """The entries with these numbers, undecoded, in any order; those that are missing are not.
-
-        One request for all of them: nothing asks for entries one after the other.
-        """
+        """The entries with these numbers that there are, undecoded, unordered, by one request."""
 
     def seq_of(self, entry_id: str) -> int | None:
         """The number of the entry with this id, or None."""
 
     def raw_by_id(self, start: str, stop: str) -> Iterator[RawEntry]:
-        """The entries with ids in ``[start, stop)``, undecoded, in the order of ``seq``.
-
-        Ids that begin alike are found without a look at all others.
-        """
+        """The entries with ids in ``[start, stop)``, undecoded, by ``seq``, found by an index."""
 
     def count_by_id(self, start: str, stop: str) -> int:
         """How many entries have ids in ``[start, stop)``."""
@@ -162,10 +156,7 @@ class LedgerReader(Protocol):
         """The blob with this SHA-256, or None."""
 
     def hashes(self, level: int, start: int, stop: int) -> list[bytes]:
-        """The stored roots of full subtrees of 256^level entries, numbers [start, stop), in order.
-
-        Those that are not stored are left out.
-        """
+        """The stored ones of the roots of full subtrees of 256^level entries, [start, stop)."""
 
 
 Fold: TypeAlias = Callable[[Any, Sequence[Entry]], None]
@@ -220,10 +211,7 @@ class Store(LedgerReader, Protocol):
         """The files show the first ``size`` entries: move that cursor, which never moves back."""
 
     def wait(self, size: int, timeout: float) -> int:
-        """Wait until the ledger holds more than ``size`` entries or ``timeout`` seconds passed.
-
-        Only a hint: the size is returned in either case, and correctness never depends on it.
-        """
+        """Wait for more than ``size`` entries or ``timeout`` s, a hint alone; give the size."""
 
     def durability(self) -> str:
         """What an acknowledged append survives: ``fsync``, ``none``. Said, never assumed."""

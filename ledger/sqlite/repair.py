@@ -84,10 +84,7 @@ def copy_ledger_rows(path: str, fresh: str) -> int:
 
 
 def add_entry_rows(db: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Add the next entries of a ledger to a new file, as rows of ``COLUMNS``.
-
-    An id that stands before is an IntegrityError; the entries up to it were added.
-    """
+    """Add the next entries as rows of ``COLUMNS`` (IntegrityError: an id stands before)."""
     sql = f"INSERT INTO entries ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
     db.execute("SAVEPOINT bundle")
     try:

@@ -150,10 +150,8 @@ _FOLDED = re.compile(
 def check_schema(db: sqlite3.Connection) -> int:
     """Give the schema version of a database (0: an empty file) without changing a byte of it.
 
-    Raises:
-        LedgerDamagedError: the file belongs to another program or to a newer version, or one of
-            the ledger's own tables is not a table (a view in its place may never end, and may
-            give any rows).
+    A file of another program or a newer version is a LedgerDamagedError, and so is one with another
+    thing in the place of a table: a view may never end, and may give any rows.
     """
     version: int = db.execute("PRAGMA user_version").fetchone()[0]
     strangers = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]

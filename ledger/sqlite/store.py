@@ -318,10 +318,8 @@ class SQLiteStore(SQLiteReader):
     def __init__(self, path: str, *, fold: Fold | None = None, create: bool = False) -> None:
         """Open the ledger at ``path``; ``fold`` keeps table projections in each append.
 
-        Raises:
-            NoLedgerError: there is no file and ``create`` is false.
-            LedgerDamagedError: the file cannot be read as a ledger.
-            UnwritableError: the folder or the file refuses writing.
+        Where there is no file and ``create`` is false, that is a NoLedgerError; one that cannot be
+        read as a ledger is a LedgerDamagedError, one that refuses writing an UnwritableError.
         """
         self.path = path
         self._fold = fold

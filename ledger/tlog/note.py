@@ -305,12 +305,7 @@ class Note(NamedTuple):
 
 
 def format_note(note: Note) -> bytes:
-    """Write a note.
-
-    Raises:
-        MalformedError: the text does not end in a newline or holds a control character; a name
-            or a signature is invalid; no signature, or more than 100; more than 1 MiB.
-    """
+    """Write a note (MalformedError: its text, a name or a signature is invalid, or too long)."""
     _check_text(note.text)
     lines = []
     for number, signature in enumerate(note.signatures, 1):
@@ -385,10 +380,7 @@ def verify(note: Note, keys: Iterable[VerifierKey]) -> list[Signature]:
 
 
 def sign(text: str, key: SigningKey) -> Signature:
-    """Sign ``text`` as it stands, without the blank line that a note puts after it.
-
-    A text that no note may hold, or a key for cosignatures, is a MalformedError.
-    """
+    """Sign ``text`` as it stands (MalformedError: no note holds it, or a key for cosignatures)."""
     if key.kind != ED25519:
         raise MalformedError(
             f"{key.name} is a key for cosignatures: it signs with a time or not at all"
@@ -398,10 +390,7 @@ def sign(text: str, key: SigningKey) -> Signature:
 
 
 def cosign_note(text: str, key: SigningKey, seconds: int) -> Signature:
-    """Sign ``text`` together with a time, in seconds since 1970.
-
-    A text that no note may hold, another key, or a time of over 64 bits is a MalformedError.
-    """
+    """Sign ``text`` with a time in seconds since 1970 (MalformedError: text, key or time)."""
     if key.kind != COSIGNATURE:
         raise MalformedError(f"{key.name} is not a key for cosignatures")
     _check_text(text)

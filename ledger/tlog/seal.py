@@ -79,10 +79,7 @@ def format_seal(seal: Seal) -> str:
 
 
 def parse_seal(text: str, *, extensions: bool = False) -> Seal:
-    """Read what is signed; only what ``format_seal`` writes is accepted (MalformedError: a line).
-
-    Who signed it is not judged here. ``extensions``: lines after the root are kept, else refused.
-    """
+    """Read what is signed, unjudged (MalformedError: a line). ``extensions``: more lines pass."""
     lines = text.split("\n")
     if len(lines) < 4 or lines[-1]:
         raise MalformedError("seal: not three whole lines: origin, size, root")

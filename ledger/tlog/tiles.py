@@ -230,10 +230,7 @@ def erase_in_bundle_line(line: bytes, seqs: Collection[int]) -> bytes:
 
 
 def walk(size: int) -> Iterator[Tile]:
-    """The bundles of an export of ``size`` entries, then its tiles above the leaves.
-
-    Beside each bundle lie its leaf tile and its bodies: see ``bundle_files``.
-    """
+    """The bundles of an export (see ``bundle_files``), then its tiles above the leaves."""
     yield from bundles_of(size)
     yield from (tile for tile in tiles_of(size) if tile.level)
 

@@ -169,9 +169,7 @@ def refuse_witness_request(status: int, problem: str) -> Verdict:
 def kept_witness_seal(last: Note, origin: str, key: VerifierKey) -> tuple[Seal, int]:
     """Read a note that a witness kept: the seal, and when it was cosigned (seconds since 1970).
 
-    Raises:
-        MalformedError: it is no seal, or one of another log.
-        NotVerifiedError: it bears no good cosignature by ``key``.
+    Another log's, or none, is a MalformedError; without ``key``'s signature a NotVerifiedError.
     """
     if key.kind != COSIGNATURE:
         raise MalformedError(f"{key.name} is not a key for cosignatures")

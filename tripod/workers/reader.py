@@ -79,11 +79,7 @@ def findings(team: Team, name: str) -> str:
 
 
 def answer(team: Team, name: str) -> str:
-    """The answer of a worker's program when it last ended.
-
-    Raises:
-        NotFoundError: we run no worker of that name, or its program has not ended.
-    """
+    """The answer of a worker's program when it last ended (NotFoundError: it has not)."""
     run = newest(team.store.db, ROLE, name)
     if run is None or run.state != "ended":
         raise NotFoundError(f"{name}: no program of a worker of this name has ended")
@@ -91,11 +87,7 @@ def answer(team: Team, name: str) -> str:
 
 
 def session(team: Team, name: str) -> str:
-    """The program's own session, where it named one.
-
-    Raises:
-        NotFoundError: we run no worker of that name, or its program named no session.
-    """
+    """The program's own session (NotFoundError: we run no such worker, or it named no session)."""
     run = newest(team.store.db, ROLE, name)
     found = None if run is None or run.state != "ended" else recorded(team, run).answer.session
     if found is None:

@@ -419,8 +419,7 @@ def continue_(
 
     Raises:
         NotFoundError: we run no such worker.
-        RefusedError: it is at work, was dismissed, or a log is not what its program left: more of
-            that would hide what was done to it.
+        RefusedError: it is at work, was dismissed, or a log is not what its program left.
         BadArgumentError: the message breaks its rule, or the program's profile takes no model.
     """
     data = _judge_text("message", message)
