@@ -3,13 +3,72 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
 import pytest
+from story import Story
 
+from tripod.agents.wrapper import write_json
+from tripod.ledger.files import replace_file
 from tripod.projections.disk import Disk, TooBigError, write_missing_to_disk
 from tripod.projections.projection import File
+
+PUT: dict[str, Callable[[str], object]] = {
+    "a file of the team": lambda path: Disk(os.path.dirname(path)).write(
+        os.path.basename(path), File(b"new", 0o600)
+    ),
+    "a file of the team, anew": lambda path: Disk(os.path.dirname(path)).write(
+        f"{os.path.basename(path)}.2", File(b"new", 0o600), anew=True
+    ),
+    "a key or a seal": lambda path: replace_file(path, b"new", 0o600),
+    "a step of a run": lambda path: write_json(path, {}),
+}
+
+
+@pytest.mark.parametrize("how", PUT)
+def test_the_disk_has_the_bytes_before_the_name_and_the_name_before_it_is_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    steps: list[str] = []
+    fsync = os.fsync
+
+    def synced(fd: int) -> None:
+        fsync(fd)
+        steps.append("folder" if os.path.isdir(f"/dev/fd/{fd}") else "file")
+
+    def named(name: str) -> None:
+        real = getattr(os, name)
+
+        def call(*paths: str) -> None:
+            real(*paths)
+            steps.append("name")
+
+        monkeypatch.setattr(os, name, call)
+
+    (tmp_path / "x").write_bytes(b"old")
+    monkeypatch.setattr(os, "fsync", synced)
+    named("rename")
+    named("link")
+    PUT[how](str(tmp_path / "x"))
+    assert steps == ["file", "name", "folder"]
+
+
+def test_the_end_of_the_log_is_on_the_disk_before_it_is_answered(
+    story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story.run([("decide", "One", "because", ())])
+    steps: list[int] = []
+    fdatasync = os.fdatasync
+
+    def synced(fd: int) -> None:
+        fdatasync(fd)
+        steps.append(os.fstat(fd).st_size)
+
+    monkeypatch.setattr(os, "fdatasync", synced)
+    story.run([("decide", "Two", "because", ())])
+    assert steps == [(story.root / "scribe/log.md").stat().st_size]
 
 
 def names(root: Path) -> list[str]:

@@ -430,6 +430,12 @@ def test_the_policy_says_what_must_be_signed(root: str) -> None:
     last = head(root).size
     demand(root, f"signed: [bus.published]\nsigned-from: {last}\n")
     assert judge(root).exit_code == 0
+    newest = max(
+        seq for seq, row in enumerate(read(database(root))) if row.head["kind"] == "bus.published"
+    )
+    for first, code in ((newest, 1), (newest + 1, 0)):
+        demand(root, f"signed: [bus.published]\nsigned-from: {first}\n")
+        assert judge(root).exit_code == code
 
 
 @pytest.mark.parametrize(
