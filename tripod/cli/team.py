@@ -14,7 +14,7 @@ from tripod.ledger.locator import named
 from tripod.output import emit_report, one_line, remark, safe
 from tripod.projections import LOG
 from tripod.recovery.backup import restore_from_record
-from tripod.recovery.rebuild import Rebuilt, rebuild, rebuild_database_aloud
+from tripod.recovery.rebuild import Rebuilt, rebuild, rebuild_database
 from tripod.team import adoption
 from tripod.team import watch as watching
 from tripod.team.access import check_access
@@ -116,11 +116,11 @@ def _sync(call: CommandCall) -> None:
 
 
 def _watch(call: CommandCall, team: Team) -> None:
-    def report(found: watching.WatchedIntake) -> None:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in found.kinds.items())
+    def report(found: dict[str, int], size: int) -> None:
+        kinds, entries = ", ".join(f"{n} {kind}" for kind, n in found.items()), sum(found.values())
         call.answer(
-            {"entries": found.entries, "kinds": found.kinds, "size": found.size},
-            [f"Taken in: {found.entries} entries ({kinds})"],
+            {"entries": entries, "kinds": found, "size": size},
+            [f"Taken in: {entries} entries ({kinds})"],
         )
 
     def ready(is_told: bool) -> None:
@@ -155,7 +155,7 @@ def _rebuild(call: CommandCall) -> None:
     except PagesDamagedError:
         root = find_team(call.values["team"])
         with check_access(root), call.progress():
-            kept = rebuild_database_aloud(root)
+            kept = rebuild_database(root)
         done = replace(_rebuilt(call), kept=kept)
     lines = [f"  {one_line(path)}" for path in done.written]
     lines += [f"Triggers put back: {', '.join(done.triggers)}"] if done.triggers else []

@@ -14,7 +14,6 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from tripod.errors import (
     BadArgumentError,
@@ -105,10 +104,7 @@ def _sound(path: str) -> Iterator[SQLiteReader]:
 
 
 def restore_root(given: str | None) -> str:
-    """The team directory to restore into, with a ledger or without: as every command finds it.
-
-    Raises NoTeamError where no team directory is found.
-    """
+    """The team directory to restore into, with a ledger or without (NoTeamError: not found)."""
     if given is None:
         found = named() or nearest_team(os.getcwd())
     else:
@@ -174,10 +170,7 @@ def restore(
 
 
 def _take(path: str, fresh: str) -> None:
-    """Copy a backup beside the ledger, and judge it there.
-
-    Raises RefusedError where it is no ledger, holds nothing, or does not verify.
-    """
+    """Copy a backup beside the ledger, and judge it there (RefusedError: it is not sound)."""
     from tripod.verify.checks import LEDGER_CHECKS
     from tripod.verify.evidence import collect
     from tripod.verify.run import run
@@ -220,10 +213,7 @@ def _choose(database: str, fresh: str, as_origin: str | None) -> tuple[str, str,
 
 
 def _lacking(database: str, ledger: SQLiteReader) -> str | None:
-    """Why a backup may lack entries of its line; None where it surely lacks none.
-
-    Raises RefusedError where the ledger of another team stands in its place.
-    """
+    """Why a backup may lack entries of its line, or None (RefusedError: of another team)."""
     origin, size, nodes = ledger.origin, ledger.size, read_block_nodes(ledger.db)
     there: tuple[Head, str] | None = None
     first: bytes | None = None
@@ -287,16 +277,10 @@ def _refuse_losses(root: str, fresh: str, discard: str | None) -> None:
         raise RefusedError(recover.refusal_of_losses(lost, "restore"))
 
 
-class RestoredRecord(NamedTuple):
-    """How many entries came back; and what the files show beyond them, None where they do not."""
-
-    size: int
-    ahead: str | None
-
-
-def restore_from_record(root: str, keys: Sequence[VerifierKey] = ()) -> RestoredRecord:
+def restore_from_record(root: str, keys: Sequence[VerifierKey] = ()) -> tuple[int, str | None]:
     """Make the ledger of a team directory from its record.
 
+    Gives how many entries came back, and what the files show beyond them.
     No entry is added, and of the files only modes are set. Nobody but the log's own key vouches for
     the seal unless ``keys`` are given. Raises RefusedError where the record does not verify, or
     holds no bodies; nothing was made.
@@ -337,4 +321,4 @@ def restore_from_record(root: str, keys: Sequence[VerifierKey] = ()) -> Restored
         for apart in file_differences(team.source, team.disk):
             if apart.have == apart.want.data:
                 team.disk.set_mode(apart.path, apart.want.mode)
-        return RestoredRecord(team.store.head().size, files_ahead_of(team.store, team.disk))
+        return team.store.head().size, files_ahead_of(team.store, team.disk)

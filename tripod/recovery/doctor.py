@@ -352,10 +352,7 @@ class Examined(NamedTuple):
 
 
 def examine(path: str) -> Examined:
-    """Look at everything in a project, or team directory, and change nothing.
-
-    What is wrong is no error: it is in what is given.
-    """
+    """Look at everything in a project, or team directory; what is wrong is no error here."""
     root = team_of(path) if os.path.isdir(path) else None
     if root is None:
         return Examined(path, (), no_team_problem(path))
@@ -387,11 +384,8 @@ def examine(path: str) -> Examined:
 def mend(found: Examined) -> Examined:
     """Do what existing acts do about it, then look again; what is left is what is given.
 
-    Files that lag are written first, and looked at again before anything is rebuilt.
-
-    Raises:
-        LedgerError: the disk refuses, or the ledger changed under our hands.
-        TripodError: an act refuses; its message says why.
+    Files that lag are written first, and looked at again before anything is rebuilt. Raises
+    LedgerError where the disk refuses, TripodError where an act refuses.
     """
     if found.problem or any(one.stops for one in found.troubles):
         return found
@@ -416,7 +410,7 @@ def _act(root: str, act: Callable[[Team], object]) -> None:
     try:
         _act_once(root, act)
     except PagesDamagedError:
-        recover.rebuild_database_aloud(root)
+        recover.rebuild_database(root)
         _act_once(root, act)
 
 

@@ -202,10 +202,7 @@ def unknown_event_files(source: Source, disk: Disk) -> Iterator[str]:
 
 @contextmanager
 def rebuild_past(team: Team, seq: int | None) -> Iterator[Source]:
-    """Tables as of entry ``seq`` (None: now), to render from for the length of a ``with``.
-
-    Raises BadArgumentError where the ledger has no such entry.
-    """
+    """Tables as of entry ``seq`` (None: now), for a ``with`` (BadArgumentError: no such entry)."""
     if seq is None:
         yield team.source
         return
@@ -311,11 +308,10 @@ def _write_over(database: str, fresh: str) -> None:
 
 
 def rebuild_database(root: str) -> str:
-    """Write the database of the team directory ``root`` anew; give where the damaged one is kept.
+    """Write the database of a team directory anew; say and give where the damaged one is kept.
 
-    Raises:
-        LedgerDamagedError: its entries are not sound, or not all of them can be read.
-        UnwritableError: the disk refuses. In both cases nothing was replaced.
+    Raises LedgerDamagedError where not all its entries are sound, UnwritableError where the disk
+    refuses; then nothing was replaced.
     """
     database = f"{root}/{DATABASE}"
     fresh = f"{database}.{RENEWING}"
@@ -329,16 +325,10 @@ def rebuild_database(root: str) -> str:
             os.chmod(fresh, mode)
             kept = put_rebuilt_in_place(database, fresh, "damaged")
             os.chmod(kept, mode)
-            return kept
     except (sqlite3.Error, OSError) as error:
         raise sqlite_store_error(error, database) from error
     finally:
         remove_rebuilt_database(fresh)
-
-
-def rebuild_database_aloud(root: str) -> str:
-    """``rebuild_database``, and print where the damaged database is kept."""
-    kept = rebuild_database(root)
     remark(
         f"pages of {root}/{DATABASE} were damaged: it was written anew from its entries, which "
         f"are sound and all there; the damaged file is kept as {kept}"

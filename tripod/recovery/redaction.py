@@ -146,14 +146,10 @@ class RedactionRequest:
 def redact(
     team: Team, request: RedactionRequest, *, dry_run: bool = False, exports: Iterable[str] = ()
 ) -> Redaction:
-    """Erase the bodies of entries; ``dry_run`` only says which.
+    """Erase the bodies of entries, also from the folders ``exports``; ``dry_run`` only says which.
 
-    ``exports`` are folders of exports that the bodies are erased from as well.
-
-    Raises:
-        BadArgumentError: an argument breaks its rule.
-        NotFoundError: no entry has that number, or nothing matches.
-        RefusedError: an entry cannot be erased; nothing was recorded.
+    Raises BadArgumentError, NotFoundError where nothing matches, and RefusedError where an entry
+    cannot be erased; then nothing was recorded.
     """
     pattern = request.pattern()
     folders = list(exports)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 from tripod.errors import LedgerDamagedError, NoTeamError, UnwritableError
 from tripod.ledger import DATABASE, SPOOL
@@ -22,11 +22,8 @@ _MISREAD = (ArithmeticError, AttributeError, LookupError, StopIteration, TypeErr
 def check_access(root: str) -> Iterator[None]:
     """Say so where the database of ``root`` cannot be read; ``verify`` names what is wrong in it.
 
-    A fault of our own looks the same from here, so the message leaves that open.
-
-    Raises:
-        LedgerDamagedError: reading the ledger ran into something unreadable.
-        UnwritableError: another program holds the database.
+    A fault of our own looks the same from here, so the message leaves that open. Raises
+    LedgerDamagedError, or UnwritableError where another program holds the database.
     """
     try:
         yield
@@ -64,9 +61,7 @@ def access_team_at(root: str, begin: Callable[[], None] | None = None) -> Iterat
     """The team of the directory ``root``; its warnings are printed at the end.
 
     ``begin`` is called where its ledger holds nothing yet: an empty file is not filled in passing.
-
-    Raises:
-        LedgerDamagedError: it holds nothing, or cannot be read.
+    Raises LedgerDamagedError where it holds nothing, or cannot be read.
     """
     with check_access(root):
         team = _holding(root)
@@ -97,15 +92,12 @@ def _holding(root: str) -> Team | None:
     path = f"{root}/{DATABASE}"
     if not os.path.exists(path) or not os.path.getsize(path):
         return None
-    team = Team(root)
-    try:
-        if team.store.size:
-            return team
-    except BaseException:
-        team.close()
-        raise
-    team.close()
-    return None
+    with ExitStack() as closing:
+        team = closing.enter_context(Team(root))
+        if not team.store.size:
+            return None
+        closing.pop_all()
+        return team
 
 
 def has_runs_to_access(team: Team) -> bool:

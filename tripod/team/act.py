@@ -47,10 +47,7 @@ MARKER = "is a conflict marker of a merge that is not finished"
 
 
 def touched_by_act(entries: Iterable[Entry], source: Source) -> dict[str, None]:
-    """Paths that entries may have changed, in order; of acknowledged events both places.
-
-    Of a redaction: the files that show a tombstone for the erased body now.
-    """
+    """Paths that entries may have changed, in order: of an acknowledged event both places."""
     paths: dict[str, None] = {}
     for entry in entries:
         if entry.kind == "bus.acked-all":
@@ -83,10 +80,7 @@ class ActContext:
     """
 
     def __init__(self, root: str, *, create: bool = False) -> None:
-        """Open the ledger in the team directory ``root``.
-
-        Raises LedgerError where it is not there, damaged, or cannot be written.
-        """
+        """Open the ledger in the team directory ``root`` (LedgerError: it cannot be opened)."""
         self.root = root
         self.store = SQLiteStore(f"{root}/{DATABASE}", fold=fold_into, create=create)
         self.disk = Disk(root)

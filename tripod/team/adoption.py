@@ -87,10 +87,7 @@ class Adoption:
 
 
 def team_to_adopt(path: str) -> str:
-    """Where the team directory of a project is, or that directory itself if it is given.
-
-    Raises RefusedError where ``path`` is no folder.
-    """
+    """The team directory of a project, or ``path`` if it is one (RefusedError: no folder)."""
     full = os.path.abspath(path)
     if not os.path.isdir(full):
         raise RefusedError(f"{path} is no folder: make the project's folder first")
@@ -154,16 +151,12 @@ def init_at(
 ) -> Adoption:
     """Begin a ledger in the team directory ``root``, or take in what is new; else as ``init``.
 
-    Args:
-        root: the team directory itself.
-        places: where events and chats are, as it is recorded, where they are not in it.
-        names: ``project``, ``origin`` and ``scribe``, where they are given.
-        key: as ``init`` has it.
-        met: the places were met, not given: nothing is made in them.
+    ``places`` are the folders of events and chats as they are recorded, where they are not in
+    ``root``; ``names`` gives ``project``, ``origin`` and ``scribe``. ``met``: the places were met,
+    not given, and nothing is made in them.
 
-    Raises:
-        BadArgumentError: a name breaks its rule.
-        RefusedError: the directory lost its ledger, or has one that records otherwise.
+    Raises BadArgumentError where a name breaks its rule, RefusedError where the directory lost its
+    ledger, or has one that records otherwise.
     """
     with adoption_lock(root):
         if os.path.exists(os.path.join(root, DATABASE)):
@@ -179,8 +172,7 @@ def init_at(
                 f"{root} had a ledger: {ahead}. Put its ledger.db back; or, to begin anew with the "
                 f"files as somebody else's, move {root}/{COUNTS.path} away first"
             )
-        _check_log(root)
-        _check_unmerged(root, places)
+        _check_files(root, places)
         opened = _opening(root, names, places)
         if key is None:  # in a git repository seals are committed with the work
             key = repository_around(os.path.dirname(os.path.realpath(root))) is not None
@@ -256,8 +248,8 @@ def _taken_in(team: Team, act: Act, *, begun: bool) -> Adoption:
     return Adoption(team.root, begun, look.files, kinds, look.left_alone, team.warnings)
 
 
-def _check_log(root: str) -> None:
-    """Refuse to begin beside a log that cannot be read in its place: its past would be lost."""
+def _check_files(root: str, places: Mapping[str, str]) -> None:
+    """Refuse to begin where some of the past would be lost: an odd log, half of a merge."""
     disk = Disk(root)
     links = [name for name, what in disk.walk(LOG.folder) if what == "other"]
     for name in sorted(name for name in links if name.endswith(LIVE)):
@@ -269,10 +261,6 @@ def _check_log(root: str) -> None:
             f"{root}/{path} is {odd}: no decision can be taken in through it, and no ledger was "
             "begun. Move the file itself there, and link to it from where you want to have it"
         )
-
-
-def _check_unmerged(root: str, places: Mapping[str, str]) -> None:
-    """Refuse to begin with half of a merge: the other half would be no part of the past."""
     disk = Disk(root, places=places)
     for folder in ("", CHAT.folder, LOG.folder, layout.WORKER.folder, BUS.folder):
         for name in disk.names(folder):

@@ -295,15 +295,24 @@ class Files(ActFileState):
         All is noted as of ``seen_ns``, when this act began to look: what others changed since
         then is younger, and will be looked at. ``apart`` are files that contradict the ledger.
         """
-        noted: manifest.Manifest = {}
+        places, noted = self.disk.places, manifest.Manifest()
         left_out = {*apart, *self.late, *self.failed}
         # An event that is half of a merge is told by each command: no look at its folder is saved.
         left_out |= {path.rpartition("/")[0] for path in self.unmerged}
         for path, wrote in self.written.items():  # those that `keep_open` noted
             if f"/{KEPT}" in path and path not in self.settled:
                 noted[path] = manifest.ManifestEntry(*wrote, seen_ns)
-        queues = set(self.disk.places.queue_folders())
-        for path in tell_over(self._watched(), "looking at the files again"):
+        queues = places.queue_folders()
+        watched = [*queues, COUNTS.path]
+        for folder in places.chat_folders():
+            chats = self.disk.names(folder)
+            watched += [f"{folder}/{name}" for name in chats if name.endswith(".chat")]
+        watched += [path for path in self.written if path.endswith(".cursors")]
+        watched += manifest_watched_logs(self.source.db, self.disk)
+        for table in ("inputs", "files"):
+            rows = self.source.db.execute(f"SELECT path FROM {table}")
+            watched += [path for (path,) in rows]
+        for path in tell_over(watched, "looking at the files again"):
             stat = self.disk.stat(path)
             if stat is None or path in left_out:
                 continue
@@ -332,19 +341,6 @@ class Files(ActFileState):
             return digest if row[0] == digest else ""
         want = desired_file(self.source, path)
         return digest if want is not None and sha256(want.data).hexdigest() == digest else ""
-
-    def _watched(self) -> list[str]:
-        places = self.disk.places
-        paths = [*places.queue_folders(), COUNTS.path]
-        for folder in places.chat_folders():
-            chats = self.disk.names(folder)
-            paths += [f"{folder}/{name}" for name in chats if name.endswith(".chat")]
-        paths += [path for path in self.written if path.endswith(".cursors")]
-        paths += manifest_watched_logs(self.source.db, self.disk)
-        for table in ("inputs", "files"):
-            rows = self.source.db.execute(f"SELECT path FROM {table}")
-            paths += [path for (path,) in rows]
-        return paths
 
 
 class EventFileMoves:

@@ -13,28 +13,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import inf
-from typing import NamedTuple
 
 from tripod.bus.events import settings
 from tripod.bus.reader import QueueWatch
 from tripod.errors import TripodError
 from tripod.team.adoption import sync
 from tripod.team.team import Team
-
-
-class WatchedIntake(NamedTuple):
-    """Entries that others' writes became since the last one: how many of each kind.
-
-    ``size`` is that of the ledger with them.
-    """
-
-    kinds: dict[str, int]
-    size: int
-
-    @property
-    def entries(self) -> int:
-        """How many they are."""
-        return sum(self.kinds.values())
 
 
 class _StoppedError(Exception):
@@ -78,7 +62,7 @@ class WatchStop:
 
 def watch(
     team: Team,
-    report: Callable[[WatchedIntake], None],
+    report: Callable[[dict[str, int], int], None],
     *,
     warn: Callable[[str], None],
     ready: Callable[[bool], None],
@@ -87,8 +71,9 @@ def watch(
 ) -> None:
     """Take in all that is there, then what comes, until ``stop`` or for ``timeout`` seconds.
 
-    ``report`` gets each take-in, also where another command was faster than we; ``warn`` what a
-    command would warn of, each thing once. ``ready`` is called once, when all that was there is
+    ``report`` gets each take-in, also where another command was faster than we: how many entries of
+    each kind it became, and the ledger's size with them; ``warn`` what a command would warn of,
+    each thing once. ``ready`` is called once, when all that was there is
     taken in, with whether the system wakes us.
     """
     until = inf if timeout is None else time.monotonic() + timeout
@@ -104,7 +89,7 @@ def watch(
             kinds = Counter(e.kind for e in team.store.read(shown, size) if "observed" in e.data)
             shown = size
             if kinds:
-                report(WatchedIntake(dict(sorted(kinds.items())), size))
+                report(dict(sorted(kinds.items())), size)
         except TripodError as error:
             team.warnings.append(str(error))
         for warning in team.warnings:

@@ -104,9 +104,8 @@ def admit_actor(team: ActContext, note: str, ask: Passphrase) -> str:
 def revoke_actor(team: ActContext, handle: str, reason: str, ask: Passphrase) -> str:
     """End the key of a handle; give its vkey. Its private part, if it is here, stays.
 
-    Raises:
-        NotFoundError: the handle has no key in force.
-        RefusedError: neither that key nor the one that seals the ledger can be used here.
+    Raises NotFoundError where the handle has no key in force, RefusedError where neither that key
+    nor the one that seals the ledger can be used here.
     """
     problem = text_line_problem(reason, "--reason", MAX_REASON)
     if problem is not None:
@@ -151,10 +150,7 @@ def _append(team: ActContext, handle: str, number: int, change: Draft) -> None:
 
 
 def _voucher(team: ActContext, handle: str, ask: Passphrase) -> SigningKey | None:
-    """A key on this host that may change the key of a handle; None where nobody is asked.
-
-    Raises RefusedError where somebody has to be, and none of those keys can be used here.
-    """
+    """A key here that may change the key of a handle; None: nobody is asked (RefusedError)."""
     db = team.store.db
     held, log = newest_signing_key(db, handle), sealing.sealing_key(team.store)
     own = held is not None and (not held.revoked or log is None)

@@ -186,11 +186,8 @@ def anchor_request(team: Team, sealed: Sealed, old: int) -> bytes:
 def anchor_at_witness(team: Team, ask: Ask, keys: Sequence[VerifierKey], where: str) -> Receipt:
     """Have the newest seal cosigned by one of ``keys``, and log the receipt.
 
-    ``ask`` is the road to the witness, ``where`` its place for messages.
-
-    Raises:
-        UnreachableError: no usable answer came.
-        RefusedError: the witness refuses, or its answer is not signed by one of ``keys``.
+    ``ask`` is the road to the witness, ``where`` its place for messages. Raises UnreachableError
+    where no usable answer came, RefusedError where the witness refuses or another key signed.
     """
     sealed = seal_to_anchor(team)
     old = min(max(last_anchored_size(team, key.name) for key in keys), sealed.seal.size)
@@ -237,15 +234,8 @@ def _take(
             "compare the key with the one that `tripod witness show` prints there"
         ) from error
     seconds = note_cosignature_time(good[0])
-    _compare_clocks(team, good[0].name, seconds)
     data = format_note(Note(sealed.note.text, (*sealed.note.signatures, *good)))
     return record_anchor_receipt(team, Receipt("witness", good[0].name, sealed.seal, seconds, data))
-
-
-def _compare_clocks(team: Team, name: str, seconds: int) -> None:
-    apart = abs(seconds - int(time.time()))
-    if apart > APART:
-        team.warnings.append(f"the clock of {name} and ours differ by {apart} s")
 
 
 def record_late_anchor(team: Team, body: bytes, keys: Sequence[VerifierKey], where: str) -> Receipt:
@@ -267,8 +257,6 @@ def record_late_anchor(team: Team, body: bytes, keys: Sequence[VerifierKey], whe
 # Timestamps ------------------------------------------------------------------------------------
 
 
-_QUERY = "application/timestamp-query"
-_REPLY = "application/timestamp-reply"
 _MAX_AUTHORITIES = 4 * 1024 * 1024  # bytes; the list of a whole system has about 200,000
 
 
@@ -276,12 +264,9 @@ def anchor_by_timestamp(team: Team, url: str, authorities: str, timeout: float) 
     """Have the newest seal stamped by the authority at ``url``, check that, and log the reply.
 
     ``authorities`` is a PEM file with the certificates that are trusted, ``timeout`` is in seconds.
-
-    Raises:
-        MissingExtraError: the extra ``tsa`` is not installed.
-        BadArgumentError: no URL, or no certificates.
-        UnreachableError: no answer came.
-        RefusedError: what came is no stamp of this seal by one of ``authorities``.
+    Raises MissingExtraError without the extra ``tsa``, BadArgumentError where there is no URL or no
+    certificate, UnreachableError where no answer came, and RefusedError where what came is no stamp
+    of this seal by one of ``authorities``.
     """
     require_timestamp_extra()
     from rfc3161_client import HashAlgorithm, TimestampRequestBuilder
@@ -303,9 +288,10 @@ def anchor_by_timestamp(team: Team, url: str, authorities: str, timeout: float) 
         .cert_request(cert_request=True)
         .build()
     )
-    data, what = request.as_bytes(), "the timestamp authority"
-    reply = post(url, data, content_type=_QUERY, limit=MAX_RECEIPT, timeout=timeout, what=what)
-    if reply.status != 200 or reply.content_type != _REPLY:
+    data, query = request.as_bytes(), "application/timestamp-query"
+    what = "the timestamp authority"
+    reply = post(url, data, content_type=query, limit=MAX_RECEIPT, timeout=timeout, what=what)
+    if reply.status != 200 or reply.content_type != "application/timestamp-reply":
         raise UnreachableError(
             f"{url} answered {reply.status} with {reply.content_type}, not with a timestamp; "
             "nothing was recorded. Is it the address of a timestamp authority?"
@@ -317,12 +303,14 @@ def anchor_by_timestamp(team: Team, url: str, authorities: str, timeout: float) 
             f"{url}: {error}. Nothing was recorded; is {authorities} its authority?"
         ) from error
     seconds = stamped.micros // 1_000_000
-    _compare_clocks(team, url, seconds)
     return record_anchor_receipt(team, Receipt("tsa", url, sealed.seal, seconds, reply.body))
 
 
 def record_anchor_receipt(team: Team, receipt: Receipt) -> Receipt:
-    """Log a receipt that was checked."""
+    """Log a receipt that was checked; one from another host tells of that host's clock."""
+    apart = abs(receipt.seconds - int(time.time()))
+    if receipt.method != "git" and apart > APART:
+        team.warnings.append(f"the clock of {receipt.name} and ours differ by {apart} s")
     draft = ANCHOR_RECEIVED.draft(
         {
             "method": receipt.method,
@@ -388,9 +376,8 @@ def anchor_ref(name: str) -> str:
 def anchor_in_git(team: Team, ref: str) -> Receipt | None:
     """Commit the newest seal to ``ref`` and log that; None where it stands there already.
 
-    Raises:
-        NotFoundError: nothing was sealed yet.
-        RefusedError: there is no repository, git refuses, or the ref was moved meanwhile.
+    Raises NotFoundError where nothing was sealed yet, RefusedError where there is no repository,
+    git refuses, or the ref was moved meanwhile.
     """
     sealed = seal_to_anchor(team)
     data = format_note(sealed.note)

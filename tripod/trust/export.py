@@ -118,17 +118,14 @@ class Exported(NamedTuple):
 
 
 def export(database: str, directory: str, note: str, *, bodies: bool) -> Exported:
-    """Make ``directory`` the log under the seal in ``note``; see the module.
+    """Make ``directory`` the log under the seal in ``note``, with bodies and blobs or without.
 
     The database is read as of one moment. The directory is made if it is not there; an export of
-    the same ledger in it is grown. No signature of the note is checked here. ``bodies``: bodies,
-    salts and blobs are written too.
+    the same ledger in it is grown. No signature of the note is checked here.
 
-    Raises:
-        RefusedError: the folder holds something else, or the seal is not this ledger's.
-        LedgerDamagedError: what the ledger holds is not what its tree or a commitment says.
-        MalformedError: the note is no seal.
-        OSError: the disk refuses.
+    Raises RefusedError where the folder holds something else, or the seal is not this ledger's;
+    LedgerDamagedError where the ledger is not what its tree or a commitment says; MalformedError
+    where the note is no seal; OSError where the disk refuses.
     """
     seal = read_seal(note.encode())
     with closing(read_only(database)) as db:
@@ -180,11 +177,7 @@ def has_record(root: str) -> bool:
 
 
 def nodes_to_export(ledger: SQLiteReader, seal: Seal, otherwise: str = _UNSEALED) -> Nodes:
-    """The nodes of the tree of a ledger, which is shown to be the one that was sealed.
-
-    Raises:
-        RefusedError: the seal is not one of this ledger; the message ends with ``otherwise``.
-    """
+    """The nodes of a ledger's tree, shown to be sealed (RefusedError: ... ``otherwise``)."""
     size, origin, nodes = ledger.size, ledger.origin, read_block_nodes(ledger.db)
     if seal.origin != origin:
         what = f"the seal is of {seal.origin!r}, the ledger is {origin!r}"
@@ -329,21 +322,14 @@ def _check_stored(ledger: LedgerReader, tile: Tile, hashes: list[bytes]) -> None
         )
 
 
-class Forgotten(NamedTuple):
-    """How many bodies and blobs were removed."""
-
-    bodies: int
-    blobs: int
-
-
-def forget_exported_bodies(directory: str, seqs: Collection[int]) -> Forgotten:
-    """Remove the bodies of ``seqs`` from the export in ``directory``, and blobs none names now.
+def forget_exported_bodies(directory: str, seqs: Collection[int]) -> tuple[int, int]:
+    """Remove bodies from the export in ``directory``, and the blobs that none names now: how many.
 
     Nothing is done where there is no such folder, or where it holds no bodies. Raises OSError where
     the system refuses; do it again.
     """
     if not os.path.isdir(f"{directory}/{BODIES}"):
-        return Forgotten(0, 0)
+        return 0, 0
     with hold_folder_lock(directory):  # who exports meanwhile may still read the ledger as it was
         count, named = 0, set[str]()
         bundles = [
@@ -362,7 +348,7 @@ def forget_exported_bodies(directory: str, seqs: Collection[int]) -> Forgotten:
                 Disk(directory).write(part, File(b"\n".join(kept), mode))
         blobs = f"{directory}/{BLOBS}"
         if not os.path.isdir(blobs):
-            return Forgotten(count, 0)
+            return count, 0
         for path in bundles:  # once all are forgotten: a line that cannot be read hinders none
             for line in _lines_in(path):
                 named.update(tiles.bundle_blobs(line))
@@ -372,7 +358,7 @@ def forget_exported_bodies(directory: str, seqs: Collection[int]) -> Forgotten:
             os.unlink(f"{blobs}/{name}")
         if gone:
             sync_path(blobs)
-        return Forgotten(count, len(gone))
+        return count, len(gone)
 
 
 def _lines_in(path: str) -> list[bytes]:

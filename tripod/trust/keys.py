@@ -64,10 +64,7 @@ def no_passphrase() -> bytes | None:
 
 
 def passphrase_from_file() -> bytes | None:
-    """The first line of the file that ``$TRIPOD_PASSPHRASE_FILE`` names; None where it is not set.
-
-    Raises RefusedError where the file cannot be read, or its first line is empty.
-    """
+    """The first line of the file that ``$TRIPOD_PASSPHRASE_FILE`` names, or None (RefusedError)."""
     path = os.environ.get(PASSPHRASE_FILE)
     if not path:
         return None
@@ -116,12 +113,7 @@ def is_encrypted_key(path: str) -> bool:
 
 
 def load_key(path: str, origin: str, passphrase: Passphrase = no_passphrase) -> SigningKey:
-    """Read the private key of a ledger.
-
-    Raises:
-        LockedKeyError: it is encrypted, and ``passphrase`` gave none.
-        RefusedError: others can read the file, the passphrase is wrong, or it holds no such key.
-    """
+    """A ledger's private key (LockedKeyError: no passphrase; RefusedError: it cannot be used)."""
     from cryptography.hazmat.primitives import serialization as forms
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -152,11 +144,9 @@ def load_key(path: str, origin: str, passphrase: Passphrase = no_passphrase) -> 
 def load_key_in_force(vkey: str, passphrase: Passphrase = no_passphrase) -> SigningKey:
     """The private key of ``vkey``, which the ledger has in force.
 
-    A rotation that was stopped after its entry is finished: the new file takes its place.
-
-    Raises:
-        LockedKeyError: it is encrypted, and ``passphrase`` gave none.
-        RefusedError: it is not on this host, or cannot be used.
+    A rotation that was stopped after its entry is finished: the new file takes its place. Raises
+    LockedKeyError where no passphrase was given, RefusedError where the key is not on this host, or
+    cannot be used.
     """
     origin = VerifierKey.parse(vkey).name
     path = key_path(origin)

@@ -36,11 +36,9 @@ def prove_entry(database: str, seq: int, note: str, *, body: bool = False) -> by
     """A ``.tlog-proof`` that entry ``seq`` lies under the seal in ``note``.
 
     Its extra bytes are the entry's header, so that the file stands for itself, and after a line
-    break the line of its body (``tripod.ledger.tlog.tiles``) where ``body`` asks for it.
-
-    Raises:
-        NotFoundError: the seal does not cover such an entry, or its body was erased.
-        RefusedError: the seal is not this ledger's.
+    break the line of its body (``tripod.ledger.tlog.tiles``) where ``body`` asks for it. Raises
+    NotFoundError where the seal does not cover such an entry, or its body was erased, and
+    RefusedError where the seal is not this ledger's.
     """
     seal = read_seal(note.encode())
     with closing(read_only(database)) as db:
@@ -60,10 +58,7 @@ def prove_entry(database: str, seq: int, note: str, *, body: bool = False) -> by
 
 
 def prove_growth(database: str, old: Seal, note: str) -> bytes:
-    """A growth: that the ledger under the seal in ``note`` begins with the one under ``old``.
-
-    Raises RefusedError where a seal is not this ledger's, or the older one covers more.
-    """
+    """A growth: the ledger under ``note`` begins with that under ``old`` (RefusedError: not so)."""
     seal = read_seal(note.encode())
     with closing(read_only(database)) as db:
         ledger = SQLiteReader(db)
@@ -80,12 +75,9 @@ def prove_growth(database: str, old: Seal, note: str) -> bytes:
 def write_proved_pin(path: str, data: bytes, agrees: Callable[[Seal], bool]) -> bool:
     """Let the pin at ``path`` remember ``data``; False where it remembers as much or more already.
 
-    ``agrees`` says whether a head is one of the ledger's own, which was judged.
-
-    Raises:
-        RefusedError: the pin is of another ledger, or of another history.
-        OutsideError: what stands there cannot be read.
-        OSError: the disk refused; what stood there stands there still.
+    ``agrees`` says whether a head is one of the ledger's own, which was judged. Raises RefusedError
+    where the pin is of another ledger or another history, OutsideError where it cannot be read, and
+    OSError where the disk refuses: then it is what it was.
     """
     path = os.path.realpath(path)
     with hold_folder_lock(os.path.dirname(path)):
@@ -110,10 +102,7 @@ def write_proved_pin(path: str, data: bytes, agrees: Callable[[Seal], bool]) -> 
 
 
 def seal_to_prove(team: Team) -> str:
-    """A seal over all that the ledger holds, a note; without its key here, the newest there is.
-
-    Raises RefusedError where the ledger was never sealed, or its key cannot be used.
-    """
+    """A seal over all of the ledger; without its key, the newest one (RefusedError: no seal)."""
     note = sealing.seal(team, "export")
     last = sealing.newest(team.store.db)
     if note is not None:
@@ -127,10 +116,7 @@ def seal_to_prove(team: Team) -> str:
 
 
 def seal_of_proof(path: str) -> tuple[str, Seal]:
-    """The seal in a file: the whole note, and what it says.
-
-    Raises BadArgumentError where the file cannot be read, or holds no seal.
-    """
+    """The seal in a file: the whole note, and what it says (BadArgumentError: it holds no seal)."""
     try:
         if os.path.isdir(path):
             path = os.path.join(path, SEAL)

@@ -228,10 +228,7 @@ def seal_path(origin: str) -> str:
 
 
 def last_seal_note(origin: str) -> str | None:
-    """The note of the last seal that was signed here for a ledger, None where none was.
-
-    Raises RefusedError where what stands there cannot be read as that.
-    """
+    """The note of the last seal signed here for a ledger, or None (RefusedError: unreadable)."""
     path = seal_path(origin)
     try:
         data = read_plain_file(path, MAX_NOTE, named=True)
@@ -282,10 +279,7 @@ def check_last_seal(origin: str, head: Head, nodes: Nodes) -> None:
 
 
 def seal_head(key: SigningKey, head: Head, nodes: Nodes) -> str:
-    """Seal a committed head with the ledger's key; see the module. ``nodes`` are its tree's.
-
-    Raises RefusedError where this host sealed more of this ledger already, or other entries.
-    """
+    """Seal a committed head; ``nodes`` are its tree's (RefusedError: as in ``check_memory``)."""
     path = seal_path(key.name)
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     with hold_file_lock(f"{path}.lock"):
@@ -297,10 +291,7 @@ def seal_head(key: SigningKey, head: Head, nodes: Nodes) -> str:
 
 
 def sign_fork(ledger: LedgerReader, head: Head, new: str) -> str:
-    """The note by which the ledger's key ends its line at ``head``, to go on as ``new``.
-
-    Raises RefusedError where there is no such key here.
-    """
+    """The note that ends a line at ``head``, to go on as ``new`` (RefusedError: no key here)."""
     vkey = sealing_key(ledger)
     if vkey is None:
         raise RefusedError("--sign-fork: the ledger in the backup has no key that could sign")

@@ -69,10 +69,7 @@ class Signing:
             self._key(held)
 
     def sign(self, acts: Sequence[Draft]) -> list[Draft]:
-        """The drafts, those of actors with a key signed; each actor's together.
-
-        Raises RefusedError where a key is not on this host, or cannot be used.
-        """
+        """The drafts, those of actors with a key signed (RefusedError: a key cannot be used)."""
         done = list(acts)
         places: dict[str, list[int]] = {}
         for place, draft in enumerate(acts):

@@ -68,11 +68,10 @@ class WitnessFolder:
 
     @classmethod
     def begin(cls, path: str, name: str) -> WitnessFolder:
-        """Make a witness called ``name`` in a folder that holds none, with a fresh key.
+        """Make a witness with a fresh key.
 
-        Raises:
-            BadArgumentError: no key can have this name.
-            RefusedError: there is a witness already.
+        Raises BadArgumentError where no key can have this name, RefusedError where there is one
+        already.
         """
         try:
             key = SigningKey(name, os.urandom(32), COSIGNATURE)
@@ -93,12 +92,7 @@ class WitnessFolder:
         return cls(path)
 
     def key(self) -> SigningKey:
-        """The private key.
-
-        Raises:
-            NotFoundError: there is no witness in this folder.
-            RefusedError: others can read the key, or it is invalid.
-        """
+        """The private key (NotFoundError: no witness is here; RefusedError: the key is unsafe)."""
         file = os.path.join(self.path, "key")
         try:
             with open(open_plain_file(file, named=True), "rb") as stream:
@@ -126,10 +120,7 @@ class WitnessFolder:
         return tuple(log.key for log in self._policy()[1].logs)
 
     def trust(self, vkey: str) -> VerifierKey:
-        """Get to know a log; a log may have several keys, an old and a new one.
-
-        Raises BadArgumentError where it is not the key of a log, or one that is known.
-        """
+        """Get to know a log, or another key of it (BadArgumentError: no key of a log, or known)."""
         self.key()
         with hold_file_lock(os.path.join(self.path, "lock")):
             text, _ = self._policy()
@@ -157,9 +148,8 @@ class WitnessFolder:
     def answer(self, data: bytes) -> Response:
         """Judge a request, keep what must be kept, and only then give the answer.
 
-        Raises:
-            TripodError: the folder is not in order, so that nothing can be said.
-            OSError: the disk refuses; nothing was answered.
+        Raises TripodError where the folder is not in order, OSError where the disk refuses; then
+        nothing was answered.
         """
         key, logs = self.key(), self.logs()
         try:
@@ -188,10 +178,7 @@ class WitnessFolder:
         return decision.answer
 
     def seen(self) -> list[tuple[VerifierKey, Seal | None, int]]:
-        """Each key that it knows, with the last seal of its log, and when that was cosigned.
-
-        Raises TripodError where the folder is not in order.
-        """
+        """Each key that it knows, its log's last seal, and when that was cosigned (TripodError)."""
         own, found = self.key().verifier(), []
         for log in self.logs():
             folder = self._folder(log.name)

@@ -90,7 +90,7 @@ def test_what_came_after_the_seal_is_judged_by_the_files(root: str) -> None:
     report = judge(clone(root))
     assert report.exit_code == 0
     assert all("counts.json: the files are ahead of the ledger" in text for text in told(report))
-    assert "counts.json counts entry" in str(restore(root, KEYS).ahead)
+    assert "counts.json counts entry" in str(restore(root, KEYS)[1])
     with Team(root) as team:
         with pytest.raises(RefusedError, match="message of alex at"):
             rebuild(team)

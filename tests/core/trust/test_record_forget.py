@@ -10,7 +10,7 @@ import pytest
 from tripod.ledger.entry import format_canonical
 from tripod.ledger.tlog import tiles
 from tripod.projections.disk import TEMPORARY
-from tripod.trust.export import Forgotten, forget_exported_bodies
+from tripod.trust.export import forget_exported_bodies
 
 SECRET = b"a secret in a blob " * 1000
 SHARED = b"what two entries say " * 1000
@@ -51,7 +51,7 @@ def test_bodies_and_their_blobs_go_and_all_else_stays(export: Path) -> None:
     before = state(export)
     mode = 0o640
     os.chmod(export / "bodies/000.jsonl", mode)
-    assert forget_exported_bodies(str(export), {7, 256, 4711}) == Forgotten(2, 1)
+    assert forget_exported_bodies(str(export), {7, 256, 4711}) == (2, 1)
     after = state(export)
     gone = f"blobs/{sha256(SECRET).hexdigest()}"
     assert before.keys() - after.keys() == {gone}
@@ -66,8 +66,8 @@ def test_bodies_and_their_blobs_go_and_all_else_stays(export: Path) -> None:
 
 
 def test_a_blob_goes_with_the_last_body_that_names_it(export: Path) -> None:
-    assert forget_exported_bodies(str(export), [8]) == Forgotten(1, 0)
-    assert forget_exported_bodies(str(export), [257]) == Forgotten(1, 1)
+    assert forget_exported_bodies(str(export), [8]) == (1, 0)
+    assert forget_exported_bodies(str(export), [257]) == (1, 1)
 
 
 def test_twice_changes_nothing_and_finishes_what_was_interrupted(
@@ -77,9 +77,9 @@ def test_twice_changes_nothing_and_finishes_what_was_interrupted(
         patch.setattr(os, "unlink", lambda *_: 1 // 0)
         with pytest.raises(ArithmeticError):
             forget_exported_bodies(str(export), [7])
-    assert forget_exported_bodies(str(export), [7]) == Forgotten(0, 1)
+    assert forget_exported_bodies(str(export), [7]) == (0, 1)
     before = state(export)
-    assert forget_exported_bodies(str(export), [7]) == Forgotten(0, 0)
+    assert forget_exported_bodies(str(export), [7]) == (0, 0)
     assert state(export) == before
 
 
@@ -95,12 +95,12 @@ def test_a_failed_write_leaves_the_bundle_and_nothing_beside_it(
 
 
 def test_an_export_without_bodies_is_left_alone(tmp_path: Path) -> None:
-    assert forget_exported_bodies(str(tmp_path / "nowhere"), [1]) == Forgotten(0, 0)
+    assert forget_exported_bodies(str(tmp_path / "nowhere"), [1]) == (0, 0)
     (tmp_path / "blobs").mkdir()
     (tmp_path / "blobs" / ("ab" * 32)).write_bytes(b"x")
     (tmp_path / "checkpoint").write_text("the seal")
     before = state(tmp_path)
-    assert forget_exported_bodies(str(tmp_path), [1]) == Forgotten(0, 0)
+    assert forget_exported_bodies(str(tmp_path), [1]) == (0, 0)
     assert state(tmp_path) == before
 
 

@@ -101,7 +101,7 @@ def test_folders_that_go_and_come_back_are_watched_anew(story: Story) -> None:
 
 def test_it_looks_again_where_nobody_tells(story: Story) -> None:
     story.original.put("events/config.yaml", b"notify: poll\npoll-interval: 1\n")
-    found: list[watching.WatchedIntake] = []
+    found: list[dict[str, int]] = []
     stop = watching.WatchStop()
     told: list[bool] = []
 
@@ -109,14 +109,14 @@ def test_it_looks_again_where_nobody_tells(story: Story) -> None:
         told.append(is_told)
         story.original.say("live", "eve", "one")
 
-    def report(taken: watching.WatchedIntake) -> None:
-        found.append(taken)
-        stop.asked = "chat.sent" in taken.kinds
+    def report(kinds: dict[str, int], _: int) -> None:
+        found.append(kinds)
+        stop.asked = "chat.sent" in kinds
 
     with Team(str(story.root)) as team:
         watching.watch(team, report, warn=pytest.fail, ready=ready, stop=stop)
     assert told == [False]
-    assert [taken.kinds for taken in found] == [{"config.changed": 1}, {"chat.sent": 1}]
+    assert found == [{"config.changed": 1}, {"chat.sent": 1}]
 
 
 def _watched(story: Story, ready: Callable[[bool], None]) -> tuple[list[dict[str, int]], list[str]]:
@@ -126,7 +126,7 @@ def _watched(story: Story, ready: Callable[[bool], None]) -> tuple[list[dict[str
     with Team(str(story.root)) as team:
         watching.watch(
             team,
-            lambda taken: found.append(taken.kinds),
+            lambda kinds, _: found.append(kinds),
             warn=said.append,
             ready=ready,
             stop=watching.WatchStop(),
@@ -162,7 +162,7 @@ def test_a_team_that_cannot_be_written_is_told_and_waited_for(tmp_path: Path) ->
     with Team(str(tmp_path / ".nbs")) as team:
         watching.watch(
             team,
-            lambda taken: found.append(taken.kinds),
+            lambda kinds, _: found.append(kinds),
             warn=warn,
             ready=lambda _: None,
             stop=stop,
