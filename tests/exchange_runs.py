@@ -144,8 +144,8 @@ def arm(strikes: Strikes) -> None:
     appending.append_or_swap = appended  # type: ignore[assignment]
     os.write = written
     around(os, "fdatasync", strikes, "behind the log's end")
-    around(appending, "exchange", strikes, "named", "exchanged")
-    around(appending, "take", strikes, after="looked at")
+    around(appending, "swap_files", strikes, "named", "exchanged")
+    around(appending, "take_swapped", strikes, after="looked at")
     around(tripod_files.Files, "drop", strikes, after="dropped")
     around(tripod_files.Files, "note", strikes, "written")
     around(Team, "_write_files", strikes, "committed", "noted")

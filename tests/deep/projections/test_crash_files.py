@@ -41,7 +41,7 @@ from tripod.bus import events as bus
 from tripod.chat import writer as chat
 from tripod.recovery import rebuild as recover
 from tripod.decisions import writer as scribe
-from tripod.team.files import EventMoves, Files
+from tripod.team.files import EventFileMoves, Files
 from tripod.team.team import Team
 
 root, act, death = sys.argv[1], sys.argv[2], sys.argv[5]
@@ -59,7 +59,7 @@ def after_first(real):
 if death == "before the files":
     Files.project = die
 elif death == "between the files":
-    for kind, name in ((Files, "_put"), (Files, "_remove"), (EventMoves, "_finish_one")):
+    for kind, name in ((Files, "_put"), (Files, "_remove"), (EventFileMoves, "_finish_one")):
         setattr(kind, name, after_first(getattr(kind, name)))
 elif death == "in a file":
     Disk.stage = lambda disk, path, file, **_: (
@@ -71,7 +71,7 @@ elif death == "in a file":
         return real(fd, data)
     os.write = torn
 elif death == "with two names changed":
-    swap.take = die
+    swap.take_swapped = die
 elif death == "behind the log's end":
     os.fdatasync = die
 elif death == "before the cursor":

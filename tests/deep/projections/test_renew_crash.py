@@ -38,15 +38,15 @@ def in_the_middle(database, fresh):
 
 patches = {
     "while rows are copied": (copying, "_judged", die),
-    "while tables are folded": (rebuild, "folded_copy", die),
-    "before the old one is kept": (rebuild, "put_in_place", die),
-    "while the old one is kept": (rebuild, "copy_pages", half),
+    "while tables are folded": (rebuild, "rebuilt_copy", die),
+    "before the old one is kept": (rebuild, "put_rebuilt_in_place", die),
+    "while the old one is kept": (rebuild, "copy_pages_to_rebuild", half),
     "before its place is taken": (rebuild, "_write_over", die),
     "while its place is taken": (rebuild, "_write_over", in_the_middle),
     "after its place was taken": (rebuild, "sync_name", die),
 }
 setattr(*patches[death])
-rebuild.renew(root)
+rebuild.rebuild_database(root)
 """
 DEATHS = (
     "while rows are copied",

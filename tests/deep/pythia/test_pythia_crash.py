@@ -55,10 +55,10 @@ elif step == "before the files of the answer":
 elif step == "behind the answer":
     review.post = behind(review.post)
 elif step == "before the second request":
-    real_attempt = jobs.attempt
+    real_attempt = jobs.attempt_job
     def second(team, errand, number, told):
         return die() if number == 2 else real_attempt(team, errand, number, told)
-    jobs.attempt = second
+    jobs.attempt_job = second
 elif step == "behind the second launch":
     real_launch = spool.Spool.launch
     count = []

@@ -51,7 +51,10 @@ if what == "restore":
 else:
     with Team(root) as team:
         sys.addaudithook(count)
-        decide(team) if what == "decide" else sealing.rotate_key(team, keys.no_passphrase, None)
+        if what == "decide":
+            decide(team)
+        else:
+            sealing.rotate_sealing_key(team, keys.no_passphrase, None)
 print("done", calls)
 """
 
