@@ -110,4 +110,4 @@ def test_a_bundle_has_a_limit(export: Path, monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(OSError, match=f"more than {size - 1} bytes are no bodies"):
         forget_exported_bodies(str(export), [7])
     monkeypatch.setattr(tiles, "MAX_LINES", size)
-    assert forget_exported_bodies(str(export), [7]) == Forgotten(1, 1)
+    assert forget_exported_bodies(str(export), [7]) == (1, 1)
