@@ -381,7 +381,11 @@ def judge_growth(path: str) -> Report:
     if history.problem:
         return Report(path, (), problem=history.problem, subject=subject)
     found, seen = append_only.findings(history), append_only.append_only_coverage(history)
-    told = outcome(append_only.NAME, found, seen, required=True)
+    place = os.path.realpath(path)
+    if history.top:
+        place = os.path.relpath(place, os.path.realpath(history.top))
+    placed = (replace(one, file=place, line=_line_of(one)) for one in found)
+    told = outcome(append_only.NAME, placed, seen, required=True)
     if history.shallow and not told.failures:
         told = told.cannot_tell(append_only.append_only_shallow(history.path))
     return Report(path, (told,), subject=subject)
@@ -408,6 +412,8 @@ def _located(evidence: OpenEvidence, told: Outcome, *, rows: bool) -> Outcome:
         path, line = _place_of(evidence, finding, rows=rows)
         pin = finding.where.startswith(_PIN)
         shown = finding.where.removeprefix(_PIN) if pin else _shown(evidence, path)
+        if finding.where == "policy" and evidence.outside.rules_path:
+            shown = evidence.outside.rules_path
         findings.append(replace(finding, file=shown, line=line))
     return replace(told, findings=tuple(findings))
 
@@ -432,10 +438,15 @@ def _place_of(evidence: OpenEvidence, finding: Finding, *, rows: bool) -> tuple[
         where = os.path.join(
             evidence.outside.repository or root, where.replace("git", ".git", where == "git")
         )
-    found = re.fullmatch(r"(.+?):(\d+)", where)
+    if found := re.fullmatch(r"(.+?):(\d+)", where):
+        return found[1], int(found[2])
+    return where, _line_of(finding)
+
+
+def _line_of(finding: Finding) -> int | None:
+    """The line at which the difference begins that a finding shows; None where it shows none."""
     hunk = _HUNK.match(finding.evidence[0]) if finding.evidence else None
-    line = found[2] if found else hunk[1] if hunk else None
-    return found[1] if found else where, None if line is None else int(line)
+    return None if hunk is None else int(hunk[1])
 
 
 def _shown_at(evidence: OpenEvidence, seq: int) -> Iterator[tuple[str, int | None]]:

@@ -130,6 +130,7 @@ def _policies(outside: OutsideHeads, root: str | None, given: tuple[str, ...]) -
                 outside.policy = parse_policy(data)
             elif name == RULES:
                 outside.rules = policy.parse(data)
+                outside.rules_path = path if paths else ""
             else:
                 outside.authorities = parse_timestamp_authorities(data)
         except MalformedError as error:

@@ -71,6 +71,7 @@ class OutsideHeads:
 
     ``faults`` are findings, each with where and why; ``untold`` says (where, why) of what may hold
     a head and cannot be read. ``given`` names the policy files from outside of the team directory.
+    ``rules_path`` is the file that the rules were read from if a caller gave one, '' if not.
     ``pin`` is the head to start from where only what is after it is looked at. ``logs`` is what git
     tells of each decision log. ``history`` says in words what of the repository was looked at.
     """
@@ -81,6 +82,7 @@ class OutsideHeads:
     policy: Policy | None = None
     authorities: Sequence[Certificate] = ()
     rules: Rules = field(default_factory=Rules)
+    rules_path: str = ""
     given: frozenset[str] = frozenset()
     pin: Seal | None = None
     logs: tuple[FileHistory, ...] = ()

@@ -151,7 +151,7 @@ def _finding(finding: Finding, paint: _Paint) -> str:
         place = finding.file if finding.line is None else f"{finding.file}:{finding.line}"
         path = finding.where.partition(":")[0]
         said = path in finding.file or finding.message.startswith(finding.where)
-        if path.endswith(f" {finding.file}"):
+        if finding.where.endswith(f" {finding.file}") or path.endswith(f" {finding.file}"):
             place = finding.where
         elif not said and not path.endswith(f"/{finding.file}"):
             place = f"{place}: {finding.where}"

@@ -455,6 +455,13 @@ def test_the_command_prints_the_verdict_of_any_repository(
     assert left.value.code == 2
 
 
+def test_a_finding_names_the_file_and_the_line_from_the_top_of_the_repository(git: Git) -> None:
+    git.commit(LOG, b"one\ntwo\n")
+    git.commit(LOG, b"one\n2\n")
+    (outcome,) = judge_growth(str(git.root / LOG)).outcomes
+    assert [(finding.file, finding.line) for finding in outcome.findings] == [(LOG, 2)]
+
+
 def test_it_runs_in_a_folder_below_and_in_a_linked_work_tree(git: Git, tmp_path: Path) -> None:
     git.commit(LOG, b"one\n")
     linked = tmp_path / "linked"

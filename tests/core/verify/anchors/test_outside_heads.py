@@ -1,5 +1,6 @@
 """Which heads outside bind, who may leave a line of the ledger, and where a pin never goes."""
 
+import json
 import os
 import shutil
 import threading
@@ -117,6 +118,25 @@ def test_a_person_accepts_by_name_from_outside_alone(git: Git) -> None:
     code, found = heads(git, "--policy", str(outside))
     assert code == 0
     assert {text[:8] for _, text in found} == {"given up"}
+
+
+def test_a_finding_about_a_demand_names_the_policy_that_was_given(git: Git) -> None:
+    demanding = git.root.parent / "ci.yaml"
+    demanding.write_text("level: WITNESSED\n", encoding="utf-8")
+    git.write(".nbs/policy.yaml", b"level: WITNESSED\n")
+    for words, file in (((), ".nbs/policy.yaml"), (("--policy", str(demanding)), str(demanding))):
+        done = tripod(git, "verify", "--json", *words, code=1)
+        checks = {check["check"]: check for check in json.loads(done.out)["checks"]}
+        places = {finding["file"] for finding in checks["pins-extend"]["findings"]}
+        assert places == {file}
+
+
+def test_a_finding_about_a_seal_in_git_prints_its_path_once(git: Git) -> None:
+    back_to_the_backup(git)
+    printed = tripod(git, "verify", code=1).out.decode()
+    lines = [line for line in printed.split("\n") if ": pins-extend: left behind" in line]
+    assert lines
+    assert [line.partition(": pins-extend")[0].count(RECORD) for line in lines] == [1] * len(lines)
 
 
 def test_a_fork_is_signed_only_by_a_key_that_is_here(git: Git, home: Path) -> None:
