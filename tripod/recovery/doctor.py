@@ -83,8 +83,6 @@ def grouped_troubles(found: Iterable[Trouble]) -> Iterator[Trouble]:
 
 PATIENCE = 3600  # seconds that a checkpoint event may lie, where ack-timeout says nothing
 WAIT_S = 2.0  # how long a busy writer is waited for
-_US = 1_000_000
-_RECORDS = "the next command records it (what never began is ordered once more)"
 
 
 def _troubles_around(evidence: OpenEvidence) -> Iterator[Trouble]:
@@ -120,7 +118,7 @@ def _troubles_around(evidence: OpenEvidence) -> Iterator[Trouble]:
     )
     for seq, name in reviews:
         try:
-            age = (evidence.now_us - parse_entry_time(evidence.at(seq))) // _US
+            age = (evidence.now_us - parse_entry_time(evidence.at(seq))) // 1_000_000
         except ValueError:
             continue  # not taken in yet
         if age > patience:
@@ -152,7 +150,8 @@ def _runs(evidence: OpenEvidence) -> Iterator[Trouble]:
         ended = "has ended, and nobody recorded how" if look.end else "is gone: it was killed"
         what = f"it is said to be at work, and its program {ended}"
         if role == "worker":
-            yield Trouble("run-over", f"{WORKERS}/{subject}", what, _RECORDS, SYNC)
+            cure = "the next command records it (what never began is ordered once more)"
+            yield Trouble("run-over", f"{WORKERS}/{subject}", what, cure, SYNC)
         else:
             cure = f"the next command that runs this {role} job continues it"
             yield Trouble("run-over", f"{role} {subject}", what, cure)
@@ -248,9 +247,6 @@ def _holder(inode: int) -> str:
 
 
 RESTORE = "put it back: `tripod restore` from a backup, `tripod init` from a record"
-_DAMAGED = (
-    "rebuild nothing from it: `tripod verify` tells all; put a sound copy back (`tripod restore`)"
-)
 _NEXT = "the next command that acts makes that good"
 _REBUILT = "`tripod rebuild` writes it anew from the ledger, and keeps the bytes that it replaces"
 _UNTOUCHED = "evidence is never touched here"
@@ -267,7 +263,11 @@ def _troubles_in_ledger(evidence: OpenEvidence, report: Report) -> Iterator[Trou
                 yield Trouble("schema", "ledger.db", what, cure, REBUILD)
             elif finding.severity == "failure":
                 what = f"{outcome.check}: {finding.message}"
-                yield Trouble("ledger-damaged", finding.where, what, _DAMAGED, stops=True)
+                cure = (
+                    "rebuild nothing from it: `tripod verify` tells all; put a sound copy back "
+                    "(`tripod restore`)"
+                )
+                yield Trouble("ledger-damaged", finding.where, what, cure, stops=True)
     if evidence.ahead is not None:
         cure = (
             "a backup was restored, or the database swapped: put the newer ledger.db back, or go "
@@ -279,9 +279,7 @@ def _troubles_in_ledger(evidence: OpenEvidence, report: Report) -> Iterator[Trou
         what = f"the team keeps its {front} in {full}, and no folder is there"
         cure = "put the folder back, or mount its disk; if it is lost, `tripod rebuild`"
         yield Trouble("place-gone", front, what, cure, stops=True)
-    behind = list(_behind(evidence))
-    yield from behind
-    yield from _files(evidence, lagging=any(one.name == "files-behind" for one in behind))
+    yield from _troubles_in_projections(evidence)
     for found in worker_logs_altered(evidence):
         yield Trouble("log-altered", found.where, found.message, f"{_UNTOUCHED}: {found.help}")
     # What people write, and was not understood.
@@ -294,11 +292,13 @@ def _troubles_in_ledger(evidence: OpenEvidence, report: Report) -> Iterator[Trou
         yield Trouble("config", path, odd, "put a regular file there")
 
 
-def _behind(evidence: OpenEvidence) -> Iterator[Trouble]:
-    """Files and tables that do not show every entry, or are not what its fold gives."""
+def _troubles_in_projections(evidence: OpenEvidence) -> Iterator[Trouble]:
+    """Tables and files that do not show every entry, or are not what the ledger gives."""
+    cure, mends = _REBUILT, REBUILD
     for name, cursor, size in evidence.cursors():
         what = f"the {name} show {cursor} of {size} entries"
         if cursor < size and name == "files":
+            cure, mends = _NEXT, SYNC  # that is why files differ
             what = f"{what}: a command died before it wrote them, or is at work"
             yield Trouble("files-behind", "ledger.db", what, _NEXT, SYNC)
         elif cursor < size:
@@ -310,16 +310,11 @@ def _behind(evidence: OpenEvidence) -> Iterator[Trouble]:
     if "folds" in dict(evidence.team.tables):
         what = "the tables were folded by another version of tripod"
         yield Trouble("tables-old", "ledger.db", what, _NEXT, SYNC)
-        return
-    for table, fault in evidence.table_faults():
-        what = f"the table {table}: {fault}"
-        cure = "`tripod rebuild` folds it anew; find out who wrote to the database"
-        yield Trouble("table", "ledger.db", what, cure, REBUILD)
-
-
-def _files(evidence: OpenEvidence, *, lagging: bool) -> Iterator[Trouble]:
-    """Files that are not what the ledger gives; where it is ahead of them all, that is why."""
-    cure, mends = (_NEXT, SYNC) if lagging else (_REBUILT, REBUILD)
+    else:
+        for table, fault in evidence.table_faults():
+            what = f"the table {table}: {fault}"
+            fold = "`tripod rebuild` folds it anew; find out who wrote to the database"
+            yield Trouble("table", "ledger.db", what, fold, REBUILD)
     kept = set(FILES.evidence(evidence.source))
     told = set()
     for path, what, detail in evidence.team.found.conflicts:

@@ -71,12 +71,8 @@ MAX_TRIES = 5  # how often we begin again because others write the same file
 def find_team(given: str | os.PathLike[str] | None, start: str | None = None) -> str:
     """The team directory to work on, which has a ledger (see ``tripod.ledger.locator``).
 
-    Args:
-        given: the project's folder (``cafe``), or its team directory (``cafe/.nbs``).
-        start: where to look from where none is given; the current folder by default.
-
-    Raises:
-        NoTeamError: there is no team directory, or no ledger in it.
+    ``given`` is the project's folder (``cafe``) or its team directory (``cafe/.nbs``). Without it
+    one is looked for from ``start``, or the current folder. Raises NoTeamError where none is found.
     """
     if given is not None:
         begin = os.path.abspath(given)

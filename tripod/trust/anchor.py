@@ -157,8 +157,7 @@ def ask_anchor_url(url: str, timeout: float) -> Ask:
 def last_anchored_size(team: Team, name: str) -> int:
     """How many entries the witness of this name has cosigned, as far as the ledger knows."""
     row = team.store.db.execute(
-        f"SELECT max(size) FROM anchors WHERE method = 'witness' AND name = ? AND {_OURS}",
-        (name,),
+        f"SELECT max(size) FROM anchors WHERE method = 'witness' AND name = ? AND {_OURS}", (name,)
     ).fetchone()
     return row[0] or 0
 
