@@ -150,7 +150,8 @@ def _finding(finding: Finding, paint: _Paint) -> str:
     if finding.file:
         place = finding.file if finding.line is None else f"{finding.file}:{finding.line}"
         path = finding.where.partition(":")[0]
-        said = path in finding.file or finding.message.startswith(finding.where)
+        said = path == "policy" or path in finding.file
+        said = said or finding.message.startswith(finding.where)
         if finding.where.endswith(f" {finding.file}") or path.endswith(f" {finding.file}"):
             place = finding.where
         elif not said and not path.endswith(f"/{finding.file}"):
