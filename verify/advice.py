@@ -1,9 +1,8 @@
 """Judges texts by their words: passages that sound like a decision, log entries that do not. Pure.
 
-Two advisory checks and ``tripod scribe advise`` use it. Each text is read once: a text of a
-stranger costs no more than its length. It is meant to be silent rather than wrong: a sentence
-counts only if it commits (``we'll use files, not sockets``), not if it asks, weighs or proposes;
-and a decision that was logged near it settles it.
+A text of a stranger costs no more than its length. It is meant to be silent rather than wrong: a
+sentence counts only if it commits (``we'll use files, not sockets``), not if it asks, weighs or
+proposes; and a decision that was logged near it settles it.
 
 Source: seeds tripod-architecture "What Constitutes a Decision", nbs-scribe "What Scribe Records".
 Where the two differ (only one of them logs who does which task) no advice is given.

@@ -1,9 +1,8 @@
 """Folds the evidence into tables in memory: the entries, then new bytes of files.
 
 The tables of the ledger's own database are compared with these, and are no source of them. Beside
-the fold of a large ledger, queue and chats are compared with the ledger's own tables. Findings of
-that comparison count only if the tables turn out to equal the fold, over the same head; otherwise
-the files are compared with the fold, like all others.
+the fold of a large ledger, queue and chats are compared with the ledger's own tables. That counts
+only if the tables turn out to equal the fold, over the same head.
 """
 
 from __future__ import annotations

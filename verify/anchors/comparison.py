@@ -1,13 +1,11 @@
 """Compares the ledger with the heads that are remembered outside: roots, receipts, tail, level.
 
-Keys, seals, receipts and forks of the ledger come from the fold. A run over new entries alone folds
-nothing. Then the ledger's own tables only show where to look: each row is computed again from the
-entry that it names, if its body is the one of the commitment. A row that is missing lowers what the
-ledger can claim; an invented row has no such entry.
+Keys, seals, receipts and forks come from the fold. A run over new entries alone folds nothing: then
+the ledger's own tables only show where to look, and each row is computed again from the entry that
+it names. A missing row lowers what the ledger can claim; an invented one has no such entry.
 
 A receipt in the ledger (``anchor.received``) counts by the signature in it, of a witness or an
-authority whose key came from elsewhere; the ledger's own claims count for nothing. A receipt that
-does not match its entry was not recorded by tripod, which checks each before that.
+authority whose key came from elsewhere; the ledger's own claims count for nothing.
 """
 
 from __future__ import annotations

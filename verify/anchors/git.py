@@ -1,13 +1,11 @@
 """Reads the history of a git repository by its plumbing, as one reads a stranger's disk.
 
-Git never sees the repository's configuration. It runs in an empty git directory of ours, which
-lies in a temporary folder and borrows the repository's objects alone: there is no setting, hook,
-attribute, alias, graft, replacement, reflog or remote that could name a program, an encoding or
-another work tree, and the same holds for the environment. What the repository names (HEAD, refs,
-reflogs) we read ourselves (``tripod.verify.anchors.git_folder``); of its settings a few are read as
-text. Answers are bounded and binary, paths are literal and stand after ``--``. ``GitError`` says
-what could not be read. Nothing is written by reading; who writes objects and refs
-(``tripod.trust.anchor``) runs git in the same place.
+Git runs in an empty git directory of ours, which borrows the repository's objects alone: there is
+no setting, hook, attribute, alias, graft, replacement, reflog or remote that could name a program,
+an encoding or another work tree, and the same holds for the environment. HEAD, refs and reflogs we
+read ourselves (``tripod.verify.anchors.git_folder``); of the settings a few are read as text.
+Answers are bounded and binary, paths are literal and stand after ``--``. Nothing is written by
+reading; who writes objects and refs (``tripod.trust.anchor``) runs git in the same place.
 """
 
 from __future__ import annotations
@@ -23,16 +21,8 @@ from functools import cached_property
 from hashlib import sha1, sha256
 from typing import IO, NamedTuple, Self
 
-from tripod.verify.anchors.git_folder import (
-    GitError,
-    Refs,
-    find,
-    git_owner_differs,
-    git_store_problem,
-    read_git_config,
-    read_git_refs,
-    read_git_shallow,
-)
+from tripod.verify.anchors import git_folder
+from tripod.verify.anchors.git_folder import GitError, Refs, find
 
 MAX_BLOB = 256 * 1024 * 1024
 _MAX_ANSWER = 256 * 1024 * 1024
@@ -141,10 +131,10 @@ class Repository:
         self._put("HEAD", b"ref: refs/heads/none\n")
         self._put("config", _CONFIG.format(format="sha1").encode())
         self._own()
-        problem = git_store_problem(self.place)
+        problem = git_folder.git_store_problem(self.place)
         if problem is not None:
             raise GitError(f"{problem}: the repository is not read")
-        shallow = read_git_shallow(self.place)
+        shallow = git_folder.read_git_shallow(self.place)
         self.shallow = bool(shallow)
         if shallow:
             self._put("shallow", shallow)
@@ -166,12 +156,12 @@ class Repository:
     @cached_property
     def refs(self) -> Refs:
         """All that the repository names (GitError: it cannot be read)."""
-        return read_git_refs(self.place)
+        return git_folder.read_git_refs(self.place)
 
     @cached_property
     def settings(self) -> Mapping[str, tuple[str, ...]]:
         """The repository's own settings as texts, without what they include; none is in force."""
-        self._put("theirs", read_git_config(self.place))
+        self._put("theirs", git_folder.read_git_config(self.place))
         said = self.ask("config", "--file", "theirs", "--no-includes", "--null", "--list")
         found: dict[str, tuple[str, ...]] = {}
         for line in os.fsdecode(said).split("\0")[:-1]:
@@ -405,7 +395,7 @@ class Repository:
 
         That of the repository is not asked: it cannot speak for itself.
         """
-        other = git_owner_differs(self.place)
+        other = git_folder.git_owner_differs(self.place)
         if other is None:
             return
         words = ("config", "--includes", "--type=path", "--null", "--get-all", "safe.directory")

@@ -1,14 +1,11 @@
 """Heads of the ledger that are remembered outside, and whether it extends them. Pure.
 
-A head comes as a signed seal or, unsigned, as the seal's three lines alone (origin, size, root).
-Its source is ``git``, a ``pin``, or a ``receipt`` in the ledger.
-
-Heads bound the time of an entry from both sides:
+A head comes as a signed seal or, unsigned, as the seal's three lines alone (origin, size, root),
+from ``git``, a ``pin``, or a ``receipt`` in the ledger. Heads bound the time of an entry:
 
 - *not before*: the newest receipt that stands in the ledger before the entry and names a time. It
   bears a signature that could not be known in advance, so later entries were written later.
-- *not after*: the oldest head outside that covers the entry and names a time. The entries that it
-  covers existed by then.
+- *not after*: the oldest head outside that covers the entry and names a time.
 
 The host's own ``at`` lies between the bounds, or it is false. The value of a bound is that of its
 source: a witness whose key the policy knows, or a commit, whose date is its author's claim.

@@ -31,12 +31,7 @@ from tripod.projections.pythia.format import (
     parse_checkpoint_payload,
 )
 from tripod.verify.check import TABLES, Evidence, Finding, Outcome, not_applicable, outcome
-from tripod.verify.isolation.runs import (
-    Posted,
-    assessed_run_text,
-    assessments_of_runs,
-    erased_in_run,
-)
+from tripod.verify.isolation import runs
 
 NAME = "assessment-complete"
 REQUIRED = False
@@ -63,7 +58,7 @@ def judge(evidence: Evidence) -> Outcome:
     rows = evidence.query("SELECT seq, event, message FROM assessments ORDER BY seq")
     ours = {message: (seq, event, message) for seq, event, message in rows}
     failures = evidence.query("SELECT seq, event FROM failures ORDER BY seq")
-    posted = {one.seq: one for one in assessments_of_runs(evidence)}
+    posted = {one.seq: one for one in runs.assessments_of_runs(evidence)}
     outside = [one for one in posted.values() if one.seq not in ours]
     if not ours and not outside and not failures:
         return not_applicable(NAME, "no assessment was posted")
@@ -92,7 +87,7 @@ def _ours(
     ``answer`` is the entry of the assessment, of the event, and of the message.
     """
     seq, event, message = answer
-    text = assessed_run_text(evidence, seq)
+    text = runs.assessed_run_text(evidence, seq)
     if text is None:
         return  # it was erased: `bodies-present` says who did it
     body, where = evidence.body(seq), f"entry {seq}"
@@ -110,14 +105,14 @@ def _ours(
         return
     for problem in judge_review(text, DecisionRange(*said, count), known).problems:
         yield _finding(evidence, problem, where, seq)
-    shown = None if erased_in_run(evidence, message) else evidence.text(message, "text")
+    shown = None if runs.erased_in_run(evidence, message) else evidence.text(message, "text")
     if shown is not None and shown.strip() != text.strip():
         problem = f"the chat shows another assessment (entry {message}) than the one judged"
         yield _finding(evidence, problem, where, seq)
 
 
 def _outside(
-    evidence: Evidence, posted: Posted, known: dict[str, DecisionPlace]
+    evidence: Evidence, posted: runs.Posted, known: dict[str, DecisionPlace]
 ) -> Iterator[Finding]:
     """What is wrong with an assessment that nobody of us judged: in whichever layout."""
     said = posted.said

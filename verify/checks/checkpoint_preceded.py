@@ -25,13 +25,7 @@ from functools import partial
 
 from tripod.projections.pythia.format import checkpoint_came_first, review_ranges_overlap, span_of
 from tripod.verify.check import TABLES, Evidence, Finding, Outcome, not_applicable, outcome
-from tripod.verify.isolation.runs import (
-    Checkpoint,
-    Posted,
-    assessments_of_runs,
-    checkpoints_for_runs,
-    in_one_append,
-)
+from tripod.verify.isolation import runs
 
 NAME = "checkpoint-preceded"
 REQUIRED = True
@@ -41,8 +35,8 @@ HELP = "find out what started Pythia; only a `pythia-checkpoint` event should"
 
 def judge(evidence: Evidence) -> Outcome:
     """Judge the rule that this module's docstring states."""
-    events = checkpoints_for_runs(evidence)
-    every = list(assessments_of_runs(evidence))
+    events = runs.checkpoints_for_runs(evidence)
+    every = list(runs.assessments_of_runs(evidence))
     if not every:
         return not_applicable(NAME, "no assessment was posted")
     # Where an entry says which event an assessment answers, that event is taken, unless their
@@ -66,10 +60,12 @@ def judge(evidence: Evidence) -> Outcome:
     return outcome(NAME, found, seen)
 
 
-def _answer(evidence: Evidence, posted: Posted, events: list[Checkpoint]) -> list[Finding]:
+def _answer(
+    evidence: Evidence, posted: runs.Posted, events: list[runs.Checkpoint]
+) -> list[Finding]:
     """Take the event that this assessment answers; a finding if no event fits."""
     span = span_of(posted.said)
-    apart = partial(in_one_append, evidence)
+    apart = partial(runs.in_one_append, evidence)
     free = [event for event in events if not event.used]
     same = (event for event in free if event.range and (span is None or event.range == span))
     near = (
@@ -97,7 +93,7 @@ def _words(span: tuple[str, str] | None) -> str:
     return "no stated range" if span is None else f"{span[0]} through {span[1]}"
 
 
-def _finding(evidence: Evidence, posted: Posted, message: str, *, warn: bool) -> Finding:
+def _finding(evidence: Evidence, posted: runs.Posted, message: str, *, warn: bool) -> Finding:
     where = f"chat {posted.channel}, message {posted.number}, {evidence.where(posted.seq)}"
     return evidence.finding(
         NAME,

@@ -42,14 +42,7 @@ from tripod.projections.layout import CONFIG
 from tripod.projections.pieces import CHECKPOINT_GONE
 from tripod.projections.pythia.format import Span, answers_checkpoint, span_of
 from tripod.verify.check import TABLES, Evidence, Finding, Outcome, not_applicable, outcome
-from tripod.verify.isolation.runs import (
-    EVENT,
-    Checkpoint,
-    Posted,
-    assessments_of_runs,
-    checkpoints_for_runs,
-    in_one_append,
-)
+from tripod.verify.isolation import runs
 
 NAME = "events-processed"
 REQUIRED = False
@@ -72,7 +65,7 @@ def judge(evidence: Evidence) -> Outcome:
     rows = evidence.query(
         "SELECT seq, name, us, type FROM events"
         " WHERE acked IS NULL AND (type = ?1 OR priority = 0) ORDER BY type <> ?1, seq",
-        EVENT,
+        runs.EVENT,
     )
     pending = [Unprocessed(*row) for row in rows]
     timeout = 0  # seconds, as the configuration says now
@@ -99,8 +92,8 @@ def _late(evidence: Evidence, pending: list[Unprocessed], timeout: int) -> Itera
         age = (now - (begun or now)) // _US
         if timeout and age > timeout and not _claimed(evidence, event, now):
             message = f"is pending for {age} s, ack-timeout is {timeout} s"
-            yield _finding(evidence, event, message, warn=event.type != EVENT)
-        elif not timeout and event.type == EVENT and event.seq < newest:
+            yield _finding(evidence, event, message, warn=event.type != runs.EVENT)
+        elif not timeout and event.type == runs.EVENT and event.seq < newest:
             message = "is pending while a later one was published"
             yield _finding(evidence, event, message, warn=True)
 
@@ -112,14 +105,14 @@ def _deleted(evidence: Evidence) -> Iterator[Finding]:
     for conflict in evidence.found.conflicts:
         name = conflict.path.rpartition("/")[2]
         if conflict.detail == CHECKPOINT_GONE and name in names:
-            one = Unprocessed(names[name], name, 0, EVENT)
+            one = Unprocessed(names[name], name, 0, runs.EVENT)
             message = "is pending and its file is gone; the next command writes it again"
             yield _finding(evidence, one, message, warn=True)
     for (seq,) in evidence.query("SELECT seq FROM displaced ORDER BY seq"):
         body = evidence.body(seq)
         name = str(body.get("path")).rpartition("/")[2]
         if body.get("reason") == CHECKPOINT_GONE and name in names:
-            one = Unprocessed(names[name], name, 0, EVENT)
+            one = Unprocessed(names[name], name, 0, runs.EVENT)
             message = f"was deleted by another program, and written again (entry {seq})"
             yield _finding(evidence, one, message, warn=True)
 
@@ -134,13 +127,16 @@ def _unanswered(evidence: Evidence) -> Iterator[Finding]:
     left = {seq for (seq,) in rows}
     if not left:
         return
-    posted, together = list(assessments_of_runs(evidence)), partial(in_one_append, evidence)
-    of_span: dict[Span | None, list[Posted]] = defaultdict(list)
+    posted, together = (
+        list(runs.assessments_of_runs(evidence)),
+        partial(runs.in_one_append, evidence),
+    )
+    of_span: dict[Span | None, list[runs.Posted]] = defaultdict(list)
     for one in posted:
         of_span[span_of(one.said)].append(one)
     now = _newest(evidence)
     before = -1
-    for event in checkpoints_for_runs(evidence):
+    for event in runs.checkpoints_for_runs(evidence):
         # Most answers name the very range that was asked for: these are asked first.
         if (
             event.seq in left
@@ -152,14 +148,14 @@ def _unanswered(evidence: Evidence) -> Iterator[Finding]:
             )
         ):
             name = str(evidence.body(event.seq).get("name"))
-            unprocessed = Unprocessed(event.seq, name, 0, EVENT)
+            unprocessed = Unprocessed(event.seq, name, 0, runs.EVENT)
             if not _claimed(evidence, unprocessed, now):
                 message = "was acknowledged, and no assessment answers it"
                 yield _finding(evidence, unprocessed, message, warn=evidence.past(event.seq))
         before = event.seq
 
 
-def _asks(evidence: Evidence, event: Checkpoint, before: int) -> bool:
+def _asks(evidence: Evidence, event: runs.Checkpoint, before: int) -> bool:
     """Whether it asks for decisions that there are; of no range, for those since the one before."""
     if event.range is None:
         sql = "SELECT 1 FROM pieces WHERE id IS NOT NULL AND seq > ? AND seq < ? LIMIT 1"

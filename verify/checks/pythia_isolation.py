@@ -49,14 +49,7 @@ from tripod.verify.check import (
     outcome,
     shorten,
 )
-from tripod.verify.isolation.breach import (
-    breaches,
-    places_elsewhere,
-    reviewer_workers,
-    shows_reading_of_chat,
-    with_usual_places,
-    without_terminal_codes,
-)
+from tripod.verify.isolation import breach
 from tripod.verify.isolation.echo import DecisionLogPhrases, Echo, echoes, hidden_echo_sources
 from tripod.verify.isolation.runs import (
     TRANSCRIPT,
@@ -139,10 +132,10 @@ def _exceptions(reviewed: Sequence[ReviewRun]) -> Iterator[str]:
 def _workers(evidence: Evidence, found: Findings) -> tuple[int, int, int]:
     """Pythias that ran as workers, their logs, how many are past; their breaches are added."""
     workers = logs = past = 0
-    for worker in reviewer_workers(evidence):
+    for worker in breach.reviewer_workers(evidence):
         workers += 1
         past += evidence.past(worker.seq)
-        has_log, breached = breaches(evidence, worker)
+        has_log, breached = breach.breaches(evidence, worker)
         logs += has_log
         for message, where, line, at in breached:
             old, severity = evidence.adopted(at), evidence.severity(at)
@@ -226,19 +219,25 @@ def _wrote(evidence: Evidence, run: ReviewRun) -> Iterator[Finding]:
     if said is not None and not run.unread:
         # Terminal control sequences are left out of the output, in every form. A line that looks
         # like one of a stream may be a part of it, so both readings count.
-        words = " ".join(words_of(without_terminal_codes(said)))
-        texts = (without_terminal_codes(one) for text in run.wrote for one in (text.text, text.raw))
+        words = " ".join(words_of(breach.without_terminal_codes(said)))
+        texts = (
+            breach.without_terminal_codes(one)
+            for text in run.wrote
+            for one in (text.text, text.raw)
+        )
         if not any(words in " ".join(words_of(text)) for text in texts):
             message = f"the assessment is not what {_named(run)} wrote"
             yield _finding(message, f"entry {run.assessed}", run.assessed or run.seq)
     own = set((said or "").split("\n"))
-    elsewhere = places_elsewhere(evidence.places)
+    elsewhere = breach.places_elsewhere(evidence.places)
     apart = run.level == "namespace"
     did = "tried to read the chat, and there was none" if apart else "read the chat"
     for text in run.wrote:
         severity: Severity = "warning" if apart else "failure"
         for line in text.calls:
-            if line not in own and shows_reading_of_chat(with_usual_places(line, elsewhere)):
+            if line not in own and breach.shows_reading_of_chat(
+                breach.with_usual_places(line, elsewhere)
+            ):
                 message = f"{_named(run)} {did}"
                 yield _finding(message, f"entry {text.seq}", text.seq, (line.strip(),), severity)
 

@@ -31,16 +31,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tripod.ledger import Header, MalformedError, actor_entry_id, header_auth
-from tripod.ledger.actors import (
-    ENROLLED,
-    OBSERVED,
-    Record,
-    actor_change_problem,
-    actor_change_text,
-    actor_handle_problem,
-    actor_record_problem,
-)
+from tripod.ledger import Header, MalformedError, actor_entry_id, actors, header_auth
+from tripod.ledger.actors import ENROLLED, OBSERVED, Record
 from tripod.ledger.kinds.registry import KINDS
 from tripod.ledger.tlog.note import ED25519, VerifierKey
 from tripod.verify.check import BODIES, ROWS, SIGNATURES, Evidence, Finding, Outcome, not_applicable
@@ -112,7 +104,7 @@ class Writers:
             if number != before + 1:
                 return f"it is change {number} of the key of {handle!r}, where {before + 1} follows"
             self._numbers[handle] = number
-            text = actor_change_text(header.ledger, number, key, data.get("reason"))
+            text = actors.actor_change_text(header.ledger, number, key, data.get("reason"))
         except (MalformedError, LookupError, TypeError, AttributeError) as error:
             return f"it changes no key: {error}"
         if key.name != handle or key.kind != ED25519:
@@ -120,15 +112,15 @@ class Writers:
         held = self.force.get(handle)
         may = [one for one in (held and held.key, log) if one is not None]
         if header.kind == ENROLLED:
-            problem = actor_handle_problem(handle)
+            problem = actors.actor_handle_problem(handle)
             if problem is not None:
                 return f"the handle {handle!r} can have no key: it {problem}"
             may = may or [one.key for one in self.ended if one.handle == handle][-1:]
-            problem = actor_change_problem(note, text, (key,), may)
+            problem = actors.actor_change_problem(note, text, (key,), may)
         elif held is None or held.key != key:
             return f"the key {vkey} is revoked, and was not in force"
         else:
-            problem = actor_change_problem(note, text, (), may)
+            problem = actors.actor_change_problem(note, text, (), may)
         if problem is not None:
             return f"the key of {handle!r} was changed: {problem}"
         if held is not None:
@@ -142,11 +134,13 @@ class Writers:
     def signature_problem(self, actor: str, record: Record, stated: bytes) -> str | None:
         """Whether the key in force signed what ``actor`` did; if not, whose it is, where known."""
         held = self.force.get(actor)
-        problem = "no key" if held is None else actor_record_problem(record, stated, held.key)
+        problem = (
+            "no key" if held is None else actors.actor_record_problem(record, stated, held.key)
+        )
         if problem is None:
             return None
         for other in (*self.force.values(), *reversed(self.ended)):
-            if actor_record_problem(record, stated, other.key) is not None:
+            if actors.actor_record_problem(record, stated, other.key) is not None:
                 continue
             if other.handle != actor:
                 return f"it says that {actor!r} did it, and the key of {other.handle!r} signed it"

@@ -1,12 +1,9 @@
 """Reads an export, or a team's record, into a scratch database with the ledger's own schema.
 
-So every check runs on it as on a ledger. Faults of the files themselves (a tile that is not the
-tree's, a malformed line, an unsigned seal) are findings of ``record-agrees``. No file is trusted: a
-mutated export gives findings and never an exception. Reads are bounded, no link is followed, and
-every unknown name is reported. A team's record is compared with its ledger, file by file and byte
-by byte.
-
-``tripod.trust.export`` writes the folder, ``tripod.ledger.tlog.tiles`` knows its layout.
+So every check runs on it as on a ledger. Faults of the files themselves are findings of
+``record-agrees``. No file is trusted: a mutated export gives findings and never an exception. Reads
+are bounded, no link is followed, and every unknown name is reported. A team's record is compared
+with its ledger, file by file and byte by byte.
 """
 
 from __future__ import annotations
@@ -21,17 +18,9 @@ from typing import Any
 
 import orjson
 
-from tripod.ledger import (
-    RECORD,
-    LedgerError,
-    LedgerReader,
-    MalformedError,
-    Tree,
-    TripodError,
-    entry_leaf_hash,
-    root_of,
-    tell_over,
-)
+from tripod.ledger import RECORD, LedgerError, LedgerReader, MalformedError, TripodError, tell_over
+from tripod.ledger.entry import entry_leaf_hash
+from tripod.ledger.merkle import Tree, root_of
 from tripod.ledger.sqlite.reader import SQLiteReader, read_block_nodes
 from tripod.ledger.sqlite.repair import add_blob_row, add_entry_rows, add_head_row
 from tripod.ledger.sqlite.schema import migrate_schema

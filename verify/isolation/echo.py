@@ -3,8 +3,7 @@ r"""Finds where Pythia's prompts and answers repeat the chat (n-gram overlap). P
 Pythia may see the decision log up to the checkpoint, the event that asked for the review, the
 team's settings and this project's instructions. Chat is every message, every line of a chat file
 that is no message, the payloads of events that quote them, and the bytes of replaced chat files.
-Pythia may not see anything else either, but the rest is not searched: it quotes the chat, or has
-nothing to do with it (design, section 8).
+All else is not searched: it quotes the chat, or has nothing to do with it (design, section 8).
 
 A word is a row of letters and digits, without case, accents and invisible characters, as
 ``tripod.projections.text`` defines it. Two texts overlap where :data:`RUN` consecutive words are

@@ -1,13 +1,9 @@
 """Checks what is in the database beside the rows: head, nodes, blobs, the index of ids, the schema.
 
-``scan_database`` makes the pass over the rows and then looks at these; the ledger checks answer
-from both.
-
-A run that starts at a pin judges only the entries after it, at their cost. It reads the stored
-roots of full blocks, one for 256 entries; together with the entries of the last block they must
-give the pinned root. Then they are the roots of what was pinned, and the tree continues from them.
-The rows before the pin are not read again: a row altered since stays unseen until the next whole
-run.
+A run that starts at a pin judges only the entries after it, at their cost. The stored roots of full
+blocks, one for 256 entries, must together with the entries of the last block give the pinned root;
+then the tree continues from them. The rows before the pin are not read again: a row altered since
+stays unseen until the next whole run.
 """
 
 from __future__ import annotations

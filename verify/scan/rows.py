@@ -1,11 +1,10 @@
 """One pass over the ledger's rows for all of its checks, flat in memory.
 
 The fast path works on bytes: what *must* stand in the header is written from the row's columns, its
-body and the entry before, and compared; expressions tell that the rest of the header and the body
-are in their canonical spelling and fit their models, so nothing is decoded.
-Only where it does not hold are the rules asked, each by the function of its own check; the fast
-path is their conjunction (a property test holds the two together). After a bad row the pass goes
-on from what is stored, so that one damage gives one finding, or few.
+body and the entry before, and compared; expressions tell that the rest is canonical and fits its
+models, so nothing is decoded. Only where it does not hold are the rules asked, each by the function
+of its own check (a property test holds the two together). After a bad row the pass goes on from
+what is stored, so that one damage gives one finding, or few.
 """
 
 from __future__ import annotations
@@ -22,19 +21,10 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 import orjson
 from pydantic import BaseModel, StringConstraints
 
-from tripod.ledger import (
-    GENESIS,
-    MAX_BODY,
-    MAX_HEADER,
-    REDACTED,
-    Header,
-    Tree,
-    check_link,
-    entry_leaf_hash,
-    tell_over,
-)
+from tripod.ledger import GENESIS, MAX_BODY, MAX_HEADER, REDACTED, Header, Tree, tell_over
 from tripod.ledger.actors import CHANGES
-from tripod.ledger.entry import entry_blobs
+from tripod.ledger.chain import check_link
+from tripod.ledger.entry import entry_blobs, entry_leaf_hash
 from tripod.ledger.kinds.base import Content
 from tripod.ledger.kinds.models import model_of, part_model
 from tripod.ledger.kinds.registry import BY_NAME, KINDS

@@ -13,15 +13,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tripod.ledger import CHANGE_IDS, Header, LedgerError, MalformedError, tell_over
-from tripod.ledger.actors import (
-    CHANGES,
-    OBSERVED,
-    Record,
-    actor_statement,
-    message_of,
-    parse_actor_record,
-)
+from tripod.ledger import CHANGE_IDS, Header, LedgerError, MalformedError, actors, tell_over
+from tripod.ledger.actors import CHANGES, OBSERVED, Record
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.verify.check import Finding, Findings, Scanned
@@ -260,13 +253,13 @@ class _Walk:
         return f"it shows {name!r} as who speaks, and {actor!r} did it"
 
     def _record_problem(self, seq: int, head: dict[str, Any], data: bytes) -> str | None:
-        actor, named, stated = head["actor"], head["auth"], actor_statement(head)
+        actor, named, stated = head["actor"], head["auth"], actors.actor_statement(head)
         held, good = self.writers.force.get(actor), self.good
         if good is not None and good.named == named and good.held is held:
-            record, known = good.record, message_of(good.record, stated) is not None
+            record, known = good.record, actors.message_of(good.record, stated) is not None
         else:
             try:
-                record, known = parse_actor_record(data), False
+                record, known = actors.parse_actor_record(data), False
             except MalformedError as error:
                 return str(error)
         if not known:
