@@ -281,6 +281,8 @@ def test_names_in_headers_stay_and_that_is_told(root: str) -> None:
         message = chat_send.send(team, "live", "mallory-7731", "hello")
         done = redact(team, ask("mallory-7731"))
         assert f"entry {message.seq}: its header says it, and stays" in done.cannot
+        assert f"entry {message.seq}: a name in it says it, and stays" in done.cannot
+        assert message.seq not in [one.seq for one in done.erased]
 
 
 def test_digests_are_no_texts(root: str) -> None:
@@ -547,6 +549,22 @@ def test_a_version_that_was_set_back_is_found(one: tuple[str, int]) -> None:
 
 
 # The past of others ----------------------------------------------------------------------------
+
+
+def test_a_pattern_is_a_regular_expression(root: str) -> None:
+    with (
+        Team(root) as team,
+        pytest.raises(BadArgumentError, match=r"^--match: no regular expression: missing"),
+    ):
+        redact(team, ask("(zoe"))
+
+
+def test_a_file_is_searched_up_to_a_limit(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    note = Path(root, "notes.txt")
+    note.write_text(f"I wrote down {SECRET}")
+    with Team(root) as team:
+        monkeypatch.setattr("tripod.recovery.redaction.READ_LIMIT", note.stat().st_size)
+        assert "notes.txt" in redact(team, ask()).left
 
 
 def test_archives_and_split_logs_lose_it_too(tmp_path: Path) -> None:
