@@ -70,7 +70,7 @@ def request_actor_key(team: ActContext, handle: str, passphrase: bytes | None = 
     """
     _check_handle(handle)
     keys.check_keys_outside(team.root)
-    key = keys.make_key(handle)
+    key = SigningKey(handle, os.urandom(32))
     keys.store_key(actor_key_path(key.verifier().format()), key, passphrase)
     number = _next_number(team, handle)
     return sign_actor_change(team.store.origin, number, key.verifier(), (key,))

@@ -78,11 +78,6 @@ def passphrase_from_file() -> bytes | None:
     return line
 
 
-def make_key(origin: str) -> SigningKey:
-    """A new key for a ledger, from the system's randomness."""
-    return SigningKey(origin, os.urandom(32))
-
-
 def store_key(path: str, key: SigningKey, passphrase: bytes | None) -> None:
     """Write a private key to ``path``, durably, encrypted where a passphrase is given."""
     from cryptography.hazmat.primitives import serialization as forms

@@ -63,13 +63,14 @@ def newest(db: sqlite3.Connection) -> Made | None:
     return None if row is None else Made(row[0], row[1], row[3])
 
 
-def seal(team: ActContext, reason: SealReason, passphrase: Passphrase | None = None) -> str | None:
+def seal(
+    team: ActContext, reason: SealReason, passphrase: Passphrase = keys.passphrase_from_file
+) -> str | None:
     """Seal the ledger as it stands and record that; where nothing is new, give the newest seal.
 
-    ``passphrase`` is asked where the key is encrypted; by default the file that
-    ``$TRIPOD_PASSPHRASE_FILE`` names. None where the ledger has no key, or its private part is not
-    on this host. Raises RefusedError where the key cannot be used, or this host sealed another
-    history already.
+    ``passphrase`` is asked where the key is encrypted. None where the ledger has no key, or its
+    private part is not on this host. Raises RefusedError where the key cannot be used, or this host
+    sealed another history already.
     """
     vkey = sealing_key(team.store)
     return _seal(team, vkey, reason, passphrase) if vkey is not None and _is_here(vkey) else None
@@ -83,10 +84,8 @@ def seal_now(team: ActContext, passphrase: Passphrase) -> str:
     return _seal(team, vkey, "asked", passphrase)
 
 
-def _seal(team: ActContext, vkey: str, reason: SealReason, passphrase: Passphrase | None) -> str:
-    key = keys.load_key_in_force(
-        vkey, keys.passphrase_from_file if passphrase is None else passphrase
-    )
+def _seal(team: ActContext, vkey: str, reason: SealReason, passphrase: Passphrase) -> str:
+    key = keys.load_key_in_force(vkey, passphrase)
     made: list[str] = []
 
     def sign() -> Sequence[Draft]:
@@ -176,7 +175,7 @@ def new_sealing_key(team: ActContext, passphrase: bytes | None = None) -> str:
     if os.path.exists(path):
         key = keys.load_key(path, origin, lambda: passphrase or keys.passphrase_from_file())
     else:
-        key = keys.make_key(origin)
+        key = SigningKey(origin, os.urandom(32))
         keys.store_key(path, key, passphrase)
     vkey = key.verifier().format()
 
@@ -206,7 +205,7 @@ def rotate_sealing_key(team: ActContext, old: Passphrase, new: bytes | None) -> 
     if vkey is None:
         raise RefusedError("no key is in force: `tripod key new` makes one")
     before = keys.load_key_in_force(vkey, old)
-    after = keys.make_key(before.name)
+    after = SigningKey(before.name, os.urandom(32))
     path = keys.key_path(before.name)
     keys.store_key(f"{path}.new", after, new)
     note = sign_rotation(before.name, before, after)

@@ -18,7 +18,7 @@ from tripod.ledger.entry import entry_leaf_hash
 from tripod.ledger.kinds.models import model_of
 from tripod.ledger.kinds.registry import BY_NAME
 from tripod.ledger.merkle import root_of
-from tripod.ledger.tlog.note import VerifierKey, parse_note
+from tripod.ledger.tlog.note import SigningKey, VerifierKey, parse_note
 from tripod.ledger.tlog.seal import Seal, format_seal, open_seal, parse_seal
 from tripod.team import adoption
 from tripod.team.team import Team
@@ -197,25 +197,25 @@ def test_a_rotated_key_seals_on(team: Team) -> None:
     clean(team)
 
 
-@pytest.mark.parametrize("step", ["store_key", "append_apart", "key_in_force"])
+@pytest.mark.parametrize("step", ["store_key", "append_apart", "load_key_in_force"])
 def test_a_rotation_that_was_stopped_leaves_one_key_in_force(team: Team, step: str) -> None:
     class StopError(Exception):
         pass
 
     first = sealing.sealing_key(team.store)
     calls = {"n": 0}
-    places = {"store_key": keys, "append_apart": team, "key_in_force": keys}
+    places = {"store_key": keys, "append_apart": team, "load_key_in_force": keys}
     real = getattr(places[step], step)
 
     def stop(*given: object, **named: object) -> object:
         calls["n"] += 1
-        if step != "key_in_force" or calls["n"] == 2:
+        if step != "load_key_in_force" or calls["n"] == 2:
             raise StopError
         return real(*given, **named)
 
     with mock.patch.object(places[step], step, stop), pytest.raises(StopError):
         sealing.rotate_sealing_key(team, keys.no_passphrase, None)
-    assert (sealing.sealing_key(team.store) == first) == (step != "key_in_force")
+    assert (sealing.sealing_key(team.store) == first) == (step != "load_key_in_force")
     decisions_log.log(team, REQUEST)
     assert seals(team)[-1][2] == "decision"
     second = sealing.rotate_sealing_key(team, keys.no_passphrase, None)
@@ -226,7 +226,7 @@ def test_a_rotation_that_was_stopped_leaves_one_key_in_force(team: Team, step: s
 def test_a_key_that_was_made_and_not_recorded_is_used(team: Team, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     adoption.init(str(tmp_path / "other"), project="o", origin="o.example/2")
-    key = keys.make_key("o.example/2")
+    key = SigningKey("o.example/2", bytes(32))
     keys.store_key(keys.key_path("o.example/2"), key, None)
     with Team(str(tmp_path / "other/.nbs")) as other:
         assert sealing.new_sealing_key(other) == key.verifier().format()
