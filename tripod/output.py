@@ -118,10 +118,10 @@ def _write(data: bytes) -> None:
             out.buffer.write(data)
         out.flush()
     except BrokenPipeError:
-        _silence(out)
+        silence_output(out)
         sys.exit(141)
     except OSError as error:
-        _silence(out)
+        silence_output(out)
         raise _lost(error.strerror or str(error)) from error
 
 
@@ -132,7 +132,7 @@ def _lost(reason: str) -> TripodError:
     )
 
 
-def _silence(out: TextIO) -> None:
+def silence_output(out: TextIO) -> None:
     """Let the interpreter's own last flush go nowhere."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
 
@@ -145,7 +145,7 @@ def remark(text: str) -> None:
         sys.stderr.write(safe(f"tripod: {text}\n"))
         sys.stderr.flush()
     except OSError:
-        _silence(sys.stderr)
+        silence_output(sys.stderr)
 
 
 def format_utc(seconds: int) -> str:

@@ -172,7 +172,7 @@ def _check_source(handle: str | None) -> None:
 
 
 def full_event_name(team: Team, name: str) -> str:
-    """An event's name in the ledger, with its added queue's (BadArgumentError: it is none)."""
+    """An event's name in the ledger, with its added queue's (BadArgumentError: no name of one)."""
     front = name[: name.rfind("/") + 1]
     if not front or front not in team.disk.places.queues():
         front = ""

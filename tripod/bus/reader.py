@@ -339,14 +339,12 @@ def recover(team: Team, handle: str) -> Recovery:
         last = team.store.at
         pending = list(check(team))
         rows = _live_claims(team, act.now_us)
-        mine = [(event, name) for event, name, holder, *_ in rows if holder == handle]
+        mine = {name: event for event, name, holder, *_ in rows if holder == handle}
         back = [
             RELEASED.draft({"name": team.queue + name, "event": event}, handle)
-            for event, name in mine
+            for name, event in mine.items()
         ]
         said = f"{handle} is back: {len(pending)} pending, {len(mine)} claims released"
         beat = draft_event_for_act(act, handle, "heartbeat", "low", said)
         act.append([*back, beat])
-        return Recovery(
-            pending, last, [name for _, name in mine], str(beat.body["name"])[len(team.queue) :]
-        )
+        return Recovery(pending, last, list(mine), str(beat.body["name"])[len(team.queue) :])

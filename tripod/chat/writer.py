@@ -87,10 +87,7 @@ def _no_channel(team: Team, channel: str) -> NotFoundError:
 
 
 def span_of_channel(team: Team, name: str) -> Span:
-    """The messages that a file shows: the live one of a channel, or an archive.
-
-    Raises BadArgumentError (it can be neither), NotFoundError (there is no such file).
-    """
+    """The messages of a live file or an archive (BadArgumentError, NotFoundError: neither)."""
     stem = name.removesuffix(".chat")
     found = span_of(team.store.db, stem)
     if found is None:

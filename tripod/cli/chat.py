@@ -16,8 +16,7 @@ from tripod.cli.params import HandleParam, NumberParam, moment_param, text_param
 from tripod.errors import BadArgumentError, RefusedError
 from tripod.output import emit_report, format_utc, hanging, one_line, safe
 
-TIMEOUT = 3
-"""The exit code where nothing came in time."""
+TIMEOUT = 3  # the exit code where nothing came in time
 MAX_INDEX = 2**31 - 2
 MAX_NUMBER = 2**31 - 1
 MAX_WAIT = 10_000_000  # seconds
@@ -55,10 +54,7 @@ def _warn(call: CommandCall) -> None:
 
 def _window(call: CommandCall) -> chat.Window:
     last, offset = call.get("last"), call.get("offset") or 0
-    after, before = (
-        moment_param(call.get("after"), "--after"),
-        moment_param(call.get("before"), "--before"),
-    )
+    after, before = (moment_param(call.get(name), f"--{name}") for name in ("after", "before"))
     return chat.Window(last, after, before, offset)
 
 
@@ -113,19 +109,15 @@ def _poll(call: CommandCall) -> int:
 def _mentions(call: CommandCall) -> None:
     with call.fresh() as team:
         found = chat.addressed(team, call.handle)
-    call.answers(
-        (event._asdict() for event in found),
-        (f"[{event.priority}] {event.event}\n    {hanging(event.payload)}" for event in found),
-    )
+    lines = (f"[{event.priority}] {event.event}\n    {hanging(event.payload)}" for event in found)
+    call.answers((event._asdict() for event in found), lines)
 
 
 def _participants(call: CommandCall) -> None:
     with call.fresh() as team:
         found = chat.participants(team, call.channel)
-    call.answers(
-        ({"count": count, "handle": handle} for handle, count in found),
-        (f"{handle:<24} {count} messages" for handle, count in found),
-    )
+    lines = (f"{handle:<24} {count} messages" for handle, count in found)
+    call.answers(({"count": count, "handle": handle} for handle, count in found), lines)
 
 
 def _count(call: CommandCall) -> None:

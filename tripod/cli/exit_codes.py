@@ -2,12 +2,11 @@
 
 import atexit
 import gc
-import os
 import sys
 from typing import NamedTuple
 
 from tripod import errors
-from tripod.output import remark
+from tripod.output import remark, silence_output
 
 FAILURES = (errors.TripodError, OSError)
 """What a command may end with: ``report_and_exit_code`` says it."""
@@ -56,8 +55,7 @@ def collect_less_garbage() -> None:
 def report_and_exit_code(error: Exception, codes: Codes) -> int:
     """Say why a command ends, and give the exit code; ``error`` is one of ``FAILURES``."""
     if isinstance(error, BrokenPipeError):
-        # Who read us has seen enough; silence the interpreter's own last flush.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence_output(sys.stdout)  # who read us has seen enough
         return 141
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""

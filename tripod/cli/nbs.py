@@ -192,7 +192,7 @@ class NbsCall(CommandCall):
         return nbs_team_for(self)
 
     def actor(self, option: str = "as") -> str:
-        """The handle that acts, of the option or the environment (BadArgumentError: it is none)."""
+        """The handle that acts, of the option or the environment (BadArgumentError: no handle)."""
         given = self.words.options.get(option)
         who = os.environ.get("NBS_HANDLE", "") if given is None else given
         if not who and given is None:

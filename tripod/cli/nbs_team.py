@@ -44,9 +44,8 @@ def nbs_team_for(call: CommandCall) -> Iterator[Team]:
         if not is_new and not is_there and not nbs_team_may_know(folder):
             raise NotFoundError(f"no chat {full}: `nbs-chat create {place}` makes it")
         with team_of(CHAT, folder, meet=is_new or is_there) as team:
-            call.channel = (known_to_nbs_team(team, CHAT, folder) or "") + name.removesuffix(
-                ".chat"
-            )
+            added = known_to_nbs_team(team, CHAT, folder) or ""
+            call.channel = added + name.removesuffix(".chat")
             try:
                 yield team
             except NotFoundError as error:
@@ -231,8 +230,8 @@ def _begin(root: str, places: Callable[[], dict[str, str]]) -> None:
         text = f"began the ledger {root}/{DATABASE}"
         if found.files:
             entries = f"{found.entries} {'entry' if found.entries == 1 else 'entries'}"
-            text += f", with {entries} from {found.files} file{'' if found.files == 1 else 's'}"
-            text += " of before"
+            files = f"{found.files} file{'' if found.files == 1 else 's'}"
+            text += f", with {entries} from {files} of before"
         if found.key:
             text += f"; it is sealed by the new key {found.key}"
         remark(one_line(text))

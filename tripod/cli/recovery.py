@@ -23,10 +23,8 @@ def _backup(call: CommandCall) -> None:
     with call.team() as team, call.progress():
         done = copies.backup(team, call.file)
     root = done.root.hex()
-    call.answer(
-        {"file": call.file, "root": root, "size": done.size},
-        [f"{one_line(call.file)}: {done.size} entries, root {root}"],
-    )
+    line = f"{one_line(call.file)}: {done.size} entries, root {root}"
+    call.answer({"file": call.file, "root": root, "size": done.size}, [line])
 
 
 def _restore(call: CommandCall) -> None:
@@ -93,13 +91,9 @@ def _redact(call: CommandCall) -> int:
         request = act.RedactionRequest(call.seq, call.match, call.reason or "", call.by or "")
         found = act.redact(team, request, dry_run=call.dry_run, exports=call.export)
     verb = "Would be redacted" if call.dry_run else "Redacted"
-    call.answer(
-        vars(found) | {"erased": [vars(target) for target in found.erased]},
-        [
-            *(f"  {t.seq:>7}  {t.kind:<16}  {one_line(t.stream)}  {t.why}" for t in found.erased),
-            f"{verb}: {len(found.erased)} entries",
-        ],
-    )
+    lines = [f"  {t.seq:>7}  {t.kind:<16}  {one_line(t.stream)}  {t.why}" for t in found.erased]
+    lines.append(f"{verb}: {len(found.erased)} entries")
+    call.answer(vars(found) | {"erased": [vars(target) for target in found.erased]}, lines)
     for line in found.cannot[:LISTED]:
         remark(f"stays: {line}")
     if len(found.cannot) > LISTED:

@@ -118,9 +118,8 @@ def _items(text: str | None, nothing: str = NONE_YET) -> list[str]:
 def _show_all(call: CommandCall, found: Sequence[decisions.Decision]) -> None:
     from tripod.decisions.reader import plain_decision
 
-    call.answers(
-        map(plain_decision, found), (line for one in found for line in _decision_lines(one))
-    )
+    lines = (line for one in found for line in _decision_lines(one))
+    call.answers(map(plain_decision, found), lines)
 
 
 def _query(call: CommandCall) -> int:
@@ -139,9 +138,8 @@ def _show(call: CommandCall) -> int:
 
     with call.fresh() as team:
         found = decisions.find(team, call.decision)
-    call.answers(
-        map(plain_decision_history, found), (line for one in found for line in _history_lines(one))
-    )
+    lines = (line for one in found for line in _history_lines(one))
+    call.answers(map(plain_decision_history, found), lines)
     if not found:
         remark(f"no decision {call.decision}: `tripod scribe query` finds its id")
     return 0 if found else 1

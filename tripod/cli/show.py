@@ -64,10 +64,8 @@ def _list(call: CommandCall, team: Team) -> None:
     newest = team.store.read(0, head.size, stream=call.stream, newest_first=True, limit=last)
     entries = list(newest)[::-1]
     lines = [f"{e.seq:>7}  {e.at[:19]}Z  {e.kind:<16}  {e.stream}  {e.actor}" for e in entries]
-    call.answers(
-        (_value(entry) for entry in entries),
-        [*lines, f"{head.size} entries, root {head.root.hex()}"],
-    )
+    lines.append(f"{head.size} entries, root {head.root.hex()}")
+    call.answers(map(_value, entries), lines)
 
 
 def _entry(call: CommandCall, team: Team) -> None:

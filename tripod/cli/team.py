@@ -118,10 +118,8 @@ def _sync(call: CommandCall) -> None:
 def _watch(call: CommandCall, team: Team) -> None:
     def report(found: dict[str, int], size: int) -> None:
         kinds, entries = ", ".join(f"{n} {kind}" for kind, n in found.items()), sum(found.values())
-        call.answer(
-            {"entries": entries, "kinds": found, "size": size},
-            [f"Taken in: {entries} entries ({kinds})"],
-        )
+        value = {"entries": entries, "kinds": found, "size": size}
+        call.answer(value, [f"Taken in: {entries} entries ({kinds})"])
 
     def ready(is_told: bool) -> None:
         remark("watching" if is_told else "watching, by looking again and again")

@@ -88,9 +88,8 @@ def _judge_once(
             return None
         if not asked.first or asked.pin is None:
             return report, code, ""
-        data = (
-            None if code else pin_after_comparison(evidence)
-        )  # the pin goes forward where all is clean
+        # The pin goes forward where all is clean.
+        data = None if code else pin_after_comparison(evidence)
         if data is None:
             return report, code, f"the pin {asked.pin} was left as it is"
         try:

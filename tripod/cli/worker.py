@@ -15,8 +15,7 @@ from tripod.output import remark
 
 MAX_WAIT = 10**7  # seconds
 MAX_CONTEXT = 2**31
-GO_ON = "Go on with your task."
-"""What a worker is told by ``nbs-worker continue`` without a text."""
+GO_ON = "Go on with your task."  # what `nbs-worker continue` says without a text
 
 
 def _spawn(call: CommandCall) -> None:

@@ -255,10 +255,7 @@ def count(team: Team, log: str | None = None) -> int:
 
 
 def summary(team: Team, last: int, log: str | None = None) -> list[Decision]:
-    """The newest ``last`` decisions of a log, or of all (None), oldest of them first.
-
-    Raises NotFoundError (there is no log yet, or none of that name).
-    """
+    """The newest ``last`` decisions of a log or all, oldest first (NotFoundError: no such log)."""
     _has_log(team, log)
     return list(_decisions(team, _decision_entries(team, log=log, last=last)))
 
@@ -287,11 +284,8 @@ def standing(
     ).fetchall()[::-1]
     bodies, changes = team.source.each_body([seq for seq, _ in rows]), _changes(team)
     for (seq, file), body in zip(rows, bodies, strict=True):
-        yield Standing(
-            _decision(seq, body, changes),
-            file,
-            decision_piece_text(render_decision_piece(team.source, body)),
-        )
+        text = decision_piece_text(render_decision_piece(team.source, body))
+        yield Standing(_decision(seq, body, changes), file, text)
 
 
 def find(team: Team, decision: str) -> list[DecisionHistory]:

@@ -249,10 +249,8 @@ def _decision_body(
 
 
 def _id_exists(act: Act, decision: str) -> bool:
-    row = act.transaction.tables.execute(
-        "SELECT 1 FROM pieces WHERE id = ?", (decision,)
-    ).fetchone()
-    return row is not None
+    sql = "SELECT 1 FROM pieces WHERE id = ?"
+    return act.transaction.tables.execute(sql, (decision,)).fetchone() is not None
 
 
 def _bind_refs(act: Act, request: DecisionRequest) -> tuple[list[Reference], list[str]]:

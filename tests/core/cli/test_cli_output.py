@@ -119,7 +119,7 @@ def test_a_closed_standard_output(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_full_disk_below_standard_output(monkeypatch: pytest.MonkeyPatch) -> None:
     silenced: list[object] = []
-    monkeypatch.setattr(output, "_silence", silenced.append)
+    monkeypatch.setattr(output, "silence_output", silenced.append)
     stream = written(monkeypatch, Stream(refuse=errno.ENOSPC))
     with pytest.raises(TripodError, match="refused; the answer is lost"):
         output.emit(["x"])
@@ -128,7 +128,7 @@ def test_a_full_disk_below_standard_output(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_reader_who_has_seen_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output, "_silence", [].append)
+    monkeypatch.setattr(output, "silence_output", [].append)
     stream = written(monkeypatch, Stream(refuse=errno.EPIPE))
     with pytest.raises(SystemExit) as left:
         output.emit(["x"])
@@ -142,7 +142,7 @@ def test_remarks_are_safe_and_never_fail(monkeypatch: pytest.MonkeyPatch) -> Non
     output.remark(HOSTILE)
     assert stream.bytes.getvalue() == f"tripod: {output.safe(HOSTILE)}\n".encode()
     silenced: list[object] = []
-    monkeypatch.setattr(output, "_silence", silenced.append)
+    monkeypatch.setattr(output, "silence_output", silenced.append)
     stream.refuse = errno.EPIPE
     output.remark("x")
     assert silenced == [stream]
