@@ -402,7 +402,19 @@ def read_block_nodes(db: sqlite3.Connection) -> Nodes:
         if layers is None or len(layers[0]) < width:
             if len(kept) >= _TILES:
                 kept.clear()
-            hashes = _hashes(db, level, number * _BLOCK)
+            # Its hashes up to the first that is missing.
+            first = number * _BLOCK
+            sql = (
+                "SELECT number, hash FROM nodes WHERE level = ? AND number >= ? AND number < ?"
+                " ORDER BY number"
+                if level
+                else "SELECT seq, header FROM entries WHERE ? = 0 AND seq >= ? AND seq < ?"
+                " ORDER BY seq"
+            )
+            rows = db.execute(sql, (level, first, first + _BLOCK))
+            hashes = [data for at, (place, data) in enumerate(rows, first) if place == at]
+            if not level:
+                hashes = list(map(entry_leaf_hash, hashes))
             layers = kept[level, number] = [hashes]
             while len(hashes) > 1:
                 hashes = [node_hash(*hashes[at : at + 2]) for at in range(0, len(hashes) - 1, 2)]
@@ -429,19 +441,6 @@ def read_block_nodes(db: sqlite3.Connection) -> Nodes:
         return node_hash(nodes(height - 1, 2 * index), nodes(height - 1, 2 * index + 1))
 
     return nodes
-
-
-def _hashes(db: sqlite3.Connection, level: int, first: int) -> list[bytes]:
-    """The hashes from ``first`` on of a tile of a level, up to the first that is missing."""
-    sql = (
-        "SELECT number, hash FROM nodes WHERE level = ? AND number >= ? AND number < ?"
-        " ORDER BY number"
-        if level
-        else "SELECT seq, header FROM entries WHERE ? = 0 AND seq >= ? AND seq < ? ORDER BY seq"
-    )
-    rows = db.execute(sql, (level, first, first + _BLOCK))
-    found = [data for at, (number, data) in enumerate(rows, first) if number == at]
-    return found if level else list(map(entry_leaf_hash, found))
 
 
 def _kept_body(db: sqlite3.Connection, seq: int) -> dict[str, Any]:

@@ -184,25 +184,26 @@ class WrappedProgram:
         times = {"began_us": self.began_us, "ended_us": now, "wall_ms": wall_ms}
         value = {"outcome": outcome, **times, **more}
         for name, fd in self.unnamed.items():
-            value[name] = _digest(fd)
+            hashed, size = sha256(), 0
+            for part in _parts(fd, MAX_OUTPUT + 1):
+                hashed.update(part)
+                size += len(part)
+            value[name] = {"bytes": size, "sha256": hashed.hexdigest()}
         if self.order.get("secret"):
             value[SIGNATURE] = sign(bytes.fromhex(self.order["secret"]), value)
         until = time.monotonic() + FULL_S
-        while not self._written(f"{self.spool}/exit.json", value, until):
+        while True:
+            try:
+                for name, fd in self.unnamed.items():
+                    _write_file(f"{self.spool}/{name}", _parts(fd, value[name]["bytes"]))
+                write_json(f"{self.spool}/exit.json", value)
+            except OSError as error:  # where the disk is full, it is tried again
+                if error.errno not in _FULL or self.told or time.monotonic() > until:
+                    raise
+            else:
+                return
             if select.select([self.wake], [], [], RETRY_S)[0]:
                 os.read(self.wake, 512)
-
-    def _written(self, path: str, value: dict[str, Any], until: float) -> bool:
-        """Write a small file; False where the disk is full, and it is to be tried again."""
-        try:
-            for name, fd in self.unnamed.items():
-                _write_file(f"{self.spool}/{name}", _parts(fd, value[name]["bytes"]))
-            write_json(path, value)
-        except OSError as error:
-            if error.errno not in _FULL or self.told or time.monotonic() > until:
-                raise
-            return False
-        return True
 
     def start(self) -> int | None:
         """Steps 3 and 4; None where the program could not be started."""
@@ -364,14 +365,6 @@ def _parts(fd: int, most: int) -> Iterator[bytes]:
     while part := os.pread(fd, min(_PART, most - at), at):
         yield part
         at += len(part)
-
-
-def _digest(fd: int) -> dict[str, Any]:
-    hashed, size = sha256(), 0
-    for part in _parts(fd, MAX_OUTPUT + 1):
-        hashed.update(part)
-        size += len(part)
-    return {"bytes": size, "sha256": hashed.hexdigest()}
 
 
 def _signal_group(group: int, number: signal.Signals) -> None:

@@ -13,6 +13,7 @@ from tripod.agents import jobs, spec, spool, wrapper
 from tripod.agents.jobs import Attempt, Job, JobHooks
 from tripod.agents.spec import Parameters, SpawnResult, SpawnSpec
 from tripod.agents.spool import RUNNING
+from tripod.ledger.kinds import agents
 from tripod.projections.engine import source_of
 from tripod.recovery import redaction
 from tripod.team import adoption
@@ -119,7 +120,7 @@ print(json.dumps({"type": "result", "result": "Yes.", "session_id": "s", "total_
 def test_too_much_to_keep_is_known_by_its_digest(
     team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "KEPT_LIMIT", 3)
+    monkeypatch.setattr(agents, "KEPT_LIMIT", 3)
     ordered, result = asyncio.run(jobs.run(team, errand("echo", "long")))
     assert (result.status, result.stdout) == ("ok", b"")
     body = next(e.data for e in team.store.read() if e.kind == "agent.ended")
