@@ -69,30 +69,27 @@ class DiskPlaces:
     def __init__(self, root: str, places: Mapping[str, str]) -> None:
         """Nothing is looked at yet; what stands at its usual place needs no mention."""
         self._root = root
-        away = {front: place for front, place in places.items() if front != place or "/" in front}
         self._full: dict[str, str] = {}
         """The paths of these folders for the system."""
-        for front, place in away.items():
+        self._ways: dict[str, list[str]] = {}
+        """The folders between the team directory and each of them."""
+        self._own: set[str] = set()
+        for front, place in places.items():
+            if front == place and "/" not in front:
+                continue
             full = place if place.startswith("/") else f"{root}/{place}"
             self._full[front] = os.path.normpath(full) if place in (".", "..") else full
-        inside = {front: place for front, place in away.items() if not place.startswith("/")}
-        self._ways = {
-            front: [
-                f"{root}/{place[:at]}"
-                for at, character in enumerate(place)
-                if character == "/" and place[:at] != ".."
-            ]
-            for front, place in inside.items()
-        }
-        self._own = {
-            place.partition("/")[0]
-            for front, place in inside.items()
-            if not ("/" in front and place.partition("/")[0] in (EVENTS, CHAT, LOGS, ".", ".."))
-        }
-        self.hidden = {front for front in away if "/" not in front} | self._own
-        """Names in the directory itself that are no files of the team there."""
-        self.added = [front for front in away if "/" in front]
+            if place.startswith("/"):
+                continue
+            ends = (at for at, character in enumerate(place) if character == "/")
+            self._ways[front] = [f"{root}/{place[:at]}" for at in ends if place[:at] != ".."]
+            top = place.partition("/")[0]
+            if "/" not in front or top not in (EVENTS, CHAT, LOGS, ".", ".."):
+                self._own.add(top)
+        self.added = [front for front in self._full if "/" in front]
         """The folders that were added, as paths: ``chat/<name>``, and so on."""
+        self.hidden = self._full.keys() - set(self.added) | self._own
+        """Names in the directory itself that are no files of the team there."""
         self.met: set[str] = set()
         """Files within ``scribe/`` that a command was told to take for logs, by their names."""
         for front in self.added:
@@ -102,14 +99,9 @@ class DiskPlaces:
 
     def _front(self, path: str) -> str:
         """The first parts of a path about which something is said; '' where nothing is."""
-        if self.added:
-            one, *rest = path.split("/", 3)[:3]
-            for count in (2, 1):
-                front = "/".join((one, *rest[:count]))
-                if len(rest) >= count and front in self._full:
-                    return front
-        front = path.partition("/")[0]
-        return front if front in self._full else ""
+        parts = path.split("/", 3)[: 3 if self.added else 1]
+        fronts = ("/".join(parts[:count]) for count in range(len(parts), 0, -1))
+        return next((front for front in fronts if front in self._full), "")
 
     def full(self, path: str) -> str | None:
         """The path for the system; None where nothing is said about its first parts."""
@@ -122,8 +114,7 @@ class DiskPlaces:
         """The folders that lead to one of the team's: a link may stand in none of their places."""
         parts = folder.split("/") if folder else []
         front = self._front(folder) if parts and self._full else ""
-        skipped = front.count("/") + 1 if "/" in front else 1
-        ways = ["/".join(parts[: n + 1]) for n in range(len(parts)) if n + 1 >= skipped]
+        ways = ("/".join(parts[:n]) for n in range(front.count("/") + 1, len(parts) + 1))
         base = front.replace(f"/{PROCESSED}/", "/")
         above = [self._full[base]] if base != front else []
         own = (self.full(way) or f"{self._root}/{way}" for way in ways)
@@ -143,20 +134,14 @@ class DiskPlaces:
 
     def unused(self) -> list[str]:
         """What stands in the team directory under the name of a folder that is elsewhere."""
-        fronts = [front for front in self._full if "/" not in front]
-        there = [front for front in fronts if os.path.lexists(f"{self._root}/{front}")]
-        return sorted(front for front in there if front not in self._own)
-
-    # What is looked through -------------------------------------------------------------------
+        fronts = (front for front in self._full if "/" not in front and front not in self._own)
+        return sorted(front for front in fronts if os.path.lexists(f"{self._root}/{front}"))
 
     def missing(self) -> set[str]:
         """The added folders that cannot be looked at now: nothing in them is taken for lost."""
         gone = self.absent() if self.added else {}
-        return {
-            front
-            for front in self.added
-            if front in gone or not os.access(self._full[front], os.R_OK | os.X_OK)
-        }
+        reads = os.R_OK | os.X_OK
+        return {f for f in self.added if f in gone or not os.access(self._full[f], reads)}
 
     def queues(self) -> list[str]:
         """What the names of events begin with, of each queue that is there: '', ``<name>/``."""
@@ -174,8 +159,8 @@ class DiskPlaces:
         if not self.added:
             return [""]
         gone = self.missing()
-        fronts = [f for f in self.added if f.startswith(f"{holds}/") and f not in gone]
-        return ["", *(f"{front.removeprefix(f'{holds}/')}/" for front in sorted(fronts))]
+        there = (front.partition("/") for front in sorted(self.added) if front not in gone)
+        return ["", *(f"{name}/" for folder, _, name in there if folder == holds)]
 
     def queue_folders(self) -> list[str]:
         """Each queue's folder and that of its processed events, as paths of the team."""
@@ -215,11 +200,7 @@ class Disk:
         self._odd: dict[str, set[str]] | None = {} if steady else None
 
     def full(self, path: str) -> str:
-        """The path for the system.
-
-        Raises:
-            ValueError: it would leave the team directory.
-        """
+        """The path for the system (ValueError: it would leave the team directory)."""
         if path.startswith("/") or ".." in path.split("/") or "\0" in path:
             raise ValueError(f"{path!r} leaves the team directory")
         return self.places.full(path) or f"{self.root}/{path}"
@@ -235,9 +216,9 @@ class Disk:
 
     def names(self, folder: str) -> list[str]:
         """Names in a folder, sorted, our unfinished files left out; [] if it is not one."""
-        found = self._listed(folder)
         # A name that is no UTF-8 cannot be written down anywhere; it stays where it is.
-        return sorted(name for name in found if not name.startswith(HIDDEN) and _is_text(name))
+        found = (name for name in self._listed(folder) if not name.startswith(HIDDEN))
+        return sorted(filter(_is_text, found))
 
     def kept(self, folder: str) -> list[str]:
         """Paths of the replaced files that are kept in a folder (``tripod.projections.swap``)."""
@@ -331,12 +312,7 @@ class Disk:
             return False
 
     def read(self, path: str, limit: int) -> bytes | None:
-        """The bytes of a regular file, None if absent.
-
-        Raises:
-            TooBigError: it holds more than ``limit`` bytes.
-            UnreadableError: the system refuses.
-        """
+        """The bytes of a regular file, None if absent (UnreadableError; TooBigError: ``limit``)."""
         found = self.look(path, limit)
         return None if found is None else found[0]
 
@@ -395,14 +371,11 @@ class Disk:
     ) -> DiskStat | None:
         """Put a file in its place, whole or not at all: temporary name, fsync, rename, fsync.
 
-        Without ``sync`` the folder's own fsync is left to the caller, who writes more files;
-        not ``durable``: nobody waits for the disk at all, and a power cut may leave it empty.
-        ``anew``: only where nothing stands; None is given where something came meanwhile.
-        ``unless`` is asked last of all, when only the rename is left to do: if it says yes the
-        place stays as it is and None is given, else what the written file looks like.
-
-        Raises:
-            OSError: the system refuses, or the file's folder is a symbolic link.
+        Gives what the written file looks like. Without ``sync`` the folder's own fsync is left to
+        the caller; not ``durable``: nobody waits for the disk, and a power cut may leave it empty.
+        ``anew``: only where nothing stands, else None. ``unless`` is asked last of all, when only
+        the rename is left to do: if it says yes the place stays as it is, and None is given.
+        Raises OSError where the system refuses, or the file's folder is a symbolic link.
         """
         temporary, found = self.stage(path, file, durable=durable)
         full = self.full(path)
@@ -422,11 +395,7 @@ class Disk:
         return found
 
     def stage(self, path: str, file: File, *, durable: bool = True) -> tuple[str, DiskStat]:
-        """Write a file beside its place, under a temporary name: gives that, and its stat.
-
-        Raises:
-            OSError: the system refuses; nothing is left behind.
-        """
+        """Write a file beside its place under a temporary name: gives that, and its stat."""
         self.check_way(path.rpartition("/")[0])
         folder = self.full(path).rpartition("/")[0]
         temporary = f"{folder}/{TEMPORARY}{os.getpid()}"
@@ -526,9 +495,6 @@ def discard(*paths: str) -> None:
             os.unlink(path)
 
 
-# In the way -------------------------------------------------------------------------------------
-
-
 def in_the_way_on_disk(disk: Disk, path: str) -> str | None:
     """Words for what would be replaced at ``path``; None for a file, a folder, and nothing."""
     odd = disk.odd(path)
@@ -546,17 +512,11 @@ def odd_config_on_disk(disk: Disk, path: str) -> str | None:
     return None if odd is None else f"is {odd}; the defaults hold until it is a regular file"
 
 
-# Moving -----------------------------------------------------------------------------------------
-
-
 def move_on_disk(disk: Disk, old: str, new: str, names: Sequence[str]) -> list[str]:
-    """Move files, each by one rename; give the names that were not moved.
+    """Move files, each by one rename; give the names that were not moved (OSError: it refuses).
 
     These are the ones for which no regular file is there, or whose place in ``new`` is taken: it is
     looked at right before each rename, so that nothing is written over.
-
-    Raises:
-        OSError: the system refuses; a symbolic link stands where a folder belongs.
     """
     here = {name for name, what in disk.walk(old) if what == "file"}
     disk.make_folder(new)
@@ -577,10 +537,8 @@ def write_missing_to_disk(disk: Disk, files: Sequence[tuple[str, File]]) -> list
     """Put many files where none stand, and wait for the disk once for all of them.
 
     The bytes are on the disk before any file has its name, as with ``Disk.write``. None for a
-    place that somebody else filled meanwhile. The folders' own fsync is left to the caller.
-
-    Raises:
-        OSError: the system refuses; none of the files whose turn had not come is written.
+    place that somebody else filled meanwhile. The folders' own fsync is left to the caller. After
+    an OSError none of the files whose turn had not come is written.
     """
     staged: deque[tuple[str, str, DiskStat]] = deque()
     temporary = ""

@@ -1,9 +1,9 @@
 """Runs the projections: folds entries into tables, compares files with them, and writes files.
 
 ``fold_into`` is what the store calls with each append; ``rebuild`` and the verifier call it with
-all entries into empty tables: recovery is the same fold as daily work. ``file_differences`` is
-drift, which the verifier reports; ``restore`` writes it away. Both go through the same render, so
-that rebuilding twice writes nothing.
+all entries into empty tables: recovery is the same fold as daily work. ``differences`` is drift,
+which the verifier reports; ``restore`` writes it away. Both go through the same render, so that
+rebuilding twice writes nothing.
 """
 
 import sqlite3
@@ -17,29 +17,32 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tripod.ledger import CHAT as CHATS
 from tripod.ledger import (
-    EVENTS,
-    PLACE_IDS,
     Entry,
     LedgerDamagedError,
     LedgerReader,
     RawEntry,
     Transaction,
-    added_place_problem,
     commit_body,
-    places_problem,
-    tell_over,
 )
+from tripod.ledger.places import CHAT as CHATS
+from tripod.ledger.places import EVENTS, PLACE_IDS, added_place_problem, places_problem
+from tripod.ledger.progress import tell_over
 from tripod.projections import layout, manifest
 from tripod.projections.bus.tables import BUS, CLAIMS, in_folder
 from tripod.projections.chat.tables import CHAT, READING
 from tripod.projections.decisions.tables import LOG
 from tripod.projections.disk import KEPT, RACY_NS, Disk, UnreadableError
-from tripod.projections.manifest import Manifest, ManifestEntry, manifest_watched_logs
+from tripod.projections.manifest import (
+    Manifest,
+    ManifestEntry,
+    counted_entry,
+    manifest_watched_logs,
+)
+from tripod.projections.pieces import FILE_LIMIT
 from tripod.projections.projection import File, Op, Projection, Render, Source
 from tripod.projections.pythia.tables import PYTHIA
-from tripod.projections.team.tables import COUNTS, FILES, REDACTIONS, TRUST, counted_entry
+from tripod.projections.team.tables import COUNTS, FILES, REDACTIONS, TRUST
 from tripod.projections.workers.tables import AGENTS, WORKERS
 
 # Where an event was acknowledged onto the name of an unreadable file, the event is what stands
@@ -84,19 +87,18 @@ def fold_versions() -> str:
 
 
 def folded_before(text: object) -> bool:
-    """Whether ``text`` is what ``fold_versions`` gave in an older version of this program.
+    """Whether ``text`` is what ``versions`` gave in an older version of this program.
 
-    It names projections of ours in our order, none of a newer version. The tables of such a ledger
-    are another version's: the next act folds them anew, and nothing of them is read until then.
+    It names projections of ours in our order, none of a newer version. The next act folds such
+    tables anew, and nothing of them is read until then.
     """
     if not isinstance(text, str) or text == fold_versions():
         return False
     ours = iter(PROJECTIONS)
     for word in text.split(" "):
         name, _, version = word.partition(":")
-        found = next((one for one in ours if one.name == name), None)
-        known = [] if found is None else [str(number) for number in range(1, found.version + 1)]
-        if version not in known:
+        newest = next((one.version for one in ours if one.name == name), 0)
+        if version not in map(str, range(1, newest + 1)):
             return False
     return True
 
@@ -175,9 +177,8 @@ def fold_into(
 def group_operations(ops: Iterable[Op]) -> list[tuple[str, list[tuple[Any, ...]]]]:
     """Put equal statements of one table together, as far as that changes no row.
 
-    An operation may move in front of others that concern other rows; where it may not, its
-    statement begins another lane after them. Without this, a batch in which events come and go is
-    as many statements as events.
+    An operation may move in front of others that concern other rows. Without this, a batch in which
+    events come and go is as many statements as events.
     """
     lanes: list[tuple[str, list[tuple[Any, ...]]]] = []
     newest: dict[str, int] = {}  # of each statement
@@ -266,15 +267,13 @@ def source_of(ledger: LedgerReader) -> Source:
         if found.salt is None and found.body is None:
             erased = ledger.entry(seq)
             if erased is None or not erased.data:
-                raise LedgerDamagedError(
-                    f"entry {seq} lost its body, and no entry says why: see `tripod verify`"
-                )
+                wrong = f"entry {seq} lost its body, and no entry says why"
+                raise LedgerDamagedError(f"{wrong}: see `tripod verify`")
             return erased.data
         # What goes into a file must be what was committed to: a false body is not spread.
         if not _is_committed(found):
-            raise LedgerDamagedError(
-                f"entry {seq} has a body that it did not commit to: see `tripod verify`"
-            )
+            wrong = f"entry {seq} has a body that it did not commit to"
+            raise LedgerDamagedError(f"{wrong}: see `tripod verify`")
         return orjson.loads(found.body or b"")  # type: ignore[no-any-return]
 
     def bodies(seqs: Sequence[int]) -> dict[int, dict[str, Any]]:
@@ -300,11 +299,7 @@ def _is_committed(found: RawEntry) -> bool:
 
 
 def recorded(ledger: LedgerReader) -> dict[str, str]:
-    """Where the entries say that events and chats are; {} in a ledger without entries.
-
-    Raises:
-        ValueError: one does not say so in a way that we would have written.
-    """
+    """Where the entries say that events and chats are (ValueError: not in words of ours)."""
     first = next(ledger.raw(0, 1), None)
     if first is None:
         return {}
@@ -357,11 +352,8 @@ class Difference(NamedTuple):
 
 def desired_file(source: Source, path: str) -> File | None:
     """What stands at ``path`` according to the ledger, None where nothing of ours does."""
-    for projection in PROJECTIONS:
-        file = projection.render(source, path)
-        if file is not None:
-            return file
-    return None
+    files = (projection.render(source, path) for projection in PROJECTIONS)
+    return next((file for file in files if file is not None), None)
 
 
 def file_renders(source: Source, *, queue: bool = True) -> Iterator[tuple[str, Render]]:
@@ -395,18 +387,15 @@ def compare(disk: Disk, path: str, want: File) -> Difference | None:
         return Difference(path, want, b"", None if stat is None else stat.mode)
     if found is None:
         return Difference(path, want, None, None)
-    have, stat = found
-    if have == want.data and stat.mode == want.mode:
-        return None
-    return Difference(path, want, have, stat.mode)
+    have, mode = found[0], found[1].mode
+    return None if (have, mode) == want else Difference(path, want, have, mode)
 
 
 def agreed_chats(source: Source, disk: Disk, spared: tuple[type[Exception], ...] = ()) -> Manifest:
     """Chat files that are as the ledger renders them: nothing was added, nothing is to be found.
 
-    They are most of what a team wrote; looked at here, nobody need render them again: neither the
-    intake nor who compares the files. One that cannot be rendered for an error of ``spared`` is
-    left out.
+    They are most of what a team wrote; looked at here, they are not rendered again by the intake or
+    by a comparison. One that cannot be rendered for an error of ``spared`` is left out.
     """
     known: Manifest = {}
     errors: tuple[type[Exception], ...] = (*spared, UnreadableError)
@@ -416,10 +405,8 @@ def agreed_chats(source: Source, disk: Disk, spared: tuple[type[Exception], ...]
             found = None if want is None else disk.look(path, len(want.data))
         except errors:
             continue
-        if want is None or found is None:
-            continue
-        have, stat = found
-        if have == want.data and stat.mode == want.mode:
+        if found is not None and (found[0], found[1].mode) == want:
+            have, stat = found
             known[path] = ManifestEntry(stat, sha256(have).hexdigest(), stat.mtime_ns + RACY_NS + 1)
     return known
 
@@ -456,24 +443,17 @@ def restore(disk: Disk, found: Iterable[Difference]) -> int:
 
 def files_ahead_of(ledger: LedgerReader | None, disk: Disk) -> str | None:
     """Say which entry the files show that the ledger (None: no ledger) does not hold."""
-    try:
-        data = disk.read(layout.COUNTS_FILE.path, layout.COUNTS_FILE.limit)
-    except UnreadableError:
-        return None
-    counted = None if data is None else counted_entry(data)
+    counted = counted_entry(disk)
     if counted is None:
         return None
     seq, entry_id = counted
     if ledger is not None and ledger.seq_of(entry_id) == seq:
         return None
     where = "there is no ledger here" if ledger is None else "this ledger does not hold it"
-    return f"{layout.COUNTS_FILE.path} counts entry {seq} ({entry_id}), and {where}"
+    return f"{COUNTS.path} counts entry {seq} ({entry_id}), and {where}"
 
 
 # Quiet ------------------------------------------------------------------------------------------
-
-
-_READ_LIMIT = 64 * 1024 * 1024
 
 
 def files_are_quiet(
@@ -487,14 +467,9 @@ def files_are_quiet(
     """Whether all that is watched looks as it did when it last agreed with the ledger.
 
     A few stats answer it, without parsing; it errs towards looking, which is the intake's work.
-
-    Args:
-        db: the ledger's tables.
-        disk: the team directory.
-        known: the manifest.
-        looked: collects the paths that their stat did not settle: noted anew, it will.
-        uncounted: where it is given, collects the queue's folders that nothing but a count would
-            settle: they are left to the next that counts.
+    ``looked`` collects the paths that their stat did not settle: noted anew, it will. Where
+    ``uncounted`` is given, it collects the queue's folders that nothing but a count would settle:
+    they are left to the next that counts.
     """
     seen: list[str] = [] if looked is None else looked
     for folder in disk.places.queue_folders():
@@ -513,11 +488,9 @@ def files_are_quiet(
             return False
     expected = {path for path in known if path.endswith((".chat", ".md")) and "/" in path}
     paths = manifest_watched_logs(db, disk)
-    for one, folders in (
-        (layout.CHAT_FILE, disk.places.chat_folders()),
-        (layout.WORKER, [layout.WORKER.folder]),
-    ):
-        paths += [f"{at}/{name}" for at in folders for name in disk.names(at) if one.holds(name)]
+    for at in (*disk.places.chat_folders(), layout.WORKER.folder):
+        one = layout.WORKER if at == layout.WORKER.folder else layout.CHAT_FILE
+        paths += [f"{at}/{name}" for name in disk.names(at) if one.holds(name)]
     if expected - set(paths):
         return False
     paths += map(layout.config_of, disk.places.queues())
@@ -525,11 +498,7 @@ def files_are_quiet(
     paths += [name for name in disk.names("") if layout.POLICY.holds(name)]
     # A name among the events that is watched as a file could not be read when it was taken in.
     # A file that was replaced while others had it open may still grow.
-    paths += [
-        path
-        for path in known
-        if path.startswith("policy") or path.endswith(".event") or f"/{KEPT}" in path
-    ]
+    paths += [p for p in known if p.startswith("policy") or p.endswith(".event") or f"/{KEPT}" in p]
     return all(_file_quiet(disk, known, seen, path) for path in paths)
 
 
@@ -540,10 +509,10 @@ def _file_quiet(disk: Disk, known: Manifest, looked: list[str], path: str) -> bo
         return stat is None and noted is None
     if noted.settles(stat):
         return True
-    if stat.size != noted.stat.size or stat.mode != noted.stat.mode or stat.size > _READ_LIMIT:
+    if stat.size != noted.stat.size or stat.mode != noted.stat.mode or stat.size > FILE_LIMIT:
         return False
     try:
-        data = disk.read(path, _READ_LIMIT)
+        data = disk.read(path, FILE_LIMIT)
     except UnreadableError:
         return False
     if noted.stat == stat:
@@ -558,9 +527,7 @@ def _counted(db: sqlite3.Connection, disk: Disk, folder: str) -> bool:
     look; the next command that finds the folder changed sees them, and ``sync`` and ``verify`` do.
     """
     where, values = in_folder(folder, alone=not disk.places.added)
-    expected: int = db.execute(f"SELECT count(*) FROM events WHERE {where}", values).fetchone()[0]
-    unread: int = db.execute(
-        "SELECT count(*) FROM files WHERE class = 'seen' AND path LIKE ? AND path NOT LIKE ?",
-        (f"{folder}/%", f"{folder}/%/%"),
-    ).fetchone()[0]
-    return disk.count(folder, ".event") == expected + unread
+    (expected,) = db.execute(f"SELECT count(*) FROM events WHERE {where}", values).fetchone()
+    sql = "SELECT count(*) FROM files WHERE class = 'seen' AND path LIKE ? AND path NOT LIKE ?"
+    (unread,) = db.execute(sql, (f"{folder}/%", f"{folder}/%/%")).fetchone()
+    return bool(disk.count(folder, ".event") == expected + unread)

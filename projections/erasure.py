@@ -18,7 +18,6 @@ a ledger that a backup replaced. ``unrecorded_pieces`` names them.
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
@@ -38,6 +37,7 @@ from tripod.projections.chat.tables import render_chat_line
 from tripod.projections.decisions import format as log_format
 from tripod.projections.decisions.format import NONE_YET, STATUSES, ChatRef, DecisionText
 from tripod.projections.decisions.tables import render_decision_piece
+from tripod.projections.pieces import unmatched
 from tripod.projections.projection import Source
 from tripod.projections.team.tables import redacted_rows_at
 
@@ -51,13 +51,7 @@ def is_erasable(kind: str) -> bool:
 
 
 def tombstone(kind: str, body: Body) -> Body:
-    """What is to stand for the body of an entry of this kind once it is erased.
-
-    The declaration of the kind says which fields are erased, and what stands for each.
-
-    Raises:
-        KeyError: bodies of this kind are never erased, or a field is missing.
-    """
+    """What stands for an erased body, as its kind declares it (KeyError: it is never erased)."""
     declared = BY_NAME[kind]
     if declared.erasure is None:
         raise KeyError(kind)
@@ -108,27 +102,21 @@ def _rotated(body: Body, keep: Body) -> Body:
 
 
 def _decided(body: Body, _: Body) -> Body:
-    refs = [ref for ref in body["refs"] if _is_plain(ref)]
-    places = ", ".join(
-        log_format.format_decision_ref(ChatRef(ref["file"], ref["line"])) for ref in refs
-    )
+    refs, places = [], []
+    for ref in body["refs"]:
+        one = ChatRef(ref["file"], ref["line"])
+        shown = log_format.format_decision_ref(one)
+        # A stranger's file may be named anything: what stays is read as it is written.
+        if log_format.parse_decision_refs(shown) == ([one], []):
+            refs.append(ref)
+            places.append(shown)
     status = body["status"] if body["status"] in STATUSES else STATUSES[0]
     written: Body = {"artefacts": NONE_YET, "participants": NONE_YET, "risk_tags": "none"}
-    written |= {"chat_ref": places or NONE_YET, "refs": refs, "status": status}
+    written |= {"chat_ref": ", ".join(places) or NONE_YET, "refs": refs, "status": status}
     replaced = body.get("supersedes")
     if replaced is not None and log_format.valid_decision_id(replaced) is None:
         written["supersedes"] = replaced
     return written
-
-
-def _is_plain(ref: Body) -> bool:
-    """Whether a reference is written and read as one: a stranger's file may be named anything."""
-    one = ChatRef(ref["file"], ref["line"])
-    return log_format.parse_decision_refs(log_format.format_decision_ref(one)) == ([one], [])
-
-
-def _config(body: Body, _: Body) -> Body:
-    return {"sha256": digest_of(MARK) if body["sha256"] else ""}
 
 
 _WRITTEN: dict[str, Callable[[Body, Body], Body]] = {
@@ -136,7 +124,7 @@ _WRITTEN: dict[str, Callable[[Body, Body], Body]] = {
     HEADER_SEEN.name: _header_seen,
     ROTATED.name: _rotated,
     LOGGED.name: _decided,
-    CONFIG_CHANGED.name: _config,
+    CONFIG_CHANGED.name: lambda body, _: {"sha256": digest_of(MARK) if body["sha256"] else ""},
 }
 """By kind: writes the fields that the declaration gives no mark for, and that a tombstone needs.
 
@@ -207,10 +195,10 @@ def _chat(source: Source, stem: str, data: bytes) -> tuple[bytes, int]:
     header, mark, lines = data.partition(b"\n---\n")
     if not mark:
         header, lines = b"", data
-    if any(kind in ("chat.header-seen", "chat.rotated") for kind, _ in bodies):
-        header = MARK.encode() if mark else header  # a damaged one has no header of its own
+    if mark and any(kind in ("chat.header-seen", "chat.rotated") for kind, _ in bodies):
+        header = MARK.encode()  # a damaged one has no header of its own
     kept, count = [], int(header + mark + lines != data)
-    for line in re.findall(rb"[^\n]*\n|[^\n]+", lines):
+    for line in chat_format.cut_chat_lines(lines):
         message = chat_format.parse_line(line.removesuffix(b"\n"))
         ours = line
         if message is not None:
@@ -263,10 +251,7 @@ NAMED = 3
 def unrecorded_pieces(source: Source, path: str, data: bytes) -> list[str]:
     """Name each valid piece of ``data``, the bytes of a file at ``path``, that no entry holds.
 
-    Args:
-        source: the ledger's tables, at the head, and its entries.
-        path: the file's path within the team directory; of any other file there are no pieces.
-        data: its bytes.
+    The tables stand at the head. Only logs, chats and events have pieces.
     """
     front, _, name = path.partition("/")
     if front == LOGS and name.endswith(".md"):
@@ -302,8 +287,7 @@ def _decisions(source: Source, data: bytes) -> Iterator[DecisionText]:
             shown.setdefault(decision.id, []).append((_bare(piece), decision))
     for id_, pieces in shown.items():
         sql = "SELECT seq FROM pieces WHERE id = ? ORDER BY seq"
-        seqs = [seq for (seq,) in source.db.execute(sql, (id_,))]
-        held = [render_decision_piece(source, body) for body in source.each_body(seqs)]
+        held = [render_decision_piece(source, body) for body in source.each_body_of(sql, id_)]
         ours = [(_bare(piece), log_format.parse_decision(piece)[0]) for piece in held]
         new = []
         for bare, decision in pieces:
@@ -329,27 +313,14 @@ def _same(ours: DecisionText, theirs: DecisionText) -> bool:
 
 def _messages(source: Source, stem: str, data: bytes) -> list[str]:
     sql = "SELECT seq FROM lines WHERE channel = ? ORDER BY number"
-    seqs = [seq for (seq,) in source.db.execute(sql, (_channel_of(source, stem),))]
-    held = Counter(render_chat_line(source, body).strip() for body in source.each_body(seqs))
+    bodies = source.each_body_of(sql, _channel_of(source, stem))
+    held = Counter(render_chat_line(source, body).strip() for body in bodies)
     file = chat_format.split_chat_file(data)
-    lines = data.split(b"\n") if file is None else file.lines
-    new = []
-    for line in lines:
-        bare = line.strip()
-        if held[bare]:
-            held[bare] -= 1
-        elif (message := chat_format.parse_line(bare)) is not None:
-            new.append(message)
-    parsed = (chat_format.parse_line(line) for line in held.elements())
-    missing = Counter((one.handle, one.time) for one in parsed if one is not None)
-    found = []
-    for message in new:
-        key = message.handle, message.time
-        if missing[key]:
-            missing[key] -= 1
-        else:
-            found.append(f"message of {message.handle} at {chat_format.format_time(message.time)}")
-    return found
+    lines = map(bytes.strip, data.split(b"\n") if file is None else file.lines)
+    new = filter(None, map(chat_format.parse_line, unmatched(lines, held, lambda line: line)))
+    altered = Counter(one[:2] for one in map(chat_format.parse_line, held.elements()) if one)
+    found = unmatched(new, altered, lambda message: message[:2])
+    return [f"message of {one.handle} at {chat_format.format_time(one.time)}" for one in found]
 
 
 def _was_published(source: Source, name: str) -> bool:

@@ -22,7 +22,8 @@ from tripod.ledger.kinds.workers import WRITTEN
 from tripod.ledger.progress import tell_progress
 from tripod.projections.bus.intake import take_events
 from tripod.projections.bus.tables import BUS
-from tripod.projections.chat.intake import ChannelIntake, cut_chat_lines, message_of, take_chats
+from tripod.projections.chat.format import cut_chat_lines
+from tripod.projections.chat.intake import ChannelIntake, message_of, take_chats
 from tripod.projections.chat.tables import CHAT
 from tripod.projections.decisions.format import split_decision_log
 from tripod.projections.decisions.intake import DecisionLogIntake, take_decision_logs
@@ -43,16 +44,11 @@ Broken: TypeAlias = Callable[[str, Exception], None]
 def take_in(
     source: Source, disk: Disk, manifest: Manifest, *, broken: Broken | None = None, **more: Any
 ) -> Found:
-    """Look at the team directory once.
+    """Look at the team directory once; an empty ``manifest`` makes every file be read.
 
-    Args:
-        source: the ledger's tables and its entries.
-        disk: the team directory.
-        manifest: what files looked like when they last agreed with the ledger; an empty one makes
-            every file be read.
-        broken: called for a part of the intake that a damaged ledger makes fail; the others go on
-            (the verifier). Without it the error is raised (no ledger of ours causes it).
-        more: ``full``, ``files``, ``size``, ``pruned`` and ``restored`` of the ``Reader``.
+    ``broken`` is called for a part of the intake that a damaged ledger makes fail, and the others
+    go on (the verifier). Without it the error is raised: no ledger of ours causes it. ``more`` are
+    ``full``, ``files``, ``size``, ``pruned`` and ``restored`` of the ``ManifestReader``.
     """
     found = Found()
     own = frozenset(path for path, _ in own_files(source))
@@ -184,24 +180,33 @@ def take_stray(source: Source, disk: Disk, stray: Stray) -> Taken:
 def _added(reader: ManifestReader, stray: Stray, new: bytes) -> bool | None:
     """Take in what was added; whether that was all of it, None where this file takes nothing in."""
     source, path = reader.source, stray.path
-    folder = path.rpartition("/")[0]
-    if folder == WORKER.folder:
-        return None if stray.is_open else _worker(reader, stray, new)
-    if path.startswith(f"{LOG.folder}/") and path.removeprefix(f"{LOG.folder}/") in LOG.live(
-        source
-    ):
-        taker = DecisionLogIntake(reader, path)
+    if path.rpartition("/")[0] == WORKER.folder:
+        if stray.is_open:
+            return None
+        # A worker's file is kept a state at a time: the one of today, and what was added to it.
+        entry_id = observed_entry_id(stray.kept, 0, new)
+        if source.ledger.seq_of(entry_id) is not None:
+            return True
+        want = desired_file(source, path)
+        if want is not None:
+            reader.keep(WRITTEN, path, want.data + new)
+        if not reader.found.pieces:
+            return None
+        _identify(reader, entry_id)
+        return True
+    folder, _, log = path.partition("/")
+    if folder == LOG.folder and log in LOG.live(source):
+        taker = DecisionLogIntake(reader, log)
         text, pieces = split_decision_log(new)
         parts = [text, *pieces] if text else list(pieces)
         _take(reader, stray, parts[:-1] if stray.is_open else parts, taker.add)
         return not stray.is_open
-    if path.startswith(f"{CHAT.folder}/"):
+    if folder == CHAT.folder:
         channel = ChannelIntake(reader, CHAT.stem(path))
         if not channel.known:
             return None
         torn = stray.is_open and not new.endswith(b"\n")
-        lines = cut_chat_lines(new)
-        lines = lines[:-1] if torn else lines
+        lines = cut_chat_lines(new)[: -1 if torn else None]
         _take(reader, stray, lines, lambda line: channel.line(line, message_of(line)))
         return not torn
     return None
@@ -216,21 +221,6 @@ def _take(
         if reader.source.ledger.seq_of(entry_id) is None:
             add(part)
             _identify(reader, entry_id)
-
-
-def _worker(reader: ManifestReader, stray: Stray, new: bytes) -> bool | None:
-    """A worker's file is kept a state at a time: the one of today, and what was added to this."""
-    entry_id = observed_entry_id(stray.kept, 0, new)
-    if reader.source.ledger.seq_of(entry_id) is not None:
-        return True
-    want = desired_file(reader.source, stray.path)
-    if want is None:
-        return None
-    reader.keep(WRITTEN, stray.path, want.data + new)
-    if not reader.found.pieces:
-        return None
-    _identify(reader, entry_id)
-    return True
 
 
 def _identify(reader: ManifestReader, entry_id: str) -> None:

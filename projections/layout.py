@@ -28,7 +28,6 @@ MIB = 1024 * 1024
 class FileClass(NamedTuple):
     """One class of files in a team directory."""
 
-    name: str
     folder: str
     """'' is the team directory itself."""
     names: tuple[str, ...] = ()
@@ -54,22 +53,20 @@ class FileClass(NamedTuple):
         return f"{self.folder}/{self.names[0]}".lstrip("/")
 
 
-EVENT = FileClass("event", EVENTS, ends=(".event",))
-CONFIG = FileClass("configuration", EVENTS, names=("config.yaml",), limit=MIB)
-DONE = FileClass("processed event", f"{EVENTS}/{PROCESSED}", ends=(".event",))
-CHAT_FILE = FileClass("chat", CHAT, ends=(".chat",), mode=0o600, locked=True)
-CURSORS = FileClass("read positions", CHAT, ends=(".chat.cursors",), mode=0o600, limit=MIB)
-LOG_FILE = FileClass("decision log", LOGS, ends=(".md",), locked=True)
-WORKER = FileClass("worker", WORKERS, ends=(".md",), limit=MIB)
-WORKER_LOG = FileClass("worker's output", WORKERS, ends=(".log",), limit=16 * MIB)
-COUNTS_FILE = FileClass("counts", "", names=(COUNTS,), limit=16 * MIB)
-SUPERVISOR = FileClass("supervisor's notes", "", names=("supervisor.md",), limit=MIB)
-POLICY = FileClass("policy", "", front="policy", limit=MIB)
-IGNORED = FileClass("git's list of ignored files", "", names=(".gitignore",), limit=MIB)
+EVENT = FileClass(EVENTS, ends=(".event",))
+CONFIG = FileClass(EVENTS, names=("config.yaml",), limit=MIB)
+DONE = FileClass(f"{EVENTS}/{PROCESSED}", ends=(".event",))
+CHAT_FILE = FileClass(CHAT, ends=(".chat",), mode=0o600, locked=True)
+CURSORS = FileClass(CHAT, ends=(".chat.cursors",), mode=0o600, limit=MIB)
+LOG_FILE = FileClass(LOGS, ends=(".md",), locked=True)
+WORKER = FileClass(WORKERS, ends=(".md",), limit=MIB)
+WORKER_LOG = FileClass(WORKERS, ends=(".log",), limit=16 * MIB)
+COUNTS_FILE = FileClass("", names=(COUNTS,), limit=16 * MIB)
+SUPERVISOR = FileClass("", names=("supervisor.md",), limit=MIB)
+POLICY = FileClass("", front="policy", limit=MIB)
+IGNORED = FileClass("", names=(".gitignore",), limit=MIB)
 LEDGER = FileClass(
-    "ledger",
-    "",
-    names=(DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", SEARCH, f"{SEARCH}-journal"),
+    "", names=(DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", SEARCH, f"{SEARCH}-journal")
 )
 
 LAYOUT = (
@@ -101,10 +98,10 @@ _BY_FOLDER = {folder: in_folder(folder) for folder in ("", *FOLDERS)}
 def layout_class_of(path: str) -> FileClass | None:
     """The class of the file at a path of the team, in folders that were added, too.
 
-    >>> layout_class_of("chat/talk/live.chat").name
-    'chat'
-    >>> layout_class_of("events/processed/1-a-b-2.event").name
-    'processed event'
+    >>> layout_class_of("chat/talk/live.chat") is CHAT_FILE
+    True
+    >>> layout_class_of("events/processed/1-a-b-2.event") is DONE
+    True
     >>> layout_class_of("record/checkpoint") is None
     True
     """

@@ -6,6 +6,7 @@ a digest over its columns, so that ``drift`` sees an altered one; it is derived 
 makes it anew.
 """
 
+import json
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Sequence
 from hashlib import sha256
@@ -16,6 +17,7 @@ from tripod.ledger.kinds.base import Kind
 from tripod.ledger.progress import EACH, tell_progress
 from tripod.projections.decisions.format import archived_decision_log
 from tripod.projections.disk import RACY_NS, Disk, DiskStat, UnmergedError, UnreadableError
+from tripod.projections.layout import COUNTS_FILE
 from tripod.projections.pieces import (
     FILE_LIMIT,
     UNMERGED,
@@ -90,6 +92,16 @@ def save_manifest(db: sqlite3.Connection, known: Manifest, gone: Iterable[str] =
     db.executemany("DELETE FROM manifest WHERE path = ?", [(path,) for path in gone])
 
 
+def counted_entry(disk: Disk) -> tuple[int, str] | None:
+    """The entry (seq, id) that the counts file says it counts; None where it says nothing such."""
+    try:
+        value = json.loads(disk.read(COUNTS_FILE.path, COUNTS_FILE.limit) or b"")
+        seq, entry_id = value["as_of"]["seq"], value["as_of"]["id"]
+    except (UnreadableError, ValueError, TypeError, LookupError, RecursionError):
+        return None
+    return (seq, entry_id) if type(seq) is int and type(entry_id) is str else None
+
+
 def manifest_log_files(disk: Disk, known: Collection[str]) -> list[str]:
     """The names within ``scribe/`` of the markdown files that are a log or an archive, or may be.
 
@@ -113,9 +125,6 @@ def manifest_watched_logs(db: sqlite3.Connection, disk: Disk) -> list[str]:
     if len(disk.places.logs()) > 1:
         known = {name for (name,) in db.execute("SELECT file FROM logs")}
     return [f"{LOGS}/{name}" for name in manifest_log_files(disk, known)]
-
-
-# Reading ----------------------------------------------------------------------------------------
 
 
 class ManifestReader(NamedTuple):
@@ -143,12 +152,8 @@ class ManifestReader(NamedTuple):
     def load(self, path: str, limit: int = FILE_LIMIT, *, fresh: bool = False) -> bytes | None:
         """The bytes of a file, None if absent; ``fresh``: also None if they are as the ledger has.
 
-        The digest is kept, but not of an unmerged file: nobody may write over these bytes.
-
-        Raises:
-            TooBigError: the file is larger than ``limit``.
-            UnmergedError: it holds conflict markers; that is a conflict already.
-            UnreadableError: the system refuses.
+        Raises UnreadableError, TooBigError (``limit``), or UnmergedError: its conflict markers are
+        a conflict already, and its digest is not kept, since nobody may write over these bytes.
         """
         known = self.manifest.get(path)
         if fresh and ((stat := self.disk.stat(path)) is None or self.unchanged(path, stat)):
@@ -203,7 +208,7 @@ class ManifestReader(NamedTuple):
     def add(
         self, kind: Kind[Any], body: dict[str, Any], path: str, data: bytes, when: int, **more: Any
     ) -> None:
-        """Add a piece to what was found; ``more`` as ``pieces.piece_draft`` takes it."""
+        """Add a piece to what was found; ``more`` as ``pieces.draft_of`` takes it."""
         pieces = self.found.pieces
         pieces.append(Piece(when, piece_draft(kind, body, path, data, **more)))
         if not len(pieces) % EACH:

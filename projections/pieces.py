@@ -2,13 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from tripod.ledger import MAX_BODY, Draft, format_canonical, observed_entry_id
 from tripod.ledger.kinds.base import Content, Kind, content
 
+T = TypeVar("T")
 FILE_LIMIT = 64 * 1024 * 1024
 BLOB_ABOVE = 2048  # bytes; as text with control characters they take six times as much
 BODY_ROOM = MAX_BODY // 2
@@ -77,6 +78,17 @@ def same_pieces_but(
     )
 
 
+def unmatched(parts: Iterable[T], waiting: Counter[Any], mark: Callable[[T], object]) -> list[T]:
+    """Take each part off those that are ``waiting``, by its mark; give the parts that did not."""
+    new = []
+    for part in parts:
+        if waiting[mark(part)]:
+            waiting[mark(part)] -= 1
+        else:
+            new.append(part)
+    return new
+
+
 def piece_as_blob(data: bytes, blobs: list[bytes]) -> Content:
     """Hold bytes exactly, outside the body; see ``tripod.ledger.kinds.base.content``."""
     blobs.append(data)
@@ -125,22 +137,17 @@ def piece_draft(
 
     Args:
         kind: what was observed; where it has no field for its actor, that is ``unknown``.
-        body: the fields of the entry.
-        path: the file that it was read from.
-        data: the piece's bytes.
+        body: the fields of the entry; ``blobs`` are long texts that it names by digest already.
+        path: the file that it was read from; ``identity``: the path that enters the id instead.
+        data: the piece's bytes; ``raw``: they are kept whole, because our rendering would differ.
         actor: who wrote it, where that is known from elsewhere.
         ordinal: which of equal pieces of the file this is.
-        raw: keep ``data`` whole, because our rendering would differ.
-        blobs: long texts that the body names by digest already.
-        identity: the path that enters the id, where a file may have moved.
         observed: ``claim``, ``mtime_us`` and ``mode``; those that are None are left out, as is a
             mode that files of this kind have from us.
     """
     if observed.get("mode") == (0o600 if kind.name.startswith("chat.") else 0o644):
         del observed["mode"]
-    seen: Any = {"path": path} | {
-        name: value for name, value in observed.items() if value is not None
-    }
+    seen: Any = {"path": path} | {k: value for k, value in observed.items() if value is not None}
     if actor is None and kind.actor is None:
         actor = "unknown"
     draft = kind.draft(body, actor, blobs=blobs, observed=seen)
@@ -165,18 +172,16 @@ def sort_pieces(pieces: list[Piece]) -> list[Draft]:
     """
     latest: dict[str, int] = {}
     dated = []
-    for number, (claimed, draft) in enumerate(pieces):
+    for claimed, draft in pieces:
         stream = draft.stream
         if stream == "decisions":
             stream += f"/{draft.body.get('file', '')}"
         when = claimed if stream == "bus" else max(claimed, latest.get(stream, 0))
         latest[stream] = when
-        rank = _RANKS.get(draft.kind.partition(".")[0], 0)
         # An event is published before it is acknowledged or pruned.
-        rank += draft.kind in ("bus.acked", "bus.pruned")
-        dated.append((when, rank, number, draft))
-    dated.sort(key=lambda item: item[:3])
-    return [draft for *_, draft in dated]
+        late = draft.kind in ("bus.acked", "bus.pruned")
+        dated.append((when, _RANKS.get(draft.kind.partition(".")[0], 0) + late, draft))
+    return [draft for *_, draft in sorted(dated, key=lambda item: item[:2])]
 
 
 # Conflict markers --------------------------------------------------------------------------------
@@ -202,10 +207,7 @@ def merge_marker_in_piece(path: str, data: bytes, held: bytes = b"") -> int | No
     one that opens or closes a conflict is enough. Logs of workers are never judged: they only
     grow, and hold what terminals showed.
 
-    Args:
-        path: the file's path within the team directory.
-        data: its bytes.
-        held: what the ledger has for it; a marker that stands there was taken in long ago.
+    ``held`` is what the ledger has for the file: a marker that stands there was taken in long ago.
 
     >>> merge_marker_in_piece("scribe/log.md", b"a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> main\n")
     2

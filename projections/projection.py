@@ -54,6 +54,10 @@ class Source(NamedTuple):
     bodies: Callable[[Sequence[int]], dict[int, dict[str, Any]]]
     ledger: LedgerReader
 
+    def each_body_of(self, sql: str, *values: object) -> Iterator[dict[str, Any]]:
+        """The bodies of the entries whose seqs a query of the tables gives, in its order."""
+        return self.each_body([seq for (seq,) in self.db.execute(sql, values)])
+
     def each_body(self, seqs: Sequence[int]) -> Iterator[dict[str, Any]]:
         """The bodies of entries, one after the other; raises as ``body`` does."""
         for start in range(0, len(seqs), TOGETHER):

@@ -124,26 +124,17 @@ TRUTH = accepted_setting(lambda value: isinstance(value, bool), "true or false")
 
 
 def read_settings(shape: type[T], data: bytes) -> T:
-    """Read a YAML file into a dataclass, a subclass of :class:`Settings`.
-
-    Raises:
-        MalformedError: the file is not YAML within the limits, or a value does not fit its field.
-    """
+    """Read a YAML file into a dataclass, a subclass of :class:`Settings` (MalformedError)."""
     lines: dict[Where, int] = {}
     values = {key: value for key, _, value in _entries(_compose(data), lines)}
     return cast("T", judge(shape, values, lines))
 
 
 def judge(shape: Any, value: object, lines: Mapping[Where, int] = MappingProxyType({})) -> Any:
-    """Make a value of a type of what a file holds, which may have any format.
+    """Make a value of a type of what a file holds, which may have any format (MalformedError).
 
-    Args:
-        shape: a subclass of :class:`Settings`, or the type of one field.
-        value: what the file holds.
-        lines: the lines of its values, by the keys and indices that lead to them.
-
-    Raises:
-        MalformedError: a value does not fit its type, or a key is missing or unknown.
+    ``shape`` is a subclass of :class:`Settings`, or the type of one field. ``lines`` are the lines
+    of the file's values, by the keys and indices that lead to them.
     """
     from pydantic import ValidationError
 
@@ -190,11 +181,7 @@ def _key(key: str) -> str:
 
 
 def read_setting_entries(data: bytes) -> list[tuple[str, int, Any]]:
-    """Each key of a YAML file with its line from 1 and its value; a key may occur more than once.
-
-    Raises:
-        MalformedError: the file is not YAML within the limits.
-    """
+    """Each key of a YAML file, its line from 1, and its value; keys may repeat (MalformedError)."""
     return _entries(_compose(data), {}, again=True)
 
 

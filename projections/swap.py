@@ -97,10 +97,8 @@ def swap_in(disk: Disk, path: str, file: File, base: bytes, *, agreed: bool) -> 
     """Put ``file`` in the place of one that held ``base`` when it was last looked at.
 
     ``agreed`` says whether those bytes agreed with the ledger. Nothing waits for the folder. None
-    where the place is empty by now, or something stands there that is no file: that stays.
-
-    Raises:
-        OSError: the system refuses; the place is as it was.
+    where the place is empty by now, or something stands there that is no file: that stays, as does
+    all after an OSError.
     """
     temporary, found = disk.stage(path, file)
     folder, _, name = path.rpartition("/")
@@ -134,8 +132,7 @@ def swap_in(disk: Disk, path: str, file: File, base: bytes, *, agreed: bool) -> 
 def swap_files(one: str, other: str) -> bool:
     """Give each of two names the other's file, in one step; False where the system cannot.
 
-    Raises:
-        OSError: it refuses; FileNotFoundError where one of the names is gone.
+    Raises OSError: it refuses; FileNotFoundError: one of the names is gone.
     """
     call = _renameat2()
     if call is None:
@@ -186,10 +183,8 @@ def take_swapped(
 ) -> tuple[bytes, bool] | None:
     """The bytes of a kept file, and whether somebody may still write into it; None: it is gone.
 
-    Where the kernel does not tell, somebody may for a while, if we are ``patient``.
-
-    Raises:
-        UnreadableError: the system refuses, or it holds more than ``limit`` bytes.
+    Where the kernel does not tell, somebody may for a while, if we are ``patient``. Raises
+    UnreadableError: the system refuses, or it holds more than ``limit`` bytes.
     """
     full = disk.full(path)
     try:
@@ -225,25 +220,18 @@ def _lease(fd: int) -> bool | None:
     return False
 
 
-# Appending --------------------------------------------------------------------------------------
-
-
 NOT_AS_KNOWN: Final = "not as known"
 OTHERS_CAME: Final = "others came"
 Outcome = tuple[DiskStat, str] | Literal["not as known", "others came"]
 
 
 def append_or_swap(disk: Disk, path: str, known: ManifestEntry, new: bytes, limit: int) -> Outcome:
-    """Add ``new`` at the end of a file, and wait until the disk has it.
+    """Add ``new`` at the end of a file, and wait until the disk has it; give its stat and digest.
 
-    Gives its stat and digest then. ``NOT_AS_KNOWN``: its length or digest is not the one that is
-    known, and nothing was written. ``OTHERS_CAME``: something of others stands in front of the new
-    bytes, or another file stands in the place by now.
-
-    Raises:
-        OSError: the system refuses, or wrote a part of it: a torn end, which the next command that
-            writes the file knows as such (``tripod.projections.decisions.intake``).
-        UnreadableError: the file cannot be read.
+    ``NOT_AS_KNOWN``: its length or digest is not the one that is known, and nothing was written.
+    ``OTHERS_CAME``: something of others stands in front of the new bytes, or another file stands in
+    the place by now. UnreadableError: the file cannot be read. OSError: the system refuses, or
+    wrote a part: a torn end, which ``tripod.projections.decisions.intake`` knows as such.
     """
     found = disk.look(path, limit)
     if found is None or len(found[0]) != known.stat.size:

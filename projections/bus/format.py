@@ -74,9 +74,6 @@ class Event(NamedTuple):
     payload: str
 
 
-# Names ------------------------------------------------------------------------------------------
-
-
 def event_name(us: int, source: str, type_: str, pid: int) -> str:
     """Give the file name of an event published at ``us`` microseconds by process ``pid``."""
     return f"{us}-{source}-{type_}-{pid}.event"
@@ -110,9 +107,6 @@ def valid_event_word(value: str, what: str) -> str | None:
     """
     problem = moments.text_line_problem(value, what, MAX_WORD)
     return f"{what}: holds '/'" if problem is None and "/" in value else problem
-
-
-# Writing ----------------------------------------------------------------------------------------
 
 
 def _quoted(text: str) -> str:
@@ -184,9 +178,6 @@ def format_event(event: Event) -> bytes:
     return (text + (_payload(event.payload) if event.payload else "")).encode()
 
 
-# Reading ----------------------------------------------------------------------------------------
-
-
 def _unescape(match: re.Match[str]) -> str:
     digits = match[1] or match[2] or match[3]
     return chr(int(digits, 16)) if digits else _LONG[match[4]]
@@ -252,9 +243,6 @@ def parse_event(data: bytes) -> Event | None:
     return event if event.source and event.type and event.priority else None
 
 
-# Times ------------------------------------------------------------------------------------------
-
-
 def format_time(us: int) -> str:
     """Give the timestamp of an event: ``2026-02-12T14:00:00Z``, whole seconds, UTC."""
     return moments.format_iso_time_text(us // 1_000_000, "Z")
@@ -271,9 +259,6 @@ def event_age(now_us: int, then_us: int) -> str:
         if seconds < limit:
             return f"{seconds // unit}{letter}"
     return f"{seconds // 86_400}d"
-
-
-# Config -----------------------------------------------------------------------------------------
 
 
 class Config(NamedTuple):

@@ -20,9 +20,8 @@ from tripod.ledger.kinds.team import FILE_SEEN
 from tripod.projections.bus import format as bus_format
 from tripod.projections.bus.format import Event, event_name_us
 from tripod.projections.bus.tables import IS_DONE, IS_PENDING, events_in_queue
-from tripod.projections.disk import UnreadableError
-from tripod.projections.layout import COUNTS_FILE, config_of
-from tripod.projections.manifest import ManifestReader
+from tripod.projections.layout import config_of
+from tripod.projections.manifest import ManifestReader, counted_entry
 from tripod.projections.pieces import (
     CHECKPOINT_GONE,
     Piece,
@@ -31,7 +30,7 @@ from tripod.projections.pieces import (
     pieces_of_names,
 )
 from tripod.projections.projection import TOGETHER
-from tripod.projections.team.tables import counted_entry, redacted_rows_at
+from tripod.projections.team.tables import redacted_rows_at
 
 LONGEST_WORDS = 4096  # the original's limit is 127 bytes each; they also stand in the header
 DONE = f"{EVENTS}/{PROCESSED}"
@@ -215,16 +214,11 @@ def _is_meant(reader: ManifestReader, queue: str) -> bool:
     others = (c for c in reader.found.conflicts if not c.path.startswith(f"{EVENTS}/"))
     if any(one.what in ("missing", "edited") for one in others):
         return False
-    # Each decision and message moves `counts.json`.
-    try:
-        data = reader.disk.read(COUNTS_FILE.path, COUNTS_FILE.limit)
-    except UnreadableError:
-        return False
-    shown = None if data is None else counted_entry(data)
+    shown = counted_entry(reader.disk)  # each decision and message moves it
     newest = reader.source.db.execute("SELECT seq, id FROM counted").fetchone()
     if shown is None or newest is None:
         return False
-    return shown == tuple(newest) or bool(newest[0] >= min(reader.files, reader.size))
+    return shown == newest or bool(newest[0] >= min(reader.files, reader.size))
 
 
 def _fresh(reader: ManifestReader, path: str) -> bytes | None:

@@ -37,10 +37,7 @@ IS_PENDING = "acked IS NULL AND priority IN (0, 1, 2, 3)"
 # every publish a page.
 IS_DONE = "acked IS NOT NULL"
 
-_PUBLISH = (
-    "INSERT INTO events (seq, name, us, priority, source, type, size, mode, acked)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)"
-)
+_PUBLISH = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)"
 _ACK = f"UPDATE events SET acked = ? WHERE {IS_PENDING} AND us = ? AND name = ?"
 # An event of a queue that was added is named ``<queue>/<file>``; '0' comes after '/'.
 _ACK_ALL = "UPDATE events SET acked = ? WHERE acked IS NULL AND instr(name, '/') = 0"
@@ -191,17 +188,14 @@ def render_event(source: Source, body: dict[str, Any]) -> bytes:
     return format_event(Event(*words, f"{body['source']}:{body['type']}", payload))
 
 
-# Claims -----------------------------------------------------------------------------------------
-
-
 _CLAIM = (
-    "INSERT INTO claims (event, seq, name, holder, until_us, attempt) VALUES (?, ?, ?, ?, ?, ?)"
+    "INSERT INTO claims VALUES (?, ?, ?, ?, ?, ?)"
     " ON CONFLICT (event) DO UPDATE SET seq = excluded.seq, holder = excluded.holder,"
     " until_us = excluded.until_us, attempt = excluded.attempt"
 )
 _RELEASE = "UPDATE claims SET seq = ?, until_us = 0 WHERE event = ?"
 _SEEN = (
-    "INSERT INTO readers (reader, seq, up_to) VALUES (?, ?, ?)"
+    "INSERT INTO readers VALUES (?, ?, ?)"
     " ON CONFLICT (reader) DO UPDATE SET seq = excluded.seq, up_to = excluded.up_to"
 )
 

@@ -77,12 +77,11 @@ class ChatHeader(NamedTuple):
 
 
 class ChatFile(NamedTuple):
-    r"""A chat file in pieces.
+    r"""A chat file in pieces; ``header`` is None where it does not read as UTF-8.
 
     ``header_raw`` is everything through the line ``---``; ``lines`` are the physical lines after
     it, without their line breaks, blank and damaged ones included; ``complete`` is False where the
-    last line lacks its line break (a write that was cut off); ``header`` is None where it does not
-    read as UTF-8.
+    last line lacks its line break (a write that was cut off).
     """
 
     header_raw: bytes
@@ -151,8 +150,7 @@ def _header(last_writer: str, last_write: str, participants: str, body_size: int
 def format_header(header: ChatHeader, body_size: int) -> bytes:
     """Give the six header lines of a file with ``body_size`` bytes after them.
 
-    A new file has the writer ``system`` and nobody in it. Raises ValueError for a line break in a
-    field.
+    A new file has the writer ``system`` and nobody in it. ValueError: a line break in a field.
     """
     participants = ", ".join(f"{handle}({count})" for handle, count in header.participants)
     return _header(header.last_writer, header.last_write, participants, body_size)
@@ -193,8 +191,13 @@ def split_chat_file(data: bytes) -> ChatFile | None:
     return ChatFile(data[:start], parse_header(data[:start]), shown, complete=not rest)
 
 
+def cut_chat_lines(data: bytes) -> list[bytes]:
+    """Cut into lines with their line breaks; a torn last one stays without."""
+    return re.findall(rb"[^\n]*\n|[^\n]+", data)
+
+
 def join_chat_file(file: ChatFile) -> bytes:
-    """Put a file together again: ``join_chat_file(split_file(data)) == data``."""
+    """Put a file together again: ``join_chat_file(split_chat_file(data)) == data``."""
     body = b"\n".join(file.lines)
     return file.header_raw + body + (b"\n" if file.lines and file.complete else b"")
 

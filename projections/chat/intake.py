@@ -38,6 +38,7 @@ from tripod.projections.pieces import (
     piece_draft,
     piece_fits,
     same_pieces_but,
+    unmatched,
 )
 from tripod.projections.projection import Source
 
@@ -151,11 +152,6 @@ def _body_of(file: ChatFile) -> bytes:
     return chat_format.join_chat_file(file)[len(file.header_raw) :]
 
 
-def cut_chat_lines(data: bytes) -> list[bytes]:
-    """Cut into lines with their line breaks; a torn last one stays without."""
-    return re.findall(rb"[^\n]*\n|[^\n]+", data)
-
-
 def message_of(line: bytes) -> ChatLine | None:
     """The message of a line; None where its handle would break the header in two."""
     message = chat_format.parse_line(line.removesuffix(b"\n"))
@@ -168,14 +164,10 @@ def _first_time(lines: list[bytes]) -> int:
     return next((one.time for one in messages if one is not None and one.time), 0) * 1_000_000
 
 
-# One channel ------------------------------------------------------------------------------------
-
-
 class ArchiveIntake(NamedTuple):
     """An archive file that the ledger does not know yet."""
 
     stem: str
-    path: str
     file: ChatFile
     mode: int
 
@@ -270,17 +262,9 @@ class ChannelIntake:
         """Those lines that are of no entry from ``before`` on, in whatever order they are shown."""
         sql = "SELECT seq FROM lines WHERE channel = ? AND seq >= ? ORDER BY number"
         source = self.reader.source
-        seqs = [seq for (seq,) in source.db.execute(sql, (self.channel, before))]
-        held = (render_chat_line(source, body) for body in source.each_body(seqs))
-        waiting = Counter(line.rstrip(b"\n") for line in held)
-        new = []
-        for line in lines:
-            bare = line.rstrip(b"\n")
-            if waiting[bare]:
-                waiting[bare] -= 1
-            else:
-                new.append(line)
-        return new
+        bodies = source.each_body_of(sql, self.channel, before)
+        held = Counter(render_chat_line(source, body).rstrip(b"\n") for body in bodies)
+        return unmatched(lines, held, lambda line: line.rstrip(b"\n"))
 
     def _behind(self, count: int) -> int:
         """The number of the line after the first ``count`` that the live file shows."""
@@ -352,7 +336,7 @@ class ChannelIntake:
         body["header"] = piece_beside(header, blobs)
         body["stop"] = None if stop == self.live_from + count else stop
         when = max(self.when, archive.written)
-        place = {"path": archive.path, "when": when, "mode": archive.mode}
+        place = {"path": CHAT.file(archive.stem), "when": when, "mode": archive.mode}
         self._add(kinds.ROTATED, body, header, blobs=blobs, **place)
         self.size -= size
         self.live_from, self.is_ours = stop, True
@@ -385,7 +369,7 @@ def _begins(body: bytes, held: bytes, erased: set[bytes]) -> bytes | None:
     """The bytes with which ``body`` begins, if these are ``held`` but for what was erased."""
     if body.startswith(held):
         return held
-    parts, shown = cut_chat_lines(held), cut_chat_lines(body)
+    parts, shown = chat_format.cut_chat_lines(held), chat_format.cut_chat_lines(body)
     # Of an erased message, who said it and when.
     if erased and same_pieces_but(erased, parts, shown, lambda line: (message_of(line) or ())[:2]):
         return b"".join(shown[: len(parts)])
@@ -436,7 +420,7 @@ def _take_channel(reader: ManifestReader, name: str, stems: list[str], *, is_new
     held, before = state
     lines, left = [], len(held)
     for body in bodies:  # a torn last line of one file ends with that file
-        lines += cut_chat_lines(body[left:])
+        lines += chat_format.cut_chat_lines(body[left:])
         left = max(0, left - len(body))
     torn = held[held.rfind(b"\n") + 1 :]
     behind = before < FOREVER
@@ -455,10 +439,9 @@ def _archives(reader: ManifestReader, stems: list[str]) -> list[ArchiveIntake]:
     """Archives in the order in which they were split off; their names hold one clock's time."""
     found = []
     for stem in sorted(stems):
-        path = CHAT.file(stem)
-        there = _chat_at(reader, path)
+        there = _chat_at(reader, CHAT.file(stem))
         if there is not None:
-            found.append(ArchiveIntake(stem, path, there[0], there[1].mode))
+            found.append(ArchiveIntake(stem, there[0], there[1].mode))
     return found
 
 
@@ -487,8 +470,8 @@ def _moved_away(channel: ChannelIntake) -> bool:
             continue
         reader.found.files += 1
         torn = held[held.rfind(b"\n") + 1 :]
-        channel.take(cut_chat_lines(_body_of(parts)[len(held) :]), [], torn)
-        channel.rotate(ArchiveIntake(stem, path, parts, stat.mode), moved=True)
+        channel.take(chat_format.cut_chat_lines(_body_of(parts)[len(held) :]), [], torn)
+        channel.rotate(ArchiveIntake(stem, parts, stat.mode), moved=True)
         return True
     return False
 
@@ -499,7 +482,7 @@ def _begin_anew(channel: ChannelIntake) -> None:
     if there is None:
         return
     file, stat = there
-    lines = cut_chat_lines(_body_of(file))
+    lines = chat_format.cut_chat_lines(_body_of(file))
     channel.create_anew(_first_time(lines) or stat.mtime_us, stat.mode)
     channel.take(lines, [])
     channel.check_header(file, grew=True)
@@ -520,13 +503,13 @@ def _keep_twice_split(channel: ChannelIntake, archives: list[ArchiveIntake]) -> 
     while archives and ours >= len(archives[0].file.lines):
         archive = archives.pop(0)
         ours -= len(archive.file.lines)
-        data = chat_format.join_chat_file(archive.file)
-        reader.keep(FILE_SEEN, archive.path, data, "its lines had been split off already")
+        path, data = CHAT.file(archive.stem), chat_format.join_chat_file(archive.file)
+        reader.keep(FILE_SEEN, path, data, "its lines had been split off already")
 
 
 def _difference(held: bytes, shown: bytes) -> str:
     """Say where a file departs from the ledger, in its messages' lines."""
-    ours, theirs = cut_chat_lines(held), cut_chat_lines(shown)
+    ours, theirs = chat_format.cut_chat_lines(held), chat_format.cut_chat_lines(shown)
     if held.startswith(shown):
         return f"it shows {len(theirs)} lines of the {len(ours)} that the ledger holds"
     pairs = enumerate(zip(ours, theirs, strict=False), 1)

@@ -21,23 +21,14 @@ from tripod.projections.projection import File, Op, Projection, Source, Tables, 
 MODE = CHAT_FILE.mode
 _END = b"\n---\n"
 
-_LINE = (
-    "INSERT OR IGNORE INTO lines (channel, number, seq, handle, time, size)"
-    " VALUES (?, ?, ?, ?, ?, ?)"
-)
-_GROW = (
-    "UPDATE channels SET lines = max(lines, ?2 + 1), live_bytes = live_bytes + ?3"
+_LINE = "INSERT OR IGNORE INTO lines VALUES (?, ?, ?, ?, ?, ?, NULL)"
+_MORE = "lines = max(lines, ?2 + 1), live_bytes = live_bytes + ?3"
+_GROW = f"UPDATE channels SET {_MORE} WHERE channel = ?1"
+_WRITER = (
+    f"UPDATE channels SET {_MORE}, last_writer = ?4, last_time = ?5, header = NULL"
     " WHERE channel = ?1"
 )
-_WRITER = (
-    "UPDATE channels SET lines = max(lines, ?2 + 1), live_bytes = live_bytes + ?3,"
-    " last_writer = ?4, last_time = ?5, header = NULL WHERE channel = ?1"
-)
-_CREATE = (
-    "INSERT OR IGNORE INTO channels (channel, seq, lines, live_from, live_bytes,"
-    " last_writer, last_time, header, mode, closed)"
-    " VALUES (?, ?, 0, 0, 0, 'system', ?, NULL, ?, 0)"
-)
+_CREATE = "INSERT OR IGNORE INTO channels VALUES (?, ?, 0, 0, 0, 'system', ?, NULL, ?, 0)"
 _ANEW = (
     "UPDATE channels SET live_bytes = 0, last_writer = 'system', last_time = ?2, header = NULL,"
     " mode = ?3, closed = 0 WHERE channel = ?1"
@@ -46,9 +37,8 @@ _HEADER = "UPDATE channels SET header = ? WHERE channel = ?"
 _NOBODY = "DELETE FROM participants WHERE channel = ?"
 _PERSON = "INSERT OR REPLACE INTO participants VALUES (?, ?, ?, ?)"
 _ARCHIVE = (
-    "INSERT OR REPLACE INTO archives (archive, channel, seq, first, stop, mode)"
-    " SELECT ?1, ?2, ?3, coalesce(max(stop), 0), coalesce(?6, coalesce(max(stop), 0) + ?4), ?5"
-    " FROM archives WHERE channel = ?2"
+    "INSERT OR REPLACE INTO archives SELECT ?1, ?2, ?3, coalesce(max(stop), 0),"
+    " coalesce(?6, coalesce(max(stop), 0) + ?4), ?5 FROM archives WHERE channel = ?2"
 )
 _ROTATE = (
     "UPDATE channels SET live_from = coalesce(?4, live_from + ?2), live_bytes = live_bytes - ?3,"
@@ -248,8 +238,7 @@ CREATE TABLE archives (
             " AND coalesce(gone, ?4) >= ?4 ORDER BY number"
         )
         whole = bytearray()
-        seqs = [seq for (seq,) in source.db.execute(sql, (channel, first, stop, before))]
-        for body in source.each_body(seqs):
+        for body in source.each_body_of(sql, channel, first, stop, before):
             if whole and "observed" not in body and not whole.endswith(b"\n"):
                 whole += b"\n"
             whole += render_chat_line(source, body)
@@ -259,8 +248,7 @@ CREATE TABLE archives (
         """The live file, made of its bytes before its ``count`` newest lines; None: not so.
 
         The caller knows that ``have`` is what this ledger rendered, and that nothing but those
-        messages changed the channel since. A whole render of a long chat costs a hundred times
-        as much.
+        messages changed the channel since. A whole render of a long chat costs 100 times as much.
         """
         channel = self.stem(path)
         sql = "SELECT lines, mode, live_bytes FROM channels WHERE channel = ?"
@@ -307,11 +295,7 @@ def chat_line_size(body: dict[str, Any]) -> int:
 # Reading ----------------------------------------------------------------------------------------
 
 
-_POSITION = (
-    "INSERT OR REPLACE INTO cursors (channel, handle, upto, beyond, lines, seq)"
-    " VALUES (?, ?, ?, ?, ?, ?)"
-)
-_ADDRESSED = "INSERT INTO addressed (seq, handle) VALUES (?, ?)"
+_POSITION = "INSERT OR REPLACE INTO cursors VALUES (?, ?, ?, ?, ?, ?)"
 
 
 class ReadPosition(NamedTuple):
@@ -354,7 +338,8 @@ CREATE INDEX addressed_handle ON addressed (handle);
         body = entry.data
         if entry.kind == "bus.published":
             to = body.get("to")
-            return () if to is None else (("addressed", _ADDRESSED, (entry.seq, to), None),)
+            sql = "INSERT INTO addressed VALUES (?, ?)"
+            return () if to is None else (("addressed", sql, (entry.seq, to), None),)
         channel = body["channel"]
         if entry.kind == "chat.read":
             beyond = json.dumps([[part["first"], part["stop"]] for part in body["beyond"]])

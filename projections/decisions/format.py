@@ -66,7 +66,7 @@ class DecisionText(NamedTuple):
     id: str
     title: str
     supersedes: str | None
-    chat_ref: str
+    chat_ref: str  # from here on in the order of the file
     participants: str
     artefacts: str
     risk_tags: str
@@ -81,20 +81,16 @@ class ChatRef(NamedTuple):
     line: int
 
 
-# Writing ----------------------------------------------------------------------------------------
-
-
 def format_decision_log_header(project: str, created_iso: str, scribe: str) -> str:
     """Give the head of a new log, without the rule: each entry brings its own."""
     return f"# Decision Log\n\nProject: {project}\nCreated: {created_iso}\nScribe: {scribe}\n"
 
 
 def format_decision(decision: DecisionText) -> str:
-    """Give an entry with the rule in front, as it is appended.
+    """Give an entry with the rule in front, as it is appended; empty fields get their default.
 
-    Empty fields get their default: an em dash for chat ref and artefacts, ``none`` for risk tags,
-    ``decided`` for the status. Raises ValueError where the text would not read back as this entry,
-    such as for a line break in a field: judge the fields with ``text.text_line_problem`` first.
+    Raises ValueError where the text would not read back as this entry, such as for a line break in
+    a field: judge the fields with ``text.line_problem`` first.
     """
     entry = decision._replace(
         chat_ref=decision.chat_ref or NONE_YET,
@@ -103,15 +99,9 @@ def format_decision(decision: DecisionText) -> str:
         status=decision.status or "decided",
     )
     mark = "" if entry.supersedes is None else f"[SUPERSEDES {entry.supersedes}] "
-    text = (
-        f"\n---\n\n### {entry.id} {mark}{entry.title}\n"
-        f"- **Chat ref:** {entry.chat_ref}\n"
-        f"- **Participants:** {entry.participants}\n"
-        f"- **Artefacts:** {entry.artefacts}\n"
-        f"- **Risk tags:** {entry.risk_tags}\n"
-        f"- **Status:** {entry.status}\n"
-        f"- **Rationale:** {entry.rationale}\n"
-    )
+    shown = zip(_LABELS, entry[3:], strict=True)
+    fields = "".join(f"- **{label}:** {value}\n" for label, value in shown)
+    text = f"\n---\n\n### {entry.id} {mark}{entry.title}\n{fields}"
     if text.count("\n") != 10 or parse_decision(text.encode()) != (entry, ()):
         raise ValueError(f"decision {decision.id!r} cannot be written as an entry of the log")
     return text
@@ -120,9 +110,6 @@ def format_decision(decision: DecisionText) -> str:
 def format_decision_ref(ref: ChatRef) -> str:
     """Give one chat reference: ``live.chat:~L342``."""
     return f"{ref.file}:~L{ref.line}"
-
-
-# Reading ----------------------------------------------------------------------------------------
 
 
 def count_decision_headings(data: bytes) -> int:
@@ -258,10 +245,8 @@ def is_decision_log(name: str, data: bytes) -> bool:
 
     ``log.md`` always is; an empty file is one by the name that the original gives it.
 
-    >>> is_decision_log("notes.md", b"# Notes\n")
-    False
-    >>> is_decision_log("notes.md", b"### D-1707753600 Use one parser\n")
-    True
+    >>> is_decision_log("notes.md", b"# Notes\n"), is_decision_log("notes.md", b"### D-17 Use it\n")
+    (False, True)
     >>> is_decision_log("live-log.md", b""), is_decision_log("notes.md", b"\n# Decision Log\n")
     (True, True)
     """
@@ -269,9 +254,6 @@ def is_decision_log(name: str, data: bytes) -> bool:
         return True
     titled = re.match(_LOG_TITLE, data.lstrip(b"\xef\xbb\xbf \t\r\n"))
     return titled is not None or re.search(_LOG_LINE, data) is not None
-
-
-# Judging arguments ------------------------------------------------------------------------------
 
 
 def valid_decision_id(text: str) -> str | None:

@@ -27,27 +27,23 @@ SHOWN = 200  # characters of what is wrong with a piece
 class _Part(NamedTuple):
     """A file of a log, its archive or the live one, cut in two; ``data`` is all its bytes."""
 
-    path: str
+    name: str
+    """Within the Scribe's folder."""
     header: bytes
     pieces: bytes
 
     @property
-    def name(self) -> str:
-        return _name(self.path)
+    def path(self) -> str:
+        return f"{LOG.folder}/{self.name}"
 
     @property
     def data(self) -> bytes:
         return self.header + self.pieces
 
 
-def _part(path: str, data: bytes) -> _Part:
+def _part(name: str, data: bytes) -> _Part:
     header, _ = log_format.split_decision_log(data)
-    return _Part(path, header, data[len(header) :])
-
-
-def _name(path: str) -> str:
-    """The name of a log within the Scribe's folder."""
-    return path.removeprefix(f"{LOG.folder}/")
+    return _Part(name, header, data[len(header) :])
 
 
 def take_decision_logs(reader: ManifestReader) -> None:
@@ -78,7 +74,7 @@ def take_decision_logs(reader: ManifestReader) -> None:
         archives = splits.get(log, [])
         data = reader.read(f"{LOG.folder}/{log}", fresh=not archives)
         if data is not None:
-            _take(reader, _part(f"{LOG.folder}/{log}", data), archives, is_new=False)
+            _take(reader, _part(log, data), archives, is_new=False)
     for log, live in fresh.items():
         _take(reader, live, splits.get(log, []), is_new=True)
 
@@ -99,10 +95,9 @@ def _unknown(
     for name in sorted(names, key=lambda name: (when[name], name)):
         log = log_format.archived_decision_log(name)
         if log in logs or log in fresh:
-            path = f"{LOG.folder}/{name}"
-            data = reader.read(path)
+            data = reader.read(f"{LOG.folder}/{name}")
             if data is not None:
-                splits.setdefault(log, []).append(_part(path, data))
+                splits.setdefault(log, []).append(_part(name, data))
         elif name not in fresh and log in names:  # what it would be an archive of is no log
             _look(reader, name, fresh)
     return dict(sorted(fresh.items())), splits
@@ -123,7 +118,7 @@ def _look(reader: ManifestReader, name: str, fresh: dict[str, _Part]) -> None:
             reader.conflict(path, "unreadable", str(error))
         return
     if data is not None:
-        fresh[name] = _part(path, data)
+        fresh[name] = _part(name, data)
 
 
 def _take(reader: ManifestReader, live: _Part, archives: list[_Part], *, is_new: bool) -> None:
@@ -136,7 +131,7 @@ def _take(reader: ManifestReader, live: _Part, archives: list[_Part], *, is_new:
                 _take(reader, one, [], is_new=True)
     reader.found.files += 1 + len(parts)
     reader.found.logs.update((live.name, *(part.name for part in parts)))
-    taker = DecisionLogIntake(reader, live.path)
+    taker = DecisionLogIntake(reader, live.name)
     if not is_new and not parts:
         _take_behind(taker, live.data)
         return
@@ -164,9 +159,8 @@ def _splits_of(parts: list[_Part], held: bytes, live: _Part) -> list[_Part]:
     """
     if held and live.pieces.startswith(held):
         return []
-    parts = [
-        one for one in parts if held or not (one.pieces and live.pieces.startswith(one.pieces))
-    ]
+    if not held:
+        parts = [p for p in parts if not p.pieces or not live.pieces.startswith(p.pieces)]
     for first in range(len(parts)):
         if b"".join(part.pieces for part in (*parts[first:], live)).startswith(held):
             return parts[first:]
@@ -196,7 +190,7 @@ def _take_behind(taker: DecisionLogIntake, data: bytes) -> None:
 
     Text put after a header that had no entry yet belongs to no header of ours.
     """
-    reader, log = taker.reader, _name(taker.path)
+    reader, log = taker.reader, taker.log
     header = LOG.header(reader.source, log)
     held = LOG.pieces(reader.source, log)
     if data.startswith(header) and data.startswith(held, len(header)):
@@ -279,13 +273,10 @@ def _short(decision: DecisionText) -> DecisionText:
 class DecisionLogIntake:
     """A log being taken in: counts its decisions as the fold does."""
 
-    def __init__(self, reader: ManifestReader, path: str) -> None:
-        self.reader = reader
-        self.path = path
-        row = reader.source.db.execute(
-            "SELECT count(*), coalesce(max(number), 0) FROM pieces WHERE log = ?", (_name(path),)
-        ).fetchone()
-        self.pieces, self.number = row
+    def __init__(self, reader: ManifestReader, log: str) -> None:
+        self.reader, self.log, self.path = reader, log, f"{LOG.folder}/{log}"
+        sql = "SELECT count(*), coalesce(max(number), 0) FROM pieces WHERE log = ?"
+        self.pieces, self.number = reader.source.db.execute(sql, (log,)).fetchone()
         self.when = 0
 
     def begin(self, header: bytes) -> None:
@@ -340,10 +331,7 @@ class DecisionLogIntake:
         self.number += 1
         self.when = max(self.when, int(whole.id[2:]) * 1_000_000)
         decision = _short(whole)
-        refs = [
-            {"file": ref.file, "line": ref.line}
-            for ref in log_format.parse_decision_refs(decision.chat_ref)[0]
-        ]
+        refs = [ref._asdict() for ref in log_format.parse_decision_refs(decision.chat_ref)[0]]
         try:
             raw = decision != whole or log_format.format_decision(decision).encode() != data
         except ValueError:
@@ -353,8 +341,7 @@ class DecisionLogIntake:
         self.pieces += 1
 
     def _add(self, kind: Any, body: dict[str, Any], data: bytes, **more: Any) -> None:
-        log = _name(self.path)
-        body = {**body, "file": None if log == LIVE else log}
+        body = {**body, "file": None if self.log == LIVE else self.log}
         path = more.pop("path", self.path)
         more |= {"identity": self.path, "ordinal": self.pieces}
         self.reader.add(kind, body, path, data, self.when, **more)

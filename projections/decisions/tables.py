@@ -27,10 +27,7 @@ LIVE = "log.md"
 """The log of an entry that names none."""
 MODE = LOG_FILE.mode
 
-_PIECE = (
-    "INSERT INTO pieces (seq, file, log, id, number, title, status, supersedes)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-)
+_PIECE = "INSERT INTO pieces VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _SPLIT = (
     "UPDATE pieces SET file = ?1 WHERE seq IN"
     " (SELECT seq FROM pieces WHERE file = ?2 ORDER BY seq LIMIT ?3)"
@@ -80,7 +77,7 @@ CREATE TABLE logs (
         if entry.kind == "log.noted":
             return (("pieces", _PIECE, (entry.seq, log, log, None, None, None, None, None), None),)
         mode = body.get("observed", {}).get("mode", MODE)
-        put = "INSERT OR REPLACE INTO logs (file, log, seq, mode) VALUES (?, ?, ?, ?)"
+        put = "INSERT OR REPLACE INTO logs VALUES (?, ?, ?, ?)"
         if entry.kind == "log.begun":
             return (("logs", put, (log, log, entry.seq, mode), None),)
         return (
@@ -103,8 +100,8 @@ CREATE TABLE logs (
 
     def paths(self, source: Source) -> Iterator[str]:
         """All logs and their archives, by name."""
-        for (name,) in source.db.execute("SELECT file FROM logs ORDER BY file"):
-            yield f"{self.folder}/{name}"
+        rows = source.db.execute("SELECT file FROM logs ORDER BY file")
+        return (f"{self.folder}/{name}" for (name,) in rows)
 
     def render(self, source: Source, path: str) -> File | None:
         """A whole log file."""
@@ -126,21 +123,17 @@ CREATE TABLE logs (
     def pieces(self, source: Source, name: str, before: int = 2**62) -> bytes:
         """The bytes of the pieces of a log file, those of the entries ``before``."""
         sql = "SELECT seq FROM pieces WHERE file = ? AND seq < ? ORDER BY seq"
-        seqs = [seq for (seq,) in source.db.execute(sql, (name, before))]
-        return _joined(source, seqs)
+        bodies = source.each_body_of(sql, name, before)
+        return b"".join(render_decision_piece(source, body) for body in bodies)
 
     def newest(self, source: Source, name: str, count: int) -> bytes:
         """The bytes of the ``count`` newest pieces of a log file."""
-        sql = "SELECT seq FROM pieces WHERE file = ? ORDER BY seq DESC LIMIT ?"
-        seqs = [seq for (seq,) in source.db.execute(sql, (name, count))]
-        return _joined(source, seqs[::-1])
+        newest = "SELECT seq FROM pieces WHERE file = ? ORDER BY seq DESC LIMIT ?"
+        bodies = source.each_body_of(f"SELECT seq FROM ({newest}) ORDER BY seq", name, count)
+        return b"".join(render_decision_piece(source, body) for body in bodies)
 
 
 LOG = DecisionLog()
-
-
-def _joined(source: Source, seqs: list[int]) -> bytes:
-    return b"".join(render_decision_piece(source, body) for body in source.each_body(seqs))
 
 
 def _log_of(body: dict[str, Any]) -> str:

@@ -27,7 +27,8 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -36,22 +37,22 @@ if TYPE_CHECKING:
 LONGEST = 64 * 1024
 """Characters of an assessment that are read: the Markdown of a longer one may cost minutes."""
 
-SECTIONS = (
-    "hidden-assumptions",
-    "second-order-risks",
-    "missing-validation",
-    "six-month-regret",
-    "confidence",
+TITLES = (
+    "Hidden Assumptions",
+    "Second-Order Risks",
+    "Missing Validation",
+    "Six-Month Regret Scenario",
+    "Confidence",
 )
-"""Our names of the five sections that both layouts have, in their order."""
+"""Titles of the five sections, in their order."""
+SECTIONS = tuple(title.lower().replace(" ", "-").removesuffix("-scenario") for title in TITLES)
+"""Our names of these sections, which both layouts have: ``six-month-regret``, for one."""
 
 _DASH = "[-\u2013\u2014]"
 _NAME = re.compile("pythia checkpoint", re.IGNORECASE)
-_ARCHITECTURE = re.compile(rf"Pythia Checkpoint[ \t]*(?:{_DASH}+(.*))?", re.IGNORECASE)
-_SKILL = re.compile(
-    rf"[#* \t]*PYTHIA CHECKPOINT[* \t]*{_DASH}+[* \t]*Assessment[ \t]*#?([0-9]{{1,9}})?",
-    re.IGNORECASE,
-)
+_MARKS = ("#", "##", "###", "####")
+_ARCHITECTURE = re.compile(rf"Pythia Checkpoint[ \t]*(?:{_DASH}+.*)?", re.IGNORECASE)
+_SKILL = re.compile(rf"[#* \t]*PYTHIA CHECKPOINT[* \t]*{_DASH}+[* \t]*Assessment", re.IGNORECASE)
 _ASSESSED_RANGE = re.compile(
     r"Decisions reviewed[*: \t]*(D-[0-9]{1,16})(?:[ \t]*(?:through|to|-|\u2013|\u2014)"
     r"[ \t]*(D-[0-9]{1,16}))?(?:[ \t]*\(([0-9]{1,9}) decisions?\))?",
@@ -77,8 +78,7 @@ class Assessment:
 
     ``first``, ``last`` and ``count`` are the decisions it claims to have reviewed; ``sections``
     those of :data:`SECTIONS` that have a text; ``cited`` the decision ids in those texts, each
-    once, in order; ``confidence`` one of high, medium, moderate, low or ``''``; ``time`` and
-    ``number`` come from the heading of the one layout and the other.
+    once, in order; ``confidence`` one of high, medium, moderate, low or ``''``.
     """
 
     first: str | None
@@ -87,8 +87,6 @@ class Assessment:
     sections: tuple[str, ...]
     confidence: str
     cited: tuple[str, ...]
-    number: int | None
-    time: str
 
 
 class Line(NamedTuple):
@@ -172,10 +170,15 @@ def parse_assessment(text: str) -> Assessment | None:
     if not _NAME.search(text):
         return None
     lines = _read_lines(text)
-    found = _head(lines)
-    if found is None:
+    heads = (
+        at
+        for at, one in enumerate(lines)
+        if one.marks in _MARKS and _ARCHITECTURE.fullmatch(one.text)
+    )
+    labels = (at for at, one in enumerate(lines) if not one.quoted and _SKILL.match(one.text))
+    number = next(chain(heads, labels), None)
+    if number is None:
         return None
-    number, head, skill = found
     body = lines[number + 1 :]
     said = (_ASSESSED_RANGE.match(line.text) for line in body if not line.quoted)
     first, last, count = next((match.groups() for match in said if match), (None, None, None))
@@ -188,22 +191,7 @@ def parse_assessment(text: str) -> Assessment | None:
         sections=tuple(name for name in SECTIONS if name in texts),
         confidence=confidence[1].lower() if confidence else "",
         cited=tuple(dict.fromkeys(_CITED.findall("\n".join(texts.values())))),
-        number=int(head[1]) if skill and head[1] else None,
-        time="" if skill else (head[1] or "").strip(),
     )
-
-
-def _head(lines: list[Line]) -> tuple[int, re.Match[str], bool] | None:
-    """The index of the heading, its match, and whether it is in the layout of the skill."""
-    for number, line in enumerate(lines):
-        match = _ARCHITECTURE.fullmatch(line.text)
-        if match and line.marks and "####".startswith(line.marks):
-            return number, match, False
-    for number, line in enumerate(lines):
-        match = _SKILL.match(line.text)
-        if match and not line.quoted:
-            return number, match, True
-    return None
 
 
 def format_checkpoint_payload(count: int, first: str, last: str) -> str:
@@ -229,15 +217,6 @@ def parse_checkpoint_payload(text: str) -> tuple[int, str, str] | None:
 
 # Review -----------------------------------------------------------------------------------------
 
-
-TITLES = (
-    "Hidden Assumptions",
-    "Second-Order Risks",
-    "Missing Validation",
-    "Six-Month Regret Scenario",
-    "Confidence",
-)
-"""Titles of the five sections, in their order."""
 
 _SHOWN = 60  # characters of what stands there that a problem repeats
 _FEW = 5  # unknown decisions that a problem names
@@ -274,12 +253,9 @@ class Judged(NamedTuple):
 
 
 def judge_review(text: str, asked: DecisionRange, known: Collection[str]) -> Judged:
-    """Hold an assessment against the template.
+    """Hold an assessment against the template: it must say to have reviewed ``asked``.
 
-    Args:
-        text: the assessment, whole.
-        asked: the decisions that it must say to have reviewed.
-        known: the ids of all decisions that its author was given: it may cite these alone.
+    ``known`` are the ids of all decisions that its author was given: it may cite these alone.
     """
     if len(text) > LONGEST:
         return Judged([f"it has {len(text)} characters; of a review at most {LONGEST} are read"])
@@ -358,20 +334,13 @@ Together = Callable[[int, int], bool]
 """Whether nothing but their times tells which of two entries came first."""
 
 
-class DatedReviewEntry(Protocol):
-    """An entry: ``time`` is what it claims in epoch seconds, 0 for nothing."""
+@dataclass
+class DatedReviewEntry:
+    """An entry, the time that it claims in epoch seconds (0: none), and whether others wrote it."""
 
-    @property
-    def seq(self) -> int:
-        """Its place in the ledger."""
-
-    @property
-    def time(self) -> int:
-        """Claimed time in epoch seconds; 0 if nothing is claimed."""
-
-    @property
-    def observed(self) -> bool:
-        """Whether another program wrote it, and we took it in."""
+    seq: int
+    time: int
+    observed: bool
 
 
 def checkpoint_came_first(
@@ -414,9 +383,6 @@ def answers_checkpoint(
     span = span_of(said)
     fits = span is None or wanted is None or review_ranges_overlap(span, wanted)
     return fits and checkpoint_came_first(event, posted, together)
-
-
-# Instructions -----------------------------------------------------------------------------------
 
 
 INSTRUCTIONS = """\

@@ -11,12 +11,9 @@ from collections.abc import Iterable
 from tripod.ledger import Entry
 from tripod.projections.projection import Op, Projection
 
-_ISOLATED = "INSERT OR IGNORE INTO isolations (spawn, seq, level) VALUES (?, ?, ?)"
-_ASSESSED = (
-    "INSERT OR IGNORE INTO assessments (event, seq, spawn, origin, last, message)"
-    " VALUES (?, ?, ?, ?, ?, ?)"
-)
-_FAILED = "INSERT INTO failures (seq, event) VALUES (?, ?)"
+_ISOLATED = "INSERT OR IGNORE INTO isolations VALUES (?, ?, ?)"
+_ASSESSED = "INSERT OR IGNORE INTO assessments VALUES (?, ?, ?, ?, ?, ?)"
+_FAILED = "INSERT INTO failures VALUES (?, ?)"
 
 
 class PythiaRuns(Projection):

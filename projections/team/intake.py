@@ -55,10 +55,8 @@ def take_team_inputs(reader: ManifestReader) -> None:
     known = {path: row for path, *row in db.execute("SELECT path, sha256, seq FROM inputs")}
     configs = [layout.config_of(queue) for queue in reader.disk.places.queues()]
     policies = [name for name in reader.disk.names("") if layout.POLICY.holds(name)]
-    for path in configs:
-        odd = odd_config_on_disk(reader.disk, path)
-        if odd is not None:
-            reader.found.odd[path] = odd
+    odds = {path: odd_config_on_disk(reader.disk, path) for path in configs}
+    reader.found.odd.update((path, odd) for path, odd in odds.items() if odd is not None)
     for path in (*configs, layout.SUPERVISOR.path, *policies):
         stat = reader.disk.stat(path)
         if stat is not None and reader.unchanged(path, stat):
@@ -75,21 +73,15 @@ def take_team_inputs(reader: ManifestReader) -> None:
         reader.found.files += data is not None
         body: dict[str, Any] = {"path": path, "sha256": digest, "content": data}
         if path in configs:
-            config, problems = parse_team_config(data or b"")
-            body["settings"] = config._asdict()
-            body["problems"] = _few([problem._asdict() for problem in problems])
+            config, warnings = parse_team_config(data or b"")
+            problems: list[dict[str, Any]] = [one._asdict() for one in warnings]
+            shown = [one for one in problems[:MAX_PROBLEMS] if piece_fits(one, PROBLEM_ROOM)]
+            if left := len(problems) - len(shown):  # a file of nonsense has one for each line
+                shown.append({"line": 0, "key": "", "message": f"{left} more lines were not taken"})
+            body |= {"settings": config._asdict(), "problems": shown}
         # A file may come back to earlier bytes: by the ordinal each change has its own id.
         when = 0 if stat is None else stat.mtime_us
         reader.add(CONFIG_CHANGED, body, path, data or b"", when, ordinal=seq, mtime_us=when)
-
-
-def _few(problems: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The first problems, as many as fit in an entry; a file of nonsense has one for each line."""
-    shown = [problem for problem in problems[:MAX_PROBLEMS] if piece_fits(problem, PROBLEM_ROOM)]
-    left = len(problems) - len(shown)
-    if left:
-        shown.append({"line": 0, "key": "", "message": f"{left} more lines were not taken"})
-    return shown
 
 
 def take_others_workers(reader: ManifestReader) -> None:
@@ -213,8 +205,6 @@ def _all_recorded(reader: ManifestReader) -> bool:
     names = (name for name in reader.disk.names(folder) if not name.endswith((".cursors", ".lock")))
     return all(f"{folder}/{name}" in known for name in names)
 
-
-# Config -----------------------------------------------------------------------------------------
 
 _LINE = r"([A-Za-z0-9_.-]+)[ \t]*:[ \t]*(.*)"
 _FILE_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,104}"

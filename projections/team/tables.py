@@ -35,9 +35,7 @@ _KEPT = {"worker.written": "worker", "evidence.kept": "evidence", "file.seen": "
 _FREED = ("bus.published", "bus.acked", "bus.pruned", "chat.created")
 """Kinds after which an event or a chat stands in a place: an unreadable file does no more."""
 _REPLACED = "DELETE FROM files WHERE class = 'seen' AND path = ?"
-_FILE = (
-    "INSERT OR REPLACE INTO files (path, class, seq, sha256, size, mode) VALUES (?, ?, ?, ?, ?, ?)"
-)
+_FILE = "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?)"
 
 
 class TeamFiles(Projection):
@@ -106,7 +104,7 @@ CREATE TABLE read_positions (
             sql = "INSERT OR REPLACE INTO inputs VALUES (?, ?, ?, ?, ?)"
             return (("inputs", sql, (body["path"], entry.seq, body["sha256"], said, wrong), None),)
         if entry.kind == "chat.cursors-seen":
-            sql = "INSERT OR REPLACE INTO read_positions (channel, seq, sha256) VALUES (?, ?, ?)"
+            sql = "INSERT OR REPLACE INTO read_positions VALUES (?, ?, ?)"
             return (("read_positions", sql, (body["channel"], entry.seq, body["sha256"]), None),)
         path, mode = body["path"], body["observed"].get("mode", MODE)
         row = (path, _KEPT[entry.kind], entry.seq, body["sha256"], body["size"], mode)
@@ -122,14 +120,12 @@ CREATE TABLE read_positions (
         sql = (
             f"SELECT path FROM files WHERE class <> 'evidence' AND path NOT IN ({ours}) ORDER BY 1"
         )
-        for (path,) in source.db.execute(sql):
-            yield path
+        return (path for (path,) in source.db.execute(sql))
 
     def evidence(self, source: Source) -> Iterator[str]:
         """Paths of evidence, which only ``rebuild --evidence`` writes."""
         sql = "SELECT path FROM files WHERE class = 'evidence' ORDER BY path"
-        for (path,) in source.db.execute(sql):
-            yield path
+        return (path for (path,) in source.db.execute(sql))
 
     def render(self, source: Source, path: str) -> File | None:
         """The bytes as they were taken in."""
@@ -140,9 +136,6 @@ CREATE TABLE read_positions (
 
 
 FILES = TeamFiles()
-
-
-# Counts -----------------------------------------------------------------------------------------
 
 
 class Counts(Projection):
@@ -165,7 +158,7 @@ CREATE TABLE counted (
 
     def fold(self, entry: Entry) -> Iterable[Op]:
         """Keep the newest entry that is counted."""
-        sql = "INSERT OR REPLACE INTO counted (only, seq, id) VALUES (0, ?, ?)"
+        sql = "INSERT OR REPLACE INTO counted VALUES (0, ?, ?)"
         return (("counted", sql, (entry.seq, entry.id), None),)
 
     def touched(self, entry: Entry) -> Iterable[str]:  # noqa: ARG002 - the protocol's signature
@@ -200,19 +193,6 @@ CREATE TABLE counted (
 
 
 COUNTS = Counts()
-
-
-def counted_entry(data: bytes) -> tuple[int, str] | None:
-    """The entry (seq, id) that a counts file says it counts; None where it says nothing such."""
-    try:
-        value = json.loads(data)
-        seq, entry_id = value["as_of"]["seq"], value["as_of"]["id"]
-    except (ValueError, TypeError, LookupError, RecursionError):
-        return None
-    return (seq, entry_id) if type(seq) is int and type(entry_id) is str else None
-
-
-# Trust ------------------------------------------------------------------------------------------
 
 
 _KEY = "INSERT INTO keys (seq, vkey) VALUES (?, ?)"
@@ -295,9 +275,6 @@ def _root(note: str) -> str:
     return root.hex() if len(root) == 32 else ""
 
 
-# Redactions -------------------------------------------------------------------------------------
-
-
 _ROW = "INSERT INTO redactions (seq, entry, kind, place) VALUES (?, ?, ?, ?)"
 
 
@@ -329,11 +306,7 @@ REDACTIONS = Redactions()
 
 
 def place_of(kind: str, body: dict[str, Any]) -> str:
-    """Where a body's text stands: a path, a folder's name with the event's, a run, or a log.
-
-    Raises:
-        LookupError: bodies of this kind are never erased, or a field is missing.
-    """
+    """Where a body's text stands: a path, folder/event, a run, a log (LookupError: it stays)."""
     from tripod.ledger.kinds.registry import BY_NAME  # for a redaction alone: it imports all kinds
 
     erasure = BY_NAME[kind].erasure

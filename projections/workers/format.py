@@ -30,7 +30,6 @@ from dataclasses import dataclass
 
 from tripod.projections import text as words
 
-STATES = ("pending", "running", "completed", "failed", "escalated", "dismissed", "died")
 EMPTY_LOG = "[Worker appends findings here]"
 
 _NAME = re.compile(r"[a-z0-9]+-(?:[0-9a-f]{4}|[0-9a-f]{8})")
@@ -117,9 +116,8 @@ def worker_log_below(data: bytes, title: str, task: str) -> str:
 
 def valid_worker_name(name: str) -> str | None:
     """Judge a worker's name, slug and four hex digits (or eight, as one spawner has it)."""
-    if not _NAME.fullmatch(name) or words.text_size(name) > 63:
-        return f"{name!r} is no worker's name such as parser-a3f1"
-    return None
+    good = _NAME.fullmatch(name) and words.text_size(name) <= 63
+    return None if good else f"{name!r} is no worker's name such as parser-a3f1"
 
 
 def valid_worker_slug(slug: str) -> str | None:

@@ -27,10 +27,7 @@ STEPS = {
 }
 """The state that each kind brings; that of ``worker.ended`` stands in its body."""
 
-_SPAWNED = (
-    "INSERT OR IGNORE INTO workers (name, slug, seq, state, open, changed, started, completed)"
-    " VALUES (?, ?, ?, 'pending', 1, ?, '', '')"
-)
+_SPAWNED = "INSERT OR IGNORE INTO workers VALUES (?, ?, ?, 'pending', 1, ?, '', '', NULL, NULL)"
 _CONTINUED = (
     "UPDATE workers SET state = 'pending', open = 1, changed = ?2, completed = '' WHERE name = ?1"
 )
@@ -44,7 +41,7 @@ _CHANGED = (
 )
 _ENDED = _CHANGED.replace("changed = ?2,", "changed = ?2, open = 0,")
 _NOTED = "UPDATE workers SET noted = ?2, mode = ?3 WHERE name = ?1"
-_STEP = "INSERT INTO worker_steps (seq, name, kind, state, spawn, event) VALUES (?, ?, ?, ?, ?, ?)"
+_STEP = "INSERT INTO worker_steps VALUES (?, ?, ?, ?, ?, ?)"
 
 
 class Workers(Projection):
@@ -108,8 +105,8 @@ CREATE INDEX worker_steps_name ON worker_steps (name);
 
     def paths(self, source: Source) -> Iterator[str]:
         """Task files of workers that we run, by name."""
-        for (name,) in source.db.execute("SELECT name FROM workers ORDER BY name"):
-            yield f"{FOLDER}/{name}.md"
+        rows = source.db.execute("SELECT name FROM workers ORDER BY name")
+        return (f"{FOLDER}/{name}.md" for (name,) in rows)
 
     def render(self, source: Source, path: str) -> File | None:
         """A task file: as its worker left it, or anew since its state changed."""
@@ -156,13 +153,7 @@ def worker_of_path(path: str) -> str:
     return name.removesuffix(".md") if folder == FOLDER and name.endswith(".md") else ""
 
 
-# Agents -----------------------------------------------------------------------------------------
-
-
-_REQUESTED = (
-    "INSERT OR IGNORE INTO agents (spawn, role, subject, attempt, seq, state)"
-    " VALUES (?, ?, ?, ?, ?, 'requested')"
-)
+_REQUESTED = "INSERT OR IGNORE INTO agents VALUES (?, ?, ?, ?, ?, 'requested', NULL, NULL)"
 _STARTED = (
     "UPDATE agents SET state = 'started', started = ?2 WHERE spawn = ?1 AND state = 'requested'"
 )

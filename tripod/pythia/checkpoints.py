@@ -16,6 +16,7 @@ from tripod.ledger import Draft, parse_header
 from tripod.projections import LOG, projected_content
 from tripod.projections.decisions.tables import render_decision_piece
 from tripod.projections.pythia.format import (
+    DatedReviewEntry,
     DecisionRange,
     answers_checkpoint,
     format_checkpoint_payload,
@@ -83,14 +84,6 @@ def pending_checkpoints(team: Team) -> list[int]:
     return [seq for *_, seq in sorted(found)]
 
 
-class _Dated(NamedTuple):
-    """See ``tripod.projections.pythia.format.DatedReviewEntry``."""
-
-    seq: int
-    time: int
-    observed: bool
-
-
 def _answered_in_chat(team: Team, events: list[int]) -> set[int]:
     """The checkpoint events among these that a message of a chat answers."""
     adopted = team.store.db.execute("SELECT coalesce(adopted, -1) FROM team").fetchone()[0]
@@ -104,7 +97,7 @@ def _answered_in_chat(team: Team, events: list[int]) -> set[int]:
     left = {}
     for seq in events:
         body = team.source.body(seq)
-        dated = _Dated(seq, body["us"] // 1_000_000, "observed" in body)
+        dated = DatedReviewEntry(seq, body["us"] // 1_000_000, "observed" in body)
         left[seq] = (dated, _asked_range(team, body))
     # What another program wrote may have been taken in before the event that it answers.
     start = 0 if any(dated.observed for dated, _ in left.values()) else min(events) + 1
@@ -117,7 +110,7 @@ def _answered_in_chat(team: Team, events: list[int]) -> set[int]:
         body = team.source.body(entry.seq)
         said = parse_assessment(projected_content(team.source, body["text"]).decode())
         if said is not None:
-            posted = _Dated(entry.seq, body["time"], "observed" in body)
+            posted = DatedReviewEntry(entry.seq, body["time"], "observed" in body)
             found |= {
                 event
                 for event, (dated, wanted) in left.items()

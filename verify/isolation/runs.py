@@ -11,11 +11,16 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any
 
 from tripod.projections.layout import HIDDEN
 from tripod.projections.projection import projected_content
-from tripod.projections.pythia.format import Assessment, parse_assessment, parse_checkpoint_payload
+from tripod.projections.pythia.format import (
+    Assessment,
+    DatedReviewEntry,
+    parse_assessment,
+    parse_checkpoint_payload,
+)
 from tripod.verify.check import Evidence
 from tripod.verify.isolation.breach import (
     logged_objects_in,
@@ -403,15 +408,12 @@ SCRIBE = "scribe"  # who publishes the events that follow from a decision
 
 
 @dataclass
-class Checkpoint:
+class Checkpoint(DatedReviewEntry):
     """A checkpoint event: its time in seconds, its range where its payload gives one.
 
     ``count`` is how many decisions its payload counts, ``scribe``: the team's Scribe published it.
     """
 
-    seq: int
-    time: int
-    observed: bool
     range: tuple[str, str] | None
     scribe: bool
     count: int | None = None
@@ -435,15 +437,13 @@ def checkpoints_for_runs(evidence: Evidence) -> list[Checkpoint]:
     return events
 
 
-class Posted(NamedTuple):
+@dataclass
+class Posted(DatedReviewEntry):
     """An assessment as it was posted; ``time`` in epoch seconds, 0 where the line carries none."""
 
-    seq: int
     channel: str
     number: int
     handle: str
-    time: int
-    observed: bool
     said: Assessment
 
 
@@ -455,10 +455,8 @@ def assessments_of_runs(evidence: Evidence) -> Iterator[Posted]:
             text = projected_content(evidence.source, body["text"]).decode()
             said = parse_assessment(text)
             if said is not None:
-                yield Posted(
-                    seq, body["channel"], body["index"], body["handle"], body["time"],
-                    "observed" in body, said,
-                )  # fmt: skip
+                dated = seq, body["time"], "observed" in body
+                yield Posted(*dated, body["channel"], body["index"], body["handle"], said)
         except evidence.unreadable:
             continue  # a body that is no message: `kinds-known` and `bodies-present` name it
 

@@ -71,8 +71,6 @@ def test_the_layout_of_the_architecture() -> None:
         sections=pythia_format.SECTIONS,
         confidence="medium",
         cited=("D-1707753600", "D-1707760800"),
-        number=None,
-        time="2026-02-12T14:00:00Z",
     )
 
 
@@ -84,8 +82,6 @@ def test_the_layout_of_the_skill() -> None:
         sections=pythia_format.SECTIONS,
         confidence="moderate",
         cited=("D-17", "D-36"),
-        number=3,
-        time="",
     )
 
 
@@ -133,7 +129,6 @@ def test_labels_as_agents_vary_them(label: str) -> None:
     found = pythia_format.parse_assessment(f"## Pythia Checkpoint\n\n{label}\nOne writer.\n")
     assert found is not None
     assert found.sections == ("hidden-assumptions",)
-    assert found.time == ""
 
 
 def test_a_section_that_stands_twice_keeps_both_texts() -> None:
