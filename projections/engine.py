@@ -17,17 +17,20 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from tripod.ledger import CHAT as CHATS
 from tripod.ledger import (
+    EVENTS,
+    PLACE_IDS,
     Entry,
     LedgerDamagedError,
     LedgerReader,
     RawEntry,
     Transaction,
+    added_place_problem,
     commit_body,
+    places_problem,
+    tell_over,
 )
-from tripod.ledger.places import CHAT as CHATS
-from tripod.ledger.places import EVENTS, PLACE_IDS, added_place_problem, places_problem
-from tripod.ledger.progress import tell_over
 from tripod.projections import layout, manifest
 from tripod.projections.bus.tables import BUS, CLAIMS, in_folder
 from tripod.projections.chat.tables import CHAT, READING

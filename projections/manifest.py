@@ -15,18 +15,10 @@ from typing import Any, NamedTuple
 from tripod.ledger import LOGS
 from tripod.ledger.kinds.base import Kind
 from tripod.ledger.progress import EACH, tell_progress
+from tripod.projections import pieces
 from tripod.projections.decisions.format import archived_decision_log
 from tripod.projections.disk import RACY_NS, Disk, DiskStat, UnmergedError, UnreadableError
 from tripod.projections.layout import COUNTS_FILE
-from tripod.projections.pieces import (
-    FILE_LIMIT,
-    UNMERGED,
-    Conflict,
-    Found,
-    Piece,
-    merge_marker_in_piece,
-    piece_draft,
-)
 from tripod.projections.projection import File, Source
 
 DDL = """
@@ -132,7 +124,7 @@ class ManifestReader(NamedTuple):
 
     source: Source
     disk: Disk
-    found: Found
+    found: pieces.Found
     rendered: Callable[[Source, str], File | None]
     """The file that the ledger has at a path, or None."""
     manifest: Manifest
@@ -149,7 +141,9 @@ class ManifestReader(NamedTuple):
     own: frozenset[str] = frozenset()
     """The files that we alone write: nothing is read back from them."""
 
-    def load(self, path: str, limit: int = FILE_LIMIT, *, fresh: bool = False) -> bytes | None:
+    def load(
+        self, path: str, limit: int = pieces.FILE_LIMIT, *, fresh: bool = False
+    ) -> bytes | None:
         """The bytes of a file, None if absent; ``fresh``: also None if they are as the ledger has.
 
         Raises UnreadableError, TooBigError (``limit``), or UnmergedError: its conflict markers are
@@ -161,17 +155,19 @@ class ManifestReader(NamedTuple):
         data = self.disk.read(path, limit)
         if data is None:
             return None
-        if merge_marker_in_piece(path, data) is not None:
+        if pieces.merge_marker_in_piece(path, data) is not None:
             want = self.rendered(self.source, path)
-            line = merge_marker_in_piece(path, data, b"" if want is None else want.data)
+            line = pieces.merge_marker_in_piece(path, data, b"" if want is None else want.data)
             if line is not None:
                 detail = f"line {line} is a conflict marker of a merge that is not finished"
-                self.conflict(path, UNMERGED, detail)
+                self.conflict(path, pieces.UNMERGED, detail)
                 raise UnmergedError(f"{path}: {detail}")
         digest = self.found.digests[path] = sha256(data).hexdigest()
         return None if fresh and known is not None and known.digest == digest else data
 
-    def read(self, path: str, limit: int = FILE_LIMIT, *, fresh: bool = False) -> bytes | None:
+    def read(
+        self, path: str, limit: int = pieces.FILE_LIMIT, *, fresh: bool = False
+    ) -> bytes | None:
         """What ``load`` gives; None and a conflict where it raises."""
         try:
             return self.load(path, limit, fresh=fresh)
@@ -197,7 +193,7 @@ class ManifestReader(NamedTuple):
 
     def conflict(self, path: str, what: str, detail: str) -> None:
         """Report what is not taken in."""
-        self.found.conflicts.append(Conflict(path, what, detail))
+        self.found.conflicts.append(pieces.Conflict(path, what, detail))
 
     def is_kept(self, path: str) -> bool:
         """Whether the bytes that were read at a path are kept already, as no file of the team."""
@@ -209,10 +205,11 @@ class ManifestReader(NamedTuple):
         self, kind: Kind[Any], body: dict[str, Any], path: str, data: bytes, when: int, **more: Any
     ) -> None:
         """Add a piece to what was found; ``more`` as ``pieces.draft_of`` takes it."""
-        pieces = self.found.pieces
-        pieces.append(Piece(when, piece_draft(kind, body, path, data, **more)))
-        if not len(pieces) % EACH:
-            tell_progress("reading the team's files", len(pieces))
+        self.found.pieces.append(
+            pieces.Piece(when, pieces.piece_draft(kind, body, path, data, **more))
+        )
+        if not len(self.found.pieces) % EACH:
+            tell_progress("reading the team's files", len(self.found.pieces))
 
     def keep(self, kind: Kind[Any], path: str, data: bytes, problem: str | None = None) -> None:
         """Keep a state of a file whole."""

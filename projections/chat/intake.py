@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from tripod.ledger import ARCHIVE, Draft
 from tripod.ledger.kinds import chat as kinds
 from tripod.ledger.kinds.team import FILE_SEEN
+from tripod.projections import pieces
 from tripod.projections.chat import format as chat_format
 from tripod.projections.chat.format import ChatFile, ChatHeader, ChatLine
 from tripod.projections.chat.tables import (
@@ -32,14 +33,6 @@ from tripod.projections.chat.tables import (
 )
 from tripod.projections.disk import Disk, DiskStat
 from tripod.projections.manifest import ManifestReader
-from tripod.projections.pieces import (
-    FILE_LIMIT,
-    piece_beside,
-    piece_draft,
-    piece_fits,
-    same_pieces_but,
-    unmatched,
-)
 from tripod.projections.projection import Source
 
 FOREVER = 2**62
@@ -111,7 +104,7 @@ def _read(
     reader: ManifestReader, path: str, *, known_size: int = 0, fresh: bool = False
 ) -> bytes | None:
     """The bytes of a chat file; one that we let grow is read however large it became."""
-    return reader.read(path, FILE_LIMIT + 2 * max(0, known_size), fresh=fresh)
+    return reader.read(path, pieces.FILE_LIMIT + 2 * max(0, known_size), fresh=fresh)
 
 
 def _keep_apart(reader: ManifestReader, path: str, data: bytes) -> None:
@@ -124,7 +117,9 @@ def _split(data: bytes) -> ChatFile | None:
     """A chat file in pieces; None where its header would not fit an entry."""
     file = chat_format.split_chat_file(data)
     header = None if file is None else file.header
-    if header is None or piece_fits([header.last_writer, header.last_write, *_people_of(header)]):
+    if header is None or pieces.piece_fits(
+        [header.last_writer, header.last_write, *_people_of(header)]
+    ):
         return file
     return None
 
@@ -264,7 +259,7 @@ class ChannelIntake:
         source = self.reader.source
         bodies = source.each_body_of(sql, self.channel, before)
         held = Counter(render_chat_line(source, body).rstrip(b"\n") for body in bodies)
-        return unmatched(lines, held, lambda line: line.rstrip(b"\n"))
+        return pieces.unmatched(lines, held, lambda line: line.rstrip(b"\n"))
 
     def _behind(self, count: int) -> int:
         """The number of the line after the first ``count`` that the live file shows."""
@@ -333,7 +328,7 @@ class ChannelIntake:
         count = len(archive.file.lines)
         stop = self._behind(count)
         body = {"archive": archive.stem, "count": count, "moved": moved or None, "size": size}
-        body["header"] = piece_beside(header, blobs)
+        body["header"] = pieces.piece_beside(header, blobs)
         body["stop"] = None if stop == self.live_from + count else stop
         when = max(self.when, archive.written)
         place = {"path": CHAT.file(archive.stem), "when": when, "mode": archive.mode}
@@ -359,7 +354,10 @@ class ChannelIntake:
         blobs: list[bytes] = []
         header = file.header or ChatHeader("", "", ())
         body: Any = {"last_write": header.last_write, "last_writer": header.last_writer}
-        body |= {"participants": _people_of(header), "raw": piece_beside(file.header_raw, blobs)}
+        body |= {
+            "participants": _people_of(header),
+            "raw": pieces.piece_beside(file.header_raw, blobs),
+        }
         when = max(self.when, (chat_format.parse_chat_time(header.last_write) or 0) * 1_000_000)
         more: Any = {"when": when, "ordinal": self.next, "blobs": blobs}
         self._add(kinds.HEADER_SEEN, body, file.header_raw, **more)
@@ -371,7 +369,9 @@ def _begins(body: bytes, held: bytes, erased: set[bytes]) -> bytes | None:
         return held
     parts, shown = chat_format.cut_chat_lines(held), chat_format.cut_chat_lines(body)
     # Of an erased message, who said it and when.
-    if erased and same_pieces_but(erased, parts, shown, lambda line: (message_of(line) or ())[:2]):
+    if erased and pieces.same_pieces_but(
+        erased, parts, shown, lambda line: (message_of(line) or ())[:2]
+    ):
         return b"".join(shown[: len(parts)])
     return None
 
@@ -576,7 +576,7 @@ def take_chat_positions(
         is_own = handle in [speaker for _, speaker in places]
         if upto if known is None else not is_own and upto > known.upto:
             moved.append({"handle": handle, "upto": upto})
-    while not piece_fits(moved):
+    while not pieces.piece_fits(moved):
         moved = moved[: len(moved) // 2]  # the others are new again at the next look
     if not moved:
         return None
@@ -585,7 +585,7 @@ def take_chat_positions(
     body = {"channel": channel, "content": data, "lines": lines, "moved": moved}
     body["sha256"] = sha256(data).hexdigest()
     ordinal = 0 if last is None else last[0]
-    return piece_draft(
+    return pieces.piece_draft(
         kinds.CURSORS_SEEN, body, path, data, ordinal=ordinal, mtime_us=stat.mtime_us
     )
 

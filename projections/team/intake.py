@@ -15,21 +15,13 @@ from typing import Annotated, Any
 from tripod.ledger import ARCHIVE, RECORD, SPOOL, MalformedError
 from tripod.ledger.kinds.team import CONFIG_CHANGED, EVIDENCE_KEPT
 from tripod.ledger.kinds.workers import WRITTEN
-from tripod.projections import layout
+from tripod.projections import layout, settings
 from tripod.projections.bus.format import Config, ConfigWarning
 from tripod.projections.chat.tables import CHAT
 from tripod.projections.decisions.tables import LOG
 from tripod.projections.disk import TooBigError, UnreadableError, odd_config_on_disk
 from tripod.projections.manifest import ManifestReader
 from tripod.projections.pieces import piece_fits
-from tripod.projections.settings import (
-    MAX_SIZE,
-    judge,
-    read_setting_entries,
-    setting_of,
-    spelled_setting,
-    whole_setting,
-)
 from tripod.projections.team.tables import FILES
 from tripod.projections.workers.format import EMPTY_LOG
 from tripod.projections.workers.tables import FOLDER, WORKERS
@@ -209,16 +201,16 @@ def _all_recorded(reader: ManifestReader) -> bool:
 _LINE = r"([A-Za-z0-9_.-]+)[ \t]*:[ \t]*(.*)"
 _FILE_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,104}"
 _TYPES: dict[str, Any] = {
-    "dedup-window": Annotated[int, whole_setting(0)],
-    "retention-max-bytes": Annotated[int, whole_setting(1)],
-    "ack-timeout": Annotated[int, whole_setting(0)],
-    "pythia-interval": Annotated[int, whole_setting(0)],
+    "dedup-window": Annotated[int, settings.whole_setting(0)],
+    "retention-max-bytes": Annotated[int, settings.whole_setting(1)],
+    "ack-timeout": Annotated[int, settings.whole_setting(0)],
+    "pythia-interval": Annotated[int, settings.whole_setting(0)],
     "pythia-channel": Annotated[
-        str, spelled_setting(_FILE_NAME, "the file name of a chat, such as live.chat")
+        str, settings.spelled_setting(_FILE_NAME, "the file name of a chat, such as live.chat")
     ],
-    "notify": Annotated[str, setting_of(("inotifywait", "poll"))],
-    "poll-interval": Annotated[int, whole_setting(1)],
-    "deleted-events": Annotated[str, setting_of(("acked", "restore"))],
+    "notify": Annotated[str, settings.setting_of(("inotifywait", "poll"))],
+    "poll-interval": Annotated[int, settings.whole_setting(1)],
+    "deleted-events": Annotated[str, settings.setting_of(("acked", "restore"))],
 }
 
 
@@ -241,12 +233,12 @@ def parse_team_config(data: bytes) -> tuple[Config, tuple[ConfigWarning, ...]]:
 
     Source: seeds nbs-bus and tripod-architecture, "Configuration"; spec nbs-compat B6.
     """
-    if len(data) > MAX_SIZE:
-        message = f"the file is larger than {MAX_SIZE} bytes; the defaults hold"
+    if len(data) > settings.MAX_SIZE:
+        message = f"the file is larger than {settings.MAX_SIZE} bytes; the defaults hold"
         return Config(), (ConfigWarning(0, "", message),)
     warnings: list[ConfigWarning] = []
     try:
-        entries = read_setting_entries(data)
+        entries = settings.read_setting_entries(data)
     except MalformedError:
         entries = _line_by_line(data, warnings)
     values: dict[str, Any] = {}
@@ -259,7 +251,7 @@ def parse_team_config(data: bytes) -> tuple[Config, tuple[ConfigWarning, ...]]:
             message = f"stands on line {first[key]} already; the last valid value holds"
             warnings.append(ConfigWarning(line, key, message))
         try:
-            values[key.replace("-", "_")] = judge(_TYPES[key], value)
+            values[key.replace("-", "_")] = settings.judge(_TYPES[key], value)
         except MalformedError as error:
             warnings.append(ConfigWarning(line, key, f"{error}; the line is passed over"))
     return Config(**values), tuple(sorted(warnings, key=lambda one: one.line))
@@ -279,6 +271,6 @@ def _line_by_line(data: bytes, warnings: list[ConfigWarning]) -> list[tuple[str,
         value: Any = None
         if match[1] in _TYPES:
             with suppress(MalformedError):
-                ((_, _, value),) = read_setting_entries(f"value: {match[2]}".encode())
+                ((_, _, value),) = settings.read_setting_entries(f"value: {match[2]}".encode())
         entries.append((match[1], number, value))
     return entries
