@@ -36,12 +36,7 @@ from tripod.projections.bus.tables import BUS, CLAIMS, in_folder
 from tripod.projections.chat.tables import CHAT, READING
 from tripod.projections.decisions.tables import LOG
 from tripod.projections.disk import KEPT, RACY_NS, Disk, UnreadableError
-from tripod.projections.manifest import (
-    Manifest,
-    ManifestEntry,
-    counted_entry,
-    manifest_watched_logs,
-)
+from tripod.projections.manifest import Manifest, ManifestEntry
 from tripod.projections.pieces import FILE_LIMIT
 from tripod.projections.projection import File, Op, Projection, Render, Source
 from tripod.projections.pythia.tables import PYTHIA
@@ -338,9 +333,6 @@ def _body(data: bytes | None) -> dict[str, object]:
     return body if isinstance(body, dict) else {}
 
 
-# Rebuild ----------------------------------------------------------------------------------------
-
-
 READ_LIMIT = 256 * 1024 * 1024
 
 
@@ -417,10 +409,7 @@ def agreed_chats(source: Source, disk: Disk, spared: tuple[type[Exception], ...]
 def file_differences(
     source: Source, disk: Disk, *, evidence: bool = False, agreed: Collection[str] = ()
 ) -> Iterator[Difference]:
-    """Every projected file that differs in bytes or mode; kept evidence too, if asked.
-
-    ``agreed`` are paths that are known not to.
-    """
+    """Every projected file that differs, but for the ``agreed``; kept evidence too, if asked."""
     kept = FILES.evidence(source) if evidence else ()
     others: Iterable[tuple[str, Render]] = (
         (path, partial(desired_file, source, path)) for path in kept
@@ -446,7 +435,7 @@ def restore(disk: Disk, found: Iterable[Difference]) -> int:
 
 def files_ahead_of(ledger: LedgerReader | None, disk: Disk) -> str | None:
     """Say which entry the files show that the ledger (None: no ledger) does not hold."""
-    counted = counted_entry(disk)
+    counted = manifest.counted_entry(disk)
     if counted is None:
         return None
     seq, entry_id = counted
@@ -490,7 +479,7 @@ def files_are_quiet(
         else:
             return False
     expected = {path for path in known if path.endswith((".chat", ".md")) and "/" in path}
-    paths = manifest_watched_logs(db, disk)
+    paths = manifest.manifest_watched_logs(db, disk)
     for at in (*disk.places.chat_folders(), layout.WORKER.folder):
         one = layout.WORKER if at == layout.WORKER.folder else layout.CHAT_FILE
         paths += [f"{at}/{name}" for name in disk.names(at) if one.holds(name)]

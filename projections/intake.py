@@ -87,9 +87,6 @@ PARTS = (
 _BROKEN = (LedgerError, LookupError, TypeError, ValueError, AttributeError, sqlite3.Error)
 
 
-# Strays -------------------------------------------------------------------------------------------
-
-
 class Stray(NamedTuple):
     """A kept file: its path, that of the file it was ('' where none has such a name), its bytes."""
 
@@ -142,9 +139,7 @@ def _owner(source: Source, disk: Disk, folder: str, mark: str) -> str:
 
 def take_stray(source: Source, disk: Disk, stray: Stray) -> Taken:
     """Say what of a kept file is not in the ledger yet; the tables stand at its head."""
-    from tripod.projections.erasure import (
-        withhold_erased,  # it imports all kinds, and strays are rare
-    )
+    from tripod.projections.erasure import withhold_erased  # strays are rare: it imports all kinds
 
     said, path = stray.said, stray.path
     kept = disk.stat(stray.kept)

@@ -120,9 +120,6 @@ TRUTH = accepted_setting(lambda value: isinstance(value, bool), "true or false")
 """``true`` or ``false``; without this rule pydantic takes ``yes`` and 1 as well."""
 
 
-# Values ----------------------------------------------------------------------------------------
-
-
 def read_settings(shape: type[T], data: bytes) -> T:
     """Read a YAML file into a dataclass, a subclass of :class:`Settings` (MalformedError)."""
     lines: dict[Where, int] = {}
@@ -175,9 +172,6 @@ def _unknown(shape: Any, places: list[Where]) -> str:
 
 def _key(key: str) -> str:
     return key[:_SHOWN] if key.isprintable() else repr(key[:_SHOWN])
-
-
-# YAML ------------------------------------------------------------------------------------------
 
 
 def read_setting_entries(data: bytes) -> list[tuple[str, int, Any]]:

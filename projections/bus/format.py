@@ -80,10 +80,7 @@ def event_name(us: int, source: str, type_: str, pid: int) -> str:
 
 
 def valid_event_name(name: str) -> str | None:
-    """Judge a name that a command is to read or acknowledge: None, or the broken rule.
-
-    The original's rules; besides, a publisher's unfinished ``.tmp-`` file is no event (B12.7).
-    """
+    """Judge a name to read or acknowledge; an unfinished ``.tmp-`` file is no event (B12.7)."""
     if not name:
         return "event: the name is empty"
     if "/" in name or "\0" in name:
@@ -162,10 +159,7 @@ def _payload(text: str) -> str:
 
 
 def format_event(event: Event) -> bytes:
-    """Give the bytes of an event file, in the layout above.
-
-    Raises ValueError where source, type or priority is empty, or a text is not valid Unicode.
-    """
+    """Give the bytes of an event file (ValueError: no source, type or priority; no Unicode)."""
     if not (event.source and event.type and event.priority):
         raise ValueError("an event needs a source, a type and a priority")
     values = (event.source, event.type, event.priority, event.timestamp, event.dedup_key)

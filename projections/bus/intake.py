@@ -17,18 +17,12 @@ from typing import Any
 from tripod.ledger import EVENTS, PROCESSED, Draft
 from tripod.ledger.kinds.bus import ACKED, PRUNED, PUBLISHED
 from tripod.ledger.kinds.team import FILE_SEEN
+from tripod.projections import pieces
 from tripod.projections.bus import format as bus_format
 from tripod.projections.bus.format import Event, event_name_us
 from tripod.projections.bus.tables import IS_DONE, IS_PENDING, events_in_queue
 from tripod.projections.layout import config_of
 from tripod.projections.manifest import ManifestReader, counted_entry
-from tripod.projections.pieces import (
-    CHECKPOINT_GONE,
-    Piece,
-    piece_draft,
-    piece_fits,
-    pieces_of_names,
-)
 from tripod.projections.projection import TOGETHER
 from tripod.projections.team.tables import redacted_rows_at
 
@@ -79,7 +73,7 @@ def _take_queue(reader: ManifestReader, queue: str, unmoved: set[str]) -> None:
             reader.conflict(f"{DONE}/{name}", "missing", "a processed event's file is gone")
     # Gone from ``processed/``, or from the queue on the way there: the original's prune.
     names = sorted(pruned, key=lambda name: (pruned[name], name))
-    for part in pieces_of_names(names):
+    for part in pieces.pieces_of_names(names):
         marks = ",".join("?" * len(part))
         sql = f"SELECT sum(size) FROM events WHERE name IN ({marks})"
         size = reader.source.db.execute(sql, part).fetchone()[0]
@@ -105,7 +99,7 @@ def _acknowledged(folder: str, name: str) -> Draft:
 
     ``folder`` is where the file is now; that of the queue, where it was deleted.
     """
-    return piece_draft(ACKED, {"name": name}, f"{folder}/{name}", b"", claim="unknown")
+    return pieces.piece_draft(ACKED, {"name": name}, f"{folder}/{name}", b"", claim="unknown")
 
 
 def _new_files(
@@ -150,7 +144,7 @@ def _take_done(reader: ManifestReader, name: str) -> None:
     if when is None:
         when = _publish(reader, DONE, name)
     if when is not None:
-        reader.found.pieces.append(Piece(when, _acknowledged(DONE, name)))
+        reader.found.pieces.append(pieces.Piece(when, _acknowledged(DONE, name)))
 
 
 def _gone(reader: ManifestReader, queue: str, where: str, unmoved: set[str]) -> dict[str, int]:
@@ -180,11 +174,11 @@ def _deleted(reader: ManifestReader, gone: dict[str, int], *, is_meant: bool) ->
     for name, us in gone.items():
         path = f"{EVENTS}/{name}"
         if name in checkpoints:
-            reader.conflict(path, "missing", CHECKPOINT_GONE)
+            reader.conflict(path, "missing", pieces.CHECKPOINT_GONE)
         elif not is_meant or _is_restored(reader, path):
             reader.conflict(path, "missing", "a pending event's file is gone")
         else:
-            reader.found.pieces.append(Piece(us, _acknowledged(EVENTS, name)))
+            reader.found.pieces.append(pieces.Piece(us, _acknowledged(EVENTS, name)))
             acked[name] = us
     return acked
 
@@ -268,7 +262,7 @@ def _publish(reader: ManifestReader, folder: str, name: str) -> int | None:
     if event is None:
         _keep(reader, path, "no event: source, type or priority is missing", data)
         return None
-    if not piece_fits([event.source, event.type], LONGEST_WORDS):
+    if not pieces.piece_fits([event.source, event.type], LONGEST_WORDS):
         _keep(reader, path, f"no event: source and type take over {LONGEST_WORDS} bytes", data)
         return None
     reader.found.files += 1

@@ -15,11 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tripod.ledger import Entry
-from tripod.projections.decisions.format import (
-    DecisionText,
-    decision_log_name_problem,
-    format_decision,
-)
+from tripod.projections.decisions import format as log_format
+from tripod.projections.decisions.format import DecisionText
 from tripod.projections.layout import LOG_FILE
 from tripod.projections.projection import File, Op, Projection, Source, projected_content
 
@@ -141,17 +138,19 @@ def _log_of(body: dict[str, Any]) -> str:
     if "file" not in body:
         return LIVE
     name = body["file"]
-    problem = decision_log_name_problem(name) if isinstance(name, str) else f"{name!r} is no name"
+    if not isinstance(name, str):
+        raise ValueError(f"{name!r} is no name")  # noqa: TRY004 - it is the value that is wrong
+    problem = log_format.decision_log_name_problem(name)
     if problem is not None:
         raise ValueError(problem)
-    return str(name)
+    return name
 
 
 def render_decision_piece(source: Source, body: dict[str, Any]) -> bytes:
     """Render one piece from the body of its entry (``raw`` where it was written differently)."""
     if "raw" in (observed := body.get("observed") or {}):
         return projected_content(source, observed["raw"])
-    return format_decision(decision_text_of(body)).encode()
+    return log_format.format_decision(decision_text_of(body)).encode()
 
 
 def decision_text_of(body: Mapping[str, Any]) -> DecisionText:

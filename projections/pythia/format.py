@@ -195,10 +195,7 @@ def parse_assessment(text: str) -> Assessment | None:
 
 
 def format_checkpoint_payload(count: int, first: str, last: str) -> str:
-    """Give the payload of a ``pythia-checkpoint`` event: decisions so far, and the range asked for.
-
-    Raises ValueError where the ids or the count would not read back.
-    """
+    """Give the payload of a ``pythia-checkpoint`` event (ValueError: it would not read back)."""
     text = f"Checkpoint at decision {count}. Decisions {first} through {last}."
     if parse_checkpoint_payload(text) != (count, first, last):
         raise ValueError(f"no checkpoint at {count!r} from {first!r} through {last!r}")
