@@ -196,7 +196,6 @@ UNMERGED_CURE = (
 # A pattern as text: hot commands import this module, and few of them meet a marker.
 _MARKER = rb"(?m)^(?:<{7,}+|\|{7,}+|>{7,}+)(?: [^\n]*)?\r?$|^={7,}+\r?$"
 _FENCES = (b"```", b"~~~")
-_WORDS = (b"<<<<<<<", b">>>>>>>")
 
 
 def merge_marker_in_piece(path: str, data: bytes, held: bytes = b"") -> int | None:
@@ -214,7 +213,7 @@ def merge_marker_in_piece(path: str, data: bytes, held: bytes = b"") -> int | No
     >>> merge_marker_in_piece("scribe/log.md", b"a\n=======\nb\n") is None
     True
     """
-    if path.endswith(".log") or not any(word in data for word in _WORDS):
+    if path.endswith(".log") or not any(word in data for word in (b"<<<<<<<", b">>>>>>>")):
         return None
     new, old = (
         Counter(match[0].rstrip(b"\r") for match in re.finditer(_MARKER, text))

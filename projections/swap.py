@@ -39,8 +39,6 @@ _NAME = r"([0-9a-f]{16})-([0-9a-f]{16})-([0-9]+|x)-([0-9a-f]{16})-([0-9a-f]+)-[0
 _RENAME_EXCHANGE = 2
 _AT_FDCWD = -100
 _CANNOT = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
-_NO_LINKS = (errno.EPERM, *_CANNOT, errno.EMLINK)
-_HEADER_END = b"\n---\n"
 
 
 class SavedName(NamedTuple):
@@ -78,7 +76,7 @@ def swap_mark(data: bytes) -> str:
 def split_for_swap(path: str, data: bytes) -> tuple[bytes, bytes]:
     """A chat's header, which any writer rewrites, and what stands after it; else no header."""
     if path.endswith(".chat"):
-        front, mark, body = data.partition(_HEADER_END)
+        front, mark, body = data.partition(b"\n---\n")
         if mark:
             return front + mark, body
     return b"", data
@@ -168,7 +166,7 @@ def _link_instead(staged: str, full: str, beside: str) -> bool:
             if last:
                 raise
         except OSError as error:
-            if error.errno not in _NO_LINKS:
+            if error.errno not in (errno.EPERM, *_CANNOT, errno.EMLINK):
                 raise
             os.rename(staged, full)
             return False

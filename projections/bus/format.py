@@ -50,10 +50,6 @@ _NUMBER_LIKE = r"[0-9][0-9a-fA-FxXoOTtZz_.:+-]*"
 _RESERVED = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
 _TIMESTAMP = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:Z|[+-][0-9]{4})"
 
-_FIELD = r"(?s)([a-z][a-z-]*):(?:[ \t]+(.*))?"
-_BLOCK = r"[|>](?:([1-9])[+-]?|[+-]([1-9])?)?"
-_DOUBLE = r'"((?:[^"\\]|\\.)*)"'
-_SINGLE = r"'((?:[^']|'')*)'"
 _ESCAPE = r"(?s)\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))"
 _SHORT = {'"': '"', "\\": "\\", "\n": "n", "\t": "t", "\r": "r"}
 _LONG = {
@@ -180,7 +176,7 @@ def _unescape(match: re.Match[str]) -> str:
 def _unquoted(raw: str) -> str:
     """Read a scalar in place; what is no well-formed quotation is the text as it stands."""
     text = raw.strip(" \t\r")
-    double = re.fullmatch(_DOUBLE, text)
+    double = re.fullmatch(r'"((?:[^"\\]|\\.)*)"', text)
     if double:
         try:
             # Other writers give a character beyond U+FFFF as two halves: put them together.
@@ -188,7 +184,7 @@ def _unquoted(raw: str) -> str:
             return halves.encode("utf-16", "surrogatepass").decode("utf-16")
         except (KeyError, ValueError, OverflowError):
             return text
-    single = re.fullmatch(_SINGLE, text)
+    single = re.fullmatch(r"'((?:[^']|'')*)'", text)
     return single[1].replace("''", "'") if single else text
 
 
@@ -198,7 +194,7 @@ def _fields(text: str) -> dict[str, str] | None:
     lines = text.removesuffix("\n").split("\n")
     at = 0
     while at < len(lines):
-        match = re.fullmatch(_FIELD, lines[at])
+        match = re.fullmatch(r"(?s)([a-z][a-z-]*):(?:[ \t]+(.*))?", lines[at])
         at += 1
         if match is None:
             continue  # a comment, a blank line, or the inside of something that is not ours
@@ -208,7 +204,7 @@ def _fields(text: str) -> dict[str, str] | None:
         key, raw = match[1], match[2] or ""
         if key in fields:
             return None
-        block = re.fullmatch(_BLOCK, raw.strip(" \t\r"))
+        block = re.fullmatch(r"[|>](?:([1-9])[+-]?|[+-]([1-9])?)?", raw.strip(" \t\r"))
         if block:  # its lines less their indentation; a last blank line ends in a break
             indent = int(block[1] or block[2] or "2")
             margin = " " * indent

@@ -53,11 +53,6 @@ _END = b"---\n"
 # Patterns are texts: re compiles each on its first use and keeps it. Compiled here, they would
 # cost every command that imports this module.
 _CUT = b"\n[cut for the original tool: `tripod chat read` shows the whole message]"
-_EPOCH = r"[0-9]{1,19}"
-_PARTICIPANT = r"(?s)(.+)\(([0-9]{1,15})\)"
-_ARCHIVED = "(archived)"
-_ARCHIVE = r"(?s)(.+)-([0-9]{8}-[0-9]{6})-archive(?:\.chat)?"
-_CHANNEL = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 
 
 class ChatLine(NamedTuple):
@@ -132,7 +127,7 @@ def parse_line(line: bytes) -> ChatLine | None:
     handle = fields[0]
     if not colon or not handle or moments.text_size(handle) > MAX_HANDLE or "\0" in decoded:
         return None
-    time = int(fields[1]) if len(fields) > 1 and re.fullmatch(_EPOCH, fields[1]) else 0
+    time = int(fields[1]) if len(fields) > 1 and re.fullmatch(r"[0-9]{1,19}", fields[1]) else 0
     return ChatLine(handle, time if time <= moments.MAX_EPOCH else 0, text)
 
 
@@ -158,7 +153,7 @@ def format_header(header: ChatHeader, body_size: int) -> bytes:
 
 def chat_archive_header(last_write: str, body_size: int) -> bytes:
     """Give the header of an archive: written by ``system``, nobody in it, and that in words."""
-    return _header("system", last_write, _ARCHIVED, body_size)
+    return _header("system", last_write, "(archived)", body_size)
 
 
 def parse_header(raw: bytes) -> ChatHeader | None:
@@ -175,7 +170,7 @@ def parse_header(raw: bytes) -> ChatHeader | None:
         return None
     fields = dict(line.split(": ", 1) for line in lines if ": " in line)
     people = fields.get("participants", "").split(", ")
-    matches = filter(None, (re.fullmatch(_PARTICIPANT, one) for one in people))
+    matches = filter(None, (re.fullmatch(r"(?s)(.+)\(([0-9]{1,15})\)", one) for one in people))
     participants = tuple((match[1], int(match[2])) for match in matches)
     return ChatHeader(fields.get("last-writer", ""), fields.get("last-write", ""), participants)
 
@@ -226,7 +221,7 @@ def parse_chat_archive_name(name: str) -> tuple[str, str] | None:
     >>> parse_chat_archive_name("live-20260212-140000-archive.chat")
     ('live', '20260212-140000')
     """
-    match = re.fullmatch(_ARCHIVE, name)
+    match = re.fullmatch(r"(?s)(.+)-([0-9]{8}-[0-9]{6})-archive(?:\.chat)?", name)
     return (match[1], match[2]) if match else None
 
 
@@ -240,7 +235,7 @@ def valid_chat_handle(handle: str) -> str | None:
 
 def valid_chat_name(name: str) -> str | None:
     """Judge the stem of a new chat or file, as one safe file name: None, or the broken rule."""
-    if not re.fullmatch(_CHANNEL, name):
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name):
         return "channel: 1 to 100 of A-Z a-z 0-9 . _ - are allowed, the first a letter or a digit"
     if name.endswith("-archive"):
         return "channel: a name that ends in -archive is kept for archives"
@@ -277,7 +272,6 @@ EVENTS: dict[How, tuple[str, str]] = {
 
 _MENTION = r"(?<![A-Za-z0-9._+-])@([A-Za-z0-9_-]+)(?:\\?([!?]))?"
 _HOW: dict[str, How] = {"": "mention", "?": "query", "!": "interrupt"}
-_STRENGTH = tuple(EVENTS)
 
 
 class ParsedMention(NamedTuple):
@@ -296,7 +290,7 @@ def chat_mentions(text: str) -> tuple[ParsedMention, ...]:
     found: dict[str, How] = {}
     for handle, mark in re.findall(_MENTION, text) if "@" in text else ():
         if len(handle) <= MAX_HANDLE:
-            found[handle] = max(found.get(handle, "mention"), _HOW[mark], key=_STRENGTH.index)
+            found[handle] = max(found.get(handle, "mention"), _HOW[mark], key=tuple(EVENTS).index)
     return tuple(ParsedMention(handle, how) for handle, how in found.items())
 
 
@@ -304,8 +298,6 @@ def chat_mentions(text: str) -> tuple[ParsedMention, ...]:
 
 
 HEADER = "# Read cursors — last-read message index per handle\n"
-_LINE = r"([^=\n]+)=([0-9]{1,10})"
-_LARGEST = 2**31 - 1
 
 
 def parse_chat_cursors(data: bytes) -> dict[str, int]:
@@ -316,8 +308,8 @@ def parse_chat_cursors(data: bytes) -> dict[str, int]:
     """
     found: dict[str, int] = {}
     for line in data.decode("utf-8", "replace").split("\n"):
-        match = None if line.startswith("#") else re.fullmatch(_LINE, line)
-        if match is not None and int(match[2]) <= _LARGEST:
+        match = None if line.startswith("#") else re.fullmatch(r"([^=\n]+)=([0-9]{1,10})", line)
+        if match is not None and int(match[2]) <= 2**31 - 1:
             found[match[1]] = int(match[2])
     return found
 

@@ -48,13 +48,7 @@ _HEADING_LINE = rb"(?m)^### D-"
 _PIECE = rb"(?m)(?:^\n---\n\n)?^### D-"
 _HEADING = r"### (D-[0-9]{1,16})(?: \[SUPERSEDES ([^\]\n]*)\])?(?: (.*))?"
 _ID = r"D-[0-9]{1,16}"
-_FIELD = r"- \*\*([^*:]+):\*\* ?(.*)"
-_LABEL = r"(?m)^[ \t]*- \*\*[^*:\n]+:\*\*"
-_REF = r"(.*[^\s:]):~L([1-9][0-9]{0,14})"
 _STAMP = r"([0-9]{8}-[0-9]{6})"
-_ARCHIVE = rf"(?s)(.+)-(?:{_STAMP}-archive|archive-{_STAMP})(?:\.md)?"
-_LOG_LINE = rb"(?m)^### D-[0-9]"
-_LOG_TITLE = rb"# Decision Log[ \t]*\r?(?:\n|\Z)"
 MAX_NAME = 200  # bytes of a log's file name: its archives' names are longer
 _LABELS = ("Chat ref", "Participants", "Artefacts", "Risk tags", "Status", "Rationale")
 _DEFAULTS = {"Artefacts": NONE_YET, "Risk tags": "none"}
@@ -146,7 +140,7 @@ def decision_parts(piece: str) -> list[str]:
     >>> decision_parts("### D-1 T\n- **Status:** decided\n- **Note:** one\n  two")
     ['### D-1 T\n', ' decided\n', ' one\n  two']
     """
-    return re.split(_LABEL, piece)
+    return re.split(r"(?m)^[ \t]*- \*\*[^*:\n]+:\*\*", piece)
 
 
 def parse_decision(piece: bytes) -> tuple[DecisionText | None, tuple[str, ...]]:
@@ -183,7 +177,7 @@ def _fields(lines: list[str], problems: list[str]) -> dict[str, str]:
     fields: dict[str, list[str]] = {}
     label: str | None = None
     for at, line in enumerate(lines):
-        match = re.fullmatch(_FIELD, line)
+        match = re.fullmatch(r"- \*\*([^*:]+):\*\* ?(.*)", line)
         if match:
             label = match[1]
             if label in fields or label not in _LABELS:
@@ -212,7 +206,7 @@ def parse_decision_refs(text: str) -> tuple[list[ChatRef], list[str]]:
     refs: list[ChatRef] = []
     malformed: list[str] = []
     for part in (part.strip() for part in text.split(",")):
-        match = re.fullmatch(_REF, part)
+        match = re.fullmatch(r"(.*[^\s:]):~L([1-9][0-9]{0,14})", part)
         if match:
             refs.append(ChatRef(match[1], int(match[2])))
         elif part not in ("", NONE_YET):
@@ -230,7 +224,7 @@ def parse_decision_archive_name(name: str) -> tuple[str, str] | None:
     >>> parse_decision_archive_name("live-log-archive-20260221-101500.md")
     ('live-log', '20260221-101500')
     """
-    match = re.fullmatch(_ARCHIVE, name)
+    match = re.fullmatch(rf"(?s)(.+)-(?:{_STAMP}-archive|archive-{_STAMP})(?:\.md)?", name)
     return (match[1], match[2] or match[3]) if match else None
 
 
@@ -252,8 +246,8 @@ def is_decision_log(name: str, data: bytes) -> bool:
     """
     if name == "log.md" or (not data and name.endswith("-log.md")):
         return True
-    titled = re.match(_LOG_TITLE, data.lstrip(b"\xef\xbb\xbf \t\r\n"))
-    return titled is not None or re.search(_LOG_LINE, data) is not None
+    titled = re.match(rb"# Decision Log[ \t]*\r?(?:\n|\Z)", data.lstrip(b"\xef\xbb\xbf \t\r\n"))
+    return titled is not None or re.search(rb"(?m)^### D-[0-9]", data) is not None
 
 
 def valid_decision_id(text: str) -> str | None:

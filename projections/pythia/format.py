@@ -50,7 +50,6 @@ SECTIONS = tuple(title.lower().replace(" ", "-").removesuffix("-scenario") for t
 
 _DASH = "[-\u2013\u2014]"
 _NAME = re.compile("pythia checkpoint", re.IGNORECASE)
-_MARKS = ("#", "##", "###", "####")
 _ARCHITECTURE = re.compile(rf"Pythia Checkpoint[ \t]*(?:{_DASH}+.*)?", re.IGNORECASE)
 _SKILL = re.compile(rf"[#* \t]*PYTHIA CHECKPOINT[* \t]*{_DASH}+[* \t]*Assessment", re.IGNORECASE)
 _ASSESSED_RANGE = re.compile(
@@ -173,7 +172,7 @@ def parse_assessment(text: str) -> Assessment | None:
     heads = (
         at
         for at, one in enumerate(lines)
-        if one.marks in _MARKS and _ARCHITECTURE.fullmatch(one.text)
+        if one.marks in ("#", "##", "###", "####") and _ARCHITECTURE.fullmatch(one.text)
     )
     labels = (at for at, one in enumerate(lines) if not one.quoted and _SKILL.match(one.text))
     number = next(chain(heads, labels), None)

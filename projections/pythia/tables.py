@@ -13,7 +13,6 @@ from tripod.projections.projection import Op, Projection
 
 _ISOLATED = "INSERT OR IGNORE INTO isolations VALUES (?, ?, ?)"
 _ASSESSED = "INSERT OR IGNORE INTO assessments VALUES (?, ?, ?, ?, ?, ?)"
-_FAILED = "INSERT INTO failures VALUES (?, ?)"
 
 
 class PythiaRuns(Projection):
@@ -51,7 +50,7 @@ CREATE TABLE failures (
             return (("isolations", _ISOLATED, row, body["spawn"]),)
         event = body["event"]
         if entry.kind == "pythia.failed":
-            return (("failures", _FAILED, (seq, event), str(seq)),)
+            return (("failures", "INSERT INTO failures VALUES (?, ?)", (seq, event), str(seq)),)
         told = (body.get("spawn"), body["origin"], body["last"], body["message"])
         return (("assessments", _ASSESSED, (event, seq, *told), str(event)),)
 

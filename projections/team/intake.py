@@ -198,7 +198,6 @@ def _all_recorded(reader: ManifestReader) -> bool:
     return all(f"{folder}/{name}" in known for name in names)
 
 
-_LINE = r"([A-Za-z0-9_.-]+)[ \t]*:[ \t]*(.*)"
 _FILE_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,104}"
 _TYPES: dict[str, Any] = {
     "dedup-window": Annotated[int, settings.whole_setting(0)],
@@ -264,7 +263,7 @@ def _line_by_line(data: bytes, warnings: list[ConfigWarning]) -> list[tuple[str,
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip() or line.lstrip(" \t").startswith("#"):
             continue
-        match = re.fullmatch(_LINE, line.rstrip("\r \t"))
+        match = re.fullmatch(r"([A-Za-z0-9_.-]+)[ \t]*:[ \t]*(.*)", line.rstrip("\r \t"))
         if match is None:
             warnings.append(ConfigWarning(number, "", "not a line of the form `key: value`"))
             continue

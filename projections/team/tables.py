@@ -35,7 +35,6 @@ _KEPT = {"worker.written": "worker", "evidence.kept": "evidence", "file.seen": "
 _FREED = ("bus.published", "bus.acked", "bus.pruned", "chat.created")
 """Kinds after which an event or a chat stands in a place: an unreadable file does no more."""
 _REPLACED = "DELETE FROM files WHERE class = 'seen' AND path = ?"
-_FILE = "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?)"
 
 
 class TeamFiles(Projection):
@@ -108,7 +107,7 @@ CREATE TABLE read_positions (
             return (("read_positions", sql, (body["channel"], entry.seq, body["sha256"]), None),)
         path, mode = body["path"], body["observed"].get("mode", MODE)
         row = (path, _KEPT[entry.kind], entry.seq, body["sha256"], body["size"], mode)
-        return (("files", _FILE, row, None),)
+        return (("files", "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?)", row, None),)
 
     def touched(self, entry: Entry) -> Iterable[str]:
         """The file itself, where it is a projection."""

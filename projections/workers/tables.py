@@ -41,7 +41,6 @@ _CHANGED = (
 )
 _ENDED = _CHANGED.replace("changed = ?2,", "changed = ?2, open = 0,")
 _NOTED = "UPDATE workers SET noted = ?2, mode = ?3 WHERE name = ?1"
-_STEP = "INSERT INTO worker_steps VALUES (?, ?, ?, ?, ?, ?)"
 
 
 class Workers(Projection):
@@ -86,7 +85,7 @@ CREATE INDEX worker_steps_name ON worker_steps (name);
         name = body["name"]
         state = STEPS.get(entry.kind) or body["state"]
         row = (seq, name, entry.kind, state, body.get("spawn"), body.get("event"))
-        step: Op = ("worker_steps", _STEP, row, name)
+        step: Op = ("worker_steps", "INSERT INTO worker_steps VALUES (?, ?, ?, ?, ?, ?)", row, name)
         time = entry.at[:19].replace("T", " ")
         if entry.kind == "worker.spawned":
             return (("workers", _SPAWNED, (name, body["slug"], seq, seq), name), step)
