@@ -11,9 +11,6 @@ from collections.abc import Iterable
 from tripod.ledger import Entry
 from tripod.projections.projection import Op, Projection
 
-_ISOLATED = "INSERT OR IGNORE INTO isolations VALUES (?, ?, ?)"
-_ASSESSED = "INSERT OR IGNORE INTO assessments VALUES (?, ?, ?, ?, ?, ?)"
-
 
 class PythiaRuns(Projection):
     """Tables of review runs. ``event`` is the seq of the entry that published the checkpoint."""
@@ -47,12 +44,14 @@ CREATE TABLE failures (
         body, seq = entry.data, entry.seq
         if entry.kind == "pythia.isolated":
             row = (body["spawn"], seq, body["level"])
-            return (("isolations", _ISOLATED, row, body["spawn"]),)
+            sql = "INSERT OR IGNORE INTO isolations VALUES (?, ?, ?)"
+            return (("isolations", sql, row, body["spawn"]),)
         event = body["event"]
         if entry.kind == "pythia.failed":
             return (("failures", "INSERT INTO failures VALUES (?, ?)", (seq, event), str(seq)),)
         told = (body.get("spawn"), body["origin"], body["last"], body["message"])
-        return (("assessments", _ASSESSED, (event, seq, *told), str(event)),)
+        sql = "INSERT OR IGNORE INTO assessments VALUES (?, ?, ?, ?, ?, ?)"
+        return (("assessments", sql, (event, seq, *told), str(event)),)
 
 
 PYTHIA = PythiaRuns()

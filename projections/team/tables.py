@@ -194,12 +194,7 @@ CREATE TABLE counted (
 COUNTS = Counts()
 
 
-_KEY = "INSERT INTO keys (seq, vkey) VALUES (?, ?)"
-_SEAL = "INSERT INTO seals (seq, size, root, note) VALUES (?, ?, ?, ?)"
-_ANCHOR = "INSERT INTO anchors (seq, method, name, size, root) VALUES (?, ?, ?, ?, ?)"
 _ACTORS = ("actor.enrolled", "actor.revoked")
-_ACTOR = "INSERT INTO actors (seq, handle, number, vkey, revoked) VALUES (?, ?, ?, ?, ?)"
-_FORK = "INSERT INTO forks (seq, origin, size, root) VALUES (?, ?, ?, ?)"
 
 
 class Trust(Projection):
@@ -247,17 +242,19 @@ CREATE TABLE actors (
         """One row an entry."""
         seq, body = entry.seq, entry.data
         if entry.kind == "seal.made":
-            return (("seals", _SEAL, (seq, body["size"], _root(body["note"]), body["note"]), None),)
+            seal = (seq, body["size"], _root(body["note"]), body["note"])
+            return (("seals", "INSERT INTO seals VALUES (?, ?, ?, ?)", seal, None),)
         if entry.kind == "key.set":
-            return (("keys", _KEY, (seq, body["vkey"]), None),)
+            return (("keys", "INSERT INTO keys VALUES (?, ?)", (seq, body["vkey"]), None),)
         if entry.kind == "anchor.received":
             anchor = (seq, body["method"], body["name"], body["size"], body["root"])
-            return (("anchors", _ANCHOR, anchor, None),)
+            return (("anchors", "INSERT INTO anchors VALUES (?, ?, ?, ?, ?)", anchor, None),)
         if entry.kind in _ACTORS:
             gone = entry.kind == "actor.revoked"
             change = (seq, body["handle"], body["number"], body["vkey"], gone)
-            return (("actors", _ACTOR, change, None),)
-        return (("forks", _FORK, (seq, body["origin"], body["size"], body["root"]), None),)
+            return (("actors", "INSERT INTO actors VALUES (?, ?, ?, ?, ?)", change, None),)
+        fork = (seq, body["origin"], body["size"], body["root"])
+        return (("forks", "INSERT INTO forks VALUES (?, ?, ?, ?)", fork, None),)
 
 
 TRUST = Trust()
@@ -272,9 +269,6 @@ def _root(note: str) -> str:
     except (Error, IndexError, ValueError):
         return ""
     return root.hex() if len(root) == 32 else ""
-
-
-_ROW = "INSERT INTO redactions (seq, entry, kind, place) VALUES (?, ?, ?, ?)"
 
 
 class Redactions(Projection):
@@ -298,7 +292,7 @@ CREATE INDEX redactions_place ON redactions (place);
         """Keep one row an erased entry; ``entry`` is the one that says so."""
         body = entry.data
         row = (body["seq"], entry.seq, body["kind"], place_of(body["kind"], body["keep"]))
-        return (("redactions", _ROW, row, None),)
+        return (("redactions", "INSERT INTO redactions VALUES (?, ?, ?, ?)", row, None),)
 
 
 REDACTIONS = Redactions()
