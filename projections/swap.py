@@ -156,12 +156,14 @@ def _renameat2() -> Callable[..., int] | None:
 
 
 def _link_instead(staged: str, full: str, beside: str) -> bool:
-    """Keep the old file by a second name, then rename over it: an editor's rename in between the
-    two is lost, an append is not. False where there are no second names: then both are.
-    """  # noqa: D205 - one thought
+    """Keep the old file by a second name, then rename over it; False where it has none.
+
+    An editor's rename in between the two is lost, an append is not: without a second name both are.
+    """
     for last in (*[False] * (TRIES - 1), True):
         try:
             os.link(full, beside, follow_symlinks=False)
+            break
         except FileNotFoundError:  # it is being replaced by another at this moment
             if last:
                 raise
@@ -170,8 +172,6 @@ def _link_instead(staged: str, full: str, beside: str) -> bool:
                 raise
             os.rename(staged, full)
             return False
-        else:
-            break
     os.rename(staged, full)
     return True
 
