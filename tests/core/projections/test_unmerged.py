@@ -209,7 +209,7 @@ def test_markers_that_an_older_version_took_in_are_no_conflict(story: Story) -> 
     """They stand in the ledger: the file shows what it gives, and the team goes on."""
     from unittest import mock
 
-    with mock.patch("tripod.projections.manifest.merge_marker_in_piece", return_value=None):
+    with mock.patch("tripod.projections.pieces.merge_marker_in_piece", return_value=None):
         clash(story, "scribe/log.md")
         with story.team() as team:
             adoption.sync(team)
