@@ -38,16 +38,7 @@ def one_line(text: str) -> str:
     >>> one_line("a\nb")
     'a\\x0ab'
     """
-    return unbroken(safe(text))
-
-
-def unbroken(text: str) -> str:
-    r"""The half of ``one_line`` that ``emit``, which makes many lines safe at once, cannot do.
-
-    >>> unbroken("a\nb")
-    'a\\x0ab'
-    """
-    return text.replace("\n", "\\x0a")
+    return safe(text).replace("\n", "\\x0a")
 
 
 def hanging(text: str) -> str:

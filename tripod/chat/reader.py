@@ -143,8 +143,7 @@ def search(
     """Messages that hold ``pattern`` as text, oldest first: ``hits`` without their places.
 
     Upper and lower case of ASCII letters are alike. ``handle``: only messages of this sender;
-    ``archives``: also messages that were split off into archives. Raises NotFoundError (there is no
-    such chat).
+    ``archives``: also those that were split off. Raises NotFoundError (there is no such chat).
     """
     for hit in hits(team, name, pattern, handle=handle, archives=archives):
         yield hit.message

@@ -14,7 +14,7 @@ from tripod.cli.commands import CommandCall, NbsProgram, command_group, command_
 from tripod.cli.params import ChoiceParam, NumberParam, text_param
 from tripod.errors import BadArgumentError
 from tripod.ledger.ids import now_us
-from tripod.output import emit_bytes, one_line, remark, unbroken
+from tripod.output import emit_bytes, one_line, remark
 from tripod.projections.bus import format as bus_format
 from tripod.team.act import check_event_for_act
 
@@ -80,7 +80,7 @@ def _pending_lines(events: Iterable[bus.PendingEvent]) -> Iterator[str]:
     """One line an event: its priority, its file, its age."""
     now = now_us()
     for priority, name, us, *_ in events:
-        yield f"[{priority}] {unbroken(name)} ({bus_format.event_age(now, us)} ago)"
+        yield f"[{priority}] {one_line(name)} ({bus_format.event_age(now, us)} ago)"
 
 
 def _read(call: CommandCall) -> None:

@@ -254,7 +254,17 @@ def _run(program: NbsProgram, words: Sequence[str]) -> int | None:
         return _tell(program, program.usage)
     verb = next((verb for verb in program.verbs if verb.name == name), None)
     if verb is None or verb.nbs is None or (not words and program.lost == "usage"):
-        return _lost(program, words)
+        # No command that is known: each program ends as its original does.
+        what = f"no command {words[0]!r}" if words else "which command?"
+        if program.lost == "help":
+            raise BadArgumentError(f"{what}\n{program.usage}")
+        if program.lost == "names":
+            known = ", ".join(verb.name for verb in program.verbs if verb.nbs is not None)
+            raise BadArgumentError(f"which command? There are {known}, help.")
+        if words and words[0]:
+            remark(what)
+        _tell(program, program.usage)
+        return _codes(program).usage
     usage = program.only or f"{program.name} {name} {verb.nbs}".rstrip()
     if rest and rest[0] in ("--help", "-h"):  # elsewhere it is a text: `send FILE ann --help`
         says = f"\n    {verb.item('says')}" if program.explains else ""
@@ -279,17 +289,3 @@ def _tell(program: NbsProgram, text: str) -> int:
     elif sys.stderr is not None:
         sys.stderr.write(f"{text.rstrip(chr(10))}\n")
     return 0
-
-
-def _lost(program: NbsProgram, words: Sequence[str]) -> int:
-    """End a call without a known command, each program as its original does."""
-    if program.lost == "usage":
-        if words and words[0]:
-            remark(f"no command {words[0]!r}")
-        _tell(program, program.usage)
-        return _codes(program).usage
-    if program.lost == "help":
-        what = f"no command {words[0]!r}" if words else "which command?"
-        raise BadArgumentError(f"{what}\n{program.usage}")
-    names = ", ".join(verb.name for verb in program.verbs if verb.nbs is not None)
-    raise BadArgumentError(f"which command? There are {names}, help.")
