@@ -205,3 +205,26 @@ def test_rows_altered_behind_the_triggers(sound: Path, tmp_path: Path, change: s
         assert done.code in (0, 1, 2, 3), done
         assert done.code == 0 or done.err or arguments[0] == "verify"
         assert done.err.count("\n") <= 6, done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (("doctor", "--team", "nowhere"), 2, "--team: 'nowhere' is no folder"),
+        (
+            ("verify", "--pin", "p", "--update-pin", "--select", "sequence"), 2,
+            "--update-pin remembers what was judged whole: give no --select with it",
+        ),
+        (("verify", "--new-only"), 2, "--update-pin and --new-only go with --pin FILE"),
+        (
+            ("verify", "--grow-only", "x", "--no-ledger"), 2,
+            "--grow-only judges one file by git alone: give no PATH and no other option",
+        ),
+    ],
+)  # fmt: skip
+def test_what_does_not_go_together_is_refused_in_words(
+    sound: Path, words: tuple[str, ...], code: int, says: str
+) -> None:
+    done = run(sound, *words)
+    assert (done.code, done.out) == (code, b"")
+    assert says in done.err

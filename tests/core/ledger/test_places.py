@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tripod.bus import events as bus
 from tripod.errors import BadArgumentError, NoTeamError
 from tripod.ledger.entry import format_canonical
-from tripod.ledger.places import place_problem, places_problem
+from tripod.ledger.places import CHAT, LOGS, place_problem, places_problem
 from tripod.ledger.sqlite.reader import SQLiteReader
 from tripod.ledger.sqlite.schema import migrate_schema
 from tripod.projections.disk import Disk, DiskPlaces
@@ -37,6 +37,12 @@ def test_only_the_first_part_is_mapped(front: str, place: str, rest: str) -> Non
     assert places.full(f"events/{rest}") == f"{where}/{rest}"
     assert places.full(f"chat/{rest}") is None
     assert places.full(f"eventsx/{rest}") is None
+
+
+def test_a_log_may_be_kept_below_the_folder_of_logs_and_never_in_its_place() -> None:
+    assert place_problem("scribe/side", LOGS) is None
+    for place, holds in (("scribe", LOGS), ("scribe/side", CHAT), ("workers/side", LOGS)):
+        assert str(place_problem(place, holds)).endswith("/ holds something else of the team")
 
 
 @given(st.sampled_from(["", "../", "/"]), PATHS)

@@ -19,7 +19,7 @@ from tripod.chat import reader as chat_read
 from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
 from tripod.errors import DuplicateDroppedError, NotFoundError, RefusedError
-from tripod.ledger.errors import LedgerError
+from tripod.ledger.errors import LedgerDamagedError, LedgerError
 from tripod.projections.disk import Disk
 from tripod.projections.engine import file_differences
 from tripod.projections.projection import projected_content
@@ -391,3 +391,11 @@ def test_what_others_say_in_between_is_neither_lost_nor_doubled(steps: list[Step
 def _without_ids(root: Path) -> dict[str, tuple[bytes, int]]:
     """The counts name an entry by its id, which chance gives."""
     return {path: file for path, file in tree(root).items() if path != ".nbs/counts.json"}
+
+
+def test_a_blob_that_is_gone_is_no_empty_text(story: Story) -> None:
+    with (
+        story.team() as team,
+        pytest.raises(LedgerDamagedError, match="is missing: see"),
+    ):
+        team.source.blob("0" * 64)
