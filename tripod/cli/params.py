@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from tripod.errors import BadArgumentError, MalformedError
 from tripod.ledger.files import read_plain_file
-from tripod.projections.text import text_meant
 
 if TYPE_CHECKING:
     from tripod.ledger.tlog.note import VerifierKey
@@ -93,6 +92,8 @@ class ChoiceParam(TextParam):
     def read(self, text: str) -> object:
         """The word itself."""
         if text not in self.words:
+            from tripod.projections.text import text_meant
+
             raise ValueError(
                 f"{text!r} is not one of {', '.join(self.words)}{text_meant(text, self.words)}"
             )

@@ -12,7 +12,6 @@ from click.shell_completion import CompletionItem
 
 from tripod.cli.commands import SECTIONS, TOP, CommandCall, CommandGroup, Param, Verb
 from tripod.cli.params import FLAG, RAW, ChoiceParam, NumberParam, ParamKind, first_sentence
-from tripod.projections.text import text_meant
 
 if TYPE_CHECKING:
     from tripod.team.team import Team
@@ -158,6 +157,8 @@ class TreeGroup(click.Group):
         """Find the command; one that is not known is refused with the names that are like it."""
         names = self.list_commands(ctx)
         if args[0] not in names:
+            from tripod.projections.text import text_meant
+
             message = f"No such command {args[0]!r}{text_meant(args[0], names)}"
             raise click.UsageError(message, ctx)
         return super().resolve_command(ctx, args)
