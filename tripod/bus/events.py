@@ -198,8 +198,7 @@ def find_pending_event(team: Team, name: str) -> int:
 def read(team: Team, name: str, *, processed: bool = False) -> bytes:
     """The bytes of a pending event's file; with ``processed`` also of an acknowledged one's.
 
-    Raises BadArgumentError (not the name of an event), NotFoundError (it is not pending, or its
-    file is pruned).
+    Raises BadArgumentError (no event's name), NotFoundError (not pending, or its file is pruned).
     """
     try:
         return render_event(team.source, team.source.body(find_pending_event(team, name)))
@@ -214,8 +213,8 @@ def read(team: Team, name: str, *, processed: bool = False) -> bytes:
 def ack(team: Team, name: str, *, actor: str = NOBODY) -> None:
     """Acknowledge a pending event; of several who try, exactly one does.
 
-    Raises BadArgumentError (not the name of an event), NotFoundError (it is not pending any more),
-    RefusedError (somebody else has claimed it, maybe the one who does not say who it is).
+    Raises BadArgumentError (no event's name), NotFoundError (not pending any more), RefusedError
+    (somebody else has claimed it, maybe the one who does not say who it is).
     """
     with team.act(hasty=True, joins=True, by=actor) as act:
         event = find_event_for(team, act, name)

@@ -110,7 +110,7 @@ class Unseen(NamedTuple):
 def unseen(team: Team, reader: str) -> Unseen:
     """The events that a reader was not shown yet; for a new reader all whose files are kept.
 
-    Raises BadArgumentError (not the handle of a reader).
+    Raises BadArgumentError (no handle).
     """
     from tripod.projections.chat.format import valid_chat_handle
 
@@ -197,8 +197,8 @@ def wait_pending(team: Team, handle: str | None, timeout: float | None) -> list[
 def wait_unseen(team: Team, reader: str, timeout: float | None) -> Unseen:
     """Wait until there is an event that the reader was not shown; give all of them.
 
-    ``timeout`` is in seconds; None waits for ever. Raises BadArgumentError (not the handle of a
-    reader), NotFoundError (none came in time).
+    ``timeout`` is in seconds; None waits for ever. Raises BadArgumentError (no handle),
+    NotFoundError (none came in time).
     """
 
     def look() -> Unseen | None:
@@ -241,7 +241,7 @@ def claim(team: Team, holder: str, name: str | None = None, *, lease: int = LEAS
     """Take an event for ``lease`` seconds: the one named, or the most urgent that nobody has.
 
     The current holder gets a new lease. Raises BadArgumentError (an argument breaks its rule),
-    NotFoundError (it is not pending, or somebody else has it; or no event is pending).
+    NotFoundError (not pending, or somebody else has it; or no event is pending).
     """
     _check_holder(holder)
     if not 0 < lease <= MAX_LEASE:
@@ -305,8 +305,7 @@ def _check_holder(handle: str) -> None:
 def release(team: Team, holder: str, name: str) -> None:
     """Give an event back before the lease ends.
 
-    Raises BadArgumentError (not the name of an event), NotFoundError (it is not pending, or not in
-    these hands).
+    Raises BadArgumentError (no event's name), NotFoundError (not pending, or not in these hands).
     """
     with team.act(hasty=True, joins=True, by=holder) as act:
         event = find_event_for(team, act, name)

@@ -74,7 +74,7 @@ def messages(
 
     ``last`` gives the newest so many, ``window`` chooses more closely and replaces it. ``since``:
     only those after this handle's newest message, also where that stands in an archive by now; all
-    of the file, if it never spoke. Raises NotFoundError (there is no such chat).
+    of the file, if it never spoke. Raises NotFoundError (no such chat).
     """
     shown = span_of_channel(team, name)
     window = window or Window(last)
@@ -143,7 +143,7 @@ def search(
     """Messages that hold ``pattern`` as text, oldest first: ``hits`` without their places.
 
     Upper and lower case of ASCII letters are alike. ``handle``: only messages of this sender;
-    ``archives``: also those that were split off. Raises NotFoundError (there is no such chat).
+    ``archives``: also those that were split off. Raises NotFoundError (no such chat).
     """
     for hit in hits(team, name, pattern, handle=handle, archives=archives):
         yield hit.message
@@ -160,7 +160,7 @@ def hits(
 ) -> Iterator[Hit]:
     """Messages that hold ``pattern`` as text, upper and lower case alike (ASCII), oldest first.
 
-    ``archives``: also those that were split off. Raises NotFoundError (there is no such chat).
+    ``archives``: also those that were split off. Raises NotFoundError (no such chat).
     """
     shown = span_of_channel(team, name)
     wanted = _lower(pattern)
@@ -216,8 +216,7 @@ def poll(
     """Wait for messages that others than ``handle`` send from now on; give all that came, if any.
 
     ``rest`` gives how many seconds are left. ``wait`` waits until something may have happened, for
-    at most so many seconds. Raises BadArgumentError (the handle breaks its rule), NotFoundError
-    (there is no such channel).
+    at most so many seconds. Raises BadArgumentError (no handle), NotFoundError (no such channel).
     """
     refuse_to_write(valid_chat_handle(handle))
     team.refresh()

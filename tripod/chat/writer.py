@@ -69,8 +69,8 @@ class Deletion(NamedTuple):
 def channel_name(name: str, fronts: Sequence[str] = ()) -> str:
     """The channel that an argument names, with or without ``.chat``.
 
-    ``fronts`` are the added folders in which it may lie: ``<name>/``. Raises BadArgumentError (it
-    cannot be a channel).
+    ``fronts`` are the added folders in which it may lie: ``<name>/``. Raises BadArgumentError (no
+    channel's name).
     """
     channel = name.removesuffix(".chat")
     front = channel[: channel.rfind("/") + 1]
@@ -108,8 +108,8 @@ def live_span(act: Act, channel: str) -> Span | None:
 def _writable(team: Team, name: str) -> tuple[str, str]:
     """The channel and its path, for an act on it; nothing is left on the disk if it is refused.
 
-    Raises BadArgumentError (it cannot be a channel), NotFoundError (neither the ledger nor the
-    folder has it), RefusedError (it is an archive, or in an added folder that is gone).
+    Raises BadArgumentError (no channel's name), NotFoundError (neither the ledger nor the folder
+    has it), RefusedError (it is an archive, or in an added folder that is gone).
     """
     stem = name.removesuffix(".chat")
     folder = f"{CHAT.folder}/{stem.rpartition('/')[0]}"
@@ -148,8 +148,8 @@ def create(team: Team, name: str, *, actor: str = "unknown") -> str:
     """Begin a channel; give the path of its file.
 
     One whose file was moved away or removed begins anew under its name: its messages stay in the
-    ledger, and in the file that was moved. Raises BadArgumentError (not a channel's name),
-    RefusedError (it is there already).
+    ledger, and in the file that was moved. Raises BadArgumentError (no channel's name),
+    RefusedError (already there).
     """
     channel = channel_name(name, team.disk.places.chats())
     path = f"{CHAT.folder}/{channel}.chat"
@@ -179,8 +179,7 @@ def send(team: Team, name: str, handle: str, text: str, *, human: bool = False) 
 
     A handle is one word of 1 to 63 bytes; a text has at most 1 MiB, and an empty one is sent
     without events. ``human``: it comes from a person's terminal, and ``human-input`` is published
-    as well. Raises BadArgumentError (an argument breaks its rule), NotFoundError (there is no such
-    channel).
+    as well. Raises BadArgumentError (an argument breaks its rule), NotFoundError (no such channel).
     """
     refuse_to_write(format_.valid_chat_handle(handle) or format_.valid_chat_text(text))
     with _act_on(team, name, handle, hasty=True) as (act, live):
@@ -190,7 +189,7 @@ def send(team: Team, name: str, handle: str, text: str, *, human: bool = False) 
 def post(team: Team, name: str, text: str, *, as_: str = WARNING) -> ChatMessage:
     """Post a tool's message, as ``WARNING`` or ``ERROR``; no event tells of it.
 
-    Raises BadArgumentError (the text breaks its rule), NotFoundError (there is no such channel).
+    Raises BadArgumentError (the text breaks its rule), NotFoundError (no such channel).
     """
     refuse_to_write(format_.valid_chat_text(text))
     with _act_on(team, name, as_, hasty=True) as (act, live):
@@ -321,7 +320,7 @@ def _split_off(act: Act, live: Span, number: int, time: int) -> str:
 def archive(team: Team, name: str, keep: int = ROTATE_COUNT) -> tuple[int, str]:
     """Split all but the newest ``keep`` lines off now; give how many, and the archive's path.
 
-    Raises BadArgumentError (it cannot be a channel), NotFoundError (there is no such channel).
+    Raises BadArgumentError (no channel's name), NotFoundError (no such channel).
     """
     with _act_on(team, name) as (act, live):
         number = count_chat_lines(act.transaction.tables, live) - keep
@@ -338,8 +337,8 @@ def delete(
     """Have the file forget all from its first message of the second ``after`` or later on.
 
     ``after`` is in seconds since 1970. The ledger forgets nothing, and says who asked for it.
-    ``dry_run`` only counts. Raises BadArgumentError (it cannot be a channel), NotFoundError (there
-    is no such channel).
+    ``dry_run`` only counts. Raises BadArgumentError (no channel's name), NotFoundError (no such
+    channel).
     """
     if dry_run:
         channel, _ = _writable(team, name)
@@ -439,8 +438,8 @@ def mark_read(team: Team, name: str, handle: str, shown: Iterable[int]) -> None:
 def set_position(team: Team, name: str, handle: str, index: int | None) -> None:
     """Say that ``handle`` has read the live file up to the message of that index, and no more.
 
-    An index after the last message means all of them. Raises BadArgumentError (the handle breaks
-    its rule), NotFoundError (there is no such channel).
+    An index after the last message means all of them. Raises BadArgumentError (no handle),
+    NotFoundError (no such channel).
     """
 
     def find(act: Act, live: Span) -> ReadPosition:

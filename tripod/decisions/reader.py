@@ -273,7 +273,7 @@ def standing(
 ) -> Iterator[Standing]:
     """Every decision as it stands in the logs' files, archives first; or the newest ``last``.
 
-    ``logs`` are the file names of some logs; None: all. Raises NotFoundError (there is no log yet).
+    ``logs`` are the file names of some logs; None: all. Raises NotFoundError (no log yet).
     """
     _has_log(team)
     rest = "" if last is None else f" LIMIT {last}"
