@@ -212,7 +212,7 @@ def test_a_team_below_a_folder_of_the_system_is_hidden_there(tmp_path: Path) -> 
 @pytest.mark.usefixtures("namespace")
 def test_a_namespace_in_which_a_secret_is_seen_is_none(tmp_path: Path) -> None:
     with mock.patch("tripod.agents.isolation._namespace") as words:
-        words.side_effect = lambda made, *_: made.words.extend(["--ro-bind", "/", "/"])
+        words.side_effect = lambda made, *_: made.extend(["--ro-bind", "/", "/"])
         (tmp_path / "secret").touch()
         place = isolate(
             resolve_isolated(["true"], [], []), str(tmp_path), [str(tmp_path)], "/nowhere"
