@@ -150,12 +150,21 @@ class OpenEvidence(Evidence):
     @property
     def traces(self) -> tuple[str, ...]:
         """What tells that a ledger was here, in words."""
+        found = []
+        if self.root is not None:
+            for name in sorted(os.listdir(self.root)):
+                if name in (RECORD, "seal", COUNTS) or name.startswith(("policy", "seal.")):
+                    found.append(f"{name} stands in the team directory")
+                elif name.startswith(DATABASE + "-") or name == DATABASE + ".lock":
+                    found.append(f"{name} was left behind")
+            for folder in (self.root, self.what, os.path.dirname(os.path.abspath(self.root))):
+                with suppress(OSError):
+                    path = os.path.join(folder, ".gitignore")
+                    if DATABASE.encode() in read_plain_file(path, 65_536):
+                        found.append(f".gitignore names {DATABASE}")
         known = self.outside.known
-        beside = _traces(self.what, self.root) if self.root is not None else []
-        return (
-            *beside,
-            *(f"{k.where} remembers {k.seal.size} entries of {k.seal.origin}" for k in known),
-        )
+        elsewhere = [f"{k.where} remembers {k.seal.size} entries of {k.seal.origin}" for k in known]
+        return (*dict.fromkeys(found), *elsewhere)
 
     @property
     def histories(self) -> tuple[FileHistory, ...]:
@@ -451,23 +460,6 @@ def _problem(error: Exception, database: str) -> str:
         f"`sqlite3 {database} .recover | sqlite3 NEW.db` gives what is left of it for reading, and "
         "`tripod init` in another directory begins a new ledger"
     )
-
-
-def _traces(path: str, root: str) -> list[str]:
-    """What files tell that a ledger was here, in words."""
-    found = []
-    for name in sorted(os.listdir(root)):
-        if name in (RECORD, "seal", COUNTS) or name.startswith(("policy", "seal.")):
-            found.append(f"{name} stands in the team directory")
-        elif name.startswith(DATABASE + "-") or name == DATABASE + ".lock":
-            found.append(f"{name} was left behind")
-    for folder in dict.fromkeys((root, path, os.path.dirname(os.path.abspath(root)))):
-        try:
-            if DATABASE.encode() in read_plain_file(os.path.join(folder, ".gitignore"), 65_536):
-                found.append(f".gitignore names {DATABASE}")
-        except OSError:
-            continue
-    return list(dict.fromkeys(found))
 
 
 # Handles that look alike ------------------------------------------------------------------------

@@ -138,7 +138,22 @@ class Repository:
         self.shallow = bool(shallow)
         if shallow:
             self._put("shallow", shallow)
-        self._put("config", _CONFIG.format(format=self._format()).encode())
+        settings = self.settings
+        version = settings.get("core.repositoryformatversion", ("0",))[-1]
+        kind = "sha1"
+        for key, values in settings.items():
+            name = key.removeprefix("extensions.")
+            value = values[-1].lower()
+            if name == key or name in _KNOWN or (name, value) == ("refstorage", "files"):
+                continue
+            if name == "objectformat" and value in ("sha1", "sha256") and version == "1":
+                kind = value
+                continue
+            message = f"{self.top}: the repository has {name} = {values[-1]}, which is not read"
+            raise GitError(f"{message} here: a clone with git's usual format can be judged")
+        if version not in ("0", "1"):
+            raise GitError(f"{self.top}: its format has version {version}, which is not read here")
+        self._put("config", _CONFIG.format(format=kind).encode())
 
     def __enter__(self) -> Self:
         return self
@@ -418,25 +433,6 @@ class Repository:
                 f"{other} belongs to another user, and git does not read such a repository: `git "
                 f"config --global --add safe.directory {top}` says that you trust it"
             )
-
-    def _format(self) -> str:
-        """The repository's hash (GitError: its format is one that is not read here)."""
-        settings = self.settings
-        version = settings.get("core.repositoryformatversion", ("0",))[-1]
-        kind = "sha1"
-        for key, values in settings.items():
-            name = key.removeprefix("extensions.")
-            value = values[-1].lower()
-            if name == key or name in _KNOWN or (name, value) == ("refstorage", "files"):
-                continue
-            if name == "objectformat" and value in ("sha1", "sha256") and version == "1":
-                kind = value
-                continue
-            message = f"{self.top}: the repository has {name} = {values[-1]}, which is not read"
-            raise GitError(f"{message} here: a clone with git's usual format can be judged")
-        if version not in ("0", "1"):
-            raise GitError(f"{self.top}: its format has version {version}, which is not read here")
-        return kind
 
     def _put(self, name: str, data: bytes) -> None:
         with open(os.path.join(self.folder, name), "wb") as file:

@@ -249,7 +249,10 @@ def _add(
 
 
 def compare(outside: OutsideHeads, ledger: Ledger) -> HeadsJudged:
-    """Judge every head that is known; what the policy demands besides is not asked here."""
+    """Judge every head that is known; what the policy demands besides is not asked here.
+
+    A ledger that was sealed once, or whose key the policy names, must have a seal.
+    """
     told = HeadsJudged(len(outside.known))
     for fault, (front, help_, severity) in _FAULTS.items():
         for what, where, problem in outside.faults:
@@ -272,7 +275,21 @@ def compare(outside: OutsideHeads, ledger: Ledger) -> HeadsJudged:
             problems.append((problem, known.where))
     for problem, where in problems:
         _add(told, problem, where, _FORGED if problem.startswith("forged") else _UNSEALED)
-    _check_sealed(told, outside, ledger)
+    given = _vouched(outside, ledger, ledger.origin)
+    force = [key for key in ledger.keys if key.name == ledger.origin][-1:]
+    if given and force and force[0] not in given:
+        problem = f"the key in force is {force[0].format()}, and it is not among those given"
+        _add(told, f"unsealed: {problem}", "ledger", _UNSEALED)
+    # A seal kept outside that agrees is as good as one in the ledger: a ledger restored from its
+    # record ends where its seal does, before the entry that would tell of it.
+    if ledger.seals or any(known.note is not None for known in told.agreeing):
+        return told
+    if any(known.note is not None for known in outside.known):
+        problem = "this ledger was sealed once, as is remembered outside, and holds no seal"
+        _add(told, f"unsealed: {problem}", "ledger", _UNSEALED)
+    elif outside.policy is not None and keys_of_heads(outside, (), ledger.origin):
+        problem = "the policy names the key of this ledger, which holds no seal"
+        _add(told, f"unsealed: {problem}", "ledger", _UNSEALED)
     return told
 
 
@@ -357,36 +374,6 @@ def _compare_one(
         told.agreeing.append(known)
         return
     _add(told, what, where, help_, severity)
-
-
-def _check_sealed(told: HeadsJudged, outside: OutsideHeads, ledger: Ledger) -> None:
-    """A ledger that was sealed once, or whose key the policy names, has a seal.
-
-    One kept outside that agrees is as good: a ledger restored from its record ends where its seal
-    does, before the entry that would tell of it.
-    """
-    given = _vouched(outside, ledger, ledger.origin)
-    force = [key for key in ledger.keys if key.name == ledger.origin][-1:]
-    if given and force and force[0] not in given:
-        _add(
-            told,
-            f"unsealed: the key in force is {force[0].format()}, and it is not among those given",
-            "ledger",
-            _UNSEALED,
-        )
-    signed = [known for known in outside.known if known.note is not None]
-    if ledger.seals or any(known.note is not None for known in told.agreeing):
-        return
-    if signed:
-        _add(
-            told,
-            "unsealed: this ledger was sealed once, as is remembered outside, and holds no seal",
-            "ledger",
-            _UNSEALED,
-        )
-    elif outside.policy is not None and keys_of_heads(outside, (), ledger.origin):
-        message = "unsealed: the policy names the key of this ledger, which holds no seal"
-        _add(told, message, "ledger", _UNSEALED)
 
 
 def wanted_head_size(rules: Rules, anchored: Anchored) -> int:

@@ -236,7 +236,22 @@ def _bound(
     if evidence.leaf(seq) != ref.get("leaf"):
         return f"is bound to entry {seq} as it was: its leaf hash is another now"
     channel, index = rows[0]
-    first = _first_shown(evidence, decision, str(ref.get("file")), channels, (channel, index))
+    file = str(ref.get("file"))
+    first: int | None = None  # the first message that the file showed when it was logged
+    if file == f"{channel}.chat":
+        splits = channels.splits.get(channel, ())
+        first = max((stop for _, split, stop in splits if split < decision.seq), default=0)
+    elif file.endswith(".chat"):
+        rows = evidence.query(
+            "SELECT first FROM archives WHERE archive = ? AND channel = ? AND seq < ?"
+            " AND first <= ? AND stop > ?",
+            file.removesuffix(".chat"),
+            channel,
+            decision.seq,
+            index,
+            index,
+        )
+        first = int(rows[0][0]) if rows else None
     if first is None:
         return f"is bound to a message of {channel}: that is another file"
     gone = channels.forgotten.get(channel, [])
@@ -244,26 +259,6 @@ def _bound(
     before = [number for number, by in gone if by < decision.seq]
     line = index - first - len(before) + HEADER_LINES + 1
     return None if ref.get("line") == line else f"is bound to the message of line {line} then"
-
-
-def _first_shown(
-    evidence: Evidence, decision: Citing, file: str, channels: Channels, message: tuple[str, int]
-) -> int | None:
-    """The first message that a file showed when a decision was logged; None: not this message."""
-    channel, index = message
-    if file == f"{channel}.chat":
-        splits = channels.splits.get(channel, ())
-        return max((stop for _, split, stop in splits if split < decision.seq), default=0)
-    rows = evidence.query(
-        "SELECT first FROM archives WHERE archive = ? AND channel = ? AND seq < ?"
-        " AND first <= ? AND stop > ?",
-        file.removesuffix(".chat"),
-        channel,
-        decision.seq,
-        index,
-        index,
-    )
-    return int(rows[0][0]) if rows and file.endswith(".chat") else None
 
 
 def _finding(

@@ -18,9 +18,17 @@ from typing import Any
 
 import orjson
 
-from tripod.ledger import RECORD, LedgerError, LedgerReader, MalformedError, TripodError, tell_over
-from tripod.ledger.entry import entry_leaf_hash
-from tripod.ledger.merkle import Tree, root_of
+from tripod.ledger import (
+    RECORD,
+    LedgerError,
+    LedgerReader,
+    MalformedError,
+    Tree,
+    TripodError,
+    entry_leaf_hash,
+    root_of,
+    tell_over,
+)
 from tripod.ledger.sqlite.reader import SQLiteReader, read_block_nodes
 from tripod.ledger.sqlite.repair import add_blob_row, add_entry_rows, add_head_row
 from tripod.ledger.sqlite.schema import migrate_schema
@@ -170,9 +178,6 @@ def export_own_keys(db: sqlite3.Connection, seal: Seal) -> list[VerifierKey]:
     return []
 
 
-# Exported ---------------------------------------------------------------------------------------
-
-
 def load_export(directory: str, database: str, keys: Sequence[VerifierKey] = ()) -> LoadedExport:
     """Read the export in ``directory`` into a new database file.
 
@@ -311,9 +316,6 @@ class _Loading:
                 f"{self.head.get('ledger', '')!r}",
                 tiles.SEAL,
             )
-
-
-# Recorded ---------------------------------------------------------------------------------------
 
 
 def compare_record_files(evidence: OpenEvidence) -> None:

@@ -190,9 +190,6 @@ class DecisionLogPhrases:
         yield text[max(0, at - _CONTEXT) :]
 
 
-# What Pythia may not see -------------------------------------------------------------------------
-
-
 def hidden_echo_sources(
     evidence: Evidence, log: DecisionLogPhrases, sources: Iterable[int], before: int
 ) -> Iterator[tuple[int, str]]:
@@ -230,9 +227,6 @@ def _header(evidence: Evidence, seq: int) -> tuple[str, int | None]:
     if header is None or ledger is None:
         return "", None
     return header.kind, None if header.cause is None else ledger.seq_of(header.cause)
-
-
-# The chat ----------------------------------------------------------------------------------------
 
 
 class ChatText(NamedTuple):
@@ -295,9 +289,6 @@ def _said(evidence: Evidence, seq: int, body: dict[str, Any], *, codes: bool) ->
 
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "replace")
-
-
-# Echoes -----------------------------------------------------------------------------------------
 
 
 class Echo(NamedTuple):

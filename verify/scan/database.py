@@ -411,9 +411,6 @@ def _add(
     tally.add(Finding(name, message, where, help=words, seq=seq))
 
 
-# Since ------------------------------------------------------------------------------------------
-
-
 def scan_database_since(db: sqlite3.Connection, pin: Seal) -> Scanned | None:
     """Look at the entries after the pin; None where the stored tree does not give its root.
 
