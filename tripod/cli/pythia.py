@@ -1,19 +1,18 @@
 """``tripod pythia``: reviews of the team's decisions by the reviewer, Pythia."""
 
+from tripod import pythia
 from tripod.cli.commands import CommandCall, command_group
 from tripod.cli.params import TEXT, NumberParam, text_param
 from tripod.errors import BadArgumentError
 from tripod.ledger.ids import now_us
 from tripod.output import format_utc, remark
-from tripod.pythia import review as acts
-from tripod.pythia.reviewer import ReviewerProgram
 
 MAX_TIME = 10**7  # seconds
 
 
 def _due(call: CommandCall) -> None:
     with call.fresh() as team:
-        found = acts.due(team, now_us())
+        found = pythia.due(team, now_us())
     lines = []
     for one in found:
         at = format_utc(one.us // 1_000_000)
@@ -34,7 +33,7 @@ def _run(call: CommandCall) -> int:
         raise BadArgumentError(
             "--event and --manual: a manual call publishes an event of its own; give one"
         )
-    program = ReviewerProgram(
+    program = pythia.ReviewerProgram(
         command=call.command,
         profile=call.profile,
         model=call.model,
@@ -46,11 +45,11 @@ def _run(call: CommandCall) -> int:
     )
     with call.fresh() as team:
         now = now_us()
-        work = acts.run(
+        work = pythia.run(
             team, program, now, event=call.event, manual=call.manual, actor=call.actor()
         )
         found = asyncio.run(work)
-        waiting = found is None and bool(acts.due(team, now))
+        waiting = found is None and bool(pythia.due(team, now))
     if found is None:
         why = "no review is due: no checkpoint event waits for one (--manual asks for one)"
         if waiting:
@@ -71,7 +70,7 @@ def _run(call: CommandCall) -> int:
     return 0
 
 
-def _answer_lines(answer: acts.PostedAssessment) -> list[str]:
+def _answer_lines(answer: pythia.PostedAssessment) -> list[str]:
     asked = f"{answer.first} through {answer.last} ({answer.decisions} decisions)"
     how = f"isolation: {answer.level}" if answer.level else "recorded: it came from outside"
     return [
@@ -86,13 +85,13 @@ def _record(call: CommandCall) -> None:
     whole = text_param(call.text, call.file, "assessment")
     with call.fresh() as team:
         now = now_us()
-        answer = acts.record(team, whole, now, event=call.event, handle=call.as_)
+        answer = pythia.record(team, whole, now, event=call.event, handle=call.as_)
     call.answer(answer._asdict(), _answer_lines(answer))
 
 
 def _show(call: CommandCall) -> None:
     with call.fresh() as team:
-        answer = acts.show(team, call.event or "last")
+        answer = pythia.show(team, call.event or "last")
     call.answer(answer._asdict(), [answer.text])
 
 

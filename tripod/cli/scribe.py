@@ -26,7 +26,6 @@ from tripod.cli.commands import (
 )
 from tripod.cli.params import HANDLE, TEXT, ChoiceParam, NumberParam, moment_param
 from tripod.errors import BadArgumentError, MalformedEntryError
-from tripod.ledger import LOGS as SCRIBE
 from tripod.ledger.ids import now_us
 from tripod.output import emit, hanging, one_line, remark
 from tripod.projections import LOG
@@ -281,13 +280,13 @@ def _logs(team: Team, chat: str, around: str) -> list[str]:
 
     stem = os.path.basename(chat).removesuffix(".chat")
     split = parse_chat_archive_name(stem)
-    beside = os.path.join(around, SCRIBE)
+    beside = os.path.join(around, LOG.folder)
     names = list(dict.fromkeys((f"{split[0] if split else stem}-{LIVE}", f"live-{LIVE}")))
     for name in names:
         if os.path.isfile(os.path.join(beside, name)):
             nbs_team_meets_log(team, os.path.join(beside, name))
     logs = LOG.live(team.source)
-    front = known_to_nbs_team(team, SCRIBE, beside) or ""
+    front = known_to_nbs_team(team, LOG.folder, beside) or ""
     own = [log for log in (front + name for name in names) if log in logs]
     own = own or [log for log in names if log in logs]
     if not logs:
