@@ -37,7 +37,6 @@ from tripod.projections.chat.tables import CHAT, READING
 from tripod.projections.decisions.tables import LOG
 from tripod.projections.disk import KEPT, RACY_NS, Disk, UnreadableError
 from tripod.projections.manifest import Manifest, ManifestEntry
-from tripod.projections.pieces import FILE_LIMIT
 from tripod.projections.projection import File, Op, Projection, Render, Source
 from tripod.projections.pythia.tables import PYTHIA
 from tripod.projections.team.tables import COUNTS, FILES, REDACTIONS, TRUST
@@ -448,6 +447,9 @@ def files_ahead_of(ledger: LedgerReader | None, disk: Disk) -> str | None:
 # Quiet ------------------------------------------------------------------------------------------
 
 
+_QUIET_LIMIT = 64 * layout.MIB
+
+
 def files_are_quiet(
     db: sqlite3.Connection,
     disk: Disk,
@@ -501,10 +503,10 @@ def _file_quiet(disk: Disk, known: Manifest, looked: list[str], path: str) -> bo
         return stat is None and noted is None
     if noted.settles(stat):
         return True
-    if stat.size != noted.stat.size or stat.mode != noted.stat.mode or stat.size > FILE_LIMIT:
+    if stat.size != noted.stat.size or stat.mode != noted.stat.mode or stat.size > _QUIET_LIMIT:
         return False
     try:
-        data = disk.read(path, FILE_LIMIT)
+        data = disk.read(path, _QUIET_LIMIT)
     except UnreadableError:
         return False
     if noted.stat == stat:

@@ -37,7 +37,6 @@ from tripod.projections.chat.tables import render_chat_line
 from tripod.projections.decisions import format as log_format
 from tripod.projections.decisions.format import NONE_YET, STATUSES, ChatRef, DecisionText
 from tripod.projections.decisions.tables import render_decision_piece
-from tripod.projections.pieces import unmatched
 from tripod.projections.projection import Source
 from tripod.projections.team.tables import redacted_rows_at
 
@@ -317,9 +316,11 @@ def _messages(source: Source, stem: str, data: bytes) -> list[str]:
     held = Counter(render_chat_line(source, body).strip() for body in bodies)
     file = chat_format.split_chat_file(data)
     lines = map(bytes.strip, data.split(b"\n") if file is None else file.lines)
-    new = filter(None, map(chat_format.parse_line, unmatched(lines, held, lambda line: line)))
+    new = filter(
+        None, map(chat_format.parse_line, chat_format.unmatched(lines, held, lambda line: line))
+    )
     altered = Counter(one[:2] for one in map(chat_format.parse_line, held.elements()) if one)
-    found = unmatched(new, altered, lambda message: message[:2])
+    found = chat_format.unmatched(new, altered, lambda message: message[:2])
     return [f"message of {one.handle} at {chat_format.format_time(one.time)}" for one in found]
 
 

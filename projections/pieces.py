@@ -2,14 +2,13 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from tripod.ledger import MAX_BODY, Draft, format_canonical, observed_entry_id
 from tripod.ledger.kinds.base import Content, Kind, content
 
-T = TypeVar("T")
 FILE_LIMIT = 64 * 1024 * 1024
 BLOB_ABOVE = 2048  # bytes; as text with control characters they take six times as much
 BODY_ROOM = MAX_BODY // 2
@@ -76,17 +75,6 @@ def same_pieces_but(
         one == other or (one in erased and mark(one) == mark(other))
         for one, other in zip(held, shown, strict=False)
     )
-
-
-def unmatched(parts: Iterable[T], waiting: Counter[Any], mark: Callable[[T], object]) -> list[T]:
-    """Take each part off those that are ``waiting``, by its mark; give the parts that did not."""
-    new = []
-    for part in parts:
-        if waiting[mark(part)]:
-            waiting[mark(part)] -= 1
-        else:
-            new.append(part)
-    return new
 
 
 def piece_as_blob(data: bytes, blobs: list[bytes]) -> Content:

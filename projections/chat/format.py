@@ -33,11 +33,13 @@ Folds, checks and acts use this module; it imports none of them. Source: spec nb
 
 import re
 from binascii import Error, a2b_base64, b2a_base64
-from collections.abc import Mapping
-from typing import Literal, NamedTuple, TypeAlias
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from tripod.projections import text as moments
 
+T = TypeVar("T")
 HEADER_LINES = 6
 """Physical line number of the first message, less one: ``live.chat:~L7`` is the first message."""
 MAX_HANDLE = 63
@@ -189,6 +191,17 @@ def split_chat_file(data: bytes) -> ChatFile | None:
 def cut_chat_lines(data: bytes) -> list[bytes]:
     """Cut into lines with their line breaks; a torn last one stays without."""
     return re.findall(rb"[^\n]*\n|[^\n]+", data)
+
+
+def unmatched(parts: Iterable[T], waiting: Counter[Any], mark: Callable[[T], object]) -> list[T]:
+    """Take lines or messages off those that are ``waiting``, by a mark; give those that did not."""
+    new = []
+    for part in parts:
+        if waiting[mark(part)]:
+            waiting[mark(part)] -= 1
+        else:
+            new.append(part)
+    return new
 
 
 def join_chat_file(file: ChatFile) -> bytes:

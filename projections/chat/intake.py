@@ -259,7 +259,7 @@ class ChannelIntake:
         source = self.reader.source
         bodies = source.each_body_of(sql, self.channel, before)
         held = Counter(render_chat_line(source, body).rstrip(b"\n") for body in bodies)
-        return pieces.unmatched(lines, held, lambda line: line.rstrip(b"\n"))
+        return chat_format.unmatched(lines, held, lambda line: line.rstrip(b"\n"))
 
     def _behind(self, count: int) -> int:
         """The number of the line after the first ``count`` that the live file shows."""
