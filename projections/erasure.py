@@ -316,9 +316,8 @@ def _messages(source: Source, stem: str, data: bytes) -> list[str]:
     held = Counter(render_chat_line(source, body).strip() for body in bodies)
     file = chat_format.split_chat_file(data)
     lines = map(bytes.strip, data.split(b"\n") if file is None else file.lines)
-    new = filter(
-        None, map(chat_format.parse_line, chat_format.unmatched(lines, held, lambda line: line))
-    )
+    theirs = chat_format.unmatched(lines, held, lambda line: line)
+    new = filter(None, map(chat_format.parse_line, theirs))
     altered = Counter(one[:2] for one in map(chat_format.parse_line, held.elements()) if one)
     found = chat_format.unmatched(new, altered, lambda message: message[:2])
     return [f"message of {one.handle} at {chat_format.format_time(one.time)}" for one in found]
