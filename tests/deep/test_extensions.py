@@ -69,7 +69,7 @@ def extend(copy: Path) -> None:
     table = '"""\n_WORKS = [_log, _query, _show, _inbox, _count, _summary, _advise]'
     edit(
         copy / "tripod/cli/scribe.py",
-        ("# The original's query ---", f"{work}\n\n# The original's query ---"),
+        ("def _nbs_query(", f"{work}\n\ndef _nbs_query("),
         (table, f"\n{section}{table[:-1]}, _close]"),
     )
     check = code("add-a-check.md")[0]
