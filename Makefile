@@ -8,6 +8,8 @@ READY := .venv/.ready
 PYTEST := $(BIN)/pytest -n auto --dist worksteal -q
 # Pages with generated parts; a page opts in by an opening cog marker at the start of a line.
 GENERATED = grep -rl --include='*.md' '^<!-- \[\[\[cog' README.md docs
+# Else each of the hundreds of programs that tests start compiles our modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 HEADING = @printf '\n== %s ==\n'
 
 .PHONY: help demo test fast check bench deep docs soak
