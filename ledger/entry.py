@@ -155,7 +155,7 @@ class Entry(NamedTuple):
     """One fact in the ledger, as stored; ``data`` is the decoded body.
 
     ``salt`` and ``body`` are None where they were erased; ``data`` is then what the ``redacted``
-    entry keeps in their place (see ``tripod.ledger.sqlite.erase``), and empty where no entry says
+    entry keeps in their place (see ``tripod.ledger.sqlite.store``), and empty where no entry says
     so. ``auth`` is the signature record that lies beside a signed one.
     """
 

@@ -1,6 +1,6 @@
 """Progress reports of long work, for a listener that registered; without one they cost nothing.
 
-A command at a terminal registers one (``tripod.cli.progress``). No result may depend on a listener.
+A command at a terminal registers one (``tripod.output``). No result may depend on a listener.
 """
 
 from __future__ import annotations

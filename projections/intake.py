@@ -16,10 +16,9 @@ import sqlite3
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeAlias
 
-from tripod.ledger import Draft, LedgerError, observed_entry_id
+from tripod.ledger import Draft, LedgerError, observed_entry_id, tell_progress
 from tripod.ledger.kinds.team import DISPLACED
 from tripod.ledger.kinds.workers import WRITTEN
-from tripod.ledger.progress import tell_progress
 from tripod.projections.bus.intake import take_events
 from tripod.projections.bus.tables import BUS
 from tripod.projections.chat.format import cut_chat_lines

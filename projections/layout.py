@@ -23,6 +23,7 @@ from tripod.ledger.places import (
 )
 
 MIB = 1024 * 1024
+LIVE = "log.md"  # the log that a team begins with
 
 
 class FileClass(NamedTuple):

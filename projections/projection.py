@@ -66,6 +66,16 @@ class Source(NamedTuple):
             for seq in part:
                 yield found[seq] if seq in found else self.body(seq)
 
+    def content(self, content: dict[str, Any]) -> bytes:
+        """The exact bytes that a body's content field holds."""
+        if "text" in content:
+            return content["text"].encode()  # type: ignore[no-any-return]
+        if "base64" in content:
+            from base64 import b64decode
+
+            return b64decode(content["base64"])
+        return self.blob(content["sha256"])
+
 
 class Projection:
     """One projection: its tables, and the files that it renders from them.
@@ -98,14 +108,3 @@ class Projection:
     def render(self, source: Source, path: str) -> File | None:  # noqa: ARG002 - for those with files
         """The file at ``path``, or None where there is to be none."""
         return None
-
-
-def projected_content(source: Source, content: dict[str, Any]) -> bytes:
-    """The exact bytes that a body's content field holds."""
-    if "text" in content:
-        return content["text"].encode()  # type: ignore[no-any-return]
-    if "base64" in content:
-        from base64 import b64decode
-
-        return b64decode(content["base64"])
-    return source.blob(content["sha256"])

@@ -25,7 +25,7 @@ from tripod.projections.workers.format import parse_worker
 from tripod.team import adoption
 from tripod.team.act import Act, draft_event_for_act
 from tripod.team.team import Team
-from tripod.workers.writer import worker_step
+from tripod.workers.worker import worker_step
 
 __all__ = ["NEW", "REWRITTEN", "Crowd", "crowd"]
 

@@ -28,7 +28,6 @@ from tripod.decisions import writer as decisions_log
 from tripod.projections import swap as appending
 from tripod.projections.disk import Disk
 from tripod.projections.engine import file_differences
-from tripod.projections.projection import projected_content
 from tripod.recovery import rebuild as recover
 from tripod.team import adoption
 from tripod.team import files as tripod_files
@@ -310,14 +309,14 @@ class Campaign:
         for entry in team.store.read():
             data = entry.data
             if entry.kind == "chat.sent":
-                said.append(projected_content(team.source, data["text"]).decode())
+                said.append(team.source.content(data["text"]).decode())
             elif entry.kind == "decision.logged":
                 said.append(data["title"])
             elif entry.kind in ("log.noted", "chat.unreadable"):
-                raw = projected_content(team.source, data["observed"]["raw"])
+                raw = team.source.content(data["observed"]["raw"])
                 said.append(raw.decode("utf-8", "replace"))
             elif entry.kind == "file.displaced" and "content" in data:
-                kept.append(projected_content(team.source, data["content"]).decode())
+                kept.append(team.source.content(data["content"]).decode())
         return said, kept
 
 

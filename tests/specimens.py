@@ -65,7 +65,7 @@ from tripod.team.team import Team
 from tripod.trust import actors as authors
 from tripod.trust import keys, signature
 from tripod.trust import seal as sealing
-from tripod.workers.writer import worker_step
+from tripod.workers.worker import worker_step
 
 __all__ = [
     "ADVISED",

@@ -19,8 +19,8 @@ from sealed import LOG, TIME, leaves_of, list_nodes, seal_of
 from tripod.ledger.files import replace_file
 from tripod.ledger.merkle import consistency_proof
 from tripod.ledger.tlog.note import Note
+from tripod.ledger.tlog.receipt import CosignRequest, format_witness_request
 from tripod.ledger.tlog.seal import format_seal, sign_seal
-from tripod.ledger.tlog.witness import CosignRequest, format_witness_request
 from tripod.trust import witness as folders
 from tripod.trust.witness import WitnessFolder
 

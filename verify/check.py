@@ -13,10 +13,16 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Literal, Protocol, TypeAlias, get_args
 
-from tripod.ledger import Draft, LedgerError, LedgerReader
-from tripod.ledger.entry import entry_leaf_hash, parse_entry_time, parse_header
+from tripod.ledger import (
+    Draft,
+    LedgerError,
+    LedgerReader,
+    entry_leaf_hash,
+    parse_entry_time,
+    parse_header,
+)
 from tripod.projections.pieces import Found
-from tripod.projections.projection import File, Source, projected_content
+from tripod.projections.projection import File, Source
 from tripod.verify.anchors.growth import FileHistory, ReadVersions, shared_start
 
 POLICY, RULES, AUTHORITIES = POLICIES = ("policy.tlog", "policy.yaml", "policy.pem")
@@ -548,7 +554,7 @@ class Evidence(Protocol):
     def text(self, seq: int, field: str) -> str | None:
         """The text that a field of an entry's body holds; None where it cannot be read."""
         try:
-            return projected_content(self.source, self.body(seq)[field]).decode()
+            return self.source.content(self.body(seq)[field]).decode()
         except self.unreadable:
             return None
 
@@ -569,9 +575,7 @@ class Evidence(Protocol):
 
     def past(self, seq: int) -> bool:
         """Whether an entry belongs to the past that was taken in at adoption."""
-        if not self.has_ledger:
-            return True
-        return self.adoption is not None and seq < self.adoption
+        return not self.has_ledger or (self.adoption is not None and seq < self.adoption)
 
     def adopted(self, seq: int) -> bool:
         """Whether the entry's past was accepted into a ledger as it was."""
@@ -641,11 +645,7 @@ def needs(check: Check, *any_of: Need) -> bool:
     return not set(any_of).isdisjoint(check.NEEDS)
 
 
-def advises(check: Check) -> bool:
-    """Whether a check only advises."""
-    return bool(getattr(check, "ADVICE", False))
-
-
+_SHOWN_LINES = 6  # of each version
 _HOSTILE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
     "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
@@ -664,9 +664,8 @@ def escape(text: str) -> str:
 
     def code(match: re.Match[str]) -> str:
         point = ord(match[0])
-        if point < 0x100:
-            return f"\\x{point:02x}"
-        return f"\\u{point:04x}" if point < 0x10000 else f"\\U{point:08x}"
+        letter, width = ("x", 2) if point < 0x100 else ("u", 4) if point < 0x10000 else ("U", 8)
+        return f"\\{letter}{point:0{width}x}"
 
     return _HOSTILE.sub(code, text)
 
@@ -674,9 +673,6 @@ def escape(text: str) -> str:
 def shorten(text: str, limit: int = 160) -> str:
     """Cut a text for one line of evidence."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-LINES = 6  # of each version
 
 
 def shown_difference(want: bytes, have: bytes | None) -> tuple[str, ...]:
@@ -693,7 +689,9 @@ def shown_difference(want: bytes, have: bytes | None) -> tuple[str, ...]:
     shown = [f"@@ line {start + 1} @@"]
     for sign, lines in (("-", ours), ("+", theirs)):
         changed = lines[start : len(lines) - tail]
-        shown += [sign + shorten(line.decode("utf-8", "replace")) for line in changed[:LINES]]
-        if len(changed) > LINES:
-            shown.append(f"{sign}… {len(changed) - LINES} more lines")
+        shown += [
+            sign + shorten(line.decode("utf-8", "replace")) for line in changed[:_SHOWN_LINES]
+        ]
+        if len(changed) > _SHOWN_LINES:
+            shown.append(f"{sign}… {len(changed) - _SHOWN_LINES} more lines")
     return tuple(shown)

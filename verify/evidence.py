@@ -27,8 +27,8 @@ from tripod.ledger.locator import no_team_problem, team_of
 from tripod.ledger.sqlite.reader import SQLiteReader, read_only, reader_keeps_log
 from tripod.ledger.sqlite.schema import SCHEMA_VERSION
 from tripod.ledger.tlog.note import VerifierKey
+from tripod.projections import files_ahead_of
 from tripod.projections.decisions.format import decision_log_name_problem
-from tripod.projections.engine import files_ahead_of
 from tripod.verify.anchors.anchors import USUAL, AnchorOptions, OutsideError, gather_anchors
 from tripod.verify.anchors.git_growth import open_growth_versions
 from tripod.verify.anchors.growth import FileHistory, ReadVersions

@@ -16,8 +16,18 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tripod.ledger import EMPTY_ROOT, REDACTED, Draft, Entry, LedgerError, Tree, root_of
-from tripod.ledger.entry import entry_leaf_hash, parse_header, redaction_entry_id
+from tripod.ledger import (
+    EMPTY_ROOT,
+    REDACTED,
+    Draft,
+    Entry,
+    LedgerError,
+    Tree,
+    entry_leaf_hash,
+    parse_header,
+    redaction_entry_id,
+    root_of,
+)
 from tripod.ledger.kinds.registry import KINDS
 from tripod.ledger.sqlite.reader import SQLiteReader, read_block_nodes
 from tripod.ledger.sqlite.schema import SCHEMA_VERSION, migrate_schema

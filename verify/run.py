@@ -28,7 +28,7 @@ from tripod.projections.intake import PARTS
 from tripod.verify.anchors.anchors import USUAL, AnchorOptions
 from tripod.verify.anchors.comparison import compare_heads
 from tripod.verify.anchors.git_growth import read_growth
-from tripod.verify.anchors.policy import Rules
+from tripod.verify.anchors.heads import Rules
 from tripod.verify.check import (
     CANNOT_TELL,
     NOT_APPLICABLE,
@@ -40,7 +40,6 @@ from tripod.verify.check import (
     Report,
     Subject,
     Weight,
-    advises,
     cannot_tell,
     needs,
     not_applicable,
@@ -49,7 +48,7 @@ from tripod.verify.check import (
 from tripod.verify.checks import CHECKS, append_only
 from tripod.verify.checks.writers_authorised import Demand
 from tripod.verify.evidence import NEARBY, OpenEvidence, collect, collect_outside_evidence
-from tripod.verify.export.files import compare_record_files, is_export, load_export
+from tripod.verify.export import compare_record_files, is_export, load_export
 from tripod.verify.fold import Compared
 from tripod.verify.scan.database import begin_database_scan, scan_database_since
 from tripod.verify.scan.signatures import scan_signatures
@@ -582,3 +581,8 @@ def check_manual(name: str) -> str:
     package = getattr(check, "PACKAGE", "")
     front = f"{name} ({required}{f', from the package {package}' if package else ''})"
     return f"{front}\n\n{(check.__doc__ or '').strip()}\n"
+
+
+def advises(check: Check) -> bool:
+    """Whether a check only advises."""
+    return bool(getattr(check, "ADVICE", False))

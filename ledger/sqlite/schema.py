@@ -3,7 +3,7 @@
 Triggers refuse UPDATE, DELETE and any INSERT that is not the next entry (``INSERT OR REPLACE``
 slips past update and delete triggers, so the insert triggers look at every unique column). They
 guard against accident; against intent only the chain, the seals and the anchors help. The one
-UPDATE and the one DELETE that pass are those of a redaction (``tripod.ledger.sqlite.erase``), while
+UPDATE and the one DELETE that pass are those of a redaction (``tripod.ledger.sqlite.store``), while
 the newest entry is the ``redacted`` one that names what is erased.
 
 ``head.tables`` and ``head.files`` are the cursors of the projections: how many entries the tables

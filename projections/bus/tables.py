@@ -21,15 +21,7 @@ from tripod.projections.bus.format import (
     format_time,
 )
 from tripod.projections.layout import EVENT
-from tripod.projections.projection import (
-    TOGETHER,
-    File,
-    Op,
-    Projection,
-    Render,
-    Source,
-    projected_content,
-)
+from tripod.projections.projection import TOGETHER, File, Op, Projection, Render, Source
 
 MODE = EVENT.mode
 IS_PENDING = "acked IS NULL AND priority IN (0, 1, 2, 3)"
@@ -182,9 +174,9 @@ def _file(source: Source, seq: int, mode: int, body: dict[str, Any] | None = Non
 def render_event(source: Source, body: dict[str, Any]) -> bytes:
     """Render an event from the body of its entry (``raw`` where another program wrote it so)."""
     if "raw" in (observed := body.get("observed") or {}):
-        return projected_content(source, observed["raw"])
+        return source.content(observed["raw"])
     words = body["source"], body["type"], body["priority"], format_time(body["us"])
-    payload = projected_content(source, body["payload"]).decode() if "payload" in body else ""
+    payload = source.content(body["payload"]).decode() if "payload" in body else ""
     return format_event(Event(*words, f"{body['source']}:{body['type']}", payload))
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from tripod.ledger import Entry
 from tripod.projections.chat import format as chat_format
 from tripod.projections.layout import CHAT_FILE
-from tripod.projections.projection import File, Op, Projection, Source, Tables, projected_content
+from tripod.projections.projection import File, Op, Projection, Source, Tables
 
 MODE = CHAT_FILE.mode
 _END = b"\n---\n"
@@ -203,7 +203,7 @@ CREATE TABLE archives (
         row = source.db.execute(sql, (stem,)).fetchone()
         if row is not None:
             channel, first, stop, mode, seq = row
-            header = projected_content(source, source.body(seq)["header"])
+            header = source.content(source.body(seq)["header"])
             return File(header + self.lines(source, channel, first, stop), mode)
         sql = "SELECT live_from, lines, mode FROM channels WHERE channel = ? AND closed = 0"
         row = source.db.execute(sql, (stem,)).fetchone()
@@ -218,7 +218,7 @@ CREATE TABLE archives (
         sql = "SELECT last_writer, last_time, header FROM channels WHERE channel = ?"
         writer, time, header = source.db.execute(sql, (channel,)).fetchone()
         if header is not None:
-            return projected_content(source, source.body(header)["raw"])
+            return source.content(source.body(header)["raw"])
         sql = "SELECT handle, count FROM participants WHERE channel = ? ORDER BY place"
         people = source.db.execute(sql, (channel,)).fetchall()
         return chat_format.format_header(
@@ -269,8 +269,8 @@ CHAT = ChatFiles()
 def render_chat_line(source: Source, body: dict[str, Any]) -> bytes:
     """One line as it stands in the file, with its line break."""
     if "raw" in (observed := body.get("observed") or {}):
-        return projected_content(source, observed["raw"])
-    text = projected_content(source, body["text"]).decode()
+        return source.content(observed["raw"])
+    text = source.content(body["text"]).decode()
     return chat_format.encode_chat_line(body["handle"], body["time"], text) + b"\n"
 
 

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 from tripod.ledger.kinds import decisions as kinds
 from tripod.projections.decisions import format as log_format
 from tripod.projections.decisions.format import DecisionText
-from tripod.projections.decisions.tables import LIVE, LOG, render_decision_piece
+from tripod.projections.decisions.tables import LOG, render_decision_piece
 from tripod.projections.disk import UnreadableError
+from tripod.projections.layout import LIVE
 from tripod.projections.manifest import ManifestReader, manifest_log_files
 from tripod.projections.pieces import FILE_LIMIT, piece_beside, piece_fits, same_pieces_but
 from tripod.projections.text import parse as parse_time

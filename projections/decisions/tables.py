@@ -17,11 +17,9 @@ from typing import Any
 from tripod.ledger import Entry
 from tripod.projections.decisions import format as log_format
 from tripod.projections.decisions.format import DecisionText
-from tripod.projections.layout import LOG_FILE
-from tripod.projections.projection import File, Op, Projection, Source, projected_content
+from tripod.projections.layout import LIVE, LOG_FILE
+from tripod.projections.projection import File, Op, Projection, Source
 
-LIVE = "log.md"
-"""The log of an entry that names none."""
 MODE = LOG_FILE.mode
 
 _PIECE = "INSERT INTO pieces VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
@@ -115,7 +113,7 @@ CREATE TABLE logs (
         row = source.db.execute("SELECT seq FROM logs WHERE file = ?", (name,)).fetchone()
         body = source.body(row[0])
         key = "archive_header" if body.get("archive") == name else "header"
-        return projected_content(source, body[key])
+        return source.content(body[key])
 
     def pieces(self, source: Source, name: str, before: int = 2**62) -> bytes:
         """The bytes of the pieces of a log file, those of the entries ``before``."""
@@ -149,7 +147,7 @@ def _log_of(body: dict[str, Any]) -> str:
 def render_decision_piece(source: Source, body: dict[str, Any]) -> bytes:
     """Render one piece from the body of its entry (``raw`` where it was written differently)."""
     if "raw" in (observed := body.get("observed") or {}):
-        return projected_content(source, observed["raw"])
+        return source.content(observed["raw"])
     return log_format.format_decision(decision_text_of(body)).encode()
 
 

@@ -24,9 +24,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tripod.ledger import EVENTS, PROCESSED, REDACTED, Entry
-from tripod.projections.decisions.tables import LIVE
-from tripod.projections.layout import COUNTS_FILE, WORKER
-from tripod.projections.projection import File, Op, Projection, Source, projected_content
+from tripod.projections.layout import COUNTS_FILE, LIVE, WORKER
+from tripod.projections.projection import File, Op, Projection, Source
 
 MODE = COUNTS_FILE.mode
 
@@ -131,7 +130,7 @@ CREATE TABLE read_positions (
         row = source.db.execute("SELECT seq, mode FROM files WHERE path = ?", (path,)).fetchone()
         if row is None:
             return None
-        return File(projected_content(source, source.body(row[0])["content"]), row[1])
+        return File(source.content(source.body(row[0])["content"]), row[1])
 
 
 FILES = TeamFiles()

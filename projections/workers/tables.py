@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from tripod.ledger import Entry
 from tripod.projections.layout import WORKER
-from tripod.projections.projection import File, Op, Projection, Source, projected_content
+from tripod.projections.projection import File, Op, Projection, Source
 
 FOLDER = WORKER.folder
 MODE = WORKER.mode
@@ -117,10 +117,10 @@ CREATE INDEX worker_steps_name ON worker_steps (name);
         from tripod.projections.workers import format as workers_format  # for few commands
 
         slug, seq, state, changed, started, completed, noted, mode = row
-        task = projected_content(source, source.body(seq)["task"]).decode()
+        task = source.content(source.body(seq)["task"]).decode()
         log = workers_format.EMPTY_LOG
         if noted is not None:
-            data = projected_content(source, source.body(noted)["content"])
+            data = source.content(source.body(noted)["content"])
             left = workers_format.parse_worker(data)
             # It may have appended to a file that showed an earlier state than the ledger had.
             sql = "SELECT 1 FROM worker_steps WHERE name = ? AND state = ? AND seq < ? LIMIT 1"
@@ -139,7 +139,7 @@ CREATE INDEX worker_steps_name ON worker_steps (name);
         row = source.db.execute(sql, (worker_of_path(path),)).fetchone()
         if row is None:
             return workers_format.parse_worker(data).log
-        task = projected_content(source, source.body(row[1])["task"]).decode()
+        task = source.content(source.body(row[1])["task"]).decode()
         return workers_format.worker_log_below(data, row[0], task)
 
 

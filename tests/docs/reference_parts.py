@@ -15,12 +15,12 @@ import click
 
 import tripod
 from tripod.cli import bus, scribe
-from tripod.cli.exit_codes import DOORS, Codes
 from tripod.cli.tree import cli
 from tripod.ledger.kinds import base, decisions
 from tripod.ledger.kinds.base import Content, Observed
 from tripod.ledger.kinds.models import body_fields, fields_of
 from tripod.ledger.kinds.registry import KINDS
+from tripod.output import DOORS, Codes
 from tripod.projections.bus.format import Config
 from tripod.projections.engine import PROJECTIONS
 from tripod.projections.team.intake import parse_team_config

@@ -11,9 +11,9 @@ from docs.pages import ROOT
 from docs.reference_parts import FACES, config_keys, verbs
 
 from tripod import errors
-from tripod.cli.exit_codes import DOORS
 from tripod.ledger.kinds.models import model_of
 from tripod.ledger.kinds.registry import KINDS
+from tripod.output import DOORS
 from tripod.verify.checks import CHECKS
 
 PAGES = ROOT / "docs" / "reference"

@@ -42,7 +42,6 @@ from tripod.errors import RefusedError
 from tripod.ledger import SPOOL, Draft
 from tripod.ledger.kinds import agents as kinds
 from tripod.ledger.kinds.base import content
-from tripod.projections import projected_content
 from tripod.team.act import Act
 from tripod.team.team import Team
 
@@ -77,7 +76,7 @@ def newest(db: sqlite3.Connection, role: str, subject: str) -> Attempt | None:
 
 def order_of(team: Team, ordered: Attempt) -> dict[str, Any]:
     """The recorded order of a run; only its form of output, ``text``, if it was redacted."""
-    data = projected_content(team.source, team.source.body(ordered.seq)["spec"])
+    data = team.source.content(team.source.body(ordered.seq)["spec"])
     try:
         value: dict[str, Any] = json.loads(data)
     except (ValueError, RecursionError):
@@ -98,7 +97,7 @@ def job_order_again(team: Team, ordered: Attempt) -> SpawnSpec:
         env=tuple(order["env"]),
         cwd=order.get("cwd"),
         output=order["output"],
-        stdin=projected_content(team.source, team.source.body(ordered.seq + 1)["content"]),
+        stdin=team.source.content(team.source.body(ordered.seq + 1)["content"]),
         set_env=order["set_env"],
         timeout_s=None if timeout is None else timeout / 1000,
         takes={name: tuple(form) for name, form in order["takes"].items()},
@@ -121,7 +120,7 @@ def recorded(team: Team, ordered: Attempt) -> SpawnResult:
         return SpawnResult(status="killed", problem=problem)
     body = team.source.body(seq)
     stdout, stderr = (
-        projected_content(team.source, body[name]["content"]) if "content" in body[name] else b""
+        team.source.content(body[name]["content"]) if "content" in body[name] else b""
         for name in ("stdout", "stderr")
     )
     order = order_of(team, ordered)

@@ -9,7 +9,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 from tripod.chat.writer import ChatMessage, refuse_to_write, span_of_channel
-from tripod.projections import CHAT, projected_content
+from tripod.projections import CHAT
 from tripod.projections.chat.format import valid_chat_handle
 from tripod.projections.chat.tables import Span
 from tripod.projections.chat.tables import unread as unread_rows
@@ -105,7 +105,7 @@ def _messages(team: Team, rows: Sequence[Row]) -> list[ChatMessage]:
 
 
 def _message(team: Team, row: Row, body: dict[str, Any]) -> ChatMessage:
-    text = projected_content(team.source, body["text"]).decode()
+    text = team.source.content(body["text"]).decode()
     return ChatMessage(row[0], row[1], body["handle"], body["time"], text)
 
 
@@ -245,8 +245,6 @@ def addressed(team: Team, handle: str) -> list[Addressed]:
     ).fetchall()
     bodies = team.source.each_body([row[0] for row in rows])
     return [
-        Addressed(
-            name, type_, PRIORITIES[rank], projected_content(team.source, body["payload"]).decode()
-        )
+        Addressed(name, type_, PRIORITIES[rank], team.source.content(body["payload"]).decode())
         for (_, name, type_, rank), body in zip(rows, bodies, strict=True)
     ]

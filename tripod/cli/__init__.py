@@ -3,8 +3,7 @@
 import sys
 from collections.abc import Sequence
 
-from tripod.cli.exit_codes import DOORS, FAILURES, collect_less_garbage, report_and_exit_code
-from tripod.output import remark
+from tripod.output import DOORS, FAILURES, collect_less_garbage, remark, report_and_exit_code
 
 __all__ = ["main"]
 

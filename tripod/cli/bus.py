@@ -10,8 +10,15 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tripod import bus
-from tripod.cli.commands import CommandCall, NbsProgram, command_group, command_usage
-from tripod.cli.params import ChoiceParam, NumberParam, text_param
+from tripod.cli.commands import (
+    ChoiceParam,
+    CommandCall,
+    NbsProgram,
+    NumberParam,
+    command_group,
+    command_usage,
+    text_param,
+)
 from tripod.errors import BadArgumentError
 from tripod.ledger.ids import now_us
 from tripod.output import emit_bytes, one_line, remark

@@ -11,8 +11,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tripod import chat
-from tripod.cli.commands import NOBODY, CommandCall, NbsProgram, command_group
-from tripod.cli.params import HandleParam, NumberParam, moment_param, text_param, whole_number_param
+from tripod.cli.commands import (
+    NOBODY,
+    CommandCall,
+    HandleParam,
+    NbsProgram,
+    NumberParam,
+    command_group,
+    moment_param,
+    text_param,
+    whole_number_param,
+)
 from tripod.errors import BadArgumentError, RefusedError
 from tripod.output import emit_report, format_utc, hanging, one_line, safe
 

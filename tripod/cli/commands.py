@@ -24,17 +24,223 @@ work is written once: it gets a ``CommandCall``, which gives the arguments by na
 and prints the answer. Nothing here imports click: scripts call the ``nbs-*`` programs all the time.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tripod.cli.params import FLAG, HANDLE, RAW, TEXT, NumberParam, ParamKind
 from tripod.output import emit, emit_json
 
 if TYPE_CHECKING:
     from tripod.team.team import Team
+
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from tripod.errors import BadArgumentError, MalformedError
+from tripod.ledger.files import read_plain_file
+
+if TYPE_CHECKING:
+    from tripod.ledger.tlog.note import VerifierKey
+
+
+MAX_INPUT = 1024 * 1024  # bytes of a text
+MAX_NUMBER = 2**53 - 1  # what canonical JSON can hold, and SQLite and every reader of ours
+_SHOWN = 40  # characters of a bad value that a message repeats
+_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+
+
+class ParamKind:
+    """Any text; a path may hold bytes that are not UTF-8."""
+
+    def read(self, text: str) -> object:
+        """The value of a text (ValueError: it breaks the rule that the message names)."""
+        return text
+
+
+class TextParam(ParamKind):
+    """A text that can be written as UTF-8; other bytes reach Python as halves of surrogates."""
+
+    def read(self, text: str) -> object:
+        """The text itself."""
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(f"is not UTF-8 (character {error.start + 1})") from None
+        return text
+
+
+class HandleParam(TextParam):
+    """Somebody's name: one word, without what the files of the team use as punctuation.
+
+    ``loose``: an ``nbs-*`` program takes any text that is not empty, and looks for it.
+    """
+
+    def __init__(self, *, loose: bool = False) -> None:
+        self.loose = loose
+
+    def read(self, text: str) -> object:
+        """The handle itself."""
+        from tripod.projections.chat.format import valid_chat_handle
+
+        super().read(text)
+        problem = valid_chat_handle(text)
+        if problem is not None:
+            raise ValueError(problem.removeprefix("handle: "))
+        return text
+
+
+class NumberParam(ParamKind):
+    """A whole number in decimal digits, from ``least`` to ``most``.
+
+    ``empty`` is the number that an empty value stands for in an ``nbs-*`` program.
+    """
+
+    def __init__(self, least: int = 0, most: int = MAX_NUMBER, empty: int | None = None) -> None:
+        self.least, self.most, self.empty = least, most, empty
+
+    def read(self, text: str) -> object:
+        """The number."""
+        number = whole_number_param(text, self.least, self.most)
+        if number is None:
+            shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+            raise ValueError(f"{shown!r} is no whole number from {self.least} to {self.most}")
+        return number
+
+
+class ChoiceParam(TextParam):
+    """One of a few words."""
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+
+    def read(self, text: str) -> object:
+        """The word itself."""
+        if text not in self.words:
+            from tripod.projections.text import text_meant
+
+            raise ValueError(
+                f"{text!r} is not one of {', '.join(self.words)}{text_meant(text, self.words)}"
+            )
+        return text
+
+
+RAW, TEXT, HANDLE, FLAG = ParamKind(), TextParam(), HandleParam(), ParamKind()
+
+
+def first_sentence(page: str) -> str:
+    """The first sentence of a page of help or a manual, with its full stop."""
+    first = " ".join(page.partition("\n\n")[0].split())
+    return f"{first.partition('. ')[0].rstrip('.')}."
+
+
+def whole_number_param(text: str, least: int, most: int) -> int | None:
+    """A whole number in decimal digits; None if it is not, or not from ``least`` to ``most``.
+
+    >>> [whole_number_param(text, 0, 1000) for text in ("300", "-1", "1e3")]
+    [300, None, None]
+    """
+    number = int(text) if re.fullmatch("[0-9]{1,16}", text) else -1
+    return number if least <= number <= most else None
+
+
+def text_param(text: str | None, file: str | None, what: str) -> str:
+    """A text given as argument, in a file, or on standard input (``--file -``), at most 1 MiB.
+
+    The file may be a link to a regular file. A pipe is refused, since one that nobody writes to
+    would keep us waiting: ``--file -`` reads what is piped in. Raises BadArgumentError (both or
+    more than 1 MiB are given, or the file cannot be read as UTF-8).
+    """
+    if file is None:
+        return text or ""
+    if text is not None:
+        raise BadArgumentError(f"{what}: given twice, as argument and by --file; give one of them")
+    try:
+        data = _input_bytes(file)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        hint = "" if file == "-" else "; `--file -` reads standard input"
+        raise BadArgumentError(f"{what}: --file {file!r} cannot be read: {reason}{hint}") from error
+    if len(data) > MAX_INPUT:
+        raise BadArgumentError(
+            f"{what}: --file {file!r} holds more than {MAX_INPUT} bytes; "
+            "put it where the others can read it, and send its path"
+        )
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        place = f"byte {error.start + 1}"
+        raise BadArgumentError(f"{what}: --file {file!r} is not UTF-8 ({place})") from error
+
+
+def _input_bytes(file: str) -> bytes:
+    if file != "-":
+        return read_plain_file(file, MAX_INPUT, named=True)
+    if sys.stdin is None:
+        raise OSError("standard input is closed")
+    return sys.stdin.buffer.read(MAX_INPUT + 1)
+
+
+def moment_param(text: str | None, what: str) -> int | None:
+    """Epoch seconds of ``30s 5m 2h 1d`` ago, of an epoch, or of ``2026-02-12T14:00:00``.
+
+    A moment without a zone is one of this host's. None stands for None. Raises BadArgumentError (it
+    is not one of these).
+    """
+    from tripod.projections import text as moments
+
+    if text is None:
+        return None
+    ago = re.fullmatch("([0-9]{1,9})([smhd])", text)
+    if ago is not None:
+        return max(0, time.time_ns() // 1_000_000_000 - int(ago[1]) * _UNITS[ago[2]])
+    if re.fullmatch("[0-9]{10,15}", text):
+        return int(text)
+    found = moments.parse(text) if "T" in text else None
+    if found is None:
+        raise BadArgumentError(
+            f"{what}: {text:.40} is no time; give 30s, 5m, 2h or 1d ago, an epoch of ten digits "
+            "or more, or 2026-02-12T14:00:00"
+        )
+    if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}", text):
+        found = int(time.mktime((*time.gmtime(found)[:6], 0, 0, -1)))
+    return found
+
+
+def log_keys_param(vkeys: Sequence[str], option: str = "--key") -> list[VerifierKey]:
+    """The keys of logs, as they were given to an option (BadArgumentError: one is not such)."""
+    from tripod.ledger.tlog.note import ED25519
+
+    return [_key(text, option, ED25519, "a witness, and not of a log") for text in vkeys]
+
+
+def witness_key_param(text: str) -> VerifierKey:
+    """The key of a witness, as it was given to ``--key`` (BadArgumentError: it is not such)."""
+    from tripod.ledger.tlog.note import COSIGNATURE
+
+    hint = "; `tripod witness show` prints it where the witness is"
+    return _key(text, "--key", COSIGNATURE, "a log, and not of a witness", hint)
+
+
+def _key(text: str, option: str, kind: int, other: str, hint: str = "") -> VerifierKey:
+    from tripod.ledger.tlog.note import VerifierKey
+
+    try:
+        key = VerifierKey.parse(text)
+    except MalformedError as error:
+        raise BadArgumentError(f"{option}: {error}{hint}") from error
+    if key.kind != kind:
+        raise BadArgumentError(f"{option}: {key.name} is the key of {other}")
+    return key
+
+
+# The table -------------------------------------------------------------------------------------
+
 
 JSON_VERSION = 1
 """The version of what ``--json`` prints: a new field leaves it, another meaning raises it."""
@@ -95,7 +301,7 @@ class Verb:
     ``work`` does it: it gets the call, and gives the exit code or None for 0.
     """
 
-    def __init__(self, section: str, work: "Work", kinds: Mapping[str, ParamKind]) -> None:
+    def __init__(self, section: str, work: Work, kinds: Mapping[str, ParamKind]) -> None:
         head, *self._body = section.splitlines()
         self.name, *self._arguments = head.split()
         self.work, self._kinds = work, kinds
@@ -157,7 +363,7 @@ class CommandGroup:
 
 
 def command_group(
-    table: str, works: "Sequence[Work]", kinds: Mapping[str, ParamKind] | None = None
+    table: str, works: Sequence[Work], kinds: Mapping[str, ParamKind] | None = None
 ) -> CommandGroup:
     """A group from its part of the table, whose first section is the page of the group.
 
@@ -170,7 +376,7 @@ def command_group(
     return CommandGroup(Verb(first, works[0], {}).page, verbs)
 
 
-def command_verb(table: str, work: "Work", kinds: Mapping[str, ParamKind] | None = None) -> Verb:
+def command_verb(table: str, work: Work, kinds: Mapping[str, ParamKind] | None = None) -> Verb:
     """A command of the first level from its part of the table; the line in ``TOP`` comes first."""
     return Verb(table.strip(), work, kinds or {})
 
@@ -244,12 +450,12 @@ class CommandCall:
         """Whether the answer is to be JSON."""
         return bool(self.values.get("json"))
 
-    def team(self, start: str | None = None) -> "AbstractContextManager[Team]":
+    def team(self, start: str | None = None) -> AbstractContextManager[Team]:
         """The team that the command works on, opened; looked for from ``start`` upwards."""
         raise NotImplementedError
 
     @contextmanager
-    def fresh(self) -> "Iterator[Team]":
+    def fresh(self) -> Iterator[Team]:
         """The team, after what other programs wrote to its files was taken in."""
         with self.team() as team:
             team.refresh()
@@ -261,7 +467,7 @@ class CommandCall:
 
     def progress(self) -> AbstractContextManager[None]:
         """Say at a terminal how far the work inside is, unless the answer is for a machine."""
-        from tripod.cli.progress import progress_shown
+        from tripod.output import progress_shown
 
         return progress_shown(quiet=self.json)
 
@@ -319,8 +525,8 @@ keep completion team Print the script that completes commands and options in a s
 prove key trust Make, show and replace the key that seals this ledger.
 prove seal trust Sign the ledger's head and record that; print the seal.
 prove actor trust Give actors keys, with which they sign what they do; end and list such keys.
-prove anchor anchor Have others remember the newest seal, and log what they answer.
-prove witness anchor Keep a witness in a folder: it cosigns seals, and refuses forks.
+prove anchor trust Have others remember the newest seal, and log what they answer.
+prove witness trust Keep a witness in a folder: it cosigns seals, and refuses forks.
 prove prove trust Prove that entry SEQ stands in the sealed log, to somebody who has only its key.
 prove export trust Write the sealed ledger into DIRECTORY, as files that any C2SP tool can check.
 """

@@ -24,11 +24,29 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from tripod.cli.commands import NOBODY, CommandCall, NbsProgram, Param, Verb
-from tripod.cli.exit_codes import DOORS, FAILURES, Codes, collect_less_garbage, report_and_exit_code
-from tripod.cli.params import FLAG, HANDLE, HandleParam, NumberParam, whole_number_param
+from tripod.cli.commands import (
+    FLAG,
+    HANDLE,
+    NOBODY,
+    CommandCall,
+    HandleParam,
+    NbsProgram,
+    NumberParam,
+    Param,
+    Verb,
+    whole_number_param,
+)
 from tripod.errors import BadArgumentError
-from tripod.output import emit, emit_json, remark
+from tripod.output import (
+    DOORS,
+    FAILURES,
+    Codes,
+    collect_less_garbage,
+    emit,
+    emit_json,
+    remark,
+    report_and_exit_code,
+)
 
 if TYPE_CHECKING:
     from tripod.team.team import Team

@@ -112,7 +112,7 @@ def team_of(
 
 def _look_after(team: Team) -> None:
     if has_runs_to_access(team):
-        from tripod.workers.writer import record_ends
+        from tripod.workers.worker import record_ends
 
         record_ends(team)
 
@@ -214,7 +214,7 @@ def _begin(root: str, places: Callable[[], dict[str, str]]) -> None:
             return
     if os.path.lexists(root) and not os.path.isdir(root):
         raise NoTeamError(f"{root} is no folder: name a team directory in {LEDGER}")
-    from tripod.cli.progress import progress_shown
+    from tripod.output import progress_shown
     from tripod.trust.export import has_record
 
     # Another process may have begun it since we looked; its record comes after its database.

@@ -2,8 +2,7 @@
 
 import os
 
-from tripod.cli.commands import CommandCall, command_verb
-from tripod.cli.params import TEXT
+from tripod.cli.commands import TEXT, CommandCall, command_verb
 from tripod.errors import BadArgumentError
 from tripod.ledger.locator import team_to_judge
 from tripod.output import one_line, remark

@@ -17,21 +17,24 @@ from typing import Any
 
 from tripod import decisions
 from tripod.cli.commands import (
+    HANDLE,
     NOBODY,
+    TEXT,
+    ChoiceParam,
     CommandCall,
     NbsProgram,
+    NumberParam,
     command_group,
     command_usage,
     command_verb,
+    moment_param,
 )
-from tripod.cli.params import HANDLE, TEXT, ChoiceParam, NumberParam, moment_param
 from tripod.errors import BadArgumentError, MalformedEntryError
 from tripod.ledger.ids import now_us
 from tripod.output import emit, hanging, one_line, remark
-from tripod.projections import LOG
+from tripod.projections import LOG, layout
 from tripod.projections.bus.format import event_age, format_time
 from tripod.projections.decisions.format import NONE_YET, STATUSES, valid_decision_id
-from tripod.projections.decisions.tables import LIVE
 from tripod.team.team import Team
 
 MAX_LAST = 2**31 - 1
@@ -281,7 +284,9 @@ def _logs(team: Team, chat: str, around: str) -> list[str]:
     stem = os.path.basename(chat).removesuffix(".chat")
     split = parse_chat_archive_name(stem)
     beside = os.path.join(around, LOG.folder)
-    names = list(dict.fromkeys((f"{split[0] if split else stem}-{LIVE}", f"live-{LIVE}")))
+    names = list(
+        dict.fromkeys((f"{split[0] if split else stem}-{layout.LIVE}", f"live-{layout.LIVE}"))
+    )
     for name in names:
         if os.path.isfile(os.path.join(beside, name)):
             nbs_team_meets_log(team, os.path.join(beside, name))
@@ -291,7 +296,7 @@ def _logs(team: Team, chat: str, around: str) -> list[str]:
     own = own or [log for log in names if log in logs]
     if not logs:
         decisions.count(team)  # which raises
-    return own or ([LIVE] if LIVE in logs else logs)
+    return own or ([layout.LIVE] if layout.LIVE in logs else logs)
 
 
 def _decision_lines(decision: decisions.Decision) -> Iterator[str]:

@@ -111,9 +111,7 @@ def _runs(call: CommandCall, team: Team) -> None:
 
 
 def _text(team: Team, content: dict[str, Any] | None) -> str | None:
-    from tripod.projections import projected_content
-
-    data = None if content is None else projected_content(team.source, content)
+    data = None if content is None else team.source.content(content)
     return None if data is None else data.decode(errors="replace")
 
 

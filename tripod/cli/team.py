@@ -6,8 +6,7 @@ import tempfile
 import time
 from dataclasses import replace
 
-from tripod.cli.commands import CommandCall, command_verb
-from tripod.cli.params import ChoiceParam, NumberParam, log_keys_param
+from tripod.cli.commands import ChoiceParam, CommandCall, NumberParam, command_verb, log_keys_param
 from tripod.errors import BadArgumentError, PagesDamagedError
 from tripod.ledger import DATABASE, RECORD
 from tripod.ledger.locator import named

@@ -10,8 +10,20 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from tripod.cli.commands import SECTIONS, TOP, CommandCall, CommandGroup, Param, Verb
-from tripod.cli.params import FLAG, RAW, ChoiceParam, NumberParam, ParamKind, first_sentence
+from tripod.cli.commands import (
+    FLAG,
+    RAW,
+    SECTIONS,
+    TOP,
+    ChoiceParam,
+    CommandCall,
+    CommandGroup,
+    NumberParam,
+    Param,
+    ParamKind,
+    Verb,
+    first_sentence,
+)
 
 if TYPE_CHECKING:
     from tripod.team.team import Team
@@ -112,7 +124,7 @@ class TripodCall(CommandCall):
 
         with access_team(self.values["team"], start) as team:
             if has_runs_to_access(team):
-                from tripod.workers.writer import record_ends
+                from tripod.workers.worker import record_ends
 
                 record_ends(team)
             yield team

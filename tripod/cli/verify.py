@@ -3,8 +3,7 @@
 import os
 import sys
 
-from tripod.cli.commands import CommandCall, command_verb
-from tripod.cli.params import first_sentence, log_keys_param
+from tripod.cli.commands import CommandCall, command_verb, first_sentence, log_keys_param
 from tripod.errors import BadArgumentError, RefusedError
 from tripod.ledger.locator import team_to_judge
 from tripod.ledger.tlog.note import VerifierKey
@@ -16,7 +15,7 @@ from tripod.verify.anchors.anchors import AnchorOptions, OutsideError
 from tripod.verify.anchors.comparison import is_compared_own_head, pin_after_comparison
 from tripod.verify.check import Report
 from tripod.verify.evidence import LOOKS, evidence_changed
-from tripod.verify.export.proof import is_proof, judge_proof
+from tripod.verify.export import is_proof, judge_proof
 from tripod.verify.reporters import json, text
 
 

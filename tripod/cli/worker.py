@@ -8,8 +8,14 @@ from __future__ import annotations
 import os
 
 from tripod import workers
-from tripod.cli.commands import CommandCall, NbsProgram, command_group, command_verb
-from tripod.cli.params import NumberParam, text_param
+from tripod.cli.commands import (
+    CommandCall,
+    NbsProgram,
+    NumberParam,
+    command_group,
+    command_verb,
+    text_param,
+)
 from tripod.errors import BadArgumentError
 from tripod.output import remark
 
@@ -120,7 +126,7 @@ def _session(call: CommandCall) -> None:
 
 
 def _escalate(call: CommandCall) -> None:
-    from tripod.workers.writer import SELF
+    from tripod.workers.worker import SELF
 
     if not call.name:
         raise BadArgumentError(f"--name: which worker? (Its program has the variable {SELF}.)")

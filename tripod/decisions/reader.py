@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from tripod.errors import NotFoundError
 from tripod.ledger import parse_header
-from tripod.projections import LOG, projected_content
+from tripod.projections import LOG
 from tripod.projections.bus.format import PRIORITIES
 from tripod.projections.decisions.format import CHANGES, decision_piece_text
 from tripod.projections.decisions.tables import render_decision_piece
@@ -304,7 +304,7 @@ def _history(team: Team, seq: int) -> DecisionHistory:
         bound, message = ref.get("seq"), None
         if bound is not None:
             said = team.source.body(bound)
-            text = projected_content(team.source, said["text"]).decode()
+            text = team.source.content(said["text"]).decode()
             message = (said["handle"], said["time"], text)
         refs.append(Ref(ref["file"], ref["line"], bound, message))
     # The chain of decisions that it took the place of.
@@ -395,7 +395,7 @@ def inbox(team: Team, who: str | None = None) -> list[Item]:
     items = []
     for row, body in zip(rows, team.source.each_body([row[0] for row in rows]), strict=True):
         seq, priority, name, us, source, type_, to, acked = row
-        payload = projected_content(team.source, body["payload"]) if "payload" in body else b""
+        payload = team.source.content(body["payload"]) if "payload" in body else b""
         text = payload.decode("utf-8", "replace")
         rank = PRIORITIES[priority]
         items.append(Item(seq, rank, name, us, source, type_, to, acked is not None, text))

@@ -20,7 +20,8 @@ from tripod.projections import LOG, Disk
 from tripod.projections.chat.format import HEADER_LINES
 from tripod.projections.chat.tables import chat_line_at, last_chat_line, span_of
 from tripod.projections.decisions import format as format_
-from tripod.projections.decisions.tables import LIVE, decision_text_of
+from tripod.projections.decisions.tables import decision_text_of
+from tripod.projections.layout import LIVE
 from tripod.projections.pythia.format import format_checkpoint_payload
 from tripod.projections.text import RUN, text_line_problem, words_of_text
 from tripod.team.act import Act, draft_event_for_act

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tripod.errors import NotFoundError, RefusedError
 from tripod.ledger import Draft, parse_header
-from tripod.projections import LOG, projected_content
+from tripod.projections import LOG
 from tripod.projections.decisions.tables import render_decision_piece
 from tripod.projections.pythia.format import (
     DatedReviewEntry,
@@ -108,7 +108,7 @@ def _answered_in_chat(team: Team, events: list[int]) -> set[int]:
         if b"pythia checkpoint" not in raw.lower() and b'"sha256"' not in raw:
             continue
         body = team.source.body(entry.seq)
-        said = parse_assessment(projected_content(team.source, body["text"]).decode())
+        said = parse_assessment(team.source.content(body["text"]).decode())
         if said is not None:
             posted = DatedReviewEntry(entry.seq, body["time"], "observed" in body)
             found |= {
@@ -157,7 +157,7 @@ def _asked_range(team: Team, body: dict[str, object]) -> tuple[str, str] | None:
     given = body.get("payload")
     if not isinstance(given, dict):
         return None
-    parsed = parse_checkpoint_payload(projected_content(team.source, given).decode())
+    parsed = parse_checkpoint_payload(team.source.content(given).decode())
     return None if parsed is None else parsed[1:]
 
 

@@ -33,7 +33,7 @@ from tripod.ledger.kinds.agents import DELIVERED
 from tripod.ledger.kinds.bus import ACKED, CLAIMED, RELEASED
 from tripod.ledger.kinds.chat import CREATED
 from tripod.ledger.kinds.pythia import ASSESSED, FAILED, ISOLATED, Confidence
-from tripod.projections import CHAT, projected_content
+from tripod.projections import CHAT
 from tripod.projections.chat.format import valid_chat_text
 from tripod.projections.pythia.format import INSTRUCTIONS, Judged, judge_review
 from tripod.pythia.checkpoints import (
@@ -273,7 +273,7 @@ async def run(
     sql = "SELECT ended FROM agents WHERE spawn = ? AND state = 'ended'"
     last = team.store.db.execute(sql, (body["spawns"][-1:] or [None])).fetchone()
     stderr = {} if last is None else team.source.body(last[0])["stderr"]
-    data = projected_content(team.source, stderr["content"]) if "content" in stderr else b""
+    data = team.source.content(stderr["content"]) if "content" in stderr else b""
     lines = data.decode("utf-8", "replace").strip().splitlines() or [""]
     return ReviewOutcome(point.name, None, body["problems"], lines[-1][:200])
 
@@ -562,5 +562,5 @@ def _posted_assessment(team: Team, seq: int) -> PostedAssessment:
         _isolation_level(team, body.get("spawn")),
         message["channel"],
         message["index"],
-        projected_content(team.source, body["content"]).decode(),
+        team.source.content(body["content"]).decode(),
     )

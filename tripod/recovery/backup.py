@@ -287,7 +287,7 @@ def restore_from_record(root: str, keys: Sequence[VerifierKey] = ()) -> tuple[in
     """
     from tripod.verify.checks import LEDGER_CHECKS
     from tripod.verify.evidence import DatabaseEvidence, OpenEvidence
-    from tripod.verify.export.files import load_export
+    from tripod.verify.export import load_export
     from tripod.verify.run import run
 
     record, scratch = f"{root}/{RECORD}", f"{root}/{_FROM_RECORD}"

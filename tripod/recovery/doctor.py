@@ -38,7 +38,7 @@ from tripod.verify.checks.worker_lifecycle import worker_logs_altered
 from tripod.verify.evidence import OpenEvidence, collect
 from tripod.verify.isolation.runs import EVENT
 from tripod.verify.run import run
-from tripod.workers.writer import record_ends
+from tripod.workers.worker import record_ends
 
 SYNC, REBUILD, CLEAR, IGNORE = "sync", "rebuild", "clear", "ignore"
 """What ``--fix`` does: take all in and write what lags, rebuild, remove leftovers, add lines."""

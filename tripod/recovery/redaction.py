@@ -28,7 +28,7 @@ from tripod.ledger import DATABASE, Entry, redaction_entry_id
 from tripod.ledger.files import read_plain_file
 from tripod.ledger.kinds.redaction import REDACTED
 from tripod.ledger.kinds.registry import BY_NAME
-from tripod.projections import CHAT, LOG, Source, desired_file, manifest, projected_content, refold
+from tripod.projections import CHAT, LOG, Source, desired_file, manifest, refold
 from tripod.projections.chat.format import parse_line
 from tripod.projections.erasure import erasure_places, is_erasable, tombstone
 from tripod.projections.text import text_line_problem
@@ -55,7 +55,7 @@ def texts_to_redact_of(source: Source, value: Any) -> Iterator[str]:
     """Every text of a body, what stands in its blobs included, and no digest."""
     if isinstance(value, dict):
         if value.keys() in _CONTENT:
-            yield from texts_to_redact_in(projected_content(source, value))
+            yield from texts_to_redact_in(source.content(value))
             return
         for name, inner in value.items():
             if name not in _DIGESTS:
@@ -80,7 +80,7 @@ def _erased_texts(source: Source, kind: str, body: dict[str, Any]) -> list[str]:
         if isinstance(value, str):
             texts.append(value)
         elif value is not None:
-            texts.append(projected_content(source, value).decode("utf-8", "replace"))
+            texts.append(source.content(value).decode("utf-8", "replace"))
     if kind == "chat.sent":
         texts.append(f"{body['handle']}|{body['time']}: {texts[0]}")
     return [text for text in dict.fromkeys(texts) if text.strip()]

@@ -103,7 +103,7 @@ def _holding(root: str) -> Team | None:
 def has_runs_to_access(team: Team) -> bool:
     """Whether programs of workers were at work, which may have ended since.
 
-    Every command then records what became of them (``tripod.workers.writer.record_ends``). It asks
+    Every command then records what became of them (``tripod.workers.worker.record_ends``). It asks
     here first, for that module is long to import.
     """
     try:

@@ -30,7 +30,7 @@ from tripod.projections.bus.tables import BUS
 from tripod.projections.disk import Disk, DiskStat, UnreadableError, in_the_way_on_disk
 from tripod.projections.engine import PROJECTIONS, desired_file, fold_into, source_of
 from tripod.projections.pieces import UNMERGED_CURE, merge_marker_in_piece
-from tripod.projections.projection import Source, projected_content
+from tripod.projections.projection import Source
 from tripod.projections.team.tables import COUNTS
 
 if TYPE_CHECKING:
@@ -278,7 +278,7 @@ class Act:
         kept = self.transaction.raw(start, stream=f"files/{path}", kinds=("file.displaced",))
         bodies = self.source.each_body([entry.seq for entry in kept])
         contents = (body.get("content") for body in bodies)
-        if not any(c is not None and projected_content(self.source, c) == shown for c in contents):
+        if not any(c is not None and self.source.content(c) == shown for c in contents):
             from tripod.ledger.kinds.team import DISPLACED  # dear to import, seldom needed
 
             self.append([DISPLACED.draft({"path": path, "reason": reason, "content": shown})])

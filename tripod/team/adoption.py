@@ -49,7 +49,6 @@ from tripod.projections import (
     recorded,
     text,
 )
-from tripod.projections.decisions.tables import LIVE
 from tripod.team.act import Act
 from tripod.team.intake import take_in
 from tripod.team.team import Team
@@ -252,7 +251,7 @@ def _check_files(root: str, places: Mapping[str, str]) -> None:
     """Refuse to begin where some of the past would be lost: an odd log, half of a merge."""
     disk = Disk(root)
     links = [name for name, what in disk.walk(LOG.folder) if what == "other"]
-    for name in sorted(name for name in links if name.endswith(LIVE)):
+    for name in sorted(name for name in links if name.endswith(layout.LIVE)):
         path = f"{LOG.folder}/{name}"
         odd = in_the_way_on_disk(disk, path)
         if odd is None or disk.is_file(f"{LOG.folder}/{disk.alias(path)}"):

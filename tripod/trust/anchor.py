@@ -49,23 +49,20 @@ from tripod.ledger.tlog.note import (
     verify,
 )
 from tripod.ledger.tlog.policy import MAX_POLICY, Policy, parse_policy
-from tripod.ledger.tlog.seal import Seal, format_seal, parse_seal
-from tripod.ledger.tlog.tiles import SEAL
-from tripod.ledger.tlog.timestamp import (
+from tripod.ledger.tlog.receipt import (
     MAX_RECEIPT,
-    open_timestamp,
-    parse_timestamp_authorities,
-    require_timestamp_extra,
-)
-from tripod.ledger.tlog.witness import (
     SIZE_TYPE,
     TEXT_TYPE,
     CosignRequest,
     Response,
     format_witness_request,
+    open_timestamp,
+    parse_timestamp_authorities,
     parse_witness_signatures,
+    require_timestamp_extra,
 )
-from tripod.projections import projected_content
+from tripod.ledger.tlog.seal import Seal, format_seal, parse_seal
+from tripod.ledger.tlog.tiles import SEAL
 from tripod.team.team import Team
 from tripod.trust.seal import sealing_key
 from tripod.verify.anchors.git import Repository
@@ -335,7 +332,7 @@ def anchor_receipt_files(team: Team, seq: int) -> dict[str, bytes]:
             f"entry {seq} holds no receipt: `tripod anchor list` names those that do"
         )
     body = entry.data
-    data = projected_content(team.source, body["receipt"])
+    data = team.source.content(body["receipt"])
     if body["method"] != "tsa":
         return {"receipt.note": data}
     line = orjson.loads(entry.header)["ledger"]

@@ -20,9 +20,9 @@ from tripod.ledger.files import hold_folder_lock, read_plain_file, replace_file
 from tripod.ledger.sqlite.reader import SQLiteReader, read_only
 from tripod.ledger.tlog.note import MAX_NOTE, parse_note
 from tripod.ledger.tlog.proof import Proof, format_proof
+from tripod.ledger.tlog.receipt import CosignRequest, format_witness_request
 from tripod.ledger.tlog.seal import Seal, read_seal
 from tripod.ledger.tlog.tiles import SEAL, LeafContent, format_line
-from tripod.ledger.tlog.witness import CosignRequest, format_witness_request
 from tripod.team.team import Team
 from tripod.trust import seal as sealing
 from tripod.trust.export import nodes_to_export

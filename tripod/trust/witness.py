@@ -41,8 +41,7 @@ from tripod.ledger.tlog.note import (
     parse_note,
 )
 from tripod.ledger.tlog.policy import MAX_POLICY, Policy, parse_policy
-from tripod.ledger.tlog.seal import Seal
-from tripod.ledger.tlog.witness import (
+from tripod.ledger.tlog.receipt import (
     Response,
     decide_witness_request,
     kept_witness_seal,
@@ -50,6 +49,7 @@ from tripod.ledger.tlog.witness import (
     parse_witness_request,
     refuse_witness_request,
 )
+from tripod.ledger.tlog.seal import Seal
 
 _LATEST = "checkpoint"  # as the protocol calls it
 _BEGUN = "# The logs that this witness cosigns: one `log <vkey>` a line.\nquorum none\n"

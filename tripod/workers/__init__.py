@@ -10,18 +10,22 @@ from tripod.face import lazy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tripod.workers.reader import (
+    from tripod.workers.worker import (
         About,
         about,
         answer,
+        continue_,
+        dismiss,
+        escalate,
         every,
         findings,
+        look_after,
         named,
         search,
         session,
+        spawn,
         watch,
     )
-    from tripod.workers.writer import continue_, dismiss, escalate, look_after, spawn
 
 __all__ = [
     "About", "about", "answer", "continue_", "dismiss", "escalate", "every", "findings",
@@ -29,4 +33,4 @@ __all__ = [
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(__name__, __all__, ("writer", "reader"))
+    __getattr__, __dir__ = lazy(__name__, __all__, ("worker",))

@@ -14,11 +14,12 @@ from typing import NamedTuple
 from tripod.ledger import RECORD, LedgerError, MalformedError, TripodError
 from tripod.ledger.files import read_plain_file
 from tripod.ledger.tlog.policy import parse_policy
+from tripod.ledger.tlog.receipt import parse_timestamp_authorities
 from tripod.ledger.tlog.tiles import SEAL
-from tripod.ledger.tlog.timestamp import parse_timestamp_authorities
 from tripod.projections.decisions.format import is_decision_log, parse_decision_archive_name
-from tripod.projections.decisions.tables import LIVE, LOG
-from tripod.verify.anchors import policy
+from tripod.projections.decisions.tables import LOG
+from tripod.projections.layout import LIVE
+from tripod.verify.anchors import heads as policy
 from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_folder import GitError, find
 from tripod.verify.anchors.git_growth import describe_growth_commit, read_growth

@@ -21,9 +21,9 @@ import orjson
 from tripod.ledger import Entry, LedgerError, MalformedError, MissingExtraError, NotVerifiedError
 from tripod.ledger.sqlite.reader import SQLiteReader
 from tripod.ledger.tlog.note import VerifierKey, parse_note
+from tripod.ledger.tlog.receipt import open_timestamp
 from tripod.ledger.tlog.seal import Seal, fork_signers, format_seal, parse_seal, seal_fork_text
-from tripod.ledger.tlog.timestamp import open_timestamp
-from tripod.projections import TRUST, Source, projected_content, source_of
+from tripod.projections import TRUST, Source, source_of
 from tripod.verify.anchors import heads
 from tripod.verify.check import Anchored, HeadsJudged, Scanned
 from tripod.verify.checks import bodies_present, canonical_bytes
@@ -134,7 +134,7 @@ def _bytes(source: Source, seq: int) -> bytes:
     except (ValueError, TypeError) as error:
         raise LookupError(seq) from error
     try:
-        return projected_content(source, receipt)
+        return source.content(receipt)
     except (ValueError, TypeError, LedgerError) as error:  # the blob is gone
         raise LookupError(seq) from error
 

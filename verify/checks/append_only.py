@@ -28,7 +28,8 @@ from contextlib import suppress
 from itertools import chain
 
 from tripod.projections.decisions.format import parse_decision, split_decision_log
-from tripod.projections.decisions.tables import LIVE, LOG
+from tripod.projections.decisions.tables import LOG
+from tripod.projections.layout import LIVE
 from tripod.projections.pieces import UNMERGED, UNMERGED_CURE
 from tripod.verify.anchors.growth import Break, FileHistory
 from tripod.verify.check import (

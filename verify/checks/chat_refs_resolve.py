@@ -32,7 +32,6 @@ from typing import Any, NamedTuple
 from tripod.projections.chat.format import HEADER_LINES, parse_chat_time, parse_header
 from tripod.projections.chat.tables import CHAT
 from tripod.projections.decisions.format import NONE_YET, parse_decision_refs
-from tripod.projections.projection import projected_content
 from tripod.verify.check import (
     TABLES,
     Evidence,
@@ -129,7 +128,7 @@ def _splits(evidence: Evidence) -> dict[str, list[tuple[int, int, int]]]:
         "SELECT channel, seq, stop FROM archives ORDER BY seq"
     ):
         try:
-            raw = projected_content(evidence.source, evidence.body(seq)["header"])
+            raw = evidence.source.content(evidence.body(seq)["header"])
             header = parse_header(raw)
             time = parse_chat_time(header.last_write) if header is not None else None
         except (LookupError, TypeError, ValueError):

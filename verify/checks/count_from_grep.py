@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from tripod.projections.decisions.format import count_decision_headings
 from tripod.projections.decisions.tables import LOG
-from tripod.projections.projection import projected_content
 from tripod.verify.check import (
     TABLES,
     Evidence,
@@ -81,7 +80,7 @@ def _smuggled(evidence: Evidence, name: str, found: Findings) -> int:
         if not isinstance(observed, dict) or "raw" not in observed:
             continue  # a piece of our own rendering has one heading
         try:
-            raw = projected_content(evidence.source, observed["raw"])
+            raw = evidence.source.content(observed["raw"])
         except (LookupError, TypeError, ValueError):
             continue
         count = count_decision_headings(raw)

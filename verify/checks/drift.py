@@ -46,7 +46,6 @@ from tripod.projections.decisions.tables import LOG
 from tripod.projections.erasure import name_pieces, unrecorded_pieces
 from tripod.projections.layout import REPLACED
 from tripod.projections.pieces import BLOCKED, UNMERGED, UNMERGED_CURE, Conflict
-from tripod.projections.projection import projected_content
 from tripod.projections.team.tables import FILES
 from tripod.verify.check import (
     OLDER,
@@ -202,7 +201,7 @@ def _displaced(evidence: Evidence) -> Iterator[Finding]:
         path, reason = body.get("path"), body.get("reason")
         lost: list[str] = []
         with suppress(*evidence.unreadable):  # it has none, or was erased: `bodies-present` tells
-            data = projected_content(evidence.source, body["content"])
+            data = evidence.source.content(body["content"])
             lost = unrecorded_pieces(evidence.source, str(body["path"]), data)
         if lost:
             count = f"{len(lost)} piece{'' if len(lost) == 1 else 's'}"

@@ -29,7 +29,6 @@ from collections.abc import Iterator
 from hashlib import sha256
 from itertools import chain
 
-from tripod.projections.projection import projected_content
 from tripod.projections.team.tables import FILES
 from tripod.projections.workers.format import parse_worker
 from tripod.projections.workers.tables import FOLDER
@@ -192,11 +191,7 @@ def _kept(evidence: Evidence, path: str, seq: int, digest: str) -> bytes | None:
     kept = evidence.ledger.last_seq(kind="evidence.kept", stream=f"files/{path}", stop=seq)
     try:
         body = {} if kept is None else evidence.source.body(kept)
-        return (
-            projected_content(evidence.source, body["content"])
-            if body["sha256"] == digest
-            else None
-        )
+        return evidence.source.content(body["content"]) if body["sha256"] == digest else None
     except evidence.unreadable:
         return None  # the ledger's checks name that
 

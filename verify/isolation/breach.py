@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 from tripod.ledger import LOGS
 from tripod.ledger import WORKERS as FOLDER
-from tripod.projections.projection import projected_content
 from tripod.projections.team.tables import FILES
 from tripod.projections.workers.format import parse_worker
 from tripod.projections.workers.tables import WORKERS
@@ -290,7 +289,7 @@ def _orders(evidence: Evidence, name: str) -> Iterator[tuple[int, str]]:
     for (seq,) in evidence.query(sql, name):
         body = evidence.body(seq)
         try:
-            data = projected_content(evidence.source, body["task" if "task" in body else "message"])
+            data = evidence.source.content(body["task" if "task" in body else "message"])
         except evidence.unreadable:
             continue  # erased, or of another shape: the ledger's checks name that
         yield seq, data.decode("utf-8", "replace")
@@ -368,7 +367,7 @@ def _noted(evidence: Evidence, worker: ReviewerWorker) -> Iterator[tuple[int, st
     sql = "SELECT noted FROM workers WHERE name = ? AND noted IS NOT NULL"
     for (seq,) in evidence.query(sql, worker.name):
         try:
-            data = projected_content(evidence.source, evidence.body(seq)["content"])
+            data = evidence.source.content(evidence.body(seq)["content"])
             yield seq, WORKERS.log(evidence.source, worker.path, data)
         except evidence.unreadable:
             continue
@@ -381,7 +380,7 @@ def _command_lines(evidence: Evidence, worker: ReviewerWorker) -> Iterator[tuple
     sql = "SELECT seq FROM agents WHERE role = 'worker' AND subject = ? ORDER BY seq"
     for (seq,) in evidence.query(sql, worker.name):
         try:
-            order = json.loads(projected_content(evidence.source, evidence.body(seq)["spec"]))
+            order = json.loads(evidence.source.content(evidence.body(seq)["spec"]))
         except evidence.unreadable:
             continue
         except RecursionError:

@@ -30,7 +30,7 @@ from tripod.projections.chat.format import parse_line
 from tripod.projections.chat.tables import render_chat_line
 from tripod.projections.decisions.format import decision_parts
 from tripod.projections.decisions.tables import render_decision_piece
-from tripod.projections.projection import TOGETHER, projected_content
+from tripod.projections.projection import TOGETHER
 from tripod.projections.pythia.format import parse_assessment
 from tripod.projections.text import RUN
 from tripod.projections.text import words_of_text as words_of
@@ -265,7 +265,7 @@ def chat_texts_for_echo(evidence: Evidence, *, codes: bool) -> Iterator[ChatText
 def _said(evidence: Evidence, seq: int, body: dict[str, Any], *, codes: bool) -> Iterator[ChatText]:
     if "path" in body:
         if body["path"].startswith("chat/") and "content" in body:
-            for line in projected_content(evidence.source, body["content"]).split(b"\n"):
+            for line in evidence.source.content(body["content"]).split(b"\n"):
                 message = parse_line(line)
                 words = [] if message is None else words_of(message.text)
                 yield ChatText(seq, f"{body['path']} as it was put aside", words, _text(line))
@@ -274,16 +274,16 @@ def _said(evidence: Evidence, seq: int, body: dict[str, Any], *, codes: bool) ->
     claimed = claimed if type(claimed) is int else 0
     if "index" not in body:
         if "payload" in body:
-            words = words_of(_text(projected_content(evidence.source, body["payload"])))
+            words = words_of(_text(evidence.source.content(body["payload"])))
             yield ChatText(seq, f"event {body['name']}", words, "", claimed, is_line=False)
         return
     where = f"chat {body['channel']}, message {body['index']}"
     if "text" in body:
-        words = words_of(_text(projected_content(evidence.source, body["text"])))
+        words = words_of(_text(evidence.source.content(body["text"])))
         line = render_chat_line(evidence.source, body) if codes else b""
         yield ChatText(seq, where, words, _text(line), claimed)
     else:
-        raw = _text(projected_content(evidence.source, body["observed"]["raw"]))
+        raw = _text(evidence.source.content(body["observed"]["raw"]))
         yield ChatText(seq, where, words_of(raw), raw, claimed)
 
 

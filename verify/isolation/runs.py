@@ -14,7 +14,6 @@ from hashlib import sha256
 from typing import Any
 
 from tripod.projections.layout import HIDDEN
-from tripod.projections.projection import projected_content
 from tripod.projections.pythia.format import (
     Assessment,
     DatedReviewEntry,
@@ -157,7 +156,7 @@ def _event(evidence: Evidence, subject: str) -> int | None:
 def _content(evidence: Evidence, seq: int, content: Any) -> bytes | None:
     """A text that entry ``seq`` holds; None where it was erased, or cannot be read."""
     try:
-        return None if erased_in_run(evidence, seq) else projected_content(evidence.source, content)
+        return None if erased_in_run(evidence, seq) else evidence.source.content(content)
     except evidence.unreadable:
         return None
 
@@ -428,7 +427,7 @@ def checkpoints_for_runs(evidence: Evidence) -> list[Checkpoint]:
         body = evidence.body(seq)
         parsed = None
         with suppress(LookupError, TypeError, ValueError):  # without a payload it asks for the new
-            text = projected_content(evidence.source, body["payload"]).decode()
+            text = evidence.source.content(body["payload"]).decode()
             parsed = parse_checkpoint_payload(text)
         count, *span = parsed or (None,)
         scribe, time = body.get("source") in named, body.get("us", 0) // 1_000_000
@@ -452,7 +451,7 @@ def assessments_of_runs(evidence: Evidence) -> Iterator[Posted]:
     for (seq,) in evidence.source.db.execute("SELECT seq FROM spoken ORDER BY seq"):
         body = evidence.body(seq)
         try:
-            text = projected_content(evidence.source, body["text"]).decode()
+            text = evidence.source.content(body["text"]).decode()
             said = parse_assessment(text)
             if said is not None:
                 dated = seq, body["time"], "observed" in body

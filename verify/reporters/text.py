@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TypeAlias
 
-from tripod.verify.anchors.policy import PINNED, WITNESSED
+from tripod.verify.anchors.heads import PINNED, WITNESSED
 from tripod.verify.check import (
     CANNOT_TELL,
     CLEAN,

@@ -33,8 +33,7 @@ from tripod.verify.rows import (
     root_of_rows,
     schema_rows,
 )
-from tripod.verify.scan.children import child_cores, start_child
-from tripod.verify.scan.rows import ChainEnd, Half, RowPass
+from tripod.verify.scan.rows import ChainEnd, Half, RowPass, child_cores, start_child
 
 LARGE = 200_000  # entries: below, a second process costs more than it saves
 

@@ -7,7 +7,7 @@ import click
 import pytest
 from doors.inside import USAGE, begin, commands, door_of, run, state
 
-from tripod.cli.params import ChoiceParam
+from tripod.cli.commands import ChoiceParam
 from tripod.cli.tree import TreeParamType
 
 COMMANDS = list(commands())

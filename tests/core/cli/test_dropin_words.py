@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tripod.cli.commands import NbsProgram, command_verb
+from tripod.cli.commands import NbsProgram, NumberParam, command_verb
 from tripod.cli.nbs import NbsCall, Words, nbs_grammar, take_nbs_words_apart
-from tripod.cli.params import NumberParam
 from tripod.errors import BadArgumentError
 
 USAGE = "DIR [TEXT] [--window=N] [--name=NAME] [--quick]"

@@ -18,7 +18,6 @@ from strategies import our_steps, their_steps
 
 from tripod.chat import reader as chat_read
 from tripod.projections.engine import file_differences
-from tripod.projections.projection import projected_content
 from tripod.recovery import redaction
 from tripod.team.files import Files
 from tripod.team.team import Team
@@ -126,7 +125,7 @@ def test_nothing_that_others_wrote_is_lost_or_doubled(steps: list[Step]) -> None
             entries = list(team.store.read())
             taken = [entry for entry in entries if "observed" in entry.data]
             said = Counter(
-                (entry.data["handle"], projected_content(team.source, entry.data["text"]).decode())
+                (entry.data["handle"], team.source.content(entry.data["text"]).decode())
                 for entry in taken
                 if entry.kind == "chat.sent"
             )

@@ -22,7 +22,6 @@ from tripod.errors import DuplicateDroppedError, NotFoundError, RefusedError
 from tripod.ledger.errors import LedgerDamagedError, LedgerError
 from tripod.projections.disk import Disk
 from tripod.projections.engine import file_differences
-from tripod.projections.projection import projected_content
 from tripod.team import adoption
 from tripod.team.team import Team
 
@@ -381,7 +380,7 @@ def test_what_others_say_in_between_is_neither_lost_nor_doubled(steps: list[Step
             team.refresh()
             whole(team)
             taken = Counter(
-                (entry.data["handle"], projected_content(team.source, entry.data["text"]).decode())
+                (entry.data["handle"], team.source.content(entry.data["text"]).decode())
                 for entry in team.store.read()
                 if entry.kind == "chat.sent" and "observed" in entry.data
             )

@@ -33,7 +33,6 @@ from tripod.bus import reader as claims
 from tripod.chat import reader as chat_read
 from tripod.chat import writer as chat_send
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
-from tripod.projections.projection import projected_content
 from tripod.projections.pythia.format import parse_assessment
 from tripod.pythia import review as pythia
 from tripod.pythia import reviewer
@@ -309,7 +308,7 @@ def test_she_is_given_the_log_and_nothing_else() -> None:
         decide(team, 1)
         answered(team, shell(LOOK))
         (given,) = prompts(team)
-        text = projected_content(team.source, given["content"]).decode()
+        text = team.source.content(given["content"]).decode()
         seqs = [seq for (seq,) in team.store.db.execute("SELECT seq FROM pieces ORDER BY seq")]
         assert given["sources"] == seqs[:3]
         log = (project / ".nbs/scribe/log.md").read_text()
@@ -318,7 +317,7 @@ def test_she_is_given_the_log_and_nothing_else() -> None:
         assert SPOKEN not in text
         assert ".nbs" not in text
         (ended,) = bodies(team, "agent.ended")
-        seen = projected_content(team.source, ended["stderr"]["content"]).decode()
+        seen = team.source.content(ended["stderr"]["content"]).decode()
         at, *listed = seen.splitlines()[:4]
         assert at.endswith("/work")
         assert not at.startswith(str(project))
@@ -365,7 +364,7 @@ def test_of_a_very_long_log_she_is_given_the_newest(monkeypatch: pytest.MonkeyPa
         first, second = (one.name for one in pythia.due(team, NOW))
         answered(team, event=second)
         (given,) = prompts(team)
-        text = projected_content(team.source, given["content"]).decode()
+        text = team.source.content(given["content"]).decode()
         assert "# Decision Log\n\n(2 older decisions are left out.)\n\n---\n" in text
         assert len(given["sources"]) == 4
         assert text.count("\n### D-") == 4
@@ -427,9 +426,7 @@ def test_a_bad_answer_is_tried_once_more_and_she_is_told(first: str, problem: st
         answered(team, shell(line))
         check_once(team, name)
         one, other = prompts(team)
-        before, after = (
-            projected_content(team.source, b["content"]).decode() for b in (one, other)
-        )
+        before, after = (team.source.content(b["content"]).decode() for b in (one, other))
         assert "refused" not in before
         assert f"refused:\n\n- {problem}" in after
         assert one["sources"] == other["sources"]
@@ -458,7 +455,7 @@ def test_what_an_answer_says_that_could_quote_the_chat_is_not_told_in_a_namespac
         again = replace(order, place=order.place._replace(level=level), prompt="Review this.\n")
         stand = asyncio.run(review(team, point, checkpoint_snapshot(team, point), again))
         assert stand.answer is None  # the prompt said of no range
-        texts = [projected_content(team.source, b["content"]).decode() for b in prompts(team)]
+        texts = [team.source.content(b["content"]).decode() for b in prompts(team)]
         assert ["refused" in text for text in texts] == [False, level == "folder"]
 
 
@@ -648,7 +645,7 @@ def test_the_files_of_her_command_line_are_delivered_to_her_and_judged(tmp_path:
     with reviewed_team() as (_, team):
         answered(team, reviewer.ReviewerProgram(command=(str(script), str(notes))))
         given = [body for body in bodies(team, "delivered") if body["channel"] == "file"]
-        texts = [projected_content(team.source, body["content"]) for body in given]
+        texts = [team.source.content(body["content"]) for body in given]
         assert texts == [script.read_bytes(), notes.read_bytes()]
         with collect(team.root) as evidence:
             found = outcome(judge(evidence), "pythia-isolation").findings
@@ -710,7 +707,7 @@ def test_a_profile_may_lend_her_a_login_and_keep_what_she_leaves(
         answered(team, reviewer.ReviewerProgram())
         check_once(team, name)
         (kept,) = bodies(team, "evidence.kept")
-        assert projected_content(team.source, kept["content"]) == b"{}\n"
+        assert team.source.content(kept["content"]) == b"{}\n"
         assert (project / ".nbs" / kept["path"]).read_bytes() == b"{}\n"
         assert "sesame" not in "".join(map(json.dumps, bodies(team, "agent.requested")))
         last = newest(team.store.db, ROLE, str(bodies(team, "pythia.assessed")[0]["event"]))
@@ -752,7 +749,7 @@ def test_an_erased_decision_is_not_given_to_her() -> None:
         redaction.redact(team, redaction.RedactionRequest((seq,), None, "asked to", "ann"))
         answered(team)
         (given,) = prompts(team)
-        assert "Number 0" not in projected_content(team.source, given["content"]).decode()
+        assert "Number 0" not in team.source.content(given["content"]).decode()
 
 
 def test_what_she_wrote_can_be_erased_everywhere() -> None:

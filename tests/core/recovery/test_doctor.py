@@ -26,7 +26,7 @@ from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
 from tripod.verify.run import run as judge
-from tripod.workers import writer as workers_run
+from tripod.workers import worker as workers_run
 
 RUN = "ab" * 16
 LOG = "workers/parser-a3f1.log"
@@ -232,7 +232,7 @@ def test_what_was_added_to_a_workers_log_is_for_a_person(
     root: Path, monkeypatch: pytest.MonkeyPatch, *, kept: bool
 ) -> None:
     if not kept:
-        monkeypatch.setattr("tripod.workers.writer.MAX_LOG", 1)
+        monkeypatch.setattr("tripod.workers.worker.MAX_LOG", 1)
         monkeypatch.setattr("tripod.projections.layout.WORKER_LOG", WORKER_LOG._replace(limit=1))
     with Team(str(root)) as team:
         workers_run.spawn(team, "w", str(root.parent), "x", command=["echo", "x"], name="w-0001")

@@ -24,7 +24,7 @@ from tripod.ledger.sqlite.repair import add_entry_rows
 from tripod.ledger.sqlite.schema import migrate_schema
 from tripod.ledger.sqlite.store import SQLiteStore
 from tripod.ledger.store import Fold, Store
-from tripod.verify.export.files import load_export
+from tripod.verify.export import load_export
 from tripod.verify.rows import RowReader
 
 

@@ -352,9 +352,7 @@ def _entries(story: Story, start: int) -> list[Any]:
 
 
 def _content(team: Team, data: dict[str, Any]) -> bytes:
-    from tripod.projections.projection import projected_content
-
-    return projected_content(team.source, data["content"])
+    return team.source.content(data["content"])
 
 
 def test_an_archive_never_changes(story: Story) -> None:

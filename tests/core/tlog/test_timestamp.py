@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tripod.ledger.errors import LedgerError, MalformedError, MissingExtraError, NotVerifiedError
-from tripod.ledger.tlog.timestamp import (
+from tripod.ledger.tlog.receipt import (
     Stamp,
     _sorted,
     open_timestamp,

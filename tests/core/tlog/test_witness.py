@@ -8,8 +8,7 @@ from sealed import LOG, OTHER_LOG, TIME, WITNESSES, leaves_of, list_nodes, seal_
 from tripod.ledger.errors import MalformedError, NotVerifiedError
 from tripod.ledger.merkle import consistency_proof
 from tripod.ledger.tlog.note import Note, Signature, SigningKey, note_cosignature_time, sign, verify
-from tripod.ledger.tlog.seal import Seal, format_seal, open_seal, sign_seal
-from tripod.ledger.tlog.witness import (
+from tripod.ledger.tlog.receipt import (
     MAX_HASHES,
     SIZE_TYPE,
     CosignRequest,
@@ -22,6 +21,7 @@ from tripod.ledger.tlog.witness import (
     parse_witness_request,
     parse_witness_signatures,
 )
+from tripod.ledger.tlog.seal import Seal, format_seal, open_seal, sign_seal
 from tripod.trust.witness import log_folder
 
 KEY = WITNESSES[0]

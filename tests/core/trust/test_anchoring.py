@@ -14,14 +14,14 @@ from tripod.bus import events
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError, UnreachableError
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.tlog.note import COSIGNATURE, Note, SigningKey, VerifierKey, parse_note, verify
-from tripod.ledger.tlog.seal import open_seal
-from tripod.ledger.tlog.witness import (
+from tripod.ledger.tlog.receipt import (
     SIZE_TYPE,
     TEXT_TYPE,
     Response,
     format_witness_signatures,
     parse_witness_request,
 )
+from tripod.ledger.tlog.seal import open_seal
 from tripod.team.team import Team
 from tripod.trust import anchor as anchoring
 from tripod.trust.anchor import anchor_by_timestamp, check_anchor_url

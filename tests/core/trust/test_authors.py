@@ -33,7 +33,7 @@ from tripod.trust.proof import prove_entry
 from tripod.verify.check import CLEAN, FINDINGS, NOT_APPLICABLE, Outcome
 from tripod.verify.checks import writers_authorised
 from tripod.verify.evidence import collect
-from tripod.verify.export.proof import judge_proof
+from tripod.verify.export import judge_proof
 from tripod.verify.run import open_run, run
 
 PASSPHRASE = b"correct horse"

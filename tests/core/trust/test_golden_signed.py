@@ -13,7 +13,7 @@ from plain_export import files_of, key_of, read_files, write_files
 
 from tripod.ledger.actors import actor_statement, parse_actor_record, sign_actor_statements
 from tripod.ledger.tlog.note import SigningKey
-from tripod.verify.export.files import load_export
+from tripod.verify.export import load_export
 from tripod.verify.run import open_run, run
 
 GOLDEN = Path(__file__).parents[2] / "golden/signed"

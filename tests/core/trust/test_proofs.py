@@ -15,10 +15,10 @@ from tripod.ledger.errors import MalformedError
 from tripod.ledger.merkle import inclusion_proof
 from tripod.ledger.tlog.note import parse_note
 from tripod.ledger.tlog.proof import parse_proof
+from tripod.ledger.tlog.receipt import CosignRequest, format_witness_request, parse_witness_request
 from tripod.ledger.tlog.seal import read_seal
-from tripod.ledger.tlog.witness import CosignRequest, format_witness_request, parse_witness_request
 from tripod.trust.proof import prove_entry, prove_growth
-from tripod.verify.export.proof import is_proof, judge_proof
+from tripod.verify.export import is_proof, judge_proof
 
 KEY = key_of("sample.example/1").verifier()
 

@@ -20,9 +20,9 @@ from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
 from tripod.verify.run import run as judge
-from tripod.workers import reader as files
-from tripod.workers import writer as workers_run
-from tripod.workers.writer import ROLE, logs_of
+from tripod.workers import worker as files
+from tripod.workers import worker as workers_run
+from tripod.workers.worker import ROLE, logs_of
 
 
 @pytest.fixture
@@ -347,7 +347,7 @@ def test_its_log_is_kept_with_its_end(team: Team, project: Path) -> None:
 def test_a_log_that_is_too_long_is_known_by_its_digest(
     team: Team, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tripod.workers.writer.MAX_LOG", 3)
+    monkeypatch.setattr("tripod.workers.worker.MAX_LOG", 3)
     name = spawn(team, "echo long")
     assert over(team, name) == "completed"
     assert [e.kind for e in team.store.read()].count("evidence.kept") == 1  # the empty one

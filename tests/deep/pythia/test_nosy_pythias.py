@@ -11,9 +11,9 @@ import pytest
 from reviewed import folder_alone
 from story import folder
 
-from tripod.demo import review
+from tripod.demo import demo as review
 from tripod.demo import reviewer as nosy
-from tripod.demo.review import SAID, DemoReview, ask, begin_demo_review, data_file, order_of
+from tripod.demo.demo import SAID, DemoReview, ask, begin_demo_review, data_file, order_of
 from tripod.errors import RefusedError
 from tripod.ledger.ids import now_us
 from tripod.pythia import review as pythia_run

@@ -32,7 +32,6 @@ from team_files import outcome
 from tripod.agents import wrapper
 from tripod.agents.isolation import isolate, resolve_isolated
 from tripod.agents.spool import ENDED, Look, Spool
-from tripod.projections.projection import projected_content
 from tripod.pythia import review as pythia_run
 from tripod.pythia import reviewer
 from tripod.team.team import Team
@@ -152,7 +151,7 @@ def found_by(project: Path, team: Team, *tops: str, network: bool = False) -> li
     assert done is not None
     assert done.answer is not None, done
     ended = next(e.data for e in team.store.read() if e.kind == "agent.ended")
-    said = projected_content(team.source, ended["stderr"]["content"]).decode()
+    said = team.source.content(ended["stderr"]["content"]).decode()
     return said.partition("FOUND\n")[2].split("\n")[:-1]
 
 
@@ -374,7 +373,7 @@ def reviewed_by(
     assert done is not None
     assert done.answer is not None, done
     ended = next(e.data for e in team.store.read() if e.kind == "agent.ended")
-    return projected_content(team.source, ended["stderr"]["content"]).decode()
+    return team.source.content(ended["stderr"]["content"]).decode()
 
 
 @pytest.mark.slow
@@ -449,7 +448,7 @@ def test_what_is_left_in_the_home_comes_back_as_a_transcript(tmp_path: Path) -> 
     with reviewed_team() as (_, team):
         assert reviewed_by(team, tmp_path, line, isolated=isolated) == ""
         (kept,) = [e.data for e in team.store.read() if e.kind == "evidence.kept"]
-        assert projected_content(team.source, kept["content"]) == b"{}\n"
+        assert team.source.content(kept["content"]) == b"{}\n"
 
 
 @pytest.mark.slow

@@ -30,7 +30,7 @@ from tripod.recovery import rebuild as recover
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
 from tripod.verify.run import run as judge
-from tripod.workers import writer as workers_run
+from tripod.workers import worker as workers_run
 
 AFTER = 1_795_294_700  # a little after the last act of the team's past
 ABOVE, COUNT = 667, 2  # lines of a chat, and how many are split off, so that it happens here

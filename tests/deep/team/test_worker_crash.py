@@ -15,8 +15,8 @@ from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
 from tripod.verify.run import run as judge
-from tripod.workers import reader as files
-from tripod.workers import writer as workers_run
+from tripod.workers import worker as files
+from tripod.workers import worker as workers_run
 
 HERE = Path(__file__).resolve().parents[2]
 NAME = "w-0001"
@@ -27,7 +27,7 @@ CHILD = """
 import sys
 sys.path[:0] = sys.argv[3:5]
 from dying import RUN, die, die_at
-from tripod.workers import writer as worker
+from tripod.workers import worker
 from tripod.agents import jobs
 from tripod.team.files import Files
 from tripod.team.team import Team

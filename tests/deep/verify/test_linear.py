@@ -23,9 +23,9 @@ from tripod.ledger.errors import LedgerError
 from tripod.ledger.tlog.note import VerifierKey, parse_note
 from tripod.ledger.tlog.policy import parse_policy
 from tripod.ledger.tlog.proof import parse_proof
+from tripod.ledger.tlog.receipt import parse_witness_request, parse_witness_signatures
 from tripod.ledger.tlog.seal import parse_seal
 from tripod.ledger.tlog.tiles import parse_body_bundle, parse_bundle, parse_tile_path
-from tripod.ledger.tlog.witness import parse_witness_request, parse_witness_signatures
 from tripod.projections.bus.format import parse_event
 from tripod.projections.chat.format import (
     chat_mentions,
@@ -50,8 +50,8 @@ from tripod.projections.workers.format import parse_worker, worker_log_below
 from tripod.recovery.redaction import texts_to_redact_in
 from tripod.verify.advice import may_need_advice, sign_for_advice
 from tripod.verify.anchors.growth import is_growth, is_growth_in_between, unconverted_growth
+from tripod.verify.anchors.heads import parse as parse_rules
 from tripod.verify.anchors.heads import parse_head
-from tripod.verify.anchors.policy import parse as parse_rules
 from tripod.verify.check import escape, shown_difference
 from tripod.verify.isolation.breach import (
     places_elsewhere,

@@ -14,13 +14,14 @@ import pytest
 from doors.cli.screen import drained
 from doors.inside import begin, run
 
-from tripod.cli.progress import progress_shown
 from tripod.ledger import progress as told
+from tripod.output import progress_shown
 
 AT_ONCE = """
 import sys
-from tripod.cli import main, progress
-progress.DELAY = 0
+from tripod import output
+from tripod.cli import main
+output.DELAY = 0
 main(sys.argv[1:])
 """
 COMMANDS = (("init",), ("sync",), ("rebuild",), ("verify",))
@@ -107,8 +108,8 @@ def test_a_narrow_terminal_gets_no_second_line(team: Path) -> None:
 def drawn_by(monkeypatch: pytest.MonkeyPatch, columns: int, *tells: tuple[str, int, int]) -> str:
     """What a terminal is sent for some tells, each of which is due."""
     master, slave = sized(columns)
-    monkeypatch.setattr("tripod.cli.progress._EVERY", 0)
-    monkeypatch.setattr("tripod.cli.progress.DELAY", 0)
+    monkeypatch.setattr("tripod.output._EVERY", 0)
+    monkeypatch.setattr("tripod.output.DELAY", 0)
     with os.fdopen(slave, "w") as out:
         monkeypatch.setattr(sys, "stderr", out)
         with progress_shown():
@@ -130,7 +131,7 @@ def test_the_line_is_cleared_where_the_work_fails(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("TERM", "xterm")
     master, slave = sized(40)
 
-    monkeypatch.setattr("tripod.cli.progress.DELAY", 0)
+    monkeypatch.setattr("tripod.output.DELAY", 0)
 
     def stopped() -> None:
         with progress_shown():
@@ -149,7 +150,7 @@ def test_a_terminal_that_went_away_stops_no_work(monkeypatch: pytest.MonkeyPatch
     master, slave = sized(40)
     out = os.fdopen(slave, "w")
     monkeypatch.setattr(sys, "stderr", out)
-    monkeypatch.setattr("tripod.cli.progress.DELAY", 0)
+    monkeypatch.setattr("tripod.output.DELAY", 0)
     with progress_shown():
         os.close(master)
         told.tell_progress("folding")
@@ -170,7 +171,7 @@ def test_each_thousand_is_told_and_nothing_is_changed() -> None:
 
 
 def test_a_child_process_is_silent() -> None:
-    from tripod.verify.scan.children import start_child
+    from tripod.verify.scan.rows import start_child
 
     heard: list[str] = []
 

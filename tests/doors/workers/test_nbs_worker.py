@@ -23,7 +23,7 @@ from tripod.ledger.locator import LEDGER
 from tripod.projections.workers.format import EMPTY_LOG
 from tripod.team import adoption
 from tripod.team.team import Team
-from tripod.workers import writer as workers_run
+from tripod.workers import worker as workers_run
 
 USAGE = TABLE[0].usage
 USAGES = {verb.name: f"nbs-worker {verb.name} {verb.nbs}".rstrip() for verb in TABLE[0].verbs}

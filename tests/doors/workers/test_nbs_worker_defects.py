@@ -22,8 +22,8 @@ from tripod.projections.workers.format import EMPTY_LOG
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
 from tripod.verify.run import run as judge
-from tripod.workers import writer as workers_run
-from tripod.workers.writer import ROLE
+from tripod.workers import worker as workers_run
+from tripod.workers.worker import ROLE
 
 HELD = "until [ -e go ]; do sleep 0.01; done"
 """A line of shell that waits for the file ``go`` in the project."""

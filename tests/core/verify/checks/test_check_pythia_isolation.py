@@ -17,8 +17,8 @@ from tripod.verify.check import Outcome
 from tripod.verify.evidence import collect
 from tripod.verify.isolation.breach import shows_reading_of_chat, tells_to_read_chat
 from tripod.verify.run import run
-from tripod.workers import writer as workers_run
-from tripod.workers.writer import ROLE
+from tripod.workers import worker as workers_run
+from tripod.workers.worker import ROLE
 
 ASSESSMENT = Said(
     9,
@@ -304,7 +304,7 @@ def test_what_a_pythia_worker_adds_to_a_log_beyond_what_is_kept_is_judged(
         (tmp_path / "said").write_text("> Read(.nbs/chat/live.chat)\n")
         small = WORKER_LOG._replace(limit=len("hello\n"))
         monkeypatch.setattr("tripod.projections.layout.WORKER_LOG", small)
-        monkeypatch.setattr("tripod.workers.writer.MAX_LOG", small.limit)
+        monkeypatch.setattr("tripod.workers.worker.MAX_LOG", small.limit)
         workers_run.continue_(opened, name, "Go on.")
         over(opened, name)
     (found,) = isolation(Path(root)).findings

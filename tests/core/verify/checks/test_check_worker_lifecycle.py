@@ -21,8 +21,8 @@ from tripod.verify.check import Outcome
 from tripod.verify.checks.worker_lifecycle import worker_step_problem
 from tripod.verify.evidence import collect
 from tripod.verify.run import run
-from tripod.workers import writer as workers_run
-from tripod.workers.writer import worker_step
+from tripod.workers import worker as workers_run
+from tripod.workers.worker import worker_step
 
 LOG = "workers/w-0001.log"
 
@@ -224,7 +224,7 @@ def test_a_kept_log_that_is_gone_or_edited_is_named_once(root: Path, change: str
 def test_a_log_too_large_to_be_held_in_memory_is_judged_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tripod.workers.writer.MAX_LOG", 1)
+    monkeypatch.setattr("tripod.workers.worker.MAX_LOG", 1)
     monkeypatch.setattr("tripod.projections.layout.WORKER_LOG", WORKER_LOG._replace(limit=1))
     monkeypatch.setattr("tripod.verify.evidence._READ_LIMIT", 1)
     adoption.init(str(tmp_path))
@@ -273,7 +273,7 @@ def test_a_log_that_outgrows_what_is_kept_is_no_finding(
 def test_a_log_of_which_only_the_digest_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, message: str
 ) -> None:
-    monkeypatch.setattr("tripod.workers.writer.MAX_LOG", 1)
+    monkeypatch.setattr("tripod.workers.worker.MAX_LOG", 1)
     monkeypatch.setattr("tripod.projections.layout.WORKER_LOG", WORKER_LOG._replace(limit=1))
     adoption.init(str(tmp_path))
     with Team(str(tmp_path / ".nbs")) as team:
@@ -326,7 +326,7 @@ def test_going_on_does_not_hide_what_was_done_to_a_log(root: Path, change: str) 
 def test_what_was_done_to_a_long_log_stops_it_as_well(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tripod.workers.writer.MAX_LOG", 1)
+    monkeypatch.setattr("tripod.workers.worker.MAX_LOG", 1)
     adoption.init(str(tmp_path))
     with Team(str(tmp_path / ".nbs")) as team:
         workers_run.spawn(team, "w", str(tmp_path), "Do it.", command=["echo", "x"], name="w-0001")

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from specimens import ADVISED, SPECIMENS, Specimen, copy
 
-from tripod.verify.check import CANNOT_TELL, Report, advises
+from tripod.verify.check import CANNOT_TELL, Report
 from tripod.verify.checks import CHECKS
 from tripod.verify.evidence import collect
-from tripod.verify.run import run
+from tripod.verify.run import advises, run
 
 
 def judge(root: str, without: str = "") -> Report:

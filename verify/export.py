@@ -1,9 +1,14 @@
 """Reads an export, or a team's record, into a scratch database with the ledger's own schema.
 
-So every check runs on it as on a ledger. Faults of the files themselves are findings of
-``record-agrees``. No file is trusted: a mutated export gives findings and never an exception. Reads
-are bounded, no link is followed, and every unknown name is reported. A team's record is compared
-with its ledger, file by file and byte by byte.
+So every check runs on it as on a ledger. Faults of the files themselves (a tile that is not the
+tree's, a malformed line, an unsigned seal) are findings of ``record-agrees``. No file is trusted: a
+mutated export gives findings and never an exception. Reads are bounded, no link is followed, and
+every unknown name is reported. A team's record is compared with its ledger, file by file and byte
+by byte.
+
+A proof file is judged by itself: no ledger is needed, only the log's key.
+
+``tripod.trust.export`` writes the folder, ``tripod.ledger.tlog.tiles`` knows its layout.
 """
 
 from __future__ import annotations
@@ -18,6 +23,7 @@ from typing import Any
 
 import orjson
 
+from tripod import ledger
 from tripod.ledger import (
     RECORD,
     LedgerError,
@@ -29,15 +35,29 @@ from tripod.ledger import (
     root_of,
     tell_over,
 )
+from tripod.ledger.files import read_plain_file
 from tripod.ledger.sqlite.reader import SQLiteReader, read_block_nodes
 from tripod.ledger.sqlite.repair import add_blob_row, add_entry_rows, add_head_row
 from tripod.ledger.sqlite.schema import migrate_schema
 from tripod.ledger.tlog import tiles
 from tripod.ledger.tlog.note import ED25519, MAX_NOTE, Note, VerifierKey, parse_note
+from tripod.ledger.tlog.policy import Policy, TrustedLog
+from tripod.ledger.tlog.proof import MAX_PROOF, parse_proof, verify_proof
+from tripod.ledger.tlog.receipt import parse_witness_request
 from tripod.ledger.tlog.seal import Seal, open_seal, parse_seal
-from tripod.ledger.tlog.tiles import WIDTH, Tile
+from tripod.ledger.tlog.tiles import WIDTH, Tile, parse_line
 from tripod.projections import Disk, UnreadableError, create_tables
-from tripod.verify.check import FilesJudged, Finding, FindingTally, Severity
+from tripod.verify.check import (
+    Coverage,
+    FilesJudged,
+    Finding,
+    FindingTally,
+    Report,
+    Severity,
+    Subject,
+    cannot_tell,
+    outcome,
+)
 from tripod.verify.checks import record_agrees
 from tripod.verify.evidence import OpenEvidence
 from tripod.verify.rows import RowHeads, RowReader
@@ -402,3 +422,94 @@ def _expected(
                 if blob is not None and len(blob) <= MAX_BLOB:
                     found.blobs += 1
                     yield tiles.bundle_blob_path(digest), blob
+
+
+# Proof files -----------------------------------------------------------------------------------
+
+
+NAME = "proof"
+HELP = "ask who gave you the file for another one, and for the log's key by another way"
+_FRONTS = (b"c2sp.org/tlog-proof@", b"old ")
+
+
+def is_proof(path: str) -> bool:
+    """Whether a file begins as a proof does."""
+    try:
+        return read_plain_file(path, 32, named=True).startswith(_FRONTS)
+    except OSError:
+        return False
+
+
+def judge_proof(path: str, keys: Sequence[VerifierKey], old: Seal | None = None) -> Report:
+    """Judge the proof in a file by the ``keys`` of trusted logs; without one, *cannot tell*.
+
+    A proof of growth is held against the seal ``old``.
+    """
+    data = read_plain_file(path, MAX_PROOF, named=True)
+    subject = Subject("", os.path.realpath(path), None, "")
+    reason = ""
+    if not keys:
+        reason = "no key is known to hold the seal against: give the log's with --key"
+    elif data.startswith(b"old ") and old is None:
+        reason = "a proof of growth is held against an older seal: give it with --old"
+    if reason:
+        return Report(path, (cannot_tell(NAME, reason, required=True),), subject=subject)
+    head, found = None, []
+    told: list[str] = []
+    try:
+        if old is not None and data.startswith(b"old "):
+            seal = _growth(data, keys, old, told)
+        else:
+            seal = _inclusion(data, keys, told)
+        head = (seal.size, seal.root.hex())
+    except ledger.LedgerError as error:
+        told, found = [], [Finding(NAME, str(error), path, help=HELP)]
+    seen: Coverage = {}
+    for word, _, value in (text.partition(" ") for text in told):
+        seen[word] = value
+    return Report(path, (outcome(NAME, found, seen, required=True),), head, subject=subject)
+
+
+def _inclusion(data: bytes, keys: Sequence[VerifierKey], told: list[str]) -> Seal:
+    proof = parse_proof(data)
+    header, _, line = (proof.extra or b"").partition(b"\n")
+    if not header:
+        raise ledger.MalformedError(
+            "proof: it holds no entry (the extra line), so there is nothing to show"
+        )
+    head = ledger.parse_header(header)
+    policy = Policy(tuple(TrustedLog(key) for key in keys), (), (), None)
+    seal = verify_proof(proof, ledger.entry_leaf_hash(header), policy).seal
+    if head.seq != proof.seq or head.ledger != seal.origin:
+        raise ledger.NotVerifiedError(
+            f"proof: the entry says that it is {head.seq} of {head.ledger!r}"
+        )
+    told += [f"entry {proof.seq}", f"kind {head.kind}", f"actor {head.actor}", f"at {head.at}"]
+    if line:
+        salt, body, auth = parse_line(line, proof.seq)
+        if salt is None or body is None or ledger.commit_body(salt, head.kind, body) != head.body:
+            raise ledger.NotVerifiedError(
+                "proof: the body is not the one that the entry commits to"
+            )
+        if (None if auth is None else ledger.header_auth(auth)) != head.auth:
+            raise ledger.NotVerifiedError(
+                "proof: the signature record is not the one that the entry names"
+            )
+        told.append(f"body {orjson.dumps(orjson.loads(body)).decode()}")
+    return seal
+
+
+def _growth(data: bytes, keys: Sequence[VerifierKey], old: Seal, told: list[str]) -> Seal:
+    growth = parse_witness_request(data)
+    seal = open_seal(growth.note, keys).seal
+    if (growth.old, seal.origin) != (old.size, old.origin):
+        raise ledger.NotVerifiedError(
+            f"growth: it is of {seal.origin!r} since {growth.old} entries, the older seal of "
+            f"{old.origin!r} at {old.size}"
+        )
+    if not ledger.check_consistency(old.size, old.root, seal.size, seal.root, growth.hashes):
+        raise ledger.NotVerifiedError(
+            "growth: the older log is not the beginning of the newer one: it was rewritten"
+        )
+    told += [f"from {old.size}", f"to {seal.size}"]
+    return seal

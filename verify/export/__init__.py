@@ -1,1 +1,0 @@
-"""Exports, records and proof files, verified without the database."""
