@@ -196,6 +196,7 @@ def test_pieces_are_counted_each_for_itself(story: Story) -> None:
         found = unrecorded_pieces(team.source, "chat/live.chat", head + line * 5)
         assert len(found) == 5
         assert name_pieces(found).endswith(" and 2 more")
+        assert name_pieces(found[:3]) == ", ".join(found[:3])
         data = (story.root / "chat/live.chat").read_bytes()
         assert unrecorded_pieces(team.source, "chat/live.chat", data) == []
         assert len(unrecorded_pieces(team.source, "chat/live.chat", data + line)) == 1

@@ -759,3 +759,13 @@ def test_read_only_refuses_what_is_no_database(tmp_path: Path) -> None:
     write_a_diary(path)
     with pytest.raises(LedgerDamagedError, match="not a database"):
         read_only(str(path))
+
+
+@pytest.mark.parametrize("suffix", ["-journal", "-wal", "-shm"])
+def test_a_link_in_the_place_of_a_file_of_sqlites_own_is_not_followed(
+    path: str, suffix: str
+) -> None:
+    os.symlink("elsewhere", path + suffix)
+    with pytest.raises(LedgerDamagedError, match=f"{suffix} beside it is no plain file"):
+        SQLiteStore(path)
+    assert not os.path.exists(path + suffix)

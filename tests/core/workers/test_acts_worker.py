@@ -201,6 +201,15 @@ def test_its_death_is_found_out_once_by_whoever_comes_next(team: Team) -> None:
 # What others say of it -------------------------------------------------------------------------
 
 
+def test_what_is_said_to_a_worker_or_for_it_has_a_limit(team: Team) -> None:
+    for say in (workers_run.continue_, workers_run.escalate):
+        with pytest.raises(NotFoundError):  # the text is fine
+            say(team, "nobody", "x" * workers_run.MAX_TASK)
+        for text in ("x" * (workers_run.MAX_TASK + 1), " \n"):
+            with pytest.raises(BadArgumentError, match="it is empty, or more than"):
+                say(team, "nobody", text)
+
+
 def test_one_that_is_stuck_says_so_and_stays_escalated(team: Team, project: Path) -> None:
     name = spawn(team, "until [ -e go ]; do sleep 0.01; done; echo stuck")
     workers_run.escalate(team, name, "Which grammar?")

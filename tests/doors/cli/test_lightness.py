@@ -206,7 +206,6 @@ def test_the_help_of_the_first_level_imports_no_group_and_no_team(tmp_path: Path
     names = imported(tmp_path, "--help")
     assert {name for name in names if name.startswith("tripod.cli.")} == {
         "tripod.cli.commands",
-        "tripod.output",
         "tripod.cli.tree",
     }
     heavy = {*HEAVY, "sqlite3", "tripod.team", "tripod.ledger.kinds", "tripod.projections"}
