@@ -11,8 +11,9 @@ verdict: *clean, except*. Words are compared without case, accents, variant and 
 and punctuation. The check does not see a paraphrase, a translation or a shorter passage. For a
 Pythia that ran as a worker, by ``tripod worker`` or by another tool, the check searches its task
 and its logs for readings of the chat; this can show a breach, and cannot show that there was none.
-The number of *decisions that quote the chat* (12 consecutive words of an earlier message) that the
-reviewer could read is printed beside the verdict. It is no finding: a decision may quote the chat.
+Where a run is recorded, the number of *decisions that quote the chat* (12 consecutive words of an
+earlier message), which the reviewer could read, is printed beside the verdict. It is no finding: a
+decision may quote the chat.
 
 **Why it matters.** An assessment is worth something only if the reviewer did not read the chat. The
 reviewer has a shell, the chat is readable, and only a prompt forbids it.
@@ -89,10 +90,10 @@ def judge(evidence: Evidence) -> Outcome:
         "transcripts": sum(text.what == TRANSCRIPT for run in runs for text in run.wrote),
     }
     untold: list[str] = []
-    log = DecisionLogPhrases(evidence, [INSTRUCTIONS])
-    echoed = echoes(evidence, log, runs)
-    seen["decisions that quote the chat"] = len(echoed.quoting)
     if runs:
+        log = DecisionLogPhrases(evidence, [INSTRUCTIONS])
+        echoed = echoes(evidence, log, runs)
+        seen["decisions that quote the chat"] = len(echoed.quoting)
         seen["chat texts"] = echoed.compared
         found.extend(_echoed(echoed.found))
         for run in runs:

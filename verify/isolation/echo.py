@@ -112,6 +112,8 @@ class PhraseIndex:
 
     def find(self, words: Sequence[str]) -> Iterator[tuple[int, str]]:
         """Numbers of texts that echo these words, with the run; a text may come repeatedly."""
+        if not self._vocabulary:
+            return
         there = bytes(map(self._vocabulary.__contains__, words))
         for row in _IN_A_ROW.finditer(there):
             part = words[row.start() : row.end()]

@@ -114,7 +114,6 @@ def test_without_a_transcript_nobody_can_tell(tmp_path: Path) -> None:
         "workers": 1,
         "logs": 1,
         "transcripts": 0,
-        "decisions that quote the chat": 0,
     }
     assert told.reason.startswith("1 assessment came from outside (chat live, message 0)")
     assert "1 log and 1 task file show no reading of the chat, which proves nothing" in told.reason
