@@ -109,7 +109,8 @@ def reader_side_problem(path: str) -> str | None:
                 "the next program that opens it to write may change it. Keep both files; if a "
                 "program works with it now, ask again"
             )
-        elif log and not reader_keeps_log(path):
+        # The header is read in any case: a file that cannot be read is no damaged ledger.
+        elif not reader_keeps_log(path) and log:
             problem = "a write-ahead log stands beside it, and its header says that it has none"
         elif not log and os.path.lexists(f"{path}-shm"):
             problem = (

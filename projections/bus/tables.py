@@ -75,7 +75,7 @@ CREATE INDEX events_done ON events (us, name) WHERE acked IS NOT NULL;
         """Keep one row an event; ``acked`` is the seq of the entry that acknowledged it."""
         body = entry.data
         if entry.kind == "bus.published":
-            mode = (body.get("observed") or {}).get("mode", MODE)
+            mode = body.get("observed", {}).get("mode", MODE)
             name, rank = body["name"], PRIORITIES.index(body["priority"])
             said = (body["source"], body["type"], body["size"])
             row = (entry.seq, name, body["us"], rank, *said, mode)
@@ -173,7 +173,7 @@ def _file(source: Source, seq: int, mode: int, body: dict[str, Any] | None = Non
 
 def render_event(source: Source, body: dict[str, Any]) -> bytes:
     """Render an event from the body of its entry (``raw`` where another program wrote it so)."""
-    if "raw" in (observed := body.get("observed") or {}):
+    if "raw" in (observed := body.get("observed", {})):
         return source.content(observed["raw"])
     words = body["source"], body["type"], body["priority"], format_time(body["us"])
     payload = source.content(body["payload"]).decode() if "payload" in body else ""

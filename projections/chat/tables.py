@@ -268,7 +268,7 @@ CHAT = ChatFiles()
 
 def render_chat_line(source: Source, body: dict[str, Any]) -> bytes:
     """One line as it stands in the file, with its line break."""
-    if "raw" in (observed := body.get("observed") or {}):
+    if "raw" in (observed := body.get("observed", {})):
         return source.content(observed["raw"])
     text = source.content(body["text"]).decode()
     return chat_format.encode_chat_line(body["handle"], body["time"], text) + b"\n"
@@ -286,7 +286,7 @@ def _content_size(content: dict[str, Any]) -> int:
 
 def chat_line_size(body: dict[str, Any]) -> int:
     """How many bytes a message's line takes in the file, its line break included."""
-    if "raw" in (observed := body.get("observed") or {}):
+    if "raw" in (observed := body.get("observed", {})):
         return _content_size(observed["raw"])
     plain = len(f"{body['handle']}|{body['time']}: ".encode()) + _content_size(body["text"])
     return (min(plain, chat_format.MAX_PLAIN) + 2) // 3 * 4 + 1

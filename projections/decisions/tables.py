@@ -146,7 +146,7 @@ def _log_of(body: dict[str, Any]) -> str:
 
 def render_decision_piece(source: Source, body: dict[str, Any]) -> bytes:
     """Render one piece from the body of its entry (``raw`` where it was written differently)."""
-    if "raw" in (observed := body.get("observed") or {}):
+    if "raw" in (observed := body.get("observed", {})):
         return source.content(observed["raw"])
     return log_format.format_decision(decision_text_of(body)).encode()
 

@@ -138,7 +138,7 @@ class WitnessFolder:
 
     def _policy(self) -> tuple[bytes, Policy]:
         """The list of the logs that it knows: its bytes, and what they say."""
-        path = f"{self.path}/policy.tlog"
+        path = os.path.join(self.path, "policy.tlog")
         text = read_plain_file(path, MAX_POLICY, named=True)
         try:
             return text, parse_policy(text)

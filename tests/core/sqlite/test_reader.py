@@ -1,6 +1,8 @@
 """Entries that files are written from: passed on as long as they are sound, and no further."""
 
+import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from memory_store import MemoryStore
@@ -8,7 +10,8 @@ from sample_ledger import opening, said
 
 from tripod.ledger.entry import Entry
 from tripod.ledger.errors import LedgerDamagedError
-from tripod.ledger.sqlite.reader import read_sound_entries
+from tripod.ledger.sqlite import reader
+from tripod.ledger.sqlite.reader import read_only, read_sound_entries
 
 
 @pytest.fixture
@@ -60,3 +63,18 @@ def test_a_broken_link_is_not_passed_on(entries: list[Entry]) -> None:
     ):
         with pytest.raises(LedgerDamagedError, match=f"entry {seq} is not linked to the one"):
             list(read_sound_entries(broken))
+
+
+def test_a_file_that_may_not_be_read_is_no_damaged_ledger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = f"{tmp_path}/ledger.db"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE t (a)")
+
+    def refuse(path: str) -> bytes:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(reader, "_front", refuse)
+    with pytest.raises(PermissionError):
+        read_only(path)

@@ -1,0 +1,40 @@
+"""Bodies and tables of another shape than ours: named by who looks, and no reason to stop."""
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tripod import bus
+from tripod.projections.bus.tables import render_event
+from tripod.projections.chat.tables import chat_line_size, render_chat_line
+from tripod.projections.decisions.tables import render_decision_piece
+from tripod.team.adoption import init
+from tripod.team.team import Team
+
+NO_SOURCE: Any = None
+
+
+@pytest.mark.parametrize("observed", [0, False])
+@pytest.mark.parametrize("render", [render_event, render_chat_line, render_decision_piece])
+def test_what_is_no_observation_is_not_taken_for_none(
+    render: Callable[[Any, dict[str, Any]], bytes], observed: object
+) -> None:
+    body = {"observed": observed, "text": {"text": "x"}, "time": 1, "handle": "ann"}
+    with pytest.raises(TypeError, match="not iterable"):
+        render(NO_SOURCE, body)
+    with pytest.raises(TypeError, match="not iterable"):
+        chat_line_size(body)
+
+
+def test_a_further_column_of_the_manifest_stops_no_command(tmp_path: Path) -> None:
+    init(str(tmp_path))
+    with closing(sqlite3.connect(tmp_path / ".nbs" / "ledger.db")) as db:
+        db.execute("ALTER TABLE manifest ADD COLUMN more INTEGER")
+        db.commit()
+    with Team(str(tmp_path)) as team:
+        bus.publish(team, "ann", "note", "low", "goes on")
+        assert team.warnings == []
