@@ -80,8 +80,8 @@ def save_manifest(db: sqlite3.Connection, known: Manifest, gone: Iterable[str] =
     """Note files as they are now, and that those at ``gone`` are to be watched no more."""
     rows = [(path, *item.stat, item.digest, item.noted_ns) for path, item in sorted(known.items())]
     sql = (
-        "INSERT OR REPLACE INTO manifest"
-        " (path, size, mtime_ns, inode, mode, digest, noted_ns, seal) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+        "INSERT OR REPLACE INTO manifest (path, size, mtime_ns, inode, mode, digest, noted_ns,"
+        " seal) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
     )  # by name: this table is not folded, so a rebuild would not mend one with a further column
     db.executemany(sql, [(*row, manifest_row_seal(row)) for row in rows])
     db.executemany("DELETE FROM manifest WHERE path = ?", [(path,) for path in gone])
