@@ -33,10 +33,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import orjson
 
 from tripod.ledger.chain import Tip, link_all
-from tripod.ledger.entry import Draft, Entry
+from tripod.ledger.entry import Draft, Entry, entry_blob_mark, entry_blobs
 from tripod.ledger.errors import (
     ConflictError,
     LedgerDamagedError,
@@ -66,13 +68,6 @@ from tripod.ledger.store import Guard
 
 if TYPE_CHECKING:
     from tripod.ledger.store import Fold
-
-
-from typing import Any
-
-import orjson
-
-from tripod.ledger.entry import entry_blob_mark, entry_blobs
 
 _INSERT = f"INSERT INTO entries ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 

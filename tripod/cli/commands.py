@@ -27,26 +27,20 @@ and prints the answer. Nothing here imports click: scripts call the ``nbs-*`` pr
 from __future__ import annotations
 
 import re
+import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from tripod.errors import BadArgumentError, MalformedError
+from tripod.ledger.files import read_plain_file
 from tripod.output import emit, emit_json
 
 if TYPE_CHECKING:
-    from tripod.team.team import Team
-
-
-import sys
-import time
-from typing import TYPE_CHECKING
-
-from tripod.errors import BadArgumentError, MalformedError
-from tripod.ledger.files import read_plain_file
-
-if TYPE_CHECKING:
     from tripod.ledger.tlog.note import VerifierKey
+    from tripod.team.team import Team
 
 
 MAX_INPUT = 1024 * 1024  # bytes of a text

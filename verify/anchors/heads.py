@@ -36,22 +36,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeAlias
 
 from tripod.ledger import LedgerError, MalformedError
 from tripod.ledger.tlog.note import Note, VerifierKey, parse_note, parse_note_text
 from tripod.ledger.tlog.policy import Policy
 from tripod.ledger.tlog.seal import Cosignature, Seal, open_seal, parse_seal
+from tripod.projections.settings import Rule, Settings, read_settings, setting_of, whole_setting
 from tripod.verify.anchors.growth import FileHistory
 from tripod.verify.check import POLICY, RULES, Anchored, Finding, HeadsJudged, Severity
 
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
-
-
-from typing import Annotated
-
-from tripod.projections.settings import Rule, Settings, read_settings, setting_of, whole_setting
 
 SELF, PINNED, WITNESSED, TIMESTAMPED = LEVELS = ("SELF", "PINNED", "WITNESSED", "TIMESTAMPED")
 """Who vouches for the ledger: it alone, a head kept elsewhere, witnesses, a timestamp authority."""
@@ -94,7 +90,7 @@ def parse(data: bytes) -> Rules:
     return read_settings(Rules, data)
 
 
-# The policy of a team --------------------------------------------------------------------------
+# Heads -----------------------------------------------------------------------------------------
 
 
 MAX_HEAD = 64 * 1024  # bytes of a note with many signatures of witnesses

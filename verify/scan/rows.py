@@ -99,9 +99,6 @@ def start_child(work: Callable[[], T]) -> Callable[[], T | None]:
     return wait
 
 
-# Child processes -------------------------------------------------------------------------------
-
-
 # Shapes: bodies by their bytes -------------------------------------------------------------------
 #
 # ``row_pattern`` reads a model once and writes a regular expression over canonical JSON: sorted
