@@ -18,7 +18,7 @@ from tripod.ledger.files import read_plain_file
 from tripod.ledger.locator import FOLDER, LEDGER, has_ledger, is_ledger_folder, named, team_around
 from tripod.output import one_line, remark
 from tripod.projections import Disk
-from tripod.team.access import access_team, access_team_at, has_runs_to_access, print_warnings
+from tripod.team.access import access_team, access_team_at, has_open_runs, print_warnings
 from tripod.team.team import Team
 
 
@@ -111,7 +111,7 @@ def team_of(
 
 
 def _look_after(team: Team) -> None:
-    if has_runs_to_access(team):
+    if has_open_runs(team):
         from tripod.workers.worker import record_ends
 
         record_ends(team)
@@ -299,11 +299,11 @@ def nbs_team_of_log(path: str, *, make: bool = False, events: str | None = None)
     ):
         raise NotFoundError(f"{path}: no decision log is there; give the path of the right one")
     with team_of(SCRIBE, folder, events) as team:
-        nbs_team_meets_log(team, full, make=make)
+        add_log_to_nbs_team(team, full, make=make)
         yield team
 
 
-def nbs_team_meets_log(team: Team, full: str, *, make: bool = False) -> None:
+def add_log_to_nbs_team(team: Team, full: str, *, make: bool = False) -> None:
     """Add the log at a full path to the team, unless its folder is the team's own.
 
     ``make``: the log is about to be begun. Raises BadArgumentError (what stands there is no log),
@@ -338,7 +338,7 @@ def nbs_team_meets_log(team: Team, full: str, *, make: bool = False) -> None:
     split = parse_decision_archive_name(name)
     live = os.path.join(folder, f"{split[0]}.md") if split is not None else full
     if live != full and os.path.isfile(live):
-        nbs_team_meets_log(team, live)
+        add_log_to_nbs_team(team, live)
         return
     add_place(team, SCRIBE, folder, name)
 

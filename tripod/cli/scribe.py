@@ -278,7 +278,7 @@ def _logs(team: Team, chat: str, around: str) -> list[str]:
     They are in the folder ``scribe`` beside the chat's, in ``around``. A team whose logs are not
     named after its chats has them for each chat. Raises NotFoundError (there is no log).
     """
-    from tripod.cli.nbs_team import known_to_nbs_team, nbs_team_meets_log
+    from tripod.cli.nbs_team import add_log_to_nbs_team, known_to_nbs_team
     from tripod.projections.chat.format import parse_chat_archive_name
 
     stem = os.path.basename(chat).removesuffix(".chat")
@@ -289,7 +289,7 @@ def _logs(team: Team, chat: str, around: str) -> list[str]:
     )
     for name in names:
         if os.path.isfile(os.path.join(beside, name)):
-            nbs_team_meets_log(team, os.path.join(beside, name))
+            add_log_to_nbs_team(team, os.path.join(beside, name))
     logs = LOG.live(team.source)
     front = known_to_nbs_team(team, LOG.folder, beside) or ""
     own = [log for log in (front + name for name in names) if log in logs]

@@ -119,11 +119,11 @@ class TripodCall(CommandCall):
         """The team that ``--team`` names, or that is found from ``start`` upwards."""
         from tripod.team.access import (  # `tripod --help` does without a team
             access_team,
-            has_runs_to_access,
+            has_open_runs,
         )
 
         with access_team(self.values["team"], start) as team:
-            if has_runs_to_access(team):
+            if has_open_runs(team):
                 from tripod.workers.worker import record_ends
 
                 record_ends(team)

@@ -82,7 +82,7 @@ def backup(team: Team, path: str) -> Head:
     temporary = f"{path}.part"
     try:
         with closing(read_only(team.store.path)) as source:
-            recover.copy_pages_to_rebuild(source, temporary)
+            recover.copy_database_pages(source, temporary)
         with _sound(temporary) as ledger:
             head = ledger.head()
         os.link(temporary, path)  # unlike a rename, it replaces nothing
@@ -157,7 +157,7 @@ def restore(
             if new != old and os.path.lexists(f"{root}/{RECORD}"):
                 # It may hold more than the new line's, which a seal writes.
                 rename_file(
-                    f"{root}/{RECORD}", recover.free_name_to_rebuild(f"{root}/{RECORD}.replaced")
+                    f"{root}/{RECORD}", recover.free_database_name(f"{root}/{RECORD}.replaced")
                 )
     finally:
         recover.remove_rebuilt_database(fresh)
@@ -177,7 +177,7 @@ def _take(path: str, fresh: str) -> None:
 
     try:
         with _sound(path) as source:
-            recover.copy_pages_to_rebuild(source.db, fresh)
+            recover.copy_database_pages(source.db, fresh)
         with closing(sqlite3.connect(fresh, isolation_level=None)) as db:
             put_triggers_back(db)  # the entries are judged below; a copy may lack its triggers
     except (LedgerError, sqlite3.Error) as error:

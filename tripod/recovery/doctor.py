@@ -27,7 +27,7 @@ from tripod.ledger.locator import no_team_problem, team_of
 from tripod.projections import BLOCKED, BUS, FILES, LOG, TEMPORARY, UNMERGED, UNMERGED_CURE, layout
 from tripod.recovery import rebuild as recover
 from tripod.team import adoption
-from tripod.team.access import access_team_at, has_runs_to_access
+from tripod.team.access import access_team_at, has_open_runs
 from tripod.team.adoption import PATH, adopt_ignore_lines, ignore_lines_to_adopt
 from tripod.team.team import FUTURE_US, Team
 from tripod.verify.anchors.anchors import AnchorOptions
@@ -411,6 +411,6 @@ def _act(root: str, act: Callable[[Team], object]) -> None:
 
 def _act_once(root: str, act: Callable[[Team], object]) -> None:
     with access_team_at(root) as team:
-        if has_runs_to_access(team):
+        if has_open_runs(team):
             record_ends(team)
         act(team)

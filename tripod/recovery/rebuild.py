@@ -230,7 +230,7 @@ def rebuilt_files(source: Source, name: str) -> list[tuple[str, File]]:
 # Whole databases -------------------------------------------------------------------------------
 
 
-def copy_pages_to_rebuild(source: sqlite3.Connection, path: str) -> None:
+def copy_database_pages(source: sqlite3.Connection, path: str) -> None:
     """All of a database as of one moment, into a new file of its own, waited for."""
     remove_rebuilt_database(path)
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
@@ -274,10 +274,10 @@ def put_rebuilt_in_place(database: str, fresh: str, word: str) -> str:
     if not any(os.path.lexists(database + suffix) for suffix in _FILES):
         rename_file(fresh, database)
         return ""
-    kept = free_name_to_rebuild(f"{database}.{word}")
+    kept = free_database_name(f"{database}.{word}")
     try:
         with closing(read_only(database)) as live:
-            copy_pages_to_rebuild(live, kept)
+            copy_database_pages(live, kept)
         _write_over(database, fresh)
     except sqlite3.OperationalError as error:
         remove_rebuilt_database(kept)
@@ -292,7 +292,7 @@ def put_rebuilt_in_place(database: str, fresh: str, word: str) -> str:
     return kept
 
 
-def free_name_to_rebuild(path: str) -> str:
+def free_database_name(path: str) -> str:
     """``<path>-1``, or the next number of which no file nor database is there."""
     names = (f"{path}-{number}" for number in count(1))
     return next(name for name in names if not any(os.path.lexists(name + end) for end in _FILES))

@@ -100,7 +100,7 @@ def _holding(root: str) -> Team | None:
         return team
 
 
-def has_runs_to_access(team: Team) -> bool:
+def has_open_runs(team: Team) -> bool:
     """Whether programs of workers were at work, which may have ended since.
 
     Every command then records what became of them (``tripod.workers.worker.record_ends``). It asks

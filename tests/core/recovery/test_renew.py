@@ -219,7 +219,7 @@ def test_a_full_disk_replaces_nothing(team: str, monkeypatch: pytest.MonkeyPatch
 
     damage(database(team), "lines")
     before = Path(database(team)).read_bytes()
-    for name in ("copy_pages_to_rebuild", "_write_over"):
+    for name in ("copy_database_pages", "_write_over"):
         with monkeypatch.context() as patch:
             patch.setattr(recover, name, full)
             with pytest.raises(UnwritableError, match="disk is full"):

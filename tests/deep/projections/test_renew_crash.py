@@ -40,7 +40,7 @@ patches = {
     "while rows are copied": (copying, "_judged", die),
     "while tables are folded": (rebuild, "rebuilt_copy", die),
     "before the old one is kept": (rebuild, "put_rebuilt_in_place", die),
-    "while the old one is kept": (rebuild, "copy_pages_to_rebuild", half),
+    "while the old one is kept": (rebuild, "copy_database_pages", half),
     "before its place is taken": (rebuild, "_write_over", die),
     "while its place is taken": (rebuild, "_write_over", in_the_middle),
     "after its place was taken": (rebuild, "sync_name", die),
