@@ -9,12 +9,22 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks import adoption, appends, chats, commands, evidence, judging, signing, table
+from benchmarks import (
+    adoption,
+    appends,
+    chats,
+    commands,
+    evidence,
+    judging,
+    looking,
+    signing,
+    table,
+)
 from benchmarks.measure import Row
 
 ENTRIES = 100_000
 SIGNED = 20_000  # entries: checking a signature costs the same in a ledger of any size
-GROUPS = ("appends", "commands", "chats", "adoption", "judging", "evidence", "signing")
+GROUPS = ("appends", "commands", "chats", "adoption", "judging", "evidence", "signing", "looking")
 ROUNDS = {
     "appends": 15,
     "commands": 21,
@@ -23,6 +33,7 @@ ROUNDS = {
     "judging": 3,
     "evidence": 3,
     "signing": 7,
+    "looking": 21,
 }
 
 
@@ -75,6 +86,7 @@ def _rows(group: str, folder: str, entries: int, rounds: int | None) -> Iterator
         "adoption": lambda: adoption.rows(folder, rounds, _say),
         "judging": lambda: judging.rows(folder, entries, rounds, _say),
         "evidence": lambda: evidence.rows(folder, entries, rounds, _say),
+        "looking": lambda: looking.rows(folder, entries, rounds, _say),
         "signing": lambda: signing.rows(folder, min(entries, SIGNED), rounds, _say),
     }
     return run[group]()

@@ -19,7 +19,7 @@ from tripod.ledger import DATABASE
 from tripod.ledger.locator import FOLDER
 from tripod.projections.bus.tables import BUS
 
-__all__ = ["rows"]
+__all__ = ["TRIPOD", "WARM_UP", "command_seconds", "rows"]
 
 FEW, MANY = 100, 50_000
 ALL_ROUNDS = 3  # at most, of what needs a full queue of its own each time
@@ -33,8 +33,8 @@ def rows(folder: str, rounds: int, say: Callable[[str], None]) -> Iterator[Row]:
     few = Queue(fill_queue(os.path.join(folder, "few"), FEW))
     for _ in range(WARM_UP):
         few.publish()
-        _seconds(FLOOR)
-    pairs = in_turn(few.publish, lambda: _seconds(FLOOR), rounds)
+        command_seconds(FLOOR)
+    pairs = in_turn(few.publish, lambda: command_seconds(FLOOR), rounds)
     what = '`tripod bus publish` / `python -c "import click, sqlite3, hashlib, json"`'
     yield cost_row("start", what, pairs, 1.6)
     say(f"a queue of {MANY:,} events")
@@ -85,7 +85,7 @@ class Queue:
         self.names = iter(names)
 
     def _run(self, *words: str) -> float:
-        return _seconds((TRIPOD, "bus", *words), self.project)
+        return command_seconds((TRIPOD, "bus", *words), self.project)
 
     def publish(self) -> float:
         """Publish an event."""
@@ -116,20 +116,20 @@ class Queue:
 
     def list_all(self) -> float:
         """List all that is pending."""
-        return _seconds((NBS_BUS, "check", f"{FOLDER}/{BUS.folder}"), self.project)
+        return command_seconds((NBS_BUS, "check", f"{FOLDER}/{BUS.folder}"), self.project)
 
     def read_all(self) -> float:
         """The floor of a queue without an index: open and read each file."""
-        return _seconds((*_PYTHON, _READ_ALL, f"{FOLDER}/{BUS.folder}"), self.project)
+        return command_seconds((*_PYTHON, _READ_ALL, f"{FOLDER}/{BUS.folder}"), self.project)
 
     def ack_all(self) -> float:
         """Acknowledge all."""
-        return _seconds((NBS_BUS, "ack-all", f"{FOLDER}/{BUS.folder}"), self.project)
+        return command_seconds((NBS_BUS, "ack-all", f"{FOLDER}/{BUS.folder}"), self.project)
 
     def rename_all(self) -> float:
         """The floor of acknowledging all: rename each file, which are the acknowledged now."""
         done = f"{FOLDER}/{BUS.folder}/processed"
-        return _seconds((*_PYTHON, _RENAME_ALL, done), self.project)
+        return command_seconds((*_PYTHON, _RENAME_ALL, done), self.project)
 
 
 _PYTHON = (sys.executable, "-c")
@@ -155,7 +155,8 @@ def _environment() -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
 
 
-def _seconds(command: tuple[str, ...], folder: str = ".") -> float:
+def command_seconds(command: tuple[str, ...], folder: str = ".") -> float:
+    """Run a command in a folder; the seconds that it took."""
     begin = perf_counter()
     subprocess.run(command, cwd=folder, env=_environment(), stdout=subprocess.DEVNULL, check=True)
     return perf_counter() - begin

@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import NamedTuple, TextIO
@@ -124,6 +124,47 @@ def _write(data: bytes) -> None:
     except OSError as error:
         silence_output(out)
         raise _lost(error.strerror or str(error)) from error
+
+
+@contextmanager
+def paged_output(*, wanted: bool = True) -> Iterator[Callable[[str], None]]:
+    """Give what prints text: to the user's pager where stdout is a terminal, else to stdout.
+
+    Where the pager is left before the end, the work inside ends without an error.
+    """
+    out, words = sys.stdout, []
+    if wanted and out is not None and out.isatty() and os.environ.get("TERM", "dumb") != "dumb":
+        import shlex
+
+        chosen = os.environ.get("TRIPOD_PAGER", os.environ.get("PAGER", "less"))
+        with suppress(ValueError):  # a quotation that is not closed: no pager
+            words = shlex.split(chosen)
+    if not words or words == ["cat"]:
+        yield emit_report
+        return
+    import subprocess
+
+    environment = {"LESS": "FRSX", **os.environ}  # one screen is not paged, long lines are cut
+    try:
+        pager = subprocess.Popen(words, stdin=subprocess.PIPE, env=environment)
+    except OSError:  # it is not installed
+        yield emit_report
+        return
+    with pager:
+        assert pager.stdin is not None
+        to = pager.stdin
+
+        def write(text: str) -> None:
+            to.write(text.encode())
+            to.flush()
+
+        with suppress(BrokenPipeError, KeyboardInterrupt):
+            yield write
+        with suppress(BrokenPipeError):
+            to.close()
+        while pager.poll() is None:
+            with suppress(KeyboardInterrupt):  # a key of the pager, as with git
+                pager.wait()
 
 
 def _lost(reason: str) -> TripodError:

@@ -157,6 +157,9 @@ class RowReader(SQLiteReader):
     decode and are not for evidence; ``raw`` is.
     """
 
+    problem = ""
+    """Why the rows that were asked for last ended early; who wants to know empties it first."""
+
     def _one(self, sql: str, values: Sequence[object] = ()) -> Any:
         return next(self._rows(sql, values), None)
 
@@ -169,6 +172,7 @@ class RowReader(SQLiteReader):
                     given += 1
             except (sqlite3.Error, OverflowError) as error:
                 if "decode" not in str(error) or self.db.text_factory is _lenient:
+                    self.problem = str(error)
                     return
                 self.db.text_factory = _lenient
             else:
@@ -182,6 +186,13 @@ class RowReader(SQLiteReader):
         """
         last = self.last_seq()
         return 0 if last is None else last + 1
+
+    def end(self) -> int:
+        """``size``, or that of the head's row where the newest rows cannot be read."""
+        self.problem = ""
+        size = self.size
+        head = head_row(self.db) if self.problem else None
+        return size if head is None or type(head.size) is not int else head.size
 
     def unswept(self) -> int:
         """How many erased entries may still lie in the pages of the database's file."""

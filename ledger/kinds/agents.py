@@ -123,6 +123,7 @@ REQUESTED = Kind(
     erasure=Erasure(
         {"spec": MARKED, "sha256": _DIGEST, "key": None}, _folder, texts=("spec",), is_copy=True
     ),
+    line="{role} {subject}, attempt {attempt}: {spawn}",
 )
 STARTED = Kind("agent.started", AgentStarted, *_STREAM)
 ENDED = Kind(
@@ -134,6 +135,7 @@ ENDED = Kind(
         _folder,
         is_copy=True,
     ),
+    line="{spawn}: {status} {problem}",
 )
 ABANDONED = Kind("agent.abandoned", AgentAbandoned, *_STREAM)
 DELIVERED = Kind(

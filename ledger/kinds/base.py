@@ -127,7 +127,8 @@ class Kind(Generic[B]):
     body, where the entry must be the only one of its sort. ``rule`` says what is wrong with a body
     whose fields fit one by one, or returns None. ``observed`` says whether entries were read from
     files that other programs wrote: never (None), some of them (False), all (True).
-    ``is_placed``: the verifier judges the entry by its place or its id as well.
+    ``is_placed``: the verifier judges the entry by its place or its id as well. ``line`` is how a
+    list of entries shows the body, with fields in braces; without it every field is shown by name.
     """
 
     def __init__(
@@ -144,10 +145,11 @@ class Kind(Generic[B]):
         observed: bool | None = None,
         erasure: Erasure[B] | None = None,
         is_placed: bool = False,
+        line: str = "",
     ) -> None:
         self.name, self.body, self.stream, self.within = name, body, stream, within
         self.actor, self.is_speech, self.id, self.rule = actor, is_speech, id, rule
-        self.observed, self.erasure, self.is_placed = observed, erasure, is_placed
+        self.observed, self.erasure, self.is_placed, self.line = observed, erasure, is_placed, line
 
     def __repr__(self) -> str:
         """The name: the rest stands in the declaration."""

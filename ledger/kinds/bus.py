@@ -91,8 +91,9 @@ PUBLISHED = Kind(
     erasure=Erasure(
         {"payload": MARKED, "size": None}, place=lambda body: f"events/{body['name']}", is_copy=True
     ),
+    line="{priority} {type}: {payload}",
 )
-ACKED = Kind("bus.acked", Acked, "bus", observed=False)
+ACKED = Kind("bus.acked", Acked, "bus", observed=False, line="{name}")
 ACKED_ALL = Kind("bus.acked-all", AckedAll, "bus")
 PRUNED = Kind("bus.pruned", Pruned, "bus", observed=False)
 CLAIMED = Kind("bus.claimed", Claimed, "bus", actor="by")

@@ -151,7 +151,7 @@ def _file(body: Mapping[str, Any]) -> str:
 
 
 _STREAM = ("chat/", _channel)
-CREATED = Kind("chat.created", ChannelCreated, *_STREAM, observed=False)
+CREATED = Kind("chat.created", ChannelCreated, *_STREAM, observed=False, line="{channel}")
 SENT = Kind(
     "chat.sent",
     Sent,
@@ -160,6 +160,7 @@ SENT = Kind(
     is_speech=True,
     observed=False,
     erasure=Erasure({"text": MARKED, "mentions": None}, _file),
+    line="{channel}: {text}",
 )
 UNREADABLE = Kind(
     "chat.unreadable",

@@ -113,6 +113,7 @@ LOGGED = Kind(
         _log,
         texts=("title", "rationale"),
     ),
+    line="{id} {title}",
 )
 NOTED = Kind(
     "log.noted",
@@ -122,6 +123,7 @@ NOTED = Kind(
     erasure=Erasure(
         {"problem": MARK, "observed.raw": text(f"\n{MARK}\n")}, _log, texts=(), is_copy=True
     ),
+    line="{problem}",
 )
 ROTATED = Kind(
     "log.rotated",

@@ -84,6 +84,7 @@ ASSESSED = Kind(
         {"content": MARKED, "sha256": digest_of(MARK)},
         place=lambda body: f"agents/{body['spawn']}" if "spawn" in body else "scribe/log.md",
     ),
+    line="{first} to {last}: {content}",
 )
 FAILED = Kind(
     "pythia.failed",

@@ -32,6 +32,7 @@ REDACTED = Kind(
     actor="by",
     is_speech=True,
     id=lambda body: redaction_entry_id(body["seq"]),
+    line="entry {seq} ({kind}): {reason}",
 )
 
 KINDS = (REDACTED,)

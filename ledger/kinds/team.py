@@ -125,6 +125,7 @@ OPENED = Kind(
     "ledger",
     rule=lambda body: places_problem(body["events"], body["chat"]),
     is_placed=True,
+    line="{project}: {origin}",
 )
 ADOPTED = Kind("ledger.adopted", Adopted, "ledger", is_placed=True)
 PLACE_ADDED = Kind(
@@ -140,6 +141,7 @@ CONFIG_CHANGED = Kind(
     "config",
     observed=True,
     erasure=Erasure({"sha256": None, "content": MARKED, "problems": None}, _path),
+    line="{path}",
 )
 EVIDENCE_KEPT = Kind(
     "evidence.kept",
@@ -147,6 +149,7 @@ EVIDENCE_KEPT = Kind(
     *_STREAM,
     observed=True,
     erasure=Erasure(ERASED_FILE, _path, is_copy=True),
+    line="{path}",
 )
 FILE_SEEN = Kind(
     "file.seen",
@@ -154,12 +157,14 @@ FILE_SEEN = Kind(
     *_STREAM,
     observed=True,
     erasure=Erasure(ERASED_FILE | {"problem": MARK}, _path, is_copy=True),
+    line="{path}: {problem}",
 )
 DISPLACED = Kind(
     "file.displaced",
     Displaced,
     *_STREAM,
     erasure=Erasure({"content": ERASED_FILE["content"]}, _path, is_copy=True),
+    line="{path}: {reason}",
 )
 
 

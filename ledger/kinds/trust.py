@@ -96,10 +96,12 @@ def _change(body: Mapping[str, Any]) -> str:
     return actor_entry_id(body["handle"], body["number"])
 
 
-KEY_SET = Kind("key.set", KeySet, "ledger")
-SEAL_MADE = Kind("seal.made", SealMade, "ledger")
+KEY_SET = Kind("key.set", KeySet, "ledger", line="{vkey}")
+SEAL_MADE = Kind("seal.made", SealMade, "ledger", line="{size} entries ({reason})")
 ANCHOR_RECEIVED = Kind("anchor.received", AnchorReceived, "ledger")
-ACTOR_ENROLLED = Kind("actor.enrolled", ActorEnrolled, "ledger", id=_change, is_placed=True)
+ACTOR_ENROLLED = Kind(
+    "actor.enrolled", ActorEnrolled, "ledger", id=_change, is_placed=True, line="{vkey}"
+)
 ACTOR_REVOKED = Kind("actor.revoked", ActorRevoked, "ledger", id=_change, is_placed=True)
 FORKED_FROM = Kind("ledger.forked-from", ForkedFrom, "ledger", is_placed=True)
 

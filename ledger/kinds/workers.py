@@ -109,8 +109,15 @@ WRITTEN = Kind(
     within=lambda body: body["path"].rpartition("/")[2].removesuffix(".md"),
     observed=True,
     erasure=Erasure(ERASED_FILE, place=lambda body: body["path"], is_copy=True),
+    line="{path}",
 )
-SPAWNED = Kind("worker.spawned", WorkerSpawned, *_STREAM, erasure=Erasure({"task": MARKED}, _file))
+SPAWNED = Kind(
+    "worker.spawned",
+    WorkerSpawned,
+    *_STREAM,
+    erasure=Erasure({"task": MARKED}, _file),
+    line="{name}: {task}",
+)
 CONTINUED = Kind(
     "worker.continued", WorkerContinued, *_STREAM, erasure=Erasure({"message": MARKED}, _file)
 )
@@ -119,7 +126,11 @@ ESCALATED = Kind(
     "worker.escalated", WorkerEscalated, *_STREAM, erasure=Erasure({"reason": MARKED}, _file)
 )
 ENDED = Kind(
-    "worker.ended", WorkerEnded, *_STREAM, erasure=Erasure({"problem": MARK}, _file, is_copy=True)
+    "worker.ended",
+    WorkerEnded,
+    *_STREAM,
+    erasure=Erasure({"problem": MARK}, _file, is_copy=True),
+    line="{name}: {state} {problem}",
 )
 DISMISSED = Kind("worker.dismissed", WorkerDismissed, *_STREAM)
 

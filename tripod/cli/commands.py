@@ -505,6 +505,7 @@ work chat chat Send messages to channels, read and search them.
 work scribe scribe Log decisions, count and find them.
 work worker worker Spawn workers, see what became of them, read what they found.
 work pythia pythia See which reviews are due, have Pythia give them, show what it found.
+look log look List what happened: who, when, what kind, and the text.
 look show show Print entries, or a projection as of any entry.
 look verify verify Judge a project, a team directory, a database, an export or a proof (PATH).
 look doctor recovery Say what is wrong with a team directory, and how to mend it.

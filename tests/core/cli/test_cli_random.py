@@ -95,6 +95,8 @@ def arguments(draw: st.DrawFn) -> tuple[str, ...]:
         elif isinstance(param, click.Option) and (param.required or draw(st.integers(0, 9)) == 4):
             name = draw(st.sampled_from(param.opts))
             words += [name] if param.is_flag else [name, value(draw, param, odd=param.name in odd)]
+    if {"--follow", "-f", "--watch"} & {*words}:  # else it would stay
+        words.append("--timeout=0")
     if draw(st.integers(0, 9)) == 4:
         words += draw(st.lists(TOKENS | TEXTS, max_size=3))
     return (*path, *words)
