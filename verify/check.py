@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, Literal, Protocol, TypeAlias, get_args
+from hashlib import sha256
+from typing import Any, Literal, NamedTuple, Protocol
 
 from tripod.ledger import (
     Draft,
@@ -24,6 +25,11 @@ from tripod.ledger import (
 from tripod.projections.pieces import Found
 from tripod.projections.projection import File, Source
 from tripod.verify.anchors.growth import FileHistory, ReadVersions, shared_start
+from tripod.verify.finding import Accepted
+from tripod.verify.finding import Finding as Finding
+from tripod.verify.finding import Findings as Findings
+from tripod.verify.finding import Severity as Severity
+from tripod.verify.finding import Weight as Weight
 
 POLICY, RULES, AUTHORITIES = POLICIES = ("policy.tlog", "policy.yaml", "policy.pem")
 """Files of the team: whose signatures count, what must be there, whose timestamps count."""
@@ -31,21 +37,9 @@ POLICY, RULES, AUTHORITIES = POLICIES = ("policy.tlog", "policy.yaml", "policy.p
 OLDER = "an older version of tripod folded the tables"
 """The fault of the table ``folds`` where the tables are another version's, and not compared."""
 
-Severity = Literal["failure", "warning", "advice"]
 Verdict = Literal["clean", "findings", "cannot tell", "not applicable"]
 Coverage = dict[str, int | str]
 """What a check saw, what was missing, what was opaque: a word for each number."""
-
-Weight: TypeAlias = tuple[Severity, bool]
-"""The severity of a finding, and whether it lies before adoption."""
-
-WEIGHTS: tuple[Weight, ...] = tuple(
-    (severity, past) for severity in get_args(Severity) for past in (False, True)
-)
-"""The order in which findings are reported: what fails the run comes first."""
-
-KEPT = 1000
-"""Findings of one check and one weight that are kept whole. All are counted."""
 
 CLEAN: Verdict = "clean"
 FINDINGS: Verdict = "findings"
@@ -55,88 +49,12 @@ NOT_APPLICABLE: Verdict = "not applicable"
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """One broken rule: the check that found it, what, where, what shows it, what to do next.
-
-    ``seq`` is the first bad entry, if one is bad. A ``warning`` fails nothing; ``advice`` is for a
-    person to judge. ``before_adoption``: it lies in the past that was taken in as it was. The
-    runner adds ``file`` and ``line`` to ``where``, from the top of the repository.
-    """
-
-    check: str
-    message: str
-    where: str
-    evidence: tuple[str, ...] = ()
-    help: str = ""
-    severity: Severity = "failure"
-    before_adoption: bool = False
-    seq: int | None = None
-    file: str = ""
-    line: int | None = None
-
-    @property
-    def weight(self) -> Weight:
-        """What the finding counts for."""
-        return self.severity, self.before_adoption
-
-
-@dataclass
-class Findings:
-    """The findings of one check: the first ``KEPT`` of each weight, and how many there are.
-
-    Iteration gives those kept by weight, each in the order of adding.
-    """
-
-    kept: dict[Weight, list[Finding]] = field(default_factory=dict)
-    counts: dict[Weight, int] = field(default_factory=dict)
-    lowest: int | None = None
-
-    def add(self, finding: Finding) -> None:
-        """Count a finding, and keep it while there is room for its weight."""
-        weight = finding.weight
-        count = self.counts.get(weight, 0)
-        if count < KEPT:
-            self.kept.setdefault(weight, []).append(finding)
-        self.counts[weight] = count + 1
-        if finding.seq is not None and (self.lowest is None or finding.seq < self.lowest):
-            self.lowest = finding.seq
-
-    def extend(self, findings: Iterable[Finding]) -> None:
-        """Add findings, in their order."""
-        for finding in findings:
-            self.add(finding)
-
-    def join(self, later: Findings) -> None:
-        """Add what was found in a later part of the same evidence."""
-        for weight, count in later.counts.items():
-            listed = self.kept.setdefault(weight, [])
-            listed += later.kept[weight][: KEPT - len(listed)]
-            self.counts[weight] = self.counts.get(weight, 0) + count
-        if later.lowest is not None and (self.lowest is None or later.lowest < self.lowest):
-            self.lowest = later.lowest
-
-    def of(self, severity: Severity) -> int:
-        """How many findings have a severity."""
-        return sum(count for weight, count in self.counts.items() if weight[0] == severity)
-
-    def left_out(self) -> dict[Weight, int]:
-        """How many findings of each weight were counted and not kept."""
-        rest = {weight: n - len(self.kept[weight]) for weight, n in self.counts.items()}
-        return {weight: rest[weight] for weight in WEIGHTS if rest.get(weight)}
-
-    def __bool__(self) -> bool:
-        return bool(self.counts)
-
-    def __iter__(self) -> Iterator[Finding]:
-        for weight in WEIGHTS:
-            yield from self.kept.get(weight, ())
-
-
-@dataclass(frozen=True, slots=True)
 class Outcome:
     """A check's verdict. ``past`` marks a *cannot tell* that is about the time before adoption.
 
     ``left_out`` counts by weight the findings that were not kept; ``advice`` changes no exit code.
+    ``accepted`` are findings that the team accepted, the first of ``accepted_count``: they stand
+    nowhere else.
     """
 
     check: str
@@ -149,11 +67,14 @@ class Outcome:
     advice: bool = False
     left_out: dict[Weight, int] = field(default_factory=dict)
     exceptions: tuple[str, ...] = ()
+    accepted: tuple[Accepted, ...] = ()
+    accepted_count: int = 0
 
     @property
     def said(self) -> str:
-        """The verdict in words: one with exceptions says so itself."""
-        return EXCEPT if self.exceptions and self.verdict == CLEAN else self.verdict
+        """The verdict in words: one with exceptions or accepted findings says so itself."""
+        excepting = self.exceptions or self.accepted_count
+        return EXCEPT if excepting and self.verdict == CLEAN else self.verdict
 
     def cannot_tell(self, reason: str, *, past: bool = False) -> Outcome:
         """Keep the findings, and give no verdict: the evidence does not suffice for one."""
@@ -207,6 +128,17 @@ class Subject:
     history: str
 
 
+class Since(NamedTuple):
+    """The first ``size`` entries were judged by themselves as well; ``why``: who knew them.
+
+    What was found there already is left out of the report: ``left_out`` counts it by check.
+    """
+
+    size: int
+    why: str
+    left_out: dict[str, int]
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """All outcomes in the order of the checks. ``head`` is size and root in hex, if there is one.
@@ -214,6 +146,7 @@ class Report:
     ``sealed`` is the newest seal in the ledger: how many entries it covers, when it was made by the
     host's clock, how many seconds ago. A record has its own, with the time of the newest entry.
     ``problem`` says why nothing could be judged, ``notes`` above all what was not looked at.
+    ``since`` is there where only what is new was to be judged.
     """
 
     what: str
@@ -224,6 +157,7 @@ class Report:
     anchored: Anchored | None = None
     notes: tuple[str, ...] = ()
     subject: Subject | None = None
+    since: Since | None = None
 
     @property
     def failures(self) -> int:
@@ -239,6 +173,11 @@ class Report:
     def advised(self) -> int:
         """How many findings are advice."""
         return sum(outcome.advised for outcome in self.outcomes)
+
+    @property
+    def accepted(self) -> int:
+        """How many findings the team accepted: they are counted nowhere else."""
+        return sum(outcome.accepted_count for outcome in self.outcomes)
 
     @property
     def untold(self) -> tuple[str, ...]:
@@ -591,10 +530,12 @@ class Evidence(Protocol):
         where: str = "",
         severity: Severity | None = None,
         shown: tuple[str, ...] = (),
+        fault: str = "",
     ) -> Finding:
         """A finding about an entry: of the severity of its time, and at its place, unless given."""
         weight = severity or self.severity(seq), self.adopted(seq)
-        return Finding(check, message, where or self.where(seq), shown, help_, *weight, seq)
+        where = where or self.where(seq)
+        return Finding(check, message, where, shown, help_, *weight, seq, fault=fault)
 
     def severity(self, seq: int) -> Severity:
         """What was wrong before adoption cannot be mended: it is told, and fails nothing."""
@@ -624,7 +565,8 @@ class Evidence(Protocol):
 class Check(Protocol):
     """One rule. A module with these names is one; its docstring is the manual.
 
-    A check that only advises also has ``ADVICE = True``.
+    A check that only advises also has ``ADVICE = True``, one that is about the ledger itself, so
+    that nobody can accept what it finds, ``ACCEPTABLE = False``.
     """
 
     NAME: str
@@ -643,6 +585,37 @@ class Check(Protocol):
 def needs(check: Check, *any_of: Need) -> bool:
     """Whether a check needs one of these sources of evidence."""
     return not set(any_of).isdisjoint(check.NEEDS)
+
+
+def lets_accept(check: Check) -> bool:
+    """Whether findings of a check can be accepted."""
+    return bool(getattr(check, "ACCEPTABLE", True))
+
+
+def fault_of_difference(want: bytes, have: bytes) -> str:
+    """What is wrong with a file's bytes: up to the last line that differs, each way whole.
+
+    What is appended to both changes nothing; the lines shown of a difference are a part of it.
+    """
+    ours, theirs, _, tail = _parted(want, have)
+    parts = (b"\n".join(lines[: len(lines) - tail]) for lines in (ours, theirs))
+    return " ".join(sha256(part).hexdigest() for part in parts)
+
+
+def fault_of_file(evidence: Evidence, path: str) -> str | None:
+    """What a file of the team holds, as the fault of a finding; None where it cannot be read."""
+    try:
+        found = evidence.measured(path, 2**62)
+    except OSError:
+        return None
+    return "no file" if found is None else f"{found[1]} bytes {found[0]}"
+
+
+def _parted(want: bytes, have: bytes) -> tuple[list[bytes], list[bytes], int, int]:
+    """The lines of two versions, and how many of them are shared at the beginning and the end."""
+    ours, theirs = want.split(b"\n"), have.split(b"\n")
+    start = shared_start(ours, theirs)
+    return ours, theirs, start, shared_start(ours[start:][::-1], theirs[start:][::-1])
 
 
 _SHOWN_LINES = 6  # of each version
@@ -683,9 +656,7 @@ def shown_difference(want: bytes, have: bytes | None) -> tuple[str, ...]:
     """
     if have is None:
         return ()
-    ours, theirs = want.split(b"\n"), have.split(b"\n")
-    start = shared_start(ours, theirs)
-    tail = shared_start(ours[start:][::-1], theirs[start:][::-1])
+    ours, theirs, start, tail = _parted(want, have)
     shown = [f"@@ line {start + 1} @@"]
     for sign, lines in (("-", ours), ("+", theirs)):
         changed = lines[start : len(lines) - tail]

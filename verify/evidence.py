@@ -27,9 +27,16 @@ from tripod.ledger.locator import no_team_problem, team_of
 from tripod.ledger.sqlite.reader import SQLiteReader, read_only, reader_keeps_log
 from tripod.ledger.sqlite.schema import SCHEMA_VERSION
 from tripod.ledger.tlog.note import VerifierKey
+from tripod.ledger.tlog.seal import Seal
 from tripod.projections import files_ahead_of
 from tripod.projections.decisions.format import decision_log_name_problem
-from tripod.verify.anchors.anchors import USUAL, AnchorOptions, OutsideError, gather_anchors
+from tripod.verify.anchors.anchors import (
+    USUAL,
+    AnchorOptions,
+    OutsideError,
+    gather_anchors,
+    read_since,
+)
 from tripod.verify.anchors.git_growth import open_growth_versions
 from tripod.verify.anchors.growth import FileHistory, ReadVersions
 from tripod.verify.anchors.heads import OutsideHeads
@@ -56,6 +63,7 @@ class DatabaseEvidence:
 
     ``source`` is the folder of files that it was made of, in ``scratch``; '' where it is the team's
     own. ``keys`` may have sealed those files. ``places`` are the folders that the ledger records.
+    ``since`` is the head, or the number of entries, after which something is new, and its name.
     """
 
     path: str = ""
@@ -65,6 +73,7 @@ class DatabaseEvidence:
     scratch: TemporaryDirectory[str] | None = None
     keys: tuple[VerifierKey, ...] = ()
     places: dict[str, str] = field(default_factory=dict)
+    since: tuple[Seal | int, str] | None = None
 
     def open(self) -> str:
         """Hold one state for all that follows, while others append; say why nothing can be read.
@@ -180,6 +189,11 @@ class OpenEvidence(Evidence):
     def ledger(self) -> RowReader | None:
         """What can be asked of the entries; None without a ledger."""
         return None if self.db is None else RowReader(self.db)
+
+    def entry_name(self, seq: int) -> str | None:
+        """An entry by what it is, for fingerprints; None where the ledger does not hold it."""
+        known = self.db is not None and 0 <= seq < self.rows
+        return f"{self.line(seq)} {seq} {self.leaf(seq)}" if known else None
 
     # Tables and bodies -------------------------------------------------------------------------
 
@@ -341,7 +355,10 @@ class OpenEvidence(Evidence):
             ):  # a clone's counts also count what came after its record's seal
                 yield path, want.data, want.data, None
             elif apart.have != want.data:
-                yield path, want.data, apart.have, "differs from the ledger"
+                what = "differs from the ledger"
+                if not self.loaded and apart.mode != want.mode:
+                    what += f", and has mode {apart.mode or 0:o}, not {want.mode:o}"
+                yield path, want.data, apart.have, what
             elif self.loaded:  # git keeps no such modes: a clone has its own
                 yield path, want.data, want.data, None
             else:
@@ -441,6 +458,9 @@ def collect_outside_evidence(evidence: OpenEvidence, asked: AnchorOptions) -> No
                     logs[name] = os.path.normpath(disk.full(f"{projections.LOG.folder}/{name}"))
     try:
         evidence.outside = gather_anchors(evidence.root, asked, live=evidence.has_ledger, logs=logs)
+        if asked.since is not None:
+            seals = evidence.outside.rules.seals
+            evidence.database.since = read_since(asked.since, evidence.root, seals, git=asked.git)
     except OutsideError as error:
         evidence.problem = evidence.problem or str(error)
 

@@ -326,6 +326,15 @@ def source_over_rows(
     return Source(tables, body, blob, bodies, ledger)
 
 
+def show_first_rows(db: sqlite3.Connection, size: int) -> None:
+    """Let a connection see the first ``size`` entries alone: its queries name this view."""
+    db.execute("PRAGMA query_only=OFF")  # the view is the connection's own; the file is read-only
+    db.execute(
+        f"CREATE TEMP VIEW entries AS SELECT * FROM main.entries WHERE seq BETWEEN 0 AND {size - 1}"
+    )
+    db.execute("PRAGMA query_only=ON")
+
+
 # Roots ------------------------------------------------------------------------------------------
 #
 # The stored subtree roots are used, so that a root costs a few hundred rows at most; the check

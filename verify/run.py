@@ -10,7 +10,7 @@ import gc
 import os
 import re
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
@@ -25,12 +25,21 @@ from tripod.ledger.tlog.tiles import SEAL
 from tripod.projections import CHAT, LOG, TRUST
 from tripod.projections.chat.format import HEADER_LINES
 from tripod.projections.intake import PARTS
+from tripod.verify.acceptance import (
+    Acceptances,
+    Before,
+    acceptances_in_force,
+    found_before,
+    read_acceptances,
+)
 from tripod.verify.anchors.anchors import USUAL, AnchorOptions
 from tripod.verify.anchors.comparison import compare_heads
 from tripod.verify.anchors.git_growth import read_growth
 from tripod.verify.anchors.heads import Rules
 from tripod.verify.check import (
     CANNOT_TELL,
+    CLEAN,
+    FINDINGS,
     NOT_APPLICABLE,
     RULES,
     Check,
@@ -38,9 +47,11 @@ from tripod.verify.check import (
     Need,
     Outcome,
     Report,
+    Since,
     Subject,
     Weight,
     cannot_tell,
+    lets_accept,
     needs,
     not_applicable,
     outcome,
@@ -49,6 +60,7 @@ from tripod.verify.checks import CHECKS, append_only
 from tripod.verify.checks.writers_authorised import Demand
 from tripod.verify.evidence import NEARBY, OpenEvidence, collect, collect_outside_evidence
 from tripod.verify.export import compare_record_files, is_export, load_export
+from tripod.verify.finding import Acceptance, FindingNames, naming_findings
 from tripod.verify.fold import Compared
 from tripod.verify.scan.database import begin_database_scan, scan_database_since
 from tripod.verify.scan.signatures import scan_signatures
@@ -71,6 +83,7 @@ def verify(
     git: bool = True,
     no_ledger: bool = False,
     nearby: int = NEARBY,
+    since: str | int | None = None,
 ) -> Report:
     """Judge what stands at a path, and return the report. Nothing is written or printed.
 
@@ -88,9 +101,12 @@ def verify(
         git: whether to read the history of the git repository around the team.
         no_ledger: the team is known to have none: judge the files alone.
         nearby: how many lines an approximate chat reference may be off.
+        since: an entry's number, or a git revision that holds a seal of the ledger: what the
+            entries before it show by themselves already is left out, and counted.
 
     Raises:
-        ValueError: ``select`` names a check that is not there, or ``new_only`` comes without a pin.
+        ValueError: ``select`` names a check that is not there, ``new_only`` comes without a pin, or
+            with ``since``.
         MalformedError: one of ``keys`` is no public key.
     """
     checks = all_checks()
@@ -99,11 +115,14 @@ def verify(
         raise ValueError(f"there is no check {min(unknown)!r}")
     if new_only and pin is None:
         raise ValueError("new_only needs a pin to start from")
+    if new_only and since is not None:
+        raise ValueError("new_only and since: give one of them")
     asked = AnchorOptions(
         None if pin is None else os.fspath(pin),
         new_only=new_only,
         policies=tuple(os.fspath(policy) for policy in policies),
         git=git,
+        since=None if since is None else str(since),
     )
     with open_run(
         os.fspath(path),
@@ -139,17 +158,23 @@ def run(
         for check in asked
         if evidence.database.bodies or not needs(check, Need.BODIES, Need.TABLES)
     ]
-    broken = _look(evidence, chosen, since=since)
+    found = read_acceptances(evidence, checks)
+    settles = bool(found.counting) and any(map(lets_accept, chosen)) and not since
+    broken = _look(evidence, chosen, since=since, settles=settles)
     if evidence.problem and evidence.scan is None:
         return Report(evidence.what, (), problem=evidence.problem, subject=evidence.subject)
+    before = None if since else found_before(evidence, chosen)
+    judged = _Judged(evidence, broken, found, before)
+    outcomes = judged.outcomes(asked)
     return Report(
         evidence.what,
-        tuple(_outcome(check, evidence, broken) for check in asked),
+        outcomes,
         evidence.scan.head if evidence.scan else None,
         sealed=_sealed(evidence),
         anchored=evidence.held.anchored if evidence.held else None,
-        notes=notes,
+        notes=(*notes, *judged.notes),
         subject=evidence.subject,
+        since=judged.since,
     )
 
 
@@ -197,10 +222,14 @@ def _load(evidence: OpenEvidence, directory: str) -> None:
         evidence.problem = f"{directory} cannot be read: {error}"
 
 
-def _look(evidence: OpenEvidence, chosen: Sequence[Check], *, since: bool) -> Broken:
-    """Make the evidence that the chosen checks need; what breaks on the way, by its source."""
+def _look(evidence: OpenEvidence, chosen: Sequence[Check], *, since: bool, settles: bool) -> Broken:
+    """Make the evidence that the chosen checks need; what breaks on the way, by its source.
+
+    ``settles``: entries settle findings, so these entries are looked at in any case.
+    """
     broken: Broken = {}
     wanted = {need for check in chosen for need in check.NEEDS}
+    wanted |= {Need.ROWS, Need.SIGNATURES} if settles else set()
     folded = (
         evidence.database.bodies and not since and not wanted.isdisjoint((Need.TABLES, Need.HEADS))
     )
@@ -298,16 +327,61 @@ def _fold(evidence: OpenEvidence, compared: Callable[[], Compared | None] = lamb
 # Outcomes ---------------------------------------------------------------------------------------
 
 
-def _outcome(check: Check, evidence: OpenEvidence, broken: Broken) -> Outcome:
-    """The outcome of a check, with what the check is and the policy demands taken into account."""
-    told = replace(_judge(check, evidence, broken), required=bool(check.REQUIRED))
-    if advises(check):  # then all its findings are advice, whatever it says
-        findings = tuple(replace(finding, severity="advice") for finding in told.findings)
-        left_out: dict[Weight, int] = {}
-        for (_, past), number in told.left_out.items():
-            left_out["advice", past] = left_out.get(("advice", past), 0) + number
-        told = replace(told, findings=findings, required=False, advice=True, left_out=left_out)
-    return _located(evidence, _demanded(evidence, told), rows=needs(check, Need.ROWS))
+class _Judged:
+    """The outcomes of a run, and what it says of acceptances and of what was there before."""
+
+    def __init__(
+        self,
+        evidence: OpenEvidence,
+        broken: Broken,
+        found: Acceptances,
+        before: Before | str | None,
+    ) -> None:
+        self.evidence, self.broken, self.found = evidence, broken, found
+        self.before = before if isinstance(before, Before) else None
+        self.notes = [before] if isinstance(before, str) else []
+        self.older: dict[str, int] = {}
+
+    def outcomes(self, asked: Sequence[Check]) -> tuple[Outcome, ...]:
+        """Judge; first by the checks of the ledger itself, for acceptances are its entries."""
+        of_ledger = [check for check in asked if not lets_accept(check)]
+        told = {check.NAME: self.outcome(check, {}) for check in of_ledger}
+        accepted = acceptances_in_force(self.evidence, self.found, told.values())
+        self.notes += accepted.notes
+        for check in asked:
+            if check.NAME not in told:
+                told[check.NAME] = self.outcome(check, accepted.counting.get(check.NAME, {}))
+        return tuple(told[check.NAME] for check in asked)
+
+    def outcome(self, check: Check, accepted: Mapping[str, Acceptance]) -> Outcome:
+        """The outcome of a check, with what it is and what the policy demands taken in."""
+        acceptable = lets_accept(check)
+        older = self.before.found.get(check.NAME) if self.before and acceptable else None
+        names = FindingNames(self.evidence.entry_name, accepted, older, is_acceptable=acceptable)
+        with naming_findings(names):
+            told = _judge(check, self.evidence, self.broken)
+        told = replace(told, required=bool(check.REQUIRED))
+        if advises(check):  # then all its findings are advice, whatever it says
+            findings = tuple(replace(finding, severity="advice") for finding in told.findings)
+            left_out: dict[Weight, int] = {}
+            for (_, past), number in told.left_out.items():
+                left_out["advice", past] = left_out.get(("advice", past), 0) + number
+            told = replace(told, findings=findings, required=False, advice=True, left_out=left_out)
+        told = _demanded(self.evidence, told)
+        findings = tuple(filter(None, map(names.sort, told.findings)))
+        if told.verdict == FINDINGS and not findings and not told.left_out:
+            told = replace(told, verdict=CLEAN)
+        if names.left_out:
+            self.older[check.NAME] = names.left_out
+        taken = tuple(names.taken)
+        told = replace(told, findings=findings, accepted=taken, accepted_count=names.accepted)
+        return _located(self.evidence, told, rows=needs(check, Need.ROWS))
+
+    @property
+    def since(self) -> Since | None:
+        """From where on something was new, and what was left out for that."""
+        before = self.before
+        return None if before is None else Since(before.size, before.why, self.older)
 
 
 def _judge(check: Check, evidence: OpenEvidence, broken: Broken) -> Outcome:
@@ -333,7 +407,8 @@ def _judge(check: Check, evidence: OpenEvidence, broken: Broken) -> Outcome:
             error = unforeseen
     message = f"the check broke: {type(error).__name__}: {error}"
     help_ = "the evidence has a shape that the check does not expect; the others went on"
-    return outcome(name, [Finding(name, message, evidence.what, help=help_)], {})
+    broke = Finding(name, message, evidence.what, help=help_, fault=None)
+    return outcome(name, [broke], {})
 
 
 def _demanded(evidence: OpenEvidence, told: Outcome) -> Outcome:
@@ -352,6 +427,7 @@ def _demanded(evidence: OpenEvidence, told: Outcome) -> Outcome:
         f"the policy requires this check, and it has nothing to judge: {told.reason}",
         "policy",
         help="bring back what it judges, or change the policy where that may be done",
+        fault=None,
     )
     return outcome(told.check, [finding], {}, required=True)
 
@@ -406,15 +482,19 @@ def _located(evidence: OpenEvidence, told: Outcome, *, rows: bool) -> Outcome:
 
     ``rows``: the check judges the rows of the ledger, and not what they show in files.
     """
-    findings = []
-    for finding in told.findings:
+
+    def located(finding: Finding) -> Finding:
         path, line = _place_of(evidence, finding, rows=rows)
         pin = finding.where.startswith(_PIN)
         shown = finding.where.removeprefix(_PIN) if pin else _shown(evidence, path)
         if finding.where == "policy" and evidence.outside.rules_path:
             shown = evidence.outside.rules_path
-        findings.append(replace(finding, file=shown, line=line))
-    return replace(told, findings=tuple(findings))
+        return replace(finding, file=shown, line=line)
+
+    findings = tuple(map(located, told.findings))
+    return replace(
+        told, findings=findings, accepted=tuple((located(one), by) for one, by in told.accepted)
+    )
 
 
 def _place_of(evidence: OpenEvidence, finding: Finding, *, rows: bool) -> tuple[str, int | None]:

@@ -1,4 +1,4 @@
-"""Kinds of what lets outsiders trust a ledger: keys of log and actors, seals, anchors, forks."""
+"""Kinds of what lets outsiders trust a ledger: keys, seals, anchors, forks, accepted findings."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, NotRequired, TypedDict
@@ -92,6 +92,25 @@ class AnchorReceived(TypedDict):
     receipt: Bytes
 
 
+class FindingAccepted(TypedDict):
+    """The finding ``fingerprint`` of the check ``check`` was accepted: ``reason`` says why.
+
+    ``tripod.verify.finding`` says how a fingerprint is made, the verifier which acceptances count.
+    """
+
+    check: Name
+    fingerprint: Sha256
+    reason: Name
+
+
+class AcceptanceRevoked(TypedDict):
+    """From here on the finding ``fingerprint`` is not accepted any more: ``reason`` says why."""
+
+    check: Name
+    fingerprint: Sha256
+    reason: Name
+
+
 def _change(body: Mapping[str, Any]) -> str:
     return actor_entry_id(body["handle"], body["number"])
 
@@ -104,5 +123,10 @@ ACTOR_ENROLLED = Kind(
 )
 ACTOR_REVOKED = Kind("actor.revoked", ActorRevoked, "ledger", id=_change, is_placed=True)
 FORKED_FROM = Kind("ledger.forked-from", ForkedFrom, "ledger", is_placed=True)
+ACCEPTED = Kind("finding.accepted", FindingAccepted, "findings")
+REVOKED = Kind("acceptance.revoked", AcceptanceRevoked, "findings")
 
-KINDS = (KEY_SET, SEAL_MADE, ANCHOR_RECEIVED, ACTOR_ENROLLED, ACTOR_REVOKED, FORKED_FROM)
+KINDS = (
+    KEY_SET, SEAL_MADE, ANCHOR_RECEIVED, ACTOR_ENROLLED, ACTOR_REVOKED, FORKED_FROM, ACCEPTED,
+    REVOKED,
+)  # fmt: skip

@@ -36,7 +36,10 @@ def _verify(call: CommandCall) -> int:
         emit_report(judging.check_manual(call.explain))
         return 0
     if call.grow_only is not None:
-        others = (call.path, call.select, call.no_ledger, call.pin, call.policy, call.key, call.old)
+        others = (
+            call.path, call.select, call.no_ledger, call.pin, call.policy, call.key, call.old,
+            call.since,
+        )  # fmt: skip
         if any(others):
             raise BadArgumentError(
                 "--grow-only judges one file by git alone: give no PATH and no other option"
@@ -54,10 +57,14 @@ def _judge_subject(call: CommandCall) -> int:
         raise BadArgumentError(
             "--update-pin remembers what was judged whole: give no --select with it"
         )
-    asked = AnchorOptions(call.pin, call.update_pin, call.new_only, call.policy, not call.no_git)
+    if call.since is not None and (call.pin is not None or call.new_only):
+        raise BadArgumentError("--since and --pin: give one of them")
+    asked = AnchorOptions(
+        call.pin, call.update_pin, call.new_only, call.policy, not call.no_git, call.since
+    )
     keys, path = tuple(log_keys_param(call.key)), team_to_judge(call.path)
     if is_proof(path):
-        if call.pin is not None or call.policy:
+        if call.pin is not None or call.policy or call.since is not None:
             raise BadArgumentError(
                 f"{path} is a proof: hold it against keys (--key) and a seal (--old)"
             )
@@ -107,7 +114,8 @@ def _say(call: CommandCall, report: Report) -> int:
         emit_report(json.render(report))
     elif not call.quiet:
         colour = sys.stdout is not None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
-        emit_report((text.render if call.verbose else text.brief_text)(report, color=colour))
+        how = text.render if call.verbose else text.brief_text
+        emit_report(how(report, color=colour, accepted=bool(call.get("accepted"))))
     return report.exit_code
 
 
@@ -128,10 +136,13 @@ verify [PATH]
     --pin FILE         Hold the ledger against the head in FILE.
     --update-pin       If all is clean, let the pin remember the ledger as it is.
     --new-only         Judge only what came after the pin, and say what that omits.
+    --since POINT      Report only what is new since an entry's number, or since a git revision
+        that holds a seal of this ledger (for a pull request), and count the rest.
     --policy FILE...   A policy from elsewhere (.tlog or .yaml) in place of the team's own.
     --no-git           Do not read the history of the git repository.
     --explain CHECK    Print the manual section of a check.
     --list             Print all checks, and in a line what each proves.
+    --accepted         Also print the findings that were accepted, with who did it, and why.
     -v, --verbose      Print all checks, and how far the ledger is vouched for from outside.
     -q, --quiet        Print nothing: the exit code alone says it.
     without: --team

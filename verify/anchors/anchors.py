@@ -7,6 +7,7 @@ in the team directory, since anyone who can write the ledger can write that, too
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
@@ -15,6 +16,7 @@ from tripod.ledger import RECORD, LedgerError, MalformedError, TripodError
 from tripod.ledger.files import read_plain_file
 from tripod.ledger.tlog.policy import parse_policy
 from tripod.ledger.tlog.receipt import parse_timestamp_authorities
+from tripod.ledger.tlog.seal import Seal
 from tripod.ledger.tlog.tiles import SEAL
 from tripod.projections.decisions.format import is_decision_log, parse_decision_archive_name
 from tripod.projections.decisions.tables import LOG
@@ -42,7 +44,8 @@ class AnchorOptions(NamedTuple):
 
     ``pin``: a file with a head; ``first``: it need not be there yet. ``new_only``: look only at
     what is after it. ``policies``: files that replace the team's own. ``git``: whether to walk the
-    history of the repository around the team directory.
+    history of the repository around the team directory. ``since``: the number of an entry, or a
+    git revision, from which on what is found is new.
     """
 
     pin: str | None = None
@@ -50,6 +53,7 @@ class AnchorOptions(NamedTuple):
     new_only: bool = False
     policies: tuple[str, ...] = ()
     git: bool = True
+    since: str | None = None
 
 
 USUAL = AnchorOptions()
@@ -103,6 +107,46 @@ def read_pin(path: str) -> KnownHead | None:
             f"{path} holds neither a seal nor a head: {error}; nothing was compared with it"
         ) from error
     return KnownHead("pin", f"the pin {path}", seal, int(os.stat(path).st_mtime), note)
+
+
+def read_since(
+    since: str, root: str | None, seals: tuple[str, ...], *, git: bool
+) -> tuple[Seal | int, str]:
+    """From where on something is new: an entry's number, or the head in a revision; and its name.
+
+    ``seals`` are other files of the repository that may hold a head than the record's.
+
+    Raises:
+        OutsideError: there is no such revision, or it holds no head.
+    """
+    if re.fullmatch("[0-9]{1,15}", since):
+        return int(since), f"entry {since}"
+    if root is None or not git:
+        raise OutsideError(
+            f"--since {since}: a revision is one of the git repository of a team, which is not "
+            "looked at here; give the number of an entry"
+        )
+    try:
+        with Repository(root) as repository:
+            commit = repository.resolve(since)
+            if commit is None:
+                raise OutsideError(
+                    f"--since {since}: there is no such commit in {repository.top}, and it is no "
+                    "number of an entry (in CI: fetch-depth: 0)"
+                )
+            paths = [f"{root}/{RECORD}/{SEAL}"]
+            paths += [os.path.join(repository.top, name) for name in seals]
+            for path in paths:
+                data = repository.file_at(commit, repository.name_of(path))
+                if data is not None:
+                    seal, _ = parse_head(data[: MAX_HEAD + 1])
+                    return seal, f"the head in commit {commit[:12]} ({since})"
+    except (GitError, LedgerError) as error:
+        raise OutsideError(f"--since {since}: {error}; give the number of an entry") from error
+    raise OutsideError(
+        f"--since {since}: commit {commit[:12]} holds no seal of this team's record, so what was "
+        "known there is not known; give the number of an entry"
+    )
 
 
 def _policies(outside: OutsideHeads, root: str | None, given: tuple[str, ...]) -> None:

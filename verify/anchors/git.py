@@ -15,7 +15,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from hashlib import sha1, sha256
@@ -32,6 +32,8 @@ _HEX = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 _ANSWER = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64}) (blob|commit|tree|tag) ([0-9]{1,18})\n")
 _ANYTHING = re.compile(".*", re.DOTALL)
 _ZEROS = re.compile("0+")
+_REVISION = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_./+-]*)((?:[~^][0-9]{0,6})*)")
+_ABBREVIATED = re.compile("[0-9a-f]{4,64}")
 _PERSON = re.compile(rb"(.*?) ?(-?[0-9]+) [-+][0-9]+", re.DOTALL)
 _KNOWN = ("noop", "noop-v1", "partialclone", "preciousobjects", "worktreeconfig",
           "relativeworktrees", "compatobjectformat")  # fmt: skip
@@ -206,6 +208,26 @@ class Repository:
         """The commit of HEAD, or of a ref by its full name; None if absent (GitError: missing)."""
         name = self.refs.head if revision == "HEAD" else self.refs.refs.get(revision)
         return next(iter(self._commits_of([name], strict=True)), None) if name else None
+
+    def resolve(self, revision: str) -> str | None:
+        """The commit that a revision names, as ``main``, ``HEAD~3`` or ``5a74209``; None: none."""
+        parts = _REVISION.fullmatch(revision)
+        if parts is None:
+            return None
+        base, steps = parts[1], parts[2]
+        fronts = ("", "refs/", "refs/tags/", "refs/heads/", "refs/remotes/")
+        named = ((self.refs.head if base == "HEAD" else None), *map(self._named(base), fronts))
+        object_name = next(filter(None, named), base if _ABBREVIATED.fullmatch(base) else None)
+        if object_name is None:
+            return None
+        with suppress(GitError):  # it is no commit, or several objects begin so
+            asked = f"{object_name}{steps}^{{commit}}"
+            said = self.ask("rev-parse", "--verify", "--quiet", "--end-of-options", asked)
+            return said.decode("ascii", "replace").strip()
+        return None
+
+    def _named(self, base: str) -> Callable[[str], str | None]:
+        return lambda front: self.refs.refs.get(front + base)
 
     @property
     def at(self) -> str:

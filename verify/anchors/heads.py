@@ -26,6 +26,7 @@ What a team demands of its own ledger stands in the YAML file ``policy.yaml``::
     seals: [SEAL, docs/head.note]     # committed files, besides the record's, that hold seals
     given-up: [example.com/old]       # their heads only warn; counts from outside alone
     exceptions: cannot-tell           # "clean, except" becomes "cannot tell"
+    accept: [ann, bob]                # whose acceptances of findings count, if they signed them
 
 A list may also be written as text with commas. Unlike the bus's configuration the whole file is
 refused if a part of it is not understood: a misspelled demand would demand nothing.
@@ -83,6 +84,7 @@ class Rules(Settings):
     signed: Names = ()
     signed_from: Number = None
     exceptions: Annotated[tuple[Exceptions, ...], Rule(_names)] = ()
+    accept: Names = ()
 
 
 def parse(data: bytes) -> Rules:

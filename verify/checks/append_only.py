@@ -30,7 +30,7 @@ from itertools import chain
 from tripod.projections.decisions.format import parse_decision, split_decision_log
 from tripod.projections.decisions.tables import LOG
 from tripod.projections.layout import LIVE
-from tripod.projections.pieces import UNMERGED, UNMERGED_CURE
+from tripod.projections.pieces import BLOCKED, UNMERGED, UNMERGED_CURE
 from tripod.verify.anchors.growth import Break, FileHistory
 from tripod.verify.check import (
     TABLES,
@@ -39,6 +39,7 @@ from tripod.verify.check import (
     Outcome,
     Severity,
     cannot_tell,
+    fault_of_difference,
     not_applicable,
     outcome,
     shown_difference,
@@ -110,10 +111,16 @@ def judge(evidence: Evidence) -> Outcome:
     edited = []
     for conflict in evidence.found.conflicts:
         if conflict.path.startswith(f"{LOG.folder}/"):
-            shown = shown_difference(evidence.rendered(conflict.path), evidence.file(conflict.path))
+            want, have = evidence.rendered(conflict.path), evidence.file(conflict.path)
             message = f"{conflict.what}: {conflict.detail}"
             help_ = UNMERGED_CURE if conflict.what == UNMERGED else HELP
-            edited.append(Finding(NAME, message, conflict.path, shown, help_))
+            fault = None  # what stands there was not compared
+            if have is not None and conflict.what not in (BLOCKED, UNMERGED):
+                fault = f"{conflict.what} {fault_of_difference(want, have)}"
+            elif not evidence.is_there(conflict.path) and conflict.what == "missing":
+                fault = "missing"
+            shown = shown_difference(want, have)
+            edited.append(Finding(NAME, message, conflict.path, shown, help_, fault=fault))
     if not logs and not pieces and not edited:
         return not_applicable(NAME, "there is no decision log")
     if not evidence.has_ledger and evidence.untold:
@@ -134,7 +141,7 @@ def _committed(evidence: Evidence, history: FileHistory) -> Iterator[Finding]:
     name = history.log or LIVE
     if history.problem or history.shallow:
         text = history.problem or append_only_shallow(history.path)
-        yield Finding(NAME, text, f"{LOG.folder}/{name}", severity="warning")
+        yield Finding(NAME, text, f"{LOG.folder}/{name}", severity="warning", fault=None)
     if evidence.has_ledger:  # what is on disk is held against the ledger already
         history = history._replace(breaks=tuple(one for one in history.breaks if one.where))
     begun = _begun(evidence, name)
@@ -203,6 +210,7 @@ def findings(
     severity: Severity
     for one in history.breaks:
         message = f"{one.where or 'the work tree (not committed)'}: {one.what}"
+        fault = f"{one.what} {one.old} {one.new}" if one.where else None
         explained = None if one.restored else explain(one)
         if one.restored:
             message, severity = f"{message}; restored by {one.restored}", "warning"
@@ -210,12 +218,13 @@ def findings(
                 lines = "line" if one.added == 1 else "lines"
                 message += f", which took away {one.added} {lines} that had been added as well"
                 severity = "warning" if ledger else "failure"
-            yield Finding(NAME, message, path, one.shown, _HELP_GIT, severity)
+            yield Finding(NAME, message, path, one.shown, _HELP_GIT, severity, fault=fault)
         elif explained is not None:
-            yield Finding(NAME, f"{message}: {explained}", path, severity="warning")
+            message = f"{message}: {explained}"
+            yield Finding(NAME, message, path, severity="warning", fault=fault)
         else:
             help_ = _HELP_GIT if one.where else _HELP_WORK
-            yield Finding(NAME, message, path, one.shown, help_)
+            yield Finding(NAME, message, path, one.shown, help_, fault=fault)
     for lost in history.lost:
         text = f"history was rewritten: {lost.ref} once named {lost.where}, and does no more"
         if lost.broke:

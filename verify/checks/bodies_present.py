@@ -32,6 +32,7 @@ from tripod.verify.check import BODIES, ROWS, Evidence, Outcome
 NAME = "bodies-present"
 REQUIRED = True
 NEEDS = (ROWS, BODIES)
+ACCEPTABLE = False
 HELP = "look for a copy of the database whose body fits the commitment in the header"
 
 

@@ -21,6 +21,7 @@ from tripod.verify.check import ROWS, Evidence, Outcome
 NAME = "canonical-bytes"
 REQUIRED = True
 NEEDS = (ROWS,)
+ACCEPTABLE = False
 HELP = "these bytes were not written by this project: keep the file as evidence, restore a backup"
 
 

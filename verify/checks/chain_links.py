@@ -27,6 +27,7 @@ from tripod.verify.check import ROWS, Evidence, Outcome
 NAME = "chain-links"
 REQUIRED = True
 NEEDS = (ROWS,)
+ACCEPTABLE = False
 HELP = "compare this entry with a backup or another copy; what stands before it is proved"
 
 

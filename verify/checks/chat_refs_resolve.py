@@ -14,13 +14,14 @@ rot when a chat is rotated, and a made-up one looks like any other.
 later than the decision``, ``is malformed``, ``is bound to no message``, ``has no chat reference``;
 as a warning, ``none of the participants nearby``.
 
-**What to do.** A decision cannot be changed, so the finding stays for as long as the ledger does.
-``tripod scribe log`` refuses a reference that leads nowhere; such a one came from another program,
-or the ledger was altered: find its writer, so that it is the last. Read the chat around the place
-(``tripod show chat``) and log the decision anew, with ``--supersedes`` and the right ``--ref``: who
-reads the log finds the way then, and the old one is still told. A run that must be green meanwhile
-names the other checks with ``--select``. What an approximate reference cannot prove: that the
-message near it is the one that was meant. What was wrong before adoption is told as a warning.
+**What to do.** A decision cannot be changed. ``tripod scribe log`` refuses a reference that leads
+nowhere; such a one came from another program, or the ledger was altered: find its writer, so that
+it is the last. Read the chat around the place (``tripod show chat``) and log the decision anew,
+with ``--supersedes`` and the right ``--ref``: who reads the log finds the way then, and the finding
+is settled. (It is not where two decisions have the old one's id.) Where there is nothing to refer
+to, ``tripod accept`` records who accepts that, and why. What an approximate reference cannot prove:
+that the message near it is the one that was meant. What was wrong before adoption is told as a
+warning.
 """
 
 from __future__ import annotations
@@ -47,9 +48,10 @@ NAME = "chat-refs-resolve"
 REQUIRED = True
 NEEDS = (TABLES,)
 HELP = (
-    "the decision cannot be changed, so this stays: log it anew with --supersedes and the right "
-    "--ref, for who reads it"
+    "the decision cannot be changed: log it anew with --supersedes and the right --ref, which "
+    "settles this, or accept it (`tripod accept`)"
 )
+_NOWHERE = "leads to no message of that time"  # as the chat grows, what is beyond its end is later
 
 
 class ChatFileSpan(NamedTuple):
@@ -67,6 +69,11 @@ class Citing(NamedTuple):
     id: str
     time: int
     body: dict[str, Any]
+
+    @property
+    def refs(self) -> list[dict[str, Any]]:
+        """The references that the entry holds."""
+        return [ref for ref in self.body.get("refs", ()) if isinstance(ref, dict)]
 
     @property
     def ours(self) -> bool:
@@ -88,7 +95,8 @@ class Channels(NamedTuple):
 def judge(evidence: Evidence) -> Outcome:
     """Judge the rule that this module's docstring states."""
     found = Findings()
-    refs = bound = decisions = 0
+    refs = bound = decisions = settled = 0
+    successors: _Successors | None = None
     forgotten: dict[str, list[tuple[int, int]]] = {}
     for channel, number, seq in evidence.query(
         "SELECT channel, number, gone FROM lines WHERE gone IS NOT NULL ORDER BY channel, number"
@@ -100,26 +108,73 @@ def judge(evidence: Evidence) -> Outcome:
     ):
         decisions += 1
         decision = Citing(seq, id_, int(id_[2:]), evidence.body(seq))
-        listed = [ref for ref in decision.body.get("refs", ()) if isinstance(ref, dict)]
+        listed = decision.refs
         refs += len(listed)
         bound += sum("leaf" in ref for ref in listed)
-        found.extend(_text(evidence, decision, listed))
-        for ref in listed:
-            shown = f"{ref.get('file')}:~L{ref.get('line')}"
-            if "leaf" in ref or "seq" in ref:
-                problem = _bound(evidence, decision, ref, channels)
-                if problem is not None:
-                    found.add(_finding(evidence, decision, f"{shown} {problem}"))
+        problems = _problems(evidence, decision, channels)
+        if any(one.severity == "failure" for one in problems):
+            successors = successors or _Successors(evidence, channels)
+            if successors.settle(decision):
+                settled += 1
                 continue
-            if evidence.has_ledger and seq < evidence.size and decision.ours:
-                message = f"{shown} is bound to no message, and was made through us"
-                found.add(_finding(evidence, decision, message, "failure"))
-            found.extend(_approximate(evidence, decision, ref, shown, channels))
+        found.extend(problems)
     if not decisions:
         return not_applicable(NAME, "no decision was logged")
     seen = {"decisions": decisions, "refs": refs, "bound": bound}
     seen["unresolved"] = found.of("failure")
+    if settled:
+        seen["settled by a successor"] = settled
     return outcome(NAME, found, seen)
+
+
+def _problems(evidence: Evidence, decision: Citing, channels: Channels) -> list[Finding]:
+    """What is wrong with the references of one decision."""
+    found = _text(evidence, decision, decision.refs)
+    for ref in decision.refs:
+        shown = f"{ref.get('file')}:~L{ref.get('line')}"
+        if "leaf" in ref or "seq" in ref:
+            problem = _bound(evidence, decision, ref, channels)
+            if problem is not None:
+                found.append(_finding(evidence, decision, f"{shown} {problem}"))
+            continue
+        if evidence.has_ledger and decision.seq < evidence.size and decision.ours:
+            message = f"{shown} is bound to no message, and was made through us"
+            found.append(_finding(evidence, decision, message, "failure"))
+        found += _approximate(evidence, decision, ref, shown, channels)
+    return found
+
+
+class _Successors:
+    """Says of a decision whether the one that superseded it leads to the chat in its place."""
+
+    def __init__(self, evidence: Evidence, channels: Channels) -> None:
+        self._evidence, self._channels = evidence, channels
+        self._first: dict[str, Citing] = {}  # what superseded an id first
+        # Where two decisions have one id, nobody knows which of them was superseded.
+        self._twice = {
+            id_
+            for (id_,) in evidence.query(
+                "SELECT id FROM pieces WHERE id IS NOT NULL GROUP BY id HAVING count(*) > 1"
+            )
+        }
+        for seq, id_, status, target in evidence.query(
+            "SELECT seq, id, status, supersedes FROM pieces"
+            " WHERE id IS NOT NULL AND supersedes IS NOT NULL ORDER BY seq"
+        ):
+            if status not in ("reversed", "mitigated"):
+                one = Citing(seq, id_, int(id_[2:]), {})
+                self._first.setdefault(target, one)
+
+    def settle(self, decision: Citing) -> bool:
+        """Whether a later decision supersedes it, and all references of that one are right."""
+        evidence, by = self._evidence, self._first.get(decision.id)
+        if by is None or by.seq <= decision.seq or decision.id in self._twice:
+            return False
+        if evidence.has_ledger and by.seq >= evidence.size > decision.seq:
+            return False  # no entry holds it yet
+        by = by._replace(body=evidence.body(by.seq))
+        problems = _problems(evidence, by, self._channels) if by.refs else None
+        return problems is not None and all(one.severity != "failure" for one in problems)
 
 
 def _splits(evidence: Evidence) -> dict[str, list[tuple[int, int, int]]]:
@@ -178,9 +233,10 @@ def _approximate(
     if not near:
         last = HEADER_LINES + place.stop - place.first
         message = f"{shown} is beyond the end of the file (line {last})"
-        yield _finding(evidence, decision, message)
+        yield _finding(evidence, decision, message, fault=f"{shown} {_NOWHERE}")
     elif not then:
-        yield _finding(evidence, decision, f"{shown} is later than the decision")
+        message = f"{shown} is later than the decision"
+        yield _finding(evidence, decision, message, fault=f"{shown} {_NOWHERE}")
     elif people and not people & then:
         message = f"{shown}: none of the participants nearby ({text})"
         yield _finding(evidence, decision, message, "warning")
@@ -261,7 +317,12 @@ def _bound(
 
 
 def _finding(
-    evidence: Evidence, decision: Citing, message: str, severity: Severity | None = None
+    evidence: Evidence,
+    decision: Citing,
+    message: str,
+    severity: Severity | None = None,
+    *,
+    fault: str = "",
 ) -> Finding:
     said = f"{decision.id}: {message}"
-    return evidence.finding(NAME, decision.seq, said, HELP, severity=severity)
+    return evidence.finding(NAME, decision.seq, said, HELP, severity=severity, fault=fault)

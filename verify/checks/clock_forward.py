@@ -20,6 +20,7 @@ from tripod.verify.check import ROWS, Evidence, Outcome
 NAME = "clock-forward"
 REQUIRED = True
 NEEDS = (ROWS,)
+ACCEPTABLE = False
 HELP = "look at both entries: one of them was not written by this project's writer"
 
 

@@ -17,6 +17,8 @@ is told as a warning.
 
 from __future__ import annotations
 
+from collections import Counter
+
 from tripod.projections.decisions.format import count_decision_headings
 from tripod.projections.decisions.tables import LOG
 from tripod.verify.check import (
@@ -62,10 +64,34 @@ def judge(evidence: Evidence) -> Outcome:
         message = f"grep counts {count} headings in {what}, there are {there} decisions"
         excused = count == there + past
         severity: Severity = "warning" if excused else "failure"
-        found.add(Finding(NAME, message, path, (), HELP, severity, before_adoption=excused))
+        fault = _fault(evidence, path)
+        found.add(
+            Finding(NAME, message, path, (), HELP, severity, before_adoption=excused, fault=fault)
+        )
         found.join(smuggled)
     seen = {"decisions": sum(decisions.values()), "files": len(files), "headings": headings}
     return outcome(NAME, found, seen)
+
+
+def _fault(evidence: Evidence, path: str) -> str | None:
+    """Which headings stand in a file, or in what is rendered, that are those of no decision."""
+    rows = evidence.query(
+        "SELECT id FROM pieces WHERE file = ? AND id IS NOT NULL",
+        path.removeprefix(f"{LOG.folder}/"),
+    )
+    ours = Counter(str(id_).encode() for (id_,) in rows)
+    there = evidence.file(path)
+    if there is None and evidence.root is not None and evidence.is_there(path):
+        return None
+    odd = []
+    for data in (there or b"", evidence.rendered(path)):
+        lines = [line for line in data.split(b"\n") if line.startswith(b"### D-")]
+        ids = Counter(line[4:].split(None, 1)[0].rstrip(b":") for line in lines)
+        named = {id_ for id_, number in (ids - ours).items() if number}
+        odd += [line for line in lines if line[4:].split(None, 1)[0].rstrip(b":") in named]
+        odd += [b"no heading of " + id_ for id_ in sorted((ours - ids).elements())]
+        odd.append(b"")
+    return b"\n".join(odd).decode("utf-8", "backslashreplace")
 
 
 def _smuggled(evidence: Evidence, name: str, found: Findings) -> int:

@@ -57,6 +57,8 @@ from tripod.verify.check import (
     Findings,
     Outcome,
     Severity,
+    fault_of_difference,
+    fault_of_file,
     not_applicable,
     outcome,
     shorten,
@@ -97,11 +99,12 @@ def judge(evidence: Evidence) -> Outcome:
     if evidence.ahead is not None:
         message = f"the files are ahead of the ledger: {evidence.ahead}"
         weight = (UNSEALED, "warning") if evidence.loaded else (AHEAD, "failure")
-        found.add(Finding(NAME, message, "counts.json", (), *weight))
+        found.add(Finding(NAME, message, "counts.json", (), weight[0], weight[1], fault=None))
     for table, fault in evidence.table_faults():
         message = f"the table {table}: {fault}"
         weight = (REFOLD, "warning") if fault == OLDER else (HELP, "failure")
-        found.add(Finding(NAME, message, "database", (), *weight))
+        # Of each table the first difference alone is named.
+        found.add(Finding(NAME, message, "database", (), weight[0], weight[1], fault=None))
     found.extend(_cursor(evidence))
     found.extend(_config(evidence))
     found.extend(_displaced(evidence))
@@ -126,11 +129,11 @@ def _files(evidence: Evidence, found: Findings) -> int:
         if not full:
             message = "cannot be read: what stands in this folder was not looked at"
             help_ = "run `tripod verify` as a user who may read it"
-        found.add(Finding(NAME, message, front, help=help_))
+        found.add(Finding(NAME, message, front, help=help_, fault="" if full else None))
     conflicts = {conflict.path: conflict for conflict in evidence.found.conflicts}
     for part, why in evidence.team.unread:
         message = f"{part} could not be compared: {why}"
-        found.add(Finding(NAME, message, part, help="see the ledger's checks"))
+        found.add(Finding(NAME, message, part, help="see the ledger's checks", fault=None))
     files = 0
     for path, want, have, problem in evidence.projected():
         files += 1
@@ -140,12 +143,19 @@ def _files(evidence: Evidence, found: Findings) -> int:
         shown = shown_difference(want, have) if want != have else ()
         help_ = HELP if conflict is None else _help(conflict, IN_THE_WAY)
         message = problem if conflict is None else f"{conflict.what}: {conflict.detail}"
-        found.add(Finding(NAME, message, path, shown, help_))
+        fault: str | None = problem
+        if _is_unseen(conflict) or "rendered" in problem:
+            fault = None  # what it holds was not compared
+        elif have is not None and want != have:
+            fault = f"{problem} {fault_of_difference(want, have)}"
+        found.add(Finding(NAME, message, path, shown, help_, fault=fault))
     kept = set(FILES.evidence(evidence.source))
     for c in conflicts.values():
         if not c.path.startswith(f"{LOG.folder}/"):
             help_ = EVIDENCE if c.path in kept else _help(c, UNREAD)
-            found.add(Finding(NAME, f"{c.what}: {c.detail}", c.path, (), help_))
+            holds = None if _is_unseen(c) else fault_of_file(evidence, c.path)
+            fault = None if holds is None else f"{c.what} {holds}"
+            found.add(Finding(NAME, f"{c.what}: {c.detail}", c.path, (), help_, fault=fault))
     for path in sorted(kept - conflicts.keys()):
         if not evidence.is_there(path):
             message = "is missing, and was kept as evidence"
@@ -158,7 +168,8 @@ def _files(evidence: Evidence, found: Findings) -> int:
     help_ = "`tripod sync` takes in what is new in it; it goes when nobody has it open any more"
     for path in evidence.replaced():
         message = "was replaced, and may hold what others wrote"
-        found.add(Finding(NAME, message, path, (), help_, "warning"))
+        fault = fault_of_file(evidence, path)
+        found.add(Finding(NAME, message, path, (), help_, "warning", fault=fault))
     return files
 
 
@@ -188,7 +199,8 @@ def _strangers(evidence: Evidence) -> Iterator[Finding]:
     count = _left(evidence)["not understood"]
     message = f"not understood: {count}, of which nothing is taken in or judged"
     help_ = "find out what they are; what belongs to no tool of the team is kept better elsewhere"
-    yield Finding(NAME, message, evidence.what, tuple(shown), help_, "advice")
+    fault = "\n".join(alone)
+    yield Finding(NAME, message, evidence.what, tuple(shown), help_, "advice", fault=fault)
 
 
 def _displaced(evidence: Evidence) -> Iterator[Finding]:
@@ -210,7 +222,8 @@ def _displaced(evidence: Evidence) -> Iterator[Finding]:
                 f"`tripod show {seq}` has the bytes; add the pieces to the file again and "
                 "`tripod sync`"
             )
-            yield Finding(NAME, message + name_pieces(lost), where, (), help_, seq=seq)
+            fault = "\n".join(("written over", *lost))
+            yield Finding(NAME, message + name_pieces(lost), where, (), help_, seq=seq, fault=fault)
         message = (
             f"{where}: bytes that stood in {path} were kept before they were written over: {reason}"
         )
@@ -219,6 +232,11 @@ def _displaced(evidence: Evidence) -> Iterator[Finding]:
             message = f"{where}: {path} was written anew: {reason}"
             help_ = "nothing recorded is lost: find out who removed it"
         yield Finding(NAME, message, where, (), help_, "warning", seq=seq)
+
+
+def _is_unseen(conflict: Conflict | None) -> bool:
+    """Whether nothing is known of what stands there."""
+    return conflict is not None and conflict.what in (BLOCKED, UNMERGED, "unreadable")
 
 
 def _help(conflict: Conflict, unread: str) -> str:
@@ -235,16 +253,16 @@ def _cursor(evidence: Evidence) -> Iterator[Finding]:
         if cursor < size and name == "files":
             message = f"{behind}: a command died, or is at work"
             help_ = "the next command that acts finishes it"
-            yield Finding(NAME, message, "head", (), help_, "warning")
+            yield Finding(NAME, message, "head", (), help_, "warning", fault=None)
         elif cursor < size:
             message = f"{behind}, and each append moves both at once: the head row was altered"
             help_ = "`tripod rebuild` folds them anew; find out who wrote to the database"
-            yield Finding(NAME, message, "head", (), help_)
+            yield Finding(NAME, message, "head", (), help_, fault=None)
     count = evidence.unswept()
     if count:
         message = f"{count} bodies were erased, and the file may still hold their bytes"
         help_ = "the next command that acts finishes it, once nobody reads the old pages any more"
-        yield Finding(NAME, message, "database", (), help_, "warning")
+        yield Finding(NAME, message, "database", (), help_, "warning", fault=None)
 
 
 def _config(evidence: Evidence) -> Iterator[Finding]:
@@ -259,7 +277,8 @@ def _config(evidence: Evidence) -> Iterator[Finding]:
             yield Finding(NAME, message, where, (), help_, "warning")
     if evidence.root is not None:
         for path, odd in evidence.found.odd.items():
-            yield Finding(NAME, odd, path, (), "put a regular file there", "warning")
+            help_ = "put a regular file there"
+            yield Finding(NAME, odd, path, (), help_, "warning", fault=None)
     for name in evidence.names():
         if name.startswith("policy") and name not in POLICIES:
             message = f"no policy is read from it: the names are {', '.join(POLICIES)}"

@@ -41,7 +41,15 @@ from typing import NamedTuple
 from tripod.projections.layout import CONFIG
 from tripod.projections.pieces import CHECKPOINT_GONE
 from tripod.projections.pythia.format import Span, answers_checkpoint, span_of
-from tripod.verify.check import TABLES, Evidence, Finding, Outcome, not_applicable, outcome
+from tripod.verify.check import (
+    TABLES,
+    Evidence,
+    Finding,
+    Outcome,
+    Severity,
+    not_applicable,
+    outcome,
+)
 from tripod.verify.isolation import runs
 
 NAME = "events-processed"
@@ -92,7 +100,7 @@ def _late(evidence: Evidence, pending: list[Unprocessed], timeout: int) -> Itera
         age = (now - (begun or now)) // _US
         if timeout and age > timeout and not _claimed(evidence, event, now):
             message = f"is pending for {age} s, ack-timeout is {timeout} s"
-            yield _finding(evidence, event, message, warn=event.type != runs.EVENT)
+            yield _finding(evidence, event, message, warn=event.type != runs.EVENT, fault="late")
         elif not timeout and event.type == runs.EVENT and event.seq < newest:
             message = "is pending while a later one was published"
             yield _finding(evidence, event, message, warn=True)
@@ -180,6 +188,9 @@ def _claimed(evidence: Evidence, event: Unprocessed, now: int) -> bool:
     return bool(evidence.query(sql, event.seq, now))
 
 
-def _finding(evidence: Evidence, event: Unprocessed, message: str, *, warn: bool) -> Finding:
+def _finding(
+    evidence: Evidence, event: Unprocessed, message: str, *, warn: bool, fault: str = ""
+) -> Finding:
     said = f"{event.name} ({event.type}) {message}"
-    return evidence.finding(NAME, event.seq, said, HELP, severity="warning" if warn else None)
+    severity: Severity | None = "warning" if warn else None
+    return evidence.finding(NAME, event.seq, said, HELP, severity=severity, fault=fault)

@@ -28,6 +28,7 @@ from tripod.verify.check import BODIES, ROWS, Evidence, Outcome
 NAME = "kinds-known"
 REQUIRED = True
 NEEDS = (ROWS, BODIES)
+ACCEPTABLE = False
 HELP = "if a newer version wrote this ledger, verify it with that one; else nothing of ours made it"
 
 

@@ -22,6 +22,7 @@ from tripod.verify.check import Evidence, Finding, Outcome, cannot_tell, not_app
 NAME = "ledger-missing"
 REQUIRED = True
 NEEDS = ()
+ACCEPTABLE = False
 HELP = f"restore {DATABASE} from a backup or another copy of the team directory"
 
 

@@ -33,6 +33,7 @@ from tripod.verify.check import HEADS, Evidence, Outcome, cannot_tell, not_appli
 NAME = "pins-extend"
 REQUIRED = True
 NEEDS = (HEADS,)
+ACCEPTABLE = False
 
 
 def judge(evidence: Evidence) -> Outcome:

@@ -271,5 +271,7 @@ def _finding(
     *,
     adopted: bool = False,
 ) -> Finding:
-    shown = tuple(shorten(line) for line in lines)
-    return Finding(NAME, message, where, shown, HELP, severity, before_adoption=adopted, seq=seq)
+    shown, fault = tuple(shorten(line) for line in lines), "\n".join((message, *lines))
+    return Finding(
+        NAME, message, where, shown, HELP, severity, before_adoption=adopted, seq=seq, fault=fault
+    )

@@ -25,6 +25,7 @@ from tripod.verify.check import RECORD, Evidence, Outcome, outcome
 NAME = "record-agrees"
 REQUIRED = True
 NEEDS = (RECORD,)
+ACCEPTABLE = False
 HELP = "compare with another clone or with the ledger; git tells who changed the file"
 STRAY = "nobody vouches for it: find out who put it there, and remove it"
 

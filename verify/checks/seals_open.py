@@ -44,6 +44,7 @@ from tripod.verify.check import (
 NAME = "seals-open"
 REQUIRED = True
 NEEDS = (LEDGER, TABLES)
+ACCEPTABLE = False
 HELP = "compare with an older copy of the ledger: a clone, a backup, the record in git"
 
 

@@ -36,6 +36,7 @@ from tripod.verify.check import ROWS, Evidence, Finding, Outcome, Severity
 NAME = "sequence"
 REQUIRED = True
 NEEDS = (ROWS,)
+ACCEPTABLE = False
 HELP = "compare with a backup or another copy of the database; they part at this entry"
 _PUT_BACK = "`tripod rebuild` puts them back; find out who took them away, and what was done then"
 _SCHEMA = "find out who changed the schema; `tripod rebuild` makes the tables of projections anew"

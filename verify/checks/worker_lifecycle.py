@@ -32,7 +32,15 @@ from itertools import chain
 from tripod.projections.team.tables import FILES
 from tripod.projections.workers.format import parse_worker
 from tripod.projections.workers.tables import FOLDER
-from tripod.verify.check import TABLES, Evidence, Finding, Outcome, not_applicable, outcome
+from tripod.verify.check import (
+    TABLES,
+    Evidence,
+    Finding,
+    Outcome,
+    fault_of_file,
+    not_applicable,
+    outcome,
+)
 
 NAME = "worker-lifecycle"
 REQUIRED = False
@@ -216,17 +224,21 @@ def _logs(evidence: Evidence, name: str) -> Iterator[Finding]:
             found = evidence.measured(path, size)
         except OSError as error:
             message = f"cannot be read ({error.strerror}), so what it holds cannot be told"
-            yield _finding(message, path, seq, LOG_HELP)
+            yield _finding(message, path, seq, LOG_HELP, fault=None)
             continue
         if found is None:
             if path not in kept:
                 yield _finding("is gone, and only its digest was kept", path, seq, LOG_HELP)
         elif found[0] != log["digest"]:
-            yield _finding("does not hold what its program wrote", path, seq, LOG_HELP)
+            message, fault = "does not hold what its program wrote", fault_of_file(evidence, path)
+            yield _finding(message, path, seq, LOG_HELP, fault=fault)
         elif found[1] > size:
             message = f"{found[1] - size} bytes were added after its program ended"
-            yield _finding(message, path, seq, LOG_HELP)
+            fault = fault_of_file(evidence, path)
+            yield _finding(message, path, seq, LOG_HELP, fault=fault)
 
 
-def _finding(message: str, where: str, seq: int, help_: str = HELP) -> Finding:
-    return Finding(NAME, message, where, (), help_, seq=seq)
+def _finding(
+    message: str, where: str, seq: int, help_: str = HELP, *, fault: str | None = ""
+) -> Finding:
+    return Finding(NAME, message, where, (), help_, seq=seq, fault=fault)

@@ -40,6 +40,7 @@ from tripod.verify.check import BODIES, ROWS, SIGNATURES, Evidence, Finding, Out
 NAME = "writers-authorised"
 REQUIRED = True
 NEEDS = (ROWS, BODIES, SIGNATURES)
+ACCEPTABLE = False
 HELP = "ask the actor what they did then; if their key may be in other hands, revoke it"
 
 SPEAKERS = {kind.name: kind.actor for kind in KINDS if kind.is_speech and kind.actor is not None}

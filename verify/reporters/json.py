@@ -14,7 +14,7 @@ One object::
         "before_adoption": false, "coverage": {"entries": 51},
         "failures": 1, "warnings": 0, "advised": 0, "left_out": [],
         "findings": [
-          {"file": ".nbs/ledger.db", "line": null,
+          {"fingerprint": "<64 hex>", "acceptable": false, "file": ".nbs/ledger.db", "line": null,
            "message": "...", "where": "entry 41", "seq": 41, "severity": "failure",
            "before_adoption": false, "evidence": ["..."], "help": "...",
            "manual": "tripod verify --explain chain-links"}]}]}
@@ -31,6 +31,14 @@ One object::
   policy can make such a verdict ``cannot tell``.
 - ``file`` is a path from the top of the git repository, or without one from the folder that holds
   the team directory; a file elsewhere has its whole path. ``line`` counts from 1, null: unknown.
+- ``fingerprint`` is the finding's id (``tripod.verify.finding``): the same in each run as long as
+  the fault is the same. ``acceptable``: whether `tripod accept` takes it.
+- ``accepted`` is there where findings were accepted: of the report their number, of a check
+  ``{"count": 3, "findings": [...]}``, the first 1,000. Each has ``accepted`` itself: ``{"entry":
+  52, "actor": "ann", "at": "<time of the entry>", "reason": "..."}``. They are counted nowhere
+  else, and a check with no other findings is ``clean, except``.
+- ``since`` is there where only what is new was to be reported: ``{"size": 40, "why": "...",
+  "left_out": {"chat-refs-resolve": 2}}``.
 - All numbers are exact. Of each check the first 1,000 findings of each sort (by ``severity`` and
   ``before_adoption``) stand in ``findings``, those that fail first; ``left_out`` counts the others:
   ``[{"severity": "warning", "before_adoption": true, "count": 89}]``.
@@ -48,7 +56,7 @@ from __future__ import annotations
 
 import json
 
-from tripod.verify.check import Outcome, Report
+from tripod.verify.check import Finding, Outcome, Report
 
 VERSION = 1
 MANUAL = "tripod verify --explain"
@@ -87,28 +95,14 @@ def render(report: Report) -> str:
         value["advised"] = report.advised
     if report.sealed is not None:
         value["sealed"] = {"size": report.sealed[0], "at": report.sealed[1]}
+    if report.accepted:
+        value["accepted"] = report.accepted
+    if report.since is not None:
+        value["since"] = report.since._asdict()
     return json.dumps(value, indent=2) + "\n"
 
 
 def _outcome(outcome: Outcome) -> dict[str, object]:
-    findings = []
-    for finding in outcome.findings:
-        shown: dict[str, object] = {}
-        if finding.file:
-            shown |= {"file": finding.file, "line": finding.line}
-        findings.append(
-            shown
-            | {
-                "message": finding.message,
-                "where": finding.where,
-                "seq": finding.seq,
-                "severity": finding.severity,
-                "before_adoption": finding.before_adoption,
-                "evidence": list(finding.evidence),
-                "help": finding.help,
-                "manual": f"{MANUAL} {finding.check}",
-            }
-        )
     value: dict[str, object] = {
         "check": outcome.check,
         "verdict": outcome.said,
@@ -123,8 +117,39 @@ def _outcome(outcome: Outcome) -> dict[str, object]:
             {"severity": severity, "before_adoption": before, "count": count}
             for (severity, before), count in outcome.left_out.items()
         ],
-        "findings": findings,
+        "findings": [_finding(finding) for finding in outcome.findings],
     }
     if outcome.exceptions:
         value["exceptions"] = list(outcome.exceptions)
+    if outcome.accepted_count:
+        value["accepted"] = {
+            "count": outcome.accepted_count,
+            "findings": [
+                _finding(finding)
+                | {
+                    "accepted": {
+                        "entry": by.seq, "actor": by.actor, "at": by.at, "reason": by.reason
+                    }
+                }
+                for finding, by in outcome.accepted
+            ],
+        }  # fmt: skip
     return value
+
+
+def _finding(finding: Finding) -> dict[str, object]:
+    shown: dict[str, object] = {}
+    if finding.fingerprint:
+        shown |= {"fingerprint": finding.fingerprint, "acceptable": finding.is_acceptable}
+    if finding.file:
+        shown |= {"file": finding.file, "line": finding.line}
+    return shown | {
+        "message": finding.message,
+        "where": finding.where,
+        "seq": finding.seq,
+        "severity": finding.severity,
+        "before_adoption": finding.before_adoption,
+        "evidence": list(finding.evidence),
+        "help": finding.help,
+        "manual": f"{MANUAL} {finding.check}",
+    }

@@ -4,6 +4,7 @@
 
     entry 41: chain-links: entry 41 is not the one that entry 42 was linked to: ...
       help: compare this entry with a backup or another copy; ...
+      id: 3f0c2a81b2d4
 
     clean           sequence             entries 51, nodes 0
     findings        chain-links          1 finding; entries 51
@@ -23,6 +24,7 @@ All text that comes from evidence passes ``tripod.verify.check``.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from tripod.verify.anchors.heads import PINNED, WITNESSED
@@ -30,7 +32,6 @@ from tripod.verify.check import (
     CANNOT_TELL,
     CLEAN,
     FINDINGS,
-    KEPT,
     NOT_APPLICABLE,
     Anchored,
     Finding,
@@ -40,6 +41,7 @@ from tripod.verify.check import (
     Weight,
     escape,
 )
+from tripod.verify.finding import KEPT, SHORT
 
 MANUAL = "tripod verify --explain"
 """The command that prints what a check proves and what to do, for checks of packages too."""
@@ -59,25 +61,35 @@ _BOLD, _RED, _YELLOW, _GREEN, _DIM, _PLAIN = (
 )
 
 
-def render(report: Report, *, color: bool = False, only: Sequence[Outcome] | None = None) -> str:
-    """The whole report, ending in a line break; ``only``: with the lines of these checks alone."""
+def render(
+    report: Report,
+    *,
+    color: bool = False,
+    only: Sequence[Outcome] | None = None,
+    accepted: bool = False,
+) -> str:
+    """The whole report, ending in a line break; ``only``: with the lines of these checks alone.
+
+    ``accepted``: also the findings that the team accepted, with who did it, and why.
+    """
     paint = _paint if color else _plain
     if report.problem:
         problem = f"{paint(_RED, 'cannot judge')}: {escape(report.problem)}\n"
         return problem + _judged(report.subject, "what was asked for")
     blocks = [block for outcome in report.outcomes for block in _blocks(outcome, paint)]
+    blocks += _accepted(report, paint) if accepted else ()
     table = [_outcome(outcome, paint) for outcome in (report.outcomes if only is None else only)]
     table += [
         f"manual: {MANUAL} {outcome.check}" for outcome in report.outcomes if outcome.findings
     ]
     parts = ["\n".join(lines) + "\n\n" for lines in (blocks, table) if lines]
-    parts += [_judged(report.subject), *(f"note: {escape(note)}\n" for note in report.notes)]
+    parts += [_judged(report.subject), _notes(report)]
     if report.anchored is not None:
         parts.append(f"{_anchored(report.anchored)}\n")
     return "".join(parts) + f"{_sum(report, paint)}\n"
 
 
-def brief_text(report: Report, *, color: bool = False) -> str:
+def brief_text(report: Report, *, color: bool = False, accepted: bool = False) -> str:
     """The report for a person in a hurry: one line where all is well.
 
     Otherwise it is ``render`` without the checks that are clean or had nothing to judge. What was
@@ -92,7 +104,8 @@ def brief_text(report: Report, *, color: bool = False) -> str:
         or (one.exceptions and one.verdict != CANNOT_TELL)
     ]
     if report.problem or report.exit_code or hurried:
-        return render(report, color=color, only=hurried)
+        return render(report, color=color, only=hurried, accepted=accepted)
+    paint = _paint if color else _plain
     hold = sum(outcome.verdict == CLEAN for outcome in report.outcomes)
     words = _count(hold, "check holds", "checks hold")
     if report.head is not None and report.head[0]:
@@ -103,8 +116,33 @@ def brief_text(report: Report, *, color: bool = False) -> str:
     if untold:
         names = ", ".join(f"{one.check} ({escape(one.reason)})" for one in untold)
         words += f"; {len(untold)} could not be judged: {names}"
-    notes = "".join(f"note: {escape(note)}\n" for note in report.notes)
-    return notes + (_paint if color else _plain)(_GREEN, words) + "\n"
+    if report.accepted:
+        is_one = report.accepted == 1
+        words += f"; {report.accepted} finding{' is' if is_one else 's are'} accepted"
+    shown = "".join(f"{block}\n" for block in _accepted(report, paint)) if accepted else ""
+    return (f"{shown}\n" if shown else "") + _notes(report) + paint(_GREEN, words) + "\n"
+
+
+def _notes(report: Report) -> str:
+    """What was not looked at, and what was left out of the report."""
+    notes = list(report.notes)
+    if report.since is not None:
+        size, why, left_out = report.since
+        names = ", ".join(f"{check} {number}" for check, number in left_out.items())
+        what = f"left out, as it was there before: {names}" if names else "nothing was left out"
+        notes.append(f"only what is new since {why} is reported ({_entries(size)}); {what}")
+    return "".join(f"note: {escape(note)}\n" for note in notes)
+
+
+def _accepted(report: Report, paint: _Paint) -> Iterator[str]:
+    """The findings that were accepted: each with who did it, and why."""
+    for outcome in report.outcomes:
+        for finding, by in outcome.accepted:
+            said = f"  accepted by {by.actor} in entry {by.seq}: {by.reason}"
+            yield f"{_finding(replace(finding, help=''), paint)}\n{paint(_DIM, escape(said))}"
+        more = outcome.accepted_count - len(outcome.accepted)
+        if more:
+            yield f"{escape(outcome.check)}: and {_count(more, 'more', 'more')} accepted"
 
 
 def _judged(subject: Subject | None, word: str = "judged") -> str:
@@ -163,11 +201,13 @@ def _finding(finding: Finding, paint: _Paint) -> str:
     lines = [head, *(f"    {escape(line)}" for line in finding.evidence)]
     if finding.help:
         lines.append(paint(_DIM, f"  help: {escape(finding.help)}"))
+    if finding.fingerprint:
+        lines.append(paint(_DIM, f"  id: {finding.fingerprint[:SHORT]}"))
     return "\n".join(lines)
 
 
 def _outcome(outcome: Outcome, paint: _Paint) -> str:
-    clean = _YELLOW if outcome.exceptions else _GREEN
+    clean = _YELLOW if outcome.exceptions or outcome.accepted_count else _GREEN
     colors = {CLEAN: clean, FINDINGS: _RED, CANNOT_TELL: _YELLOW}
     shade = colors.get(outcome.verdict, _DIM)
     if outcome.verdict == FINDINGS and not outcome.failures:
@@ -178,7 +218,7 @@ def _outcome(outcome: Outcome, paint: _Paint) -> str:
         more = len(outcome.exceptions) - EXCEPTIONS
         front = "" if outcome.said != outcome.verdict else "except: "
         words.append(f"{front}{shown}" + (f"; and {more} more" if more > 0 else ""))
-    if outcome.findings:
+    if outcome.findings or outcome.accepted_count:
         words.append(_counts(outcome))
     if outcome.coverage:
         words.append(", ".join(f"{word} {number}" for word, number in outcome.coverage.items()))
@@ -226,7 +266,9 @@ def _sum(report: Report, paint: _Paint) -> str:
 def _counts(told: Outcome | Report, always: Collection[str] = ()) -> str:
     """How many findings there are of each sort; sorts without any only where in ``always``."""
     numbers = zip(_SORTS, (told.failures, told.warnings, told.advised), strict=True)
-    return ", ".join(_count(n, *_SORTS[sort]) for sort, n in numbers if n or sort in always)
+    words = [_count(n, *_SORTS[sort]) for sort, n in numbers if n or sort in always]
+    count = told.accepted if isinstance(told, Report) else told.accepted_count
+    return ", ".join([*words, f"{count} accepted"] if count else words)
 
 
 def _count(number: int, one: str, many: str) -> str:

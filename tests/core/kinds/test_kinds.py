@@ -323,6 +323,10 @@ LITERALLY: list[tuple[Kind[Any], str, str, str | None, dict[str, Any]]] = [
      {"handle": "ann", "vkey": "k", "number": 3, "reason": "why", "note": "n"}),
     (trust.FORKED_FROM, "ledger", "tripod", None,
      {"origin": "o", "size": 7, "root": HASH, "reason": "why", "seal": "n", "note": "s"}),
+    (trust.ACCEPTED, "findings", "tripod", None,
+     {"check": "drift", "fingerprint": HASH, "reason": "why"}),
+    (trust.REVOKED, "findings", "tripod", None,
+     {"check": "drift", "fingerprint": HASH, "reason": "why"}),
     (redaction.REDACTED, "ledger", "eve", "redacted-7", {
         "seq": 7, "kind": "decision.logged", "reason": "why", "by": "eve",
         "keep": DECISION | {"v": 1},

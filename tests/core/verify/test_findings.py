@@ -7,8 +7,9 @@ from unittest import mock
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tripod.verify import check
-from tripod.verify.check import WEIGHTS, Finding, Findings, Outcome, Report, outcome
+from tripod.verify import finding
+from tripod.verify.check import Finding, Findings, Outcome, Report, outcome
+from tripod.verify.finding import WEIGHTS
 from tripod.verify.reporters import json as json_
 from tripod.verify.reporters import text
 
@@ -26,7 +27,7 @@ FOUND = st.lists(
 
 
 def told(found: list[Finding], kept: int) -> Outcome:
-    with mock.patch.object(check, "KEPT", kept):
+    with mock.patch.object(finding, "KEPT", kept):
         return outcome("a", iter(found), {}, required=True)
 
 
@@ -60,7 +61,7 @@ def test_the_order_and_the_verdict_do_not_depend_on_the_cut(
 
 @given(FOUND, FOUND, st.integers(1, 5))
 def test_joining_parts_is_adding_all(one: list[Finding], two: list[Finding], kept: int) -> None:
-    with mock.patch.object(check, "KEPT", kept):
+    with mock.patch.object(finding, "KEPT", kept):
         first, second, both = Findings(), Findings(), Findings()
         first.extend(one)
         second.extend(two)
@@ -90,4 +91,4 @@ def test_reports_give_exact_numbers(found: list[Finding], kept: int) -> None:
 def test_memory_does_not_grow_with_what_is_found() -> None:
     found = Findings()
     found.extend(Finding("a", f"m{number}", "w") for number in range(50_000))
-    assert (len(list(found)), found.of("failure")) == (check.KEPT, 50_000)
+    assert (len(list(found)), found.of("failure")) == (finding.KEPT, 50_000)

@@ -15,12 +15,14 @@ from tripod.verify.check import (
     Finding,
     Outcome,
     Report,
+    Since,
     Subject,
     escape,
     not_applicable,
     shorten,
     shown_difference,
 )
+from tripod.verify.finding import Acceptance
 from tripod.verify.reporters import json as json_
 from tripod.verify.reporters import text
 
@@ -115,6 +117,33 @@ REPORTS = {
         ),
     ),
     "problem": Report("x\x07", (), problem="x\x07: there is no such file"),
+    "accepted": Report(
+        "x",
+        (
+            Outcome(
+                "drift",
+                CLEAN,
+                coverage={"files": 3},
+                accepted=(
+                    (
+                        Finding("drift", "is missing", "a\x1b.md", seq=4, fingerprint="3f" * 32),
+                        Acceptance(52, "drift", "3f" * 32, "ann", "2026-11-21", "\x1b[2J why"),
+                    ),
+                ),
+                accepted_count=2,
+            ),
+            Outcome(
+                "supersession",
+                FINDINGS,
+                "",
+                (
+                    Finding("supersession", "D-1", "entry 1", seq=1, fingerprint="ab" * 32),
+                    Finding("supersession", "D-2", "x", seq=1, fault=None, fingerprint="cd" * 32),
+                ),
+            ),
+        ),
+        since=Since(40, "the head in commit 5a742098bf87 (\x1bmain)", {"drift": 2}),
+    ),
 }
 EXITS = {
     "findings": 1,
@@ -127,6 +156,7 @@ EXITS = {
     "nothing": 3,
     "except": 0,
     "problem": 3,
+    "accepted": 1,
 }
 
 
