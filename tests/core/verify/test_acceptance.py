@@ -171,7 +171,7 @@ def test_what_is_no_id_of_a_finding_is_refused(root: str) -> None:
 
 
 def test_an_id_stays_when_lines_move_and_the_team_goes_on(root: str) -> None:
-    decide(root)
+    decide(root, id_="D-1000")  # before anybody said anything
     (found,) = failures(judge(root))
     say(root, 30)
     decide(root, GOOD)
