@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
+import sqlite3
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from itertools import islice
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tripod.cli.commands import CommandCall, command_verb, moment_param
-from tripod.errors import BadArgumentError, LedgerDamagedError, NotFoundError
+from tripod.cli.commands import CommandCall, command_verb, moment_param, text_param
+from tripod.errors import BadArgumentError, LedgerDamagedError, NotFoundError, RefusedError
 from tripod.ledger import DATABASE
 from tripod.ledger.ids import format_at
 from tripod.ledger.kinds.registry import BY_NAME
 from tripod.ledger.locator import no_team_problem, team_of, team_to_judge
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.sqlite.schema import check_schema
-from tripod.output import LINES, one_line, paged_output, remark
+from tripod.ledger.sqlite.store import is_malformed_sqlite
+from tripod.output import LINES, emit, emit_bytes, one_line, paged_output, remark
 from tripod.projections.text import text_meant
 from tripod.team.access import check_access
 from tripod.verify.listing import ListedEntry, ListingFilter, listed_entries
 from tripod.verify.rows import RowReader
 
+if TYPE_CHECKING:
+    from sqlite_utils import Database
+
+_CELL = 60  # characters of a value in a table
 _TEXT = 1_000  # characters of a text that a line shows
 _FIRST = 10  # entries that --follow begins with
 _TICK_S = 0.2
@@ -202,4 +210,130 @@ log [PATH]
     --timeout S        Seconds to follow; for ever by default.
 """
 
-COMMANDS = {"log": command_verb(_LOG, _log)}
+# Queries ----------------------------------------------------------------------------------------
+
+
+def _query(call: CommandCall) -> None:
+    from tripod.ledger.sqlite.views import open_views, view_statements
+
+    forms = [name for name in ("csv", "table", "json") if call.values[name]]
+    sql = text_param(call.sql, call.file, "SQL")
+    if len(forms) > 1 or bool(sql) + call.views + (call.save is not None) > 1:
+        raise BadArgumentError("give one of SQL, --views and --save, and one form of answer")
+    if call.views:
+        emit(view_statements())
+        return
+    path = team_to_judge(call.values["team"])
+    with _opened(path) as ledger:
+        try:
+            views = open_views(ledger.db, call.timeout)
+            if call.save is not None:
+                _save(call, views)
+            elif sql:
+                _answer(call, views.query(sql))
+            else:
+                _answer(call, _listed_views(views))
+        except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError) as error:
+            if isinstance(error, sqlite3.DatabaseError) and is_malformed_sqlite(error):
+                raise
+            if str(error) == "interrupted":
+                raise RefusedError(
+                    f"SQL: it took longer than {call.timeout} s; ask for less, or raise --timeout"
+                ) from error
+            said = str(error)
+            if isinstance(error, ValueError) or said == "not authorized":
+                said = "only a query is answered (SELECT), nothing is changed by it"
+            raise BadArgumentError(f"SQL: {said}; `tripod query` lists what there is") from error
+
+
+def _listed_views(views: Database) -> Iterator[dict[str, Any]]:
+    from tripod.ledger.sqlite.views import view_queries
+
+    for name in view_queries():
+        columns = ", ".join(row["name"] for row in views.query(f"PRAGMA table_info({name})"))
+        yield {"view": name, "columns": columns}
+
+
+def _save(call: CommandCall, views: Database) -> None:
+    from tripod.ledger.sqlite.views import save_views
+
+    try:
+        with call.progress():
+            names = save_views(views, call.save)
+    except FileExistsError as error:
+        raise RefusedError(f"{call.save} is there already: give a new name") from error
+    call.answer({"file": call.save, "tables": names}, [f"Written: {call.save}"])
+
+
+def _answer(call: CommandCall, rows: Iterable[dict[str, Any]]) -> None:
+    """Print rows in the form that was asked for, up to the limit."""
+    limit = call.limit or None
+    rest = iter(rows)
+    shown = ({name: _cell(value) for name, value in row.items()} for row in islice(rest, limit))
+    if call.json:
+        call.objects(shown)
+    elif call.csv:
+        for part in _csv_parts(shown):
+            emit_bytes(part)
+    else:
+        emit(_table_lines(list(shown)))
+    if next(rest, None) is not None:
+        remark(f"there are more rows than {limit}: --limit 0 prints all")
+
+
+def _cell(value: Any) -> Any:
+    """A value of SQLite as JSON can hold it: bytes as text, in hex where they are no UTF-8."""
+    if type(value) is not bytes:
+        return value
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.hex()
+
+
+def _csv_parts(rows: Iterable[dict[str, Any]]) -> Iterator[bytes]:
+    """The rows as CSV (RFC 4180), names first, some hundred at once."""
+    rest = iter(rows)
+    is_first = True
+    while part := list(islice(rest, LINES)):
+        text = io.StringIO()
+        writer = csv.writer(text)
+        if is_first:
+            writer.writerow(part[0])
+        writer.writerows(row.values() for row in part)
+        is_first = False
+        yield text.getvalue().encode("utf-8", "replace")
+
+
+def _table_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """The rows in columns of even width, long texts cut."""
+    if not rows:
+        return
+    cells = [[str(name) for name in rows[0]]]
+    for row in rows:
+        texts = ["" if value is None else one_line(str(value)) for value in row.values()]
+        cells.append([text if len(text) <= _CELL else f"{text[: _CELL - 1]}…" for text in texts])
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    cells.insert(1, ["-" * width for width in widths])
+    for line in cells:
+        yield "  ".join(map(str.ljust, line, widths)).rstrip()
+
+
+_QUERY = """query [SQL]
+    Answer a query (SELECT) over the ledger, opened only to be read. Without SQL, list the views
+    that there are: `log` has every entry, and each kind has its own, with the fields of its body
+    as columns (chat_sent, decision_logged, bus_published, ...).
+
+    The tables of the database can be read as well. With --team, a database, backup or export
+    can be named in place of a team.
+
+    --file FILE    Take SQL from a file (- for standard input).
+    --csv          Print comma-separated values, names first.
+    --table        Print columns of even width, long texts cut. It is so by default.
+    --limit N      At most so many rows; 0 for all. [default: 1000]
+    --timeout S    Give up after so many seconds. [default: 60]
+    --views        Print the statements that make the views, for other programs.
+    --save FILE    Write the views as the tables of a new database FILE, for other programs.
+"""
+
+COMMANDS = {"log": command_verb(_LOG, _log), "query": command_verb(_QUERY, _query)}

@@ -1,0 +1,131 @@
+"""Makes views of the entries with readable columns: ``log`` of all, and one for each kind.
+
+They are made from the declarations of the kinds, as plain SQL that any SQLite runs. A database that
+is asked through them is only read: nothing that a statement says changes a byte of any file.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from typing import Any, get_args
+
+from sqlite_utils import Database
+
+from tripod.ledger.kinds.base import Content, Kind
+from tripod.ledger.kinds.models import body_fields
+from tripod.ledger.kinds.registry import KINDS
+
+_LARGEST = 64 * 1024 * 1024  # bytes of a value
+_STEPS = 10_000  # instructions of SQLite's machine between two looks at the clock
+
+_OF_ALL = ("seq", "at", "actor", "mark")
+_LOG = """\
+SELECT seq, json_extract(head, '$.at') AS at, json_extract(head, '$.actor') AS actor,
+    CASE WHEN auth IS NOT NULL THEN 'signed'
+        WHEN id GLOB 'obs-*' OR json_extract(said, '$.observed') IS NOT NULL THEN 'observed'
+        ELSE '' END AS mark,
+    kind, stream, id, json_extract(head, '$.cause') AS cause, said AS body
+FROM (SELECT seq, kind, stream, id, {auth} AS auth,
+    CASE WHEN json_valid(CAST(header AS TEXT)) THEN CAST(header AS TEXT) END AS head,
+    CASE WHEN body IS NULL THEN (SELECT json_extract(CAST(gone.body AS TEXT), '$.keep')
+            FROM entries AS gone WHERE gone.id = 'redacted-' || entries.seq)
+        WHEN json_valid(CAST(body AS TEXT)) THEN CAST(body AS TEXT) END AS said
+    FROM entries)"""
+_CONTENT = """\
+coalesce(json_extract(body, '$.{0}.text'), json_extract(body, '$.{0}.base64'),
+        (SELECT CAST(bytes AS TEXT) FROM blobs
+            WHERE hex(sha256) = upper(json_extract(body, '$.{0}.sha256')))) AS {1}"""
+
+_READING = {
+    sqlite3.SQLITE_SELECT,
+    sqlite3.SQLITE_READ,
+    sqlite3.SQLITE_RECURSIVE,
+    sqlite3.SQLITE_FUNCTION,
+    sqlite3.SQLITE_SAVEPOINT,  # sqlite-utils sets one around each query
+}
+_TELLING = ("table_info", "table_xinfo", "table_list")
+
+
+def view_queries(*, signed: bool = True) -> dict[str, str]:
+    """The query of each view by its name; ``signed``: the database has signature records.
+
+    A kind's view has the number, time, actor and mark of each entry, and the fields of the body: a
+    text as it is (base64 where it is no UTF-8), lists and objects as JSON. A field with the name
+    of one of the first columns is called ``body_...``.
+    """
+    found = {"log": _LOG.format(auth="auth" if signed else "NULL")}
+    for kind in KINDS:
+        columns = [
+            *_OF_ALL,
+            *(_column(name, hint) for name, (hint, _) in body_fields(kind).items()),
+        ]
+        found[_view_name(kind)] = (
+            f"SELECT {', '.join(columns)}\nFROM log WHERE kind = '{kind.name}'"
+        )
+    return found
+
+
+def _view_name(kind: Kind[Any]) -> str:
+    return kind.name.replace(".", "_").replace("-", "_")
+
+
+def _column(name: str, hint: Any) -> str:
+    shown = f'"body_{name}"' if name in _OF_ALL else f'"{name}"'
+    if Content in (hint, *get_args(hint)):
+        return f"\n    {_CONTENT.format(name, shown)}"
+    return f"\n    json_extract(body, '$.{name}') AS {shown}"
+
+
+def view_statements(*, signed: bool = True) -> Iterator[str]:
+    """The statements that make the views, for one connection alone."""
+    for name, query in view_queries(signed=signed).items():
+        yield f"CREATE TEMP VIEW {name} AS {query};"
+
+
+def open_views(db: sqlite3.Connection, seconds: float) -> Database:
+    """Make the views in a connection that was opened for reading, and let it do nothing else.
+
+    From then on a statement that is no query is a sqlite3.DatabaseError, and so is one that lasts
+    longer than ``seconds`` (``interrupted``).
+    """
+    signed = any(row[1] == "auth" for row in db.execute("PRAGMA table_info(entries)"))
+    db.execute("PRAGMA query_only=OFF")  # the file stays read-only; this is for temporary views
+    for statement in view_statements(signed=signed):
+        db.execute(statement)
+    db.execute("PRAGMA query_only=ON")
+    db.execute("SELECT 1 FROM json_each('[]'), json_tree('[]')")  # later these could not be made
+    db.text_factory = lambda data: data.decode(errors="replace")
+    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST)
+    until = time.monotonic() + seconds
+    db.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
+    db.set_authorizer(_judge_action)
+    return Database(db, recursive_triggers=False, execute_plugins=False)
+
+
+def _judge_action(action: int, name: str | None, _value: object, *_: object) -> int:
+    told = action == sqlite3.SQLITE_PRAGMA and name in _TELLING
+    return sqlite3.SQLITE_OK if told or action in _READING else sqlite3.SQLITE_DENY
+
+
+def save_views(views: Database, path: str) -> list[str]:
+    """Write each view that has rows as a table of a new database, for other programs; their names.
+
+    Raises:
+        OSError: something is there (FileExistsError), or the disk refuses.
+        sqlite3.Error: the views cannot be read, or the disk refuses; nothing is left behind.
+    """
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    try:
+        with closing(sqlite3.connect(path)) as target:
+            saved = Database(target, execute_plugins=False)
+            for name in view_queries():
+                saved.table(name).insert_all(views.query(f"SELECT * FROM {name}"), pk="seq")
+            return saved.table_names()
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(path)
+        raise
