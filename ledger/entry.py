@@ -237,6 +237,15 @@ def parse_header(data: bytes) -> Header:
     return header
 
 
+def entry_mark(*, observed: bool, signed: bool) -> str:
+    """How an entry came into the ledger, in a word for listings: ``observed``, ``signed`` or ''.
+
+    ``observed``: it was read from a file that another program wrote, so its actor is a claim,
+    whatever lies beside it. ``signed``: a signature of its actor lies beside it.
+    """
+    return "observed" if observed else "signed" if signed else ""
+
+
 # Ids and times ---------------------------------------------------------------------------------
 
 

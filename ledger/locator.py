@@ -24,6 +24,15 @@ _TRACES = (DATABASE, RECORD, COUNTS)
 _ID_AT = 68  # where a SQLite file has its application's number, in 4 bytes
 
 
+def user_home() -> str:
+    """The folder of a user's own keys, seals and handle, an absolute path outside of any team."""
+    given = os.environ.get("TRIPOD_HOME")
+    if given:
+        return os.path.abspath(given)
+    base = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    return os.path.join(os.path.abspath(base), "tripod")
+
+
 def has_ledger(path: str) -> bool:
     """Whether a file or folder ``ledger.db`` stands in the folder ``path``."""
     return os.path.lexists(os.path.join(path, DATABASE))

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 from specimens import build
 from story import Story, folder
 
+from tripod.cli.commands import ACTOR_ENV
 from tripod.ledger.locator import LEDGER
 from tripod.verify import run
 
@@ -56,7 +57,8 @@ def signers_home(monkeypatch: pytest.MonkeyPatch) -> str:
 def _no_names_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     """No ledger and no actor that the person who runs the tests has set."""
     monkeypatch.delenv(LEDGER, raising=False)
-    monkeypatch.delenv("NBS_HANDLE", raising=False)
+    for name in ACTOR_ENV:
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture(autouse=True, scope="session")

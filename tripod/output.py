@@ -4,6 +4,8 @@ Nothing hostile reaches a terminal. How far long work is stands in one line at a
 is shown in a pipe or a file.
 """
 
+from __future__ import annotations
+
 import atexit
 import gc
 import json
@@ -11,14 +13,17 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
-from typing import NamedTuple, TextIO
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TextIO, TypeVar
 
 from tripod import errors
 from tripod.errors import TripodError
 from tripod.ledger.progress import progress_to
+
+if TYPE_CHECKING:
+    from tripod.ledger import LedgerReader
 
 LINES = 500  # printed at once
 
@@ -195,6 +200,43 @@ def format_utc(seconds: int) -> str:
     from tripod.projections.bus.format import format_time
 
     return format_time(seconds * 1_000_000)
+
+
+# Marks -----------------------------------------------------------------------------------------
+
+
+class _Entered(Protocol):
+    @property
+    def seq(self) -> int: ...
+
+
+T = TypeVar("T", bound=_Entered)
+
+
+def entry_marks(ledger: LedgerReader, seqs: Sequence[int]) -> dict[int, str]:
+    """The marks of entries by their numbers: ``observed``, ``signed`` or ''."""
+    from orjson import loads
+
+    from tripod.ledger import entry_mark
+
+    marks = {}
+    for entry in ledger.raw_of(seqs):
+        body, observed = entry.body, False
+        if body is None:  # it was erased: the redaction keeps where it was read
+            read = ledger.entry(entry.seq)
+            observed = read is not None and "observed" in read.data
+        elif b'"observed":' in body:  # few bodies have it: the others need not be decoded
+            observed = "observed" in loads(body)
+        marks[entry.seq] = entry_mark(observed=observed, signed=entry.auth is not None)
+    return marks
+
+
+def each_mark(ledger: LedgerReader, found: Iterable[T]) -> Iterator[tuple[T, str]]:
+    """Whatever has the number of its entry as ``seq``, with its mark, a few hundred a request."""
+    rest = iter(found)
+    while chunk := list(islice(rest, LINES)):
+        marks = entry_marks(ledger, [one.seq for one in chunk])
+        yield from ((one, marks[one.seq]) for one in chunk)
 
 
 # Progress --------------------------------------------------------------------------------------

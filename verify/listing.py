@@ -18,14 +18,11 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tripod.ledger import RawEntry, commit_body, header_auth
+from tripod.ledger import RawEntry, commit_body, entry_mark, header_auth
 from tripod.ledger.entry import format_canonical
 from tripod.ledger.kinds.registry import BY_NAME
 from tripod.ledger.store import Selection
 from tripod.verify.rows import RowReader, erasing_row
-
-SIGNED, OBSERVED = "signed", "observed"
-"""The marks of an entry: its actor's key signed it; another program wrote it to a file."""
 
 _NEAR = 64  # entries: how far the time of one that cannot be read is looked for
 _FIELD = re.compile(r"\{(\w+)\}")
@@ -135,8 +132,8 @@ def listed_entry(ledger: RowReader, row: RawEntry) -> ListedEntry:
             data = dict(orjson.loads(row.body or b""))
     except _BROKEN:
         problem = problem or "its body cannot be read"
-    mark = OBSERVED if "observed" in data or head["id"].startswith("obs-") else ""
-    mark = mark if row.auth is None else SIGNED
+    observed = "observed" in data or head["id"].startswith("obs-")
+    mark = entry_mark(observed=observed, signed=row.auth is not None)
     at, actor, kind, stream, id_ = (head[name] for name in _HEADER)
     lost: list[str] = []
     text = _text(kind, data, lambda value: _plain(ledger, value, lost))

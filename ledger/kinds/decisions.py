@@ -50,6 +50,7 @@ class Decided(TypedDict):
     """A decision. ``number`` is its place in its log, from 1; it survives any redaction.
 
     ``supersedes`` is the earlier decision that it refers to; ``status`` says what became of that.
+    ``no_ref`` is the reason why it refers to no message, where that was given.
     """
 
     id: DecisionId
@@ -63,6 +64,7 @@ class Decided(TypedDict):
     rationale: str
     supersedes: NotRequired[str | None]
     refs: list[Reference]
+    no_ref: NotRequired[Name | None]
     file: NotRequired[LogName | None]
 
 
@@ -109,9 +111,10 @@ LOGGED = Kind(
             "rationale": MARK,
             "supersedes": None,
             "refs": None,
+            "no_ref": MARK,
         },
         _log,
-        texts=("title", "rationale"),
+        texts=("title", "rationale", "no_ref"),
     ),
     line="{id} {title}",
 )

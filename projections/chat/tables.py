@@ -10,6 +10,7 @@ Source: spec nbs-compat C1, C2.
 """
 
 import json
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -457,17 +458,32 @@ def chat_line_at(db: Tables, span: Span, line: int) -> tuple[int, int] | None:
     return None if row is None or row[2] is None else row[:2]
 
 
-def ref_to_chat_line(db: Tables, channel: str, number: int) -> str | None:
-    """A reference to a message, ``live.chat:~L12``; None where no file shows it any more."""
-    row = db.execute(
-        "SELECT 1 FROM lines WHERE channel = ? AND number = ? AND gone IS NULL", (channel, number)
-    ).fetchone()
-    rows = db.execute(
+def refs_to_chat_lines(db: Tables, channel: str, numbers: Iterable[int]) -> dict[int, str]:
+    """References such as ``live.chat:~L12`` to messages of a channel, by the messages' numbers.
+
+    A message that no file shows any more has none.
+    """
+    wanted = sorted(numbers)
+    files = db.execute(
         "SELECT archive, first, stop FROM archives WHERE channel = ?1 UNION ALL"
         " SELECT channel, live_from, lines FROM channels WHERE channel = ?1 AND closed = 0",
         (channel,),
     ).fetchall()
-    for stem, first, stop in rows:
-        if row is not None and first <= number < stop:
-            return f"{stem}.chat:~L{last_chat_line(db, Span(channel, first, number + 1))}"
-    return None
+    found: dict[int, str] = {}
+    for stem, first, stop in files:
+        inside = wanted[bisect_left(wanted, first) : bisect_left(wanted, stop)]
+        if inside:
+            line = last_chat_line(db, Span(channel, first, inside[0]))
+            shown = db.execute(
+                "SELECT number FROM lines WHERE channel = ? AND number BETWEEN ? AND ?"
+                " AND gone IS NULL ORDER BY number",
+                (channel, inside[0], inside[-1]),
+            )
+            lines = {number: at for at, (number,) in enumerate(shown, line + 1)}
+            found |= {n: f"{stem}.chat:~L{lines[n]}" for n in inside if n in lines}
+    return found
+
+
+def ref_to_chat_line(db: Tables, channel: str, number: int) -> str | None:
+    """A reference to a message, ``live.chat:~L12``; None where no file shows it any more."""
+    return refs_to_chat_lines(db, channel, [number]).get(number)

@@ -115,7 +115,7 @@ class Cafe:
         done = subprocess.run(
             [sys.executable, "-c", "from tripod.cli import main; main()", *words],
             cwd=self.home,
-            env=os.environ | {"PYTHONPATH": str(self.project)},
+            env=os.environ | {"PYTHONPATH": str(self.project), "TRIPOD_AS": "me"},
             capture_output=True,
             text=True,
             check=False,
@@ -126,7 +126,8 @@ class Cafe:
 
     def log(self, title: str, *tags: str) -> None:
         options = [word for tag in tags for word in ("--risk-tag", tag)]
-        self("scribe", "log", title, "-p", "ann", "-r", "So.", "--ref", "live.chat:~L7", *options)
+        words = ("scribe", "log", title, "-p", "ann", "-r", "So.", "--ref", "last", *options)
+        self(*words, remark="refers to live.chat:~L7 #0")
 
     @property
     def risks(self) -> list[str]:

@@ -89,6 +89,7 @@ def fits(expected: str, seen: str) -> bool:
 class Session:
     """A reader who follows one page in a new folder: commands, files and names stay between blocks.
 
+    The reader has the handle ``me``, as `tripod init` asks for it at a terminal.
     A command that ends with another code than 0 fails the page, unless the page shows the code
     itself (``tripod verify; echo "exit $?"``). ``cd`` is remembered, other shell state is not.
     """
@@ -97,6 +98,8 @@ class Session:
         self._home = folder
         self._here = folder / "here"
         self._here.mkdir()
+        (folder / ".config/tripod").mkdir(parents=True)
+        (folder / ".config/tripod/handle").write_text("me\n", encoding="utf-8")
         self._names: dict[str, object] = {"__name__": "__page__"}
 
     def follow(self, text: str) -> int:

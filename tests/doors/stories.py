@@ -11,6 +11,7 @@
 then those of its standard error (``! ``), then its code where it is not 0. ``...`` stands for
 anything, line breaks too. A comment stands at the beginning or below an empty line. Each command is
 run by bash in the folder where the one before left off; ``$GOLDEN`` is the folder of golden files.
+Who acts has the handle ``me``, as `tripod init` asks for it at a terminal.
 """
 
 import subprocess
@@ -87,6 +88,9 @@ def play(story: Path, folder: Path, place: dict[str, str]) -> int:
     """
     here = folder / "here"
     here.mkdir()
+    settings = folder / ".config/tripod"
+    settings.mkdir(parents=True)
+    (settings / "handle").write_text("me\n", encoding="utf-8")
     environment = place | {
         "GOLDEN": str(HERE.parent / "golden"),
         "HOME": str(folder),

@@ -42,7 +42,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def team(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of it for one program, with no variable of this machine."""
     copy = shutil.copytree(archive, tmp_path / "golden", copy_function=shutil.copy2)
-    for name in ("TRIPOD_LEDGER", "NBS_HANDLE", "TRIPOD_WORKER_PROFILE"):
+    for name in ("TRIPOD_LEDGER", "TRIPOD_AS", "NBS_HANDLE", "TRIPOD_WORKER_PROFILE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TRIPOD_HOME", str(copy / "home"))
     monkeypatch.setenv("TZ", "UTC")

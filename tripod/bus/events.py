@@ -27,13 +27,14 @@ _NO_DUPLICATES = ("decision-logged", "pythia-checkpoint")
 
 
 class PendingEvent(NamedTuple):
-    """A pending event: its priority's name, its file's name, and that name's time in µs."""
+    """A pending event: its priority's name, its file's name, that name's time in µs, its entry."""
 
     priority: str
     name: str
     us: int
     source: str
     type: str
+    seq: int
 
 
 class Claim(NamedTuple):
@@ -154,14 +155,14 @@ def check(team: Team, handle: str | None = None) -> Iterator[PendingEvent]:
     _check_source(handle)
     where, values = event_queue(team)
     rows = team.store.db.execute(
-        "SELECT priority, name, us, source, type FROM events INDEXED BY events_pending"
+        "SELECT priority, name, us, source, type, seq FROM events INDEXED BY events_pending"
         f" WHERE acked IS NULL{where} AND source = coalesce(?, source)"
         " ORDER BY priority, us, name",
         (*values, handle),
     )
     skip = len(team.queue)
-    for priority, name, us, source, type_ in rows:
-        yield PendingEvent(PRIORITIES[priority], name[skip:], us, source, type_)
+    for priority, name, *rest in rows:
+        yield PendingEvent(PRIORITIES[priority], name[skip:], *rest)
 
 
 def _check_source(handle: str | None) -> None:

@@ -124,7 +124,7 @@ def unseen(team: Team, reader: str) -> Unseen:
     size = team.store.size
     where, values = event_queue(team)
     rows = db.execute(
-        "SELECT priority, name, us, source, type, acked FROM events"
+        "SELECT priority, name, us, source, type, seq, acked FROM events"
         f" WHERE seq > ? AND seq < ?{where} ORDER BY priority, us, name",
         (seen, size, *values),
     ).fetchall()

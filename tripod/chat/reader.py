@@ -54,12 +54,13 @@ class Window(NamedTuple):
 
 
 class Addressed(NamedTuple):
-    """A pending event that addresses a handle: its file, type, priority and payload."""
+    """A pending event that addresses a handle: its file, type, priority, payload and entry."""
 
     event: str
     type: str
     priority: str
     payload: str
+    seq: int
 
 
 def messages(
@@ -244,7 +245,8 @@ def addressed(team: Team, handle: str) -> list[Addressed]:
         (handle,),
     ).fetchall()
     bodies = team.source.each_body([row[0] for row in rows])
+    texts = (team.source.content(body["payload"]).decode() for body in bodies)
     return [
-        Addressed(name, type_, PRIORITIES[rank], team.source.content(body["payload"]).decode())
-        for (_, name, type_, rank), body in zip(rows, bodies, strict=True)
+        Addressed(name, type_, PRIORITIES[rank], text, seq)
+        for (seq, name, type_, rank), text in zip(rows, texts, strict=True)
     ]

@@ -21,9 +21,10 @@ from tripod.cli.commands import (
 )
 from tripod.errors import BadArgumentError
 from tripod.ledger.ids import now_us
-from tripod.output import emit_bytes, one_line, remark
+from tripod.output import each_mark, emit_bytes, one_line, remark
 from tripod.projections.bus import format as bus_format
 from tripod.team.act import check_event_for_act
+from tripod.team.team import Team
 
 MAX_SECONDS = 2**32  # more than a century
 LEASE = 300  # seconds
@@ -65,17 +66,24 @@ def _check(call: CommandCall) -> None:
             claims = bus.held(team, now_us()) if call.json else {}
             call.answers(
                 (
-                    event._asdict()
-                    | ({"claim": claims[event.name]._asdict()} if event.name in claims else {})
-                    for event in events
+                    value
+                    | (
+                        {"claim": claims[value["name"]]._asdict()}
+                        if value["name"] in claims
+                        else {}
+                    )
+                    for value in _values(team, events)
                 ),
-                _pending_lines(events),
+                _lines(call, team, events),
             )
             return
         found = bus.wait_unseen(team, reader, timeout) if waits else bus.unseen(team, reader)
-        lines = zip(_pending_lines(found.events), found.events, strict=True)
+        lines = zip(_lines(call, team, found.events), found.events, strict=True)
         call.answers(
-            (event._asdict() | {"acked": event.name in found.acked} for event in found.events),
+            (
+                value | {"acked": value["name"] in found.acked}
+                for value in _values(team, found.events)
+            ),
             (f"{line} acknowledged" if one.name in found.acked else line for line, one in lines),
         )
         if found.pruned and not call.json:
@@ -83,11 +91,22 @@ def _check(call: CommandCall) -> None:
         bus.mark_seen(team, reader, found)  # only what was shown
 
 
-def _pending_lines(events: Iterable[bus.PendingEvent]) -> Iterator[str]:
-    """One line an event: its priority, its file, its age."""
+def _values(team: Team, events: Iterable[bus.PendingEvent]) -> Iterator[dict[str, Any]]:
+    return (event._asdict() | {"mark": mark} for event, mark in each_mark(team.store, events))
+
+
+def _lines(call: CommandCall, team: Team, events: Iterable[bus.PendingEvent]) -> Iterator[str]:
+    """One line an event: its priority, its file, its age; where it has one, its mark."""
     now = now_us()
-    for priority, name, us, *_ in events:
-        yield f"[{priority}] {one_line(name)} ({bus_format.event_age(now, us)} ago)"
+    if call.nbs:  # as the original prints it
+        return (_line(now, event) for event in events)
+    pairs = each_mark(team.store, events)
+    return (f"{_line(now, event)} {mark}".rstrip() for event, mark in pairs)
+
+
+def _line(now: int, event: bus.PendingEvent) -> str:
+    age = bus_format.event_age(now, event.us)
+    return f"[{event.priority}] {one_line(event.name)} ({age} ago)"
 
 
 def _read(call: CommandCall) -> None:
@@ -145,7 +164,8 @@ def _status(call: CommandCall) -> None:
 def _claim(call: CommandCall) -> None:
     name = _event(call)
     with call.team() as team:
-        who, lease, timeout = call.actor("by"), call.lease or LEASE, call.wait
+        who = call.actor("by" if call.nbs else "as", needed=True)
+        lease, timeout = call.lease or LEASE, call.wait
         if name is not None and timeout is not None:
             raise BadArgumentError(
                 "--wait waits until there is any event: leave it out where one is named"
@@ -162,15 +182,15 @@ def _claim(call: CommandCall) -> None:
 def _release(call: CommandCall) -> None:
     name = _event(call)
     with call.team() as team:
-        bus.release(team, call.actor("by"), name)
+        bus.release(team, call.actor("by" if call.nbs else "as", needed=True), name)
     call.answer({"name": name}, [])
 
 
 def _recover(call: CommandCall) -> None:
     with call.team() as team:
-        found = bus.recover(team, call.actor())
-    events = [event._asdict() for event in found.pending]
-    call.answer(found._asdict() | {"pending": events}, _pending_lines(found.pending))
+        found = bus.recover(team, call.actor(needed=True))
+        events = list(_values(team, found.pending)) if call.json else []
+        call.answer(found._asdict() | {"pending": events}, _lines(call, team, found.pending))
     if not call.json:
         remark(f"last activity {found.last_at}; heartbeat {found.heartbeat}")
         for name in found.released:
@@ -194,6 +214,9 @@ publish SOURCE TYPE PRIORITY [PAYLOAD]
 
 check
     List pending events, most urgent first, then oldest.
+
+    `observed` marks an event that another program published: its source is a claim. `signed`
+    marks one that has its actor's signature.
 
     With --reader each event is shown to that reader once, acknowledged ones too; a new reader
     begins with all whose files are kept.
@@ -241,15 +264,15 @@ claim [EVENT]
     end (`ack --as`), or gives it back (`release`); a lease that ends makes it anybody's again,
     as attempt 2. If none is pending, or somebody else has it, the exit code is 3.
 
-    --by HANDLE  Who takes it. [required]
-    --lease S    Seconds until somebody else can take it; 300 by default.
-    --wait S     If none is pending, wait up to S seconds for one.
+    --as, --by HANDLE  Who takes it.
+    --lease S          Seconds until somebody else can take it; 300 by default.
+    --wait S           If none is pending, wait up to S seconds for one.
     nbs: DIR [EVENT] --by=HANDLE [--lease=S] [--wait=S]
     says: take an event, so that nobody else gets it while the lease runs
 
 release EVENT
     Give an event back before its lease ends.
-    --by HANDLE  Who has it. [required]
+    --as, --by HANDLE  Who has it.
     nbs: DIR EVENT --by=HANDLE
     says: give a claimed event back
 
@@ -271,7 +294,7 @@ recover
 
     What this handle had claimed is given back, and a `heartbeat` event says that it is there.
 
-    --as HANDLE  Who is back. [required]
+    --as HANDLE  Who is back.
     nbs: DIR --as=HANDLE
     says: start anew: list what is pending, give old claims back, publish a heartbeat
 """

@@ -13,17 +13,30 @@ from typing import Any
 from tripod import chat
 from tripod.cli.commands import (
     NOBODY,
+    TEXT,
     CommandCall,
     HandleParam,
     NbsProgram,
     NumberParam,
     command_group,
+    handle_said,
     moment_param,
     text_param,
     whole_number_param,
 )
 from tripod.errors import BadArgumentError, RefusedError
-from tripod.output import emit_report, format_utc, hanging, one_line, safe
+from tripod.output import (
+    each_mark,
+    emit_report,
+    entry_marks,
+    format_utc,
+    hanging,
+    one_line,
+    safe,
+)
+from tripod.projections.chat.format import valid_chat_handle
+from tripod.projections.chat.tables import ref_to_chat_line, refs_to_chat_lines, span_of
+from tripod.team.team import Team
 
 TIMEOUT = 3  # the exit code where nothing came in time
 MAX_INDEX = 2**31 - 2
@@ -45,14 +58,43 @@ def _create(call: CommandCall) -> None:
 
 
 def _send(call: CommandCall) -> None:
-    if call.text is None and call.file is None:
-        how = f"\n  Usage: {call.usage}" if call.nbs else " (as argument, or by --file)"
+    handle, text = (call.handle, call.text) if call.nbs else _said(call)
+    if text is None and call.file is None:
+        how = " (as argument, or by --file); with --as HANDLE a single argument is the text"
+        how = f"\n  Usage: {call.usage}" if call.nbs else how
         raise BadArgumentError(f"text: none given{how}")
-    text = text_param(call.text, call.file, "text")
+    text = text_param(text, call.file, "text")
     with call.team() as team:
-        sent = chat.send(team, call.channel, call.handle, text, human=call.human)._asdict()
-    del sent["text"]  # who sent it has it
-    call.answer(sent, [])
+        sent = chat.send(team, call.channel, handle, text, human=call.human)
+        if call.nbs:  # as the original, which prints nothing
+            return
+        ref = ref_to_chat_line(team.store.db, call.channel.removesuffix(".chat"), sent.number)
+    value = sent._asdict() | {"ref": ref}
+    del value["text"]  # who sent it has it
+    call.answer(value, [one_line(ref or f"#{sent.number}")])
+
+
+def _said(call: CommandCall) -> tuple[str, str | None]:
+    """Who speaks, and the text.
+
+    A single argument is the text where --as says who speaks, or where it can be no handle: one
+    word is refused, since the text behind a handle may have been forgotten.
+    """
+    handle, text = call.handle, call.text
+    alone = handle is not None and text is None and call.file is None
+    if alone and (call.as_ is not None or valid_chat_handle(handle) is not None):
+        handle, text = None, handle
+    return _whose(call, handle), text
+
+
+def _whose(call: CommandCall, handle: str | None) -> str:
+    """The argument HANDLE; the handle that acts where it is left out."""
+    if handle is None:
+        return call.actor(needed=True)
+    given = call.get("as")
+    if given not in (None, handle):
+        raise BadArgumentError(f"HANDLE {handle} and --as {given}: name one of them")
+    return handle_said(handle, "HANDLE")
 
 
 def _warn(call: CommandCall) -> None:
@@ -74,14 +116,33 @@ def _read(call: CommandCall) -> None:
             found = chat.messages(team, call.channel, window=window, since=since)
         else:
             found = chat.unread(team, call.channel, unread, window)
-            _show(call, found)  # what cannot be shown is not read
+        answers = _answers(call, team, found)
+        if unread is not None:
+            call.answers(*answers)  # what cannot be shown is not read
             chat.mark_read(team, call.channel, unread, [message.number for message in found])
     if unread is None:
-        _show(call, found)
+        call.answers(*answers)
 
 
-def _show(call: CommandCall, found: Sequence[chat.ChatMessage]) -> None:
-    call.answers(_objects(found), map(_line, found))
+def _answers(
+    call: CommandCall, team: Team, found: Sequence[chat.ChatMessage]
+) -> tuple[Iterator[dict[str, Any]], Iterator[str]]:
+    """Messages of the call's channel, with references, numbers and marks: as objects, as lines."""
+    if call.nbs:  # as the original prints them
+        return _objects(found), map(_line, found)
+    db, marks = team.store.db, entry_marks(team.store, [message.seq for message in found])
+    span = span_of(db, call.channel.removesuffix(".chat"))
+    refs = {} if span is None else refs_to_chat_lines(db, span.channel, (m.number for m in found))
+    objects = (
+        value | {"ref": refs.get(value["number"])} | {"mark": marks[value["seq"]]}
+        for value in _objects(found)
+    )
+    fronts = ((refs.get(m.number, ""), f"#{m.number}", marks[m.seq]) for m in found)
+    lines = (
+        " ".join([*map(one_line, filter(None, front)), _line(message)])
+        for front, message in zip(fronts, found, strict=True)
+    )
+    return objects, lines
 
 
 def _search(call: CommandCall) -> None:
@@ -89,15 +150,16 @@ def _search(call: CommandCall) -> None:
     with call.fresh() as team:
         name, pattern = call.channel, call.pattern
         hits = list(chat.hits(team, name, pattern, handle=handle, window=window, archives=archives))
-    lines = [f"[{hit.message.number}] {_line(hit.message)}" for hit in hits]
+        objects, lines = _answers(call, team, [hit.message for hit in hits])
     if call.nbs:
         # Newest archive first, as documented; within a file the oldest message, by its place there.
         files = list(dict.fromkeys(hit.archive for hit in hits))
         hits.sort(key=lambda hit: -files.index(hit.archive))
         fronts = ("" if hit.archive is None else f"[{hit.archive}.chat] " for hit in hits)
         rows = zip(fronts, hits, strict=True)
-        lines = [f"{front}[{hit.place}] {_line(hit.message)}" for front, hit in rows]
-    call.answers(_objects(hit.message for hit in hits), lines or ["No matches found."])
+        lines = (f"{front}[{hit.place}] {_line(hit.message)}" for front, hit in rows)
+        objects = _objects(hit.message for hit in hits)
+    call.answers(objects, lines if hits else ["No matches found."])
 
 
 def _poll(call: CommandCall) -> int:
@@ -105,21 +167,27 @@ def _poll(call: CommandCall) -> int:
     from tripod.chat.reader import poll
     from tripod.cli.nbs_team import nbs_chat_path
 
-    until = time.monotonic() + call.timeout
+    until, handle = time.monotonic() + call.timeout, call.handle
+    if not call.nbs:
+        handle = _whose(call, handle)
     with call.team() as team:
         folder = os.path.dirname(nbs_chat_path(call.place)) if call.nbs else team.disk.full("chat")
         with QueueWatch([folder], every=LOOK) as watch:
             left = lambda: until - time.monotonic()  # noqa: E731 - a name for an argument
-            found = poll(team, call.channel, call.handle, left, watch.wait)
-    _show(call, found)
+            found = poll(team, call.channel, handle, left, watch.wait)
+        answers = _answers(call, team, found)
+    call.answers(*answers)
     return 0 if found else TIMEOUT
 
 
 def _mentions(call: CommandCall) -> None:
     with call.fresh() as team:
-        found = chat.addressed(team, call.handle)
-    lines = (f"[{event.priority}] {event.event}\n    {hanging(event.payload)}" for event in found)
-    call.answers((event._asdict() for event in found), lines)
+        found = list(each_mark(team.store, chat.addressed(team, _whose(call, call.handle))))
+    lines = (
+        f"[{event.priority}] {event.event} {mark}".rstrip() + f"\n    {hanging(event.payload)}"
+        for event, mark in found
+    )
+    call.answers((event._asdict() | {"mark": mark} for event, mark in found), lines)
 
 
 def _participants(call: CommandCall) -> None:
@@ -150,7 +218,7 @@ def _export(call: CommandCall) -> None:
         ]
         people = [handle for handle, _ in chat.participants(team, name)]
     if call.json or call.plain or os.environ.get("NO_COLOR"):
-        _show(call, found)
+        call.answers(_objects(found), map(_line, found))
         return
     place, parts = {handle: number for number, handle in enumerate(people)}, []
     for message in found:  # each handle has its colour
@@ -220,13 +288,15 @@ create CHANNEL
     --as HANDLE  Who begins it.
     nbs: FILE
 
-send CHANNEL HANDLE [TEXT]
-    Say TEXT in CHANNEL as HANDLE.
+send CHANNEL [HANDLE] [TEXT]
+    Say TEXT in CHANNEL as HANDLE; a reference to the message is printed.
 
-    Put -- before a TEXT that starts with a dash.
+    HANDLE may be left out where it is known (--as, TRIPOD_AS and so on), if TEXT has more than
+    one word or --as is given. Put -- before a TEXT that starts with a dash.
 
     --file FILE  Read the text from FILE, or - for stdin.
     --human      A person says it: publish human-input as well.
+    --as HANDLE  Who says it.
     nbs: FILE HANDLE TEXT | --file=PATH (- is standard input) [--human]
 
 warn
@@ -237,6 +307,10 @@ error
 
 read CHANNEL
     Print a channel's messages, oldest first.
+
+    In front of each is a reference for `scribe log --ref`, and the message's number in its
+    channel (#0 is the first); both name it. `observed` marks a message that another program
+    wrote: its handle is a claim. `signed` marks one that has its actor's signature.
 
     A TIME is 30s, 5m, 2h or 1d ago, an epoch, or 2026-02-12T14:00:00. What is unread is shown
     from archives as well, and only what was shown counts as read. --unread overrides --since;
@@ -252,21 +326,23 @@ read CHANNEL
         [--offset=N] [--json]
 
 search CHANNEL PATTERN
-    Print messages that hold PATTERN as text; upper and lower case are alike.
+    Print messages that hold PATTERN as text, as `read` does; upper and lower case are alike.
     --handle HANDLE     Only messages of HANDLE.
     --include-archives  Also what was split off into archives.
     nbs: FILE PATTERN [--handle=HANDLE] [--after=T] [--before=T] [--include-archives] [--json]
 
-poll CHANNEL HANDLE
-    Wait until others than HANDLE send messages, and print all that came.
+poll CHANNEL [HANDLE]
+    Wait until others than HANDLE (you, where it is left out) send messages, and print all.
 
     Exit code 3 if nothing came in time. Earlier messages do not count: see `read --unread`.
 
     --timeout N  How many seconds to wait. [default: 10]
     nbs: FILE HANDLE [--timeout=N] [--json]
 
-mentions HANDLE
-    Print pending events that address HANDLE, most urgent first; `tripod bus ack` ends them.
+mentions [HANDLE]
+    Print pending events that address HANDLE (you, where it is left out), most urgent first.
+
+    `tripod bus ack` ends them.
 
 participants CHANNEL
     Print who spoke, and how many messages each sent.
@@ -304,6 +380,7 @@ delete CHANNEL
     nbs: FILE --after=T [--dry-run] [--as=HANDLE]
 """
 _KINDS = {
+    "[HANDLE]": TEXT,
     "INDEX": NumberParam(0, MAX_INDEX),
     "N": NumberParam(0, MAX_NUMBER),
     "--last": NumberParam(0, MAX_NUMBER, empty=0),

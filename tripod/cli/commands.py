@@ -26,6 +26,7 @@ and prints the answer. Nothing here imports click: scripts call the ``nbs-*`` pr
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import time
@@ -36,7 +37,7 @@ from typing import TYPE_CHECKING, Any
 
 from tripod.errors import BadArgumentError, MalformedError
 from tripod.ledger.files import read_plain_file
-from tripod.output import emit, emit_json
+from tripod.output import emit, emit_json, one_line, remark
 
 if TYPE_CHECKING:
     from tripod.ledger.tlog.note import VerifierKey
@@ -233,13 +234,61 @@ def _key(text: str, option: str, kind: int, other: str, hint: str = "") -> Verif
     return key
 
 
+# Who acts --------------------------------------------------------------------------------------
+
+
+NOBODY = "unknown"
+"""The actor of an entry where nothing says who acts."""
+ACTOR_ENV = ("TRIPOD_AS", "NBS_HANDLE")
+"""The variables that say who acts where no option does, in their order."""
+_MAX_HANDLE_FILE = 1024  # bytes
+
+
+def handle_path() -> str:
+    """The file of a user's own configuration that holds their handle."""
+    from tripod.ledger.locator import user_home
+
+    return os.path.join(user_home(), "handle")
+
+
+def known_handle() -> str | None:
+    """Who acts where no option says it: a variable of the environment, else the user's own file.
+
+    None where neither does; a file that cannot be read says nothing. Raises BadArgumentError (what
+    is said there is no handle).
+    """
+    for name in ACTOR_ENV:
+        if os.environ.get(name):
+            return handle_said(os.environ[name], name)
+    path = handle_path()
+    try:
+        said = read_plain_file(path, _MAX_HANDLE_FILE, named=True)
+    except OSError:
+        return None
+    return handle_said(said.decode(errors="surrogateescape").strip(), path)
+
+
+def handle_said(text: str, place: str) -> str:
+    """A handle that was found in a place (BadArgumentError: it breaks its rule)."""
+    try:
+        HANDLE.read(text)
+    except ValueError as error:
+        raise BadArgumentError(f"{place}: {error}") from error
+    return text
+
+
+def how_to_be_known() -> str:
+    """What somebody does whose handle is not known."""
+    return (
+        f"give --as HANDLE, set {ACTOR_ENV[0]}, or write your handle into {one_line(handle_path())}"
+    )
+
+
 # The table -------------------------------------------------------------------------------------
 
 
 JSON_VERSION = 1
 """The version of what ``--json`` prints: a new field leaves it, another meaning raises it."""
-NOBODY = "unknown"
-"""The actor of an entry where the caller does not say who acts."""
 
 KINDS = {
     "FILE": RAW,
@@ -268,7 +317,7 @@ class Param:
         long = re.findall(r"--([a-z-]+)", spelling)
         self.kind: ParamKind = FLAG
         if self.metavar:
-            own = kinds.get(f"--{long[0]}") if long else None
+            own = kinds.get(f"--{long[0]}" if long else spelling)
             self.kind = own or kinds.get(self.metavar) or KINDS.get(self.metavar, TEXT)
         self.name = (long[0] if long else self.metavar.lower()).replace("-", "_")
         self.help = re.sub(_RULE, "", text)
@@ -362,7 +411,7 @@ def command_group(
     """A group from its part of the table, whose first section is the page of the group.
 
     ``works`` do the commands, in the order of the sections. ``kinds`` say how values are read, by
-    ``--option`` or by the word that stands for a value.
+    ``--option``, by an argument's spelling, or by the word that stands for a value.
     """
     first, *sections = re.split(r"\n+(?=\S)", table.strip())
     rows = zip(sections, works, strict=True)
@@ -455,9 +504,23 @@ class CommandCall:
             team.refresh()
             yield team
 
-    def actor(self, option: str = "as") -> str:
-        """The handle that acts, as an option says; ``unknown`` where it is not given."""
-        return self.values[option] or NOBODY
+    def known_actor(self, option: str = "as") -> str | None:
+        """The handle that acts: the option's, the environment's, the user's own; else None."""
+        return self.values.get(option) or known_handle()
+
+    def actor(self, option: str = "as", *, needed: bool = False) -> str:
+        """The handle that acts; ``unknown`` where nothing says who, and a remark how to say it.
+
+        ``needed``: the act makes no sense without one (BadArgumentError).
+        """
+        who = self.known_actor(option)
+        if who is None and needed:
+            raise BadArgumentError(f"who acts? {how_to_be_known()}")
+        if who is None:
+            remark(
+                f"it counts as done by {NOBODY!r}, since nothing says who acts: {how_to_be_known()}"
+            )
+        return who or NOBODY
 
     def progress(self) -> AbstractContextManager[None]:
         """Say at a terminal how far the work inside is, unless the answer is for a machine."""

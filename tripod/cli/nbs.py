@@ -15,7 +15,6 @@ program a sixth of its time, and reads another grammar.
 """
 
 import importlib
-import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +25,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from tripod.cli.commands import (
     FLAG,
-    HANDLE,
     NOBODY,
     CommandCall,
     HandleParam,
@@ -34,6 +32,8 @@ from tripod.cli.commands import (
     NumberParam,
     Param,
     Verb,
+    handle_said,
+    known_handle,
     whole_number_param,
 )
 from tripod.errors import BadArgumentError
@@ -189,7 +189,7 @@ class NbsCall(CommandCall):
             if not text:
                 raise BadArgumentError(f"--{option}: empty; name a handle, or leave it out")
         elif isinstance(kind, HandleParam):
-            _judge_handle(text, f"--{option}")
+            handle_said(text, f"--{option}")
         return text
 
     def get(self, name: str) -> Any:
@@ -209,28 +209,24 @@ class NbsCall(CommandCall):
         del start
         return nbs_team_for(self)
 
-    def actor(self, option: str = "as") -> str:
-        """The handle that acts, of the option or the environment (BadArgumentError: no handle)."""
+    def known_actor(self, option: str = "as") -> str | None:
+        """The handle that acts: the option's, the environment's, the user's own; else None."""
         given = self.words.options.get(option)
-        who = os.environ.get("NBS_HANDLE", "") if given is None else given
-        if not who and given is None:
-            param = self._params().get(option)
-            if param is not None and param.required:
-                raise nbs_refusal(f"--{option}=HANDLE is missing: say who it is", self.usage)
-            return NOBODY
-        _judge_handle(who, "NBS_HANDLE" if given is None else f"--{option}")
-        return who
+        return known_handle() if given is None else handle_said(given, f"--{option}")
+
+    def actor(self, option: str = "as", *, needed: bool = False) -> str:
+        """The handle that acts; ``unknown`` where nothing says who, without a remark.
+
+        Scripts of the original tools take what stands on standard error for an error.
+        """
+        who = self.known_actor(option)
+        if who is None and needed:
+            raise nbs_refusal(f"--{option}=HANDLE is missing: say who it is", self.usage)
+        return who or NOBODY
 
     def objects(self, values: Iterable[Mapping[str, Any]]) -> None:
         """Print JSON objects, one a line, as the original does."""
         emit_json(values)
-
-
-def _judge_handle(text: str, place: str) -> None:
-    try:
-        HANDLE.read(text)
-    except ValueError as error:
-        raise BadArgumentError(f"{place}: {error}") from error
 
 
 def _main(module: str, at: int = 0) -> NoReturn:

@@ -1,7 +1,14 @@
 """``tripod pythia``: reviews of the team's decisions by the reviewer, Pythia."""
 
 from tripod import pythia
-from tripod.cli.commands import TEXT, CommandCall, NumberParam, command_group, text_param
+from tripod.cli.commands import (
+    NOBODY,
+    TEXT,
+    CommandCall,
+    NumberParam,
+    command_group,
+    text_param,
+)
 from tripod.errors import BadArgumentError
 from tripod.ledger.ids import now_us
 from tripod.output import format_utc, remark
@@ -43,10 +50,8 @@ def _run(call: CommandCall) -> int:
         require_namespace=call.require_namespace,
     )
     with call.fresh() as team:
-        now = now_us()
-        work = pythia.run(
-            team, program, now, event=call.event, manual=call.manual, actor=call.actor()
-        )
+        now, actor = now_us(), call.known_actor() or NOBODY  # then the reviewer acts by itself
+        work = pythia.run(team, program, now, event=call.event, manual=call.manual, actor=actor)
         found = asyncio.run(work)
         waiting = found is None and bool(pythia.due(team, now))
     if found is None:

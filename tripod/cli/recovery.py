@@ -87,7 +87,9 @@ def _trouble_line(one: Trouble) -> str:
 
 def _redact(call: CommandCall) -> int:
     with call.team() as team, call.progress():
-        request = act.RedactionRequest(call.seq, call.match, call.reason or "", call.by or "")
+        request = act.RedactionRequest(
+            call.seq, call.match, call.reason or "", call.known_actor() or ""
+        )
         found = act.redact(team, request, dry_run=call.dry_run, exports=call.export)
     verb = "Would be redacted" if call.dry_run else "Redacted"
     lines = [f"  {t.seq:>7}  {t.kind:<16}  {one_line(t.stream)}  {t.why}" for t in found.erased]
@@ -144,11 +146,11 @@ redact [SEQ]...
 
     Exit codes: 0 erased (with --dry-run: all of it can be), 1 something stays, 2 usage.
 
-    --match REGEX    All entries in which this is found.
-    --reason TEXT    Why; it stays in the ledger.
-    --by HANDLE      Who erases it; it stays in the ledger.
-    --dry-run        Say what would be erased, and change nothing.
-    --export DIR...  An export whose bodies are erased as well; .nbs/record always is.
+    --match REGEX      All entries in which this is found.
+    --reason TEXT      Why; it stays in the ledger.
+    --as, --by HANDLE  Who erases it; it stays in the ledger.
+    --dry-run          Say what would be erased, and change nothing.
+    --export DIR...    An export whose bodies are erased as well; .nbs/record always is.
 """
 COMMANDS = {
     "backup": command_verb(_BACKUP, _backup, {"FILE": TEXT}),

@@ -12,13 +12,12 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
-from typing import Any
+from itertools import islice, pairwise
+from typing import Any, NoReturn
 
 from tripod import decisions
 from tripod.cli.commands import (
     HANDLE,
-    NOBODY,
     TEXT,
     ChoiceParam,
     CommandCall,
@@ -29,16 +28,20 @@ from tripod.cli.commands import (
     command_verb,
     moment_param,
 )
+from tripod.decisions.writer import judge_decision
 from tripod.errors import BadArgumentError, MalformedEntryError
 from tripod.ledger.ids import now_us
-from tripod.output import emit, hanging, one_line, remark
+from tripod.output import each_mark, emit, entry_marks, hanging, one_line, remark
 from tripod.projections import LOG, layout
 from tripod.projections.bus.format import event_age, format_time
+from tripod.projections.chat.tables import ref_to_chat_line
 from tripod.projections.decisions.format import NONE_YET, STATUSES, valid_decision_id
 from tripod.team.team import Team
 
 MAX_LAST = 2**31 - 1
-SHOWN = 160  # characters of a payload
+SHOWN = 160  # characters of a payload or a message
+NEWEST = 5  # messages that are named where a decision refers to none
+LOOKED_AT = 500  # messages, to find these
 STATUS = ChoiceParam(*STATUSES)
 _BEFORE = {"reversed": "reverses", "mitigated": "mitigates"}
 _AFTER = {"reversed": "reversed by", "mitigated": "mitigated by"}
@@ -53,7 +56,7 @@ def _log(call: CommandCall) -> None:
         call.artefact,
         call.risk_tag,
         call.status,
-        *(_once(call, name) for name in ("supersedes", "reverses", "mitigates")),
+        *(_once(call, name) for name in ("supersedes", "reverses", "mitigates", "no_ref")),
     )
     # The logs of others may name people in other ways. A bad value makes no entry: exit code 3.
     judged = [("--participant", HANDLE, handle) for handle in call.participant]
@@ -62,7 +65,38 @@ def _log(call: CommandCall) -> None:
             kind.read(text)
         except ValueError as error:
             raise MalformedEntryError(f"{what}: {error}") from error
-    _record(call, request, call.as_)
+    if not request.refs and request.no_ref is None:
+        judge_decision(request)
+        _refuse_without_ref(call)
+    _record(call, request, call.known_actor())
+
+
+def _refuse_without_ref(call: CommandCall) -> NoReturn:
+    """Refuse a decision that refers to no message; show the newest ones with their references."""
+    lines = list[str]()
+    with call.fresh() as team:
+        db, newest = team.store.db, team.store.read(kinds=("chat.sent",), newest_first=True)
+        for entry in islice(newest, LOOKED_AT):
+            said = entry.data
+            ref = ref_to_chat_line(db, said["channel"], said["index"])
+            if ref is not None:  # else no file shows it any more
+                text = team.source.content(said["text"]).decode()
+                lines.append(_cited(ref, text, said["index"], said["handle"], said["time"]))
+            if len(lines) == NEWEST:
+                break
+    which = "No message can be named: say by --no-ref REASON why"
+    if lines:
+        which = "Name it by --ref, or say by --no-ref REASON why none can be named. The newest are"
+    raise MalformedEntryError(
+        "\n  ".join([f"--ref: in which message was it decided? {which}", *reversed(lines)])
+    )
+
+
+def _cited(ref: str, text: str, number: int, handle: str, time: int) -> str:
+    """One line on a message that can be referred to, its text cut."""
+    when = f"[{format_time(time * 1_000_000)}] " if time else ""
+    text = text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+    return one_line(f"{ref} #{number} {when}{handle}: {text}")
 
 
 def _once(call: CommandCall, name: str) -> Any:
@@ -79,19 +113,28 @@ def _once(call: CommandCall, name: str) -> Any:
 def _record(call: CommandCall, request: decisions.DecisionRequest, actor: str | None) -> None:
     with call.team() as team:
         logged = decisions.log(team, request, actor=actor, into=call.log)
+        refs = [] if call.nbs else [_bound(team, *one) for one in logged.refs]
     for warning in logged.warnings:
         remark(f"warning: {warning}")
-    value: dict[str, object] = {"id": logged.id, "number": logged.number}
+    value: dict[str, object] = {"id": logged.id, "number": logged.number, "refs": refs}
     value |= {"checkpoint": logged.checkpoint} if logged.checkpoint else {}
     call.answer(value, [logged.id])
+    for ref in () if call.json else refs:
+        remark(f"refers to {_cited(**ref)}")
     if logged.checkpoint and not call.json:
         remark(f"decision {logged.number}: Pythia's review is due ({logged.checkpoint})")
 
 
+def _bound(team: Team, ref: str, seq: int) -> dict[str, Any]:
+    """The message that a decision was bound to, for JSON."""
+    said = team.source.body(seq)
+    text, number = team.source.content(said["text"]).decode(), said["index"]
+    value = {"ref": ref, "text": text, "number": number}
+    return value | {"handle": said["handle"], "time": said["time"]}
+
+
 def _nbs_log(call: CommandCall) -> None:
     """Log the decision that ``nbs-scribe log`` and ``nbs-scribe-log`` are given."""
-    from tripod.decisions.writer import judge_decision
-
     for name in ("participants", "rationale"):
         if not (call.get(name) or "").strip():
             raise MalformedEntryError(f"--{name}=... is missing: every entry of the log has it")
@@ -107,8 +150,8 @@ def _nbs_log(call: CommandCall) -> None:
         call.reverses,
         call.mitigates,
     )
-    request, actor = judge_decision(request), call.actor()  # before any folder is made
-    _record(call, request, None if actor == NOBODY else actor)
+    request, actor = judge_decision(request), call.known_actor()  # before any folder is made
+    _record(call, request, actor)
 
 
 def _items(text: str | None, nothing: str = NONE_YET) -> list[str]:
@@ -117,11 +160,15 @@ def _items(text: str | None, nothing: str = NONE_YET) -> list[str]:
     return [item for item in items if item and item != nothing]
 
 
-def _show_all(call: CommandCall, found: Sequence[decisions.Decision]) -> None:
+def _show_all(call: CommandCall, team: Team, found: Sequence[decisions.Decision]) -> None:
     from tripod.decisions.reader import plain_decision
 
-    lines = (line for one in found for line in _decision_lines(one))
-    call.answers(map(plain_decision, found), lines)
+    if call.nbs:  # as the originals of these programs are said to print them
+        call.answers((), (line for one in found for line in _decision_lines(one)))
+        return
+    pairs = list(each_mark(team.store, found))
+    lines = (line for one, mark in pairs for line in _decision_lines(one, mark))
+    call.answers((plain_decision(one) | {"mark": mark} for one, mark in pairs), lines)
 
 
 def _query(call: CommandCall) -> int:
@@ -129,7 +176,7 @@ def _query(call: CommandCall) -> int:
     filters = decisions.Filters(call.tag, call.status, call.by, call.artefact, since, until)
     with call.fresh() as team:
         found = list(decisions.query(team, call.text or "", filters, call.log))
-        _show_all(call, found)
+        _show_all(call, team, found)
     if not found:
         remark("no decision fits")
     return 0 if found else 1
@@ -140,8 +187,10 @@ def _show(call: CommandCall) -> int:
 
     with call.fresh() as team:
         found = decisions.find(team, call.decision)
-    lines = (line for one in found for line in _history_lines(one))
-    call.answers(map(plain_decision_history, found), lines)
+        marks = entry_marks(team.store, [one.decision.seq for one in found])
+    pairs = [(one, marks[one.decision.seq]) for one in found]
+    lines = (line for one, mark in pairs for line in _history_lines(one, mark))
+    call.answers((plain_decision_history(one) | {"mark": mark} for one, mark in pairs), lines)
     if not found:
         remark(f"no decision {call.decision}: `tripod scribe query` finds its id")
     return 0 if found else 1
@@ -156,7 +205,7 @@ def _count(call: CommandCall) -> None:
 def _summary(call: CommandCall) -> None:
     last = call.last
     with call.fresh() as team:
-        _show_all(call, list(decisions.summary(team, last, call.log)))
+        _show_all(call, team, list(decisions.summary(team, last, call.log)))
 
 
 def _inbox(call: CommandCall) -> None:
@@ -167,22 +216,22 @@ def _inbox(call: CommandCall) -> None:
             call.answer({"done": call.done, "left": left}, [])
             return
         team.refresh()
-        items = decisions.inbox(team, call.as_)
+        items = list(each_mark(team.store, decisions.inbox(team, call.as_)))
     now, lines = now_us(), []
-    for item in items:
+    for item, mark in items:
         done = " acknowledged" if item.acked else ""
-        lines.append(f"[{item.priority}] {item.name} ({event_age(now, item.us)} ago){done}")
+        line = f"[{item.priority}] {item.name} ({event_age(now, item.us)} ago){done} {mark}"
+        lines.append(line.rstrip())
         if item.payload:
             text = item.payload if len(item.payload) <= SHOWN else f"{item.payload[:SHOWN]}..."
             lines.append(f"  {one_line(text)}")
-    call.answers((item._asdict() for item in items), lines)
+    call.answers((item._asdict() | {"mark": mark} for item, mark in items), lines)
     if items and not call.json:
-        newest = max(item.seq for item in items)
+        newest = max(item.seq for item, _ in items)
         remark(f"{len(items)} to handle; then: tripod scribe inbox --done {newest}")
 
 
 def _advise(call: CommandCall) -> None:
-    from tripod.projections.chat.tables import ref_to_chat_line
     from tripod.verify import advice
 
     with call.fresh() as team:
@@ -299,23 +348,24 @@ def _logs(team: Team, chat: str, around: str) -> list[str]:
     return own or ([layout.LIVE] if layout.LIVE in logs else logs)
 
 
-def _decision_lines(decision: decisions.Decision) -> Iterator[str]:
+def _decision_lines(decision: decisions.Decision, entered: str = "") -> Iterator[str]:
     """A decision in three lines."""
     mark = f"[SUPERSEDES {decision.supersedes}] " if decision.supersedes else ""
     status = decision.status
     if decision.by is not None:
         status = f"{decision.stands} by {decision.by} (logged as {decision.status})"
-    parts = (status, decision.participants, decision.chat_ref)
+    # Its mark is in front of what strangers may have written.
+    parts = (*filter(None, [entered]), status, decision.participants, decision.chat_ref)
     rest = f"tags: {decision.risk_tags}; artefacts: {decision.artefacts}"
     yield f"{decision.id} {mark}{hanging(decision.title)}"
     yield hanging(f"  {'; '.join(parts)}; {rest}")
     yield f"  {hanging(decision.rationale)}"
 
 
-def _history_lines(history: decisions.DecisionHistory) -> Iterator[str]:
+def _history_lines(history: decisions.DecisionHistory, mark: str) -> Iterator[str]:
     """A decision, where it comes from, and what became of it."""
     decision = history.decision
-    yield from _decision_lines(decision)
+    yield from _decision_lines(decision, mark)
     how = "taken in" if history.observed else f"logged by {history.actor}"
     place = f"decision {decision.number}, entry {decision.seq}, in {one_line(history.file)}"
     yield f"  {how} at {history.at}: {place}"
@@ -326,6 +376,8 @@ def _history_lines(history: decisions.DecisionHistory) -> Iterator[str]:
         else:
             handle, seconds, text = ref.message
             yield f"  {at}: [{format_time(seconds * 1_000_000)}] {handle}: {hanging(text)}"
+    if history.no_ref is not None:
+        yield f"  refers to no message: {hanging(history.no_ref)}"
     for old, new in pairwise((*history.earlier, decision)):
         verb = _BEFORE.get(new.status, "supersedes")
         who = "" if new is decision else f"{new.id} "
@@ -344,14 +396,19 @@ scribe
 log TITLE
     Log a decision: its id is printed. At each pythia-interval a checkpoint event follows.
 
+    The message that a reference was bound to is shown. Without --ref and --no-ref nothing is
+    logged, and the newest messages are shown.
+
     Entries are never changed: what becomes of a decision is a new one that names it, by
     --supersedes, --reverses or --mitigates. The last two settle the status.
 
     -p, --participant HANDLE...  Who took part; once for each. [required]
     -r, --rationale TEXT...  Why, in one to three sentences. [required]
-    --ref FILE:~Ln...     Where in a chat it was decided, such as live.chat:~L342; once for
-        each. A reference to no message is refused. A decision without one is logged, and
-        stays a finding of `tripod verify`.
+    --ref REF...          The message in which it was decided, as `chat read` shows it: by its
+        line (live.chat:~L342) or its number (live#14), or live#last; #14 and last where the
+        team has one chat. Once for each. A reference to no message is refused.
+    --no-ref REASON...    Log it though no message can be named; the reason is recorded, and
+        `tripod verify` accepts it.
     --artefact TEXT...    A file or commit; once for each.
     --risk-tag TEXT...    Such as tech-debt; once for each.
     --status STATUS       decided, accepted-risk, mitigated, superseded or reversed. [default:
@@ -359,12 +416,15 @@ log TITLE
     --supersedes D-N...   The decision that this one replaces; one alone.
     --reverses D-N...     The decision that this one undoes; one alone.
     --mitigates D-N...    The decision whose risk this one addresses; one alone.
-    --as HANDLE           Who logs it; the team's scribe by default.
+    --as HANDLE           Who logs it; the team's scribe where nothing says who acts.
     --log NAME            The log that it goes into, such as live-log.md; a new name begins a
         log. By default the only log, or log.md if there are several.
 
 query [TEXT]
     Print decisions that hold every word of TEXT and fit the filters; exit code 1 if none does.
+
+    `observed` marks a decision that another program wrote into a log, `signed` one that has its
+    actor's signature.
 
     Words may stand in any field, and upper and lower case are alike; what is in double quotes
     within TEXT is one word.

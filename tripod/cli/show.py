@@ -5,8 +5,15 @@ from typing import Any
 
 from tripod.cli.commands import CommandCall, command_verb
 from tripod.errors import BadArgumentError, NotFoundError
-from tripod.ledger import Entry, entry_leaf_hash, redaction_entry_id
-from tripod.output import emit, emit_bytes, emit_pretty, format_utc, hanging, one_line
+from tripod.ledger import Entry, entry_leaf_hash, entry_mark, redaction_entry_id
+from tripod.output import (
+    emit,
+    emit_bytes,
+    emit_pretty,
+    format_utc,
+    hanging,
+    one_line,
+)
 from tripod.projections.text import text_meant
 from tripod.team.team import Team
 
@@ -48,6 +55,7 @@ def _value(entry: Entry) -> dict[str, Any]:
         "id": entry.id,
         "kind": entry.kind,
         "leaf": entry_leaf_hash(entry.header).hex(),
+        "mark": _mark(entry),
         "seq": entry.seq,
         "stream": entry.stream,
     }
@@ -58,12 +66,19 @@ def _value(entry: Entry) -> dict[str, Any]:
     return value
 
 
+def _mark(entry: Entry) -> str:
+    return entry_mark(observed="observed" in entry.data, signed=entry.auth is not None)
+
+
 def _list(call: CommandCall, team: Team) -> None:
     head = team.store.head()
     last = LISTED if call.last is None else call.last
     newest = team.store.read(0, head.size, stream=call.stream, newest_first=True, limit=last)
     entries = list(newest)[::-1]
-    lines = [f"{e.seq:>7}  {e.at[:19]}Z  {e.kind:<16}  {e.stream}  {e.actor}" for e in entries]
+    lines = [
+        f"{e.seq:>7}  {e.at[:19]}Z  {_mark(e):<8}  {e.kind:<16}  {e.stream}  {e.actor}"
+        for e in entries
+    ]
     lines.append(f"{head.size} entries, root {head.root.hex()}")
     call.answers(map(_value, entries), lines)
 
@@ -169,6 +184,10 @@ show [WHAT]
     Without WHAT the newest entries are listed. WHAT is an entry's number or id, or a projection:
     decisions, chat, events, workers, counts. `agents` and `pythia` print what each run of a
     program, or of the reviewer, was given and what it answered.
+
+    `observed` marks an entry that was read from a file of another program: its actor is a claim.
+    `signed` marks one that has its actor's signature, which `tripod verify` opens.
+
     --at SEQ          The projection as of entry SEQ.
     --last N          How many entries to list; 20 by default.
     --stream NAME     List only entries of this stream, such as chat/live.

@@ -2,13 +2,25 @@
 
 import os
 import re
+import sys
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import replace
 
-from tripod.cli.commands import ChoiceParam, CommandCall, NumberParam, command_verb, log_keys_param
+from tripod.cli.commands import (
+    HANDLE,
+    ChoiceParam,
+    CommandCall,
+    NumberParam,
+    command_verb,
+    handle_path,
+    known_handle,
+    log_keys_param,
+)
 from tripod.errors import BadArgumentError, PagesDamagedError
 from tripod.ledger import DATABASE, RECORD
+from tripod.ledger.files import replace_file
 from tripod.ledger.locator import named
 from tripod.output import emit_report, one_line, remark, safe
 from tripod.projections import LOG
@@ -23,6 +35,8 @@ from tripod.trust.keys import key_path
 
 MAX_TIMEOUT = 2**32  # seconds: more than a century
 NEXT = "Next: `tripod chat create live` begins a chat, `tripod verify` judges what is there"
+
+ASKED = "Your handle, under which your acts are recorded (one word; Enter for none)"
 
 _EXPLAINED = {
     rf"{re.escape(DATABASE)}\.replaced-[0-9]+": (
@@ -82,6 +96,31 @@ def _init(call: CommandCall) -> None:
         path = key_path(found.key.partition("+")[0])
         lines += [f"Sealed by the new key {found.key}", f"Keep a copy of its private part: {path}"]
     call.answer(vars(found), [*lines, NEXT] if found.begun else lines)
+    if not call.json:
+        _ask_handle()
+
+
+def _ask_handle() -> None:
+    """Ask a person at a terminal for their handle, where none is known yet."""
+    if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr)):
+        return
+    import click
+
+    def read(text: str) -> str:
+        try:
+            HANDLE.read(text or "nobody")
+        except ValueError as error:
+            raise click.UsageError(f"a handle {error}") from error
+        return text
+
+    with suppress(BadArgumentError, click.Abort):
+        if known_handle() is not None:
+            return
+        handle = click.prompt(ASKED, default="", show_default=False, value_proc=read, err=True)
+        if handle:
+            os.makedirs(os.path.dirname(handle_path()), mode=0o700, exist_ok=True)
+            replace_file(handle_path(), f"{handle}\n".encode(), 0o644)
+            remark(f"{handle} is kept in {one_line(handle_path())}")
 
 
 def _restore(call: CommandCall, root: str) -> None:
@@ -199,6 +238,8 @@ init [PATH]
     are. Folders that are kept elsewhere (--events, --chat) are recorded for ever, and every
     command finds them. Without PATH it is the directory that TRIPOD_LEDGER names, or the
     current folder.
+
+    At a terminal it asks for your handle, unless that is known: your acts are recorded under it.
 
     --project NAME     The project's name; the folder's by default.
     --origin NAME      The ledger's own name, unique for ever; made up by default.

@@ -107,7 +107,8 @@ class DecisionHistory(NamedTuple):
 
     ``earlier`` are the decisions that it took the place of, oldest first; ``later`` those that
     took its place since. ``file`` is the log's file that it stands in; ``at`` when its entry was
-    appended, and ``observed`` whether that was taken in from the file.
+    appended, and ``observed`` whether that was taken in from the file. ``no_ref`` is the reason
+    that was given for its having no reference.
     """
 
     decision: Decision
@@ -118,6 +119,7 @@ class DecisionHistory(NamedTuple):
     refs: Sequence[Ref]
     earlier: Sequence[Decision]
     later: Sequence[Decision]
+    no_ref: str | None = None
 
 
 def plain_decision(decision: Decision) -> dict[str, object]:
@@ -141,6 +143,7 @@ def plain_decision_history(history: DecisionHistory) -> dict[str, object]:
         "earlier": [plain_decision(decision) for decision in history.earlier],
         "file": history.file,
         "later": [plain_decision(decision) for decision in history.later],
+        "no_ref": history.no_ref,
         "observed": history.observed,
         "refs": refs,
     }
@@ -338,6 +341,7 @@ def _history(team: Team, seq: int) -> DecisionHistory:
         refs,
         list(_decisions(team, earlier[::-1])),
         list(_decisions(team, sorted(later))),
+        body.get("no_ref"),
     )
 
 

@@ -18,8 +18,14 @@ from tripod.ledger.ids import fresh_ids
 from tripod.ledger.kinds.decisions import BEGUN, LOGGED, Decided, Reference
 from tripod.projections import LOG, Disk
 from tripod.projections.chat.format import HEADER_LINES
-from tripod.projections.chat.tables import chat_line_at, last_chat_line, span_of
+from tripod.projections.chat.tables import (
+    chat_line_at,
+    last_chat_line,
+    ref_to_chat_line,
+    span_of,
+)
 from tripod.projections.decisions import format as format_
+from tripod.projections.decisions.format import ChatRef
 from tripod.projections.decisions.tables import decision_text_of
 from tripod.projections.layout import LIVE
 from tripod.projections.pythia.format import format_checkpoint_payload
@@ -40,6 +46,7 @@ _QUOTES = (
 _LATELY = 500  # entries that are looked at for messages, the newest
 _LOOKED_AT = 256 * 1024  # bytes of messages
 _SOME_ID = r"\bD-[0-9]"
+_BY_NUMBER = r"(?s)(?:(.+)?#(last|[0-9]{1,15})|last)"
 _NEWEST = "SELECT coalesce(max(number), 0) FROM pieces WHERE log = ?"
 _NO_REFERENCE = (
     "status {}, but of which decision? What is recorded cannot be changed; name it with the next, "
@@ -48,7 +55,11 @@ _NO_REFERENCE = (
 
 
 class DecisionRequest(NamedTuple):
-    """A decision to be logged. Lists hold one item each; ``refs`` as ``live.chat:~L342``.
+    """A decision to be logged. Lists hold one item each.
+
+    ``refs`` name messages: by the line of a file (``live.chat:~L342``), by the message's number in
+    its chat (``live#14``), or as the newest (``live#last``). ``#14`` and ``last`` mean the team's
+    only chat. ``no_ref`` is the reason for having none.
 
     At most one of ``supersedes``, ``reverses`` and ``mitigates`` names an earlier decision. The
     last two settle the status, which is then not given.
@@ -64,16 +75,28 @@ class DecisionRequest(NamedTuple):
     supersedes: str | None = None
     reverses: str | None = None
     mitigates: str | None = None
+    no_ref: str | None = None
+
+
+class BoundRef(NamedTuple):
+    """A reference to a message as it stands in the log, and the message's entry."""
+
+    ref: str
+    seq: int
 
 
 class LoggedDecision(NamedTuple):
-    """A logged decision, its number in the file ``log``, and the checkpoint event it caused."""
+    """A logged decision, its number in the file ``log``, and the checkpoint event it caused.
+
+    ``refs`` are the messages that it was bound to.
+    """
 
     id: str
     number: int
     checkpoint: str | None = None
     warnings: Sequence[str] = ()
     log: str = LIVE
+    refs: Sequence[BoundRef] = ()
 
 
 def log(
@@ -93,14 +116,16 @@ def log(
     with team.act(locks=locks, joins=True, by=actor or team.scribe) as act:
         db = act.transaction.tables
         file = _log_for(act, into)
-        scribe = actor or db.execute("SELECT scribe FROM team").fetchone()[0]
-        refs, warnings = _bind_refs(act, request)
+        of_team = db.execute("SELECT scribe FROM team").fetchone()[0]
+        scribe = actor or of_team
+        request, refs, cited = _bind_refs(act, request)
+        warnings = [] if refs or request.no_ref else [_NO_REF]
         _judge_reference(act, request)
         begun = []
         named = None if file == LIVE else file
         if not db.execute("SELECT 1 FROM logs WHERE file = ?", (file,)).fetchone():
             project, created = db.execute("SELECT project, created FROM team").fetchone()
-            header = format_.format_decision_log_header(project, created, scribe)
+            header = format_.format_decision_log_header(project, created, of_team)
             begun.append(BEGUN.draft({"header": {"text": header}, "file": named}, scribe))
         number = 1 + db.execute(_NEWEST, (file,)).fetchone()[0]
         second = act.now_us // 1_000_000
@@ -120,7 +145,7 @@ def log(
     names_one = request.supersedes or re.search(_SOME_ID, f"{request.title} {request.rationale}")
     if request.status in format_.CHANGES and not names_one:
         warnings.append(_NO_REFERENCE.format(request.status))
-    return LoggedDecision(body["id"], number, checkpoint, warnings, file)
+    return LoggedDecision(body["id"], number, checkpoint, warnings, file, cited)
 
 
 def _logs_to_lock(team: Team, into: str | None) -> list[str]:
@@ -199,6 +224,10 @@ def judge_decision(request: DecisionRequest) -> DecisionRequest:
                 problem = f"{name}: {item!r} holds a comma; give each one apart"
         if problem is None and len(items) > 1:
             problem = text_line_problem(", ".join(items), name, MAX_FIELD)
+    if problem is None and request.no_ref is not None:
+        problem = text_line_problem(request.no_ref, "no-ref", MAX_FIELD)
+        if problem is None and request.refs:
+            problem = "no-ref: a reference is given; leave one of them out"
     if problem is not None:
         raise MalformedEntryError(problem)
     try:
@@ -242,6 +271,7 @@ def _decision_body(
         "participants": ", ".join(request.participants),
         "rationale": request.rationale,
         "refs": refs,
+        "no_ref": request.no_ref,
         "risk_tags": ", ".join(request.risk_tags) or "none",
         "status": request.status,
         "supersedes": request.supersedes,
@@ -254,50 +284,92 @@ def _id_exists(act: Act, decision: str) -> bool:
     return act.transaction.tables.execute(sql, (decision,)).fetchone() is not None
 
 
-def _bind_refs(act: Act, request: DecisionRequest) -> tuple[list[Reference], list[str]]:
-    """Bind each ref to the message at that line of the file now: its number, seq and leaf hash."""
-    if not request.refs:
-        return [], [_NO_REF]
+def _bind_refs(
+    act: Act, request: DecisionRequest
+) -> tuple[DecisionRequest, list[Reference], list[BoundRef]]:
+    """Bind each ref to the message that it names now: its number, seq and leaf hash.
+
+    The refs of the request that is given back are those that stand in the log.
+    """
     bound: list[Reference] = []
-    db = act.transaction.tables
+    cited: list[BoundRef] = []
     for text in request.refs:
-        refs, malformed = format_.parse_decision_refs(text)
+        named = re.fullmatch(_BY_NUMBER, text)
+        stands = text if named is None else _line_of_number(act, text, named[1], named[2])
+        refs, malformed = format_.parse_decision_refs(stands)
         if malformed or len(refs) != 1:
             raise MalformedEntryError(
                 f"ref: {text!r} is not <file>:~L<line>: give the chat's file and the line that the "
                 f"message stands in, such as live.chat:~L{HEADER_LINES + 1} for its first"
             )
-        ref = refs[0]
-        stem = ref.file.removesuffix(".chat")
-        shown = span_of(db, stem)
-        if shown is None or ref.file != f"{stem}.chat":
-            raise MalformedEntryError(
-                f"ref: {format_.format_decision_ref(ref)} names no chat file of this team"
-            )
-        line = chat_line_at(db, shown, ref.line)
-        if line is None:
-            last = last_chat_line(db, shown)
-            have = f"messages in lines {HEADER_LINES + 1} to {last}"
-            if last <= HEADER_LINES:
-                have = "no message yet"
-            raise MalformedEntryError(
-                f"ref: {format_.format_decision_ref(ref)} is no message; {ref.file} has {have}. "
-                "Nothing was recorded: what leads nowhere could never be mended"
-            )
-        number, seq = line
+        number, seq, channel = _message_at(act, refs[0])
         header = act.transaction.header(seq)
         assert header is not None  # the line was folded from this entry
+        leaf, (file, line) = entry_leaf_hash(header).hex(), refs[0]
         bound.append(
-            {
-                "channel": shown.channel,
-                "file": ref.file,
-                "index": number,
-                "leaf": entry_leaf_hash(header).hex(),
-                "line": ref.line,
-                "seq": seq,
-            }
+            {"channel": channel, "file": file, "index": number, "leaf": leaf, "line": line,
+             "seq": seq}
+        )  # fmt: skip
+        cited.append(BoundRef(stands, seq))
+    shown = [one.ref for one in cited]
+    problem = text_line_problem(", ".join(shown), "refs", MAX_FIELD) if shown else None
+    if problem is not None:
+        raise MalformedEntryError(problem)
+    return request._replace(refs=shown), bound, cited
+
+
+def _line_of_number(act: Act, text: str, chat: str | None, number: str | None) -> str:
+    """The reference by line to a message that is named by its number, or as the newest."""
+    db = act.transaction.tables
+    if not chat:
+        rows = db.execute("SELECT channel FROM channels WHERE closed = 0 ORDER BY 1").fetchall()
+        names = [name for (name,) in rows]
+        if not names:
+            raise MalformedEntryError(f"ref: {text}: no chat exists yet")
+        chat = names[0]
+        if len(names) > 1:
+            raise MalformedEntryError(
+                f"ref: {text}: of which chat? There are {', '.join(names)}; give such as "
+                f"{chat}#{number or 'last'}"
+            )
+    span = span_of(db, chat.removesuffix(".chat"))
+    if span is None:
+        raise MalformedEntryError(f"ref: {text} names no chat of this team")
+    last = db.execute(
+        "SELECT max(number) FROM lines WHERE channel = ? AND handle IS NOT NULL AND gone IS NULL",
+        (span.channel,),
+    ).fetchone()[0]
+    wanted = last if number is None or number == "last" else int(number)
+    stands = None if wanted is None else ref_to_chat_line(db, span.channel, wanted)
+    if stands is None:
+        have = "has no message" if last is None else f"has messages up to #{last}"
+        raise MalformedEntryError(
+            f"ref: {text} is no message that a file shows; {span.channel} {have}. Nothing was "
+            "recorded"
         )
-    return bound, []
+    return stands
+
+
+def _message_at(act: Act, ref: ChatRef) -> tuple[int, int, str]:
+    """Number, entry and channel of the message in the line that a reference names."""
+    db = act.transaction.tables
+    stem = ref.file.removesuffix(".chat")
+    shown = span_of(db, stem)
+    if shown is None or ref.file != f"{stem}.chat":
+        raise MalformedEntryError(
+            f"ref: {format_.format_decision_ref(ref)} names no chat file of this team"
+        )
+    line = chat_line_at(db, shown, ref.line)
+    if line is None:
+        last = last_chat_line(db, shown)
+        have = f"messages in lines {HEADER_LINES + 1} to {last}"
+        if last <= HEADER_LINES:
+            have = "no message yet"
+        raise MalformedEntryError(
+            f"ref: {format_.format_decision_ref(ref)} is no message; {ref.file} has {have}. "
+            "Nothing was recorded: what leads nowhere could never be mended"
+        )
+    return *line, shown.channel
 
 
 def _quotes_chat(act: Act, request: DecisionRequest) -> bool:

@@ -163,7 +163,7 @@ def redact(
     if not request.reason.strip():
         problem = "--reason: say why; it stays in the ledger"
     if problem is None and not request.by:
-        problem = "--by: say who erases it; it stays in the ledger"
+        problem = "--as: say who erases it; it stays in the ledger"
     if problem is not None:
         raise BadArgumentError(problem)
     lookup = team.store.seq_of

@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from tripod.errors import RefusedError
 from tripod.ledger.files import read_plain_file, rename_file, replace_file
+from tripod.ledger.locator import user_home
 from tripod.ledger.tlog.note import SigningKey, VerifierKey
 
 PASSPHRASE_FILE = "TRIPOD_PASSPHRASE_FILE"  # noqa: S105 - the name of a variable
@@ -28,19 +29,10 @@ class LockedKeyError(RefusedError):
     """The private key is encrypted, and no passphrase was given."""
 
 
-def keys_home() -> str:
-    """The folder of this signer's keys and seals, an absolute path."""
-    given = os.environ.get("TRIPOD_HOME")
-    if given:
-        return os.path.abspath(given)
-    base = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
-    return os.path.join(os.path.abspath(base), "tripod")
-
-
 def place_of(origin: str, folder: str, suffix: str) -> str:
     """The path of what is kept for a ledger in ``folder`` of the signer's home."""
     name = sha256(origin.encode()).hexdigest()[:16]
-    return os.path.join(keys_home(), folder, name + suffix)
+    return os.path.join(user_home(), folder, name + suffix)
 
 
 def key_path(origin: str) -> str:
@@ -50,7 +42,7 @@ def key_path(origin: str) -> str:
 
 def check_keys_outside(root: str) -> None:
     """Raise RefusedError if the home lies in the team directory: that is committed and shown."""
-    inner = os.path.realpath(keys_home())
+    inner = os.path.realpath(user_home())
     if f"{inner}/".startswith(f"{os.path.realpath(root).rstrip('/')}/"):
         raise RefusedError(
             f"{inner} lies in the team directory, where a private key must not be: set "

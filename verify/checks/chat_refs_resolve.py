@@ -14,6 +14,9 @@ rot when a chat is rotated, and a made-up one looks like any other.
 later than the decision``, ``is malformed``, ``is bound to no message``, ``has no chat reference``;
 as a warning, ``none of the participants nearby``.
 
+A decision that was logged with ``tripod scribe log --no-ref REASON`` is no finding: the reason
+is in its entry, ``tripod scribe show`` prints it, and the report counts it as ``no-ref``.
+
 **What to do.** A decision cannot be changed. ``tripod scribe log`` refuses a reference that leads
 nowhere; such a one came from another program, or the ledger was altered: find its writer, so that
 it is the last. Read the chat around the place (``tripod show chat``) and log the decision anew,
@@ -95,7 +98,7 @@ class Channels(NamedTuple):
 def judge(evidence: Evidence) -> Outcome:
     """Judge the rule that this module's docstring states."""
     found = Findings()
-    refs = bound = decisions = settled = 0
+    refs = bound = decisions = settled = excused = 0
     successors: _Successors | None = None
     forgotten: dict[str, list[tuple[int, int]]] = {}
     for channel, number, seq in evidence.query(
@@ -108,6 +111,7 @@ def judge(evidence: Evidence) -> Outcome:
     ):
         decisions += 1
         decision = Citing(seq, id_, int(id_[2:]), evidence.body(seq))
+        excused += _is_excused(decision)
         listed = decision.refs
         refs += len(listed)
         bound += sum("leaf" in ref for ref in listed)
@@ -124,6 +128,8 @@ def judge(evidence: Evidence) -> Outcome:
     seen["unresolved"] = found.of("failure")
     if settled:
         seen["settled by a successor"] = settled
+    if excused:
+        seen["no-ref"] = excused
     return outcome(NAME, found, seen)
 
 
@@ -200,11 +206,16 @@ def _text(evidence: Evidence, decision: Citing, listed: list[dict[str, Any]]) ->
     if [(ref.file, ref.line) for ref in parsed] != [(r.get("file"), r.get("line")) for r in listed]:
         problems.append(f"the entry resolves other references than {text!r}")
     found = [_finding(evidence, decision, problem) for problem in problems]
-    if not parsed and not malformed:
+    if not parsed and not malformed and not _is_excused(decision):
         message = f"it has no chat reference ({text or NONE_YET})"
         severity: Severity = "warning" if evidence.past(decision.seq) else "failure"
         found.append(_finding(evidence, decision, message, severity))
     return found
+
+
+def _is_excused(decision: Citing) -> bool:
+    """Whether who logged the decision gave a reason why it refers to no message."""
+    return decision.ours and bool(decision.body.get("no_ref"))
 
 
 def _approximate(

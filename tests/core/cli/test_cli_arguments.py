@@ -150,11 +150,26 @@ OTHERS = [
         "not one of decided",
     ),
     (
-        ("scribe", "log", "T", "-p", "a", "-r", "w", "--supersedes", "D-1"),
+        ("scribe", "log", "T", "-p", "a", "-r", "w", "--ref", "last", "--supersedes", "D-1"),
         "supersedes",
         "no decision",
     ),
-    (("scribe", "log", "T", "-p", "a", "-r", "w", "--supersedes", ""), "supersedes", "no decision"),
+    (
+        ("scribe", "log", "T", "-p", "a", "-r", "w", "--ref", "last", "--supersedes", ""),
+        "supersedes",
+        "no decision",
+    ),
+    (("scribe", "log", "T", "-p", "a", "-r", "w", "--no-ref", ""), "no-ref", "empty"),
+    (("scribe", "log", "T", "-p", "a", "-r", "w", "--no-ref", "a\nb"), "no-ref", CONTROL),
+    (
+        ("scribe", "log", "T", "-p", "a", "-r", "w", "--ref", "last", "--no-ref", "x"),
+        "no-ref",
+        "leave one of them out",
+    ),
+    (("scribe", "log", "T", "-p", "a", "-r", "w", "--ref", "#1"), "ref", "up to #0"),
+    (("scribe", "log", "T", "-p", "a", "-r", "w", "--ref", "no#0"), "ref", "no chat"),
+    (("scribe", "log", "T", "-p", "a", "-r", "w", "--ref", f"#{'9' * 15}"), "ref", "up to #0"),
+    (("scribe", "log", "T", "-p", "a", "-r", "w", "--ref", "#-1"), "ref", "live.chat:~L7"),
     (("scribe", "query", "--since", "soon"), "--since", "is no time"),
     (("scribe", "query", "--until", "1x"), "--until", "is no time"),
     (("scribe", "inbox", "--done", "99"), "--done", "entries 0 to"),
@@ -177,7 +192,11 @@ OTHERS = [
     (("redact",), "--match", "numbers of entries"),
     (("redact", "3", "--match", "x"), "--match", "numbers of entries"),
     (("redact", "3", "--by", "ann"), "--reason", "say why"),
-    (("redact", "3", "--reason", "r"), "--by", "say who"),
+    (("redact", "3", "--reason", "r"), "--as", "say who"),
+    (("bus", "claim"), "who acts", "TRIPOD_AS"),
+    (("bus", "recover"), "who acts", "TRIPOD_AS"),
+    (("chat", "send", "live", "two words"), "who acts", "TRIPOD_AS"),
+    (("chat", "send", "live", "ann", "hello", "--as", "bob"), "--as bob", "name one of them"),
     (("redact", "3", "--reason", "a\nb", "--by", "ann"), "--reason", CONTROL),
     (("redact", "3", "--reason", "r" * 1001, "--by", "ann"), "--reason", "longer than"),
     (("redact", "--match", "(", "--dry-run"), "--match", "no regular expression"),
@@ -222,7 +241,7 @@ def new(tmp_path: Path) -> Path:
 
 OF_AN_ENTRY = {
     "title", "--participant", "rationale", "artefact", "risk", "risk_tags", "ref", "status",
-    "supersedes",
+    "supersedes", "no-ref",
 }  # fmt: skip
 """What `scribe log` refuses because it makes no entry of the log."""
 

@@ -20,7 +20,7 @@ READING = [
     ("chat", "send", "live", "ann", "hello"),
     ("scribe", "count"),
     ("scribe", "query"),
-    ("scribe", "log", "Title", "-p", "ann", "-r", "why"),
+    ("scribe", "log", "Title", "-p", "ann", "-r", "why", "--no-ref", "it is a test"),
     ("show",),
     ("show", "3"),
     ("show", "decisions"),

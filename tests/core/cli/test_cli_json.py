@@ -121,7 +121,8 @@ def test_what_the_chat_and_the_scribe_did(folder: Path) -> None:
     assert made == {"path": str(folder / ".nbs/chat/side.chat")}
     sent = answer(folder, "chat", "send", "side", "ann", "--file", "-", given=b"hello")
     read = checked(("chat", "read"), run(folder, "chat", "read", "side", "--json").out)
-    assert read == {**sent, "mentions": {}, "text": "hello"}
+    assert read == {**sent, "mark": "", "mentions": {}, "text": "hello"}
+    assert (sent["ref"], sent["number"]) == ("side.chat:~L7", 0)
     assert answer(folder, "chat", "count", "side") == {"count": 1}
     seek = answer(folder, "chat", "cursor-set", "side", "bob", "0")
     assert seek == {"handle": "bob", "unread": 0}

@@ -187,7 +187,7 @@ def _missed(team: Team) -> list[advice.Passage]:
 def test_a_person_is_given_the_reference(tmp_path: Path) -> None:
     begin(tmp_path)
     run_(tmp_path, "chat", "send", "live", "ann", "Let's use files.")
-    run_(tmp_path, "scribe", "log", "All tests pass", "-p", "ann", "-r", "Seen.")
+    run_(tmp_path, "scribe", "log", "All tests pass", "-p", "ann", "-r", "Seen.", "--no-ref", "-")
     told = run_(tmp_path, "scribe", "advise").out.decode().splitlines()
     number = int(told[0].partition("~L")[2].partition(" ")[0])
     assert told == [

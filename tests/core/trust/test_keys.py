@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tripod.errors import RefusedError
+from tripod.ledger.locator import user_home
 from tripod.ledger.tlog.note import SigningKey
 from tripod.trust import keys
 
@@ -109,11 +110,11 @@ def test_the_home_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("TRIPOD_HOME", "/one")
     monkeypatch.setenv("XDG_CONFIG_HOME", "/two")
     monkeypatch.setenv("HOME", "/three")
-    assert keys.keys_home() == "/one"
+    assert user_home() == "/one"
     monkeypatch.delenv("TRIPOD_HOME")
-    assert keys.keys_home() == "/two/tripod"
+    assert user_home() == "/two/tripod"
     monkeypatch.delenv("XDG_CONFIG_HOME")
-    assert keys.keys_home() == "/three/.config/tripod"
+    assert user_home() == "/three/.config/tripod"
 
 
 def test_a_home_in_the_team_directory_is_refused(

@@ -74,7 +74,10 @@ def imported(folder: Path, *arguments: str, door: str = "tripod.cli:main") -> se
         ("bus", "check"),
         ("bus", "ack", "EVENT"),
         ("chat", "send", "live", "ann", "hello @bob"),
+        ("chat", "send", "live", "--as", "ann", "hello @bob"),
+        ("chat", "read", "live", "--last", "10"),
         ("scribe", "log", "Title", "-p", "ann", "-r", "why", "--ref", "live.chat:~L7"),
+        ("scribe", "log", "Title", "-p", "ann", "-r", "why", "--ref", "last"),
     ],
     ids=" ".join,
 )

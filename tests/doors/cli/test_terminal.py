@@ -85,3 +85,43 @@ def test_an_event_on_a_terminal_and_in_a_pipe(team: Path) -> None:
 def test_every_projection_in_a_pipe(team: Path) -> None:
     for name, path in (("decisions", "scribe/log.md"), ("chat", "chat/live.chat")):
         assert run(team, "show", name).out == (team / ".nbs" / path).read_bytes()
+
+
+def asked(folder: Path, *typed: str) -> str:
+    """What a terminal is sent by `tripod init`, where a person types these lines."""
+    master, slave = pty.openpty()
+    os.write(master, "".join(f"{line}\n" for line in typed).encode())
+    with subprocess.Popen(
+        [TRIPOD, "init"], cwd=folder, stdin=slave, stdout=slave, stderr=slave, env=os.environ
+    ) as running:
+        os.close(slave)
+        seen = drained(master).decode()
+    assert running.returncode == 0, seen
+    return seen
+
+
+def test_init_asks_a_person_for_a_handle_until_there_is_one(
+    tmp_path: Path, signers_home: str
+) -> None:
+    kept, question = Path(signers_home, "handle"), "Your handle"
+    assert question in asked(tmp_path, "")
+    assert not kept.exists()
+    seen = asked(tmp_path, "two words", "a\x1b]b", "ann")
+    assert seen.count(question) == 3
+    assert "holds white space" in seen
+    assert "\x1b]" not in seen.replace("^[", "")
+    assert kept.read_text() == "ann\n"
+    assert question not in asked(tmp_path)
+    assert run(tmp_path, "chat", "create", "live").err == ""
+    kept.unlink()
+    assert question not in run(tmp_path, "init", given=b"bob\n").err
+    assert not kept.exists()
+
+
+def test_init_asks_nobody_whose_handle_the_environment_says(
+    tmp_path: Path, signers_home: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for handle in ("ann", "two words"):
+        monkeypatch.setenv("TRIPOD_AS", handle)
+        assert "Your handle" not in asked(tmp_path, "bob")
+    assert not Path(signers_home, "handle").exists()

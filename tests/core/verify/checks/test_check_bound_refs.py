@@ -118,6 +118,29 @@ def test_a_message_in_an_archive_can_be_referred_to(split: str) -> None:
     assert any("is bound to the message of line 9 then" in one.message for one in found)
 
 
+@pytest.mark.parametrize(
+    ("said", "accepted"),
+    [
+        ({"no_ref": "We met."}, True),
+        ({"no_ref": ""}, False),
+        ({"no_ref": "We met.", "chat_ref": "line 7"}, False),
+        ({"no_ref": "We met.", "observed": {"path": "scribe/log.md"}}, False),
+    ],
+)
+def test_a_reason_of_ours_stands_for_a_reference(
+    sound: str, tmp_path: Path, said: dict[str, Any], accepted: bool
+) -> None:
+    root = copy(sound, str(tmp_path))
+    rows = read(database(root))
+    seq = _first(rows, "decision.logged")
+    rows[seq] = rows[seq].saying(**{"refs": [], "chat_ref": "—"} | said)
+    forge(root, rows)
+    with collect(root) as evidence:
+        judged = outcome(run(evidence), "chat-refs-resolve")
+    assert (judged.findings == ()) is accepted
+    assert judged.coverage.get("no-ref", 0) == ("observed" not in said and bool(said["no_ref"]))
+
+
 def test_no_ref_after_adoption_is_a_failure(sound: str, tmp_path: Path) -> None:
     root = copy(sound, str(tmp_path))
     rows = read(database(root))
