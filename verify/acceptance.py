@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from tripod.ledger.kinds.trust import ACCEPTED, REVOKED
+from tripod.ledger.kinds.trust import REVOKED
 from tripod.ledger.tlog.seal import Seal
 from tripod.verify.check import (
     RULES,
@@ -23,6 +23,7 @@ from tripod.verify.check import (
 )
 from tripod.verify.evidence import DatabaseEvidence, OpenEvidence
 from tripod.verify.finding import Acceptance, FindingNames, naming_findings
+from tripod.verify.fold import SETTLING
 from tripod.verify.rows import entry_of_row, show_first_rows
 
 FEW = 3  # acceptances that do not count and are named; of more, their number
@@ -48,7 +49,12 @@ def read_acceptances(evidence: OpenEvidence, checks: Iterable[Check]) -> Accepta
     may = evidence.outside.rules.accept
     counting: dict[str, dict[str, Acceptance]] = {}
     ignored = []
-    for row in evidence.ledger.raw(kinds=(ACCEPTED.name, REVOKED.name)):
+    if evidence.folded is None:  # a walk over the whole ledger, which the fold spares
+        rows = evidence.ledger.raw(kinds=SETTLING)
+    else:
+        noted = evidence.query("SELECT seq FROM settling ORDER BY seq")
+        rows = evidence.ledger.raw_of([seq for (seq,) in noted])
+    for row in sorted(rows):
         entry = entry_of_row(evidence.db, row)
         if entry is None:
             continue  # the ledger's checks name what is wrong with it

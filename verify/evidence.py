@@ -20,7 +20,17 @@ from typing import Self
 import orjson
 
 from tripod import projections
-from tripod.ledger import COUNTS, DATABASE, LOGS, RECORD, WORKERS, LedgerError, tell_over
+from tripod.ledger import (
+    COUNTS,
+    DATABASE,
+    LOGS,
+    RECORD,
+    WORKERS,
+    LedgerError,
+    entry_leaf_hash,
+    parse_header,
+    tell_over,
+)
 from tripod.ledger.files import open_plain_file, read_plain_file
 from tripod.ledger.ids import now_us
 from tripod.ledger.locator import no_team_problem, team_of
@@ -192,8 +202,12 @@ class OpenEvidence(Evidence):
 
     def entry_name(self, seq: int) -> str | None:
         """An entry by what it is, for fingerprints; None where the ledger does not hold it."""
-        known = self.db is not None and 0 <= seq < self.rows
-        return f"{self.line(seq)} {seq} {self.leaf(seq)}" if known else None
+        header = None if self.ledger is None or seq < 0 else self.ledger.header(seq)
+        if header is None:
+            return None
+        with suppress(LedgerError, TypeError):
+            return f"{parse_header(header).ledger} {seq} {entry_leaf_hash(header).hex()}"
+        return f"unreadable {seq}"  # the ledger does not verify, so nothing is accepted
 
     # Tables and bodies -------------------------------------------------------------------------
 

@@ -196,14 +196,13 @@ class FindingNames:
         """The finding with its fingerprint; None where it was accepted, or was there before."""
         if finding.fingerprint:
             return finding
+        if self._given[finding.weight] >= NAMED:
+            return replace(finding, fault=None)
+        self._given[finding.weight] += 1
         entry = "" if finding.seq is None else self._entry(finding.seq)
         base = finding_fingerprint(finding, entry or "")
         number = self._seen.get(base, 0) + 1
         fault = finding.fault if self._is_acceptable and entry is not None else None
-        if number == 1:
-            if self._given[finding.weight] >= NAMED:
-                return replace(finding, fault=None)
-            self._given[finding.weight] += 1
         self._seen[base] = number
         digest = base if number == 1 else sha256(f"{base} {number}".encode()).hexdigest()
         named = replace(finding, fault=fault, fingerprint=digest)

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from tripod import projections
 from tripod.ledger import Draft, Entry, tell_over
 from tripod.ledger.ids import format_at
+from tripod.ledger.kinds.trust import ACCEPTED, REVOKED
 from tripod.ledger.sqlite.reader import read_only
 from tripod.projections.bus.intake import is_event_deletion
 from tripod.projections.intake import take_in
@@ -63,7 +64,9 @@ def fold_own(path: str, disk: projections.Disk) -> Compared | None:
 
 
 BATCH = 1000
-_NOTED = ("spoken", "decisive", "asked", "configured", "displaced", "deleted")
+SETTLING = (ACCEPTED.name, REVOKED.name)
+"""Kinds of entries that say of findings whether they are accepted."""
+_NOTED = ("spoken", "decisive", "asked", "configured", "displaced", "deleted", "settling")
 
 
 def fold_evidence(
@@ -141,6 +144,8 @@ def _mark(db: sqlite3.Connection, batch: list[Entry]) -> None:
             noted["configured"].append((entry.seq,))
         elif entry.kind == "bus.acked" and is_event_deletion(entry.data):
             noted["deleted"].append((entry.seq,))
+        elif entry.kind in SETTLING:
+            noted["settling"].append((entry.seq,))
         elif entry.kind == "file.displaced":
             noted["displaced"].append((entry.seq,))
         elif entry.kind == "delivered":

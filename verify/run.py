@@ -158,11 +158,10 @@ def run(
         for check in asked
         if evidence.database.bodies or not needs(check, Need.BODIES, Need.TABLES)
     ]
-    found = read_acceptances(evidence, checks)
-    settles = bool(found.counting) and any(map(lets_accept, chosen)) and not since
-    broken = _look(evidence, chosen, since=since, settles=settles)
+    broken = _look(evidence, chosen, since=since)
     if evidence.problem and evidence.scan is None:
         return Report(evidence.what, (), problem=evidence.problem, subject=evidence.subject)
+    found = Acceptances({}) if evidence.folded is None else read_acceptances(evidence, checks)
     before = None if since else found_before(evidence, chosen)
     judged = _Judged(evidence, broken, found, before)
     outcomes = judged.outcomes(asked)
@@ -222,14 +221,10 @@ def _load(evidence: OpenEvidence, directory: str) -> None:
         evidence.problem = f"{directory} cannot be read: {error}"
 
 
-def _look(evidence: OpenEvidence, chosen: Sequence[Check], *, since: bool, settles: bool) -> Broken:
-    """Make the evidence that the chosen checks need; what breaks on the way, by its source.
-
-    ``settles``: entries settle findings, so these entries are looked at in any case.
-    """
+def _look(evidence: OpenEvidence, chosen: Sequence[Check], *, since: bool) -> Broken:
+    """Make the evidence that the chosen checks need; what breaks on the way, by its source."""
     broken: Broken = {}
     wanted = {need for check in chosen for need in check.NEEDS}
-    wanted |= {Need.ROWS, Need.SIGNATURES} if settles else set()
     folded = (
         evidence.database.bodies and not since and not wanted.isdisjoint((Need.TABLES, Need.HEADS))
     )
@@ -249,6 +244,14 @@ def _look(evidence: OpenEvidence, chosen: Sequence[Check], *, since: bool, settl
         _fold(evidence)
     if evidence.problem and evidence.scan is None:
         return broken
+    if evidence.folded is not None and evidence.query("SELECT 1 FROM settling LIMIT 1"):
+        # Entries settle findings: so they are looked at, whichever checks were chosen.
+        wanted |= {Need.ROWS, Need.SIGNATURES}
+        if evidence.scan is None and evidence.db is not None and Need.ROWS not in broken:
+            with _kept(broken, Need.ROWS):
+                path = evidence.database.path
+                beside = begin_database_scan(path, evidence.db, evidence.rows, folding=False)
+                evidence.scan = beside.scanned()
     if Need.RECORD in wanted and evidence.record is None:
         with _kept(broken, Need.RECORD):
             compare_record_files(evidence)
