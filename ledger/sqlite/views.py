@@ -25,9 +25,8 @@ _STEPS = 10_000  # instructions of SQLite's machine between two looks at the clo
 _OF_ALL = ("seq", "at", "actor", "mark")
 _LOG = """\
 SELECT seq, json_extract(head, '$.at') AS at, json_extract(head, '$.actor') AS actor,
-    CASE WHEN auth IS NOT NULL THEN 'signed'
-        WHEN id GLOB 'obs-*' OR json_extract(said, '$.observed') IS NOT NULL THEN 'observed'
-        ELSE '' END AS mark,
+    CASE WHEN id GLOB 'obs-*' OR json_extract(said, '$.observed') IS NOT NULL THEN 'observed'
+        WHEN auth IS NOT NULL THEN 'signed' ELSE '' END AS mark,
     kind, stream, id, json_extract(head, '$.cause') AS cause, said AS body
 FROM (SELECT seq, kind, stream, id, {auth} AS auth,
     CASE WHEN json_valid(CAST(header AS TEXT)) THEN CAST(header AS TEXT) END AS head,

@@ -570,6 +570,7 @@ work worker worker Spawn workers, see what became of them, read what they found.
 work pythia pythia See which reviews are due, have Pythia give them, show what it found.
 look log look List what happened: who, when, what kind, and the text.
 look query look Ask the ledger in SQL: views with readable columns, opened only to be read.
+look diff look Compare two ledgers: where they part, and what the seals prove.
 look show show Print entries, or a projection as of any entry.
 look verify verify Judge a project, a team directory, a database, an export or a proof (PATH).
 look accept acceptance Accept a finding of `tripod verify`, with a reason, or take that back.

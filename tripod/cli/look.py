@@ -8,26 +8,36 @@ import os
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import islice
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 from tripod.cli.commands import CommandCall, command_verb, moment_param, text_param
-from tripod.errors import BadArgumentError, LedgerDamagedError, NotFoundError, RefusedError
-from tripod.ledger import DATABASE
+from tripod.errors import (
+    BadArgumentError,
+    LedgerDamagedError,
+    NotFoundError,
+    RefusedError,
+    UnwritableError,
+)
+from tripod.ledger import DATABASE, RECORD
+from tripod.ledger.files import read_plain_file
 from tripod.ledger.ids import format_at
 from tripod.ledger.kinds.registry import BY_NAME
 from tripod.ledger.locator import no_team_problem, team_of, team_to_judge
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.sqlite.schema import check_schema
 from tripod.ledger.sqlite.store import is_malformed_sqlite
+from tripod.ledger.tlog import tiles
+from tripod.ledger.tlog.note import MAX_NOTE
 from tripod.output import LINES, emit, emit_bytes, one_line, paged_output, remark
 from tripod.projections.text import text_meant
 from tripod.team.access import check_access
-from tripod.verify.listing import ListedEntry, ListingFilter, listed_entries
-from tripod.verify.rows import RowReader
+from tripod.verify.difference import LedgerDifference, LedgerSide, compare_ledgers
+from tripod.verify.listing import ListedEntry, ListingFilter, listed_entries, listed_entry
+from tripod.verify.rows import RowHeads, RowReader
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
@@ -153,11 +163,11 @@ def _value(entry: ListedEntry) -> dict[str, Any]:
     return value
 
 
-def _line_writer() -> Callable[[ListedEntry], str]:
+def _line_writer(*, plain: bool = False) -> Callable[[ListedEntry], str]:
     """Gives the line of an entry, in colours where people look at it on a terminal."""
     out = sys.stdout
     paint: Callable[..., str] = _plain
-    if out is not None and out.isatty() and "NO_COLOR" not in os.environ:
+    if not plain and out is not None and out.isatty() and "NO_COLOR" not in os.environ:
         from click import style
 
         paint = style
@@ -336,4 +346,152 @@ _QUERY = """query [SQL]
     --save FILE    Write the views as the tables of a new database FILE, for other programs.
 """
 
-COMMANDS = {"log": command_verb(_LOG, _log), "query": command_verb(_QUERY, _query)}
+# Differences ------------------------------------------------------------------------------------
+
+
+def _diff(call: CommandCall) -> int:
+    try:
+        with ExitStack() as opened, call.progress():
+            one, two = (opened.enter_context(_side(path)) for path in (call.a, call.b))
+            found = compare_ledgers(one, two, call.number)
+            if found.problem:
+                raise LedgerDamagedError(f"it cannot be told whether they differ: {found.problem}")
+            proof = list(_proof(found))
+            values = [_side_value(found, at) for at in range(2)]
+            lines = list(_diff_lines(call, found, values))
+    except (OSError, UnwritableError) as error:  # 1 would say that they differ
+        raise LedgerDamagedError(str(error)) from error
+    contents = [{"seq": seq, "differs": what} for seq, what in found.contents]
+    call.answer(
+        {
+            "a": {"path": call.a, **values[0]},
+            "b": {"path": call.b, **values[1]},
+            "common": found.common,
+            "contents": contents,
+            "contents_count": found.contents_count,
+            "differs": found.apart,
+            "first": found.first,
+            "forked": found.forked is not None,
+            "proof": proof,
+            "same": found.same,
+        },
+        [*lines, *proof],
+    )
+    return 0 if found.same else 1
+
+
+@contextmanager
+def _side(path: str) -> Iterator[LedgerSide]:
+    """What stands at a path, as of one moment, with the seal beside it."""
+    root = team_of(path) if os.path.isdir(path) else None
+    folder = f"{root}/{RECORD}" if root else path
+    notes: tuple[tuple[str, bytes], ...] = ()
+    with suppress(OSError):  # there is no such file
+        notes = ((tiles.SEAL, read_plain_file(f"{folder}/{tiles.SEAL}", MAX_NOTE)),)
+    is_database = os.path.isfile(f"{root}/{DATABASE}" if root else path)
+    with _opened(path) as ledger:
+        if not ledger.db.in_transaction:
+            ledger.db.execute("BEGIN")
+        bodies = is_database or os.path.lexists(f"{folder}/{tiles.BODIES}")
+        yield LedgerSide(ledger, bodies, notes)
+
+
+def _side_value(found: LedgerDifference, at: int) -> dict[str, Any]:
+    side, row = found.sides[at], found.rows[at]
+    good, broken = side.good(), side.broken()
+    return {
+        "broken": None if broken is None else broken.size,
+        "entry": None if row is None else _value(listed_entry(side.ledger, row)),
+        "only": side.only,
+        "origin": RowHeads(side.ledger.db).line(side.size - 1),
+        "problem": side.problem,
+        "sealed": None if good is None else good.size,
+        "size": side.size,
+    }
+
+
+def _diff_lines(
+    call: CommandCall, found: LedgerDifference, values: Sequence[Mapping[str, Any]]
+) -> Iterator[str]:
+    line = _line_writer(plain=True)
+    for name, path, value in zip("AB", (call.a, call.b), values, strict=True):
+        sealed = "" if value["sealed"] is None else f", sealed up to {value['sealed']}"
+        yield one_line(f"{name}  {path}: {value['size']} entries of {value['origin']}{sealed}")
+    if found.same:
+        yield f"They are the same: {found.common} entries"
+    for seq, what in found.contents[: call.number]:
+        yield f"Entry {seq} has the same header in both, and differs beside it: {what}"
+    more = found.contents_count - min(len(found.contents), call.number)
+    if more > 0:
+        yield f"... and {more} more differ so"
+    for name, side in zip("AB", found.sides, strict=True):
+        if side.problem:
+            yield f"{name} cannot be read to its end: {one_line(side.problem)}"
+    if found.first is None:
+        return
+    if None in found.rows:
+        ended, longer = "AB" if found.rows[0] is None else "BA"
+        yield f"{longer} begins with all {found.common} entries of {ended}, and goes on"
+    else:
+        yield f"The first {found.common} entries are the same"
+        yield f"Entry {found.first} differs ({', '.join(found.apart)}):"
+        for name, side, row in zip("AB", found.sides, found.rows, strict=True):
+            assert row is not None
+            yield f"{name}  {line(listed_entry(side.ledger, row)).rstrip()}"
+    for name, side in zip("AB", found.sides, strict=True):
+        if side.only:
+            yield f"Only in {name}: {side.only} of its {side.size} entries"
+            for row in side.first_only:
+                yield f"   {line(listed_entry(side.ledger, row)).rstrip()}"
+        if side.only > len(side.first_only):
+            yield f"   ... and {side.only - len(side.first_only)} more"
+
+
+def _proof(found: LedgerDifference) -> Iterator[str]:
+    """What the seals show, in sentences."""
+    for at, (name, other) in enumerate((("A", "B"), ("B", "A"))):
+        side, good, broken = found.sides[at], found.sides[at].good(), found.sides[at].broken()
+        if broken is not None:
+            what = "does not fit its entries: they were changed after they were sealed"
+            if broken.size > side.size:
+                what = f"covers more than its {side.size} entries: the newest are missing"
+            yield f"{name}: the seal over {broken.size} entries ({broken.where}) {what}"
+        if good is None:
+            if broken is None:
+                yield f"{name}: no seal by a key that its entries set: nothing proves them"
+            continue
+        key = one_line(good.key.split("+")[1])  # its id, in hex
+        both = " (both have it)" if side.keys.get(good.key, found.common) < found.common else ""
+        held = found.sides[1 - at].fits(good)
+        has = {True: "has them too", False: "has others in their place", None: "lacks some of them"}
+        yield (
+            f"{name}: its first {good.size} entries are those that the key {key}{both} sealed; "
+            f"{other} {has[held]}"
+        )
+        if found.first is not None and good.size <= found.first < side.size:
+            yield f"{name}: no seal covers where it parts from {other}"
+    if found.forked is not None:
+        one, two = found.forked
+        yield (
+            f"One key sealed both histories, A's first {one.size} and B's first {two.size} "
+            "entries: the two seals prove that against whoever holds it. Keep both"
+        )
+
+
+_DIFF = """\
+diff A B
+    Compare two ledgers, entry by entry: projects, team directories, databases, backups, exports.
+    It says at which entry they part, what stands there on either side, what only one of them
+    has, and what the seals prove of each. Nothing is written.
+
+    Exit codes: 0 they are the same, 1 they differ, 2 usage, 3 could not be compared.
+
+    -n, --number N  How many entries to list of those that only one has. [default: 10]
+    without: --team
+"""
+
+COMMANDS = {
+    "log": command_verb(_LOG, _log),
+    "query": command_verb(_QUERY, _query),
+    "diff": command_verb(_DIFF, _diff),
+}
