@@ -18,6 +18,7 @@ from tripod.cli.commands import CommandCall, command_verb, moment_param, text_pa
 from tripod.errors import (
     BadArgumentError,
     LedgerDamagedError,
+    NoTeamError,
     NotFoundError,
     RefusedError,
     UnwritableError,
@@ -26,21 +27,20 @@ from tripod.ledger import DATABASE, RECORD
 from tripod.ledger.files import read_plain_file
 from tripod.ledger.ids import format_at
 from tripod.ledger.kinds.registry import BY_NAME
-from tripod.ledger.locator import no_team_problem, team_of, team_to_judge
+from tripod.ledger.locator import team_of, team_to_judge
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.sqlite.schema import check_schema
 from tripod.ledger.sqlite.store import is_malformed_sqlite
-from tripod.ledger.tlog import tiles
-from tripod.ledger.tlog.note import MAX_NOTE
 from tripod.output import LINES, emit, emit_bytes, one_line, paged_output, remark
 from tripod.projections.text import text_meant
 from tripod.team.access import check_access
-from tripod.verify.difference import LedgerDifference, LedgerSide, compare_ledgers
 from tripod.verify.listing import ListedEntry, ListingFilter, listed_entries, listed_entry
 from tripod.verify.rows import RowHeads, RowReader
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
+
+    from tripod.verify.difference import LedgerDifference, LedgerSide
 
 _CELL = 60  # characters of a value in a table
 _TEXT = 1_000  # characters of a text that a line shows
@@ -66,7 +66,8 @@ def _opened(path: str) -> Iterator[RowReader]:
 
         with open_run(path, asked=AnchorOptions(git=False)) as evidence:
             if evidence.problem or evidence.db is None:
-                raise LedgerDamagedError(evidence.problem or no_team_problem(path))
+                error = LedgerDamagedError if evidence.loaded else NoTeamError
+                raise error(evidence.problem or f"no ledger in {root}: `tripod init` makes one")
             yield RowReader(evidence.db)
 
 
@@ -350,6 +351,8 @@ _QUERY = """query [SQL]
 
 
 def _diff(call: CommandCall) -> int:
+    from tripod.verify.difference import compare_ledgers
+
     try:
         with ExitStack() as opened, call.progress():
             one, two = (opened.enter_context(_side(path)) for path in (call.a, call.b))
@@ -359,7 +362,7 @@ def _diff(call: CommandCall) -> int:
             proof = list(_proof(found))
             values = [_side_value(found, at) for at in range(2)]
             lines = list(_diff_lines(call, found, values))
-    except (OSError, UnwritableError) as error:  # 1 would say that they differ
+    except (OSError, NoTeamError, UnwritableError) as error:  # 1 would say that they differ
         raise LedgerDamagedError(str(error)) from error
     contents = [{"seq": seq, "differs": what} for seq, what in found.contents]
     call.answer(
@@ -383,6 +386,10 @@ def _diff(call: CommandCall) -> int:
 @contextmanager
 def _side(path: str) -> Iterator[LedgerSide]:
     """What stands at a path, as of one moment, with the seal beside it."""
+    from tripod.ledger.tlog import tiles
+    from tripod.ledger.tlog.note import MAX_NOTE
+    from tripod.verify.difference import LedgerSide
+
     root = team_of(path) if os.path.isdir(path) else None
     folder = f"{root}/{RECORD}" if root else path
     notes: tuple[tuple[str, bytes], ...] = ()
