@@ -273,7 +273,7 @@ def _save(call: CommandCall, views: Database) -> None:
             names = save_views(views, call.save)
     except FileExistsError as error:
         raise RefusedError(f"{call.save} is there already: give a new name") from error
-    call.answer({"file": call.save, "tables": names}, [f"Written: {call.save}"])
+    call.answer({"file": call.save, "tables": names}, [f"Written: {one_line(call.save)}"])
 
 
 def _answer(call: CommandCall, rows: Iterable[dict[str, Any]]) -> None:
@@ -481,7 +481,7 @@ def _proof(found: LedgerDifference) -> Iterator[str]:
         one, two = found.forked
         yield (
             f"One key sealed both histories, A's first {one.size} and B's first {two.size} "
-            "entries: the two seals prove that against whoever holds it. Keep both"
+            "entries: the two seals prove that against its holder. Keep both"
         )
 
 
