@@ -125,6 +125,8 @@ def found_before(evidence: OpenEvidence, checks: Sequence[Check]) -> Before | st
         return f"everything is reported: the first {size} entries are not those of {why}"
     chosen = [one for one in checks if lets_accept(one) and needs(one, TABLES)]
     found: dict[str, dict[str, int]] = {}
+    if not chosen:
+        return Before(size, why, found)
     database = DatabaseEvidence(evidence.database.path, source=evidence.database.path)
     rest = {"nearby": evidence.nearby, "now_us": evidence.now_us}
     with OpenEvidence(evidence.what, database=database, **rest) as earlier:  # type: ignore[arg-type]

@@ -530,7 +530,7 @@ class Evidence(Protocol):
         where: str = "",
         severity: Severity | None = None,
         shown: tuple[str, ...] = (),
-        fault: str = "",
+        fault: str | None = "",
     ) -> Finding:
         """A finding about an entry: of the severity of its time, and at its place, unless given."""
         weight = severity or self.severity(seq), self.adopted(seq)
@@ -590,6 +590,12 @@ def needs(check: Check, *any_of: Need) -> bool:
 def lets_accept(check: Check) -> bool:
     """Whether findings of a check can be accepted."""
     return bool(getattr(check, "ACCEPTABLE", True))
+
+
+def fault_of_texts(*texts: str) -> str:
+    """What is wrong by words that a message shows shortened: their digest, so that none is kept."""
+    text = "\n".join(texts)
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def fault_of_difference(want: bytes, have: bytes) -> str:

@@ -6,11 +6,12 @@ import re
 
 from tripod.cli.commands import RAW, CommandCall, command_verb, moment_param
 from tripod.errors import BadArgumentError
-from tripod.output import one_line
+from tripod.output import one_line, remark
 from tripod.trust.acceptance import (
     AcceptanceDone,
     AcceptanceRequest,
     accept_findings,
+    read_baseline,
     revoke_acceptances,
 )
 from tripod.verify.finding import SHORT
@@ -33,6 +34,13 @@ def _accept(call: CommandCall) -> None:
                 call.finding, call.check, _before(call.before), call.all_from
             )
             done = accept_findings(team, request, **how)
+    if call.all_from is not None:
+        left = len(read_baseline(call.all_from)) - len(done)
+        if left:
+            remark(
+                f"{left} of the failures in {call.all_from} stay: they are accepted already, are "
+                "not there any more, or cannot be accepted"
+            )
     verb = "Accepted no more" if call.revoke else "Accepted"
     call.answers(
         (one._asdict() for one in done),

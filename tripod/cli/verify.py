@@ -53,12 +53,13 @@ def _verify(call: CommandCall) -> int:
 def _judge_subject(call: CommandCall) -> int:
     if call.pin is None and (call.update_pin or call.new_only):
         raise BadArgumentError("--update-pin and --new-only go with --pin FILE")
-    if call.update_pin and call.select:
+    if call.update_pin and (call.select or call.since is not None):
+        option = "--select" if call.select else "--since"
         raise BadArgumentError(
-            "--update-pin remembers what was judged whole: give no --select with it"
+            f"--update-pin remembers what was judged whole: give no {option} with it"
         )
-    if call.since is not None and (call.pin is not None or call.new_only):
-        raise BadArgumentError("--since and --pin: give one of them")
+    if call.since is not None and call.new_only:
+        raise BadArgumentError("--since and --new-only: give one of them")
     asked = AnchorOptions(
         call.pin, call.update_pin, call.new_only, call.policy, not call.no_git, call.since
     )

@@ -20,7 +20,7 @@ from tripod.errors import (
 )
 from tripod.ledger.files import read_plain_file
 from tripod.ledger.kinds.trust import ACCEPTED, REVOKED
-from tripod.projections.text import text_line_problem
+from tripod.projections.text import text_line_problem, text_meant
 from tripod.team.team import Team
 from tripod.trust.seal import seal
 from tripod.trust.signature import signing_actor
@@ -67,6 +67,7 @@ def accept_findings(
         RefusedError: a finding cannot be accepted, or not by this actor; nothing was recorded.
     """
     _check_reason(reason)
+    _check_name(request.check)
     baseline = None if request.report is None else read_baseline(request.report)
     done: dict[str, AcceptanceDone] = {}
     while True:
@@ -161,6 +162,17 @@ def _check_reason(reason: str) -> None:
         raise BadArgumentError(problem)
 
 
+def _check_name(name: str | None) -> None:
+    """Refuse a check that is not there, or of which no finding can be accepted."""
+    known = {check.NAME: check for check in all_checks()}
+    if name is not None and name not in known:
+        raise BadArgumentError(f"no check {name!r}{text_meant(name, list(known))}")
+    if name is not None and not lets_accept(known[name]):
+        raise RefusedError(
+            f"what {name} finds is wrong with the ledger itself: nobody can accept that"
+        )
+
+
 def _judge(team: Team, actor: str) -> tuple[Report, Acceptances]:
     """The report of now, and what is accepted (RefusedError: nothing can be accepted)."""
     with team.act():
@@ -212,10 +224,6 @@ def _failures(
     team: Team, report: Report, request: AcceptanceRequest, baseline: set[tuple[str, str]] | None
 ) -> Iterator[Finding]:
     """The failures of a check, or of an older report, as far as they can be accepted."""
-    if request.check is not None and request.check not in {one.check for one in report.outcomes}:
-        raise BadArgumentError(
-            f"no check {request.check!r}: `tripod verify --list` has their names"
-        )
     for finding in (one for outcome in report.outcomes for one in outcome.findings):
         if finding.severity != "failure" or not finding.is_acceptable:
             continue

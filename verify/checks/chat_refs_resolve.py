@@ -54,6 +54,7 @@ HELP = (
     "the decision cannot be changed: log it anew with --supersedes and the right --ref, which "
     "settles this, or accept it (`tripod accept`)"
 )
+_REWRITTEN = "its leaf hash is another now"
 _NOWHERE = "leads to no message of that time"  # as the chat grows, what is beyond its end is later
 
 
@@ -118,7 +119,8 @@ def judge(evidence: Evidence) -> Outcome:
         problems = _problems(evidence, decision, channels)
         if any(one.severity == "failure" for one in problems):
             successors = successors or _Successors(evidence, channels)
-            if successors.settle(decision):
+            rewritten = any(one.fault is None for one in problems)
+            if not rewritten and successors.settle(decision):
                 settled += 1
                 continue
         found.extend(problems)
@@ -141,7 +143,9 @@ def _problems(evidence: Evidence, decision: Citing, channels: Channels) -> list[
         if "leaf" in ref or "seq" in ref:
             problem = _bound(evidence, decision, ref, channels)
             if problem is not None:
-                found.append(_finding(evidence, decision, f"{shown} {problem}"))
+                # An entry that is another now was rewritten: nobody accepts or settles that.
+                fault = None if problem.endswith(_REWRITTEN) else ""
+                found.append(_finding(evidence, decision, f"{shown} {problem}", fault=fault))
             continue
         if evidence.has_ledger and decision.seq < evidence.size and decision.ours:
             message = f"{shown} is bound to no message, and was made through us"
@@ -300,7 +304,7 @@ def _bound(
         message = f"message {ref.get('index')} of {ref.get('channel')}"
         return f"is bound to entry {seq}, which is not {message}"
     if evidence.leaf(seq) != ref.get("leaf"):
-        return f"is bound to entry {seq} as it was: its leaf hash is another now"
+        return f"is bound to entry {seq} as it was: {_REWRITTEN}"
     channel, index = rows[0]
     file = str(ref.get("file"))
     first: int | None = None  # the first message that the file showed when it was logged
@@ -333,7 +337,7 @@ def _finding(
     message: str,
     severity: Severity | None = None,
     *,
-    fault: str = "",
+    fault: str | None = "",
 ) -> Finding:
     said = f"{decision.id}: {message}"
     return evidence.finding(NAME, decision.seq, said, HELP, severity=severity, fault=fault)

@@ -28,6 +28,7 @@ from tripod.verify.check import (
     Findings,
     Outcome,
     Severity,
+    fault_of_texts,
     not_applicable,
     outcome,
     shorten,
@@ -91,7 +92,7 @@ def _fault(evidence: Evidence, path: str) -> str | None:
         odd += [line for line in lines if line[4:].split(None, 1)[0].rstrip(b":") in named]
         odd += [b"no heading of " + id_ for id_ in sorted((ours - ids).elements())]
         odd.append(b"")
-    return b"\n".join(odd).decode("utf-8", "backslashreplace")
+    return fault_of_texts(*(line.decode("utf-8", "backslashreplace") for line in odd))
 
 
 def _smuggled(evidence: Evidence, name: str, found: Findings) -> int:

@@ -59,6 +59,7 @@ from tripod.verify.check import (
     Severity,
     fault_of_difference,
     fault_of_file,
+    fault_of_texts,
     not_applicable,
     outcome,
     shorten,
@@ -199,7 +200,7 @@ def _strangers(evidence: Evidence) -> Iterator[Finding]:
     count = _left(evidence)["not understood"]
     message = f"not understood: {count}, of which nothing is taken in or judged"
     help_ = "find out what they are; what belongs to no tool of the team is kept better elsewhere"
-    fault = "\n".join(alone)
+    fault = fault_of_texts(*alone)
     yield Finding(NAME, message, evidence.what, tuple(shown), help_, "advice", fault=fault)
 
 
@@ -222,7 +223,7 @@ def _displaced(evidence: Evidence) -> Iterator[Finding]:
                 f"`tripod show {seq}` has the bytes; add the pieces to the file again and "
                 "`tripod sync`"
             )
-            fault = "\n".join(("written over", *lost))
+            fault = fault_of_texts("written over", *lost)
             yield Finding(NAME, message + name_pieces(lost), where, (), help_, seq=seq, fault=fault)
         message = (
             f"{where}: bytes that stood in {path} were kept before they were written over: {reason}"

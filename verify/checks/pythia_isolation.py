@@ -46,6 +46,7 @@ from tripod.verify.check import (
     Findings,
     Outcome,
     Severity,
+    fault_of_texts,
     not_applicable,
     outcome,
     shorten,
@@ -271,7 +272,7 @@ def _finding(
     *,
     adopted: bool = False,
 ) -> Finding:
-    shown, fault = tuple(shorten(line) for line in lines), "\n".join((message, *lines))
+    shown, fault = tuple(shorten(line) for line in lines), fault_of_texts(message, *lines)
     return Finding(
         NAME, message, where, shown, HELP, severity, before_adoption=adopted, seq=seq, fault=fault
     )

@@ -109,6 +109,8 @@ def test_all_of_a_check_from_before_a_time(root: str) -> None:
     assert judge(root).exit_code == 0
     with pytest.raises(BadArgumentError, match="no check 'chat-refs'"):
         accept(root, check="chat-refs")
+    with pytest.raises(RefusedError, match="wrong with the ledger itself: nobody can accept"):
+        accept(root, check="sequence")
 
 
 def test_a_baseline_is_the_failures_of_a_report_that_are_still_there(

@@ -389,6 +389,21 @@ def test_what_was_not_compared_cannot_be_accepted(deed: Deed, root: str) -> None
     assert [one.is_acceptable for one in found] == [False] * len(found) != []
 
 
+def test_a_message_that_was_rewritten_under_a_reference_is_neither_accepted_nor_settled(
+    root: str,
+) -> None:
+    rows = read(database(root))
+    (seq,) = (n for n, row in enumerate(rows) if row.data.get("text") == {"text": "message 1"})
+    rows[seq] = rows[seq].saying(text={"text": "message one"})
+    forge(root, rows)
+    (found,) = failures(judge(root))
+    assert "its leaf hash is another now" in found.message
+    assert not found.is_acceptable
+    (id_,) = [row.data["id"] for row in rows if row.data.get("title") == "Tea"]
+    decide(root, GOOD, supersedes=id_)
+    assert failures(judge(root)) == [found]
+
+
 def test_old_acceptances_in_any_number_hide_nothing(
     root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
