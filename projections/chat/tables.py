@@ -10,7 +10,6 @@ Source: spec nbs-compat C1, C2.
 """
 
 import json
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -463,15 +462,19 @@ def refs_to_chat_lines(db: Tables, channel: str, numbers: Iterable[int]) -> dict
 
     A message that no file shows any more has none.
     """
-    wanted = sorted(numbers)
+    waiting = sorted(numbers, reverse=True)
     files = db.execute(
         "SELECT archive, first, stop FROM archives WHERE channel = ?1 UNION ALL"
-        " SELECT channel, live_from, lines FROM channels WHERE channel = ?1 AND closed = 0",
+        " SELECT channel, live_from, lines FROM channels WHERE channel = ?1 AND closed = 0"
+        " ORDER BY 2",
         (channel,),
     ).fetchall()
     found: dict[int, str] = {}
     for stem, first, stop in files:
-        inside = wanted[bisect_left(wanted, first) : bisect_left(wanted, stop)]
+        inside = []
+        while waiting and waiting[-1] < stop:
+            number = waiting.pop()
+            inside += [number] if number >= first else []
         if inside:
             line = last_chat_line(db, Span(channel, first, inside[0]))
             shown = db.execute(

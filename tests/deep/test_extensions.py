@@ -151,7 +151,7 @@ def test_the_projection_and_the_check_of_the_pages(tmp_path: Path) -> None:
     cafe.clean()
     cafe.log("Serve tea", "untested")
     cafe.log("Buy a pot", "cost", "untested")
-    assert cafe.risks == ["Buy a pot by scribe", "Serve tea by scribe", "Buy a pot by scribe"]
+    assert cafe.risks == ["Buy a pot by me", "Serve tea by me", "Buy a pot by me"]
     cafe.clean()
     log = cafe.home / ".nbs/scribe/log.md"
     text = log.read_text(encoding="utf-8")
@@ -179,11 +179,11 @@ def test_a_kind_with_all_that_belongs_to_it(tmp_path: Path) -> None:
     cafe("chat", "create", "live")
     cafe("chat", "send", "live", "ann", "Tea!")
     cafe.log("Buy a pot", "cost", "untested")
-    assert cafe.risks == ["Buy a pot by scribe"] * 2
+    assert cafe.risks == ["Buy a pot by me"] * 2
     (decision,) = set(re.findall(r"D-\d+", (cafe.home / ".nbs/scribe/risks.md").read_text()))
     close = ("scribe", "close", decision, "cost", "--reason", "It was cheap.", "--as", "ann")
     assert cafe(*close) == f"{decision}: cost is closed\n"
-    shown = ["Buy a pot (closed) by scribe", "Buy a pot by scribe"]
+    shown = ["Buy a pot (closed) by me", "Buy a pot by me"]
     assert cafe.risks == shown
     assert "Left alone" not in cafe("sync")
     cafe.clean()

@@ -12,7 +12,6 @@ from typing import Any
 
 from tripod import chat
 from tripod.cli.commands import (
-    NOBODY,
     TEXT,
     CommandCall,
     HandleParam,
@@ -52,7 +51,7 @@ def _create(call: CommandCall) -> None:
     if call.nbs and os.path.lexists(call.place):
         raise RefusedError(f"Error: File already exists: {os.path.abspath(call.place)}")
     with call.team() as team:
-        path = chat.create(team, call.channel, actor=NOBODY if call.nbs else call.actor())
+        path = chat.create(team, call.channel, actor=call.actor())
     path = os.path.abspath(call.place) if call.nbs else path
     call.answer({"path": path}, [f"Created: {path}"])
 

@@ -41,7 +41,6 @@ from tripod.team.team import Team
 MAX_LAST = 2**31 - 1
 SHOWN = 160  # characters of a payload or a message
 NEWEST = 5  # messages that are named where a decision refers to none
-LOOKED_AT = 500  # messages, to find these
 STATUS = ChoiceParam(*STATUSES)
 _BEFORE = {"reversed": "reverses", "mitigated": "mitigates"}
 _AFTER = {"reversed": "reversed by", "mitigated": "mitigated by"}
@@ -73,17 +72,15 @@ def _log(call: CommandCall) -> None:
 
 def _refuse_without_ref(call: CommandCall) -> NoReturn:
     """Refuse a decision that refers to no message; show the newest ones with their references."""
-    lines = list[str]()
     with call.fresh() as team:
-        db, newest = team.store.db, team.store.read(kinds=("chat.sent",), newest_first=True)
-        for entry in islice(newest, LOOKED_AT):
-            said = entry.data
-            ref = ref_to_chat_line(db, said["channel"], said["index"])
-            if ref is not None:  # else no file shows it any more
-                text = team.source.content(said["text"]).decode()
-                lines.append(_cited(ref, text, said["index"], said["handle"], said["time"]))
-            if len(lines) == NEWEST:
-                break
+        db = team.store.db
+        rows = db.execute(
+            "SELECT channel, number, seq FROM lines WHERE handle IS NOT NULL AND gone IS NULL"
+            " ORDER BY seq DESC LIMIT 100"
+        )
+        found = ((ref_to_chat_line(db, channel, number), seq) for channel, number, seq in rows)
+        shown = ((ref, seq) for ref, seq in found if ref is not None)
+        lines = [_cited(**_bound(team, ref, seq)) for ref, seq in islice(shown, NEWEST)]
     which = "No message can be named: say by --no-ref REASON why"
     if lines:
         which = "Name it by --ref, or say by --no-ref REASON why none can be named. The newest are"
