@@ -139,7 +139,8 @@ def found_before(evidence: OpenEvidence, checks: Sequence[Check]) -> Before | st
             return f"everything is reported: {earlier.problem}"
         accepted = read_acceptances(earlier, checks).counting
         for check in chosen:
-            names = FindingNames(earlier.entry_name, accepted.get(check.NAME, {}))
+            known = accepted.get(check.NAME, {})
+            names = FindingNames(earlier.entry_name, known, is_exact=True)
             # One that breaks here is judged whole: what it found until then was there.
             with suppress(Exception), naming_findings(names):
                 for finding in check.judge(earlier).findings:

@@ -111,17 +111,18 @@ class Findings:
 
         Where a check runs, the finding gets its fingerprint, and one that was accepted is left out.
         """
-        names = _NAMES.get()
-        named = finding if names is None else names.sort(finding)
-        if named is None:
-            return
-        weight = named.weight
+        weight, names = finding.weight, _NAMES.get()
         count = self.counts.get(weight, 0)
+        if names is not None and (count < KEPT or names.is_exact):
+            named = names.sort(finding)
+            if named is None:
+                return
+            finding = named
         if count < KEPT:
-            self.kept.setdefault(weight, []).append(named)
+            self.kept.setdefault(weight, []).append(finding)
         self.counts[weight] = count + 1
-        if named.seq is not None and (self.lowest is None or named.seq < self.lowest):
-            self.lowest = named.seq
+        if finding.seq is not None and (self.lowest is None or finding.seq < self.lowest):
+            self.lowest = finding.seq
 
     def extend(self, findings: Iterable[Finding]) -> None:
         """Add findings, in their order."""
@@ -173,7 +174,8 @@ class FindingNames:
     ``entry`` names an entry of the ledger, and gives None where there is no such entry (yet).
     ``accepted`` are the acceptances that count, by fingerprint. ``older`` says how many findings of
     a fingerprint were there before, where only new ones are judged; None: all are judged.
-    ``failing`` counts by fingerprint what was not taken out.
+    ``failing`` counts by fingerprint what was not taken out. ``is_exact``: every finding is to be
+    sorted, not those alone that are kept.
     """
 
     def __init__(
@@ -183,9 +185,11 @@ class FindingNames:
         older: Mapping[str, int] | None = None,
         *,
         is_acceptable: bool = True,
+        is_exact: bool = False,
     ) -> None:
         self._entry, self._accepted, self._older = entry, accepted, older
         self._is_acceptable = is_acceptable
+        self.is_exact = is_exact or bool(accepted) or older is not None
         self._given: Counter[Weight] = Counter()
         self._seen: dict[str, int] = {}
         self.failing: Counter[str] = Counter()

@@ -661,6 +661,7 @@ def check_manual(name: str) -> str:
         raise LookupError(f"no check {name}; there are: {', '.join(checks)}")
     check = checks[name]
     required = "required" if check.REQUIRED else "not required"
+    required += "" if lets_accept(check) else ", and nobody can accept what it finds"
     package = getattr(check, "PACKAGE", "")
     front = f"{name} ({required}{f', from the package {package}' if package else ''})"
     return f"{front}\n\n{(check.__doc__ or '').strip()}\n"

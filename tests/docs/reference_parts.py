@@ -24,6 +24,7 @@ from tripod.output import DOORS, Codes
 from tripod.projections.bus.format import Config
 from tripod.projections.engine import PROJECTIONS
 from tripod.projections.team.intake import parse_team_config
+from tripod.verify.check import lets_accept
 from tripod.verify.checks import CHECKS
 
 __all__ = ["checks", "commands", "config_keys", "doors", "drop_in", "kinds", "settings", "verbs"]
@@ -267,6 +268,7 @@ def checks() -> str:
     parts = []
     for check in CHECKS:
         need = "Required." if check.REQUIRED else "Not required: it cannot make the exit code 3."
+        need += "" if lets_accept(check) else " Nobody can accept what it finds."
         parts.append(f"## {check.NAME}\n\n{_doc(check)}\n\n*{need}*")
     return "\n" + "\n\n".join(parts) + "\n\n"
 

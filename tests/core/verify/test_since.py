@@ -23,6 +23,7 @@ from tripod.bus import events as bus
 from tripod.team.team import Team
 from tripod.trust import seal as sealing
 from tripod.trust.acceptance import revoke_acceptances
+from tripod.verify import finding
 from tripod.verify.reporters import text
 from tripod.verify.run import verify
 
@@ -108,6 +109,19 @@ def test_what_was_accepted_before_and_is_no_more_is_new(root: str) -> None:
     with Team(root) as team:
         revoke_acceptances(team, [found.fingerprint], reason="no", actor="bob")
     assert failures(judge(root, since=size)) == [found]
+
+
+def test_many_old_findings_hide_no_new_one(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(finding, "KEPT", 2)
+    for _ in range(4):
+        decide(root)
+    size = size_of(root)
+    assert judge(root, since=size).failures == 0
+    decide(root)
+    report = judge(root, since=size)
+    assert report.since is not None
+    assert (report.failures, report.since.left_out) == (1, {"chat-refs-resolve": 4})
+    assert failures(report)[0].seq == size
 
 
 def test_a_number_beyond_the_end_leaves_nothing_out(root: str) -> None:
