@@ -30,12 +30,13 @@ from tripod.team import adoption
 from tripod.team.access import access_team_at, has_open_runs
 from tripod.team.adoption import PATH, adopt_ignore_lines, ignore_lines_to_adopt
 from tripod.team.team import FUTURE_US, Team
+from tripod.verify.acceptance import acceptances_in_force, read_acceptances
 from tripod.verify.anchors.anchors import AnchorOptions
 from tripod.verify.check import Report
-from tripod.verify.checks import LEDGER_CHECKS
+from tripod.verify.checks import CHECKS, LEDGER_CHECKS, worker_lifecycle
 from tripod.verify.checks.drift import IN_THE_WAY
-from tripod.verify.checks.worker_lifecycle import worker_logs_altered
 from tripod.verify.evidence import OpenEvidence, collect
+from tripod.verify.finding import FindingNames
 from tripod.verify.isolation.runs import EVENT
 from tripod.verify.run import run
 from tripod.workers.worker import record_ends
@@ -280,7 +281,9 @@ def _troubles_in_ledger(evidence: OpenEvidence, report: Report) -> Iterator[Trou
         cure = "put the folder back, or mount its disk; if it is lost, `tripod rebuild`"
         yield Trouble("place-gone", front, what, cure, stops=True)
     yield from _troubles_in_projections(evidence)
-    for found in worker_logs_altered(evidence):
+    accepted = acceptances_in_force(evidence, read_acceptances(evidence, CHECKS), report.outcomes)
+    names = FindingNames(evidence.entry_name, accepted.counting.get(worker_lifecycle.NAME, {}))
+    for found in filter(None, map(names.sort, worker_lifecycle.worker_logs_altered(evidence))):
         yield Trouble("log-altered", found.where, found.message, f"{_UNTOUCHED}: {found.help}")
     # What people write, and was not understood.
     for path, problems in evidence.query("SELECT path, problems FROM inputs ORDER BY path"):

@@ -32,6 +32,7 @@ from tripod.bus import events as bus
 from tripod.errors import RefusedError
 from tripod.ledger.kinds.team import team_evidence_kept
 from tripod.ledger.kinds.trust import ACCEPTED
+from tripod.recovery.doctor import examine
 from tripod.team.act import draft_event_for_act
 from tripod.team.team import Team
 from tripod.trust import actors, keys
@@ -387,6 +388,18 @@ def test_what_was_not_compared_cannot_be_accepted(deed: Deed, root: str) -> None
     deed(root)
     found = failures(judge(root))
     assert [one.is_acceptable for one in found] == [False] * len(found) != []
+
+
+def test_the_doctor_agrees_about_what_is_accepted(root: str) -> None:
+    def told() -> list[str]:
+        return [one.name for one in examine(root).troubles if one.name == "log-altered"]
+
+    worker(root)
+    assert told() == ["log-altered"]
+    accept_all(root)
+    assert told() == []
+    edit(b"fine", b"done", WORKER)(root)
+    assert told() == ["log-altered"]
 
 
 def test_a_message_that_was_rewritten_under_a_reference_is_neither_accepted_nor_settled(
