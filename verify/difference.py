@@ -45,7 +45,6 @@ class LedgerSide:
     """
 
     ledger: RowReader
-    bodies: bool = True
     notes: tuple[tuple[str, bytes], ...] = ()
     size: int = 0
     seals: list[FoundSeal] = field(default_factory=list)
@@ -110,7 +109,7 @@ def compare_ledgers(one: LedgerSide, two: LedgerSide, listed: int) -> LedgerDiff
         _find_seals(side)
     sizes = {seal.size for side in found.sides for seal in side.seals}
     walks = [_walked(side, sizes) for side in found.sides]
-    bodies = one.bodies and two.bodies
+    bodies = one.ledger.bodies and two.ledger.bodies
     while True:
         rows = (next(walks[0], None), next(walks[1], None))
         if rows == (None, None):

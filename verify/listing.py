@@ -112,7 +112,7 @@ def listed_entry(ledger: RowReader, row: RawEntry) -> ListedEntry:
         ]
         if apart:
             problem = f"its row has another {apart[0]} than its header"
-        elif said.get("auth") != (None if row.auth is None else header_auth(row.auth)):
+        elif ledger.bodies and said.get("auth") != (row.auth and header_auth(row.auth)):
             problem = "its signature record is not the one that its header names"
     except _BROKEN:
         said = {}
@@ -121,10 +121,10 @@ def listed_entry(ledger: RowReader, row: RawEntry) -> ListedEntry:
     data: dict[str, Any] = {}
     try:
         if row.salt is None and row.body is None:
-            erased = erasing_row(ledger.db, row.seq)
-            if erased is None:
+            erased = erasing_row(ledger.db, row.seq) if ledger.bodies else None
+            if erased is None and ledger.bodies:
                 problem = problem or "its body is missing, and no entry says that it was erased"
-            else:
+            elif erased is not None:
                 data = erased[1]["keep"]
         else:
             if said and commit_body(row.salt or b"", head["kind"], row.body or b"") != said["body"]:
@@ -133,7 +133,8 @@ def listed_entry(ledger: RowReader, row: RawEntry) -> ListedEntry:
     except _BROKEN:
         problem = problem or "its body cannot be read"
     observed = "observed" in data or head["id"].startswith("obs-")
-    mark = entry_mark(observed=observed, signed=row.auth is not None)
+    signed = row.auth is not None if ledger.bodies else "auth" in said
+    mark = entry_mark(observed=observed, signed=signed)
     at, actor, kind, stream, id_ = (head[name] for name in _HEADER)
     lost: list[str] = []
     text = _text(kind, data, lambda value: _plain(ledger, value, lost))
@@ -147,7 +148,7 @@ def listed_entry(ledger: RowReader, row: RawEntry) -> ListedEntry:
 def _text(kind: str, data: Mapping[str, Any], plain: Callable[[Any], str]) -> str:
     """What an entry says, in the line of its kind; without one, its fields by name."""
     known = BY_NAME.get(kind)
-    if known is not None and known.line:
+    if known is not None and known.line and data:
         return _FIELD.sub(lambda field: plain(data.get(field[1])), known.line).strip(" :")
     texts = {name: plain(data[name]) for name in data if name not in ("v", "observed")}
     shown = {name: text for name, text in texts.items() if not _DIGEST.fullmatch(text)}

@@ -157,6 +157,8 @@ class RowReader(SQLiteReader):
     decode and are not for evidence; ``raw`` is.
     """
 
+    bodies = True
+    """Whether there are bodies: an export may hold headers alone."""
     problem = ""
     """Why the rows that were asked for last ended early; who wants to know empties it first."""
 

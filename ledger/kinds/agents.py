@@ -135,7 +135,7 @@ ENDED = Kind(
         _folder,
         is_copy=True,
     ),
-    line="{spawn}: {status} {problem}",
+    line="{spawn}: {status}: {problem}",
 )
 ABANDONED = Kind("agent.abandoned", AgentAbandoned, *_STREAM)
 DELIVERED = Kind(

@@ -130,7 +130,7 @@ ENDED = Kind(
     WorkerEnded,
     *_STREAM,
     erasure=Erasure({"problem": MARK}, _file, is_copy=True),
-    line="{name}: {state} {problem}",
+    line="{name}: {state}: {problem}",
 )
 DISMISSED = Kind("worker.dismissed", WorkerDismissed, *_STREAM)
 

@@ -68,7 +68,9 @@ def _opened(path: str) -> Iterator[RowReader]:
             if evidence.problem or evidence.db is None:
                 error = LedgerDamagedError if evidence.loaded else NoTeamError
                 raise error(evidence.problem or f"no ledger in {root}: `tripod init` makes one")
-            yield RowReader(evidence.db)
+            ledger = RowReader(evidence.db)
+            ledger.bodies = evidence.database.bodies
+            yield ledger
 
 
 # The log ----------------------------------------------------------------------------------------
@@ -95,6 +97,8 @@ def _log(call: CommandCall) -> None:
                     call.objects(map(_value, entries))
                 else:
                     write("".join(map(line, entries)))
+        if not ledger.bodies:
+            remark("only the headers of the entries are here, no bodies: texts are not shown")
     if damaged:
         what = "1 entry listed here is" if damaged == 1 else f"{damaged} entries listed here are"
         remark(f"warning: {what} damaged: `tripod verify` names what is wrong")
@@ -395,12 +399,10 @@ def _side(path: str) -> Iterator[LedgerSide]:
     notes: tuple[tuple[str, bytes], ...] = ()
     with suppress(OSError):  # there is no such file
         notes = ((tiles.SEAL, read_plain_file(f"{folder}/{tiles.SEAL}", MAX_NOTE)),)
-    is_database = os.path.isfile(f"{root}/{DATABASE}" if root else path)
     with _opened(path) as ledger:
         if not ledger.db.in_transaction:
             ledger.db.execute("BEGIN")
-        bodies = is_database or os.path.lexists(f"{folder}/{tiles.BODIES}")
-        yield LedgerSide(ledger, bodies, notes)
+        yield LedgerSide(ledger, notes)
 
 
 def _side_value(found: LedgerDifference, at: int) -> dict[str, Any]:

@@ -1,8 +1,10 @@
 """What a list of entries shows: who, when, what, each by itself, however damaged the file is."""
 
+import json
 import os
 import random
 import sqlite3
+import tarfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any
 
 import pytest
 from damaged import scribble
+from doors.inside import run
 from hypothesis import given
 from hypothesis import strategies as st
 from specimens import build, copy, database, unguarded
@@ -92,6 +95,51 @@ def test_an_erased_text_is_shown_as_erased(tmp_path: Path) -> None:
     assert found[seq].text == "live: [redacted]"
     assert found[seq].problem == ""
     assert f"entry {seq} (chat.sent): asked to" in {one.text for one in found.values()}
+
+
+GOLDEN = Path(__file__).parents[2] / "golden/team-852efc6.tar.xz"
+
+
+@pytest.fixture(scope="module")
+def golden(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A team of an earlier version, which has an entry of each kind that there was."""
+    folder = tmp_path_factory.mktemp("golden")
+    with tarfile.open(GOLDEN, "r:xz") as tar:
+        tar.extractall(folder, filter="data")
+    return folder
+
+
+def test_a_team_of_an_earlier_version_is_listed_whole(golden: Path) -> None:
+    path = golden / "team/.nbs/ledger.db"
+    before = path.read_bytes()
+    found = listed(str(path))
+    assert [one.seq for one in found] == list(range(340, -1, -1))
+    assert len({one.kind for one in found}) > 40
+    for one in found:
+        assert one.text, one
+        assert not one.problem
+        assert one.text == one.text.strip(" :")
+    assert {one.mark for one in found} == {"", "observed", "signed"}
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(("folder", "texts"), [("export", True), ("headers", False)])
+def test_an_export_is_listed_as_its_team_with_its_bodies_or_without(
+    golden: Path, folder: str, *, texts: bool
+) -> None:
+    team = run(golden, "log", "team", "--json").out.splitlines()
+    done = run(golden, "log", folder, "--json")
+    assert (done.code, "only the headers" in done.err) == (0, not texts)
+    whole = [json.loads(line) for line in team[-len(done.out.splitlines()) :]]
+    for one, other in zip(map(json.loads, done.out.splitlines()), whole, strict=True):
+        assert "problem" not in one
+        if not texts:
+            assert one["text"] == ""
+            if other["mark"] == "observed":  # that is said in the body, and by some ids
+                other["mark"] = one["mark"]
+            other["text"] = ""
+        assert one == other
+    assert len(whole) == 335
 
 
 # Which ones -------------------------------------------------------------------------------------
