@@ -326,8 +326,8 @@ def _table_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
         return
     cells = [[str(name) for name in rows[0]]]
     for row in rows:
-        texts = ["" if value is None else one_line(str(value)) for value in row.values()]
-        cells.append([text if len(text) <= _CELL else f"{text[: _CELL - 1]}…" for text in texts])
+        texts = ["" if value is None else str(value) for value in row.values()]
+        cells.append([one_line(text[:_CELL]) + "…" * (len(text) > _CELL) for text in texts])
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     cells.insert(1, ["-" * width for width in widths])
     for line in cells:

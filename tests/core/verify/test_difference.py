@@ -312,6 +312,7 @@ def test_damaged_pages_are_no_difference_and_do_not_hide_one(folder: Path) -> No
         done = run(folder, "diff", "a", "b")
         codes.add(done.code)
         assert done.code in (0, 1, 3), done
+        assert b"begins with all" not in done.out  # what cannot be read may be the same
         told = "it cannot be told whether they differ: entry", "malformed"
         assert done.code != 3 or any(words in done.err for words in told)
     assert 3 in codes

@@ -7,6 +7,7 @@ import sqlite3
 import tarfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -369,3 +370,24 @@ def test_without_the_newest_pages_the_head_says_where_the_end_is(long: str, tmp_
                 break
     assert found[0].last == len(before) - 1
     assert found[1:] == before[-len(found) + 1 :]
+
+
+def test_rows_that_lead_back_to_each_other_come_to_an_end(
+    sound: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ruined pages of an index or table may form a circle."""
+    kept = RowReader.raw
+
+    def circling(self: RowReader, start: int = 0, stop: Any = None, **chosen: Any) -> Any:
+        rows = list(kept(self, start, stop, **chosen))
+        yield from rows
+        while len(rows) > 10:
+            yield from rows[5:10]
+
+    with opened(database(sound)) as ledger:
+        size = ledger.size
+        monkeypatch.setattr(RowReader, "raw", circling)
+        for newest_first in (True, False):
+            found = listed_entries(ledger, EVERYTHING, newest_first=newest_first)
+            assert {one.seq for one in islice(found, 10 * size)} == set(range(size))
+            assert list(found) == []

@@ -10,6 +10,9 @@ import pytest
 from doors.cli.screen import drained
 from doors.inside import TRIPOD, begin, run
 
+from tripod.chat import writer as chat_send
+from tripod.team.team import Team
+
 HOSTILE = "a\x1b]0;owned\x07\x1b[2J\x9b31m\u202eevil\rb"
 
 
@@ -72,6 +75,15 @@ def test_the_pager_is_the_one_that_was_chosen(team: Path) -> None:
     shown = on_a_terminal(team, "log", NO_COLOR="1", TRIPOD_PAGER="true", TERM="dumb")
     assert shown == plain(team, "log")
     assert b'"seq"' in on_a_terminal(team, "log", "--json", TRIPOD_PAGER="true")
+
+
+def test_who_leaves_the_pager_has_seen_enough(tmp_path: Path) -> None:
+    begin(tmp_path)
+    with Team(f"{tmp_path}/.nbs") as team, team.act():
+        for _ in range(100):  # more than a pipe holds
+            chat_send.send(team, "live", "ann", "words " * 200)
+    pager = "sh -c 'read line; echo read one'"
+    assert on_a_terminal(tmp_path, "log", NO_COLOR="1", TRIPOD_PAGER=pager) == b"read one\n"
 
 
 def test_it_follows_what_comes_until_it_is_stopped(team: Path) -> None:
