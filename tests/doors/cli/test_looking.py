@@ -88,7 +88,7 @@ def test_who_leaves_the_pager_has_seen_enough(tmp_path: Path) -> None:
 
 def test_it_follows_what_comes_until_it_is_stopped(team: Path) -> None:
     with subprocess.Popen(
-        [TRIPOD, "log", "--follow", "-n", "2", "--kind", "chat.sent"],
+        [TRIPOD, "log", "--follow", "--timeout", "60", "-n", "2", "--kind", "chat.sent"],
         cwd=team,
         stdout=subprocess.PIPE,
     ) as child:
