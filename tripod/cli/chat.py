@@ -138,7 +138,7 @@ def _answers(
     )
     fronts = ((refs.get(m.number, ""), f"#{m.number}", marks[m.seq]) for m in found)
     lines = (
-        " ".join([*map(one_line, filter(None, front)), _line(message)])
+        " ".join([*map(one_line, filter(None, front)), _line(message, "[?] ")])
         for front, message in zip(fronts, found, strict=True)
     )
     return objects, lines
@@ -263,9 +263,12 @@ def _delete(call: CommandCall) -> None:
     call.answer(done._asdict(), [line])
 
 
-def _line(message: chat.ChatMessage) -> str:
-    """``[time] handle: text``, indented after its first line: it cannot pass for another one."""
-    when = f"[{format_utc(message.time)}] " if message.time else ""
+def _line(message: chat.ChatMessage, no_time: str = "") -> str:
+    """``[time] handle: text``, indented after its first line: it cannot pass for another one.
+
+    Behind a mark something stands for a missing time, or a handle could look like a mark.
+    """
+    when = f"[{format_utc(message.time)}] " if message.time else no_time
     return f"{when}{one_line(message.handle)}: {hanging(message.text)}"
 
 
@@ -309,7 +312,8 @@ read CHANNEL
 
     In front of each is a reference for `scribe log --ref`, and the message's number in its
     channel (#0 is the first); both name it. `observed` marks a message that another program
-    wrote: its handle is a claim. `signed` marks one that has its actor's signature.
+    wrote: its handle is a claim. `signed` marks one that has its actor's signature. [?] stands
+    for a time that is not known.
 
     A TIME is 30s, 5m, 2h or 1d ago, an epoch, or 2026-02-12T14:00:00. What is unread is shown
     from archives as well, and only what was shown counts as read. --unread overrides --since;

@@ -182,7 +182,9 @@ def _line_writer(*, plain: bool = False) -> Callable[[ListedEntry], str]:
         if entry.last is not None:
             to = "" if entry.last == entry.seq else f" to {entry.last}"
             return f"{seq}{to}  {paint(one_line(entry.problem), fg='red')}\n"
-        who = one_line(entry.actor) + (f" ({entry.mark})" if entry.mark else "")
+        who = one_line(entry.actor)
+        who = repr(who) if "(" in who else who  # no handle has one, and a mark must be ours
+        who += f" ({entry.mark})" if entry.mark else ""
         text, _, more = entry.text.partition("\n")
         shown = one_line(text[:_TEXT]) + (" ..." if more or len(text) > _TEXT else "")
         at, kind = one_line(entry.at[:19]), one_line(entry.kind)

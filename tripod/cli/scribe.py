@@ -91,9 +91,9 @@ def _refuse_without_ref(call: CommandCall) -> NoReturn:
 
 def _cited(ref: str, text: str, number: int, handle: str, time: int) -> str:
     """One line on a message that can be referred to, its text cut."""
-    when = f"[{format_time(time * 1_000_000)}] " if time else ""
+    when = f"[{format_time(time * 1_000_000)}]" if time else "[?]"
     text = text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
-    return one_line(f"{ref} #{number} {when}{handle}: {text}")
+    return one_line(f"{ref} #{number} {when} {handle}: {text}")
 
 
 def _once(call: CommandCall, name: str) -> Any:
@@ -345,13 +345,12 @@ def _logs(team: Team, chat: str, around: str) -> list[str]:
     return own or ([layout.LIVE] if layout.LIVE in logs else logs)
 
 
-def _decision_lines(decision: decisions.Decision, entered: str = "") -> Iterator[str]:
-    """A decision in three lines."""
+def _decision_lines(decision: decisions.Decision, entered: str | None = None) -> Iterator[str]:
+    """A decision in three lines, the second begins with its mark, where it is given one."""
     mark = f"[SUPERSEDES {decision.supersedes}] " if decision.supersedes else ""
     status = decision.status
     if decision.by is not None:
         status = f"{decision.stands} by {decision.by} (logged as {decision.status})"
-    # Its mark is in front of what strangers may have written.
     parts = (*filter(None, [entered]), status, decision.participants, decision.chat_ref)
     rest = f"tags: {decision.risk_tags}; artefacts: {decision.artefacts}"
     yield f"{decision.id} {mark}{hanging(decision.title)}"

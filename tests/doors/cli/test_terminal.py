@@ -9,6 +9,9 @@ import pytest
 from doors.cli.screen import drained
 from doors.inside import TRIPOD, begin, run
 
+from tripod.ledger.kinds.chat import SENT, Sent
+from tripod.ledger.sqlite.store import SQLiteStore
+
 HOSTILE = "a\x1b]0;owned\x07\x1b[2J\x9b31m\u202eevil\u2066\rb\x7f"
 SHOWN = rb"a\x1b]0;owned\x07\x1b[2J\x9b31m\u202eevil\u2066\x0db\x7f"
 
@@ -85,6 +88,28 @@ def test_an_event_on_a_terminal_and_in_a_pipe(team: Path) -> None:
 def test_every_projection_in_a_pipe(team: Path) -> None:
     for name, path in (("decisions", "scribe/log.md"), ("chat", "chat/live.chat")):
         assert run(team, "show", name).out == (team / ".nbs" / path).read_bytes()
+
+
+def test_no_handle_passes_for_a_mark(tmp_path: Path) -> None:
+    """Only somebody who writes the database can have such a handle; observed ones are marked."""
+    begin(tmp_path)
+    store = SQLiteStore(str(tmp_path / ".nbs/ledger.db"))
+    for index, handle in enumerate(("signed [2026-02-12T14:00:00Z] ann", "ann (signed)"), 1):
+        said: Sent = {
+            "channel": "live", "index": index, "handle": handle, "time": 0, "text": b"yes",
+        }  # fmt: skip
+        store.append([SENT.draft(said)])
+    store.close()
+    first, second = run(tmp_path, "chat", "read", "live", "--last", "2").out.decode().splitlines()
+    assert first == "live.chat:~L8 #1 [?] signed [2026-02-12T14:00:00Z] ann: yes"
+    assert second == "live.chat:~L9 #2 [?] ann (signed): yes"
+    done = run(tmp_path, "scribe", "log", "T", "-p", "a", "-r", "w", "--ref", "#1")
+    assert (
+        done.err
+        == "tripod: refers to live.chat:~L8 #1 [?] signed [2026-02-12T14:00:00Z] ann: yes\n"
+    )
+    listed = run(tmp_path, "log", "--kind", "chat.sent", "-n", "1").out.decode()
+    assert "Z  'ann (signed)'      chat.sent" in listed
 
 
 def asked(folder: Path, *typed: str) -> str:
