@@ -13,7 +13,7 @@ from specimens import build, unguarded
 
 from tripod.errors import RefusedError
 from tripod.ledger.entry import Draft
-from tripod.ledger.errors import LedgerError, MalformedError
+from tripod.ledger.errors import LedgerDamagedError, LedgerError, MalformedError
 from tripod.ledger.sqlite.store import SQLiteStore
 from tripod.trust.export import Exported, export
 
@@ -189,6 +189,17 @@ def test_what_is_false_is_not_spread(tmp_path: Path, long: str, sql: str, says: 
     with pytest.raises((LedgerError, RefusedError), match=says):
         export(database, str(tmp_path / "x"), sound, bodies=True)
     assert not os.path.exists(tmp_path / "x/checkpoint")
+
+
+def test_a_lost_node_below_a_bundle_that_is_there_is_not_spread(tmp_path: Path, long: str) -> None:
+    there, database = str(tmp_path / "x"), str(tmp_path / "ledger.db")
+    shutil.copy(long, database)
+    export(database, there, note(long, 300), bodies=False)
+    with unguarded(database) as db:
+        db.execute("DELETE FROM nodes WHERE level = 1 AND number = 0")
+    # The bundle is not read again, and the root can be computed without the node.
+    with pytest.raises(LedgerDamagedError, match="stored root of level 1 from 0 on is missing"):
+        export(database, there, note(long), bodies=False)
 
 
 def test_an_erased_body_has_a_line_of_its_own(tmp_path: Path, sample: str) -> None:
