@@ -104,8 +104,8 @@ def emit_report(text: str) -> None:
 def _write(data: bytes) -> None:
     """Write to stdout, as UTF-8 whatever the locale is: our files are.
 
-    Raises TripodError (the disk or the reader refused; the act itself is done), SystemExit (who
-    read us has seen enough (141, as a shell says it of SIGPIPE)).
+    Raises TripodError where the disk or the reader refused (the act itself is done), SystemExit
+    where the reader has seen enough (141, as a shell says it of SIGPIPE).
     """
     out: TextIO | None = sys.stdout
     if out is None:

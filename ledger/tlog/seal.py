@@ -93,7 +93,7 @@ def parse_seal(text: str, *, extensions: bool = False) -> Seal:
 
 
 def read_seal(note: bytes) -> Seal:
-    """The seal in a note, whatever key signed it (MalformedError: it is invalid)."""
+    """The seal in a note; no signature is checked (MalformedError: it is not a seal)."""
     return parse_seal(parse_note(note).text)
 
 

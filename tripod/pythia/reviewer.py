@@ -201,7 +201,7 @@ class ReviewerFolder:
                 shutil.copyfileobj(file, copy)
 
     def transcripts(self, within: str) -> Iterator[tuple[str, bytes, bool]]:
-        """Files that the program left, by path: path, bytes that are kept, is there more."""
+        """Files that the program left, by path: path, bytes that are kept, whether it has more."""
         top = os.path.join(os.path.realpath(self.at), "home", CONFIG, within).rstrip("/")
         if os.path.realpath(top) != top:
             return  # the program made it a link: the target is not its own
