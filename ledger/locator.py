@@ -170,7 +170,7 @@ def team_around(folder: str, holds: str = CHAT) -> str:
 
 
 def repository_around(folder: str) -> str | None:
-    """The nearest folder, this one or above, that holds anything by the name ``.git``."""
+    """The folder itself or the nearest above it that holds a ``.git``; None if no folder does."""
     while not os.path.lexists(os.path.join(folder, ".git")):
         above = os.path.dirname(folder)
         if above == folder:

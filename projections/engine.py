@@ -1,9 +1,9 @@
 """Runs the projections: folds entries into tables, compares files with them, and writes files.
 
 ``fold_into`` is what the store calls with each append; ``rebuild`` and the verifier call it with
-all entries into empty tables: recovery is the same fold as daily work. ``differences`` is drift,
-which the verifier reports; ``restore`` writes it away. Both go through the same render, so that
-rebuilding twice writes nothing.
+all entries into empty tables: recovery is the same fold as daily work. ``file_differences`` is
+drift, which the verifier reports; ``restore`` writes these files anew. Both go through the same
+render, so that rebuilding twice writes nothing.
 """
 
 import sqlite3
@@ -84,7 +84,7 @@ def fold_versions() -> str:
 
 
 def folded_before(text: object) -> bool:
-    """Whether ``text`` is what ``versions`` gave in an older version of this program.
+    """Whether ``text`` is what ``fold_versions`` gave in an older version of this program.
 
     It names projections of ours in our order, none of a newer version. The next act folds such
     tables anew, and nothing of them is read until then.
@@ -359,10 +359,8 @@ def file_renders(source: Source, *, queue: bool = True) -> Iterator[tuple[str, R
         if projection is BUS and queue:
             yield from BUS.renders(source)
         for path in () if projection is BUS else projection.paths(source):
-            yield (
-                path,
-                partial(desired_file, source, path),
-            )  # an event's file goes before a kept one
+            # An event's file goes before a kept one.
+            yield path, partial(desired_file, source, path)
 
 
 def own_files(source: Source) -> Iterator[tuple[str, Render]]:

@@ -55,9 +55,9 @@ def words_of_text(text: str) -> list[str]:
 
 
 def text_meant(text: str, words: Sequence[str], *, aside: bool = False) -> str:
-    """The question after an unknown word: which known ones it is like; '' where it is like none.
+    """A question to put after an unknown word: which similar one was meant; '' if none is similar.
 
-    ``aside`` asks within a sentence, about the word that is most like it.
+    ``aside``: in parentheses, for the middle of a sentence, and only about the most similar word.
 
     >>> text_meant("hgih", ["critical", "high"])
     '. Did you mean high?'

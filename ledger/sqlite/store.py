@@ -346,8 +346,8 @@ class SQLiteStore(SQLiteReader):
             super().__init__(db)
             try:
                 with reader_parses():
-                    # Whose file is it? Asked before a byte of it changes. One process makes it,
-                    # others wait.
+                    # Before a byte of the file changes, its schema is checked. One process
+                    # migrates it; others wait.
                     made = check_schema(db) == SCHEMA_VERSION
                     with nullcontext() if made else self._lock:
                         for pragma in _PRAGMAS:

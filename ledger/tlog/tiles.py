@@ -274,7 +274,7 @@ def parse_tile_or_bundle_path(path: str) -> Tile:
 
 
 def is_tile_or_bundle_of(path: str, size: int, named: Callable[[str], bool]) -> bool:
-    """Whether a path is of an export of ``size`` entries; ``named`` knows the blobs of bodies."""
+    """Whether an export of ``size`` entries has this file; ``named``: a body names the blob."""
     if path.startswith(f"{BLOBS}/"):
         return named(path.removeprefix(f"{BLOBS}/"))
     try:

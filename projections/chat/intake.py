@@ -130,7 +130,7 @@ def _people_of(header: ChatHeader) -> list[dict[str, str | int]]:
 
 
 def _chat_at(reader: ManifestReader, path: str) -> tuple[ChatFile, DiskStat] | None:
-    """A chat file in pieces and its stat; what stands there and is no chat file is kept apart."""
+    """A chat file in pieces and its stat, or None; a file that is not a chat is kept whole."""
     data, stat = _read(reader, path), reader.disk.stat(path)
     if data is None or stat is None:
         return None
@@ -254,7 +254,7 @@ class ChannelIntake:
         return found
 
     def foreign(self, lines: list[bytes], before: int) -> list[bytes]:
-        """Those lines that are of no entry from ``before`` on, in whatever order they are shown."""
+        """The lines that no entry from ``before`` on holds; the entries' order does not matter."""
         sql = "SELECT seq FROM lines WHERE channel = ? AND seq >= ? ORDER BY number"
         source = self.reader.source
         bodies = source.each_body_of(sql, self.channel, before)

@@ -84,7 +84,7 @@ def format_decision(decision: DecisionText) -> str:
     """Give an entry with the rule in front, as it is appended; empty fields get their default.
 
     Raises ValueError where the text would not read back as this entry, such as for a line break in
-    a field: judge the fields with ``text.line_problem`` first.
+    a field: judge the fields with ``text.text_line_problem`` first.
     """
     entry = decision._replace(
         chat_ref=decision.chat_ref or NONE_YET,

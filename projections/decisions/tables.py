@@ -137,7 +137,7 @@ def _log_of(body: dict[str, Any]) -> str:
         return LIVE
     name = body["file"]
     if not isinstance(name, str):
-        raise ValueError(f"{name!r} is no name")  # noqa: TRY004 - it is the value that is wrong
+        raise ValueError(f"{name!r} is not a name")  # noqa: TRY004 - it is the value that is wrong
     problem = log_format.decision_log_name_problem(name)
     if problem is not None:
         raise ValueError(problem)
