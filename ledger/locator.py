@@ -56,8 +56,8 @@ def named() -> str | None:
 def team_of(path: str) -> str | None:
     """The team directory that a folder stands for: itself, or the ``.nbs`` in it; else None.
 
-    A folder called ``.nbs`` stands for itself, whatever was put into it. What lies below one
-    stands for no team: a stranger may have put a ledger there, for a judge to find it clean.
+    A folder called ``.nbs`` always stands for itself. A folder below one stands for no team: a
+    stranger may have put a ledger there, for a judge to find it clean.
     """
     if _is_within(path):
         return None

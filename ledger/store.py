@@ -82,8 +82,8 @@ class Selection(TypedDict, total=False):
 class LedgerReader(Protocol):
     """What can be asked of a ledger's entries.
 
-    An entry never changes, except that its body may be erased; so whatever is read below a size
-    that was read before is the same for every reader, however many entries follow it meanwhile.
+    An entry never changes, except that its body may be erased; so all entries below a size
+    that was read before are the same for every reader, however many follow them meanwhile.
     A digest is 32 bytes, a ``seq`` counts from 0, a range is ``[start, stop)``; without ``stop`` it
     goes up to the newest entry.
 

@@ -119,7 +119,7 @@ def create_tables(db: sqlite3.Connection) -> None:
 
 
 def drop_tables(db: sqlite3.Connection) -> None:
-    """Remove the tables of all projections, of whichever version, and views in their places."""
+    """Remove the tables of all projections, of any version, and views in their places."""
     for (view,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'view'").fetchall():
         if view.lower() in {*TABLES, "manifest", "folds"}:
             quoted = view.replace('"', '""')

@@ -25,7 +25,7 @@ RUN = 12
 
 _LETTERS = r"[^\W_]+"
 
-# Controls that part nothing: they are not seen, wherever they stand. The others are white space.
+# Controls that do not part words: they are never seen. The others are white space.
 _SILENT = "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]"
 # Characters without a shape of their own that Unicode counts among letters, or to no kind yet
 # (Default_Ignorable_Code_Point, beside those of the kinds Cf and Mn).

@@ -263,8 +263,8 @@ class SQLiteReader:
     ) -> Iterator[Entry]:
         """Entries [start, stop) with their decoded bodies, for programs that trust the ledger.
 
-        An erased one comes with what its redaction keeps, wherever that stands: a fold gives the
-        same tables before and after it.
+        An erased one comes with what its redaction keeps, also if that follows later: a fold gives
+        the same tables before and after it.
         """
         rows = self._chosen(start, stop, **chosen)
         for seq, entry_id, kind, of, header, salt, body, auth in rows:

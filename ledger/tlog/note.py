@@ -345,7 +345,7 @@ def parse_note(data: bytes) -> Note:
 def verify(note: Note, keys: Iterable[VerifierKey]) -> list[Signature]:
     """The signatures of ``note`` that ``keys`` made: at least one, and one for each key.
 
-    Signatures by other keys are ignored, whatever they say. Where a key signed more than once,
+    Signatures by other keys are ignored. Where a key signed more than once,
     each of its signatures must be good, and the first is given.
 
     Raises:

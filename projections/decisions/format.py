@@ -135,7 +135,7 @@ def decision_piece_text(piece: bytes) -> str:
 
 
 def decision_parts(piece: str) -> list[str]:
-    r"""Cut a piece at the names of its fields: all that somebody wrote there, in whichever field.
+    r"""Cut a piece at the names of its fields: its heading, and what was written in each field.
 
     >>> decision_parts("### D-1 T\n- **Status:** decided\n- **Note:** one\n  two")
     ['### D-1 T\n', ' decided\n', ' one\n  two']
