@@ -1,7 +1,7 @@
 """How commands speak and end: result on stdout, remarks on stderr, progress, exit codes.
 
-Nothing hostile reaches a terminal. How far long work is stands in one line at a terminal; nothing
-is shown in a pipe or a file.
+Nothing hostile reaches a terminal. Long work shows its progress in one line at a terminal, and
+nothing in a pipe or a file.
 """
 
 import atexit

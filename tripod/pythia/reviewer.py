@@ -181,7 +181,7 @@ class ReviewerFolder:
         return cls(f"{_base()}/{_front(team)}{event}-{attempt}")
 
     def make(self, *, config: bool, lends: Iterable[str]) -> None:
-        """Make it, with what is lent alone (RefusedError: its place is another's, or public)."""
+        """Make it, with lent files alone (RefusedError: its place is another's, or public)."""
         base = os.path.dirname(self.at)
         os.makedirs(base, mode=0o700, exist_ok=True)
         found = os.lstat(base)

@@ -213,7 +213,7 @@ def _choose(database: str, fresh: str, as_origin: str | None) -> tuple[str, str,
 
 
 def _lacking(database: str, ledger: SQLiteReader) -> str | None:
-    """Why a backup may lack entries of its line, or None (RefusedError: of another team)."""
+    """Why a backup may lack entries of its line, or None (RefusedError: it is another team's)."""
     origin, size, nodes = ledger.origin, ledger.size, read_block_nodes(ledger.db)
     there: tuple[Head, str] | None = None
     first: bytes | None = None

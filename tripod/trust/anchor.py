@@ -182,7 +182,7 @@ def anchor_request(team: Team, sealed: Sealed, old: int) -> bytes:
 def anchor_at_witness(team: Team, ask: Ask, keys: Sequence[VerifierKey], where: str) -> Receipt:
     """Have the newest seal cosigned by one of ``keys``, and log the receipt.
 
-    ``ask`` is the road to the witness, ``where`` its place for messages. Raises UnreachableError
+    ``ask`` sends a request to the witness, ``where`` names it in messages. Raises UnreachableError
     where no usable answer came, RefusedError where the witness refuses or another key signed.
     """
     sealed = seal_to_anchor(team)
@@ -488,8 +488,8 @@ def post(
     """Send ``data`` and give the response, of any status; no redirection is followed.
 
     ``url`` has passed ``check_anchor_url``. At most ``limit`` bytes are read, within ``timeout``
-    seconds. ``what`` is asked (``the witness``), for messages. Raises UnreachableError where no
-    whole answer came.
+    seconds. ``what`` names the service in messages. Raises UnreachableError where no whole answer
+    came.
     """
     from http.client import HTTPException
     from urllib.error import HTTPError

@@ -120,7 +120,7 @@ class WitnessFolder:
         return tuple(log.key for log in self._policy()[1].logs)
 
     def trust(self, vkey: str) -> VerifierKey:
-        """Get to know a log, or another key of it (BadArgumentError: no key of a log, or known)."""
+        """Trust a log, or another key of it (BadArgumentError: not a log's key, or known)."""
         self.key()
         with hold_file_lock(os.path.join(self.path, "lock")):
             text, _ = self._policy()
