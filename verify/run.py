@@ -427,8 +427,8 @@ def _place_of(evidence: OpenEvidence, finding: Finding, *, rows: bool) -> tuple[
         path = source if evidence.loaded else os.path.abspath(database.path or evidence.what)
         shown = () if rows or finding.seq is None else _shown_at(evidence, finding.seq)
         return next(iter(shown), (path, None))
-    if where in dict(PARTS) and not os.path.lexists(os.path.join(root, where)):
-        return root, None
+    if root and where in dict(PARTS) and not os.path.lexists(os.path.join(root, where)):
+        return os.path.abspath(root), None
     if where in (evidence.what, "policy"):
         return (RULES if where == "policy" else os.path.abspath(where)), None
     if where.startswith("commit "):

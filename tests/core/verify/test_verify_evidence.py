@@ -315,9 +315,12 @@ def test_a_part_of_the_intake_that_breaks_stops_no_other(
 
     parts = tuple((n, broken if n == "chats" else part) for n, part in projections_intake.PARTS)
     monkeypatch.setattr(projections_intake, "PARTS", parts)
-    (found,) = outcome(judge(team), "drift").findings
-    assert found.message == "chats could not be compared: ValueError: such a body"
-    assert found.file == ".nbs", "a part of the intake is no file"
+    project = Path(team).parent
+    monkeypatch.chdir(project)
+    for path in (team, ".", f"../{project.name}"):
+        (found,) = outcome(judge(path), "drift").findings
+        assert found.message == "chats could not be compared: ValueError: such a body"
+        assert found.file == ".nbs", "a part of the intake is no file"
 
 
 # Two processes ---------------------------------------------------------------------------------
