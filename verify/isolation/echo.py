@@ -371,13 +371,15 @@ def echoes(evidence: Evidence, log: DecisionLogPhrases, runs: Sequence[ReviewRun
             echoed.quoting.update(seq for seq in seqs if spoken.seq < seq)
         code = held.find_code(spoken.code) if spoken.code else None
         hits += [] if code is None else [(code, " ".join(spoken.words[:RUN]), True)]
+        if not hits:
+            continue
+        # What the reviewer posted is no chat for it: the message, and its quote as a whole.
+        payload = "" if spoken.is_line else _payload(evidence, spoken.seq)
+        whole = (spoken.words, words_of(payload))
+        quoted = spoken.seq in own or any(tuple(words) in own_words for words in whole)
         for number, words, line in hits:
             text = texts[number][1]
             early = spoken.seq < text.seq or 0 < spoken.claimed < text.time
-            # What the reviewer posted is no chat for it: the message, and its quote as a whole.
-            payload = _payload(evidence, spoken.seq)
-            whole = (spoken.words, [] if spoken.is_line else words_of(payload))
-            quoted = spoken.seq in own or any(tuple(words) in own_words for words in whole)
             answer = text.sources is None and parse_assessment(payload) is not None
             if early and not quoted and not answer:
                 first.setdefault(number, (spoken, words, line))
