@@ -108,8 +108,6 @@ def _place(top: str, inside: str) -> RepositoryPath:
         if not words.startswith(b"gitdir: ") or b"\n" in words or b"\0" in words:
             raise _no_repository(entry)
         folder = os.path.realpath(os.path.join(top, os.fsdecode(words[8:])))
-    if not os.path.isdir(folder):
-        raise _no_repository(entry)
     common = folder
     if os.path.lexists(os.path.join(folder, "commondir")):
         words = _read(os.path.join(folder, "commondir"), _MAX_SMALL).removesuffix(b"\n")
