@@ -155,6 +155,7 @@ def fold_into(
         for fold in _FOLDS.get(entry.kind, ()):
             try:
                 for op in fold(entry):
+                    hash(op[3])  # no list: rows are looked up by their names (TypeError)
                     ops[op[0]].append(op)
             except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
                 if unfoldable is None:
