@@ -61,7 +61,6 @@ PURE = (
     "ledger/tlog/seal.py",
     "ledger/tlog/tiles.py",
     "ledger/tlog/receipt.py",
-    "ledger/tlog/receipt.py",
     "projections/*/format.py",
     "projections/*/tables.py",
     "projections/erasure.py",
