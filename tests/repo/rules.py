@@ -81,7 +81,6 @@ _IMPURE_MODULES = frozenset(
         "getpass",
         "glob",
         "http",
-        "io",
         "locale",
         "logging",
         "mmap",
@@ -109,7 +108,10 @@ _IMPURE_MODULES = frozenset(
         "zoneinfo",
     }
 )
-_PURE_PATHS = frozenset({"PurePath", "PurePosixPath", "PureWindowsPath"})
+_PURE_NAMES = {
+    "io": frozenset({"BytesIO", "StringIO"}),  # in memory alone
+    "pathlib": frozenset({"PurePath", "PurePosixPath", "PureWindowsPath"}),
+}
 _CLOCKS = frozenset({"now", "utcnow", "today", "fromtimestamp"})
 _DOORS = frozenset({"open", "input", "print", "__import__", "exec", "eval"})
 
@@ -508,7 +510,7 @@ def impurities(path: str, text: str) -> list[str]:
     found = []
     for line, module, name in _imports(path, text):
         root = module.split(".")[0]
-        if root in _IMPURE_MODULES or (root == "pathlib" and name not in _PURE_PATHS):
+        if root in _IMPURE_MODULES or name not in _PURE_NAMES.get(root, {name}):
             found.append(f"{path}:{line}: not pure: imports {module}")
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Call):
