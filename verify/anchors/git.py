@@ -131,7 +131,10 @@ class Repository:
         self._put("HEAD", b"ref: refs/heads/none\n")
         self._put("config", _CONFIG.format(format="sha1").encode())
         self._own()
-        problem = git_folder.git_store_problem(self.place)
+        try:
+            problem = git_folder.git_store_problem(self.place)
+        except (OSError, ValueError) as error:  # a link to itself, a NUL in a name
+            problem = f"{self.top}: its objects cannot be looked at: {error}"
         if problem is not None:
             raise GitError(f"{problem}: the repository is not read")
         shallow = git_folder.read_git_shallow(self.place)

@@ -290,9 +290,9 @@ def git_store_problem(place: RepositoryPath) -> str | None:
         for line in _read_present(path, _MAX_SMALL).split(b"\n"):
             if line.startswith(b'"'):
                 return f"{path} has a quoted line, which is not read here"
-            if line and not line.startswith(b"#"):
-                other = os.path.realpath(os.path.join(store, os.fsdecode(line)))
-                stores += [(other, depth + 1)] if os.path.isdir(other) else []
+            # An empty line names the store itself, and a comment nothing that is there.
+            other = os.path.realpath(os.path.join(store, os.fsdecode(line)))
+            stores += [(other, depth + 1)] if os.path.isdir(other) else []
     return None
 
 
