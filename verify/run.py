@@ -481,8 +481,11 @@ def _shown(evidence: OpenEvidence, path: str) -> str:
         top = "" if os.path.isfile(evidence.what) else evidence.what
         return os.path.relpath(os.path.join(top, path))
     base = os.path.realpath(evidence.outside.repository or os.path.dirname(os.path.abspath(root)))
-    full = path if os.path.isabs(path) else disk.full(path)
-    full = os.path.join(os.path.realpath(os.path.dirname(full)), os.path.basename(full))
+    try:
+        full = path if os.path.isabs(path) else disk.full(path)
+        full = os.path.join(os.path.realpath(os.path.dirname(full)), os.path.basename(full))
+    except ValueError:
+        return path  # a forged entry names it: no file of the team can have that name
     return os.path.relpath(full, base) if f"{full}/".startswith(f"{base}/") else full
 
 
