@@ -7,7 +7,8 @@ from specimens import ADVISED, SPECIMENS, Specimen, copy, database, read, unguar
 
 from tripod.chat import writer as chat_send
 from tripod.team.team import Team
-from tripod.verify.check import CANNOT_TELL, Finding, Report, outcome
+from tripod.verify.check import CANNOT_TELL, Finding, Report
+from tripod.verify.check import outcome as outcome_of
 from tripod.verify.checks import CHECKS
 from tripod.verify.evidence import collect
 from tripod.verify.run import advises, run
@@ -102,7 +103,7 @@ def test_a_place_that_no_path_of_the_team_can_have_is_told_as_it_is(
     sound: str, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     name = CHECKS[3].NAME
-    told = outcome(name, [Finding(name, "a worker of a strange name", where)], {})
+    told = outcome_of(name, [Finding(name, "a worker of a strange name", where)], {})
     monkeypatch.setattr(CHECKS[3], "judge", lambda _evidence: told)
     assert [found.file for found in judge(sound).outcomes[3].findings] == [where]
 
