@@ -46,7 +46,6 @@ OWN_TABLES = ("entries", "blobs", "nodes", "head", "unswept")
 SQL_ALLOWED = (
     "ledger/*",
     "verify/rows.py",
-    "verify/scan.py",
     "verify/scan/*",
 )
 """Modules that may name the ledger's own tables in SQL."""
