@@ -133,7 +133,7 @@ verify [PATH]
     --explain CHECK    Print the manual section of a check.
     --list             Print all checks, and in a line what each proves.
     -v, --verbose      Print all checks, and how far the ledger is vouched for from outside.
-    -q, --quiet        Print nothing: the exit code alone says it.
+    -q, --quiet        Print nothing: the exit code is the verdict.
     without: --team
     --json             The whole report as one JSON object.
 """
