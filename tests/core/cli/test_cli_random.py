@@ -95,6 +95,8 @@ def arguments(draw: st.DrawFn) -> tuple[str, ...]:
         elif isinstance(param, click.Option) and (param.required or draw(st.integers(0, 9)) == 4):
             name = draw(st.sampled_from(param.opts))
             words += [name] if param.is_flag else [name, value(draw, param, odd=param.name in odd)]
+            if param.name == "watch":
+                words += ["--timeout", "0"]  # a watch without an end would not end
     if draw(st.integers(0, 9)) == 4:
         words += draw(st.lists(TOKENS | TEXTS, max_size=3))
     return (*path, *words)
