@@ -153,7 +153,7 @@ def one_row(
 class RowReader(SQLiteReader):
     """A ledger that nobody vouches for: what cannot be asked, or read, is not there.
 
-    Values come as they are stored, whatever their type. ``read`` and ``entry`` trust what they
+    Values come as they are stored, of any type. ``read`` and ``entry`` trust what they
     decode and are not for evidence; ``raw`` is.
     """
 

@@ -303,7 +303,7 @@ def _fold(evidence: OpenEvidence, compared: Callable[[], Compared | None] = lamb
 def _outcome(check: Check, evidence: OpenEvidence, broken: Broken) -> Outcome:
     """The outcome of a check, with what the check is and the policy demands taken into account."""
     told = replace(_judge(check, evidence, broken), required=bool(check.REQUIRED))
-    if advises(check):  # then all its findings are advice, whatever it says
+    if advises(check):  # then all its findings are advice, of any severity that it gives
         findings = tuple(replace(finding, severity="advice") for finding in told.findings)
         left_out: dict[Weight, int] = {}
         for (_, past), number in told.left_out.items():

@@ -2,8 +2,8 @@
 
 The nearest ``.git`` above the path's own folder counts, and no other: not a repository that the
 path itself holds, not one that is named by ``core.worktree``, a bare repository among the files, or
-a variable of the environment. Whatever stands there may be a stranger's: each file is read as a
-regular file with a limit, and what is no plain part of a repository is refused in words.
+a variable of the environment. The repository may be a stranger's: each file is read as a regular
+file with a limit, and what is not a plain part of a repository is refused in words.
 """
 
 from __future__ import annotations

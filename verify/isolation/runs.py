@@ -301,7 +301,7 @@ def _second(evidence: Evidence, seq: int) -> int:
 # Namespaces -------------------------------------------------------------------------------------
 
 # The command line of ``bwrap`` says what was there: the system's folders, files in memory whose
-# digests the order holds, and whatever was bound from the disk. An unknown word promises nothing.
+# digests the order holds, and what was bound from the disk. An unknown word promises nothing.
 
 _TRUSTED = (
     "/usr/bin/bwrap",
