@@ -179,7 +179,10 @@ def read_git_refs(place: RepositoryPath) -> Refs:
     loose: dict[str, str] = {}
     symbolic: dict[str, str] = {}
     trees = os.path.join(place.common, "worktrees")
-    inside = sorted(os.listdir(trees)) if os.path.isdir(trees) else []
+    try:
+        inside = sorted(os.listdir(trees)) if os.path.isdir(trees) else []
+    except OSError as error:
+        raise GitError(f"{trees} cannot be read: {error.strerror or error}") from error
     others = [path for name in inside if os.path.isdir(path := os.path.join(trees, name))]
     folders = list(dict.fromkeys((place.common, place.git, *others)))
     for folder in dict.fromkeys((place.common, place.git)):

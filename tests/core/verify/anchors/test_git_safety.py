@@ -543,6 +543,22 @@ def test_what_is_no_plain_repository_is_refused_in_words(
     assert (done.returncode, b"--no-git leaves the history alone" in done.stdout) == (3, True)
 
 
+def test_work_trees_that_cannot_be_listed_are_refused_in_words(
+    git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git("worktree", "add", "--quiet", "../fix")
+    listed = os.listdir
+
+    def refuse(path: str) -> list[str]:
+        if path.endswith("/worktrees"):
+            raise PermissionError(13, "Permission denied", path)
+        return listed(path)
+
+    monkeypatch.setattr("tripod.verify.anchors.git_folder.os.listdir", refuse)
+    done = run(git.root, "verify", "-v", "--select", "pins-extend")
+    assert (done.code, b"worktrees cannot be read: Permission denied" in done.out) == (3, True)
+
+
 def test_stores_are_looked_into_as_deep_as_git_follows_them(git: Git, tmp_path: Path) -> None:
     place = find(str(git.root / ".nbs"))
     assert place is not None
