@@ -359,6 +359,8 @@ def compare_record_files(evidence: OpenEvidence) -> None:
             found.judge_seal(note, keys)
             problem = _other_history(db, found.seal)
             if problem is None:
+                if not files.bodies:
+                    found.add("its bodies were taken away: no ledger can be restored from it")
                 _compare(SQLiteReader(db), files, found, found.seal.size)
             else:
                 found.add(problem, tiles.SEAL)

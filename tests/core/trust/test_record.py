@@ -164,6 +164,20 @@ def test_a_record_that_is_another_history_is_found(root: str) -> None:
     assert size == len(rows_of(database(root)))
 
 
+def test_a_record_whose_bodies_were_taken_away_is_found(
+    root: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    audit(root)
+    assert "headers alone" not in capfd.readouterr().out
+    shutil.rmtree(f"{root}/record/bodies")
+    shutil.rmtree(f"{root}/record/blobs")
+    assert told(judge(root)) == [
+        "record: its bodies were taken away: no ledger can be restored from it"
+    ]
+    audit(root)
+    assert "bodies and signatures were not judged" in capfd.readouterr().out
+
+
 def test_a_linked_record_is_none(tmp_path: Path, root: str) -> None:
     os.rename(f"{root}/record", tmp_path / "away")
     os.symlink(tmp_path / "away", f"{root}/record")
