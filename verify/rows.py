@@ -74,6 +74,23 @@ def made_schema_rows(version: int, *, folded: bool) -> Schema:
         return schema_rows(ours)
 
 
+def index_fault(db: sqlite3.Connection, table: str) -> str | None:
+    """How the indexes of a table of ours differ from its rows, as SQLite says; None: they do not.
+
+    Checks read tables, and commands find by indexes. Where the table's schema is not ours, nothing
+    is asked: it may hold an expression of a stranger's, and ``sequence`` names it.
+    """
+    ours, theirs = (
+        {key: row for key, row in rows.items() if row[0] == table}
+        for rows in (made_schema_rows(SCHEMA_VERSION, folded=True), schema_rows(db))
+    )
+    if ours == theirs and any(kind == "index" for kind, _ in ours):
+        for (said,) in db.execute(f"PRAGMA integrity_check({table})"):
+            if said != "ok":  # the line before names the file
+                return f"its indexes do not hold its rows: {str(said).splitlines()[-1]}"
+    return None
+
+
 def untouchable_rows(found: Schema) -> str | None:
     """Why nothing may be read from a database with this schema, or None.
 

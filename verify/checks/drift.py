@@ -12,7 +12,9 @@ ledger tell that it was rolled back or swapped.
 
 **What a finding looks like.** ``chat/live.chat: message line 12 differs from the ledger`` with
 both versions; ``events/… is missing``; ``the table events: in the row of seq 31: acked is 40,
-folded None``. The files' cursor may stay behind the head: that is what a command leaves that died
+folded None``; ``the table events: its indexes do not hold its rows``, by which commands find. A
+file whose bytes are right and whose mode is not is a warning: git and editors change modes. The
+files' cursor may stay behind the head: that is what a command leaves that died
 between its COMMIT and its files, so it is a warning, and the next command makes it good. The
 tables' cursor moves in the transaction of the entries themselves; no crash leaves it behind, so
 ``the tables show 40 of 41 entries`` is a failure. (One that is ahead of the head is named by
@@ -140,7 +142,9 @@ def _files(evidence: Evidence, found: Findings) -> int:
         shown = shown_difference(want, have) if want != have else ()
         help_ = HELP if conflict is None else _help(conflict, IN_THE_WAY)
         message = problem if conflict is None else f"{conflict.what}: {conflict.detail}"
-        found.add(Finding(NAME, message, path, shown, help_))
+        # A checkout or an editor gives a file another mode: git keeps none. All its bytes are ours.
+        only_mode = conflict is None and problem.startswith("has mode")
+        found.add(Finding(NAME, message, path, shown, help_, "warning" if only_mode else "failure"))
     kept = set(FILES.evidence(evidence.source))
     for c in conflicts.values():
         if not c.path.startswith(f"{LOG.folder}/"):

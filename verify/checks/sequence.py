@@ -11,8 +11,7 @@ head or a stored root that was changed would make proofs of another history.
 
 **What a finding looks like.** ``entries 12 to 14 are missing``, ``the column kind says bus.acked,
 the header bus.published``, ``it follows from an entry that does not stand before it``, ``the head
-row says 51 entries, there are 50``, ``the table events and its indexes differ: wrong # of entries
-in index events_pending`` (commands find rows by an index, and the checks read the table), ``2
+row says 51 entries, there are 50``, ``2
 triggers that keep the database append-only are missing or altered``. No crash and no act of ours
 takes a trigger away, and none is in anybody's way but of who wants to change entries: so it is a
 failure, though triggers guard against accident alone and no entry need have been touched. (A ledger
@@ -43,7 +42,6 @@ _PUT_BACK = "`tripod rebuild` puts them back; find out who took them away, and w
 _SCHEMA = "find out who changed the schema; `tripod rebuild` makes the tables of projections anew"
 _STRANGE = "is not ours"
 _BETWEEN = "is not ours, and SQLite may read one of our tables by it"
-REINDEX = "keep a copy, run `sqlite3 ledger.db reindex`, and look for who wrote to the database"
 _SHOWN = 3
 ADOPTED_AGAIN = "ledger.adopted stands more than once: a past is adopted once, before the first act"
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache, partial
 from hashlib import sha256
@@ -28,6 +28,7 @@ from tripod.verify.rows import (
     BLOCK,
     Schema,
     block_rows_before,
+    index_fault,
     made_schema_rows,
     one_row,
     root_of_rows,
@@ -159,9 +160,7 @@ def _settle(passed: RowPass) -> Scanned:
             except (sqlite3.Error, TypeError) as error:
                 _add(tally, sequence, f"the database cannot be read: {error}", "database")
         blobs = (_new_blobs if passed.start else _blobs)(passed, passed.named)
-        indexed = _schema(passed.db, tally)
-        if not passed.start:
-            _indexes(passed.db, indexed, tally)
+        _schema(passed.db, tally)
     finally:
         passed.named.close()
     coverage: Coverage = {
@@ -322,6 +321,9 @@ def _blobs(passed: RowPass, named: sqlite3.Connection) -> int:
             number = row[0]
         for digest, size, seq in named.execute("SELECT sha256, size, seq FROM named ORDER BY seq"):
             _missing(db, digest, size, seq, tally)
+        fault = index_fault(db, "blobs")
+        if fault is not None:
+            tally.add(Finding(bodies_present.NAME, fault, "blobs", help=bodies_present.REINDEX))
     except (sqlite3.Error, TypeError) as error:
         _add(tally, bodies_present, f"the blobs cannot be read: {error}", "blobs")
     return count
@@ -342,11 +344,10 @@ def _missing(db: sqlite3.Connection, digest: str, size: int, seq: int, tally: Fi
     _add(tally, bodies_present, message, f"entry {seq}", seq)
 
 
-def _schema(db: sqlite3.Connection, tally: FindingTally) -> list[str]:
+def _schema(db: sqlite3.Connection, tally: FindingTally) -> None:
     """Tables, indexes and triggers against those that this version makes; the file's two marks.
 
     A file of an older version is whole as that version made it, until the next act brings it on.
-    Gives the tables that have an index, if the schema is ours; else none.
     """
     try:
         version, application = (
@@ -364,7 +365,7 @@ def _schema(db: sqlite3.Connection, tally: FindingTally) -> list[str]:
             problems, version = [], SCHEMA_VERSION
     except sqlite3.Error as error:
         _add(tally, sequence, f"the schema cannot be read: {error}", "schema")
-        return []
+        return
     for name, have, ours_, words in (
         ("user_version", version, SCHEMA_VERSION, "schema version"),
         ("application_id", application, APPLICATION_ID, "application id"),
@@ -378,25 +379,6 @@ def _schema(db: sqlite3.Connection, tally: FindingTally) -> list[str]:
         tally.add(Finding(sequence.NAME, message, "database", help=sequence.HELP))
     for finding in sequence.sequence_schema_findings(problems):
         tally.add(finding)
-    indexed = {table for (kind, _), (table, _) in found.items() if kind == "index"}
-    return [] if problems else sorted(indexed)
-
-
-def _indexes(db: sqlite3.Connection, tables: Sequence[str], tally: FindingTally) -> None:
-    """Each index holds the rows of its table: the checks read tables, and commands find by indexes.
-
-    SQLite compares them. The ids of entries are compared by ``_ids``, which also finds one twice.
-    """
-    for table in tables:
-        try:
-            said = db.execute(f"PRAGMA integrity_check({table})") if table != "entries" else ()
-            for (problem,) in said:
-                if problem != "ok":
-                    what = str(problem).rpartition("\n")[2]  # the line before names the file
-                    message = f"the table {table} and its indexes differ: {what}"
-                    tally.add(Finding(sequence.NAME, message, "database", help=sequence.REINDEX))
-        except sqlite3.Error as error:
-            _add(tally, sequence, f"the table {table} cannot be read: {error}", "database")
 
 
 def _faults(found: Schema, version: int, *, older: bool = False) -> list[sequence.Fault]:
