@@ -273,7 +273,7 @@ def actor_entry_id(handle: str, number: int) -> str:
 
 
 def observed_entry_id(path: str, ordinal: int, data: bytes) -> str:
-    """Id of the ``ordinal``-th of equal pieces of a file of the team: it is always the same."""
+    """Id of a piece of the file ``path``: the ``ordinal``-th (from 0) of those with equal bytes."""
     digest = sha256(b"%d\x00%s\x00" % (ordinal, path.encode()) + data)
     return "obs-" + digest.hexdigest()[:40]
 

@@ -78,6 +78,7 @@ def replace_file(path: str, data: bytes, mode: int, *, foreign_folder: bool = Fa
     ``mode``, its permission bits. A process that dies on the way leaves the file as it was, and
     ``<path>.tmp`` for the next call to remove. In a ``foreign_folder`` a file of that name may be
     the user's: there the temporary file gets a name of its own, which stays if the process dies.
+    After an error no temporary file is left.
     """
     temporary = f"{path}.tmp"
     if foreign_folder:
@@ -87,12 +88,17 @@ def replace_file(path: str, data: bytes, mode: int, *, foreign_folder: bool = Fa
         os.unlink(temporary)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     fd = os.open(temporary, flags, 0o600)
-    with os.fdopen(fd, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fchmod(fd, mode)
-        os.fsync(fd)
-    rename_file(temporary, path)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fchmod(fd, mode)
+            os.fsync(fd)
+        rename_file(temporary, path)
+    except BaseException:
+        with suppress(FileNotFoundError):  # it has the file's name already
+            os.unlink(temporary)
+        raise
 
 
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
@@ -184,7 +190,7 @@ def hold_file_lock(path: str) -> Iterator[None]:
 
 @contextmanager
 def hold_folder_lock(path: str) -> Iterator[int]:
-    """Hold a lock on a folder itself, without a lock file; give its descriptor (OSError: none)."""
+    """Hold a lock on a folder itself, without a lock file; give its descriptor."""
     fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)

@@ -65,8 +65,8 @@ def named() -> str | None:
 def team_of(path: str) -> str | None:
     """The team directory that a folder stands for: itself, or the ``.nbs`` in it; else None.
 
-    A folder called ``.nbs`` stands for itself, whatever was put into it. What lies below one
-    stands for no team: a stranger may have put a ledger there, for a judge to find it clean.
+    A folder called ``.nbs`` always stands for itself. A folder below one stands for no team: a
+    stranger may have put a ledger there, for a judge to find it clean.
     """
     if _is_within(path):
         return None
@@ -179,7 +179,7 @@ def team_around(folder: str, holds: str = CHAT) -> str:
 
 
 def repository_around(folder: str) -> str | None:
-    """The nearest folder, this one or above, that holds anything by the name ``.git``."""
+    """The folder itself or the nearest above it that holds a ``.git``; None if no folder does."""
     while not os.path.lexists(os.path.join(folder, ".git")):
         above = os.path.dirname(folder)
         if above == folder:

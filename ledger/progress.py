@@ -12,7 +12,7 @@ from typing import TypeAlias, TypeVar
 EACH = 1000
 
 Listener: TypeAlias = Callable[[str, int, int], None]
-"""Told what is being done, how much of it is done, and of how much (0: nobody knows)."""
+"""Called with what is being done, how much of it is done, and of how much (0: unknown)."""
 
 T = TypeVar("T")
 
@@ -21,7 +21,7 @@ _ears: list[Listener] = []
 
 @contextmanager
 def progress_to(listener: Listener) -> Iterator[None]:
-    """Have ``listener`` told for the length of a ``with``."""
+    """Call ``listener`` with each report for the length of a ``with``."""
     _ears.append(listener)
     try:
         yield
@@ -30,7 +30,7 @@ def progress_to(listener: Listener) -> Iterator[None]:
 
 
 def silence_progress() -> None:
-    """Tell nobody any more: a child process has no terminal of its own."""
+    """Remove all listeners: a child process has no terminal of its own."""
     _ears.clear()
 
 
@@ -41,7 +41,7 @@ def tell_progress(what: str, done: int = 0, of: int = 0) -> None:
 
 
 def tell_over(items: Iterable[T], what: str, of: int = 0) -> Iterable[T]:
-    """The items as they are; where somebody listens, told at the first and after each thousand.
+    """The items as they are; reports to listeners before the first and after each thousand.
 
     >>> list(tell_over("ab", "reading"))
     ['a', 'b']

@@ -82,8 +82,8 @@ class Selection(TypedDict, total=False):
 class LedgerReader(Protocol):
     """What can be asked of a ledger's entries.
 
-    An entry never changes, except that its body may be erased; so whatever is read below a size
-    that was read before is the same for every reader, however many entries follow it meanwhile.
+    An entry never changes, except that its body may be erased; so all entries below a size
+    that was read before are the same for every reader, however many follow them meanwhile.
     A digest is 32 bytes, a ``seq`` counts from 0, a range is ``[start, stop)``; without ``stop`` it
     goes up to the newest entry.
 
@@ -130,7 +130,7 @@ class LedgerReader(Protocol):
         """The exact bytes of an entry's header, or None."""
 
     def raw_of(self, seqs: Sequence[int]) -> Iterator[RawEntry]:
-        """The entries with these numbers that there are, undecoded, unordered, by one request."""
+        """Those entries of these numbers that exist, undecoded, in any order, by one query."""
 
     def seq_of(self, entry_id: str) -> int | None:
         """The number of the entry with this id, or None."""
@@ -156,7 +156,7 @@ class LedgerReader(Protocol):
         """The blob with this SHA-256, or None."""
 
     def hashes(self, level: int, start: int, stop: int) -> list[bytes]:
-        """The stored ones of the roots of full subtrees of 256^level entries, [start, stop)."""
+        """Stored roots of full subtrees of 256^level entries, numbers [start, stop), in order."""
 
 
 Fold: TypeAlias = Callable[[Any, Sequence[Entry]], None]
@@ -211,7 +211,7 @@ class Store(LedgerReader, Protocol):
         """The files show the first ``size`` entries: move that cursor, which never moves back."""
 
     def wait(self, size: int, timeout: float) -> int:
-        """Wait for more than ``size`` entries or ``timeout`` s, a hint alone; give the size."""
+        """Wait up to ``timeout`` s for more than ``size`` entries; give the size, only a hint."""
 
     def durability(self) -> str:
         """What an acknowledged append survives: ``fsync``, ``none``. Said, never assumed."""

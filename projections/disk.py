@@ -257,7 +257,7 @@ class Disk:
         return sorted(kinds["file"]), sorted(kinds["folder"]), sorted(kinds["other"])
 
     def stands(self, path: str) -> bool:
-        """Whether anything has this name, whatever it is."""
+        """Whether anything has this name: a file, a folder, a link or another thing."""
         return os.path.lexists(self.full(path))
 
     def odd(self, path: str) -> str | None:
@@ -417,7 +417,7 @@ class Disk:
             raise OSError(errno.ELOOP, reason, self.full(folder))
 
     def clear(self, folder: str) -> None:
-        """Remove what writers left that died before their rename; only for who is sole writer."""
+        """Remove temporary files of writers that died; only the sole writer may call it."""
         for name in self._listed(folder):
             if name.startswith(TEMPORARY):
                 discard(f"{self.full(folder) if folder else self.root}/{name}")

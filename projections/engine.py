@@ -1,9 +1,9 @@
 """Runs the projections: folds entries into tables, compares files with them, and writes files.
 
 ``fold_into`` is what the store calls with each append; ``rebuild`` and the verifier call it with
-all entries into empty tables: recovery is the same fold as daily work. ``differences`` is drift,
-which the verifier reports; ``restore`` writes it away. Both go through the same render, so that
-rebuilding twice writes nothing.
+all entries into empty tables: recovery is the same fold as daily work. ``file_differences`` is
+drift, which the verifier reports; ``restore`` writes these files anew. Both go through the same
+render, so that rebuilding twice writes nothing.
 """
 
 import sqlite3
@@ -84,7 +84,7 @@ def fold_versions() -> str:
 
 
 def folded_before(text: object) -> bool:
-    """Whether ``text`` is what ``versions`` gave in an older version of this program.
+    """Whether ``text`` is what ``fold_versions`` gave in an older version of this program.
 
     It names projections of ours in our order, none of a newer version. The next act folds such
     tables anew, and nothing of them is read until then.
@@ -119,7 +119,7 @@ def create_tables(db: sqlite3.Connection) -> None:
 
 
 def drop_tables(db: sqlite3.Connection) -> None:
-    """Remove the tables of all projections, of whichever version, and views in their places."""
+    """Remove the tables of all projections, of any version, and views in their places."""
     for (view,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'view'").fetchall():
         if view.lower() in {*TABLES, "manifest", "folds"}:
             quoted = view.replace('"', '""')
@@ -155,6 +155,7 @@ def fold_into(
         for fold in _FOLDS.get(entry.kind, ()):
             try:
                 for op in fold(entry):
+                    hash(op[3])  # no list: rows are looked up by their names (TypeError)
                     ops[op[0]].append(op)
             except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
                 if unfoldable is None:
@@ -359,10 +360,8 @@ def file_renders(source: Source, *, queue: bool = True) -> Iterator[tuple[str, R
         if projection is BUS and queue:
             yield from BUS.renders(source)
         for path in () if projection is BUS else projection.paths(source):
-            yield (
-                path,
-                partial(desired_file, source, path),
-            )  # an event's file goes before a kept one
+            # An event's file goes before a kept one.
+            yield path, partial(desired_file, source, path)
 
 
 def own_files(source: Source) -> Iterator[tuple[str, Render]]:

@@ -138,7 +138,7 @@ _GONE = f"{MARK}\n".encode()
 
 
 def erasure_places(source: Source, kind: str, body: dict[str, Any]) -> Iterator[str]:
-    """Paths whose files may show the text of an entry, wherever the tables say it went since."""
+    """Paths of files that may show the text of an entry, also those into which it was moved."""
     erasure = BY_NAME[kind].erasure
     if erasure is None:
         return

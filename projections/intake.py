@@ -144,14 +144,12 @@ def take_stray(source: Source, disk: Disk, stray: Stray) -> Taken:
     kept = disk.stat(stray.kept)
     today = disk.stat(path) if path else None
     inode = -1 if kept is None else kept.inode
-    # The exchange never came: it is ours, or (if we keep nothing) the file of today by two names.
+    # The exchange never came: it is ours, or (on a system without one) a second name of today's.
     is_none = inode == said.inode or (today is not None and inode == today.inode)
     if is_none or swap_mark(stray.data) == said.whole:
         return Taken([], is_news=False, is_done=is_none or not stray.is_open)
     body = split_for_swap(path, stray.data)[1]
-    is_merged = (
-        merge_marker_in_piece(path, stray.data) is None
-    )  # else it is evidence, and kept whole
+    is_merged = merge_marker_in_piece(path, stray.data) is None  # else it is kept whole
     if is_merged and said.size is not None and swap_mark(body[: said.size]) == said.body and path:
         reader = ManifestReader(source, disk, Found(), desired_file, {})
         done = _added(reader, stray, body[said.size :]) if body[said.size :] else None

@@ -207,7 +207,7 @@ class ManifestReader(NamedTuple):
     def add(
         self, kind: Kind[Any], body: dict[str, Any], path: str, data: bytes, when: int, **more: Any
     ) -> None:
-        """Add a piece to what was found; ``more`` as ``pieces.draft_of`` takes it."""
+        """Add a piece to what was found; ``more`` as ``pieces.piece_draft`` takes it."""
         self.found.pieces.append(
             pieces.Piece(when, pieces.piece_draft(kind, body, path, data, **more))
         )

@@ -19,9 +19,9 @@ TOGETHER = 500
 Op: TypeAlias = tuple[str, str, tuple[Any, ...], str | None]
 """One statement: the table that it works on, its SQL, its values, and the row that it concerns.
 
-The row is named by whatever tells rows of the table apart: operations on different rows commute,
-and the runner puts equal statements together. None: it may concern any row. (A plain tuple:
-a fold of a million entries makes two million of them.)
+The row is named by the values that tell rows of the table apart: operations on different rows
+commute, and the runner puts equal statements together. None: it may concern any row. (A plain
+tuple: a fold of a million entries makes two million of them.)
 """
 
 

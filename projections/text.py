@@ -25,7 +25,7 @@ RUN = 12
 
 _LETTERS = r"[^\W_]+"
 
-# Controls that part nothing: they are not seen, wherever they stand. The others are white space.
+# Controls that do not part words: they are never seen. The others are white space.
 _SILENT = "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]"
 # Characters without a shape of their own that Unicode counts among letters, or to no kind yet
 # (Default_Ignorable_Code_Point, beside those of the kinds Cf and Mn).
@@ -55,9 +55,9 @@ def words_of_text(text: str) -> list[str]:
 
 
 def text_meant(text: str, words: Sequence[str], *, aside: bool = False) -> str:
-    """The question after an unknown word: which known ones it is like; '' where it is like none.
+    """A question to put after an unknown word: which similar one was meant; '' if none is similar.
 
-    ``aside`` asks within a sentence, about the word that is most like it.
+    ``aside``: in parentheses, for the middle of a sentence, and only about the most similar word.
 
     >>> text_meant("hgih", ["critical", "high"])
     '. Did you mean high?'

@@ -71,11 +71,6 @@ def acked(name: str, actor: str) -> Draft:
     return bus.ACKED.draft({"name": name}, actor)
 
 
-def acked_all(count: int, actor: str, source: str | None) -> Draft:
-    """An acknowledgement of all that is pending."""
-    return bus.ACKED_ALL.draft({"count": count, "source": source}, actor)
-
-
 def pruned(names: Sequence[str], size: int, actor: str) -> Draft:
     """Processed events whose files are deleted."""
     return bus.PRUNED.draft({"names": list(names), "bytes": size}, actor)
@@ -100,19 +95,9 @@ def rotated(*, channel: str, count: int, size: int, archive: str, header: bytes)
     )
 
 
-def log_begun(header: str, actor: str) -> Draft:
-    """A decision log that begins."""
-    return decisions.BEGUN.draft({"header": header.encode()}, actor)
-
-
 def decided(body: Mapping[str, Any], actor: str) -> Draft:
     """A decision."""
     return decisions.LOGGED.draft(cast("decisions.Decided", body), actor)
-
-
-def key_set(vkey: str, note: str | None) -> Draft:
-    """A key of the log that comes into force."""
-    return trust.KEY_SET.draft({"vkey": vkey, "note": note})
 
 
 def seal_made(note: str, size: int, reason: trust.SealReason) -> Draft:

@@ -390,8 +390,8 @@ def main() -> int:
     bad = bool(keys) and all(name != audit.origin for name, _, _ in by)
     audit.wrong_if(bad, f"checkpoint: no trusted key of {audit.origin!r} signed")
     print(f"{audit.origin!a}: {audit.size} entries, {len(audit.blobs)} blobs: {audit.wrong} wrong")
-    if not keys:
-        print("nobody vouches for the seal: give the log's key with --key")
+    print("" if audit.bodies else "headers alone: bodies and signatures were not judged\n", end="")
+    print("" if keys else "nobody vouches for the seal: give the log's key with --key\n", end="")
     return 1 if audit.wrong else 0 if keys else 3
 
 

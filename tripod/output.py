@@ -1,7 +1,7 @@
 """How commands speak and end: result on stdout, remarks on stderr, progress, exit codes.
 
-Nothing hostile reaches a terminal. How far long work is stands in one line at a terminal; nothing
-is shown in a pipe or a file.
+Nothing hostile reaches a terminal. Long work shows its progress in one line at a terminal, and
+nothing in a pipe or a file.
 """
 
 from __future__ import annotations
@@ -109,8 +109,8 @@ def emit_report(text: str) -> None:
 def _write(data: bytes) -> None:
     """Write to stdout, as UTF-8 whatever the locale is: our files are.
 
-    Raises TripodError (the disk or the reader refused; the act itself is done), SystemExit (who
-    read us has seen enough (141, as a shell says it of SIGPIPE)).
+    Raises TripodError where the disk or the reader refused (the act itself is done), SystemExit
+    where the reader has seen enough (141, as a shell says it of SIGPIPE).
     """
     out: TextIO | None = sys.stdout
     if out is None:

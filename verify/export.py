@@ -23,15 +23,19 @@ from typing import Any
 
 import orjson
 
-from tripod import ledger
 from tripod.ledger import (
     RECORD,
     LedgerError,
     LedgerReader,
     MalformedError,
+    NotVerifiedError,
     Tree,
     TripodError,
+    check_consistency,
+    commit_body,
     entry_leaf_hash,
+    header_auth,
+    parse_header,
     root_of,
     tell_over,
 )
@@ -355,6 +359,8 @@ def compare_record_files(evidence: OpenEvidence) -> None:
             found.judge_seal(note, keys)
             problem = _other_history(db, found.seal)
             if problem is None:
+                if not files.bodies:
+                    found.add("its bodies were taken away: no ledger can be restored from it")
                 _compare(SQLiteReader(db), files, found, found.seal.size)
             else:
                 found.add(problem, tiles.SEAL)
@@ -462,7 +468,7 @@ def judge_proof(path: str, keys: Sequence[VerifierKey], old: Seal | None = None)
         else:
             seal = _inclusion(data, keys, told)
         head = (seal.size, seal.root.hex())
-    except ledger.LedgerError as error:
+    except LedgerError as error:
         told, found = [], [Finding(NAME, str(error), path, help=HELP)]
     seen: Coverage = {}
     for word, _, value in (text.partition(" ") for text in told):
@@ -474,25 +480,21 @@ def _inclusion(data: bytes, keys: Sequence[VerifierKey], told: list[str]) -> Sea
     proof = parse_proof(data)
     header, _, line = (proof.extra or b"").partition(b"\n")
     if not header:
-        raise ledger.MalformedError(
+        raise MalformedError(
             "proof: it holds no entry (the extra line), so there is nothing to show"
         )
-    head = ledger.parse_header(header)
+    head = parse_header(header)
     policy = Policy(tuple(TrustedLog(key) for key in keys), (), (), None)
-    seal = verify_proof(proof, ledger.entry_leaf_hash(header), policy).seal
+    seal = verify_proof(proof, entry_leaf_hash(header), policy).seal
     if head.seq != proof.seq or head.ledger != seal.origin:
-        raise ledger.NotVerifiedError(
-            f"proof: the entry says that it is {head.seq} of {head.ledger!r}"
-        )
+        raise NotVerifiedError(f"proof: the entry says that it is {head.seq} of {head.ledger!r}")
     told += [f"entry {proof.seq}", f"kind {head.kind}", f"actor {head.actor}", f"at {head.at}"]
     if line:
         salt, body, auth = parse_line(line, proof.seq)
-        if salt is None or body is None or ledger.commit_body(salt, head.kind, body) != head.body:
-            raise ledger.NotVerifiedError(
-                "proof: the body is not the one that the entry commits to"
-            )
-        if (None if auth is None else ledger.header_auth(auth)) != head.auth:
-            raise ledger.NotVerifiedError(
+        if salt is None or body is None or commit_body(salt, head.kind, body) != head.body:
+            raise NotVerifiedError("proof: the body is not the one that the entry commits to")
+        if (None if auth is None else header_auth(auth)) != head.auth:
+            raise NotVerifiedError(
                 "proof: the signature record is not the one that the entry names"
             )
         told.append(f"body {orjson.dumps(orjson.loads(body)).decode()}")
@@ -503,12 +505,12 @@ def _growth(data: bytes, keys: Sequence[VerifierKey], old: Seal, told: list[str]
     growth = parse_witness_request(data)
     seal = open_seal(growth.note, keys).seal
     if (growth.old, seal.origin) != (old.size, old.origin):
-        raise ledger.NotVerifiedError(
+        raise NotVerifiedError(
             f"growth: it is of {seal.origin!r} since {growth.old} entries, the older seal of "
             f"{old.origin!r} at {old.size}"
         )
-    if not ledger.check_consistency(old.size, old.root, seal.size, seal.root, growth.hashes):
-        raise ledger.NotVerifiedError(
+    if not check_consistency(old.size, old.root, seal.size, seal.root, growth.hashes):
+        raise NotVerifiedError(
             "growth: the older log is not the beginning of the newer one: it was rewritten"
         )
     told += [f"from {old.size}", f"to {seal.size}"]

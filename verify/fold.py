@@ -30,6 +30,7 @@ from tripod.verify.rows import (
     RowReader,
     entries_of_rows,
     head_row,
+    index_fault,
     one_row,
     source_over_rows,
 )
@@ -262,7 +263,7 @@ def _first_difference(
             if want != have:
                 break
             if not want:
-                return None
+                return index_fault(db, table)
     except sqlite3.Error as error:
         return f"it cannot be read: {error}"
     at = shared_start(want, have)

@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import cache, lru_cache
+from hashlib import sha256
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -71,6 +72,23 @@ def made_schema_rows(version: int, *, folded: bool) -> Schema:
         if folded:
             create_tables(ours)
         return schema_rows(ours)
+
+
+def index_fault(db: sqlite3.Connection, table: str) -> str | None:
+    """How the indexes of a table of ours differ from its rows, as SQLite says; None: they do not.
+
+    Checks read tables, and commands find by indexes. Where the table's schema is not ours, nothing
+    is asked: it may hold an expression of a stranger's, and ``sequence`` names it.
+    """
+    ours, theirs = (
+        {key: row for key, row in rows.items() if row[0] == table}
+        for rows in (made_schema_rows(SCHEMA_VERSION, folded=True), schema_rows(db))
+    )
+    if ours == theirs and any(kind == "index" for kind, _ in ours):
+        for (said,) in db.execute(f"PRAGMA integrity_check({table})"):
+            if said != "ok":  # the line before names the file
+                return f"its indexes do not hold its rows: {str(said).splitlines()[-1]}"
+    return None
 
 
 def untouchable_rows(found: Schema) -> str | None:
@@ -153,7 +171,7 @@ def one_row(
 class RowReader(SQLiteReader):
     """A ledger that nobody vouches for: what cannot be asked, or read, is not there.
 
-    Values come as they are stored, whatever their type. ``read`` and ``entry`` trust what they
+    Values come as they are stored, of any type. ``read`` and ``entry`` trust what they
     decode and are not for evidence; ``raw`` is.
     """
 
@@ -321,8 +339,8 @@ def source_over_rows(
         if digest in blobs:
             return blobs[digest]
         found = ledger.blob(bytes.fromhex(digest))
-        if type(found) is not bytes:
-            raise LookupError(f"blob {digest[:12]}… is not there")
+        if type(found) is not bytes or sha256(found).hexdigest() != digest:  # an index may lie
+            raise LookupError(f"blob {digest[:12]}… is not there, or other bytes are")
         return found
 
     return Source(tables, body, blob, bodies, ledger)

@@ -144,7 +144,9 @@ def run(
     ``checks`` are those that there are. Where the evidence has a pin to start from, and the ledger
     grew from it, only those are run that can judge the new entries alone; the report says so.
     """
-    checks = all_checks() if checks is None else checks
+    if checks is None:  # to look for installed ones takes 2 ms: not where none of them is asked for
+        own = {check.NAME for check in CHECKS}
+        checks = CHECKS if select is not None and own.issuperset(select) else all_checks()
     problem = _misnamed(evidence.outside.rules, checks)
     if problem is not None:
         return Report(evidence.what, (), problem=problem, subject=evidence.subject)
@@ -364,7 +366,7 @@ class _Judged:
         with naming_findings(names):
             told = _judge(check, self.evidence, self.broken)
         told = replace(told, required=bool(check.REQUIRED))
-        if advises(check):  # then all its findings are advice, whatever it says
+        if advises(check):  # then all its findings are advice, of any severity that it gives
             findings = tuple(replace(finding, severity="advice") for finding in told.findings)
             left_out: dict[Weight, int] = {}
             for (_, past), number in told.left_out.items():
@@ -510,8 +512,8 @@ def _place_of(evidence: OpenEvidence, finding: Finding, *, rows: bool) -> tuple[
         path = source if evidence.loaded else os.path.abspath(database.path or evidence.what)
         shown = () if rows or finding.seq is None else _shown_at(evidence, finding.seq)
         return next(iter(shown), (path, None))
-    if where in dict(PARTS) and not os.path.lexists(os.path.join(root, where)):
-        return root, None
+    if root and where in dict(PARTS) and not os.path.lexists(os.path.join(root, where)):
+        return os.path.abspath(root), None
     if where in (evidence.what, "policy"):
         return (RULES if where == "policy" else os.path.abspath(where)), None
     if where.startswith("commit "):
@@ -562,8 +564,11 @@ def _shown(evidence: OpenEvidence, path: str) -> str:
         top = "" if os.path.isfile(evidence.what) else evidence.what
         return os.path.relpath(os.path.join(top, path))
     base = os.path.realpath(evidence.outside.repository or os.path.dirname(os.path.abspath(root)))
-    full = path if os.path.isabs(path) else disk.full(path)
-    full = os.path.join(os.path.realpath(os.path.dirname(full)), os.path.basename(full))
+    try:
+        full = path if os.path.isabs(path) else disk.full(path)
+        full = os.path.join(os.path.realpath(os.path.dirname(full)), os.path.basename(full))
+    except ValueError:
+        return path  # a forged entry names it: no file of the team can have that name
     return os.path.relpath(full, base) if f"{full}/".startswith(f"{base}/") else full
 
 

@@ -56,8 +56,8 @@ class Pruned(TypedDict):
 class Claimed(TypedDict):
     """``by`` took the pending event ``name``, which the entry ``event`` published.
 
-    Until the time ``until`` (µs since 1970) nobody else can take it. ``attempt`` counts who began
-    on it: from 2 on somebody before did not end.
+    Until the time ``until`` (µs since 1970) nobody else can take it. ``attempt`` counts from 1:
+    a larger number says that an earlier holder did not finish.
     """
 
     name: Name

@@ -20,7 +20,7 @@ class ChannelCreated(TypedDict):
 class Mention(TypedDict):
     """A handle that a message addresses, and how: ``@h`` mention, ``@h!`` interrupt, ``@h?`` query.
 
-    Where the text says ``@team``, each who is meant by that stands here.
+    For ``@team`` in the text, this list has each handle that it stands for.
     """
 
     handle: str

@@ -263,8 +263,8 @@ class SQLiteReader:
     ) -> Iterator[Entry]:
         """Entries [start, stop) with their decoded bodies, for programs that trust the ledger.
 
-        An erased one comes with what its redaction keeps, wherever that stands: a fold gives the
-        same tables before and after it.
+        An erased one comes with what its redaction keeps, also if that follows later: a fold gives
+        the same tables before and after it.
         """
         rows = self._chosen(start, stop, **chosen)
         for seq, entry_id, kind, of, header, salt, body, auth in rows:
@@ -405,14 +405,13 @@ def read_block_nodes(db: sqlite3.Connection) -> Nodes:
                 kept.clear()
             # Its hashes up to the first that is missing.
             first = number * _BLOCK
-            sql = (
-                "SELECT number, hash FROM nodes WHERE level = ? AND number >= ? AND number < ?"
-                " ORDER BY number"
-                if level
-                else "SELECT seq, header FROM entries WHERE ? = 0 AND seq >= ? AND seq < ?"
-                " ORDER BY seq"
-            )
-            rows = db.execute(sql, (level, first, first + _BLOCK))
+            bounds = [first, first + _BLOCK]
+            sql = "SELECT seq, header FROM entries WHERE seq >= ? AND seq < ? ORDER BY seq"
+            if level:
+                bounds.append(level)
+                sql = "SELECT number, hash FROM nodes WHERE number >= ? AND number < ?"
+                sql += " AND level = ? ORDER BY number"
+            rows = db.execute(sql, bounds)
             hashes = [data for at, (place, data) in enumerate(rows, first) if place == at]
             if not level:
                 hashes = list(map(entry_leaf_hash, hashes))

@@ -84,7 +84,7 @@ def copy_ledger_rows(path: str, fresh: str) -> int:
 
 
 def add_entry_rows(db: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Add the next entries as rows of ``COLUMNS`` (IntegrityError: an id stands before)."""
+    """Add the next entries as rows of ``COLUMNS`` (IntegrityError: up to one with a known id)."""
     sql = f"INSERT INTO entries ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
     db.execute("SAVEPOINT bundle")
     try:

@@ -346,8 +346,8 @@ class SQLiteStore(SQLiteReader):
             super().__init__(db)
             try:
                 with reader_parses():
-                    # Whose file is it? Asked before a byte of it changes. One process makes it,
-                    # others wait.
+                    # Before a byte of the file changes, its schema is checked. One process
+                    # migrates it; others wait.
                     made = check_schema(db) == SCHEMA_VERSION
                     with nullcontext() if made else self._lock:
                         for pragma in _PRAGMAS:
@@ -485,7 +485,7 @@ def unswept_erasures(db: sqlite3.Connection) -> list[int]:
 def sweep(db: sqlite3.Connection, wait_ms: int) -> bool:
     """Write the database anew without what was erased; False where somebody else still reads.
 
-    Outside of transactions, by who has the writer's place. Readers who began before hold the old
+    Only for the one who has the writer's place, outside of transactions. Earlier readers hold old
     pages: they are waited for, and if they go on, only the log is left to be emptied later.
     """
     if db.execute("SELECT 1 FROM unswept WHERE written = 0").fetchone():

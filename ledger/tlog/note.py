@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from typing import NamedTuple
@@ -33,6 +33,7 @@ from typing import NamedTuple
 from tripod.ledger.errors import MalformedError, NotVerifiedError
 
 MAX_SIZE = 2**63 - 1  # largest size or index: what a signed 64-bit number of another tool holds
+MAX_HASHES = 63  # of a proof: a tree of 2^63 leaves is that high
 _DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}")
 _REFUSED = re.compile("[\x00-\x09\x0b-\x1f\ud800-\udfff]")
 
@@ -344,7 +345,7 @@ def parse_note(data: bytes) -> Note:
 def verify(note: Note, keys: Iterable[VerifierKey]) -> list[Signature]:
     """The signatures of ``note`` that ``keys`` made: at least one, and one for each key.
 
-    Signatures by other keys are ignored, whatever they say. Where a key signed more than once,
+    Signatures by other keys are ignored. Where a key signed more than once,
     each of its signatures must be good, and the first is given.
 
     Raises:
@@ -437,6 +438,13 @@ def parse_lines_and_note(data: bytes, limit: int, where: str) -> tuple[list[str]
     if not blank:
         raise MalformedError(f"{where}: no blank line between the hashes and the seal")
     return head.split("\n"), note.encode()
+
+
+def hashes_problem(hashes: Sequence[bytes]) -> str | None:
+    """What keeps hashes out of the lines of a proof or of a request to a witness."""
+    if len(hashes) > MAX_HASHES:
+        return f"{len(hashes)} hashes, at most {MAX_HASHES} are possible"
+    return "a hash has not 32 bytes" if any(len(digest) != 32 for digest in hashes) else None
 
 
 def _check_count(count: int) -> None:

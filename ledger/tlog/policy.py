@@ -150,7 +150,7 @@ class _Reading:
                 self.logs.append(log)
             case ["witness", name, vkey, *url] if len(url) < 2:
                 key = _key(vkey, COSIGNATURE, "a witness")
-                # The same key under two names would count twice for a quorum, whatever its name.
+                # The same key under two names would count twice for a quorum.
                 for other in self.witnesses:
                     if other.key.public == key.public:
                         _refuse(f"the key of {name} is that of {other.name} above")
@@ -203,8 +203,7 @@ def _key(vkey: str, kind: int, role: str) -> VerifierKey:
 
 
 def _checked_url(given: list[str]) -> str | None:
-    for url in given:
-        if not _URL.fullmatch(url):
-            _refuse(f"{url[:100]!r} is no http or https URL")
-        return url
-    return None
+    url = given[0] if given else None
+    if url is not None and not _URL.fullmatch(url):
+        _refuse(f"{url[:100]!r} is no http or https URL")
+    return url

@@ -18,6 +18,7 @@ from tripod.ledger.tlog.note import (
     Note,
     format_base64,
     format_lines_and_note,
+    hashes_problem,
     parse_base64,
     parse_decimal,
     parse_lines_and_note,
@@ -26,7 +27,6 @@ from tripod.ledger.tlog.note import (
 from tripod.ledger.tlog.policy import Policy, open_under_policy
 from tripod.ledger.tlog.seal import OpenedSeal
 
-MAX_HASHES = 63  # a tree of 2^63 leaves is that high
 MAX_PROOF = MAX_NOTE + 256 * 1024  # bytes
 
 _FIRST = "c2sp.org/tlog-proof@v1"
@@ -103,14 +103,10 @@ def verify_proof(proof: Proof, leaf: bytes, policy: Policy) -> OpenedSeal:
 
 
 def _check(proof: Proof) -> None:
-    problem = None
+    problem = hashes_problem(proof.hashes)
     if not 0 <= proof.seq <= MAX_SIZE:
         problem = f"the index {proof.seq} is not from 0 to 2^63-1"
-    elif len(proof.hashes) > MAX_HASHES:
-        problem = f"{len(proof.hashes)} hashes, at most {MAX_HASHES} are possible"
-    elif any(len(digest) != 32 for digest in proof.hashes):
-        problem = "a hash has not 32 bytes"
-    elif proof.extra is not None and not proof.extra:
+    elif problem is None and proof.extra == b"":
         problem = "the extra bytes are empty: the line is left out instead"
     if problem is not None:
         raise MalformedError(f"proof: {problem}")

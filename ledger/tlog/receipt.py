@@ -31,6 +31,7 @@ from tripod.ledger.tlog.note import (
     format_base64,
     format_lines_and_note,
     format_note,
+    hashes_problem,
     note_cosignature_time,
     parse_base64,
     parse_decimal,
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
 
-MAX_HASHES = 63  # a tree of 2^63 leaves is that high
 MAX_REQUEST = MAX_NOTE + 8 * 1024  # bytes
 SIZE_TYPE = "text/x.tlog.size"
 TEXT_TYPE = "text/plain; charset=utf-8"
@@ -145,8 +145,8 @@ def decide_witness_request(
     except NotVerifiedError as error:
         return refuse_witness_request(403, str(error))
     try:
-        # Whatever a log says below the root, it says to its own readers; what we vouch for is
-        # that size and root continue what was there.
+        # Extension lines are accepted: a witness vouches only that size and root continue the
+        # seal that it cosigned before.
         seal = parse_seal(request.note.text, extensions=True)
     except MalformedError as error:
         empty = request.note.text.split("\n")[1:2] == ["0"]
@@ -190,13 +190,9 @@ def kept_witness_seal(last: Note, origin: str, key: VerifierKey) -> tuple[Seal, 
 
 
 def _check(request: CosignRequest) -> None:
-    problem = None
+    problem = hashes_problem(request.hashes)
     if not 0 <= request.old <= MAX_SIZE:
         problem = f"the old size {request.old} is not from 0 to 2^63-1"
-    elif len(request.hashes) > MAX_HASHES:
-        problem = f"{len(request.hashes)} hashes, at most {MAX_HASHES} are possible"
-    elif any(len(digest) != 32 for digest in request.hashes):
-        problem = "a hash has not 32 bytes"
     if problem is not None:
         raise MalformedError(f"request: {problem}")
 

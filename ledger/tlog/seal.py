@@ -11,7 +11,7 @@ from cosignatures, which others add, each with its own clock. Never sign two sea
 that are not of one growing tree: the caller must remember what was signed.
 
 Other logs may write extension lines after the root. We write none: no monitor audits them. The
-texts of a rotation and of a fork have another number of lines, so no seal looks like one.
+first line of a rotation and of a fork holds spaces, and no origin does: neither text is a seal.
 
 Source: spec: tlog-formats 3 and 4; ``docs/formats/seals.md``.
 """
@@ -72,14 +72,14 @@ class OpenedSeal(NamedTuple):
 
 
 def format_seal(seal: Seal) -> str:
-    """Write the text that is signed (MalformedError: it would be no seal, see ``_check``)."""
+    """Write the text that is signed (MalformedError: a part of the seal is invalid)."""
     _check(seal)
     lines = (seal.origin, str(seal.size), format_base64(seal.root), *seal.extensions)
     return "\n".join(lines) + "\n"
 
 
 def parse_seal(text: str, *, extensions: bool = False) -> Seal:
-    """Read what is signed, unjudged (MalformedError: a line). ``extensions``: more lines pass."""
+    """Read the text of a seal (MalformedError: which line); ``extensions``: they may follow."""
     lines = text.split("\n")
     if len(lines) < 4 or lines[-1]:
         raise MalformedError("seal: not three whole lines: origin, size, root")
@@ -93,7 +93,7 @@ def parse_seal(text: str, *, extensions: bool = False) -> Seal:
 
 
 def read_seal(note: bytes) -> Seal:
-    """The seal in a note, whatever key signed it (MalformedError: it is invalid)."""
+    """The seal in a note; no signature is checked (MalformedError: it is not a seal)."""
     return parse_seal(parse_note(note).text)
 
 

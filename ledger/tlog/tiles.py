@@ -27,7 +27,7 @@ Source: spec: tlog-formats 6; ``docs/formats/record.md``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import orjson
@@ -247,16 +247,20 @@ def bundle_files(
     """Path and bytes of each file of ``bundle_paths``, from the entries that they hold."""
     headers, leaves, *lines = bundle_paths(tile, bodies=bodies)
     yield headers, format_bundle([entry.header for entry in entries])
-    yield leaves, b"".join(entry_leaf_hash(entry.header) for entry in entries)
+    yield leaves, b"".join([entry_leaf_hash(entry.header) for entry in entries])
     for path in lines:
-        said = [(entry.seq, LeafContent(entry.salt, entry.body, entry.auth)) for entry in entries]
-        yield path, b"".join(format_line(seq, one) + b"\n" for seq, one in said)
+        said = [
+            format_line(seq, LeafContent(salt, body, auth)) + b"\n"
+            for seq, _, _, _, _, salt, body, auth in entries
+        ]
+        yield path, b"".join(said)
 
 
-def bundle_blobs(body: bytes | None) -> Iterator[str]:
+def bundle_blobs(body: bytes | None) -> Iterable[str]:
     """The digests, in hex, of the blobs that a body or its line names (ValueError: no JSON)."""
-    if body is not None and _MARK in body:
-        yield from (digest for digest, _ in entry_blobs(orjson.loads(body)))
+    if body is None or _MARK not in body:
+        return ()
+    return (digest for digest, _ in entry_blobs(orjson.loads(body)))
 
 
 def bundle_blob_path(digest: str) -> str:
@@ -274,7 +278,7 @@ def parse_tile_or_bundle_path(path: str) -> Tile:
 
 
 def is_tile_or_bundle_of(path: str, size: int, named: Callable[[str], bool]) -> bool:
-    """Whether a path is of an export of ``size`` entries; ``named`` knows the blobs of bodies."""
+    """Whether an export of ``size`` entries has this file; ``named``: a body names the blob."""
     if path.startswith(f"{BLOBS}/"):
         return named(path.removeprefix(f"{BLOBS}/"))
     try:

@@ -150,7 +150,7 @@ def _take_done(reader: ManifestReader, name: str) -> None:
 def _gone(reader: ManifestReader, queue: str, where: str, unmoved: set[str]) -> dict[str, int]:
     """Events ``where`` whose files are gone, from the queue and from among the processed.
 
-    The queue is looked at first: who acknowledges moves a file from there to the other. A folder
+    The queue is listed first: an acknowledgement moves a file from it to the other folder. A folder
     that is changed while it is listed may leave names out, so each name is asked for again.
     """
     there = set()

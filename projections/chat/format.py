@@ -194,11 +194,12 @@ def cut_chat_lines(data: bytes) -> list[bytes]:
 
 
 def unmatched(parts: Iterable[T], waiting: Counter[Any], mark: Callable[[T], object]) -> list[T]:
-    """Take lines or messages off those that are ``waiting``, by a mark; give those that did not."""
+    """The parts whose mark is not ``waiting``; each match is subtracted from ``waiting``."""
     new = []
     for part in parts:
-        if waiting[mark(part)]:
-            waiting[mark(part)] -= 1
+        key = mark(part)
+        if waiting[key]:
+            waiting[key] -= 1
         else:
             new.append(part)
     return new

@@ -130,7 +130,7 @@ def _people_of(header: ChatHeader) -> list[dict[str, str | int]]:
 
 
 def _chat_at(reader: ManifestReader, path: str) -> tuple[ChatFile, DiskStat] | None:
-    """A chat file in pieces and its stat; what stands there and is no chat file is kept apart."""
+    """A chat file in pieces and its stat, or None; a file that is not a chat is kept whole."""
     data, stat = _read(reader, path), reader.disk.stat(path)
     if data is None or stat is None:
         return None
@@ -254,7 +254,7 @@ class ChannelIntake:
         return found
 
     def foreign(self, lines: list[bytes], before: int) -> list[bytes]:
-        """Those lines that are of no entry from ``before`` on, in whatever order they are shown."""
+        """The lines that no entry from ``before`` on holds; the entries' order does not matter."""
         sql = "SELECT seq FROM lines WHERE channel = ? AND seq >= ? ORDER BY number"
         source = self.reader.source
         bodies = source.each_body_of(sql, self.channel, before)
@@ -449,7 +449,7 @@ def _moved_away(channel: ChannelIntake) -> bool:
     """Take in that a chat's file was moved into the folder ``archive`` beside it.
 
     It is known by its lines: every one that the ledger holds of the live file, in their order, and
-    perhaps more after them. Where lines are missing the chat was cut, whatever was put there.
+    perhaps more after them. A file without some of them is no such archive: then the chat was cut.
     """
     reader = channel.reader
     if reader.files < reader.size:
@@ -554,8 +554,8 @@ def take_chat_positions(
 
     News is a position beyond what the ledger says: a lower one may be what we wrote before others
     spoke. Two moves of the original do not count: where it splits lines off, positions among those
-    stay at its first message; and its sender is put after its own message, over whatever others
-    said before.
+    stay at its first message; and it puts its sender after the sender's own message, past what
+    others said before.
     """
     sql = "SELECT live_from, lines FROM channels WHERE channel = ?"
     row = source.db.execute(sql, (channel,)).fetchone()

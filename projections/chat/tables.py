@@ -154,7 +154,7 @@ CREATE TABLE archives (
         if entry.kind == "chat.created":
             time = 0 if "path" in observed else chat_format.parse_chat_time(entry.at[:19])
             if time is None:
-                raise ValueError(f"{entry.at!r} is no time")
+                raise ValueError(f"{entry.at!r} is not a time")
             if "first" not in body:
                 return (("channels", _CREATE, (channel, entry.seq, time, mode), None),)
             return (

@@ -84,7 +84,7 @@ def format_decision(decision: DecisionText) -> str:
     """Give an entry with the rule in front, as it is appended; empty fields get their default.
 
     Raises ValueError where the text would not read back as this entry, such as for a line break in
-    a field: judge the fields with ``text.line_problem`` first.
+    a field: judge the fields with ``text.text_line_problem`` first.
     """
     entry = decision._replace(
         chat_ref=decision.chat_ref or NONE_YET,
@@ -135,7 +135,7 @@ def decision_piece_text(piece: bytes) -> str:
 
 
 def decision_parts(piece: str) -> list[str]:
-    r"""Cut a piece at the names of its fields: all that somebody wrote there, in whichever field.
+    r"""Cut a piece at the names of its fields: its heading, and what was written in each field.
 
     >>> decision_parts("### D-1 T\n- **Status:** decided\n- **Note:** one\n  two")
     ['### D-1 T\n', ' decided\n', ' one\n  two']

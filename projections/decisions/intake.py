@@ -74,8 +74,11 @@ def take_decision_logs(reader: ManifestReader) -> None:
     for log in sorted(set(known.values()) & there):
         archives = splits.get(log, [])
         data = reader.read(f"{LOG.folder}/{log}", fresh=not archives)
-        if data is not None:
+        if data is not None and archives:
             _take(reader, _part(log, data), archives, is_new=False)
+        elif data is not None:
+            reader.found.files += 1
+            _take_behind(DecisionLogIntake(reader, log), data)
     for log, live in fresh.items():
         _take(reader, live, splits.get(log, []), is_new=True)
 

@@ -12,6 +12,7 @@ it, because a title or field with a line break is refused before it gets here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from io import BytesIO
 from typing import Any
 
 from tripod.ledger import Entry
@@ -106,7 +107,7 @@ CREATE TABLE logs (
         row = source.db.execute("SELECT mode FROM logs WHERE file = ?", (name,)).fetchone()
         if row is None:
             return None
-        return File(self.header(source, name) + self.pieces(source, name), row[0])
+        return File(self.pieces(source, name, front=self.header(source, name)), row[0])
 
     def header(self, source: Source, name: str) -> bytes:
         """What stands in front of the first piece of a log file."""
@@ -115,11 +116,14 @@ CREATE TABLE logs (
         key = "archive_header" if body.get("archive") == name else "header"
         return source.content(body[key])
 
-    def pieces(self, source: Source, name: str, before: int = 2**62) -> bytes:
-        """The bytes of the pieces of a log file, those of the entries ``before``."""
+    def pieces(self, source: Source, name: str, before: int = 2**62, front: bytes = b"") -> bytes:
+        """``front``, and the bytes of the pieces of a log file, those of the entries ``before``."""
         sql = "SELECT seq FROM pieces WHERE file = ? AND seq < ? ORDER BY seq"
-        bodies = source.each_body_of(sql, name, before)
-        return b"".join(render_decision_piece(source, body) for body in bodies)
+        whole = BytesIO()  # gives its bytes without another copy: a log may be large
+        whole.write(front)
+        for body in source.each_body_of(sql, name, before):
+            whole.write(render_decision_piece(source, body))
+        return whole.getvalue()
 
     def newest(self, source: Source, name: str, count: int) -> bytes:
         """The bytes of the ``count`` newest pieces of a log file."""
@@ -137,7 +141,7 @@ def _log_of(body: dict[str, Any]) -> str:
         return LIVE
     name = body["file"]
     if not isinstance(name, str):
-        raise ValueError(f"{name!r} is no name")  # noqa: TRY004 - it is the value that is wrong
+        raise ValueError(f"{name!r} is not a name")  # noqa: TRY004 - it is the value that is wrong
     problem = log_format.decision_log_name_problem(name)
     if problem is not None:
         raise ValueError(problem)

@@ -420,7 +420,7 @@ overall: <one of: high, medium, low>
 <What would change this assessment.>
 ```
 """
-"""What the reviewer is given in front of the decision log, for the decisions to review.
+"""The prompt in front of the decision log; ``{first}`` to ``{last}`` are the decisions to review.
 
 The check of isolation knows it as this project's own words.
 """

@@ -6,10 +6,10 @@ evidence: stored by digest, written only on request (design, section 6, "which f
 
 ``counts.json`` is for scripts that want a number without reading a log. It changes with a decision
 or a message, not with every event of the bus: rewriting it would cost each publish a sync.
-``as_of`` names the newest entry that it counts. A ledger without that entry was rolled back or
-swapped, and must not take in the files' later lines as foreign ones: that would launder history.
-Acts on the bus alone do not move the mark, and removing the file removes it: outside witnesses are
-for anchors.
+``as_of`` names the newest entry that it counts. Only tripod writes this file, and never ahead of
+the ledger: a ledger without that entry was rolled back or swapped, and must not take in the files'
+later lines as foreign ones, which would launder history. Acts on the bus alone do not move the
+mark, and removing the file removes it: outside witnesses are for anchors.
 
 The tables of trust judge no note: checks do that. So every entry that fits its model gets its row,
 and ``root`` is '' where a note holds none. By the table of redactions the intake refuses old bytes
@@ -32,7 +32,7 @@ MODE = COUNTS_FILE.mode
 _KEPT = {"worker.written": "worker", "evidence.kept": "evidence", "file.seen": "seen"}
 """The class of the file that an entry of a kind keeps."""
 _FREED = ("bus.published", "bus.acked", "bus.pruned", "chat.created")
-"""Kinds after which an event or a chat stands in a place: an unreadable file does no more."""
+"""Kinds that put an event or a chat in a place: the row of an unreadable file there is deleted."""
 _REPLACED = "DELETE FROM files WHERE class = 'seen' AND path = ?"
 
 

@@ -49,7 +49,7 @@ ATTACKS = (
     ),
     Attack(
         "edit file among warnings",
-        "the same, behind more warnings of the same check than are printed",
+        "the same, after more warnings of the same check than are printed",
         ("append-only", "drift"),
     ),
     Attack("edit record", "a byte of a file of the record is changed", ("record-agrees",)),
@@ -65,7 +65,7 @@ ATTACKS = (
     Attack("swap", "two entries change places", ("sequence",)),
     Attack("swap, numbered anew", "the same, and their numbers are made to fit", ("chain-links",)),
     Attack("repeat", "an entry stands a second time at the end", ("sequence",)),
-    Attack("foreign row", "a row is put behind the last, the head left", ("sequence",)),
+    Attack("foreign row", "a row is put after the last, the head left as it was", ("sequence",)),
     Attack(
         "foreign line",
         "a line is put into the middle of a chat or of the log",
@@ -102,14 +102,14 @@ ATTACKS = (
         "a trigger is planted under a name that SQLite keeps for itself",
         ("sequence",),
     ),
-    Attack("foreign index", "an index of others is put on a table of ours", ("sequence",)),
+    Attack("foreign index", "a foreign index is put on one of the ledger's tables", ("sequence",)),
     # Consistent within itself.
     Attack(
         "rewrite from k on",
-        "an entry is changed, and all behind it linked anew",
+        "an entry is changed, and all after it linked anew",
         ("record-agrees", "seals-open"),
     ),
-    Attack("rewrite the tail", "the same, behind the newest seal"),
+    Attack("rewrite the tail", "the same, after the newest seal"),
     Attack(
         "rewrite with the host's key",
         "the same anywhere, and each seal made anew",

@@ -232,8 +232,11 @@ def _signature(name: str, thing: Any) -> str:
 
 
 def _hint(hint: Any) -> str:
-    text = hint if isinstance(hint, str) else getattr(hint, "__forward_arg__", None)
-    return str(text or getattr(hint, "__name__", hint))
+    """An annotation as the code has it, with the names of classes alone."""
+    text = getattr(hint, "__forward_arg__", hint)
+    text = text if isinstance(text, str) else inspect.formatannotation(text)
+    text = re.sub(r"ForwardRef\('([^']+)'\)", r"\1", text)
+    return re.sub(r"\b(?:tripod|collections|typing)\.(?:\w+\.)*", "", text)
 
 
 def _manual(thing: Any) -> str:
@@ -247,8 +250,12 @@ def _manual(thing: Any) -> str:
 def _listed(match: re.Match[str]) -> str:
     title = {"Args": "Arguments", "Raises": "Errors"}.get(match[1], match[1])
     joined = re.sub(r"\n {5,}", " ", match[2])
-    items = re.sub(r"^    (\w+): ", r"- `\1`: ", joined, flags=re.MULTILINE)
+    items = re.sub(r"^    (\w+(?:, \w+)*): ", _item, joined, flags=re.MULTILINE)
     return f"{title}:\n\n{items}"
+
+
+def _item(match: re.Match[str]) -> str:
+    return f"- `{match[1].replace(', ', '`, `')}`: "
 
 
 def _error_tree(error: type[Exception], indent: str) -> Iterator[str]:

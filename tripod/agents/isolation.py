@@ -230,7 +230,7 @@ def resolve_isolated(
 
 
 def refuse_to_show(path: str, secret: Iterable[str]) -> None:
-    """Refuse to show a program ``secret``, or a place of a team's words (RefusedError)."""
+    """Refuse a program a path that shows ``secret``, or some team's words (RefusedError)."""
     real = os.path.realpath(path)
     hidden = [os.path.realpath(place) for place in secret]
     if any(_within(real, place) or _within(place, real) for place in hidden):

@@ -121,7 +121,7 @@ class SpawnResult:
 
 
 def spec_command_line(spec: SpawnSpec, mcp_path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The words that the program is run by (``mcp_path``: its servers), and what it cannot take."""
+    """The command line (its tool servers are in ``mcp_path``), and parameters it cannot take."""
     asked = spec.parameters
     values = {
         "model": asked.model,

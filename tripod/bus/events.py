@@ -22,7 +22,7 @@ NOBODY = "unknown"
 """The actor of an act whose author is not known."""
 
 
-_SCRIBE = "scribe"  # source of the events that follow from a decision, whatever its handle is
+_SCRIBE = "scribe"  # source of the events of a decision; the handle that logs it may be another
 _NO_DUPLICATES = ("decision-logged", "pythia-checkpoint")
 
 
@@ -80,7 +80,7 @@ class PruneResult(NamedTuple):
 
 
 def settings(team: Team) -> dict[str, Any]:
-    """The team's configuration as last taken in, or the defaults; it warns of what was not."""
+    """The configuration as last taken in, or the defaults; an unreadable file is a warning."""
     path = f"{BUS.folder}/{team.queue}config.yaml"
     odd = odd_config_on_disk(team.disk, path)
     if odd is not None and f"{path} {odd}" not in team.warnings:
@@ -173,7 +173,7 @@ def _check_source(handle: str | None) -> None:
 
 
 def full_event_name(team: Team, name: str) -> str:
-    """An event's name in the ledger, with its added queue's (BadArgumentError: no name of one)."""
+    """An event's name in the ledger, after an added queue's (BadArgumentError: not a name)."""
     front = name[: name.rfind("/") + 1]
     if not front or front not in team.disk.places.queues():
         front = ""
@@ -184,7 +184,7 @@ def full_event_name(team: Team, name: str) -> str:
 
 
 def find_pending_event(team: Team, name: str) -> int:
-    """The entry that published a pending event (BadArgumentError, NotFoundError: none did)."""
+    """The entry that published a pending event (BadArgumentError, NotFoundError: not there)."""
     name = full_event_name(team, name)
     row = team.store.db.execute(
         "SELECT seq FROM events WHERE acked IS NULL AND priority IN (0, 1, 2, 3)"
@@ -199,7 +199,7 @@ def find_pending_event(team: Team, name: str) -> int:
 def read(team: Team, name: str, *, processed: bool = False) -> bytes:
     """The bytes of a pending event's file; with ``processed`` also of an acknowledged one's.
 
-    Raises BadArgumentError (no event's name), NotFoundError (not pending, or its file is pruned).
+    Raises BadArgumentError (not a name), NotFoundError (not pending, or its file is pruned).
     """
     try:
         return render_event(team.source, team.source.body(find_pending_event(team, name)))
@@ -214,8 +214,8 @@ def read(team: Team, name: str, *, processed: bool = False) -> bytes:
 def ack(team: Team, name: str, *, actor: str = NOBODY) -> None:
     """Acknowledge a pending event; of several who try, exactly one does.
 
-    Raises BadArgumentError (no event's name), NotFoundError (not pending any more), RefusedError
-    (somebody else has claimed it, maybe the one who does not say who it is).
+    Raises BadArgumentError (not a name), NotFoundError (not pending), RefusedError (another actor
+    has claimed it). A caller that names no ``actor`` may be that one, and is not refused.
     """
     with team.act(hasty=True, joins=True, by=actor) as act:
         event = find_event_for(team, act, name)
@@ -305,7 +305,7 @@ def prune(team: Team, max_bytes: int | None = None, *, actor: str = NOBODY) -> P
     """Delete the oldest processed events' files until at most ``max_bytes`` are left.
 
     The entries stay: what is pruned is the file. None takes the configuration's limit. Raises
-    BadArgumentError (the limit is no positive number).
+    BadArgumentError (the limit is not a positive number).
     """
     if max_bytes is not None and max_bytes <= 0:
         raise BadArgumentError(f"max-bytes: {max_bytes} is no positive number of bytes")
@@ -326,7 +326,7 @@ def prune(team: Team, max_bytes: int | None = None, *, actor: str = NOBODY) -> P
             sizes[name] = size
             left -= size
         rows.close()
-        for name in sizes:  # what somebody edited is no copy of ours: its bytes are kept first
+        for name in sizes:  # an edited file is not a copy of ours: its bytes are kept first
             path = f"{BUS.folder}/processed/{name}"
             want = BUS.render(act.source, path)
             have = digest_of(act.disk, path)

@@ -56,7 +56,7 @@ class QueueWatch:
         ``told``: False looks again and asks the kernel for nothing.
         """
         self._every = every
-        self._fd = -1  # where the kernel has none, or too few
+        self._fd = -1  # the kernel tells nothing, or has no watch left
         if told and sys.platform.startswith("linux"):
             import ctypes
 
@@ -110,7 +110,7 @@ class Unseen(NamedTuple):
 def unseen(team: Team, reader: str) -> Unseen:
     """The events that a reader was not shown yet; for a new reader all whose files are kept.
 
-    Raises BadArgumentError (no handle).
+    Raises BadArgumentError (not a handle).
     """
     from tripod.projections.chat.format import valid_chat_handle
 
@@ -197,7 +197,7 @@ def wait_pending(team: Team, handle: str | None, timeout: float | None) -> list[
 def wait_unseen(team: Team, reader: str, timeout: float | None) -> Unseen:
     """Wait until there is an event that the reader was not shown; give all of them.
 
-    ``timeout`` is in seconds; None waits for ever. Raises BadArgumentError (no handle),
+    ``timeout`` is in seconds; None waits for ever. Raises BadArgumentError (not a handle),
     NotFoundError (none came in time).
     """
 
@@ -227,8 +227,8 @@ _LIVE = (
 class Recovery(NamedTuple):
     """The state of the queue for an agent that starts anew.
 
-    ``last_at`` is the time of the newest entry before this one, ``released`` the events that its
-    former life had taken, ``heartbeat`` the event that says that it is back.
+    ``last_at`` is the time of the newest entry before this one, ``released`` the events that it had
+    claimed before, ``heartbeat`` the event that says that it is back.
     """
 
     pending: list[PendingEvent]
@@ -305,7 +305,7 @@ def _check_holder(handle: str) -> None:
 def release(team: Team, holder: str, name: str) -> None:
     """Give an event back before the lease ends.
 
-    Raises BadArgumentError (no event's name), NotFoundError (not pending, or not in these hands).
+    Raises BadArgumentError (not a name), NotFoundError (not pending, or not held by ``holder``).
     """
     with team.act(hasty=True, joins=True, by=holder) as act:
         event = find_event_for(team, act, name)
@@ -328,10 +328,10 @@ def _live_claims(team: Team, now_us: int) -> list[tuple[Any, ...]]:
 
 
 def recover(team: Team, handle: str) -> Recovery:
-    """Start anew: what is pending, most urgent first; the claims of the life before are released.
+    """Start anew: give what is pending, most urgent first; the handle's old claims are released.
 
     A ``heartbeat`` event tells the others, and no dedup window drops it. Raises BadArgumentError
-    (no handle).
+    (not a handle).
     """
     _check_holder(handle)
     with team.act(joins=True, by=handle) as act:

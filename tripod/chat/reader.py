@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from math import inf
 from typing import Any, NamedTuple
 
-from tripod.chat.writer import ChatMessage, refuse_to_write, span_of_channel
+from tripod.chat.writer import ChatMessage, refuse_argument, span_of_channel
 from tripod.projections import CHAT
 from tripod.projections.chat.format import valid_chat_handle
 from tripod.projections.chat.tables import Span
@@ -117,7 +117,7 @@ def unread(team: Team, name: str, handle: str, window: Window | None = None) -> 
     BadArgumentError (the handle breaks its rule, or the channel's name does), NotFoundError (there
     is no such channel).
     """
-    refuse_to_write(valid_chat_handle(handle))
+    refuse_argument(valid_chat_handle(handle))
     channel = span_of_channel(team, name).channel
     path = f"{CHAT.folder}/{channel}.chat"
     stat = team.disk.stat(f"{path}.cursors")
@@ -125,7 +125,7 @@ def unread(team: Team, name: str, handle: str, window: Window | None = None) -> 
         from tripod.projections import load
 
         known = load(team.store.db).get(f"{path}.cursors")
-        if known is None or known.stat != stat:  # the original tool moved some
+        if known is None or known.stat != stat:  # the original tool moved a position
             from tripod.team.intake import take_positions
 
             with team.act(locks=[path], joins=True) as act:
@@ -217,9 +217,9 @@ def poll(
     """Wait for messages that others than ``handle`` send from now on; give all that came, if any.
 
     ``rest`` gives how many seconds are left. ``wait`` waits until something may have happened, for
-    at most so many seconds. Raises BadArgumentError (no handle), NotFoundError (no such channel).
+    at most so many seconds. Raises BadArgumentError (not a handle), NotFoundError (no channel).
     """
-    refuse_to_write(valid_chat_handle(handle))
+    refuse_argument(valid_chat_handle(handle))
     team.refresh()
     later = span_of_channel(team, name)
     later = Span(later.channel, later.stop, 2**62)

@@ -74,7 +74,7 @@ def channel_name(name: str, fronts: Sequence[str] = ()) -> str:
     """
     channel = name.removesuffix(".chat")
     front = channel[: channel.rfind("/") + 1]
-    refuse_to_write(format_.valid_chat_name(channel[len(front) :] if front in fronts else channel))
+    refuse_argument(format_.valid_chat_name(channel[len(front) :] if front in fronts else channel))
     return channel
 
 
@@ -108,7 +108,7 @@ def live_span(act: Act, channel: str) -> Span | None:
 def _writable(team: Team, name: str) -> tuple[str, str]:
     """The channel and its path, for an act on it; nothing is left on the disk if it is refused.
 
-    Raises BadArgumentError (no channel's name), NotFoundError (neither the ledger nor the folder
+    Raises BadArgumentError (not a channel's name), NotFoundError (neither the ledger nor the folder
     has it), RefusedError (it is an archive, or in an added folder that is gone).
     """
     stem = name.removesuffix(".chat")
@@ -148,7 +148,7 @@ def create(team: Team, name: str, *, actor: str = "unknown") -> str:
     """Begin a channel; give the path of its file.
 
     One whose file was moved away or removed begins anew under its name: its messages stay in the
-    ledger, and in the file that was moved. Raises BadArgumentError (no channel's name),
+    ledger, and in the file that was moved. Raises BadArgumentError (not a channel's name),
     RefusedError (already there).
     """
     channel = channel_name(name, team.disk.places.chats())
@@ -181,7 +181,7 @@ def send(team: Team, name: str, handle: str, text: str, *, human: bool = False) 
     without events. ``human``: it comes from a person's terminal, and ``human-input`` is published
     as well. Raises BadArgumentError (an argument breaks its rule), NotFoundError (no such channel).
     """
-    refuse_to_write(format_.valid_chat_handle(handle) or format_.valid_chat_text(text))
+    refuse_argument(format_.valid_chat_handle(handle) or format_.valid_chat_text(text))
     with _act_on(team, name, handle, hasty=True) as (act, live):
         return _say(act, live, handle, text, human=human)
 
@@ -191,12 +191,12 @@ def post(team: Team, name: str, text: str, *, as_: str = WARNING) -> ChatMessage
 
     Raises BadArgumentError (the text breaks its rule), NotFoundError (no such channel).
     """
-    refuse_to_write(format_.valid_chat_text(text))
+    refuse_argument(format_.valid_chat_text(text))
     with _act_on(team, name, as_, hasty=True) as (act, live):
         return _say(act, live, as_, text, tell=False)
 
 
-def refuse_to_write(problem: str | None) -> None:
+def refuse_argument(problem: str | None) -> None:
     """Raise BadArgumentError with the rule that an argument breaks, unless that is None."""
     if problem is not None:
         raise BadArgumentError(problem)
@@ -229,7 +229,7 @@ def _say(
     events = _announced(act, draft, text, said, human=human) if text and tell else ()
     seq = act.append([draft, *events])[0].seq
     longer = live._replace(stop=live.stop + 1)
-    # Only where it may hold more than the original tools bear are the lines counted.
+    # The lines are counted only if there may be more than the original tools can read.
     if (
         longer.stop - longer.first > ROTATE_ABOVE
         and count_chat_lines(act.transaction.tables, longer) > ROTATE_ABOVE
@@ -320,7 +320,7 @@ def _split_off(act: Act, live: Span, number: int, time: int) -> str:
 def archive(team: Team, name: str, keep: int = ROTATE_COUNT) -> tuple[int, str]:
     """Split all but the newest ``keep`` lines off now; give how many, and the archive's path.
 
-    Raises BadArgumentError (no channel's name), NotFoundError (no such channel).
+    Raises BadArgumentError (not a channel's name), NotFoundError (no such channel).
     """
     with _act_on(team, name) as (act, live):
         number = count_chat_lines(act.transaction.tables, live) - keep
@@ -337,7 +337,7 @@ def delete(
     """Have the file forget all from its first message of the second ``after`` or later on.
 
     ``after`` is in seconds since 1970. The ledger forgets nothing, and says who asked for it.
-    ``dry_run`` only counts. Raises BadArgumentError (no channel's name), NotFoundError (no such
+    ``dry_run`` only counts. Raises BadArgumentError (not a channel's name), NotFoundError (no such
     channel).
     """
     if dry_run:
@@ -438,7 +438,7 @@ def mark_read(team: Team, name: str, handle: str, shown: Iterable[int]) -> None:
 def set_position(team: Team, name: str, handle: str, index: int | None) -> None:
     """Say that ``handle`` has read the live file up to the message of that index, and no more.
 
-    An index after the last message means all of them. Raises BadArgumentError (no handle),
+    An index after the last message means all of them. Raises BadArgumentError (not a handle),
     NotFoundError (no such channel).
     """
 
@@ -458,7 +458,7 @@ def set_position(team: Team, name: str, handle: str, index: int | None) -> None:
 def _note_position(
     team: Team, name: str, handle: str, find: Callable[[Act, Span], ReadPosition]
 ) -> None:
-    refuse_to_write(format_.valid_chat_handle(handle))
+    refuse_argument(format_.valid_chat_handle(handle))
     with _act_on(team, name, handle) as (act, live):
         at = find(act, live)
         body: kinds.Read = {

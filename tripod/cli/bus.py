@@ -219,7 +219,7 @@ check
     marks one that has its actor's signature.
 
     With --reader each event is shown to that reader once, acknowledged ones too; a new reader
-    begins with all whose files are kept.
+    begins with all events whose files are kept.
 
     --handle NAME    Only events of this source.
     --reader HANDLE  What this reader was not shown yet, even if acknowledged.
@@ -260,9 +260,9 @@ status
 claim [EVENT]
     Take an event: its file name is printed, and nobody else gets it while the lease runs.
 
-    Without EVENT it is the most urgent that nobody has. Who works on it acknowledges it at the
-    end (`ack --as`), or gives it back (`release`); a lease that ends makes it anybody's again,
-    as attempt 2. If none is pending, or somebody else has it, the exit code is 3.
+    Without EVENT it is the most urgent that nobody has. Acknowledge it at the end
+    (`ack --as`), or give it back (`release`); after the lease anybody can take it again, as
+    attempt 2. If none is pending, or somebody else has it, the exit code is 3.
 
     --as, --by HANDLE  Who takes it.
     --lease S          Seconds until somebody else can take it; 300 by default.

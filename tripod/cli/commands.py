@@ -30,6 +30,7 @@ import os
 import re
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
@@ -184,8 +185,8 @@ def _input_bytes(file: str) -> bytes:
 def moment_param(text: str | None, what: str) -> int | None:
     """Epoch seconds of ``30s 5m 2h 1d`` ago, of an epoch, or of ``2026-02-12T14:00:00``.
 
-    A moment without a zone is one of this host's. None stands for None. Raises BadArgumentError (it
-    is not one of these).
+    A time without a zone is in this host's zone. None stands for None. Raises BadArgumentError (not
+    one of these).
     """
     from tripod.projections import text as moments
 
@@ -208,14 +209,14 @@ def moment_param(text: str | None, what: str) -> int | None:
 
 
 def log_keys_param(vkeys: Sequence[str], option: str = "--key") -> list[VerifierKey]:
-    """The keys of logs, as they were given to an option (BadArgumentError: one is not such)."""
+    """The keys of logs, as they were given to an option (BadArgumentError: not a log's key)."""
     from tripod.ledger.tlog.note import ED25519
 
     return [_key(text, option, ED25519, "a witness, and not of a log") for text in vkeys]
 
 
 def witness_key_param(text: str) -> VerifierKey:
-    """The key of a witness, as it was given to ``--key`` (BadArgumentError: it is not such)."""
+    """The key of a witness, given to ``--key`` (BadArgumentError: not a witness's key)."""
     from tripod.ledger.tlog.note import COSIGNATURE
 
     hint = "; `tripod witness show` prints it where the witness is"
@@ -410,8 +411,8 @@ def command_group(
 ) -> CommandGroup:
     """A group from its part of the table, whose first section is the page of the group.
 
-    ``works`` do the commands, in the order of the sections. ``kinds`` say how values are read, by
-    ``--option``, by an argument's spelling, or by the word that stands for a value.
+    ``works`` are their functions, in the order of the sections. ``kinds`` say how values are read,
+    by ``--option``, by an argument's spelling, or by the word that stands for a value.
     """
     first, *sections = re.split(r"\n+(?=\S)", table.strip())
     rows = zip(sections, works, strict=True)
@@ -434,7 +435,7 @@ def command_usage(first: str, verbs: Iterable[Verb], rest: str) -> str:
 
 
 class NbsProgram:
-    """An ``nbs-*`` program; ``ways`` are what its original does otherwise: the attributes below."""
+    """An ``nbs-*`` program; ``ways`` set the attributes below as its original has them."""
 
     front = ""
     """What of the team its first argument names: ``events``, ``chat`` or ``scribe``; '' if nothing:
@@ -453,15 +454,15 @@ class NbsProgram:
     by_name = False
     """Whether refusals list the options by name, and not in the order of the usage line."""
     text_at: Mapping[str, int] = {}
-    """At which place a command takes a text whatever it looks like."""
+    """By command, the place of an argument that is a text also if it looks like an option."""
 
     def __init__(self, name: str, verbs: tuple[Verb, ...], usage: str, **ways: Any) -> None:
         self.name, self.verbs, self.usage = name, verbs, usage
         vars(self).update(ways)
 
 
-class CommandCall:
-    """One call of a command of ``tripod``: its arguments, the team it works on, and its answer.
+class CommandCall(ABC):
+    """One call of a command: its arguments, the team it works on, and its answer.
 
     An argument is an attribute, such as ``call.dedup_window``; a trailing underscore is dropped,
     for the names that Python reserves (``call.as_``).
@@ -493,9 +494,9 @@ class CommandCall:
         """Whether the answer is to be JSON."""
         return bool(self.values.get("json"))
 
+    @abstractmethod
     def team(self, start: str | None = None) -> AbstractContextManager[Team]:
         """The team that the command works on, opened; looked for from ``start`` upwards."""
-        raise NotImplementedError
 
     @contextmanager
     def fresh(self) -> Iterator[Team]:

@@ -26,6 +26,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from tripod.cli.commands import (
     FLAG,
     NOBODY,
+    RAW,
+    TEXT,
     CommandCall,
     HandleParam,
     NbsProgram,
@@ -99,14 +101,10 @@ def take_nbs_words_apart(words: Sequence[str], usage: str, takes: Grammar) -> Wo
     only_texts = False
     for word in words:
         match = None if only_texts else re.fullmatch(_OPTION, word)
-        try:
-            word.encode()
-        except UnicodeEncodeError as error:
-            what = f"an argument is not UTF-8 (character {error.start + 1})"
-            raise nbs_refusal(what, usage) from None
         if word == "--" and not only_texts:
             only_texts = True
         elif match is None:
+            _refuse_bytes(word, "an argument", usage)
             found.append(word)
         else:
             name, value = match.groups()
@@ -140,6 +138,13 @@ def take_nbs_words_apart(words: Sequence[str], usage: str, takes: Grammar) -> Wo
 def nbs_refusal(what: str, usage: str) -> BadArgumentError:
     """The error that says what is wrong, and shows the usage line."""
     return BadArgumentError(f"{what}\n  Usage: {usage}")
+
+
+def _refuse_bytes(word: str, what: str, usage: str) -> None:
+    try:
+        TEXT.read(word)
+    except ValueError as error:
+        raise nbs_refusal(f"{what} {error}", usage) from error
 
 
 class NbsCall(CommandCall):
@@ -179,6 +184,8 @@ class NbsCall(CommandCall):
         kind = None if param is None else param.kind
         if text is None:
             return None if param is None else param.default
+        if kind is not None and kind is not RAW:  # the path of a file may be any bytes
+            _refuse_bytes(text, f"--{option}", self.usage)
         if isinstance(kind, NumberParam):
             number = whole_number_param(text, kind.least, kind.most) if text else kind.empty
             if number is None:
@@ -288,7 +295,7 @@ def _run(program: NbsProgram, words: Sequence[str]) -> int | None:
         takes = takes._replace(options=sorted(takes.options))
     place = program.text_at.get(name, len(rest))
     if place < len(rest) and "--" not in rest[: place + 1]:
-        # A message or pattern in its place is a text whatever it looks like, unless an option. The
+        # A message or pattern in its place is a text, unless it is an option of the command. The
         # original takes it as it stands, and scripts rely on that: ``send FILE ann --done``.
         option, equals, _ = rest[place].partition("=")
         names = takes.options if equals else takes.flags

@@ -71,7 +71,7 @@ def team_of(
 
     A folder of chats or events that the team does not know yet is added to it if ``meet`` allows
     that, and so is the folder ``events``. Folders of decision logs: see ``nbs_team_of_log``. Raises
-    NoTeamError (there is no such folder), NotFoundError (it is no folder of the team, and not to be
+    NoTeamError (there is no such folder), NotFoundError (it is not the team's folder, and not to be
     added), RefusedError (no ledger can be begun), LedgerError (it is damaged, or not writable).
     """
     if not os.path.isdir(folder):
@@ -111,6 +111,7 @@ def team_of(
 
 
 def _look_after(team: Team) -> None:
+    """Record what became of programs of workers: every command does this for those before it."""
     if has_open_runs(team):
         from tripod.workers.worker import record_ends
 
@@ -118,7 +119,7 @@ def _look_after(team: Team) -> None:
 
 
 def known_to_nbs_team(team: Team, front: str, folder: str) -> str | None:
-    """What the names of the events or chats in a folder begin with; None: it is no team's folder.
+    """What the names of the events or chats in a folder begin with; None: not the team's folder.
 
     '' for the team's own folder, ``<name>/`` for one that was added.
     """
@@ -177,7 +178,7 @@ def nbs_chat_folder(chat: str) -> str:
 
 
 def nbs_team_may_know(folder: str) -> bool:
-    """Whether a ledger, which is not begun to ask it, may know what ``folder`` lacks."""
+    """Whether there is a ledger that may know what ``folder`` lacks; none is begun to ask it."""
     return named() is not None or has_ledger(team_around(os.path.abspath(folder)))
 
 
@@ -191,7 +192,7 @@ def _is_kept(disk: Disk, front: str, full: str) -> bool:
 
 
 def _root(front: str, full: str) -> str:
-    """The team directory of a folder; an older ledger beside that stays, though .nbs was begun."""
+    """The team directory of a folder; an older ledger beside the folder stays its ledger."""
     home, around = team_around(full, front), os.path.dirname(full)
     if named() is not None or home == around:
         return home
@@ -201,7 +202,7 @@ def _root(front: str, full: str) -> str:
                 return around
     if front != SCRIBE or os.path.basename(full) != front:
         return home
-    # Logs are where a team directory is, whatever that is called.
+    # A folder of logs lies in its team directory, which may have any name.
     return home if os.path.basename(home) == FOLDER and has_ledger(home) else around
 
 
@@ -307,7 +308,7 @@ def add_log_to_nbs_team(team: Team, full: str, *, make: bool = False) -> None:
     """Add the log at a full path to the team, unless its folder is the team's own.
 
     ``make``: the log is about to be begun. Raises BadArgumentError (what stands there is no log),
-    NotFoundError (nothing does, and the ledger has none), RefusedError (the folder holds no logs).
+    NotFoundError (neither file nor entry is there), RefusedError (the folder cannot hold logs).
     """
     folder, name = os.path.split(full)
     front = known_to_nbs_team(team, SCRIBE, folder)

@@ -279,7 +279,7 @@ def _nbs_query(call: CommandCall) -> int:
         files = "SELECT count(*) FROM logs WHERE log IN (SELECT value FROM json_each(?))"
         (number,) = team.store.db.execute(files, (json.dumps(logs),)).fetchone()
     lines, before = list[str](), ""
-    for one in found:  # with a blank line between; in front of those of a file its name
+    for one in found:  # a blank line between two; the name of a file before its first
         lines += [""] if lines else []
         if which not in ("id", "last") and number > 1 and one.file != before:
             lines.append(f"[{one.file}]")
@@ -395,8 +395,8 @@ log TITLE
     The message that a reference was bound to is shown. Without --ref and --no-ref nothing is
     logged, and the newest messages are shown.
 
-    Entries are never changed: what becomes of a decision is a new one that names it, by
-    --supersedes, --reverses or --mitigates. The last two settle the status.
+    Entries are never changed: a new decision names the one that it changes, by --supersedes,
+    --reverses or --mitigates. The last two also set the status.
 
     -p, --participant HANDLE...  Who took part; once for each. [required]
     -r, --rationale TEXT...  Why, in one to three sentences. [required]

@@ -124,7 +124,7 @@ def _ask_handle() -> None:
 
 
 def _restore(call: CommandCall, root: str) -> None:
-    """Have the ledger back from its record; it is the one that it was."""
+    """Restore the ledger from its record: the same entries, under the same name."""
     if any(word is not None for word in (call.project, call.origin, call.events, call.chat)):
         raise BadArgumentError(
             "the ledger is restored from its record, which says project, origin and folders: "
@@ -252,16 +252,16 @@ init [PATH]
 """
 _SYNC = """\
 sync
-    With --watch, what is there, and then what comes, one line for each time something was taken
-    in, until SIGINT or SIGTERM (exit 0). The system wakes it (inotify); where it does not, and
-    in any case, it looks again every `poll-interval` seconds.
+    With --watch it takes in what is there, and then what comes, and prints a line each time,
+    until SIGINT or SIGTERM (exit 0). The system wakes it (inotify); in any case it looks again
+    every `poll-interval` seconds.
     --watch      Stay, and take in what comes as it comes.
     --timeout S  Seconds to watch; for ever by default.
     --json       One JSON object; a line each with --watch.
 """
 _REBUILD = """\
 rebuild
-    What stood in a file's place is kept as a blob in the ledger first. Where that holds
+    The old bytes of a file are kept as a blob in the ledger first. Where these hold
     decisions, messages or events that no entry of this ledger holds (another clone's, or those
     of a newer ledger that a backup replaced), nothing is written without --discard; with it,
     `tripod verify` names them from then on.
@@ -286,7 +286,7 @@ _DEMO = """\
 demo
     It adopts a real team's files, tampers with them, crashes, recovers; then Pythia reviews.
     Then four Pythias look for the chat, and are refused or caught. All on temporary copies.
-    Exit code 1 if anything went otherwise than it should.
+    Exit code 1 if any step did not end as expected.
     without: --team --json
 """
 

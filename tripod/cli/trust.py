@@ -218,9 +218,9 @@ seal
 """
 _ACTOR = """\
 actor
-    From its enrolment to its revocation every entry of the handle must be signed, and is, by the
-    commands that act as it where the private key is. Private keys lie outside the team directory,
-    in $TRIPOD_HOME or ~/.config/tripod.
+    From its enrolment to its revocation every entry of the handle must be signed. The commands
+    that act under it sign, if the private key is on this host. Private keys lie outside the
+    team directory, in $TRIPOD_HOME or ~/.config/tripod.
 
 enrol HANDLE
     Make a key for HANDLE and put it in force, in the place of an older one.

@@ -145,7 +145,7 @@ verify [PATH]
     --list             Print all checks, and in a line what each proves.
     --accepted         Also print the findings that were accepted, with who did it, and why.
     -v, --verbose      Print all checks, and how far the ledger is vouched for from outside.
-    -q, --quiet        Print nothing: the exit code alone says it.
+    -q, --quiet        Print nothing: the exit code is the verdict.
     without: --team
     --json             The whole report as one JSON object.
 """

@@ -212,7 +212,7 @@ dismiss NAME
 watch
     Wait until no worker is at work any more; print each whose program ends.
 
-    Where the time is over first, the exit code is 1.
+    If the time is over first, the exit code is 1.
 
     --timeout S  Wait at most S seconds.
 """

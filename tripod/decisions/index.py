@@ -5,7 +5,7 @@ FTS5, trigrams), and says which decisions may hold a word; each of those is read
 
 It is a file of its own beside the database, since logging must not pay for a search. A search
 catches it up once ``MANY`` decisions are not in it, and reads the newest itself. It can be deleted
-at any time; a redaction does. Where it cannot be written, or SQLite lacks FTS5, all is read.
+at any time; a redaction deletes it. Where it cannot be written, or SQLite lacks FTS5, all is read.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def likely_by_index(
             hits = {row["rowid"] for row in found}
     except (OSError, sqlite3.OperationalError):
         return seqs  # no FTS5, a full or read-only disk, another who is just writing it
-    except sqlite3.DatabaseError:  # it is no index (any more)
+    except sqlite3.DatabaseError:  # it is not an index (any more)
         with suppress(OSError):
             drop_index(root)
         return seqs

@@ -292,7 +292,7 @@ def standing(
 
 
 def find(team: Team, decision: str) -> list[DecisionHistory]:
-    """A decision's history; several if an adopted log used its id (NotFoundError: no log yet)."""
+    """A decision's history; several if a log used its id twice (NotFoundError: no log yet)."""
     _has_log(team)
     return [_history(team, seq) for seq in _decision_entries(team, id_=decision)]
 

@@ -182,10 +182,10 @@ def _reviewed(project: str, tell: Tell) -> int:
         logged = decisions_log.log(team, request)
     tell("do", f"tripod scribe log … --supersedes {answer.first} (the outcome: {logged.id})")
     report = verify(project)
-    return _count_failures(report, tell, apart=answer.level == "namespace")
+    return _review_verdict(report, tell, apart=answer.level == "namespace")
 
 
-def _count_failures(report: Report, tell: Tell, *, apart: bool) -> int:
+def _review_verdict(report: Report, tell: Tell, *, apart: bool) -> int:
     """Say what the judge says: clean, or without a namespace that nobody can tell."""
     found = demo_review_isolation(report)
     seen = ", ".join(f"{word} {number}" for word, number in found.coverage.items())

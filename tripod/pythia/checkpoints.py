@@ -122,7 +122,7 @@ def _answered_in_chat(team: Team, events: list[int]) -> set[int]:
 def checkpoint_of(team: Team, event: int) -> Point:
     """The decisions that the checkpoint event of an entry asks to review.
 
-    It is a RefusedError where it names others than the log has, or nothing is to be reviewed.
+    Raises RefusedError where it names decisions that the log lacks, or nothing is to be reviewed.
     """
     body = team.source.body(event)
     name = body["name"]
@@ -238,8 +238,8 @@ def checkpoint_snapshot(team: Team, point: Point) -> Snapshot:
     """The decisions up to the last that is asked for, as they stand in their log's files.
 
     That is the one log that the checkpoint is about, or all of them where it is about several. Of
-    very many the newest, with a line that says so. Where more are asked for than one review is
-    given, that is a RefusedError.
+    very many the newest, with a line that says so. Raises RefusedError where more are asked for
+    than one review is given.
     """
     if point.asked.decisions > MAX_GIVEN:
         raise RefusedError(

@@ -346,7 +346,7 @@ class ReviewHooks(JobHooks):
         self.order = order
 
     def requested(self, act: Act, run: Attempt) -> tuple[int, ...]:
-        """Make the folder of the run, and claim the event (RefusedError: it is not to be had)."""
+        """Make the folder of the run, and claim the event (RefusedError: settled, or claimed)."""
         point, order = self.point, self.order
         if point.event not in pending_checkpoints(self.team):
             raise RefusedError(

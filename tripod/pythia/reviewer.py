@@ -181,7 +181,7 @@ class ReviewerFolder:
         return cls(f"{_base()}/{_front(team)}{event}-{attempt}")
 
     def make(self, *, config: bool, lends: Iterable[str]) -> None:
-        """Make it, with what is lent alone (RefusedError: its place is another's, or public)."""
+        """Make it, with lent files alone (RefusedError: its place is another's, or public)."""
         base = os.path.dirname(self.at)
         os.makedirs(base, mode=0o700, exist_ok=True)
         found = os.lstat(base)
@@ -201,7 +201,7 @@ class ReviewerFolder:
                 shutil.copyfileobj(file, copy)
 
     def transcripts(self, within: str) -> Iterator[tuple[str, bytes, bool]]:
-        """Files that the program left, by path: path, bytes that are kept, is there more."""
+        """Files that the program left, by path: path, bytes that are kept, whether it has more."""
         top = os.path.join(os.path.realpath(self.at), "home", CONFIG, within).rstrip("/")
         if os.path.realpath(top) != top:
             return  # the program made it a link: the target is not its own

@@ -213,7 +213,7 @@ def _choose(database: str, fresh: str, as_origin: str | None) -> tuple[str, str,
 
 
 def _lacking(database: str, ledger: SQLiteReader) -> str | None:
-    """Why a backup may lack entries of its line, or None (RefusedError: of another team)."""
+    """Why a backup may lack entries of its line, or None (RefusedError: it is another team's)."""
     origin, size, nodes = ledger.origin, ledger.size, read_block_nodes(ledger.db)
     there: tuple[Head, str] | None = None
     first: bytes | None = None
@@ -280,10 +280,10 @@ def _refuse_losses(root: str, fresh: str, discard: str | None) -> None:
 def restore_from_record(root: str, keys: Sequence[VerifierKey] = ()) -> tuple[int, str | None]:
     """Make the ledger of a team directory from its record.
 
-    Gives how many entries came back, and what the files show beyond them.
-    No entry is added, and of the files only modes are set. Nobody but the log's own key vouches for
-    the seal unless ``keys`` are given. Raises RefusedError where the record does not verify, or
-    holds no bodies; nothing was made.
+    Gives how many entries came back, and what the files show beyond them. No entry is added, and of
+    the files only modes are set. Nobody but the log's own key vouches for the seal unless ``keys``
+    are given. Raises RefusedError where the record does not verify, or holds no bodies; nothing was
+    made.
     """
     from tripod.verify.checks import LEDGER_CHECKS
     from tripod.verify.evidence import DatabaseEvidence, OpenEvidence

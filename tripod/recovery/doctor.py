@@ -350,7 +350,7 @@ class Examined(NamedTuple):
 
 
 def examine(path: str) -> Examined:
-    """Look at everything in a project, or team directory; what is wrong is no error here."""
+    """Look at everything in a project or team directory; raise nothing for what is wrong."""
     root = team_of(path) if os.path.isdir(path) else None
     if root is None:
         return Examined(path, (), no_team_problem(path))

@@ -131,7 +131,7 @@ def rebuild(team: Team, *, evidence: bool = False, discard: str | None = None) -
 
 
 def _to_write(act: Act, *, evidence: bool) -> tuple[set[str], dict[str, str]]:
-    """Paths to be written, and why the bytes of some of them are to be kept before.
+    """Paths to be written, and why the bytes of some of them are to be kept first.
 
     The caller keeps them once both are whole: appending changes what they are read from.
     """
@@ -293,7 +293,7 @@ def put_rebuilt_in_place(database: str, fresh: str, word: str) -> str:
 
 
 def free_database_name(path: str) -> str:
-    """``<path>-1``, or the next number of which no file nor database is there."""
+    """``<path>-1``, or with the first number that no file or database has yet."""
     names = (f"{path}-{number}" for number in count(1))
     return next(name for name in names if not any(os.path.lexists(name + end) for end in _FILES))
 

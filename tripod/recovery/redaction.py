@@ -148,8 +148,8 @@ def redact(
 ) -> Redaction:
     """Erase the bodies of entries, also from the folders ``exports``; ``dry_run`` only says which.
 
-    Raises BadArgumentError, NotFoundError where nothing matches, and RefusedError where an entry
-    cannot be erased; then nothing was recorded.
+    Raises BadArgumentError where an argument breaks its rule, NotFoundError where nothing matches,
+    and RefusedError where an entry cannot be erased; then nothing was recorded.
     """
     pattern = request.pattern()
     folders = list(exports)

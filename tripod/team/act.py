@@ -252,7 +252,7 @@ class Act:
         warnings[:] = [text for text in warnings if not text.startswith(f"{path}: ")]
 
     def displace(self, path: str, reason: str) -> bool:
-        """Keep the bytes that stand at ``path``, which is about to be written over: if any do.
+        """Keep the bytes at ``path``, about to be written over; give whether any were there.
 
         Raises RefusedError where they cannot be kept; nothing was recorded.
         """

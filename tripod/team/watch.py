@@ -73,8 +73,8 @@ def watch(
 
     ``report`` gets each take-in, also where another command was faster than we: how many entries of
     each kind it became, and the ledger's size with them; ``warn`` what a command would warn of,
-    each thing once. ``ready`` is called once, when all that was there is
-    taken in, with whether the system wakes us.
+    each thing once. ``ready`` is called once, when all that was there is taken in, with whether the
+    system wakes us.
     """
     until = inf if timeout is None else time.monotonic() + timeout
     shown = team.store.size

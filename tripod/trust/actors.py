@@ -150,7 +150,10 @@ def _append(team: ActContext, handle: str, number: int, change: Draft) -> None:
 
 
 def _voucher(team: ActContext, handle: str, ask: Passphrase) -> SigningKey | None:
-    """A key here that may change the key of a handle; None: nobody is asked (RefusedError)."""
+    """The key on this host that may change a handle's key (RefusedError: it is elsewhere).
+
+    None for the first key of a handle in a ledger without a key: nothing vouches for that one.
+    """
     db = team.store.db
     held, log = newest_signing_key(db, handle), sealing.sealing_key(team.store)
     own = held is not None and (not held.revoked or log is None)

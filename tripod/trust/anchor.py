@@ -160,7 +160,7 @@ def last_anchored_size(team: Team, name: str) -> int:
 
 
 def anchor_request(team: Team, sealed: Sealed, old: int) -> bytes:
-    """What a witness is asked that has seen ``old`` entries (RefusedError: the seal has fewer)."""
+    """The request to a witness that cosigned ``old`` entries (RefusedError: the seal has fewer)."""
     seal = sealed.seal
     if old > seal.size:
         size = team.store.head().size
@@ -182,7 +182,7 @@ def anchor_request(team: Team, sealed: Sealed, old: int) -> bytes:
 def anchor_at_witness(team: Team, ask: Ask, keys: Sequence[VerifierKey], where: str) -> Receipt:
     """Have the newest seal cosigned by one of ``keys``, and log the receipt.
 
-    ``ask`` is the road to the witness, ``where`` its place for messages. Raises UnreachableError
+    ``ask`` sends a request to the witness, ``where`` names it in messages. Raises UnreachableError
     where no usable answer came, RefusedError where the witness refuses or another key signed.
     """
     sealed = seal_to_anchor(team)
@@ -235,7 +235,7 @@ def _take(
 
 
 def record_late_anchor(team: Team, body: bytes, keys: Sequence[VerifierKey], where: str) -> Receipt:
-    """Take an answer in that came by another road, for whichever seal of ours it is about.
+    """Log an answer that came by another road, to a request about any seal of this ledger.
 
     Raises RefusedError where it is about none of them, or not by one of ``keys``.
     """
@@ -303,7 +303,7 @@ def anchor_by_timestamp(team: Team, url: str, authorities: str, timeout: float) 
 
 
 def record_anchor_receipt(team: Team, receipt: Receipt) -> Receipt:
-    """Log a receipt that was checked; one from another host tells of that host's clock."""
+    """Log a receipt that was checked; warn where the clock of another host differs from ours."""
     apart = abs(receipt.seconds - int(time.time()))
     if receipt.method != "git" and apart > APART:
         team.warnings.append(f"the clock of {receipt.name} and ours differ by {apart} s")
@@ -485,11 +485,11 @@ def check_anchor_url(url: str, what: str) -> None:
 def post(
     url: str, data: bytes, *, content_type: str, limit: int, timeout: float, what: str
 ) -> Response:
-    """Send ``data`` and give what came back, whatever its status is; no redirection is followed.
+    """Send ``data`` and give the response, of any status; no redirection is followed.
 
     ``url`` has passed ``check_anchor_url``. At most ``limit`` bytes are read, within ``timeout``
-    seconds. ``what`` is asked (``the witness``), for messages. Raises UnreachableError where no
-    whole answer came.
+    seconds. ``what`` names the service in messages. Raises UnreachableError where no whole answer
+    came.
     """
     from http.client import HTTPException
     from urllib.error import HTTPError

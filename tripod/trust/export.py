@@ -177,7 +177,7 @@ def has_record(root: str) -> bool:
 
 
 def nodes_to_export(ledger: SQLiteReader, seal: Seal, otherwise: str = _UNSEALED) -> Nodes:
-    """The nodes of a ledger's tree, shown to be sealed (RefusedError: ... ``otherwise``)."""
+    """A ledger's nodes, if the seal is of its tree (else RefusedError, ending in ``otherwise``)."""
     size, origin, nodes = ledger.size, ledger.origin, read_block_nodes(ledger.db)
     if seal.origin != origin:
         what = f"the seal is of {seal.origin!r}, the ledger is {origin!r}"
@@ -323,7 +323,7 @@ def _check_stored(ledger: LedgerReader, tile: Tile, hashes: list[bytes]) -> None
 
 
 def forget_exported_bodies(directory: str, seqs: Collection[int]) -> tuple[int, int]:
-    """Remove bodies from the export in ``directory``, and the blobs that none names now: how many.
+    """Remove bodies, and blobs that no body names any more, from an export; give how many of each.
 
     Nothing is done where there is no such folder, or where it holds no bodies. Raises OSError where
     the system refuses; do it again.

@@ -1,4 +1,4 @@
-"""Private keys: one PEM file a ledger, outside every team directory. No hot command imports it.
+"""Private keys: one PEM file a ledger, outside every team directory.
 
 They lie in the folder ``keys`` of the signer's home: ``$TRIPOD_HOME``, else ``tripod`` in
 ``$XDG_CONFIG_HOME`` or in ``~/.config``. A file is named by 16 hex digits of SHA-256 of the

@@ -58,7 +58,7 @@ def prove_entry(database: str, seq: int, note: str, *, body: bool = False) -> by
 
 
 def prove_growth(database: str, old: Seal, note: str) -> bytes:
-    """A growth: the ledger under ``note`` begins with that under ``old`` (RefusedError: not so)."""
+    """A proof that the ledger under ``note`` begins with that under ``old`` (or RefusedError)."""
     seal = read_seal(note.encode())
     with closing(read_only(database)) as db:
         ledger = SQLiteReader(db)

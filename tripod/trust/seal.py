@@ -123,7 +123,7 @@ def seal_if_due(team: ActContext, entries: Sequence[Entry]) -> None:
         seal(team, reason)
     except (TripodError, LedgerError, OSError) as error:
         decided = any(entry.kind == "decision.logged" for entry in entries)
-        if decided or not isinstance(error, LockedKeyError):  # that not with every command
+        if decided or not isinstance(error, LockedKeyError):  # else each command would warn
             team.warnings.append(f"recorded, but not sealed: {error}")
 
 
@@ -245,7 +245,7 @@ def last_seal_note(origin: str) -> str | None:
 
 
 def last_seal(origin: str) -> Seal | None:
-    """What ``last_seal_note`` says."""
+    """The last seal signed here for a ledger, or None (RefusedError: unreadable)."""
     note = last_seal_note(origin)
     return None if note is None else read_seal(note.encode())
 
@@ -278,7 +278,7 @@ def check_last_seal(origin: str, head: Head, nodes: Nodes) -> None:
 
 
 def seal_head(key: SigningKey, head: Head, nodes: Nodes) -> str:
-    """Seal a committed head; ``nodes`` are its tree's (RefusedError: as in ``check_memory``)."""
+    """Seal a committed head with nodes of its tree (RefusedError: see ``check_last_seal``)."""
     path = seal_path(key.name)
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     with hold_file_lock(f"{path}.lock"):

@@ -120,7 +120,7 @@ class WitnessFolder:
         return tuple(log.key for log in self._policy()[1].logs)
 
     def trust(self, vkey: str) -> VerifierKey:
-        """Get to know a log, or another key of it (BadArgumentError: no key of a log, or known)."""
+        """Trust a log, or another key of it (BadArgumentError: not a log's key, or known)."""
         self.key()
         with hold_file_lock(os.path.join(self.path, "lock")):
             text, _ = self._policy()
@@ -158,9 +158,8 @@ class WitnessFolder:
             return refuse_witness_request(400, str(error)).answer
         origin = origin_of_witness_request(request)
         if all(log.name != origin for log in logs):
-            return decide_witness_request(
-                request, logs, None, key, 0
-            ).answer  # and nothing of it on our disk
+            # Nothing of it is written to our disk.
+            return decide_witness_request(request, logs, None, key, 0).answer
         folder = self._folder(origin)
         if not os.path.isdir(folder):
             os.makedirs(folder, exist_ok=True)

@@ -21,11 +21,11 @@ from tripod.ledger.tlog.tiles import SEAL
 from tripod.projections.decisions.format import is_decision_log, parse_decision_archive_name
 from tripod.projections.decisions.tables import LOG
 from tripod.projections.layout import LIVE
-from tripod.verify.anchors import heads as policy
 from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_folder import GitError, find
 from tripod.verify.anchors.git_growth import describe_growth_commit, read_growth
 from tripod.verify.anchors.heads import MAX_HEAD, KnownHead, OutsideHeads, parse_head
+from tripod.verify.anchors.heads import parse as parse_rules
 from tripod.verify.check import AUTHORITIES, POLICY, RULES
 
 _SHALLOW = (
@@ -174,7 +174,7 @@ def _policies(outside: OutsideHeads, root: str | None, given: tuple[str, ...]) -
             if name == POLICY:
                 outside.policy = parse_policy(data)
             elif name == RULES:
-                outside.rules = policy.parse(data)
+                outside.rules = parse_rules(data)
                 outside.rules_path = path if paths else ""
             else:
                 outside.authorities = parse_timestamp_authorities(data)

@@ -193,14 +193,11 @@ def _fork(
     seq, origin, size, root = row[:4]
     signers: list[VerifierKey] = []
     entry = entry_to_compare(db, seq)
-    if entry is not None and keys:
-        try:
-            text = seal_fork_text(
-                origin, size, bytes.fromhex(root), evidence.database.heads.line(seq)
-            )
-        except (LedgerError, ValueError):
-            return heads.Fork(seq, origin, size)
-        signers = fork_signers(str(entry.data.get("note", "")), text, keys)
+    if entry is not None:
+        with suppress(LedgerError, ValueError):  # a bad root: `kinds-known` names it
+            new = evidence.database.heads.line(seq)
+            text = seal_fork_text(origin, size, bytes.fromhex(root), new)
+            signers = fork_signers(str(entry.data.get("note", "")), text, keys)
     return heads.Fork(seq, origin, size, signers)
 
 

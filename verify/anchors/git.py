@@ -133,7 +133,10 @@ class Repository:
         self._put("HEAD", b"ref: refs/heads/none\n")
         self._put("config", _CONFIG.format(format="sha1").encode())
         self._own()
-        problem = git_folder.git_store_problem(self.place)
+        try:
+            problem = git_folder.git_store_problem(self.place)
+        except (OSError, ValueError) as error:  # a link to itself, a NUL in a name
+            problem = f"{self.top}: its objects cannot be looked at: {error}"
         if problem is not None:
             raise GitError(f"{problem}: the repository is not read")
         shallow = git_folder.read_git_shallow(self.place)
@@ -190,8 +193,8 @@ class Repository:
         """A path, which need not be there, from the repository's top, with forward slashes.
 
         Raises:
-            GitError: it lies outside, or holds a line break; or it is a symbolic link and may be
-                none (``link``), as no folder above it may.
+            GitError: it lies outside, or holds a line break; a folder above it is a symbolic link,
+                or it is one itself, unless ``link`` allows that.
         """
         here = os.path.join(os.path.realpath(os.path.dirname(os.path.abspath(path))), "")
         top = os.path.join(os.path.realpath(self.top), "")
@@ -205,7 +208,10 @@ class Repository:
         return here[len(top) :] + os.path.basename(os.path.abspath(path))
 
     def tip(self, revision: str) -> str | None:
-        """The commit of HEAD, or of a ref by its full name; None if absent (GitError: missing)."""
+        """The commit of HEAD, or of a ref by its full name; None where nothing bears that name.
+
+        GitError: it names an object that is missing.
+        """
         name = self.refs.head if revision == "HEAD" else self.refs.refs.get(revision)
         return next(iter(self._commits_of([name], strict=True)), None) if name else None
 
@@ -260,14 +266,17 @@ class Repository:
         return None
 
     def everything(self) -> list[str]:
-        """Every commit that a ref, HEAD or reflog names (GitError: a ref names what is absent)."""
+        """Every commit that a ref, HEAD or reflog names.
+
+        GitError: a ref or HEAD names an object that is missing; a reflog may.
+        """
         refs = self.refs
         found = self._commits_of([*refs.refs.values(), *refs.heads], strict=True)
         logged = [tip for tips in refs.logs.values() for tip in tips]
         return list(dict.fromkeys([*found, *self._commits_of(logged, strict=False)]))
 
     def folders_but(self, path: str) -> str | None:
-        """The first part of ``path`` (see ``name_of``) that HEAD keeps as no folder, in words."""
+        """What HEAD keeps in place of a folder on the way to ``path``, in words; None: nothing."""
         head = self.tip("HEAD")
         parts = path.split("/")
         for count in range(1, len(parts) + 1) if head else ():

@@ -2,8 +2,8 @@
 
 The nearest ``.git`` above the path's own folder counts, and no other: not a repository that the
 path itself holds, not one that is named by ``core.worktree``, a bare repository among the files, or
-a variable of the environment. Whatever stands there may be a stranger's: each file is read as a
-regular file with a limit, and what is no plain part of a repository is refused in words.
+a variable of the environment. The repository may be a stranger's: each file is read as a regular
+file with a limit, and what is not a plain part of a repository is refused in words.
 """
 
 from __future__ import annotations
@@ -108,8 +108,6 @@ def _place(top: str, inside: str) -> RepositoryPath:
         if not words.startswith(b"gitdir: ") or b"\n" in words or b"\0" in words:
             raise _no_repository(entry)
         folder = os.path.realpath(os.path.join(top, os.fsdecode(words[8:])))
-    if not os.path.isdir(folder):
-        raise _no_repository(entry)
     common = folder
     if os.path.lexists(os.path.join(folder, "commondir")):
         words = _read(os.path.join(folder, "commondir"), _MAX_SMALL).removesuffix(b"\n")
@@ -181,7 +179,10 @@ def read_git_refs(place: RepositoryPath) -> Refs:
     loose: dict[str, str] = {}
     symbolic: dict[str, str] = {}
     trees = os.path.join(place.common, "worktrees")
-    inside = sorted(os.listdir(trees)) if os.path.isdir(trees) else []
+    try:
+        inside = sorted(os.listdir(trees)) if os.path.isdir(trees) else []
+    except OSError as error:
+        raise GitError(f"{trees} cannot be read: {error.strerror or error}") from error
     others = [path for name in inside if os.path.isdir(path := os.path.join(trees, name))]
     folders = list(dict.fromkeys((place.common, place.git, *others)))
     for folder in dict.fromkeys((place.common, place.git)):
@@ -292,9 +293,9 @@ def git_store_problem(place: RepositoryPath) -> str | None:
         for line in _read_present(path, _MAX_SMALL).split(b"\n"):
             if line.startswith(b'"'):
                 return f"{path} has a quoted line, which is not read here"
-            if line and not line.startswith(b"#"):
-                other = os.path.realpath(os.path.join(store, os.fsdecode(line)))
-                stores += [(other, depth + 1)] if os.path.isdir(other) else []
+            # An empty line names the store itself, and a comment nothing that is there.
+            other = os.path.realpath(os.path.join(store, os.fsdecode(line)))
+            stores += [(other, depth + 1)] if os.path.isdir(other) else []
     return None
 
 

@@ -198,8 +198,8 @@ def open_head(
 def anchored_heads(agreeing: Iterable[KnownHead], policy: Policy | None) -> Anchored:
     """The best level, and the size up to which each is reached; the tail is not known here.
 
-    A witness remembers, so what is WITNESSED is PINNED as well. An authority stamps whatever it is
-    shown, and remembers nothing: TIMESTAMPED stands by itself.
+    A witness remembers, so what is WITNESSED is PINNED as well. An authority stamps any head that
+    it is shown, and remembers none: TIMESTAMPED stands by itself.
     """
     best: dict[str, tuple[int, str]] = {}
     seen: dict[str, tuple[int, str]] = {}
@@ -292,7 +292,7 @@ class Fork(NamedTuple):
 class Ledger(NamedTuple):
     """What heads are held against. ``roots`` lacks a size where rows are missing before it.
 
-    ``keys`` are those that may have sealed it, whatever a policy says; ``given`` those that do not
+    ``keys`` are those that may have sealed it, before any policy; ``given`` those that do not
     come from the ledger itself. ``seals`` counts those that it holds. ``bodies``: False where it
     was read from headers alone, so that no key is known.
     """

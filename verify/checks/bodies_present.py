@@ -11,7 +11,8 @@ keeps in its place is a body of the same kind, with nothing but what the rules n
 **What a finding looks like.** A body that was altered: ``the body is not the one that the header
 commits to``. One that vanished: ``body and salt are missing, and no entry says that they were
 erased``. A redaction without effect: ``it says that entry 41 was erased, and its body is there``.
-``blob 9f86d081… does not hash to its name``. What was erased and said so is counted, as
+``blob 9f86d081… does not hash to its name``. An index that gives one text for another: ``its
+indexes do not hold its rows``. What was erased and said so is counted, as
 ``redacted``.
 
 **What to do.** The header still proves *that* there was an entry, when, of what kind
@@ -34,6 +35,7 @@ REQUIRED = True
 NEEDS = (ROWS, BODIES)
 ACCEPTABLE = False
 HELP = "look for a copy of the database whose body fits the commitment in the header"
+REINDEX = "keep a copy, run `sqlite3 ledger.db reindex`, and find out who wrote to the database"
 
 
 def judge(evidence: Evidence) -> Outcome:

@@ -196,7 +196,7 @@ def _splits(evidence: Evidence) -> dict[str, list[tuple[int, int, int]]]:
             raw = evidence.source.content(evidence.body(seq)["header"])
             header = parse_header(raw)
             time = parse_chat_time(header.last_write) if header is not None else None
-        except (LookupError, TypeError, ValueError):
+        except evidence.unreadable:
             time = None
         splits.setdefault(channel, []).append((time or 0, seq, stop))
     return splits

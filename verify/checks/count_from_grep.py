@@ -108,7 +108,7 @@ def _smuggled(evidence: Evidence, name: str, found: Findings) -> int:
             continue  # a piece of our own rendering has one heading
         try:
             raw = evidence.source.content(observed["raw"])
-        except (LookupError, TypeError, ValueError):
+        except evidence.unreadable:
             continue
         count = count_decision_headings(raw)
         if count == (id_ is not None):

@@ -12,7 +12,9 @@ ledger tell that it was rolled back or swapped.
 
 **What a finding looks like.** ``chat/live.chat: message line 12 differs from the ledger`` with
 both versions; ``events/… is missing``; ``the table events: in the row of seq 31: acked is 40,
-folded None``. The files' cursor may stay behind the head: that is what a command leaves that died
+folded None``; ``the table events: its indexes do not hold its rows``, by which commands find. A
+file whose bytes are right and whose mode is not is a warning: git and editors change modes. The
+files' cursor may stay behind the head: that is what a command leaves that died
 between its COMMIT and its files, so it is a warning, and the next command makes it good. The
 tables' cursor moves in the transaction of the entries themselves; no crash leaves it behind, so
 ``the tables show 40 of 41 entries`` is a failure. (One that is ahead of the head is named by
@@ -120,8 +122,8 @@ def judge(evidence: Evidence) -> Outcome:
     return outcome(NAME, found, seen)
 
 
-def _files(evidence: Evidence, found: Findings) -> int:
-    """Add what is wrong with the files and their folders; give how many were looked at."""
+def _absent(evidence: Evidence) -> Iterator[Finding]:
+    """Folders of the team that are not there, or cannot be read."""
     for front, full in evidence.absent_folders():  # the first entry records them
         message = f"{full} is no folder: the team keeps its {front} there"
         help_ = (
@@ -130,7 +132,12 @@ def _files(evidence: Evidence, found: Findings) -> int:
         if not full:
             message = "cannot be read: what stands in this folder was not looked at"
             help_ = "run `tripod verify` as a user who may read it"
-        found.add(Finding(NAME, message, front, help=help_, fault="" if full else None))
+        yield Finding(NAME, message, front, help=help_, fault="" if full else None)
+
+
+def _files(evidence: Evidence, found: Findings) -> int:
+    """Add what is wrong with the files and their folders; give how many were looked at."""
+    found.extend(_absent(evidence))
     conflicts = {conflict.path: conflict for conflict in evidence.found.conflicts}
     for part, why in evidence.team.unread:
         message = f"{part} could not be compared: {why}"
@@ -149,7 +156,19 @@ def _files(evidence: Evidence, found: Findings) -> int:
             fault = None  # what it holds was not compared
         elif have is not None and want != have:
             fault = f"{problem} {fault_of_difference(want, have)}"
-        found.add(Finding(NAME, message, path, shown, help_, fault=fault))
+        # A checkout or an editor gives a file another mode: git keeps none. All its bytes are ours.
+        only_mode = conflict is None and problem.startswith("has mode")
+        found.add(
+            Finding(
+                NAME,
+                message,
+                path,
+                shown,
+                help_,
+                "warning" if only_mode else "failure",
+                fault=fault,
+            )
+        )
     kept = set(FILES.evidence(evidence.source))
     for c in conflicts.values():
         if not c.path.startswith(f"{LOG.folder}/"):

@@ -135,10 +135,8 @@ def _unanswered(evidence: Evidence) -> Iterator[Finding]:
     left = {seq for (seq,) in rows}
     if not left:
         return
-    posted, together = (
-        list(runs.assessments_of_runs(evidence)),
-        partial(runs.in_one_append, evidence),
-    )
+    posted = list(runs.assessments_of_runs(evidence))
+    together = partial(runs.in_one_append, evidence)
     of_span: dict[Span | None, list[runs.Posted]] = defaultdict(list)
     for one in posted:
         of_span[span_of(one.said)].append(one)

@@ -11,7 +11,9 @@ in it, and they judge another history than the one that was sealed.
 
 **What a finding looks like.** ``its hashes are not those of the entries``; ``the entries have the
 root 91bc…, the seal says 3f2a…``; ``bodies/000.jsonl is not what the ledger holds``; ``signature 1
-says it is by … and it is not``. A file that belongs to no entry is a warning: nothing reads it.
+says it is by … and it is not``; of a team's record, ``its bodies were taken away``. A file that
+belongs to no entry is a warning: nothing reads it. No record at all is *not applicable*; the policy
+may require one.
 
 **What to do.** Compare with another clone; git tells who changed the file and when. Where the
 ledger verifies, remove the record, and the next seal writes it anew. *Cannot tell* means that no

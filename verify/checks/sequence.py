@@ -11,13 +11,14 @@ head or a stored root that was changed would make proofs of another history.
 
 **What a finding looks like.** ``entries 12 to 14 are missing``, ``the column kind says bus.acked,
 the header bus.published``, ``it follows from an entry that does not stand before it``, ``the head
-row says 51 entries, there are 50``, ``2 triggers that keep the database append-only are missing or
-altered``. No crash and no act of ours takes a trigger away, and none is in anybody's way but of
-who wants to change entries: so it is a failure, though triggers guard against accident alone and
-no entry need have been touched. (A ledger of an older schema is held against that one.) A table
-that others added is a warning; an index on a table of ours is a failure. Where a view stands in
-the place of a table nothing is read at all, and the ledger cannot be judged. A schema version or an
-application id that is not ours is a failure: every other tool would refuse the file, or change it.
+row says 51 entries, there are 50``, ``2
+triggers that keep the database append-only are missing or altered``. No crash and no act of ours
+takes a trigger away, and none is in anybody's way but of who wants to change entries: so it is a
+failure, though triggers guard against accident alone and no entry need have been touched. (A ledger
+of an older schema is held against that one.) A table that others added is a warning; an index on a
+table of ours is a failure. Where a view stands in the place of a table nothing is read at all, and
+the ledger cannot be judged. A schema version or an application id that is not ours is a failure:
+every other tool would refuse the file, or change it.
 
 **What to do.** Compare with a backup, a clone or another copy of the database; the first finding
 is where they part. Do not append to a ledger that does not verify. Missing entries at the *end*

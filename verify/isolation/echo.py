@@ -371,13 +371,15 @@ def echoes(evidence: Evidence, log: DecisionLogPhrases, runs: Sequence[ReviewRun
             echoed.quoting.update(seq for seq in seqs if spoken.seq < seq)
         code = held.find_code(spoken.code) if spoken.code else None
         hits += [] if code is None else [(code, " ".join(spoken.words[:RUN]), True)]
+        if not hits:
+            continue
+        # What the reviewer posted itself is not chat: the message, and an event that quotes it all.
+        payload = "" if spoken.is_line else _payload(evidence, spoken.seq)
+        whole = (spoken.words, words_of(payload))
+        quoted = spoken.seq in own or any(tuple(words) in own_words for words in whole)
         for number, words, line in hits:
             text = texts[number][1]
             early = spoken.seq < text.seq or 0 < spoken.claimed < text.time
-            # What the reviewer posted is no chat for it: the message, and its quote as a whole.
-            payload = _payload(evidence, spoken.seq)
-            whole = (spoken.words, [] if spoken.is_line else words_of(payload))
-            quoted = spoken.seq in own or any(tuple(words) in own_words for words in whole)
             answer = text.sources is None and parse_assessment(payload) is not None
             if early and not quoted and not answer:
                 first.setdefault(number, (spoken, words, line))
@@ -406,10 +408,10 @@ def _deciding(log: DecisionLogPhrases) -> tuple[PhraseIndex, dict[int, list[int]
 
 
 def _own(evidence: Evidence) -> tuple[set[int], set[tuple[str, ...]]]:
-    """Messages that are assessments, and their words: they are the reviewer's, and no chat for it.
+    """Messages that are assessments, and their words: they are the reviewer's own, and not chat.
 
     A chat file that was put aside, and events, hold these words too. An assessment that no run of
-    ours wrote leaves the check at *cannot tell*, whatever stands in it.
+    ours wrote leaves the check at *cannot tell* in any case.
     """
     rows = evidence.query("SELECT message FROM assessments")
     seqs = {seq for (seq,) in rows} | {posted.seq for posted in assessments_of_runs(evidence)}
@@ -418,5 +420,5 @@ def _own(evidence: Evidence) -> tuple[set[int], set[tuple[str, ...]]]:
 
 
 def _payload(evidence: Evidence, seq: int) -> str:
-    """What an event quotes, after the handle; '' of what is no event."""
+    """What an event quotes, after the handle; '' for any other entry."""
     return (evidence.text(seq, "payload") or "").partition(": ")[2]

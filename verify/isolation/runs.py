@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
@@ -302,7 +301,7 @@ def _second(evidence: Evidence, seq: int) -> int:
 # Namespaces -------------------------------------------------------------------------------------
 
 # The command line of ``bwrap`` says what was there: the system's folders, files in memory whose
-# digests the order holds, and whatever was bound from the disk. An unknown word promises nothing.
+# digests the order holds, and what was bound from the disk. An unknown word promises nothing.
 
 _TRUSTED = (
     "/usr/bin/bwrap",
@@ -332,6 +331,7 @@ def run_namespace_exceptions(order: dict[str, Any], looked_at: Collection[str]) 
     """What a program had besides the system and what was looked at, in words.
 
     ``looked_at`` has the SHA-256 in hex of each text that it was given and that was searched.
+
     >>> order = {"argv": ["/usr/bin/bwrap", "--ro-bind", "/usr", "/usr", "--share-net", "--", "x"]}
     >>> list(run_namespace_exceptions(order, ()))
     ['the network']
@@ -425,11 +425,8 @@ def checkpoints_for_runs(evidence: Evidence) -> list[Checkpoint]:
     named = {SCRIBE, *(name for (name,) in evidence.query("SELECT scribe FROM team"))}
     for (seq,) in evidence.query("SELECT seq FROM asked ORDER BY seq"):
         body = evidence.body(seq)
-        parsed = None
-        with suppress(LookupError, TypeError, ValueError):  # without a payload it asks for the new
-            text = evidence.source.content(body["payload"]).decode()
-            parsed = parse_checkpoint_payload(text)
-        count, *span = parsed or (None,)
+        # Without a payload it asks for the new ones.
+        count, *span = parse_checkpoint_payload(evidence.text(seq, "payload") or "") or (None,)
         scribe, time = body.get("source") in named, body.get("us", 0) // 1_000_000
         limits = (span[0], span[1]) if span else None
         events.append(Checkpoint(seq, time, "observed" in body, limits, scribe, count))

@@ -28,6 +28,7 @@ from tripod.verify.rows import (
     BLOCK,
     Schema,
     block_rows_before,
+    index_fault,
     made_schema_rows,
     one_row,
     root_of_rows,
@@ -320,6 +321,9 @@ def _blobs(passed: RowPass, named: sqlite3.Connection) -> int:
             number = row[0]
         for digest, size, seq in named.execute("SELECT sha256, size, seq FROM named ORDER BY seq"):
             _missing(db, digest, size, seq, tally)
+        fault = index_fault(db, "blobs")
+        if fault is not None:
+            tally.add(Finding(bodies_present.NAME, fault, "blobs", help=bodies_present.REINDEX))
     except (sqlite3.Error, TypeError) as error:
         _add(tally, bodies_present, f"the blobs cannot be read: {error}", "blobs")
     return count

@@ -251,8 +251,6 @@ USUAL: dict[object, FastPath] = {
     for kind in KINDS
     if not kind.is_placed and (expression := row_pattern(model_of(kind))) is not None
 }
-
-
 """By the kind's name; a kind that is not here is judged by its rules alone."""
 
 

@@ -36,7 +36,7 @@ class Noting(JobHooks):
     def __init__(self) -> None:
         self.told: list[str] = []
 
-    def requested(self, act: Act, run: Attempt) -> tuple[int, ...]:  # noqa: ARG002 - as RunHooks has it
+    def requested(self, act: Act, run: Attempt) -> tuple[int, ...]:  # noqa: ARG002 - as JobHooks has it
         self.told.append(f"requested {run.attempt}")
         return (1,)
 

@@ -51,6 +51,7 @@ def test_a_usage_line_is_the_grammar(
         (("a", "--window="), ["a"], {"window": ""}, set()),
         (("a", "--window=5", "--window=5"), ["a"], {"window": "5"}, set()),
         (("a", "--window=x=y\nz"), ["a"], {"window": "x=y\nz"}, set()),
+        (("a", "--name=\udcff"), ["a"], {"name": "\udcff"}, set()),
         (("a", "-- a note"), ["a", "-- a note"], {}, set()),
         (("a", "--- rule"), ["a", "--- rule"], {}, set()),
         (("a", "-1"), ["a", "-1"], {}, set()),

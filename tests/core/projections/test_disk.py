@@ -107,6 +107,21 @@ def test_what_the_system_refuses_leaves_nothing_behind(
     assert names(tmp_path) == ["a/0", "a/1"]
 
 
+@pytest.mark.parametrize("foreign", [False, True])
+def test_a_full_disk_leaves_a_file_as_it_was_and_nothing_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, foreign: bool
+) -> None:
+    def refuse(_fd: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    (tmp_path / "pin").write_bytes(b"old")
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(OSError, match="No space left"):
+        replace_file(str(tmp_path / "pin"), b"new", 0o600, foreign_folder=foreign)
+    assert names(tmp_path) == ["pin"]
+    assert (tmp_path / "pin").read_bytes() == b"old"
+
+
 def test_a_full_disk_leaves_no_torn_file_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,13 @@ from tripod.projections.pythia.format import INSTRUCTIONS
 from tripod.projections.text import RUN
 from tripod.projections.text import words_of_text as words_of
 from tripod.verify.evidence import OpenEvidence, collect
-from tripod.verify.isolation.echo import DecisionLogPhrases, PhraseIndex, chat_texts_for_echo
+from tripod.verify.isolation import echo
+from tripod.verify.isolation.echo import (
+    DecisionLogPhrases,
+    PhraseIndex,
+    chat_texts_for_echo,
+    hidden_echo_sources,
+)
 from tripod.verify.run import run
 
 CHAT = [text for _, text in SAID]
@@ -77,3 +83,44 @@ def test_decisions_that_came_later_are_left_in(evidence: OpenEvidence) -> None:
     text = log._pieces[seqs[0]] + "\n\n" + log._pieces[seqs[1]]
     (left,) = log.between(text, seqs, seqs[1])
     assert left.endswith(log._pieces[seqs[1]])
+
+
+def test_the_search_ends_where_twenty_decisions_in_a_row_are_missing(
+    evidence: OpenEvidence,
+) -> None:
+    log = DecisionLogPhrases(evidence, [])
+    log._pieces = {seq: f"D-{seq:03}" + " so it was decided" * 300 for seq in range(60)}
+
+    def left(there: list[int]) -> tuple[int, int]:
+        text = "\n\n".join(log._pieces[seq] for seq in there)
+        return sum(map(len, log.between(text, range(60), 60))), len(text)
+
+    for there in (range(19, 60), range(0, 60, 15)):  # so many are looked for again after each
+        some, whole = left(list(there))
+        assert some < whole / 3
+    some, whole = left(list(range(20, 60)))
+    assert some == whole
+
+
+def test_the_closure_of_the_sources_stops_at_a_decision(evidence: OpenEvidence) -> None:
+    log = DecisionLogPhrases(evidence, [])
+    events = [
+        seq for (seq,) in evidence.query("SELECT seq FROM events WHERE type = ?", "decision-logged")
+    ]
+    assert any(echo._header(evidence, seq)[1] in log for seq in events)
+    assert list(hidden_echo_sources(evidence, log, events, 10**6)) == []
+
+
+def test_entries_that_follow_from_each_other_are_looked_at_once(
+    evidence: OpenEvidence, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``sequence`` names them; only a forged ledger has any."""
+    looks = iter(range(2))
+
+    def header(_evidence: object, seq: int) -> tuple[str, int | None]:
+        assert next(looks, None) is not None
+        return "config.changed", 1 - seq
+
+    monkeypatch.setattr(echo, "_header", header)
+    log = DecisionLogPhrases(evidence, [])
+    assert list(hidden_echo_sources(evidence, log, [0], 10**6)) == []

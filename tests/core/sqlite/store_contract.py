@@ -779,9 +779,14 @@ class StoreContract:
         blob = b"d" * 20_000
         (first,) = store.append([holding(blob)])
         before = all_of(store)
-        with suppress(KeyboardInterrupt), store.transaction() as transaction:
-            transaction.erase(erasing(first))
-            raise KeyboardInterrupt
+
+        def stopped() -> None:
+            with store.transaction() as transaction:
+                transaction.erase(erasing(first))
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            stopped()
         assert all_of(store) == before
         assert store.blob(sha256(blob).digest()) == blob
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from doors.inside import Done, run
+from doors.inside import run
 
 from tripod.bus import events as bus
 from tripod.ledger.locator import (
@@ -36,10 +36,6 @@ def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         bus.publish(team, "ann", "done", "low")
     monkeypatch.setenv(LEDGER, str(tmp_path / "far/.nbs"))
     return tmp_path
-
-
-def origin_of(done: Done) -> str:
-    return "far" if "far" in done.out.decode() + done.err else "near"
 
 
 def spoil(project: Path) -> None:

@@ -7,10 +7,9 @@ from sealed import LOG, OTHER_LOG, POLICY, VECTORS, leaves_of, list_nodes, proof
 
 from tripod.ledger.errors import MalformedError, NotVerifiedError
 from tripod.ledger.merkle import inclusion_proof
-from tripod.ledger.tlog.note import MAX_SIZE, Note, Signature, format_note
+from tripod.ledger.tlog.note import MAX_HASHES, MAX_SIZE, Note, Signature, format_note
 from tripod.ledger.tlog.policy import Policy, TrustedLog
 from tripod.ledger.tlog.proof import (
-    MAX_HASHES,
     MAX_PROOF,
     Proof,
     format_proof,

@@ -7,9 +7,16 @@ from sealed import LOG, OTHER_LOG, TIME, WITNESSES, leaves_of, list_nodes, seal_
 
 from tripod.ledger.errors import MalformedError, NotVerifiedError
 from tripod.ledger.merkle import consistency_proof
-from tripod.ledger.tlog.note import Note, Signature, SigningKey, note_cosignature_time, sign, verify
-from tripod.ledger.tlog.receipt import (
+from tripod.ledger.tlog.note import (
     MAX_HASHES,
+    Note,
+    Signature,
+    SigningKey,
+    note_cosignature_time,
+    sign,
+    verify,
+)
+from tripod.ledger.tlog.receipt import (
     SIZE_TYPE,
     CosignRequest,
     Verdict,

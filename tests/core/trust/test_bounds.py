@@ -11,7 +11,7 @@ from sealed import LOG, POLICY, TIME, WITNESSES, format_policy
 
 from tripod.chat import writer as chat_send
 from tripod.cli import main
-from tripod.ledger.tlog.note import Note, format_note
+from tripod.ledger.tlog.note import Note, SigningKey, format_note
 from tripod.ledger.tlog.policy import Policy
 from tripod.ledger.tlog.seal import Seal, cosign_seal, format_seal, sign_seal
 from tripod.team import adoption
@@ -119,6 +119,34 @@ def test_the_command_tells_both_sides(
         assert said[side]["seconds"] == TIME
         others = {"not_after_signed", "not_before_signed"} - {side}
         assert [said[other] for other in others] == [None]
+
+
+@pytest.mark.parametrize(
+    ("own", "key", "bounds"),
+    [
+        (True, LOG, True),
+        (False, LOG, False),
+        (True, SigningKey(LOG.name, b"x" * 32), False),
+    ],
+)
+def test_a_head_bounds_an_entry_that_is_this_ledgers_and_signed_by_its_key(
+    tmp_path: Path,
+    capsysbinary: pytest.CaptureFixture[bytes],
+    own: bool,
+    key: SigningKey,
+    bounds: bool,
+) -> None:
+    root = adoption.init(str(tmp_path), project="x", origin=LOG.name, key=False).root
+    (tmp_path / ".nbs/policy.tlog").write_bytes(format_policy(POLICY))
+    with Team(root) as team:
+        head = team.store.head()
+    seal = Seal(LOG.name, head.size, head.root if own else ROOT)
+    pin = tmp_path / "pin"
+    pin.write_bytes(format_note(Note(format_seal(seal), (sign_seal(seal, key),))))
+    with pytest.raises(SystemExit) as left:
+        main(["show", "0", "--bounds", "--pin", str(pin), "--json", "-C", root])
+    assert left.value.code == 0
+    assert (json.loads(capsysbinary.readouterr().out)["not_after"] is not None) == bounds
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from specimens import build, unguarded
 
 from tripod.errors import RefusedError
 from tripod.ledger.entry import Draft
-from tripod.ledger.errors import LedgerError, MalformedError
+from tripod.ledger.errors import LedgerDamagedError, LedgerError, MalformedError
 from tripod.ledger.sqlite.store import SQLiteStore
 from tripod.trust.export import Exported, export
 
@@ -40,6 +41,12 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="session")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> str:
     return build(str(tmp_path_factory.mktemp("sample")))
+
+
+@cache
+def long_files(long: str, size: int) -> dict[str, bytes]:
+    """``files_of`` the long ledger, which no test changes."""
+    return files_of(long, size)
 
 
 def note(database: str, size: int | None = None) -> str:
@@ -73,16 +80,18 @@ def test_the_way_to_a_size_leaves_no_trace(
 ) -> None:
     there = str(tmp_path_factory.mktemp("grown"))
     for number, size in enumerate(sizes):
+        seal = long_files(long, size)["checkpoint"]
         if number == 1:  # somebody died while writing, before or behind the seal
-            ahead = files_of(long, size)
-            seal = ahead.pop("checkpoint")
+            ahead = dict(long_files(long, size))
+            del ahead["checkpoint"]
             write_files(there, dict(sorted(ahead.items())[dead:]))
             write_files(there, {"tile/.tripod-new-17": b"cut o"})
             if not dead:
                 write_files(there, {"checkpoint": seal})
-        export(long, there, note(long, size), bodies=True)
-    export(long, there, note(long, sizes[-1]), bodies=True)
-    assert read_files(there) == files_of(long, sizes[-1])
+        export(long, there, seal.decode(), bodies=True)
+    files = long_files(long, sizes[-1])
+    export(long, there, files["checkpoint"].decode(), bodies=True)
+    assert read_files(there) == files
 
 
 def test_what_is_missing_is_written_again_and_what_is_there_is_not(
@@ -189,6 +198,17 @@ def test_what_is_false_is_not_spread(tmp_path: Path, long: str, sql: str, says: 
     with pytest.raises((LedgerError, RefusedError), match=says):
         export(database, str(tmp_path / "x"), sound, bodies=True)
     assert not os.path.exists(tmp_path / "x/checkpoint")
+
+
+def test_a_lost_node_below_a_bundle_that_is_there_is_not_spread(tmp_path: Path, long: str) -> None:
+    there, database = str(tmp_path / "x"), str(tmp_path / "ledger.db")
+    shutil.copy(long, database)
+    export(database, there, note(long, 300), bodies=False)
+    with unguarded(database) as db:
+        db.execute("DELETE FROM nodes WHERE level = 1 AND number = 0")
+    # The bundle is not read again, and the root can be computed without the node.
+    with pytest.raises(LedgerDamagedError, match="stored root of level 1 from 0 on is missing"):
+        export(database, there, note(long), bodies=False)
 
 
 def test_an_erased_body_has_a_line_of_its_own(tmp_path: Path, sample: str) -> None:

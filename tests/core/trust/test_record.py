@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 from plain_export import files_of, key_of, read_files, rows_of, write_files
+from sealed import format_policy
 from specimens import build, database
 
 from tripod.chat import writer as chat_send
 from tripod.errors import RefusedError
+from tripod.ledger.tlog.policy import Policy, TrustedLog
 from tripod.recovery import backup as copies
 from tripod.recovery import redaction
 from tripod.recovery.backup import restore_from_record as restore
@@ -19,6 +21,7 @@ from tripod.recovery.rebuild import rebuild
 from tripod.team.team import Team
 from tripod.trust import seal as sealing
 from tripod.trust.export import has_record, update_record
+from tripod.verify.anchors.anchors import AnchorOptions
 from tripod.verify.check import Report
 from tripod.verify.run import open_run, run, verify
 
@@ -84,6 +87,19 @@ def test_a_clone_is_judged_by_its_record(root: str) -> None:
     assert "scribe/log.md" in " ".join(told(judge(root)))
 
 
+def test_the_seal_of_a_record_is_the_one_that_a_policy_asks_for(root: str, tmp_path: Path) -> None:
+    """The ledger of a clone ends where its seal does, before the entry that would tell of it."""
+    policy = Policy((TrustedLog(KEYS[0]),), (), (), None)
+    (tmp_path / "ci.tlog").write_bytes(format_policy(policy))
+    asked = AnchorOptions(policies=(str(tmp_path / "ci.tlog"),), git=False)
+    found = []
+    for path in (root, clone(str(shutil.copytree(root, tmp_path / "clone/.nbs")))):
+        with open_run(path, keys=KEYS, asked=asked) as evidence:
+            found.append(told(run(evidence)))
+    says = "ledger: unsealed: the policy names the key of this ledger, which holds no seal"
+    assert found == [[says], []]
+
+
 def test_what_came_after_the_seal_is_judged_by_the_files(root: str) -> None:
     with Team(root) as team:
         chat_send.send(team, "live", "alex", "One more thing.")
@@ -146,6 +162,20 @@ def test_a_record_that_is_another_history_is_found(root: str) -> None:
     assert report.exit_code == 0
     assert told(report)[0].startswith("record/README: it belongs to no entry")
     assert size == len(rows_of(database(root)))
+
+
+def test_a_record_whose_bodies_were_taken_away_is_found(
+    root: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    audit(root)
+    assert "headers alone" not in capfd.readouterr().out
+    shutil.rmtree(f"{root}/record/bodies")
+    shutil.rmtree(f"{root}/record/blobs")
+    assert told(judge(root)) == [
+        "record: its bodies were taken away: no ledger can be restored from it"
+    ]
+    audit(root)
+    assert "bodies and signatures were not judged" in capfd.readouterr().out
 
 
 def test_a_linked_record_is_none(tmp_path: Path, root: str) -> None:

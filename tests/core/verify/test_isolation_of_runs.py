@@ -421,6 +421,19 @@ def test_an_entry_of_the_chat_as_source_is_named(root: str) -> None:
     )
 
 
+def test_a_source_that_is_no_message_is_named_by_what_it_is(root: str) -> None:
+    with Team(root) as team:
+        seqs, entries = asked_for(team).seqs, list(team.store.read())
+    created = next(entry for entry in entries if entry.kind == "chat.created")
+    event = next(entry for entry in entries if entry.data.get("type") == "task-complete")
+    review(root, sources=[*seqs, created.seq, event.seq])
+    front = "run c0ffee00 was given the text of entry"
+    assert messages(isolation(root)) == [
+        f"{front} {created.seq} (chat.created)",
+        f"{front} {event.seq} (bus.published, {event.data['name']})",
+    ]
+
+
 def test_the_closure_follows_what_an_entry_came_from(root: str) -> None:
     """An event that she may see, and that follows from a message."""
     with Team(root) as team, team.act() as act:

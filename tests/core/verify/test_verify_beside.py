@@ -91,7 +91,12 @@ DAMAGES: dict[str, Callable[[str], object]] = {
 }
 
 
-HARMLESS = ("nothing", "an event acknowledged by another", "a line added to a chat")
+HARMLESS = (
+    "nothing",
+    "an event of another mode",
+    "an event acknowledged by another",
+    "a line added to a chat",
+)
 
 
 def judged(root: str, monkeypatch: pytest.MonkeyPatch, large: int) -> tuple[Report, OpenEvidence]:

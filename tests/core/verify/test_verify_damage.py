@@ -351,3 +351,56 @@ def test_every_header_of_a_sound_ledger_is_linked(path: str) -> None:
         header = format_canonical(row.head)
         assert check_link(parse_header(header), seq, prev, "sample.example/1") is None
         prev = entry_leaf_hash(header).hex()
+
+
+# Indexes: the checks read tables, and commands find by indexes -----------------------------------
+
+
+def without_a_row(data: bytes, root: int) -> bytes:
+    """A database whose index on the page ``root``, a leaf, lacks its first row."""
+    size = int.from_bytes(data[16:18], "big")
+    size = 65536 if size == 1 else size
+    at = (root - 1) * size
+    cells = int.from_bytes(data[at + 3 : at + 5], "big")
+    assert data[at] == 10, "the page is no leaf of an index"
+    assert cells
+    fewer = (cells - 1).to_bytes(2, "big")
+    places = data[at + 10 : at + 8 + 2 * cells]
+    after = at + 6 + 2 * cells
+    return data[: at + 3] + fewer + data[at + 5 : at + 8] + places + data[after:]
+
+
+def test_an_index_that_lacks_a_row_is_found(path: str, sound: bytes) -> None:
+    with sqlite3.connect(path) as db:
+        indexes = db.execute(
+            "SELECT name, tbl_name, rootpage FROM sqlite_schema WHERE type = 'index'"
+            " AND tbl_name != 'entries'"
+        ).fetchall()
+    db.close()
+    tried = []
+    size = int.from_bytes(sound[16:18], "big")
+    for name, table, root in indexes:
+        at = (root - 1) * size
+        if sound[at] != 10 or sound[at + 3 : at + 5] == b"\0\0":
+            continue  # no row in it, or so many that they take more than a page
+        Path(path).write_bytes(without_a_row(sound, root))
+        with collect(path) as evidence:
+            report = run(evidence)
+        findings = [f for outcome in report.outcomes for f in outcome.findings if f.seq is None]
+        found = [f for f in findings if "its indexes do not hold its rows: " in f.message]
+        assert [f.severity for f in found] == ["failure"], (name, findings)
+        assert table in f"{found[0].where} {found[0].message}", name
+        tried.append(name)
+    assert {"events_pending", "pieces_id", "sqlite_autoindex_blobs_1"} <= set(tried), tried
+
+
+def test_what_an_index_gives_for_a_digest_must_have_it(path: str) -> None:
+    with sqlite3.connect(path) as db:
+        digest, data = db.execute("SELECT sha256, bytes FROM blobs").fetchone()
+    db.close()
+    with unguarded(path) as db:
+        db.execute("UPDATE blobs SET bytes = ? WHERE sha256 = ?", (data[::-1], digest))
+    with collect(path) as evidence:
+        evidence.fold()
+        with pytest.raises(LookupError, match="other bytes"):
+            evidence.source.blob(digest.hex())

@@ -258,8 +258,18 @@ def test_a_missing_file_is_named(team: str, path: str, check: str) -> None:
 
 def test_a_wrong_mode_is_drift(team: str) -> None:
     Path(team, "chat", "live.chat").chmod(0o644)
-    (found,) = outcome(judge(team), "drift").findings
-    assert found.message == "has mode 644, not 600"
+    report = judge(team)
+    (found,) = outcome(report, "drift").findings
+    assert (found.message, found.severity) == ("has mode 644, not 600", "warning")
+    assert report.exit_code == 0, "a checkout does so, and git cannot know the mode"
+
+
+def test_a_file_that_cannot_be_rendered_is_a_failure(team: str) -> None:
+    with unguarded(database(team)) as db:
+        db.execute("UPDATE blobs SET bytes = x'00'")
+    found = outcome(judge(team), "drift").findings
+    unrendered = [f.severity for f in found if f.message.startswith("cannot be rendered")]
+    assert set(unrendered) == {"failure"}
 
 
 def test_a_bad_line_of_the_configuration_is_a_warning(team: str) -> None:
@@ -315,9 +325,12 @@ def test_a_part_of_the_intake_that_breaks_stops_no_other(
 
     parts = tuple((n, broken if n == "chats" else part) for n, part in projections_intake.PARTS)
     monkeypatch.setattr(projections_intake, "PARTS", parts)
-    (found,) = outcome(judge(team), "drift").findings
-    assert found.message == "chats could not be compared: ValueError: such a body"
-    assert found.file == ".nbs", "a part of the intake is no file"
+    project = Path(team).parent
+    monkeypatch.chdir(project)
+    for path in (team, ".", f"../{project.name}"):
+        (found,) = outcome(judge(path), "drift").findings
+        assert found.message == "chats could not be compared: ValueError: such a body"
+        assert found.file == ".nbs", "a part of the intake is no file"
 
 
 # Two processes ---------------------------------------------------------------------------------

@@ -20,7 +20,6 @@ from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
 from tripod.verify.run import run as judge
-from tripod.workers import worker as files
 from tripod.workers import worker as workers_run
 from tripod.workers.worker import ROLE, logs_of
 
@@ -105,7 +104,7 @@ def test_spawning_does_not_wait_and_the_end_is_found_out_later(team: Team, proje
     task = parse_worker((project / f".nbs/workers/{name}.md").read_bytes())
     assert (task.title, task.task, task.state, task.log) == ("w", "Do it.", "running", EMPTY_LOG)
     assert (task.started[:4].isdecimal(), task.completed) == (True, "")
-    assert files.about(team, name).running
+    assert workers_run.about(team, name).running
     workers_run.look_after(team)
     assert workers_run.worker_state(team, name) == "running"
     (project / "go").touch()
@@ -115,7 +114,7 @@ def test_spawning_does_not_wait_and_the_end_is_found_out_later(team: Team, proje
     ]  # fmt: skip
     task = parse_worker((project / f".nbs/workers/{name}.md").read_bytes())
     assert (task.state, task.completed[:4].isdecimal()) == ("completed", True)
-    assert files.answer(team, name) == "done"
+    assert workers_run.answer(team, name) == "done"
     assert list((project / ".nbs/spool").iterdir()) == []
     clean(team)
 
@@ -123,7 +122,7 @@ def test_spawning_does_not_wait_and_the_end_is_found_out_later(team: Team, proje
 def test_its_program_is_told_what_it_needs(team: Team, project: Path) -> None:
     name = spawn(team, 'cat; echo " $TRIPOD_WORKER $NBS_HANDLE $PWD"', task="é\nx")
     assert over(team, name) == "completed"
-    assert files.answer(team, name) == f"é\nx {name} w {project}"
+    assert workers_run.answer(team, name) == f"é\nx {name} w {project}"
 
 
 def test_its_program_finds_its_team_wherever_it_works(
@@ -137,7 +136,7 @@ def test_its_program_finds_its_team_wherever_it_works(
     say = ["sh", "-c", 'echo "($TRIPOD_LEDGER)"']
     here = workers_run.spawn(team, "w", str(project), "x", command=say)
     assert over(team, here) == "completed"
-    assert files.answer(team, here) == "()"
+    assert workers_run.answer(team, here) == "()"
 
 
 def test_a_task_may_quote_a_task_file_and_be_long(team: Team, project: Path) -> None:
@@ -194,7 +193,7 @@ def test_its_death_is_found_out_once_by_whoever_comes_next(team: Team) -> None:
     assert steps(team, name)[-2:] == ["died", "worker-died high"]
     assert steps(team, name).count("worker-died high") == 1
     with pytest.raises(NotFoundError, match="no program of a worker"):
-        files.answer(team, name)
+        workers_run.answer(team, name)
     clean(team)
 
 
@@ -249,7 +248,7 @@ def test_one_that_ended_goes_on_with_a_message(team: Team, project: Path) -> Non
     first = (project / f".nbs/workers/{name}.log").read_bytes()
     workers_run.continue_(team, name, "And that.")
     assert over(team, name) == "completed"
-    assert files.answer(team, name) == "[Do it.\n\nAnd that.]"
+    assert workers_run.answer(team, name) == "[Do it.\n\nAnd that.]"
     log = (project / f".nbs/workers/{name}.log").read_bytes()
     assert log.startswith(first)
     assert steps(team, name)[5:] == [
@@ -270,11 +269,11 @@ def test_one_with_a_session_goes_on_in_it(team: Team, project: Path) -> None:
     )
     name = workers_run.spawn(team, "w", str(project), "Do it.", profile=str(profile), model="m")
     assert over(team, name) == "completed"
-    assert files.answer(team, name) == "--model m / Do it."
-    assert files.session(team, name) == "s-7"
+    assert workers_run.answer(team, name) == "--model m / Do it."
+    assert workers_run.session(team, name) == "s-7"
     workers_run.continue_(team, name, "And that.")
     assert over(team, name) == "completed"
-    assert files.answer(team, name) == "--model m --resume s-7 / And that."
+    assert workers_run.answer(team, name) == "--model m --resume s-7 / And that."
 
 
 def test_one_at_work_is_not_told_to_go_on(team: Team) -> None:
@@ -294,12 +293,12 @@ def test_what_it_appends_to_its_task_file_is_kept(team: Team, project: Path) -> 
     path.write_text(data.replace(EMPTY_LOG, "Found:"), encoding="utf-8")
     clean(team, taken_in=False)
     team.refresh()
-    assert files.findings(team, name) == "Found:"
+    assert workers_run.findings(team, name) == "Found:"
     with path.open("a", encoding="utf-8") as file:
         file.write("\n- one\n")
     (project / "go").touch()
     assert over(team, name) == "completed"
-    assert files.findings(team, name) == "Found:\n\n- one"
+    assert workers_run.findings(team, name) == "Found:\n\n- one"
     assert parse_worker(path.read_bytes()).state == "completed"
     assert [e.kind for e in team.store.read()].count("worker.written") == 2
     clean(team)
@@ -347,7 +346,7 @@ def test_its_log_is_kept_with_its_end(team: Team, project: Path) -> None:
     ]  # fmt: skip
     out.unlink()
     assert adoption.sync(team).entries == 0
-    assert list(files.search(team, name, "out", 0)) == ["out"]
+    assert list(workers_run.search(team, name, "out", 0)) == ["out"]
     recover.rebuild(team, evidence=True)
     assert out.read_bytes() == b"out\n"
     clean(team)
@@ -369,16 +368,16 @@ def test_its_log_can_be_searched(team: Team) -> None:
     )
     name = spawn(team, program)
     assert over(team, name) == "completed"
-    assert list(files.search(team, name, "line [26]!", 0)) == ["line 2!", "--", "line 6!"]
-    found = list(files.search(team, name, "[26]", 1))
+    assert list(workers_run.search(team, name, "line [26]!", 0)) == ["line 2!", "--", "line 6!"]
+    found = list(workers_run.search(team, name, "[26]", 1))
     assert found == [
         "line 1!", "line 2!", "line 3!", "--", "line 5!", "line 6!", "line 7!", "--", "6"
     ]  # fmt: skip
-    assert list(files.search(team, name, "nothing", 50)) == []
+    assert list(workers_run.search(team, name, "nothing", 50)) == []
     with pytest.raises(BadArgumentError, match="no regular expression"):
-        list(files.search(team, name, "(", 50))
+        list(workers_run.search(team, name, "(", 50))
     with pytest.raises(NotFoundError, match="has no log"):
-        list(files.search(team, "other-1234", "x", 50))
+        list(workers_run.search(team, "other-1234", "x", 50))
 
 
 # Names -----------------------------------------------------------------------------------------
@@ -420,8 +419,8 @@ def test_no_such_worker(team: Team) -> None:
         lambda: workers_run.dismiss(team, "w-0001"),
         lambda: workers_run.escalate(team, "w-0001", "why"),
         lambda: workers_run.continue_(team, "w-0001", "more"),
-        lambda: files.about(team, "w-0001"),
-        lambda: files.session(team, "w-0001"),
+        lambda: workers_run.about(team, "w-0001"),
+        lambda: workers_run.session(team, "w-0001"),
     ):
         with pytest.raises(NotFoundError):
             act()
@@ -436,9 +435,9 @@ def test_workers_of_other_tools_are_known_by_their_files(team: Team, project: Pa
     path.write_text("# Worker: old\n\n## Task\n\nx\n\n## Status\n\nState: done\n\n## Log\n\nSo.\n")
     (project / ".nbs/workers/old-1234.log").write_text("y\n")
     team.refresh()
-    (found,) = files.every(team)
-    assert found == files.About("old-1234", "done", running=False, log=2, ours=False)
-    assert files.findings(team, "old-1234") == "So."
+    (found,) = workers_run.every(team)
+    assert found == workers_run.About("old-1234", "done", running=False, log=2, ours=False)
+    assert workers_run.findings(team, "old-1234") == "So."
     with pytest.raises(NotFoundError, match="is run by another tool"):
         workers_run.dismiss(team, "old-1234")
 
@@ -493,14 +492,14 @@ def test_what_it_looked_like_before_can_be_shown(team: Team, project: Path) -> N
 def test_a_watch_tells_of_each_that_ends(team: Team, project: Path) -> None:
     first = spawn(team, "until [ -e one ]; do sleep 0.01; done; echo x")
     second = spawn(team, "until [ -e two ]; do sleep 0.01; done; exit 1")
-    assert list(files.watch(team, 0.05)) == []
+    assert list(workers_run.watch(team, 0.05)) == []
     told = []
     (project / "one").touch()
-    for found in files.watch(team):
+    for found in workers_run.watch(team):
         told.append((found.name, found.state))
         (project / "two").touch()
     assert told == [(first, "completed"), (second, "failed")]
-    assert list(files.watch(team)) == []
+    assert list(workers_run.watch(team)) == []
 
 
 def test_only_those_that_are_named_are_looked_after(team: Team) -> None:

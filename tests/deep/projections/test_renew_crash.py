@@ -3,12 +3,11 @@
 import os
 import shutil
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from children import run_forked
 from damaged import damage, scribble
 from doors.inside import begin, run
 
@@ -74,8 +73,7 @@ def test_killed_at_each_step(tmp_path: Path, death: str) -> None:
     root = project / ".nbs"
     damage(str(root / "ledger.db"), "events", "lines", "manifest")
     before = rows(root)
-    command = [sys.executable, "-c", CHILD, str(root), death, str(HERE), str(HERE.parent)]
-    child = subprocess.run(command, capture_output=True, text=True, check=False)
+    child = run_forked(CHILD, str(root), death, str(HERE), str(HERE.parent))
     assert child.returncode == 9, child.stderr
     assert rows(root) == before
     taken = death == "after its place was taken"

@@ -1,13 +1,12 @@
 """A coordinator killed at each step of ``pythia run``: the next run finishes the work, once."""
 
 import asyncio
-import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from children import run_forked
 from dying import RUN
 from reviewed import EXAMPLE, NOW, SCRIPTED, begin, check_once, event_of, folder_alone, kinds
 from story import folder
@@ -105,13 +104,17 @@ def review_by(project: Path, *, fail: str = "") -> tuple[str, ...]:
     return ("sh", "-c", program)
 
 
+def give(project: Path, step: str, command: tuple[str, ...], how: str, seconds: float = 60) -> int:
+    """Give the command in a child that is killed at that step, or after so many seconds."""
+    words = (str(project / ".nbs"), step, str(HERE), str(HERE.parent), how, *command)
+    child = run_forked(CHILD, *words, env={"TMPDIR": str(project)}, seconds=seconds)
+    assert child.returncode in (0, -signal.SIGKILL, -signal.SIGALRM), child.stderr
+    return child.returncode
+
+
 def die_in(project: Path, step: str, command: tuple[str, ...], how: str = "") -> None:
     """Give the command in a child that is killed at that step."""
-    paths = (str(HERE), str(HERE.parent))
-    words = [sys.executable, "-c", CHILD, str(project / ".nbs"), step, *paths, how, *command]
-    env = os.environ | {"TMPDIR": str(project)}
-    child = subprocess.run(words, capture_output=True, text=True, check=False, env=env)
-    assert child.returncode == -signal.SIGKILL, child.stderr
+    assert give(project, step, command, how) == -signal.SIGKILL
 
 
 def again(
@@ -223,20 +226,12 @@ def test_in_the_namespace_it_is_the_same(step: str, monkeypatch: pytest.MonkeyPa
 @pytest.mark.slow
 def test_killed_at_any_moment_it_is_done_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Twenty kills, each a little later than the one before."""
+    ends = []
     for moment in range(20):
         with folder() as project:
             name = begin(project)
             command = review_by(project)
-            paths = (str(HERE), str(HERE.parent))
-            child = subprocess.Popen(
-                [sys.executable, "-c", CHILD, str(project / ".nbs"), "never", *paths, "", *command],
-                stderr=subprocess.DEVNULL,
-                env=os.environ | {"TMPDIR": str(project)},
-            )
-            try:
-                child.wait(0.2 + moment * 0.02)
-            except subprocess.TimeoutExpired:
-                os.kill(child.pid, signal.SIGKILL)
-                child.wait()
+            ends.append(give(project, "never", command, "", 0.005 + moment * 0.01))
             again(project, command, monkeypatch)
             ended(project, name, 1, most=2)
+    assert ends.count(-signal.SIGALRM) > 5

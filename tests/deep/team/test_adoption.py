@@ -227,12 +227,6 @@ def many_strangers(team: Original) -> None:
         team.put(f"strangers-{number:04}-{'x' * 150}", b"")
 
 
-def our_names(team: Original) -> None:
-    """Files that stand where ours are going to be."""
-    team.put("counts.json", b'{"someone": "else"}\n', 0o600)
-    team.put(".gitignore", b"*.bak\r\nledger.db*", 0o600)
-
-
 MADE_UP: list[Maker] = [
     archives, legacy_messages, torn_lines, odd_headers, odd_logs, split_log, lone_log_archive,
     odd_events, odd_places, workers, huge_config, many_strangers,

@@ -1,12 +1,10 @@
 """A coordinator killed at each step of ``worker spawn``: the next run finishes the work, once."""
 
-import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from children import run_forked
 from dying import RUN
 from story import folder
 
@@ -15,7 +13,6 @@ from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
 from tripod.verify.run import run as judge
-from tripod.workers import worker as files
 from tripod.workers import worker as workers_run
 
 HERE = Path(__file__).resolve().parents[2]
@@ -50,19 +47,12 @@ with Team(root) as team:
 STEPS = (*RUN, "before the files", "behind the answer")
 
 
-def command_for(project: Path, step: str) -> list[str]:
-    """The child that gives the command, and is killed at a step."""
-    paths = (str(HERE), str(HERE.parent))
-    return [
-        sys.executable, "-c", CHILD, str(project / ".nbs"), step, *paths, str(project), PROGRAM
-    ]  # fmt: skip
-
-
-def die_in(project: Path, step: str) -> None:
-    """Give the command in a child that is killed at that step."""
-    command = command_for(project, step)
-    child = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert child.returncode == -signal.SIGKILL, child.stderr
+def give(project: Path, step: str, seconds: float = 60) -> int:
+    """Give the command in a child that is killed at that step, or after so many seconds."""
+    words = (str(project / ".nbs"), step, str(HERE), str(HERE.parent), str(project), PROGRAM)
+    child = run_forked(CHILD, *words, seconds=seconds)
+    assert child.returncode in (0, -signal.SIGKILL, -signal.SIGALRM), child.stderr
+    return child.returncode
 
 
 def again(team: Team, project: Path) -> None:
@@ -82,7 +72,7 @@ def check_once(project: Path) -> None:
             assert kinds.count(kind) == 1, kind
         events = [e.data["type"] for e in team.store.read() if e.kind == "bus.published"]
         assert events == ["worker-spawned", "task-complete"]
-        assert files.answer(team, NAME) == "done"
+        assert workers_run.answer(team, NAME) == "done"
         assert list(file_differences(team.source, team.disk, evidence=True)) == []
         assert team.warnings == []
         assert list((project / ".nbs/spool").iterdir()) == []
@@ -96,7 +86,7 @@ def check_once(project: Path) -> None:
 def test_the_next_run_finishes_the_work_once(step: str, follow: str) -> None:
     with folder() as project:
         adoption.init(str(project))
-        die_in(project, step)
+        assert give(project, step) == -signal.SIGKILL
         with Team(str(project / ".nbs")) as team:
             team.refresh()
             if step == "before the request":
@@ -109,25 +99,22 @@ def test_the_next_run_finishes_the_work_once(step: str, follow: str) -> None:
             else:
                 workers_run.look_after(team)
             (project / "go").touch()
-            list(files.watch(team))
+            list(workers_run.watch(team))
         check_once(project)
 
 
 @pytest.mark.slow
 def test_killed_at_any_moment_it_is_done_once() -> None:
     """Thirty kills, each a little later than the one before."""
+    ends = []
     for moment in range(30):
         with folder() as project:
             adoption.init(str(project))
             (project / "go").touch()
-            child = subprocess.Popen(command_for(project, "never"), stderr=subprocess.DEVNULL)
-            try:
-                child.wait(0.15 + moment * 0.01)
-            except subprocess.TimeoutExpired:
-                os.kill(child.pid, signal.SIGKILL)
-                child.wait()
+            ends.append(give(project, "never", 0.003 + moment * 0.004))
             with Team(str(project / ".nbs")) as team:
                 team.refresh()
                 again(team, project)
-                list(files.watch(team))
+                list(workers_run.watch(team))
             check_once(project)
+    assert ends.count(-signal.SIGALRM) > 5

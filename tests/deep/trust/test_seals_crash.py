@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from children import run_forked
 from specimens import build
 
 from tripod.bus import events
@@ -71,22 +72,7 @@ def root(tmp_path: Path) -> str:
 
 
 def program(root: str, what: str, die_at: int) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            PROGRAM,
-            root,
-            what,
-            str(die_at),
-            f"{os.path.dirname(root)}/copy.db",
-        ],
-        env=os.environ,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    return run_forked(PROGRAM, root, what, str(die_at), f"{os.path.dirname(root)}/copy.db")
 
 
 def seals(root: str) -> list[Seal]:
@@ -119,7 +105,7 @@ def test_killed_at_any_file_while_it_seals_the_next_act_seals(root: str, what: s
         assert last is not None
         assert last.size >= remembered  # never back
         remembered = last.size
-        die_at += 9
+        die_at += 4
     with Team(root) as team:
         team.warnings.clear()
         sealing.seal_now(team, keys.no_passphrase)
@@ -136,7 +122,7 @@ def test_killed_at_any_file_while_it_restores_it_can_be_done_again(root: str) ->
     total, die_at = 0, 1
     while not total:
         total = steps(program(root, "restore", die_at))
-        die_at += 13
+        die_at += 6
     assert die_at > 30
     assert failures(root) == []
     with Team(root) as team:

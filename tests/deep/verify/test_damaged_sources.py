@@ -7,7 +7,7 @@ import os
 import random
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -133,14 +133,15 @@ def content(path: str) -> object:
 TABLES = ("entries", "blobs", "nodes", "head")
 
 
-def trials(team: str, tmp_path: Path, source: str) -> list[tuple[int, str, random.Random]]:
-    made = []
-    for number in range(TRIALS):
+def trials(
+    team: str, tmp_path: Path, source: str, times: int = TRIALS
+) -> Iterator[tuple[int, str, random.Random]]:
+    """So many copies of the team, each made when its turn comes."""
+    for number in range(times):
         seed = SEED * 1000 + number
         place = tmp_path / f"{source.replace('/', '-')}-{number}"
         shutil.copytree(Path(team).parent, place, symlinks=True)
-        made.append((seed, f"{place}/.nbs", random.Random(f"{source} {seed}")))  # noqa: S311
-    return made
+        yield seed, f"{place}/.nbs", random.Random(f"{source} {seed}")  # noqa: S311
 
 
 def test_the_team_is_sound(team: str) -> None:
@@ -150,7 +151,7 @@ def test_the_team_is_sound(team: str) -> None:
 
 def test_a_flipped_bit_where_there_is_a_record_is_a_finding(team: str, tmp_path: Path) -> None:
     """In the newest rows, and among them the key that the record's seal is held against."""
-    ((_, root, _), *_) = trials(team, tmp_path, "leaf")
+    _, root, _ = next(trials(team, tmp_path, "leaf"))
     path = Path(database(root))
     with closing(sqlite3.connect(path)) as db:
         (body,) = db.execute("SELECT body FROM entries WHERE kind = 'key.set'").fetchone()
@@ -255,19 +256,21 @@ def test_a_damaged_file_stops_nothing(
 
 @pytest.mark.parametrize("source", FILES)
 def test_what_is_no_file_stops_nothing(team: str, tmp_path: Path, source: str) -> None:
-    for number, (_, root, rng) in enumerate(trials(team, tmp_path, source)[:4]):
+    ways = ("nothing", "a folder", "a pipe", "a link")
+    for way, (_, root, rng) in zip(ways, trials(team, tmp_path, source, len(ways)), strict=True):
         path = rng.choice([path for path in Path(root).glob(FILES[source]) if path.is_file()])
         path.unlink()
-        if number == 0:
+        if way == "a folder":
             path.mkdir()
-        elif number == 1:
+        elif way == "a pipe":
             os.mkfifo(path)
-        elif number == 2:
+        elif way == "a link":
             path.symlink_to("/dev/zero")
         report = judge(root)
-        assert not broken(report), broken(report)
+        assert not broken(report), (way, broken(report))
         if source in EXACT:
-            assert report.exit_code != 0
+            assert report.exit_code != 0, way
+        shutil.rmtree(Path(root).parent)
 
 
 def deep_body(kind: str) -> bytes:
@@ -281,7 +284,7 @@ def deep_body(kind: str) -> bytes:
 def test_a_line_of_bodies_that_is_nested_deep_is_a_finding(
     team: str, tmp_path: Path, kind: str
 ) -> None:
-    ((_, root, _), *_) = trials(team, tmp_path, kind)
+    _, root, _ = next(trials(team, tmp_path, kind))
     os.unlink(database(root))
     path = next(Path(root).glob("record/bodies/*.jsonl"))
     lines = path.read_bytes().split(b"\n")
@@ -297,7 +300,7 @@ def test_a_line_of_bodies_that_is_nested_deep_is_a_finding(
 @pytest.mark.parametrize("kind", ["lists", "objects"])
 def test_an_entry_that_is_nested_deep_is_a_finding(team: str, tmp_path: Path, kind: str) -> None:
     """Committed to and linked as it should be: only its form is wrong."""
-    ((_, root, _), *_) = trials(team, tmp_path, kind)
+    _, root, _ = next(trials(team, tmp_path, kind))
     rows = read(database(root))
     rows[9] = rows[9]._replace(body=deep_body(kind))
     forge(root, rows)

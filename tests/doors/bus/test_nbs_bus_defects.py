@@ -77,6 +77,16 @@ def test_the_default_limit_prunes_what_the_command_can_publish(team: Path) -> No
     assert bus(team, "prune").out.startswith(b"Pruned 1 event (")
 
 
+def test_the_path_of_a_file_may_be_any_bytes_and_a_handle_not(team: Path) -> None:
+    file = team / os.fsdecode(b"caf\xe9")
+    file.write_text("hello")
+    name = publish(team, "ann", "note", "low", f"--file={file}")
+    assert b"hello" in bus(team, "read", name).out
+    for words in (("check", "--handle=\udce9"), ("check", "--reader=\udce9")):
+        done = bus(team, *words)
+        assert (done.code, "is not UTF-8 (character 1)" in done.err) == (4, True), done
+
+
 # 2: a poison file ------------------------------------------------------------------------------
 
 POISON = ("0-a-b-1.event", "-.event", "99999999999999999999-a-b-1.event", "x.event", "1-a.event")

@@ -486,6 +486,15 @@ def _bad_config(git: Git) -> None:
     (git.root / ".git/config").write_text("[core\n", encoding="ascii")
 
 
+def _alternate_of_no_name(git: Git) -> None:
+    (git.root / ".git/objects/info").mkdir(exist_ok=True)
+    (git.root / ".git/objects/info/alternates").write_bytes(b"a\0b\n")
+
+
+def _store_in_a_circle(git: Git) -> None:
+    (git.root / ".git/objects/loop").symlink_to("loop")
+
+
 def _pipe(path: str) -> Callable[[Git], None]:
     def do(git: Git) -> None:
         full = git.root / path
@@ -510,6 +519,8 @@ def _pipe(path: str) -> Callable[[Git], None]:
         _ref_to_nothing,
         _refs_in_a_circle,
         _bad_config,
+        _alternate_of_no_name,
+        _store_in_a_circle,
         *map(
             _pipe,
             (".git", ".git/HEAD", ".git/config", ".git/packed-refs", ".git/refs/heads/main",
@@ -532,6 +543,22 @@ def test_what_is_no_plain_repository_is_refused_in_words(
     assert (done.returncode, b"--no-git leaves the history alone" in done.stdout) == (3, True)
 
 
+def test_work_trees_that_cannot_be_listed_are_refused_in_words(
+    git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git("worktree", "add", "--quiet", "../fix")
+    listed = os.listdir
+
+    def refuse(path: str) -> list[str]:
+        if path.endswith("/worktrees"):
+            raise PermissionError(13, "Permission denied", path)
+        return listed(path)
+
+    monkeypatch.setattr("tripod.verify.anchors.git_folder.os.listdir", refuse)
+    done = run(git.root, "verify", "-v", "--select", "pins-extend")
+    assert (done.code, b"worktrees cannot be read: Permission denied" in done.out) == (3, True)
+
+
 def test_stores_are_looked_into_as_deep_as_git_follows_them(git: Git, tmp_path: Path) -> None:
     place = find(str(git.root / ".nbs"))
     assert place is not None
@@ -545,6 +572,25 @@ def test_stores_are_looked_into_as_deep_as_git_follows_them(git: Git, tmp_path: 
     assert git_store_problem(place) is None  # git stops before it
     os.mkfifo(stores[5] / "pipe")
     assert git_store_problem(place) == f"{stores[5]}/pipe is neither a file nor a folder"
+
+
+def test_a_store_that_is_named_again_and_again_is_looked_into_once(
+    git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = find(str(git.root / ".nbs"))
+    assert place is not None
+    store = git.root / ".git/objects"
+    (store / "info/alternates").write_text(f"# a comment\n\n{store}\n{store}\n{store}\n")
+    looked: list[str] = []
+    scandir = os.scandir
+
+    def noted(path: str) -> object:
+        looked.append(path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", noted)
+    assert git_store_problem(place) is None
+    assert looked.count(str(store)) == 2  # for its folders, and as one of them
 
 
 def test_another_user_s_repository_is_read_where_git_itself_would(

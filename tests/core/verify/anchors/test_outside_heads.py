@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from core.verify.anchors.test_in_git import commit, decide, git, home, tripod, verdict
 from git_repo import Git
-from specimens import read
+from specimens import database, forge, read
 
 from tripod.errors import RefusedError
 from tripod.ledger.tlog.note import Note, SigningKey, format_base64, format_note
@@ -106,6 +106,22 @@ def test_a_fork_that_another_key_signed_leaves_nothing(git: Git, home: Path) -> 
     texts = {name: [f.severity for f in held.findings] for name, held in said.items()}
     assert texts["real"] == ["warning"]
     assert "failure" in texts["other"]
+
+
+@pytest.mark.parametrize(
+    ("change", "fits"), [({"root": "no root"}, True), ({"reason": "another"}, False)]
+)
+def test_a_fork_that_cannot_be_read_leaves_nothing(
+    git: Git, change: dict[str, str], fits: bool
+) -> None:
+    back_to_the_backup(git, "--sign-fork")
+    root = f"{git.root}/.nbs"
+    rows = read(database(root))
+    (seq,) = (at for at, row in enumerate(rows) if row.head["kind"] == "ledger.forked-from")
+    assert heads(git)[0] == 0
+    rows[seq] = rows[seq].saying(**change)
+    forge(root, rows, commitment=set() if fits else {seq})
+    assert ("failure", "left behind") in [(level, text[:11]) for level, text in heads(git)[1]]
 
 
 def test_a_person_accepts_by_name_from_outside_alone(git: Git) -> None:

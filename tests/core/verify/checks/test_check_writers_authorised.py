@@ -171,6 +171,8 @@ def test_a_demand_holds_for_what_was_observed_too(root: str) -> None:
         last = max(e.seq for e in team.store.read() if e.kind == "chat.sent")
     assert found(root) == []
     assert [f.seq for f in found(root, Demand(("chat.sent",), last))] == [last]
+    without = [row for row in read(database(root)) if row.auth is None]
+    assert 0 < summary(root)[1]["unsigned"] < len(without), "only of actors with a key"
 
 
 def test_without_keys_a_demand_finds_what_it_asks_for(tmp_path: Path) -> None:

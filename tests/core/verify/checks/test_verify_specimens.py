@@ -3,9 +3,12 @@
 from pathlib import Path
 
 import pytest
-from specimens import ADVISED, SPECIMENS, Specimen, copy
+from specimens import ADVISED, SPECIMENS, Specimen, copy, database, read, unguarded
 
-from tripod.verify.check import CANNOT_TELL, Report
+from tripod.chat import writer as chat_send
+from tripod.team.team import Team
+from tripod.verify.check import CANNOT_TELL, Finding, Report
+from tripod.verify.check import outcome as outcome_of
 from tripod.verify.checks import CHECKS
 from tripod.verify.evidence import collect
 from tripod.verify.run import advises, run
@@ -93,3 +96,48 @@ def test_the_check_that_breaks_is_a_finding_and_stops_no_other(
     assert blaming(report) == {CHECKS[3].NAME}
     assert report.outcomes[3].findings[0].message == "the check broke: RuntimeError: no such thing"
     assert all(o.verdict != CANNOT_TELL for o in report.outcomes)
+
+
+@pytest.mark.parametrize("where", ["../beside", "workers/\0.md"])
+def test_a_place_that_no_path_of_the_team_can_have_is_told_as_it_is(
+    sound: str, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    name = CHECKS[3].NAME
+    told = outcome_of(name, [Finding(name, "a worker of a strange name", where)], {})
+    monkeypatch.setattr(CHECKS[3], "judge", lambda _evidence: told)
+    assert [found.file for found in judge(sound).outcomes[3].findings] == [where]
+
+
+@pytest.mark.parametrize(
+    ("odd", "check"),
+    [
+        (("chat.rotated", {"header": {"text": 5}}), "chat-refs-resolve"),
+        (("decision.logged", {"observed": {"raw": {"text": 5}}}), "count-from-grep"),
+        (("bus.published", {"payload": {"text": 5}}), "pythia-fires"),
+    ],
+)
+def test_bytes_of_another_shape_break_no_check(
+    odd: tuple[str, dict[str, object]],
+    check: str,
+    sound: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The ledger's own checks name them."""
+    monkeypatch.setattr(chat_send, "ROTATE_ABOVE", 6)
+    monkeypatch.setattr(chat_send, "ROTATE_COUNT", 4)
+    root = copy(sound, str(tmp_path))
+    with Team(root) as team:
+        chat_send.send(team, "live", "bench", "one more")
+    types = (None, "pythia-checkpoint")  # of an event
+    seq, row = next(
+        (seq, row)
+        for seq, row in enumerate(read(database(root)))
+        if row.head["kind"] == odd[0] and row.data.get("type") in types
+    )
+    with unguarded(database(root)) as db:
+        db.execute("UPDATE entries SET body = ? WHERE seq = ?", (row.saying(**odd[1]).body, seq))
+    report = judge(root)
+    assert "bodies-present" in blaming(report)
+    (told,) = [outcome for outcome in report.outcomes if outcome.check == check]
+    assert not [one.message for one in told.findings if "the check broke" in one.message]
