@@ -507,6 +507,7 @@ work worker worker Spawn workers, see what became of them, read what they found.
 work pythia pythia See which reviews are due, have Pythia give them, show what it found.
 look show show Print entries, or a projection as of any entry.
 look verify verify Judge a project, a team directory, a database, an export or a proof (PATH).
+look where team Say which team directory commands work on here, and why.
 look doctor recovery Say what is wrong with a team directory, and how to mend it.
 look demo team Tamper with a copy of a real team's files, crash, recover, and have a review.
 keep init team Begin a ledger in PATH; an existing .nbs/ is taken in whole, without changing it.
