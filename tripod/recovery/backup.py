@@ -287,13 +287,13 @@ def restore_from_record(root: str, keys: Sequence[VerifierKey] = ()) -> tuple[in
     """
     from tripod.verify.checks import LEDGER_CHECKS
     from tripod.verify.evidence import DatabaseEvidence, OpenEvidence
-    from tripod.verify.export import load_export
+    from tripod.verify.export import ExportFiles, load_export
     from tripod.verify.run import run
 
     record, scratch = f"{root}/{RECORD}", f"{database_of(root)}-{_RESTORING}"
     recover.remove_rebuilt_database(scratch)
     try:
-        loaded = load_export(record, scratch, keys)
+        loaded = load_export(ExportFiles(record), scratch, keys)
         if loaded.seal is not None and not loaded.bodies:
             raise RefusedError(f"{record} holds headers alone: no ledger can be restored from it")
         database = DatabaseEvidence(scratch, source=record)
