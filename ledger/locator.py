@@ -1,26 +1,36 @@
 """Finds the team directory that a command works on: one rule for every command, the judge's too.
 
 In this order: the path that is given (``-C``, ``--team``, a PATH), the one that the variable
-``TRIPOD_LEDGER`` names, the nearest ``.nbs/`` above. Only names are looked at, no file is opened
-but the first bytes of a database that stands outside of a ``.nbs/``.
+``TRIPOD_LEDGER`` names, the one that ``tripod.team`` in the repository's own configuration names,
+``.nbs/`` at the top of the repository's main work tree, the nearest ``.nbs/`` above. So every work
+tree and branch of a repository has one team.
+
+The ledger of a team at the top of a repository lies in the repository's common directory, where
+``git clean`` and ``git stash --all`` do not reach it; every other one in its team directory. No
+git is started: small files of the repository are read as data, with a limit.
 """
 
 from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
+from typing import NamedTuple
 
 from tripod.ledger.files import read_plain_file
 from tripod.ledger.places import CHAT, COUNTS, DATABASE, EVENTS, LOGS, RECORD, WORKERS
 from tripod.ledger.sqlite.schema import APPLICATION_ID
 
 FOLDER = ".nbs"
+APART = "tripod"
+"""The folder of a repository's common directory that holds the ledger."""
 LEDGER = "TRIPOD_LEDGER"
 """The variable that names a team directory, its project, or the ledger in it."""
 
 _FOLDERS = (CHAT, EVENTS, LOGS)
 _TEAM_FOLDERS = (*_FOLDERS, WORKERS)
 _TRACES = (DATABASE, RECORD, COUNTS)
+_SMALL = 1024 * 1024
 _ID_AT = 68  # where a SQLite file has its application's number, in 4 bytes
 
 
@@ -33,9 +43,47 @@ def user_home() -> str:
     return os.path.join(os.path.abspath(base), "tripod")
 
 
+class WorkTree(NamedTuple):
+    """A work tree of a git repository.
+
+    ``top`` is its first folder, ``git`` its own git directory, ``common`` the one that all work
+    trees of the repository share. ``main`` is the top of the main work tree; None: a bare
+    repository, which has none.
+    """
+
+    top: str
+    git: str
+    common: str
+    main: str | None
+
+
+def database_of(root: str) -> str:
+    """Where the ledger of the team directory ``root`` lies, or is to be begun.
+
+    For ``.nbs`` at the top of a repository's main work tree that is the common directory. One that
+    an earlier version began in ``.nbs`` is used there until ``tripod init`` moves it.
+    """
+    inside, apart = f"{root}/{DATABASE}", database_apart(root)
+    if apart is None or (os.path.lexists(inside) and not os.path.lexists(apart)):
+        return inside
+    return apart
+
+
+def database_apart(root: str) -> str | None:
+    """Where the repository's common directory has room for the ledger of ``root``.
+
+    None where ``root`` is not ``.nbs`` at the top of a repository's main work tree.
+    """
+    top, name = os.path.split(os.path.abspath(root))
+    if name != FOLDER or not os.path.lexists(f"{top}/.git"):
+        return None
+    tree = work_tree(top)
+    return None if tree is None or tree.main != top else f"{tree.common}/{APART}/{DATABASE}"
+
+
 def has_ledger(path: str) -> bool:
-    """Whether a file or folder ``ledger.db`` stands in the folder ``path``."""
-    return os.path.lexists(os.path.join(path, DATABASE))
+    """Whether a file or folder stands where the ledger of the folder ``path`` lies."""
+    return os.path.lexists(database_of(path))
 
 
 def is_ledger_folder(path: str) -> bool:
@@ -72,6 +120,11 @@ def team_of(path: str) -> str | None:
         return None
     inner = os.path.join(path, FOLDER)
     is_inner = os.path.basename(os.path.abspath(path)) == FOLDER
+    tree = work_tree(path) if os.path.isfile(os.path.join(path, ".git")) else None
+    if tree is not None and tree.main is not None and tree.main != path:
+        return team_of(tree.main)  # a linked work tree: what lies in its own .nbs was checked out
+    if has_ledger(path if is_inner else inner):  # the folder itself may be gone: `git clean`
+        return path if is_inner else inner
     if not is_inner and os.path.isdir(inner):
         traces = any(os.path.lexists(os.path.join(inner, name)) for name in _TRACES)
         return inner if traces or not is_ledger_folder(path) else path
@@ -87,6 +140,23 @@ def nearest_team(start: str) -> str | None:
     It may have no ledger yet. One that another user put into a folder in which everybody may
     write, such as ``/tmp``, is passed over.
     """
+    near = _nearest_above(start)
+    tree = work_tree_around(start)
+    if tree is None:
+        return near
+    if (set_ := configured_team(tree)) is not None:
+        return set_
+    if tree.main is None:
+        return near
+    team = os.path.join(tree.main, FOLDER)
+    # A team that was begun below on purpose has a database there, which git does not carry.
+    is_own = near is not None and tree.top == tree.main and near != team and has_ledger(near)
+    is_below = is_own and f"{near}/".startswith(f"{tree.main}/")
+    is_there = os.path.isdir(team) or has_ledger(team)  # `git clean` removes the files
+    return team if is_there and not is_below else near
+
+
+def _nearest_above(start: str) -> str | None:
     path = start
     while True:
         parent, name = os.path.split(path)
@@ -138,6 +208,21 @@ def team_to_judge(given: str | None) -> str:
     return named() or nearest_team(here) or here
 
 
+def explain_team(given: str | None) -> tuple[str | None, str]:
+    """The team directory that commands work on, and by which rule it was found."""
+    if given is not None:
+        return team_of(os.path.abspath(given)), "it was given"
+    if (path := named()) is not None:
+        return path, f"{LEDGER} names it"
+    here = os.getcwd()
+    found, tree = nearest_team(here), work_tree_around(here)
+    if found is not None and tree is not None and found == configured_team(tree):
+        return found, f"tripod.team in {tree.common}/config names it"
+    if found is not None and tree is not None and tree.main == os.path.dirname(found):
+        return found, f"it is at the top of the main work tree of {tree.common}"
+    return found, f"it is the nearest {FOLDER} in {here} or above"
+
+
 def no_team_problem(path: str) -> str:
     """Why a folder that is no team directory cannot be judged, and what to do next."""
     return (
@@ -146,18 +231,28 @@ def no_team_problem(path: str) -> str:
     )
 
 
-def team_to_begin(path: str) -> str:
-    """The team directory that is to be begun in the folder ``path``, an absolute path.
+def team_to_begin(path: str, *, new: bool = False) -> str:
+    """The team directory that ``init`` is to begin or join in the folder ``path``, an absolute one.
 
     It is the folder itself where that is called ``.nbs``, has a ledger, looks like a team
-    directory or is the one that the variable names.
+    directory or is the one that the variable names. Else it is the team that commands find there;
+    where a repository has none, ``.nbs`` at the top of its main work tree. ``new``: ``.nbs`` in
+    ``path``, though there is a team around.
     """
     inner = os.path.join(path, FOLDER)
     parts = sum(os.path.isdir(os.path.join(path, name)) for name in _TEAM_FOLDERS)
     is_root = os.path.basename(path) == FOLDER or (
         not os.path.isdir(inner) and (parts > 1 or path == named() or is_ledger_folder(path))
     )
-    return path if is_root else inner
+    if is_root or new:
+        return path if is_root else inner
+    near, tree = nearest_team(path), work_tree_around(path)
+    if tree is None:
+        return near or inner
+    if near is not None and near == configured_team(tree):
+        return near
+    main = tree.main or tree.top
+    return near if near is not None and f"{near}/".startswith(f"{main}/") else f"{main}/{FOLDER}"
 
 
 def team_around(folder: str, holds: str = CHAT) -> str:
@@ -176,6 +271,63 @@ def team_around(folder: str, holds: str = CHAT) -> str:
         is_part = holds == EVENTS or name in _TEAM_FOLDERS
         top = around if is_part and around != "/" and not _is_open(around) else folder
     return os.path.join(top, FOLDER)
+
+
+def work_tree_around(folder: str) -> WorkTree | None:
+    """The work tree that holds ``folder``; one that a stranger may have put there is none."""
+    top = repository_around(folder)
+    if top is None or _is_planted(top, os.path.join(top, ".git")):
+        return None
+    return work_tree(top)
+
+
+def work_tree(top: str) -> WorkTree | None:
+    """The work tree whose first folder is ``top``; None where its ``.git`` names no repository."""
+    git = os.path.join(top, ".git")
+    try:
+        if not os.path.isdir(git):
+            words = read_plain_file(git, _SMALL, named=True).removesuffix(b"\n")
+            if not words.startswith(b"gitdir: ") or b"\n" in words or b"\0" in words:
+                return None
+            git = os.path.join(top, os.fsdecode(words[8:]))
+        git = common = os.path.realpath(git)
+        main: str | None = top
+        if os.path.lexists(os.path.join(git, "commondir")):
+            words = read_plain_file(os.path.join(git, "commondir"), _SMALL).removesuffix(b"\n")
+            if not words or b"\n" in words or b"\0" in words:
+                return None
+            common = os.path.realpath(os.path.join(git, os.fsdecode(words)))
+            around, name = os.path.split(common)
+            main = around if name == ".git" else None
+    except OSError:
+        return None
+    if not all(os.path.isdir(os.path.join(common, name)) for name in ("objects", "refs")):
+        return None
+    return WorkTree(top, git, common, main)
+
+
+def configured_team(tree: WorkTree) -> str | None:
+    """The team directory that the repository's own configuration names as ``tripod.team``.
+
+    The path is absolute, or relative to the folder around the common directory. Git reads it, with
+    no file that the configuration includes, and only where the word stands in it at all: no command
+    in a repository that does not use the key pays for a process.
+    """
+    path = os.path.join(tree.common, "config")
+    try:
+        if b"tripod" not in read_plain_file(path, _SMALL).lower():
+            return None
+    except OSError:
+        return None
+    import subprocess
+
+    asked = ("git", "config", "--file", path, "--no-includes", "--null", "--get", "tripod.team")
+    with suppress(OSError, subprocess.SubprocessError):
+        done = subprocess.run(asked, capture_output=True, check=False, timeout=30)
+        name = os.fsdecode(done.stdout.removesuffix(b"\0"))
+        if done.returncode == 0 and name:
+            return os.path.normpath(os.path.join(os.path.dirname(tree.common), name))
+    return None
 
 
 def repository_around(folder: str) -> str | None:

@@ -33,7 +33,7 @@ from tripod.ledger import (
 )
 from tripod.ledger.files import open_plain_file, read_plain_file
 from tripod.ledger.ids import now_us
-from tripod.ledger.locator import no_team_problem, team_of
+from tripod.ledger.locator import database_of, no_team_problem, team_of
 from tripod.ledger.sqlite.reader import SQLiteReader, read_only, reader_keeps_log
 from tripod.ledger.sqlite.schema import SCHEMA_VERSION
 from tripod.ledger.tlog.note import VerifierKey
@@ -171,7 +171,11 @@ class OpenEvidence(Evidence):
         """What tells that a ledger was here, in words."""
         found = []
         if self.root is not None:
-            for name in sorted(os.listdir(self.root)):
+            names = set[str]()
+            for folder in (self.root, os.path.dirname(database_of(self.root))):
+                with suppress(OSError):
+                    names.update(os.listdir(folder))
+            for name in sorted(names):
                 if name in (RECORD, "seal", COUNTS) or name.startswith(("policy", "seal.")):
                     found.append(f"{name} stands in the team directory")
                 elif name.startswith(DATABASE + "-") or name == DATABASE + ".lock":
@@ -433,12 +437,12 @@ def collect(
     evidence = OpenEvidence(path, no_ledger=no_ledger, nearby=nearby, now_us=now_us())
     database = evidence.database
     database.path = path
-    if os.path.isdir(path):
-        evidence.root = team_of(path)
-        if evidence.root is None:
-            evidence.problem = no_team_problem(path)
-            return evidence
-        database.path = f"{evidence.root}/{DATABASE}"
+    evidence.root = None if os.path.isfile(path) else team_of(path)
+    if evidence.root is not None:
+        database.path = database_of(evidence.root)
+    elif os.path.isdir(path):
+        evidence.problem = no_team_problem(path)
+        return evidence
     elif not os.path.isfile(path):
         evidence.problem = f"{path}: there is no such file or directory"
         return evidence

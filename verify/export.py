@@ -202,14 +202,15 @@ def export_own_keys(db: sqlite3.Connection, seal: Seal) -> list[VerifierKey]:
     return []
 
 
-def load_export(directory: str, database: str, keys: Sequence[VerifierKey] = ()) -> LoadedExport:
-    """Read the export in ``directory`` into a new database file.
+def load_export(
+    files: ExportFiles, database: str, keys: Sequence[VerifierKey] = ()
+) -> LoadedExport:
+    """Read the export in ``files`` into a new database file.
 
     ``keys``: any of these may have signed the seal; by default, the key that the entries set.
     sqlite3.Error: the scratch database cannot be written.
     """
     loaded = LoadedExport()
-    files = ExportFiles(directory)
     with closing(sqlite3.connect(database, isolation_level=None)) as db:
         for pragma in ("journal_mode=OFF", "synchronous=OFF", "trusted_schema=OFF"):
             db.execute(f"PRAGMA {pragma}")

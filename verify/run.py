@@ -59,7 +59,7 @@ from tripod.verify.check import (
 from tripod.verify.checks import CHECKS, append_only
 from tripod.verify.checks.writers_authorised import Demand
 from tripod.verify.evidence import NEARBY, OpenEvidence, collect, collect_outside_evidence
-from tripod.verify.export import compare_record_files, is_export, load_export
+from tripod.verify.export import ExportFiles, compare_record_files, is_export, load_export
 from tripod.verify.finding import Acceptance, FindingNames, naming_findings
 from tripod.verify.fold import Compared
 from tripod.verify.scan.database import begin_database_scan, scan_database_since
@@ -215,7 +215,7 @@ def _load(evidence: OpenEvidence, directory: str) -> None:
     database.scratch = TemporaryDirectory(prefix="tripod-")
     database.path, database.source = f"{database.scratch.name}/{ledger.DATABASE}", directory
     try:
-        loaded = load_export(directory, database.path, database.keys)
+        loaded = load_export(ExportFiles(directory), database.path, database.keys)
         database.bodies = loaded.bodies
         evidence.record = loaded.judged()
         evidence.problem = database.open() or evidence.problem

@@ -23,11 +23,11 @@ from tripod.errors import (
     RefusedError,
     UnwritableError,
 )
-from tripod.ledger import DATABASE, RECORD
+from tripod.ledger import RECORD
 from tripod.ledger.files import read_plain_file
 from tripod.ledger.ids import format_at
 from tripod.ledger.kinds.registry import BY_NAME
-from tripod.ledger.locator import team_of, team_to_judge
+from tripod.ledger.locator import database_of, team_of, team_to_judge
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.sqlite.schema import check_schema
 from tripod.ledger.sqlite.store import is_malformed_sqlite
@@ -53,7 +53,7 @@ _MICROS = 1_000_000
 def _opened(path: str) -> Iterator[RowReader]:
     """The entries of a project, team directory, database, export or record, only to be read."""
     root = team_of(path) if os.path.isdir(path) else None
-    database = f"{root}/{DATABASE}" if root else path
+    database = database_of(root) if root else path
     with check_access(path):
         if os.path.isfile(database):
             with closing(read_only(database)) as db:

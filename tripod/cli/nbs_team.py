@@ -15,7 +15,15 @@ from tripod.errors import BadArgumentError, NoTeamError, NotFoundError, RefusedE
 from tripod.ledger import ARCHIVE, CHAT, DATABASE, EVENTS, RECORD
 from tripod.ledger import LOGS as SCRIBE
 from tripod.ledger.files import read_plain_file
-from tripod.ledger.locator import FOLDER, LEDGER, has_ledger, is_ledger_folder, named, team_around
+from tripod.ledger.locator import (
+    FOLDER,
+    LEDGER,
+    database_of,
+    has_ledger,
+    is_ledger_folder,
+    named,
+    team_around,
+)
 from tripod.output import one_line, remark
 from tripod.projections import Disk
 from tripod.team.access import access_team, access_team_at, has_open_runs, print_warnings
@@ -210,7 +218,7 @@ def _begin(root: str, places: Callable[[], dict[str, str]]) -> None:
     """Begin the ledger, and say so in one line; ``places`` says where events and chats are."""
     from tripod.team import adoption
 
-    if os.path.lexists(f"{root}/{DATABASE}"):
+    if os.path.lexists(database_of(root)):
         with adoption.adoption_lock(root):  # another process is just beginning it; or it is empty
             return
     if os.path.lexists(root) and not os.path.isdir(root):
@@ -219,7 +227,7 @@ def _begin(root: str, places: Callable[[], dict[str, str]]) -> None:
     from tripod.trust.export import has_record
 
     # Another process may have begun it since we looked; its record comes after its database.
-    if has_record(root) and not os.path.lexists(f"{root}/{DATABASE}"):
+    if has_record(root) and not os.path.lexists(database_of(root)):
         raise RefusedError(
             f"{root} has no {DATABASE} but a record of one ({RECORD}/): `tripod init` restores "
             "the ledger from it"
@@ -228,7 +236,7 @@ def _begin(root: str, places: Callable[[], dict[str, str]]) -> None:
         found = adoption.init_at(root, places(), met=True)
     print_warnings(found.warnings)
     if found.begun:
-        text = f"began the ledger {root}/{DATABASE}"
+        text = f"began the ledger {database_of(root)}"
         if found.files:
             entries = f"{found.entries} {'entry' if found.entries == 1 else 'entries'}"
             files = f"{found.files} file{'' if found.files == 1 else 's'}"

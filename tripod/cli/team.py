@@ -18,10 +18,10 @@ from tripod.cli.commands import (
     known_handle,
     log_keys_param,
 )
-from tripod.errors import BadArgumentError, PagesDamagedError
+from tripod.errors import BadArgumentError, NoTeamError, PagesDamagedError
 from tripod.ledger import DATABASE, RECORD
 from tripod.ledger.files import replace_file
-from tripod.ledger.locator import named
+from tripod.ledger.locator import database_of, explain_team, has_ledger, named, no_team_problem
 from tripod.output import emit_report, one_line, remark, safe
 from tripod.projections import LOG
 from tripod.recovery.backup import restore_from_record
@@ -73,9 +73,9 @@ def _report(found: adoption.Adoption) -> list[str]:
 
 
 def _init(call: CommandCall) -> None:
-    path = call.path or named() or "."
-    root = adoption.team_to_adopt(path)
-    if not os.path.lexists(os.path.join(root, DATABASE)) and has_record(root):
+    path = given = call.path or named() or "."
+    root = adoption.team_to_adopt(path, new=call.new)
+    if not os.path.lexists(database_of(root)) and has_record(root):
         _restore(call, root)
         return
     with check_access(os.path.abspath(path)), call.progress():
@@ -87,14 +87,18 @@ def _init(call: CommandCall) -> None:
             events=call.events,
             chat=call.chat,
             key=call.key,
+            new=call.new,
         )
     for warning in found.warnings:
         remark(f"warning: {warning}")
     begun = "Begun" if found.begun else "There is already"
-    lines = [f"{begun}: {found.root}/ledger.db", *_report(found)]
+    lines = [f"{begun}: {database_of(found.root)}", *_report(found)]
     if found.key:
         path = key_path(found.key.partition("+")[0])
         lines += [f"Sealed by the new key {found.key}", f"Keep a copy of its private part: {path}"]
+    full = os.path.abspath(given)
+    if full not in (found.root, os.path.dirname(found.root)):
+        lines += [f"{one_line(full)} belongs to that team; `tripod init --new` begins another"]
     call.answer(vars(found), [*lines, NEXT] if found.begun else lines)
     if not call.json:
         _ask_handle()
@@ -132,13 +136,22 @@ def _restore(call: CommandCall, root: str) -> None:
         )
     with call.progress():
         size, ahead = restore_from_record(root, log_keys_param(call.log_key, "--log-key"))
-    line = f"Restored: {root}/{DATABASE} from {root}/{RECORD}, {size} entries"
+    line = f"Restored: {database_of(root)} from {root}/{RECORD}, {size} entries"
     call.answer({"root": root, "restored": size}, [line])
     if ahead is not None:
         remark(
             f"warning: {ahead}: it was made after the record's seal, and is lost but for "
             "what the files show; `tripod rebuild` goes on from here, and says what goes"
         )
+
+
+def _where(call: CommandCall) -> None:
+    root, why = explain_team(call.values["team"])
+    if root is None or not has_ledger(root):
+        raise NoTeamError(no_team_problem(root or os.getcwd()))
+    database = database_of(root)
+    lines = [f"team: {one_line(root)} ({why})", f"ledger: {one_line(database)}"]
+    call.answer({"team": root, "why": why, "ledger": database}, lines)
 
 
 def _sync(call: CommandCall) -> None:
@@ -240,15 +253,23 @@ init [PATH]
     current folder.
 
     At a terminal it asks for your handle, unless that is known: your acts are recorded under it.
+    A repository has one team, whatever the branch and the work tree: its files are in .nbs at the
+    top of the main work tree, its ledger is in the repository's own directory (.git), where
+    `git clean` does not reach it. A folder inside of a project that has a team belongs to that.
 
     --project NAME     The project's name; the folder's by default.
     --origin NAME      The ledger's own name, unique for ever; made up by default.
     --scribe HANDLE    The handle that logs decisions; `scribe` by default.
     --events DIR       The folder of the events; .nbs/events by default.
     --chat DIR         The folder of the chats; .nbs/chat by default.
+    --new              Begin another team here, though there is one around.
     --key/--no-key     Make a key that seals the ledger; by default in a git repository alone.
     --log-key VKEY...  The log's public key, where a ledger is restored from its record.
     without: --team
+"""
+_WHERE = """\
+where
+    Prints the team directory, by which rule it was found, and where its ledger lies.
 """
 _SYNC = """\
 sync
@@ -292,6 +313,7 @@ demo
 
 COMMANDS = {
     "init": command_verb(_INIT, _init),
+    "where": command_verb(_WHERE, _where),
     "sync": command_verb(_SYNC, _sync, {"S": NumberParam(0, MAX_TIMEOUT)}),
     "rebuild": command_verb(_REBUILD, _rebuild),
     "demo": command_verb(_DEMO, _demo),

@@ -49,8 +49,7 @@ def likely_by_index(
         return seqs
     from sqlite_utils import Database
 
-    root = os.path.dirname(database)
-    path = f"{root}/{SEARCH}"
+    path = f"{os.path.dirname(database)}/{SEARCH}"
     try:
         # A user who may not read the ledger may not read this either.
         mode = os.stat(database).st_mode & 0o777
@@ -64,7 +63,7 @@ def likely_by_index(
         return seqs  # no FTS5, a full or read-only disk, another who is just writing it
     except sqlite3.DatabaseError:  # it is not an index (any more)
         with suppress(OSError):
-            drop_index(root)
+            drop_index(database)
         return seqs
     return [seq for seq in seqs if seq > upto or seq in hits]
 
@@ -109,8 +108,9 @@ def _leaf(ledger: LedgerReader, seq: int) -> bytes | None:
     return None if header is None else entry_leaf_hash(header)
 
 
-def drop_index(root: str) -> None:
-    """Delete the index of the team directory ``root`` (OSError: the system refuses)."""
-    for path in (f"{root}/{SEARCH}-journal", f"{root}/{SEARCH}"):
+def drop_index(database: str) -> None:
+    """Delete the index beside the ledger at ``database`` (OSError: the system refuses)."""
+    folder = os.path.dirname(database)
+    for path in (f"{folder}/{SEARCH}-journal", f"{folder}/{SEARCH}"):
         with suppress(FileNotFoundError):
             os.unlink(path)

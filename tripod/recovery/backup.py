@@ -23,11 +23,11 @@ from tripod.errors import (
     RefusedError,
     UnwritableError,
 )
-from tripod.ledger import DATABASE, RECORD, Head, root_of
+from tripod.ledger import RECORD, Head, root_of
 from tripod.ledger.files import hold_file_lock, rename_file, sync_name, sync_path
 from tripod.ledger.ids import fresh_ids
 from tripod.ledger.kinds.trust import FORKED_FROM
-from tripod.ledger.locator import FOLDER, named, nearest_team, team_of
+from tripod.ledger.locator import FOLDER, database_of, named, nearest_team, team_of
 from tripod.ledger.sqlite.reader import SQLiteReader, read_block_nodes, read_only
 from tripod.ledger.sqlite.schema import check_schema, put_triggers_back
 from tripod.ledger.tlog.note import VerifierKey
@@ -49,8 +49,7 @@ from tripod.trust import seal as sealing
 from tripod.trust.seal import last_seal, last_seal_note, seal_contradiction
 
 MAX_ORIGIN = 200  # bytes, as `tripod init` has it
-_RESTORING = "restoring"  # ledger.db.restoring: kept out of git as every ledger.db*
-_FROM_RECORD = f"{DATABASE}-restoring"
+_RESTORING = "restoring"  # ledger.db.restoring, and ledger.db-restoring from a record
 
 
 @dataclass(frozen=True)
@@ -145,12 +144,12 @@ def restore(
             cannot be read, or the files show such pieces and no reason is given.
         BadArgumentError: the name breaks its rule, or was used before; or the reason does.
     """
-    database = f"{root}/{DATABASE}"
+    database = database_of(root)
     fresh = f"{database}.{_RESTORING}"
     try:
         with hold_file_lock(f"{database}.lock"):
             _take(path, fresh)
-            old, new, reason = _choose(database, fresh, as_origin)
+            old, new, reason = _choose(root, fresh, as_origin)
             size = _prepare(fresh, old, new, reason, sign_fork=sign_fork)
             _refuse_losses(root, fresh, discard)
             kept = recover.put_rebuilt_in_place(database, fresh, "replaced")
@@ -191,11 +190,11 @@ def _take(path: str, fresh: str) -> None:
         raise RefusedError(f"{path} is not restored: {why}; `tripod verify {path}` tells all")
 
 
-def _choose(database: str, fresh: str, as_origin: str | None) -> tuple[str, str, str]:
+def _choose(root: str, fresh: str, as_origin: str | None) -> tuple[str, str, str]:
     """The name that the backup has, the one under which it goes on, and why; see the module."""
     with _sound(fresh) as ledger:
         old = ledger.origin
-        reason = _lacking(database, ledger)
+        reason = _lacking(root, ledger)
         if reason is None and as_origin is None:
             return old, old, ""
         used = {old}
@@ -212,8 +211,9 @@ def _choose(database: str, fresh: str, as_origin: str | None) -> tuple[str, str,
     return old, new, reason or "another name was asked for"
 
 
-def _lacking(database: str, ledger: SQLiteReader) -> str | None:
+def _lacking(root: str, ledger: SQLiteReader) -> str | None:
     """Why a backup may lack entries of its line, or None (RefusedError: it is another team's)."""
+    database = database_of(root)
     origin, size, nodes = ledger.origin, ledger.size, read_block_nodes(ledger.db)
     there: tuple[Head, str] | None = None
     first: bytes | None = None
@@ -229,7 +229,7 @@ def _lacking(database: str, ledger: SQLiteReader) -> str | None:
         )
     last = last_seal(origin)
     problem = None if last is None else seal_contradiction(last, size, nodes)
-    problem = problem or files_ahead_of(ledger, Disk(os.path.dirname(database)))
+    problem = problem or files_ahead_of(ledger, Disk(root))
     if problem is not None:
         return problem
     if there is None:
@@ -287,13 +287,13 @@ def restore_from_record(root: str, keys: Sequence[VerifierKey] = ()) -> tuple[in
     """
     from tripod.verify.checks import LEDGER_CHECKS
     from tripod.verify.evidence import DatabaseEvidence, OpenEvidence
-    from tripod.verify.export import load_export
+    from tripod.verify.export import ExportFiles, load_export
     from tripod.verify.run import run
 
-    record, scratch = f"{root}/{RECORD}", f"{root}/{_FROM_RECORD}"
+    record, scratch = f"{root}/{RECORD}", f"{database_of(root)}-{_RESTORING}"
     recover.remove_rebuilt_database(scratch)
     try:
-        loaded = load_export(record, scratch, keys)
+        loaded = load_export(ExportFiles(record), scratch, keys)
         if loaded.seal is not None and not loaded.bodies:
             raise RefusedError(f"{record} holds headers alone: no ledger can be restored from it")
         database = DatabaseEvidence(scratch, source=record)
@@ -311,7 +311,7 @@ def restore_from_record(root: str, keys: Sequence[VerifierKey] = ()) -> tuple[in
         if report.problem:
             raise LedgerDamagedError(report.problem)
         sync_path(scratch)
-        rename_file(scratch, f"{root}/{DATABASE}")
+        rename_file(scratch, database_of(root))
     finally:
         recover.remove_rebuilt_database(scratch)
     with Team(root) as team:

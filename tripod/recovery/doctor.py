@@ -23,12 +23,12 @@ from tripod.errors import PagesDamagedError
 from tripod.ledger import DATABASE, SPOOL, WORKERS, parse_entry_time
 from tripod.ledger.files import hold_file_lock, lock_open_file, open_plain_file
 from tripod.ledger.ids import format_at
-from tripod.ledger.locator import no_team_problem, team_of
+from tripod.ledger.locator import database_of, no_team_problem, team_of
 from tripod.projections import BLOCKED, BUS, FILES, LOG, TEMPORARY, UNMERGED, UNMERGED_CURE, layout
 from tripod.recovery import rebuild as recover
 from tripod.team import adoption
 from tripod.team.access import access_team_at, has_open_runs
-from tripod.team.adoption import PATH, adopt_ignore_lines, ignore_lines_to_adopt
+from tripod.team.files import PATH, ignore_files, is_ignored
 from tripod.team.team import FUTURE_US, Team
 from tripod.verify.acceptance import acceptances_in_force, read_acceptances
 from tripod.verify.anchors.anchors import AnchorOptions
@@ -128,13 +128,13 @@ def _troubles_around(evidence: OpenEvidence) -> Iterator[Trouble]:
             yield Trouble("checkpoint-unanswered", f"{BUS.folder}/{name}", what, cure)
     yield from _runs(evidence)
     assert evidence.disk is not None
-    missing = ignore_lines_to_adopt(evidence.disk)
-    if missing is None:
-        what = "it cannot be read as a file, so git may take the database in"
+    ignored = is_ignored(evidence.disk)
+    if ignored is None:
+        what = "it cannot be read as a file, so git may take the team's files in"
         yield Trouble("gitignore", PATH, what, "put a regular file there")
-    elif missing:
-        what = f"it lacks {', '.join(missing)}: git may take in what is no part of the record"
-        yield Trouble("gitignore", PATH, what, "the lines are added", IGNORE)
+    elif not ignored:
+        what = "it lacks the line *: git may take in the team's files, and change them"
+        yield Trouble("gitignore", PATH, what, "the line is added", IGNORE)
 
 
 def _runs(evidence: OpenEvidence) -> Iterator[Trouble]:
@@ -212,7 +212,7 @@ def _writers_kept_out(root: str) -> Iterator[str | None]:
     holds it.
     """
     try:
-        fd = open_plain_file(f"{root}/{DATABASE}.lock")
+        fd = open_plain_file(f"{database_of(root)}.lock")
     except OSError:
         yield None  # nobody ever wrote, or not here
         return
@@ -354,7 +354,7 @@ def examine(path: str) -> Examined:
     root = team_of(path) if os.path.isdir(path) else None
     if root is None:
         return Examined(path, (), no_team_problem(path))
-    database = f"{root}/{DATABASE}"
+    database = database_of(root)
     if not os.path.lexists(database):
         what = "there is no ledger in this team directory"
         cure = f"if there was one, {RESTORE}; if not, `tripod init` begins one"
@@ -389,11 +389,11 @@ def mend(found: Examined) -> Examined:
         return found
     wanted = {one.mends for one in found.troubles}
     if wanted & {SYNC, CLEAR, IGNORE}:
-        with hold_file_lock(f"{found.root}/{DATABASE}.lock"):
-            recover.remove_rebuilt_database(f"{found.root}/{DATABASE}.{recover.RENEWING}")
+        with hold_file_lock(f"{database_of(found.root)}.lock"):
+            recover.remove_rebuilt_database(f"{database_of(found.root)}.{recover.RENEWING}")
         _act(found.root, adoption.sync)
-        with access_team_at(found.root) as team, hold_file_lock(f"{found.root}/{DATABASE}.lock"):
-            adopt_ignore_lines(team)
+        with access_team_at(found.root) as team, hold_file_lock(f"{database_of(found.root)}.lock"):
+            ignore_files(team)
         found = examine(found.root)
     if REBUILD in {one.mends for one in found.troubles}:
         if found.problem or any(one.stops for one in found.troubles):

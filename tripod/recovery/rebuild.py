@@ -37,8 +37,8 @@ from tripod.errors import (
     RefusedError,
     UnwritableError,
 )
-from tripod.ledger import DATABASE
 from tripod.ledger.files import hold_file_lock, rename_file, sync_name, sync_path
+from tripod.ledger.locator import database_of
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.sqlite.repair import copy_ledger_rows, walk
 from tripod.ledger.sqlite.store import SQLiteStore, SQLiteTransaction, sqlite_store_error
@@ -313,7 +313,7 @@ def rebuild_database(root: str) -> str:
     Raises LedgerDamagedError where not all its entries are sound, UnwritableError where the disk
     refuses; then nothing was replaced.
     """
-    database = f"{root}/{DATABASE}"
+    database = database_of(root)
     fresh = f"{database}.{RENEWING}"
     try:
         with hold_file_lock(f"{database}.lock"):
@@ -330,7 +330,7 @@ def rebuild_database(root: str) -> str:
     finally:
         remove_rebuilt_database(fresh)
     remark(
-        f"pages of {root}/{DATABASE} were damaged: it was written anew from its entries, which "
+        f"pages of {database_of(root)} were damaged: it was written anew from its entries, which "
         f"are sound and all there; the damaged file is kept as {kept}"
     )
     return kept

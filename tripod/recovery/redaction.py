@@ -328,6 +328,8 @@ def _files(team: Team) -> Iterator[str]:
     added = (front for front in team.disk.places.added if f"{front}/" not in logs)
     fronts = ("events", "chat", *added)
     away = [os.path.normpath(team.disk.full(front)) for front in fronts]
+    apart = os.path.dirname(team.store.path)
+    away += [apart] if apart != team.root else []
     for root in (team.root, *(one for one in away if not one.startswith(f"{team.root}/"))):
         for folder, _, names in os.walk(root):
             yield from (os.path.join(folder, name) for name in sorted(names) if name not in _LIVE)

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 
 from tripod.errors import LedgerDamagedError, NoTeamError, UnwritableError
-from tripod.ledger import DATABASE, SPOOL
+from tripod.ledger import SPOOL
+from tripod.ledger.locator import database_of
 from tripod.ledger.sqlite.store import damaged_sqlite_error, is_malformed_sqlite
 from tripod.output import remark
 from tripod.team.team import Team, find_team
@@ -38,7 +39,7 @@ def check_access(root: str) -> Iterator[None]:
                 f"{root}: another program has held the database for 30 s; try again"
             ) from error
         if not busy and is_malformed_sqlite(error):
-            raise damaged_sqlite_error(error, f"{root}/{DATABASE}") from error
+            raise damaged_sqlite_error(error, database_of(root)) from error
         raise LedgerDamagedError(
             f"{root}: the ledger cannot be read ({type(error).__name__}: {error}); "
             f"`tripod verify {root}` names what is wrong in it. If it finds nothing, this is a "
@@ -70,7 +71,7 @@ def access_team_at(root: str, begin: Callable[[], None] | None = None) -> Iterat
             team = _holding(root)
         if team is None:
             raise LedgerDamagedError(
-                f"{root}/{DATABASE} holds no entry. If a ledger stood here, put its backup back; "
+                f"{database_of(root)} holds no entry. If a ledger stood here, put its backup back; "
                 "if not, `tripod init` begins one"
             )
         with team:
@@ -89,7 +90,7 @@ def access_team_at(root: str, begin: Callable[[], None] | None = None) -> Iterat
 
 def _holding(root: str) -> Team | None:
     """The team, opened, if its ledger holds an entry."""
-    path = f"{root}/{DATABASE}"
+    path = database_of(root)
     if not os.path.exists(path) or not os.path.getsize(path):
         return None
     with ExitStack() as closing:

@@ -13,8 +13,9 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from tripod.errors import BadArgumentError, RefusedError
-from tripod.ledger import DATABASE, REDACTED, Draft, Entry
+from tripod.ledger import REDACTED, Draft, Entry
 from tripod.ledger.kinds.bus import PUBLISHED, Priority
+from tripod.ledger.locator import database_of
 from tripod.ledger.sqlite.store import SQLiteStore, SQLiteTransaction
 from tripod.projections import manifest
 from tripod.projections.bus.format import (
@@ -82,7 +83,7 @@ class ActContext:
     def __init__(self, root: str, *, create: bool = False) -> None:
         """Open the ledger in the team directory ``root`` (LedgerError: it cannot be opened)."""
         self.root = root
-        self.store = SQLiteStore(f"{root}/{DATABASE}", fold=fold_into, create=create)
+        self.store = SQLiteStore(database_of(root), fold=fold_into, create=create)
         self.disk = Disk(root)
         self.source: Source = source_of(self.store)
         self.warnings: list[str] = []
@@ -159,8 +160,9 @@ class Inspection:
 
     ``full``: it also looks at evidence and read positions. ``seen_ns``: when it began.
     ``files`` and ``left_alone``: how many files it took in, and which it did not. ``ahead``: the
-    files show entries that the ledger lacks. ``triggers``: those of the database that were put
-    back. ``warned``: the warnings so far.
+    files show entries that the ledger lacks. ``emptied``: the team directory was not there, so that
+    all its files are written again. ``triggers``: those of the database that were put back.
+    ``warned``: the warnings so far.
     """
 
     def __init__(self, *, full: bool, warned: Iterable[str]) -> None:
@@ -170,6 +172,7 @@ class Inspection:
         self.left_alone: list[str] = []
         self.files = 0
         self.ahead = False
+        self.emptied = False
         self.triggers: list[str] = []
 
 

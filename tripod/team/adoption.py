@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 import re
+import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
 from types import MappingProxyType
@@ -28,10 +29,16 @@ from tripod.ledger import (
     place_problem,
     places_problem,
 )
-from tripod.ledger.files import hold_folder_lock
+from tripod.ledger.files import hold_file_lock, hold_folder_lock, rename_file
 from tripod.ledger.ids import fresh_ids, now_at
 from tripod.ledger.kinds.team import ADOPTED, OPENED, PLACE_ADDED, Holds
-from tripod.ledger.locator import FOLDER, repository_around, team_to_begin
+from tripod.ledger.locator import (
+    FOLDER,
+    database_apart,
+    database_of,
+    repository_around,
+    team_to_begin,
+)
 from tripod.projections import (
     BUS,
     CHAT,
@@ -39,7 +46,6 @@ from tripod.projections import (
     LOG,
     Disk,
     DiskPlaces,
-    File,
     UnreadableError,
     files_ahead_of,
     in_the_way_on_disk,
@@ -50,11 +56,10 @@ from tripod.projections import (
     text,
 )
 from tripod.team.act import Act
+from tripod.team.files import ignore_files
 from tripod.team.intake import take_in
 from tripod.team.team import Team
 
-(PATH,) = layout.IGNORED.names
-LINES = ("ledger.db*", "*.lock", "spool/", "record.replaced-*/")
 _EMPTY = {".gitkeep", ".gitignore", FOLDER}
 """What stands in a folder that git is to keep though it is empty; and a ledger begun there."""
 _OURS: dict[str, tuple[tuple[str, ...], str]] = {
@@ -85,12 +90,15 @@ class Adoption:
         return sum(self.kinds.values())
 
 
-def team_to_adopt(path: str) -> str:
-    """The team directory of a project, or ``path`` if it is one (RefusedError: no folder)."""
+def team_to_adopt(path: str, *, new: bool = False) -> str:
+    """The team directory of a project, or ``path`` if it is one (RefusedError: no folder).
+
+    ``new``: another team, though ``path`` belongs to one.
+    """
     full = os.path.abspath(path)
     if not os.path.isdir(full):
         raise RefusedError(f"{path} is no folder: make the project's folder first")
-    return team_to_begin(full)
+    return team_to_begin(full, new=new)
 
 
 def init(
@@ -102,6 +110,7 @@ def init(
     events: str | None = None,
     chat: str | None = None,
     key: bool | None = None,
+    new: bool = False,
 ) -> Adoption:
     """Begin a ledger in the project folder ``path``; where there is one, take in what is new.
 
@@ -113,12 +122,13 @@ def init(
         events: the folder of the events, where it is not ``events`` of the team directory.
         chat: the folder of the chats, in the same way.
         key: whether a new ledger gets a key; by default in a git repository, and not elsewhere.
+        new: begin another team in ``path``, though that belongs to one.
 
     Raises:
         BadArgumentError: a name breaks its rule, or a folder cannot be taken.
         RefusedError: ``path`` is no folder, lost its ledger, or has one that records otherwise.
     """
-    root = team_to_adopt(path)
+    root = team_to_adopt(path, new=new)
     given = {
         front: at for front, at in ((BUS.folder, events), (CHAT.folder, chat)) if at is not None
     }
@@ -132,7 +142,7 @@ def init(
     if problem is not None:
         raise BadArgumentError(f"{' and '.join(f'--{front}' for front in places)}: {problem}")
     for front, folder in given.items():
-        if not os.path.exists(os.path.join(root, DATABASE)):
+        if not os.path.exists(database_of(root)):
             problem = foreign_content_to_adopt(front, folder)
             if problem is not None:
                 raise BadArgumentError(f"--{front}: {problem}")
@@ -158,12 +168,14 @@ def init_at(
     ledger, or has one that records otherwise.
     """
     with adoption_lock(root):
-        if os.path.exists(os.path.join(root, DATABASE)):
+        moved = _move_database(root)
+        if os.path.exists(database_of(root)):
             with Team(root) as team:
                 if team.store.size:
                     if not met:  # else another command met its own folder first, and began
                         _same_as_recorded(team, names, places)
-                    adopt_ignore_lines(team)
+                    ignore_files(team)
+                    team.warnings += moved
                     return sync(team)
         ahead = files_ahead_of(None, Disk(root))
         if ahead is not None:
@@ -190,6 +202,29 @@ def adoption_lock(root: str) -> Iterator[None]:
         yield
 
 
+def _move_database(root: str) -> list[str]:
+    """Move a ledger that an earlier version began in ``.nbs`` into the repository; say so.
+
+    It is one rename under the writer's lock, while nobody else has the database open. Where
+    somebody has, or the disk refuses, it stays where it is, and that is said.
+    """
+    old, new = f"{root}/{DATABASE}", database_apart(root)
+    if new is None or os.path.lexists(new) or not os.path.isfile(old) or os.path.islink(old):
+        return []
+    try:
+        os.makedirs(os.path.dirname(new), exist_ok=True)
+        with hold_file_lock(f"{old}.lock"):
+            # SQLite leaves the write-ahead log only where no other connection is open.
+            with closing(sqlite3.connect(old, timeout=5, isolation_level=None)) as db:
+                db.execute("PRAGMA journal_mode=DELETE")
+            rename_file(old, new)
+    except (sqlite3.Error, OSError) as error:
+        problem = f"{old} is to be moved to {new}, where git does not reach it: {error}. "
+        cure = "End the programs that have it open, then `tripod init`; it is used where it is"
+        return [problem + cure]
+    return [f"moved the ledger from {old} to {new}, where git does not reach it"]
+
+
 def _begin(
     root: str, opened: list[Draft], places: dict[str, str], *, key: bool, met: bool
 ) -> Adoption:
@@ -197,13 +232,14 @@ def _begin(
     is_new = not os.path.isdir(root)
     if is_new:
         os.makedirs(root)
+    os.makedirs(os.path.dirname(database_of(root)), exist_ok=True)
     with Team(root, create=True) as team:
         team.disk.places = DiskPlaces(root, places)
         if is_new:
             for folder in layout.FOLDERS:
                 if not met or team.disk.places.full(folder) is None:
                     team.disk.make_folder(folder)
-        adopt_ignore_lines(team)  # before there is anything that must not be committed
+        ignore_files(team)  # before there is anything that must not be committed
         # In one transaction: a ledger that is begun has its whole past, or it does not exist yet.
         with team.act(full=True, opened=opened) as act:
             act.displace(COUNTS.path, "it stood where the counts of the ledger belong")
@@ -416,40 +452,3 @@ def _added(front: str, path: str) -> Draft:
     """The draft that adds a folder as ``events/<name>``, ``chat/<name>`` or ``scribe/<name>``."""
     holds, _, name = front.partition("/")
     return PLACE_ADDED.draft({"holds": cast("Holds", holds), "name": name, "path": path})
-
-
-def ignore_lines_to_adopt(disk: Disk) -> list[str] | None:
-    """Our lines that the file does not have; None where it cannot be read as a file.
-
-    Only ``.nbs/.gitignore`` is ours: a team directory by another name needs none.
-    """
-    if os.path.basename(os.path.realpath(disk.root)) != FOLDER:
-        return []
-    old = _ignored(disk)
-    if old is None:
-        return None
-    have = old.decode("utf-8", "replace").splitlines()
-    return [line for line in LINES if line not in have]
-
-
-def adopt_ignore_lines(team: Team) -> None:
-    """Add what is lacking; lines that are there already stay as they are."""
-    missing = ignore_lines_to_adopt(team.disk)
-    old = _ignored(team.disk)
-    if old is None or missing is None:
-        lines = " and ".join(LINES)
-        team.warnings.append(f"{PATH}: cannot be read as a file; put the lines {lines} into it")
-    elif missing:
-        start = old if not old or old.endswith(b"\n") else old + b"\n"
-        new = start + "".join(f"{line}\n" for line in missing).encode()
-        stat = team.disk.stat(PATH)
-        team.disk.write(PATH, File(new, 0o644 if stat is None else stat.mode))
-
-
-def _ignored(disk: Disk) -> bytes | None:
-    """The file's bytes, b"" where nothing has its name; None where something else has."""
-    try:
-        old = disk.read(PATH, layout.IGNORED.limit)
-    except UnreadableError:
-        return None
-    return b"" if old is None and not os.path.lexists(disk.full(PATH)) else old

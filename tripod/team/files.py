@@ -11,12 +11,14 @@ whether another program appended at the same time.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from errno import EISDIR
 from hashlib import sha256
 
 from tripod.ledger import Entry, tell_over
+from tripod.ledger.locator import FOLDER
 from tripod.projections import (
     BUS,
     CHAT,
@@ -38,7 +40,7 @@ from tripod.projections import (
 from tripod.projections.bus.format import event_name_us
 from tripod.projections.decisions.format import parse_decision_archive_name
 from tripod.projections.manifest import manifest_watched_logs
-from tripod.team.act import READ_LIMIT, ActFileState, digest_of, touched_by_act
+from tripod.team.act import READ_LIMIT, ActContext, ActFileState, digest_of, touched_by_act
 
 SOME = 16  # files; from there on the disk is waited for once for all that are new
 MANY = 100  # events; from there on they are moved with one look at the folders
@@ -445,3 +447,41 @@ def _queue_folders(front: str) -> tuple[str, str]:
     """The folder of a queue, and that of its processed events."""
     front = front.rstrip("/")
     return f"{BUS.folder}/{front}".rstrip("/"), f"{BUS.folder}/processed/{front}".rstrip("/")
+
+
+# Git ---------------------------------------------------------------------------------------------
+
+(PATH,) = layout.IGNORED.names
+_ALL = "*"
+
+
+def is_ignored(disk: Disk) -> bool | None:
+    """Whether ``.nbs/.gitignore`` keeps the team's files out of git; None: it cannot be read.
+
+    Only that file is ours: a team directory by another name needs none.
+    """
+    if os.path.basename(os.path.realpath(disk.root)) != FOLDER:
+        return True
+    old = _ignore_bytes(disk)
+    return None if old is None else _ALL in old.decode("utf-8", "replace").splitlines()
+
+
+def ignore_files(context: ActContext) -> None:
+    """Keep the team's files out of git; lines that are there already stay as they are."""
+    known, old = is_ignored(context.disk), _ignore_bytes(context.disk)
+    if known is None or old is None:
+        context.warnings.append(f"{PATH}: cannot be read as a file; put the line {_ALL} into it")
+    elif not known:
+        start = old if not old or old.endswith(b"\n") else old + b"\n"
+        stat = context.disk.stat(PATH)
+        new = File(start + f"{_ALL}\n".encode(), 0o644 if stat is None else stat.mode)
+        context.disk.write(PATH, new)
+
+
+def _ignore_bytes(disk: Disk) -> bytes | None:
+    """The file's bytes, b"" where nothing has its name; None where something else has."""
+    try:
+        old = disk.read(PATH, layout.IGNORED.limit)
+    except UnreadableError:
+        return None
+    return b"" if old is None and not os.path.lexists(disk.full(PATH)) else old

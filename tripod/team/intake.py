@@ -68,7 +68,7 @@ def take_in(act: Act) -> None:
     gone: dict[str, str] = {}
     if not act.disk.is_file(COUNTS.path):
         act.rewrite.add(COUNTS.path)
-        if shown and not act.disk.stands(COUNTS.path):
+        if shown and not act.look.emptied and not act.disk.stands(COUNTS.path):
             gone[COUNTS.path] = "the file is gone"
             act.warn(f"{COUNTS.path}: the file is gone; it is written again")
     for path, digest in found.digests.items():
@@ -114,6 +114,8 @@ def _note_conflict(act: Act, conflict: Conflict, gone: dict[str, str]) -> None:
     path, detail = conflict.path, conflict.detail
     if conflict.what == "missing":
         act.rewrite.add(path)
+        if act.look.emptied:
+            return
         gone[path] = detail
         act.warn(f"{path}: {detail}; it is written again")
         return

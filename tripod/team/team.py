@@ -35,6 +35,7 @@ from tripod.ledger.ids import format_at, now_us
 from tripod.ledger.locator import (
     FOLDER,
     LEDGER,
+    database_of,
     has_ledger,
     is_ledger_folder,
     named,
@@ -57,7 +58,7 @@ from tripod.projections import (
     tables_current,
 )
 from tripod.team.act import Act, ActContext, digest_of
-from tripod.team.files import Files, has_foreign_file_lock, is_live_log_file
+from tripod.team.files import Files, has_foreign_file_lock, ignore_files, is_live_log_file
 from tripod.team.intake import refuse_if_ahead, take_in
 
 if TYPE_CHECKING:
@@ -188,7 +189,7 @@ class Team(ActContext):
             self.disk.places = DiskPlaces(self.root, recorded(self.store))
         except ValueError as error:
             raise LedgerDamagedError(
-                f"{self.root}/{DATABASE}: {error}; `tripod verify` says what else is wrong"
+                f"{database_of(self.root)}: {error}; `tripod verify` says what else is wrong"
             ) from error
 
     def _are_more_places(self) -> bool:
@@ -396,7 +397,7 @@ class Team(ActContext):
         if opened or self._are_more_places():
             self.settle_places()
         if transaction.size == 0:
-            raise NoTeamError(f"{self.root}/{DATABASE} holds no entry: `tripod init` begins it")
+            raise NoTeamError(f"{database_of(self.root)} holds no entry: `tripod init` begins it")
         if not anew:
             self._check_places()
         if transaction.at > format_at(now_us() + FUTURE_US):
@@ -416,6 +417,10 @@ class Team(ActContext):
         signing = self._signing()
         act.sign = None if signing is None else signing.sign
         self.files.known = manifest.load(transaction.tables)
+        if not os.path.isdir(self.root):
+            act.look.emptied = True
+            act.warn(f"{self.root} was gone (`git clean`?): its files are written again")
+            ignore_files(self)
         act.look.ahead = refuse_if_ahead(act, anew=anew)
         if act.look.ahead:
             return

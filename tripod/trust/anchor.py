@@ -398,7 +398,7 @@ def anchor_in_git(team: Team, ref: str) -> Receipt | None:
             words = ("--no-gpg-sign", tree, *(("-p", tip) if tip else ()), "-m", message)
             said = repository.ask("commit-tree", *words, environment=persons, configured=True)
             commit = said.decode().strip()
-            _lend(repository)
+            repository.lend_refs()
             repository.ask("update-ref", ref, commit, tip or "0" * len(commit))
             written = repository.ask("cat-file", "commit", commit)
             seconds = repository.commit(commit).seconds
@@ -419,7 +419,7 @@ def push_anchor_ref(team: Team, ref: str, remote: str) -> None:
         with Repository(team.root) as repository:
             address, named = _address(repository, remote)
             repository.apply(_HEADER)
-            _lend(repository)
+            repository.lend_refs()
             words = ("push", "--quiet", "--no-verify", "--no-signed", address, f"{ref}:{ref}")
             # The user's environment without what names another repository. The repository's own
             # address must not bring a transport that runs a program.
@@ -436,15 +436,6 @@ def push_anchor_ref(team: Team, ref: str, remote: str) -> None:
         raise UnreachableError(
             f"{error}; the ref stands here, and nobody else has it yet"
         ) from error
-
-
-def _lend(repository: Repository) -> None:
-    """Let git in our directory see the repository's refs, and move them with its own locks."""
-    common, folder = repository.place.common, repository.folder
-    os.rmdir(f"{folder}/refs")
-    for name in ("refs", "packed-refs", "logs"):
-        if os.path.lexists(f"{common}/{name}"):
-            os.symlink(f"{common}/{name}", f"{folder}/{name}")
 
 
 def _address(repository: Repository, remote: str) -> tuple[str, bool]:

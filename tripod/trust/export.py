@@ -25,7 +25,7 @@ import os
 import re
 from collections.abc import Collection, Iterator
 from contextlib import closing, suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import orjson
 
@@ -65,7 +65,16 @@ _HINT = "nothing of it was sealed; `tripod verify` says what is wrong"
 _UNSEALED = "nothing was exported; `tripod verify` judges the ledger"
 
 
-class _Staging:
+class Staging(Protocol):
+    """Where an export goes; ``present`` are the paths of the files that are there already."""
+
+    present: set[str]
+
+    def put(self, path: str, data: bytes) -> None:
+        """Have a file written, unless it is there with these bytes."""
+
+
+class _FolderStaging:
     """What waits to be written to ``disk``; ``present`` are the paths that are there already."""
 
     def __init__(self, disk: Disk, present: set[str]) -> None:
@@ -139,8 +148,8 @@ def export(database: str, directory: str, note: str, *, bodies: bool) -> Exporte
             disk = Disk(os.path.realpath(directory), steady=True)
             present = _present(disk, directory, bodies=bodies)
             since = _grown(disk, directory, seal, ledger)
-            staging = _Staging(disk, present)
-            wanted = _stage(ledger, seal.size, since, staging, bodies=bodies)
+            staging = _FolderStaging(disk, present)
+            wanted = stage_export(ledger, seal.size, since, staging, bodies=bodies)
             staging.flush()
             if disk.read(SEAL, MAX_NOTE) != note.encode():
                 disk.write(SEAL, File(note.encode(), _PUBLIC))
@@ -243,8 +252,8 @@ def _grown(disk: Disk, directory: str, seal: Seal, ledger: SQLiteReader) -> int:
     raise RefusedError(f"{directory}: {what}; nothing was written")
 
 
-def _stage(
-    ledger: LedgerReader, size: int, since: int, staging: _Staging, *, bodies: bool
+def stage_export(
+    ledger: LedgerReader, size: int, since: int, staging: Staging, *, bodies: bool
 ) -> set[str]:
     """Stage what is new or missing; give the paths of everything that belongs to the size.
 

@@ -173,6 +173,15 @@ class Repository:
 
     # What it names -----------------------------------------------------------------------------
 
+    def lend_refs(self) -> None:
+        """Let git in our directory see the repository's refs, and move them with its own locks."""
+        common = self.place.common
+        with suppress(OSError):  # it is lent already
+            os.rmdir(f"{self.folder}/refs")
+            for name in ("refs", "packed-refs", "logs"):
+                if os.path.lexists(f"{common}/{name}"):
+                    os.symlink(f"{common}/{name}", f"{self.folder}/{name}")
+
     @cached_property
     def refs(self) -> Refs:
         """All that the repository names (GitError: it cannot be read)."""
@@ -518,7 +527,7 @@ class Repository:
     def ask(
         self,
         *arguments: str,
-        given: bytes = b"",
+        given: bytes | IO[bytes] = b"",
         environment: Mapping[str, str] | None = None,
         configured: bool = False,
     ) -> bytes:
@@ -527,8 +536,10 @@ class Repository:
         ``given`` is its standard input, ``environment`` adds variables; ``configured``: the
         configuration of the user and the system is in force. GitError: it fails, or says too much.
         """
-        with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as errors:
-            source.write(given)
+        with tempfile.TemporaryFile() as scratch, tempfile.TemporaryFile() as errors:
+            source = scratch if isinstance(given, bytes) else given
+            if isinstance(given, bytes):
+                source.write(given)
             source.seek(0)
             places = {  # where git finds the configuration of the user and the system
                 name: value

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from tripod.ledger import TripodError
 from tripod.ledger.files import read_plain_file
-from tripod.ledger.locator import repository_around
+from tripod.ledger.locator import repository_around, work_tree
 
 _MAX_SMALL = 1024 * 1024
 _MAX_REFS = 256 * 1024 * 1024
@@ -100,26 +100,13 @@ def find(path: str) -> RepositoryPath | None:
 
 
 def _place(top: str, inside: str) -> RepositoryPath:
-    """Follow ``.git`` to the git directory and to what work trees share."""
-    entry = os.path.join(top, ".git")
-    folder = os.path.realpath(entry)
-    if not os.path.isdir(folder):
-        words = _read(entry, _MAX_SMALL).removesuffix(b"\n")
-        if not words.startswith(b"gitdir: ") or b"\n" in words or b"\0" in words:
-            raise _no_repository(entry)
-        folder = os.path.realpath(os.path.join(top, os.fsdecode(words[8:])))
-    common = folder
-    if os.path.lexists(os.path.join(folder, "commondir")):
-        words = _read(os.path.join(folder, "commondir"), _MAX_SMALL).removesuffix(b"\n")
-        if not words or b"\n" in words or b"\0" in words:
-            raise _no_repository(entry)
-        common = os.path.realpath(os.path.join(folder, os.fsdecode(words)))
-    if not all(os.path.isdir(os.path.join(common, name)) for name in ("objects", "refs")):
-        raise _no_repository(entry)
+    """The repository of the work tree ``top``, and whether another one is around it."""
+    tree = work_tree(top)
+    if tree is None:
+        raise _no_repository(os.path.join(top, ".git"))
     above = os.path.dirname(top)
-    return RepositoryPath(
-        top, inside, folder, common, None if above == top else repository_around(above)
-    )
+    outer = None if above == top else repository_around(above)
+    return RepositoryPath(top, inside, tree.git, tree.common, outer)
 
 
 def _no_repository(entry: str) -> GitError:

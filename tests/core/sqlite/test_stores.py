@@ -24,7 +24,7 @@ from tripod.ledger.sqlite.repair import add_entry_rows
 from tripod.ledger.sqlite.schema import migrate_schema
 from tripod.ledger.sqlite.store import SQLiteStore
 from tripod.ledger.store import Fold, Store
-from tripod.verify.export import load_export
+from tripod.verify.export import ExportFiles, load_export
 from tripod.verify.rows import RowReader
 
 
@@ -126,7 +126,9 @@ def test_an_export_that_was_loaded_gives_the_same_answers(
 ) -> None:
     write_files(str(tmp_path / "export"), files_of(path))
     scratch = str(tmp_path / "scratch.db")
-    loaded = load_export(str(tmp_path / "export"), scratch, [key_of(ORIGIN).verifier()])
+    loaded = load_export(
+        ExportFiles(str(tmp_path / "export")), scratch, [key_of(ORIGIN).verifier()]
+    )
     assert loaded.tally.found == {}
     with closing(read_only(scratch)) as db:
         answers_for(SQLiteReader(db), several_at)

@@ -13,7 +13,7 @@ from plain_export import files_of, key_of, read_files, write_files
 
 from tripod.ledger.actors import actor_statement, parse_actor_record, sign_actor_statements
 from tripod.ledger.tlog.note import SigningKey
-from tripod.verify.export import load_export
+from tripod.verify.export import ExportFiles, load_export
 from tripod.verify.run import open_run, run
 
 GOLDEN = Path(__file__).parents[2] / "golden/signed"
@@ -35,7 +35,7 @@ Row = tuple[dict[str, Any], bytes | None, bytes | None, bytes | None]
 def database(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The golden ledger in a database of this version."""
     path = str(tmp_path_factory.mktemp("golden") / "ledger.db")
-    assert load_export(str(GOLDEN), path, [LOG]).tally.found == {}
+    assert load_export(ExportFiles(str(GOLDEN)), path, [LOG]).tally.found == {}
     return path
 
 

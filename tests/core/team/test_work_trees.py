@@ -1,0 +1,197 @@
+"""One team for a whole repository: each work tree, branch and folder, and what git removes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from doors.inside import run
+from git_repo import Git
+
+from tripod.ledger.locator import APART, FOLDER, database_of, nearest_team, team_of, team_to_begin
+from tripod.ledger.sqlite.reader import SQLiteReader, read_only
+from tripod.team import adoption
+from tripod.team.team import Team
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Git:
+    """A repository with a team, a linked work tree beside it (``fix``), and a folder in each."""
+    git = Git(tmp_path / "shop")
+    git.commit("src/main.py", b"print()\n")
+    adoption.init(str(git.root), project="shop", origin="example.org/shop", key=False)
+    git("worktree", "add", "--quiet", "../fix")
+    return git
+
+
+def said(where: Path, *words: str) -> str:
+    done = run(where, *words)
+    assert done.code == 0, done
+    return done.out.decode()
+
+
+def test_every_work_tree_and_folder_of_a_repository_has_one_team(shop: Git) -> None:
+    said(shop.root, "chat", "create", "live")
+    for where in ("shop/src", "fix", "fix/src"):
+        said(shop.root.parent / where, "chat", "send", "live", "ann", f"from {where}")
+        assert nearest_team(str(shop.root.parent / where)) == f"{shop.root}/.nbs"
+    assert "from fix/src" in said(shop.root, "chat", "read", "live")
+    assert team_of(str(shop.root.parent / "fix")) == f"{shop.root}/.nbs"
+    assert not (shop.root.parent / "fix/.nbs").exists()
+    said(shop.root.parent / "fix", "verify")
+
+
+def test_nothing_of_the_team_shows_in_git(shop: Git) -> None:
+    said(shop.root, "chat", "create", "live")
+    said(shop.root, "scribe", "log", "Keep it", "--rationale", "It works.", "-p", "ann")
+    for where in (shop.root, shop.root.parent / "fix"):
+        assert Git(where, made=False)("status", "--porcelain", "--untracked-files=all") == ""
+
+
+@pytest.mark.parametrize(
+    "words", [("clean", "-xfdq"), ("stash", "--all", "--quiet"), ("checkout", "-q", "-b", "other")]
+)
+def test_git_cannot_remove_the_ledger_by_accident(shop: Git, words: tuple[str, ...]) -> None:
+    said(shop.root, "chat", "create", "live")
+    said(shop.root, "chat", "send", "live", "ann", "hello")
+    before = (shop.root / ".nbs/chat/live.chat").read_bytes()
+    shop(*words)
+    assert "hello" in said(shop.root.parent / "fix", "chat", "read", "live")
+    said(shop.root, "rebuild")
+    assert (shop.root / ".nbs/chat/live.chat").read_bytes() == before
+    assert shop("status", "--porcelain") == ""
+    said(shop.root, "verify")
+
+
+def test_a_team_whose_files_are_all_gone_is_judged_and_says_so(shop: Git) -> None:
+    said(shop.root, "chat", "create", "live")
+    shutil.rmtree(shop.root / ".nbs")
+    done = run(shop.root, "verify")
+    assert done.code == 1
+    assert b"live.chat" in done.out
+    said(shop.root, "chat", "send", "live", "ann", "hello")
+    done = run(shop.root, "verify")
+    assert (done.code, b"warning" in done.out) == (0, False), done
+    shutil.rmtree(shop.root / ".nbs")
+    assert not (shop.root / ".nbs").exists(), "the judge wrote"
+
+
+def test_the_ledger_of_an_earlier_version_is_moved_once_by_init(tmp_path: Path) -> None:
+    git = Git(tmp_path / "shop")
+    (git.root / ".nbs").mkdir()
+    (tmp_path / "old").mkdir()
+    adoption.init(str(tmp_path / "old"), project="shop", origin="example.org/shop", key=False)
+    (git.root / ".nbs").rmdir()
+    (tmp_path / "old/.nbs").rename(git.root / ".nbs")
+    said(git.root, "chat", "create", "live")
+    inside, apart = git.root / ".nbs/ledger.db", git.root / f".git/{APART}/ledger.db"
+    assert inside.exists(), "it is used where it is until somebody says otherwise"
+    with Team(git.root):
+        done = run(git.root, "init")
+        assert "End the programs" in done.err
+        assert inside.exists()
+    done = run(git.root, "init")
+    assert f"moved the ledger from {inside} to {apart}" in done.err
+    assert not inside.exists()
+    said(git.root, "chat", "send", "live", "ann", "hello")
+    with read_only(str(apart)) as db:
+        assert SQLiteReader(db).size > 3
+    said(git.root, "verify")
+
+
+def test_init_joins_the_team_that_is_there_and_says_so(shop: Git) -> None:
+    for where in (shop.root / "src", shop.root.parent / "fix", shop.root.parent / "fix/src"):
+        out = said(where, "init")
+        assert f"There is already: {shop.root}/.git/{APART}/ledger.db" in out
+        assert f"{where} belongs to that team; `tripod init --new` begins another" in out
+    out = said(shop.root / "src", "init", "--new", "--no-key")
+    assert f"Begun: {shop.root}/src/.nbs/ledger.db" in out
+    assert nearest_team(f"{shop.root}/src") == f"{shop.root}/src/.nbs"
+    assert nearest_team(str(shop.root)) == f"{shop.root}/.nbs"
+
+
+def test_a_repository_inside_of_a_project_has_a_team_of_its_own(shop: Git) -> None:
+    inner = Git(shop.root / "vendor/lib")
+    assert team_to_begin(str(inner.root)) == f"{inner.root}/.nbs"
+    assert nearest_team(str(inner.root)) == f"{shop.root}/.nbs", "until it has one"
+
+
+def test_init_in_a_linked_work_tree_begins_the_team_of_the_repository(tmp_path: Path) -> None:
+    git = Git(tmp_path / "shop")
+    git.commit("a", b"a\n")
+    git("worktree", "add", "--quiet", "../fix")
+    assert f"Begun: {git.root}/.git/{APART}/ledger.db" in said(tmp_path / "fix", "init", "--no-key")
+    assert not (tmp_path / "fix/.nbs").exists()
+
+
+def test_where_says_what_was_found_and_why(shop: Git, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = said(shop.root.parent / "fix", "where")
+    assert out.splitlines() == [
+        f"team: {shop.root}/.nbs (it is at the top of the main work tree of {shop.root}/.git)",
+        f"ledger: {shop.root}/.git/{APART}/ledger.db",
+    ]
+    free = shop.root.parent / "free"
+    free.mkdir()
+    said(free, "init", "--no-key")
+    assert "it is the nearest .nbs" in said(free, "where")
+    assert "it was given" in said(free, "where", "-C", str(shop.root))
+    shop("config", "tripod.team", str(free / ".nbs"))
+    assert "tripod.team in" in said(shop.root / "src", "where")
+    monkeypatch.setenv("TRIPOD_LEDGER", str(shop.root))
+    assert f"team: {shop.root}/.nbs (TRIPOD_LEDGER names it)" in said(free, "where")
+
+
+def test_only_the_key_itself_is_taken_from_a_repository_s_configuration(shop: Git) -> None:
+    """No include is followed, and nothing that the configuration names is run."""
+    there = shop.root.parent / "there"
+    there.mkdir()
+    adoption.init(str(there), key=False)
+    (there / "more").write_text(f"[tripod]\n\tteam = {there}/.nbs\n")
+    with (shop.root / ".git/config").open("a") as file:
+        file.write(f"[include]\n\tpath = {there}/more\n[alias]\n\ttripod = !touch {there}/run\n")
+    assert nearest_team(str(shop.root)) == f"{shop.root}/.nbs"
+    assert not (there / "run").exists()
+
+
+def test_a_bare_repository_s_work_trees_use_the_nearest_team(tmp_path: Path) -> None:
+    git = Git(tmp_path / "one")
+    git.commit("a", b"a\n")
+    git("clone", "--quiet", "--bare", str(git.root), str(tmp_path / "all/.bare"))
+    bare = Git(tmp_path / "all/.bare", made=False)
+    bare("worktree", "add", "--quiet", "../fix", "main")
+    adoption.init(str(tmp_path / "all"), key=False)
+    assert nearest_team(str(tmp_path / "all/fix")) == f"{tmp_path}/all/.nbs"
+    assert database_of(f"{tmp_path}/all/.nbs") == f"{tmp_path}/all/.nbs/ledger.db"
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["gitdir: .git", "gitdir: nowhere", "gitdir: /dev/null", "nothing", "gitdir: a\nb", "gitdir: "],
+)
+def test_a_git_file_that_names_no_repository_is_passed_over(tmp_path: Path, words: str) -> None:
+    (tmp_path / "fix").mkdir()
+    (tmp_path / "fix/.git").write_text(f"{words}\n")
+    (tmp_path / ".nbs").mkdir()
+    assert nearest_team(str(tmp_path / "fix")) == f"{tmp_path}/.nbs"
+    assert team_to_begin(str(tmp_path / "fix")) == f"{tmp_path}/.nbs"
+
+
+def test_two_git_files_that_name_each_other_lead_nowhere(tmp_path: Path) -> None:
+    for one, other in (("a", "b"), ("b", "a")):
+        (tmp_path / one).mkdir()
+        (tmp_path / one / ".git").write_text(f"gitdir: ../{other}/.git\n")
+    assert nearest_team(str(tmp_path / "a")) is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
+def test_a_repository_that_a_stranger_put_around_is_passed_over(tmp_path: Path) -> None:
+    git = Git(tmp_path)
+    (tmp_path / FOLDER).mkdir()
+    (tmp_path / "mine").mkdir()
+    assert nearest_team(str(tmp_path / "mine")) == f"{git.root}/.nbs"
+    for name in (".git", FOLDER):
+        os.chown(tmp_path / name, 4242, 4242)
+    tmp_path.chmod(0o1777)
+    assert nearest_team(str(tmp_path / "mine")) is None

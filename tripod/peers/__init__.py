@@ -1,0 +1,1 @@
+"""Replicas of a team: this one's record on a git ref, and those of others."""

@@ -1,0 +1,123 @@
+"""Keeps this replica's record on a git ref: a chain of commits, each tree the record under a seal.
+
+No branch, index or work tree is touched, and nothing that the repository's configuration names is
+run. The order of durability, and what it means if we die between two steps:
+
+1. git writes blobs, trees and the commit. Dead here: objects that no ref names; ``git gc`` removes
+   them.
+2. the ref moves from the commit before to the new one, if it still stands there. From here the
+   record is the larger one.
+
+Its format is ``docs/formats/record.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from tempfile import TemporaryFile
+from typing import IO
+
+from tripod.errors import MalformedError, RefusedError
+from tripod.ledger import root_of
+from tripod.ledger.sqlite.reader import SQLiteReader, read_block_nodes, read_only
+from tripod.ledger.tlog.note import MAX_NOTE
+from tripod.ledger.tlog.seal import Seal, read_seal
+from tripod.ledger.tlog.tiles import BLOBS, SEAL
+from tripod.trust.export import nodes_to_export, stage_export
+from tripod.verify.anchors.git import Repository
+from tripod.verify.export import FileError
+from tripod.verify.peers.record import RefFiles
+
+_PERSON = b"tripod <record@tripod.invalid>"
+
+
+class _Stream:
+    """What git is told to write: the files that are new or other than in the commit before."""
+
+    def __init__(self, stream: IO[bytes], old: RefFiles | None) -> None:
+        self._stream, self._old = stream, old
+        self.present = set() if old is None else set(old.files)
+
+    def put(self, path: str, data: bytes) -> None:
+        """Have a file written, unless the commit before has it with these bytes."""
+        old = None if self._old is None else self._old.files.get(path)
+        if old is not None and old.size == len(data) and self._old is not None:
+            try:
+                if self._old.read(path, old.size) == data:
+                    return
+            except FileError:
+                pass  # it is written anew
+        self._stream.write(b"M 100644 inline %b\ndata %d\n" % (path.encode(), len(data)))
+        self._stream.write(data + b"\n")
+
+    def drop(self, path: str) -> None:
+        """Have a file left out that the commit before has."""
+        self._stream.write(b"D %b\n" % path.encode("utf-8", "surrogateescape"))
+
+
+def write_record_ref(repository: Repository, ref: str, database: str, note: str) -> str:
+    """Make ``ref`` the record of the ledger under the seal in ``note``; give the ref's commit.
+
+    Only what is new is written. The database is read as of one moment.
+
+    Raises RefusedError where the ref holds something else or a longer record, or was moved
+    meanwhile; GitError where git refuses; LedgerDamagedError where the ledger is not what its tree
+    or a commitment says.
+    """
+    seal = read_seal(note.encode())
+    with closing(read_only(database)) as db, TemporaryFile() as stream:
+        db.execute("BEGIN")
+        ledger = SQLiteReader(db)
+        nodes_to_export(ledger, seal)
+        tip = repository.tip(ref)
+        old = None if tip is None else RefFiles(repository, tip)
+        since = 0 if old is None else _sealed_size(ref, old, seal, ledger)
+        if old is not None and old.read(SEAL, MAX_NOTE) == note.encode():
+            return old.directory
+        at = ledger.entry(seal.size - 1)
+        seconds = 0 if at is None else _seconds(at.at)
+        stream.write(b"commit %b\ncommitter %b %d +0000\n" % (ref.encode(), _PERSON, seconds))
+        message = f"Record of {seal.size} entries of {seal.origin}\n".encode()
+        stream.write(b"data %d\n%b\n" % (len(message), message))
+        if tip is not None:
+            stream.write(b"from %b\n" % tip.encode())
+        staged = _Stream(stream, old)
+        wanted = stage_export(ledger, seal.size, since, staged, bodies=True)
+        staged.put(SEAL, note.encode())
+        for path in _replaced(staged.present, wanted):
+            staged.drop(path)
+        stream.write(b"\ndone\n")
+        repository.lend_refs()
+        repository.ask("fast-import", "--quiet", "--done", given=stream)
+        return repository.ask("rev-parse", "--verify", ref).decode().strip()
+
+
+def _seconds(at: str) -> int:
+    from tripod.ledger.entry import parse_entry_time
+
+    return parse_entry_time(at) // 1_000_000
+
+
+def _replaced(present: set[str], wanted: set[str]) -> Iterator[str]:
+    """What larger files replaced; blobs stay as long as a redaction does not take them."""
+    for path in sorted(present - wanted - {SEAL}):
+        if not path.startswith(f"{BLOBS}/"):
+            yield path
+
+
+def _sealed_size(ref: str, old: RefFiles, seal: Seal, ledger: SQLiteReader) -> int:
+    """How many entries the ref's record holds (RefusedError: it is not the beginning of ours)."""
+    try:
+        before = read_seal(old.read(SEAL, MAX_NOTE))
+    except (MalformedError, FileError) as error:
+        raise RefusedError(
+            f"{ref} holds no record of ours ({error}): nothing was written"
+        ) from error
+    if before.size > seal.size:
+        what = f"{ref} holds {before.size} entries already, the seal is of {seal.size}: never back"
+    elif root_of(read_block_nodes(ledger.db), 0, before.size) != before.root:
+        what = f"{ref} holds another history: at {before.size} entries it has another root"
+    else:
+        return before.size
+    raise RefusedError(f"{what}; nothing was written")

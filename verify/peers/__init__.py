@@ -1,0 +1,1 @@
+"""Replicas of a team: their records on git refs, read as data."""
