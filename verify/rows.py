@@ -84,10 +84,13 @@ def index_fault(db: sqlite3.Connection, table: str) -> str | None:
         {key: row for key, row in rows.items() if row[0] == table}
         for rows in (made_schema_rows(SCHEMA_VERSION, folded=True), schema_rows(db))
     )
-    if ours == theirs and any(kind == "index" for kind, _ in ours):
-        for (said,) in db.execute(f"PRAGMA integrity_check({table})"):
-            if said != "ok":  # the line before names the file
-                return f"its indexes do not hold its rows: {str(said).splitlines()[-1]}"
+    if ours != theirs or all(kind != "index" for kind, _ in ours):
+        return None
+    said = [str(text) for (text,) in db.execute(f"PRAGMA integrity_check({table})")]
+    for text in sorted(said, key=lambda text: " index " not in text):  # what names one comes first
+        if text != "ok":
+            *_, last = text.split("\n")  # the line before names the file
+            return f"its indexes do not hold its rows, or its pages are damaged: {last}"
     return None
 
 

@@ -387,9 +387,10 @@ def test_an_index_that_lacks_a_row_is_found(path: str, sound: bytes) -> None:
         with collect(path) as evidence:
             report = run(evidence)
         findings = [f for outcome in report.outcomes for f in outcome.findings if f.seq is None]
-        found = [f for f in findings if "its indexes do not hold its rows: " in f.message]
+        found = [f for f in findings if "its indexes do not hold its rows" in f.message]
         assert [f.severity for f in found] == ["failure"], (name, findings)
         assert table in f"{found[0].where} {found[0].message}", name
+        assert f"index {name}" in found[0].message, "it names the index"
         tried.append(name)
     assert {"events_pending", "pieces_id", "sqlite_autoindex_blobs_1"} <= set(tried), tried
 
