@@ -129,6 +129,8 @@ class Kind(Generic[B]):
     files that other programs wrote: never (None), some of them (False), all (True).
     ``is_placed``: the verifier judges the entry by its place or its id as well. ``line`` is how a
     list of entries shows the body, with fields in braces; without it every field is shown by name.
+    ``merge`` says what an entry of this kind, made by another replica of the team, means here:
+    ``shared``: the tables fold it like one of ours; ``own``: it is kept and shown, and no more.
     """
 
     def __init__(
@@ -146,7 +148,9 @@ class Kind(Generic[B]):
         erasure: Erasure[B] | None = None,
         is_placed: bool = False,
         line: str = "",
+        merge: Literal["shared", "own"] = "own",
     ) -> None:
+        self.merge = merge
         self.name, self.body, self.stream, self.within = name, body, stream, within
         self.actor, self.is_speech, self.id, self.rule = actor, is_speech, id, rule
         self.observed, self.erasure, self.is_placed, self.line = observed, erasure, is_placed, line

@@ -92,9 +92,10 @@ PUBLISHED = Kind(
         {"payload": MARKED, "size": None}, place=lambda body: f"events/{body['name']}", is_copy=True
     ),
     line="{priority} {type}: {payload}",
+    merge="shared",
 )
-ACKED = Kind("bus.acked", Acked, "bus", observed=False, line="{name}")
-ACKED_ALL = Kind("bus.acked-all", AckedAll, "bus")
+ACKED = Kind("bus.acked", Acked, "bus", observed=False, line="{name}", merge="shared")
+ACKED_ALL = Kind("bus.acked-all", AckedAll, "bus", merge="shared")
 PRUNED = Kind("bus.pruned", Pruned, "bus", observed=False)
 CLAIMED = Kind("bus.claimed", Claimed, "bus", actor="by")
 RELEASED = Kind("bus.released", Released, "bus")

@@ -151,7 +151,9 @@ def _file(body: Mapping[str, Any]) -> str:
 
 
 _STREAM = ("chat/", _channel)
-CREATED = Kind("chat.created", ChannelCreated, *_STREAM, observed=False, line="{channel}")
+CREATED = Kind(
+    "chat.created", ChannelCreated, *_STREAM, observed=False, line="{channel}", merge="shared"
+)
 SENT = Kind(
     "chat.sent",
     Sent,
@@ -161,6 +163,7 @@ SENT = Kind(
     observed=False,
     erasure=Erasure({"text": MARKED, "mentions": None}, _file),
     line="{channel}: {text}",
+    merge="shared",
 )
 UNREADABLE = Kind(
     "chat.unreadable",
@@ -168,6 +171,7 @@ UNREADABLE = Kind(
     *_STREAM,
     observed=True,
     erasure=Erasure({"observed.raw": text(f"{MARK}\n")}, _file, texts=(), is_copy=True),
+    merge="shared",
 )
 HEADER_SEEN = Kind(
     "chat.header-seen",

@@ -93,7 +93,12 @@ def _log(body: Mapping[str, Any]) -> str:
 
 
 BEGUN = Kind(
-    "log.begun", LogBegun, "decisions", observed=False, erasure=Erasure({"header": _HEADER}, _log)
+    "log.begun",
+    LogBegun,
+    "decisions",
+    observed=False,
+    erasure=Erasure({"header": _HEADER}, _log),
+    merge="shared",
 )
 LOGGED = Kind(
     "decision.logged",
@@ -117,6 +122,7 @@ LOGGED = Kind(
         texts=("title", "rationale", "no_ref"),
     ),
     line="{id} {title}",
+    merge="shared",
 )
 NOTED = Kind(
     "log.noted",
@@ -127,6 +133,7 @@ NOTED = Kind(
         {"problem": MARK, "observed.raw": text(f"\n{MARK}\n")}, _log, texts=(), is_copy=True
     ),
     line="{problem}",
+    merge="shared",
 )
 ROTATED = Kind(
     "log.rotated",

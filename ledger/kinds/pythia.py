@@ -85,6 +85,7 @@ ASSESSED = Kind(
         place=lambda body: f"agents/{body['spawn']}" if "spawn" in body else "scribe/log.md",
     ),
     line="{first} to {last}: {content}",
+    merge="shared",
 )
 FAILED = Kind(
     "pythia.failed",

@@ -13,6 +13,7 @@ from tripod.ledger.kinds import (
     bus,
     chat,
     decisions,
+    peers,
     pythia,
     redaction,
     team,
@@ -30,6 +31,7 @@ KINDS: tuple[Kind[Any], ...] = (
     *workers.KINDS,
     *trust.KINDS,
     *redaction.KINDS,
+    *peers.KINDS,
     *agents.KINDS,
 )
 
