@@ -26,7 +26,7 @@ from tripod.output import emit_report, one_line, remark, safe
 from tripod.projections import LOG
 from tripod.recovery.backup import restore_from_record
 from tripod.recovery.rebuild import Rebuilt, rebuild, rebuild_database
-from tripod.team import adoption
+from tripod.team import adoption, git_index
 from tripod.team import watch as watching
 from tripod.team.access import check_access
 from tripod.team.team import Team, find_team
@@ -99,9 +99,26 @@ def _init(call: CommandCall) -> None:
     full = os.path.abspath(given)
     if full not in (found.root, os.path.dirname(found.root)):
         lines += [f"{one_line(full)} belongs to that team; `tripod init --new` begins another"]
-    call.answer(vars(found), [*lines, NEXT] if found.begun else lines)
+    value = {**vars(found), "untracked": _untrack(call, found.root, lines)}
+    call.answer(value, [*lines, NEXT] if found.begun else lines)
     if not call.json:
         _ask_handle()
+
+
+def _untrack(call: CommandCall, root: str, lines: list[str]) -> list[str]:
+    """Say what of the team git tracks; take it out of the index where that was asked for."""
+    here = call.path or os.getcwd()
+    if call.untrack:
+        done = git_index.untrack_files(root, here)
+        lines += [f"Untracked: {len(one.paths)} files of {one_line(one.folder)}" for one in done]
+        return [path for one in done for path in one.paths]
+    for one in git_index.tracked_files(root, here):
+        remark(
+            f"git tracks {len(one.paths)} files of {one_line(one.folder)}: a switch of branch puts "
+            "an older state of them there. `tripod init --untrack` takes them out of git's index, "
+            "and leaves them on the disk"
+        )
+    return []
 
 
 def _ask_handle() -> None:
@@ -262,6 +279,7 @@ init [PATH]
     --scribe HANDLE    The handle that logs decisions; `scribe` by default.
     --events DIR       The folder of the events; .nbs/events by default.
     --chat DIR         The folder of the chats; .nbs/chat by default.
+    --untrack          Take files of .nbs that git tracks out of its index; they stay on the disk.
     --new              Begin another team here, though there is one around.
     --key/--no-key     Make a key that seals the ledger; by default in a git repository alone.
     --log-key VKEY...  The log's public key, where a ledger is restored from its record.
