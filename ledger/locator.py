@@ -274,7 +274,7 @@ def team_around(folder: str, holds: str = CHAT) -> str:
 
 
 def work_tree_around(folder: str) -> WorkTree | None:
-    """The work tree that holds ``folder``; one that a stranger may have put there is none."""
+    """The work tree that holds ``folder``; None also where a stranger may have put it there."""
     top = repository_around(folder)
     if top is None or _is_planted(top, os.path.join(top, ".git")):
         return None

@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-__all__ = ["Git"]
+__all__ = ["Git", "track"]
 
 _ENVIRONMENT = {
     "GIT_AUTHOR_NAME": "Ann",
@@ -15,6 +15,18 @@ _ENVIRONMENT = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "LC_ALL": "C",
 }
+
+
+_IGNORED = b"ledger.db*\n*.lock\nspool/\nrecord.replaced-*/\n"
+
+
+def track(root: Path) -> None:
+    """Have git see the team's files, but its database: those of an earlier version were tracked.
+
+    Such a team was begun with its ledger in ``.nbs``; call it where the team was begun before the
+    repository, or the ledger is elsewhere.
+    """
+    (root / ".nbs/.gitignore").write_bytes(_IGNORED)
 
 
 class Git:

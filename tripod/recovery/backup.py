@@ -291,6 +291,7 @@ def restore_from_record(root: str, keys: Sequence[VerifierKey] = ()) -> tuple[in
     from tripod.verify.run import run
 
     record, scratch = f"{root}/{RECORD}", f"{database_of(root)}-{_RESTORING}"
+    os.makedirs(os.path.dirname(scratch), exist_ok=True)
     recover.remove_rebuilt_database(scratch)
     try:
         loaded = load_export(ExportFiles(record), scratch, keys)

@@ -72,7 +72,7 @@ def test_a_chat_in_a_folder_of_the_project_needs_no_other_ledger(shop: Path) -> 
             b": said in %b\n" % place.encode()
         )
         assert nbs_chat(shop, "count", f"{place}.chat").out == b"1\n"
-    assert ledgers(shop) == [".nbs/ledger.db"]
+    assert ledgers(shop) == [".git/tripod/ledger.db"]
     assert (shop / ".gitignore").read_text() == "target/\n"
     assert sorted(os.listdir(shop / "talk")) == ["x.chat", "x.chat.cursors", "x.chat.lock"]
     assert judged(shop) == []
@@ -84,7 +84,7 @@ def test_a_chat_beside_a_team_directory_is_one_of_its_chats(shop: Path) -> None:
     nbs_chat(shop, "create", ".nbs/chat/live.chat")
     nbs_chat(shop, "create", "r.chat")
     nbs_chat(shop, "send", "r.chat", "ann", "hello")
-    assert ledgers(shop) == [".nbs/ledger.db"]
+    assert ledgers(shop) == [".git/tripod/ledger.db"]
     assert b"hello" in run(shop, "chat", "read", "shop/r").out
     assert judged(shop) == []
 
@@ -111,7 +111,7 @@ def test_queues_side_by_side_are_apart(shop: Path) -> None:
     assert b"Pruned 1 event" in nbs_bus(shop, "prune", "one", "--max-bytes=1").out
     assert not (shop / "one/processed" / names["one"]).exists()
     assert (shop / "two/processed" / names["two"]).exists()
-    assert ledgers(shop) == [".nbs/ledger.db"]
+    assert ledgers(shop) == [".git/tripod/ledger.db"]
     assert judged(shop) == []
 
 
@@ -238,7 +238,7 @@ def test_a_folder_elsewhere_on_the_disk(shop: Path, tmp_path: Path) -> None:
     (tmp_path / "away").mkdir()
     done = run_as("nbs-chat", shop, "create", "../away/x.chat")
     assert done.code == 0
-    assert ledgers(tmp_path) == ["away/.nbs/ledger.db", "shop/.nbs/ledger.db"], (
+    assert ledgers(tmp_path) == ["away/.nbs/ledger.db", "shop/.git/tripod/ledger.db"], (
         "it is no part of it"
     )
 
@@ -252,7 +252,7 @@ def test_a_named_ledger_takes_folders_from_everywhere(
         (tmp_path / place).mkdir()
         nbs_chat(tmp_path, "create", f"{place}/x.chat")
         nbs_chat(tmp_path, "send", f"{place}/x.chat", "ann", "hello")
-    assert ledgers(tmp_path) == ["shop/.nbs/ledger.db"]
+    assert ledgers(tmp_path) == ["shop/.git/tripod/ledger.db"]
     assert judged(shop) == []
 
 

@@ -45,7 +45,9 @@ def test_every_work_tree_and_folder_of_a_repository_has_one_team(shop: Git) -> N
 
 def test_nothing_of_the_team_shows_in_git(shop: Git) -> None:
     said(shop.root, "chat", "create", "live")
-    said(shop.root, "scribe", "log", "Keep it", "--rationale", "It works.", "-p", "ann")
+    said(shop.root, "chat", "send", "live", "ann", "Let us keep it.")
+    words = ("--rationale", "It works.", "-p", "ann", "--ref", "last")
+    said(shop.root, "scribe", "log", "Keep it", *words)
     for where in (shop.root, shop.root.parent / "fix"):
         assert Git(where, made=False)("status", "--porcelain", "--untracked-files=all") == ""
 

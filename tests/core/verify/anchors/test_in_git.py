@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from doors.inside import Done, run
-from git_repo import Git
+from git_repo import Git, track
 from specimens import forge, read
 
 from tripod.bus import events
@@ -27,10 +27,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def git(tmp_path: Path, home: Path) -> Git:
-    """A fresh repository in which a team began, worked and committed."""
-    git = Git(tmp_path / "shop")
+    """A fresh repository with the tracked team of an earlier version, which worked and committed."""
+    (tmp_path / "shop").mkdir()
+    git = Git(tmp_path / "shop", made=False)
     assert not home.exists()
-    tripod(git, "init", "--origin", "example.com/shop")
+    tripod(git, "init", "--origin", "example.com/shop", "--key")
+    git("init", "--quiet", "--initial-branch=main")
+    track(git.root)
     tripod(git, "chat", "create", "live")
     tripod(git, "chat", "send", "live", "ann", "We open on Monday.")
     decide(git, "Open on Monday")
