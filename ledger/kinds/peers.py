@@ -124,11 +124,19 @@ def peer_entry_id(origin: str, seq: int) -> str:
     return "peer-" + sha256(b"%s\x00%d" % (origin.encode(), seq)).hexdigest()[:40]
 
 
+NAME_IDS = ("replica-", "replica.")
+"""Between these two are the ids of the entries that name a replica, and no others."""
+
+
+def _name_id(body: Mapping[str, Any]) -> str:
+    return NAME_IDS[0] + str(body["replica"])
+
+
 def _id(body: Mapping[str, Any]) -> str:
     return peer_entry_id(body["origin"], body["seq"])
 
 
-TEAM_NAMED = Kind("team.named", TeamNamed, "ledger", line="{replica}")
+TEAM_NAMED = Kind("team.named", TeamNamed, "ledger", id=_name_id, line="{replica}")
 PEER_ADDED = Kind("peer.added", PeerAdded, "peers", line="{replica} ({how})")
 # Its stream is that of the inner entry: who appends it says which.
 PEER_ENTRY = Kind("peer.entry", PeerEntry, "peers", id=_id, is_placed=True)

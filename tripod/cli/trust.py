@@ -69,7 +69,7 @@ def _say_key(call: CommandCall, vkey: str, path: str) -> None:
 def _show(call: CommandCall) -> None:
     with call.fresh() as team:
         db = team.store.db
-        vkey, last = sealing.sealing_key(team.store), sealing.newest(db)
+        vkey, last = keys.sealing_key(team.store), sealing.newest(db)
         earlier = [row[0] for row in db.execute("SELECT vkey FROM keys ORDER BY seq")]
     if vkey is None:
         raise NotFoundError("this ledger has no key: `tripod key new` makes one")

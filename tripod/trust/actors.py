@@ -155,7 +155,7 @@ def _voucher(team: ActContext, handle: str, ask: Passphrase) -> SigningKey | Non
     None for the first key of a handle in a ledger without a key: nothing vouches for that one.
     """
     db = team.store.db
-    held, log = newest_signing_key(db, handle), sealing.sealing_key(team.store)
+    held, log = newest_signing_key(db, handle), keys.sealing_key(team.store)
     own = held is not None and (not held.revoked or log is None)
     if held is not None and own and os.path.exists(actor_key_path(held.vkey)):
         return signing_key(held, ask)

@@ -64,7 +64,7 @@ from tripod.ledger.tlog.receipt import (
 from tripod.ledger.tlog.seal import Seal, format_seal, parse_seal
 from tripod.ledger.tlog.tiles import SEAL
 from tripod.team.team import Team
-from tripod.trust.seal import sealing_key
+from tripod.trust.keys import sealing_key
 from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_folder import GitError
 

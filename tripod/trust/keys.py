@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import TypeAlias
 
 from tripod.errors import RefusedError
+from tripod.ledger import LedgerReader
 from tripod.ledger.files import read_plain_file, rename_file, replace_file
 from tripod.ledger.locator import user_home
 from tripod.ledger.tlog.note import SigningKey, VerifierKey
@@ -33,6 +34,13 @@ def place_of(origin: str, folder: str, suffix: str) -> str:
     """The path of what is kept for a ledger in ``folder`` of the signer's home."""
     name = sha256(origin.encode()).hexdigest()[:16]
     return os.path.join(user_home(), folder, name + suffix)
+
+
+def sealing_key(ledger: LedgerReader) -> str | None:
+    """The vkey that seals the ledger now; None where it has none, or none since it forked."""
+    row = ledger.tables.execute("SELECT vkey FROM keys ORDER BY seq DESC LIMIT 1").fetchone()
+    # Another line's key, from before a fork, does not speak for this one.
+    return row[0] if row is not None and str(row[0]).startswith(f"{ledger.origin}+") else None
 
 
 def key_path(origin: str) -> str:

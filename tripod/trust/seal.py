@@ -36,7 +36,7 @@ from tripod.ledger.tlog.seal import Seal, format_seal, read_seal, sign_rotation,
 from tripod.projections import TRUST
 from tripod.team.act import ActContext
 from tripod.trust import keys
-from tripod.trust.keys import LockedKeyError, Passphrase
+from tripod.trust.keys import LockedKeyError, Passphrase, sealing_key
 
 EVERY = 256  # entries since the last seal
 LATEST_S = 3600  # seconds since the last seal
@@ -48,13 +48,6 @@ class Made(NamedTuple):
     seq: int
     size: int
     note: str
-
-
-def sealing_key(ledger: LedgerReader) -> str | None:
-    """The vkey that seals the ledger now; None where it has none, or none since it forked."""
-    row = ledger.tables.execute("SELECT vkey FROM keys ORDER BY seq DESC LIMIT 1").fetchone()
-    # Another line's key, from before a fork, does not speak for this one.
-    return row[0] if row is not None and str(row[0]).startswith(f"{ledger.origin}+") else None
 
 
 def newest(db: sqlite3.Connection) -> Made | None:

@@ -162,7 +162,7 @@ def test_the_new_line_has_a_key_of_its_own(root: str) -> None:
     old = sealing.last_seal_note(FIRST)
     done = copies.restore(root, backup_of(root), discard="lost")
     with Team(root) as team:
-        vkey = sealing.sealing_key(team.store)
+        vkey = keys.sealing_key(team.store)
         assert vkey is not None
         assert sealing.origin_sealed_by(vkey) == done.origin
         newest = sealing.newest(team.store.db)

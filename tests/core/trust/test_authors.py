@@ -462,7 +462,7 @@ def test_a_proof_of_a_body_carries_the_signature(signed: str, tmp_path: Path) ->
     path = tmp_path / "proof"
     path.write_bytes(proof)
     with Team(signed) as team:
-        vkey = sealing.sealing_key(team.store) or ""
+        vkey = keys.sealing_key(team.store) or ""
     from tripod.ledger.tlog.note import VerifierKey
 
     key = VerifierKey.parse(vkey)

@@ -189,9 +189,9 @@ def test_a_locked_key_is_told_of_at_a_decision_alone(
 
 
 def test_a_rotated_key_seals_on(team: Team) -> None:
-    first = sealing.sealing_key(team.store)
+    first = keys.sealing_key(team.store)
     second = sealing.rotate_sealing_key(team, keys.no_passphrase, None)
-    assert sealing.sealing_key(team.store) == second != first
+    assert keys.sealing_key(team.store) == second != first
     decisions_log.log(team, REQUEST)
     assert len(seals(team)) == 3
     clean(team)
@@ -202,7 +202,7 @@ def test_a_rotation_that_was_stopped_leaves_one_key_in_force(team: Team, step: s
     class StopError(Exception):
         pass
 
-    first = sealing.sealing_key(team.store)
+    first = keys.sealing_key(team.store)
     calls = {"n": 0}
     places = {"store_key": keys, "append_apart": team, "load_key_in_force": keys}
     real = getattr(places[step], step)
@@ -215,11 +215,11 @@ def test_a_rotation_that_was_stopped_leaves_one_key_in_force(team: Team, step: s
 
     with mock.patch.object(places[step], step, stop), pytest.raises(StopError):
         sealing.rotate_sealing_key(team, keys.no_passphrase, None)
-    assert (sealing.sealing_key(team.store) == first) == (step != "load_key_in_force")
+    assert (keys.sealing_key(team.store) == first) == (step != "load_key_in_force")
     decisions_log.log(team, REQUEST)
     assert seals(team)[-1][2] == "decision"
     second = sealing.rotate_sealing_key(team, keys.no_passphrase, None)
-    assert sealing.sealing_key(team.store) == second
+    assert keys.sealing_key(team.store) == second
     clean(team)
 
 

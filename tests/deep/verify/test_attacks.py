@@ -230,7 +230,7 @@ def test_the_signer_remembers_what_it_sealed(world: World, attack: Attack) -> No
     """It lies on this host, but not in the team directory: who has not its home cannot reset it."""
     for case, at, where in trials(attack, world):
         with at_home(case.home), Team(case.root) as team:
-            vkey = sealing.sealing_key(team.store)
+            vkey = keys.sealing_key(team.store)
             try:
                 sealing.seal_now(team, keys.no_passphrase)
                 said = ""

@@ -18,6 +18,7 @@ from specimens import build, database, forge, read
 from tripod.bus import events as bus
 from tripod.chat import writer as chat_send
 from tripod.team.team import Team
+from tripod.trust import keys
 from tripod.trust import seal as sealing
 from tripod.verify.anchors.anchors import AnchorOptions
 from tripod.verify.check import Report
@@ -89,7 +90,7 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> str:
             sealing.seal(opened, "asked")
         Path(root, "policy.yaml").write_text("level: SELF\nseals: [SEAL]\n", encoding="utf-8")
         with Team(root) as opened:
-            key = sealing.sealing_key(opened.store)
+            key = keys.sealing_key(opened.store)
         Path(root, "policy.tlog").write_text(f"log {key}\nquorum none\n", encoding="utf-8")
         Path(root, "workers/parser-a3f1.log").write_bytes(b'{"type":"text"}\nReading.\n' * 40)
         git("add", "--all")
