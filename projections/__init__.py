@@ -47,6 +47,7 @@ from tripod.projections.engine import (
     tables_current,
 )
 from tripod.projections.manifest import Manifest, load
+from tripod.projections.peers.tables import PEERS
 from tripod.projections.pieces import (
     BLOCKED,
     CHECKPOINT_GONE,
@@ -65,7 +66,7 @@ from tripod.projections.workers.tables import WORKERS
 
 __all__ = [
     "BLOCKED", "BUS", "CHAT", "CHECKPOINT_GONE", "COUNTS", "FILES", "FILE_LIMIT", "KEPT", "LOG",
-    "OWN", "PROJECTIONS", "RACY_NS", "TABLES", "TEMPORARY", "TRUST", "UNMERGED",
+    "OWN", "PEERS", "PROJECTIONS", "RACY_NS", "TABLES", "TEMPORARY", "TRUST", "UNMERGED",
     "UNMERGED_CURE", "WORKERS", "Conflict", "Disk", "DiskPlaces", "DiskStat", "File", "Found",
     "Manifest", "Render", "Source", "TooBigError", "UnmergedError", "UnreadableError",
     "agreed_chats", "bulk_fold", "compare", "create_tables", "desired_file", "file_differences",

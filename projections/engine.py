@@ -37,6 +37,7 @@ from tripod.projections.chat.tables import CHAT, READING
 from tripod.projections.decisions.tables import LOG
 from tripod.projections.disk import KEPT, RACY_NS, Disk, UnreadableError
 from tripod.projections.manifest import Manifest, ManifestEntry
+from tripod.projections.peers.tables import PEERS
 from tripod.projections.projection import File, Op, Projection, Render, Source
 from tripod.projections.pythia.tables import PYTHIA
 from tripod.projections.team.tables import COUNTS, FILES, REDACTIONS, TRUST
@@ -46,7 +47,7 @@ from tripod.projections.workers.tables import AGENTS, WORKERS
 # there: so FILES is asked last of those that share folders; after WORKERS for the same reason.
 PROJECTIONS: tuple[Projection, ...] = (
     LOG, CHAT, BUS, WORKERS, FILES, COUNTS, READING, REDACTIONS, TRUST, CLAIMS, AGENTS,
-    PYTHIA,
+    PYTHIA, PEERS,
 )  # fmt: skip
 
 _SHARED: tuple[Projection, ...] = (LOG, CHAT, BUS, WORKERS, FILES)
