@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from doors.inside import run
-from git_repo import Git
+from git_repo import Git, track
 
 from tripod.ledger.locator import APART, FOLDER, database_of, nearest_team, team_of, team_to_begin
 from tripod.ledger.sqlite.reader import SQLiteReader, read_only
@@ -197,3 +197,40 @@ def test_a_repository_that_a_stranger_put_around_is_passed_over(tmp_path: Path) 
         os.chown(tmp_path / name, 4242, 4242)
     tmp_path.chmod(0o1777)
     assert nearest_team(str(tmp_path / "mine")) is None
+
+
+def test_a_seal_writes_nothing_into_the_work_tree(shop: Git) -> None:
+    said(shop.root, "key", "new")
+    said(shop.root, "chat", "create", "live")
+    before = sorted((shop.root / ".nbs").rglob("*"))
+    said(shop.root, "seal")
+    assert sorted((shop.root / ".nbs").rglob("*")) == before
+    assert "sealed 5 entries" in said(shop.root, "verify", "-v")
+
+
+def test_a_record_that_an_earlier_version_tracked_stays_as_it_was_committed(
+    tmp_path: Path,
+) -> None:
+    git = Git(tmp_path / "shop", made=False)
+    git.root.mkdir()
+    said(git.root, "init", "--origin", "example.org/shop", "--key")
+    said(git.root, "chat", "create", "live")
+    said(git.root, "chat", "send", "live", "ann", "a secret of ours")
+    said(git.root, "seal")
+    git("init", "--quiet", "--initial-branch=main")
+    track(git.root)
+    git("add", "--all")
+    git("commit", "--quiet", "-m", "Begin")
+    assert "moved the ledger" in run(git.root, "init").err
+    words = ("--rationale", "It works.", "-p", "ann", "--ref", "last")
+    said(git.root, "scribe", "log", "Keep it", *words)
+    assert git("status", "--porcelain", "--", ".nbs/record") == ""
+    said(git.root, "verify")
+    # But what is erased is erased there too, and a clone is told why.
+    said(git.root, "redact", "--match", "secret", "--reason", "a name", "--as", "ann")
+    for file in (git.root / ".nbs/record").rglob("*"):
+        assert file.is_dir() or b"secret" not in file.read_bytes()
+    git("add", "--all", "--force", ".nbs/record")
+    git("commit", "--quiet", "-m", "Erase")
+    git("clone", "--quiet", str(git.root), "../clone")
+    said(tmp_path / "clone", "verify", ".nbs/record")

@@ -27,7 +27,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def git(tmp_path: Path, home: Path) -> Git:
-    """A fresh repository with the tracked team of an earlier version, which worked and committed."""
+    """A fresh repository with the tracked team of an earlier version, which worked."""
     (tmp_path / "shop").mkdir()
     git = Git(tmp_path / "shop", made=False)
     assert not home.exists()
