@@ -27,6 +27,7 @@ What a team demands of its own ledger stands in the YAML file ``policy.yaml``::
     given-up: [example.com/old]       # their heads only warn; counts from outside alone
     exceptions: cannot-tell           # "clean, except" becomes "cannot tell"
     accept: [ann, bob]                # whose acceptances of findings count, if they signed them
+    peers: closed                     # nothing of a new peer is taken before a person accepted it
 
 A list may also be written as text with commas. Unlike the bus's configuration the whole file is
 refused if a part of it is not understood: a misspelled demand would demand nothing.
@@ -68,6 +69,7 @@ def _names(value: object) -> object:
 Names = Annotated[tuple[str, ...], Rule(_names)]
 Level = Annotated[str, setting_of(LEVELS)]
 Exceptions = Annotated[str, setting_of(("cannot-tell",))]
+Opening = Annotated[str, setting_of(("open", "closed"))]
 Number = Annotated[int | None, whole_setting(0, _MOST)]
 
 
@@ -85,6 +87,7 @@ class Rules(Settings):
     signed_from: Number = None
     exceptions: Annotated[tuple[Exceptions, ...], Rule(_names)] = ()
     accept: Names = ()
+    peers: Opening = "open"
 
 
 def parse(data: bytes) -> Rules:

@@ -1,0 +1,133 @@
+"""``tripod peer``: the other replicas of the team, as this one knows them."""
+
+from __future__ import annotations
+
+from tripod.cli.commands import CommandCall, command_group
+from tripod.output import one_line
+from tripod.peers.roster import (
+    Peer,
+    accept_peer,
+    close_peer,
+    find_peer,
+    is_closed,
+    read_roster,
+    refusal_of_peer,
+)
+from tripod.team.team import Team
+
+_HOW = {
+    "first-use": "taken at first use: nobody accepted it",
+    "accepted": "accepted by a person",
+    "closed": "closed: nothing of it is taken",
+    "forked": "it contradicts what it sealed: nothing of it is taken",
+}
+
+
+def _list(call: CommandCall) -> None:
+    with call.fresh() as team:
+        found = [(peer, _value(team, peer)) for peer in read_roster(team.store).values()]
+        closed = is_closed(team.root)
+    lines = []
+    for peer, value in found:
+        when = f"last merged {str(value['at'])[:19]}Z" if value["at"] else "nothing merged"
+        name = one_line(peer.name)
+        lines.append(f"{name}  {peer.state}  {peer.size} entries, {when}")
+    if not lines:
+        lines = ["No peers: `tripod pull` fetches what other replicas pushed, and merges it"]
+    if closed:
+        lines.append("The policy says `peers: closed`: a new peer waits for `tripod peer accept`")
+    call.answers((value for _, value in found), lines)
+
+
+def _show(call: CommandCall) -> None:
+    with call.fresh() as team:
+        peer = find_peer(read_roster(team.store), call.replica)
+        value = _value(team, peer)
+        said = {name: _said(team, getattr(peer, name)) for name in ("accepted", "closed", "forked")}
+        problem = refusal_of_peer(peer, closed=is_closed(team.root))
+    lines = [
+        f"replica: {one_line(peer.replica)}",
+        f"origin: {one_line(peer.origin)}",
+        f"key: {one_line(peer.key)}",
+        f"state: {peer.state} ({_HOW[peer.state]})",
+        f"merged: {peer.size} entries, root {peer.root or 'none'}",
+    ]
+    for name, body in said.items():
+        for field in ("reason", "problem", "ours", "theirs"):
+            text = body.get(field)
+            if isinstance(text, str):
+                lines.append(f"{name}, {field}: {one_line(text)}")
+    lines += [problem] if problem else []
+    call.answer({**value, **{name: body or None for name, body in said.items()}}, lines)
+
+
+def _accept(call: CommandCall) -> None:
+    with call.fresh() as team:
+        peer = find_peer(read_roster(team.store), call.replica)
+        seq = accept_peer(team, peer, call.reason, call.actor())
+    line = f"Accepted: {one_line(peer.name)}, key {one_line(peer.key)} (entry {seq})"
+    call.answer({"origin": peer.origin, "key": peer.key, "seq": seq}, [line])
+
+
+def _close(call: CommandCall) -> None:
+    with call.fresh() as team:
+        peer = find_peer(read_roster(team.store), call.replica)
+        seq = close_peer(team, peer, call.reason, call.actor())
+    line = f"Closed: {one_line(peer.name)} (entry {seq}); what was merged stays"
+    call.answer({"origin": peer.origin, "seq": seq}, [line])
+
+
+def _value(team: Team, peer: Peer) -> dict[str, str | int]:
+    entry = None if peer.merged is None else team.store.entry(peer.merged)
+    return {
+        "replica": peer.replica,
+        "origin": peer.origin,
+        "key": peer.key,
+        "state": peer.state,
+        "size": peer.size,
+        "at": "" if entry is None else entry.at,
+    }
+
+
+def _said(team: Team, seq: int | None) -> dict[str, object]:
+    entry = None if seq is None else team.store.entry(seq)
+    if entry is None:
+        return {}
+    texts = {
+        name: team.source.content(value).decode("utf-8", "replace")
+        for name, value in entry.data.items()
+        if isinstance(value, dict)
+    }
+    return {"seq": entry.seq, "at": entry.at, "actor": entry.actor, **entry.data, **texts}
+
+
+_PEER = """\
+peer
+    A replica is the ledger of one clone, with a key of its own; a peer is another replica of the
+    same team. `tripod pull` merges what peers recorded.
+
+    REPLICA is a replica's name, its origin, or the beginning of either.
+
+list
+    List the peers: name, state, how many of a peer's entries are here, and since when.
+
+show REPLICA
+    Print what is known of a peer: its key, what was merged, who accepted or closed it.
+
+accept REPLICA
+    Say that a peer with its key belongs to the team.
+
+    A new peer is taken at first use, unless the policy says `peers: closed`: then nothing of it is
+    taken before. What a peer remembers of this ledger counts for `tripod verify` once it is
+    accepted. It also opens a peer again that was closed.
+
+    --reason TEXT  How you know whose it is; it stays in the ledger. [required]
+    --as HANDLE    Who accepts it; unknown by default.
+
+close REPLICA
+    Take nothing more of a peer. What was merged of it stays.
+
+    --reason TEXT  Why; it stays in the ledger. [required]
+    --as HANDLE    Who closes it; unknown by default.
+"""
+COMMANDS = {"peer": command_group(_PEER, [_list, _show, _accept, _close])}

@@ -1,0 +1,153 @@
+"""The roster: which peers this replica knows, by which key, and what it may take of each.
+
+A new peer is taken at first use, and that is an entry. Where the policy says ``peers: closed``,
+nothing is taken of a peer before a person accepted it. A peer that was closed, or that contradicted
+its own seals, is not taken any more, whatever the policy says.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tripod.errors import BadArgumentError, NotFoundError, RefusedError
+from tripod.ledger import LedgerReader
+from tripod.ledger.kinds.peers import PEER_ACCEPTED, PEER_CLOSED
+from tripod.projections.text import text_line_problem
+from tripod.team.team import Team
+from tripod.verify.anchors.anchors import AnchorOptions, gather_anchors
+
+MAX_REASON = 1000  # bytes
+
+
+class Peer(NamedTuple):
+    """A peer as the ledger knows it: the row of the table ``peers``.
+
+    ``how`` is '' where it was not added yet. ``added``, ``accepted``, ``closed``, ``forked`` and
+    ``merged`` are numbers of entries; None: no entry says so. ``size`` and ``root`` are the head up
+    to which its own entries are here. ``accepted_key``: an acceptance counts for one key alone.
+    """
+
+    origin: str
+    replica: str = ""
+    key: str = ""
+    how: str = ""
+    added: int | None = None
+    accepted: int | None = None
+    accepted_key: str = ""
+    closed: int | None = None
+    forked: int | None = None
+    merged: int | None = None
+    size: int = 0
+    root: str = ""
+
+    @property
+    def name(self) -> str:
+        """What a person calls it: the replica's name, or its origin."""
+        return self.replica or self.origin
+
+    @property
+    def state(self) -> str:
+        """What holds of it, in a word: closed, forked, accepted, or taken at first use."""
+        if self.closed is not None and (self.accepted or 0) < self.closed:
+            return "closed"
+        if self.forked is not None:
+            return "forked"
+        is_accepted = self.accepted is not None and self.accepted_key == self.key
+        return "accepted" if is_accepted or self.how == "person" else "first-use"
+
+
+def read_roster(ledger: LedgerReader) -> dict[str, Peer]:
+    """The peers that this ledger knows, by origin, in the order in which they were met."""
+    sql = (
+        "SELECT origin, coalesce(replica, ''), coalesce(key, accepted_key, ''), coalesce(how, ''),"
+        " added, accepted, coalesce(accepted_key, ''), closed, forked, merged, size,"
+        " coalesce(root, '') FROM peers ORDER BY coalesce(added, accepted, merged), origin"
+    )
+    return {row[0]: Peer(*row) for row in ledger.tables.execute(sql)}
+
+
+def is_closed(root: str) -> bool:
+    """Whether the policy of a team demands that a person accepts each peer (``peers: closed``).
+
+    Raises RefusedError where the policy is not understood: what it demands is not passed over.
+    """
+    outside = gather_anchors(root, AnchorOptions(git=False))
+    for what, where, message in outside.faults:
+        if what == "broken":
+            raise RefusedError(f"{where}: {message}; nothing was taken")
+    return outside.rules.peers == "closed"
+
+
+def refusal_of_peer(peer: Peer, *, closed: bool) -> str | None:
+    """Why nothing may be taken of a peer, and what to do; None where it may be.
+
+    ``closed``: the policy says ``peers: closed``. For a peer that is not known yet, ``peer`` has
+    the key of its seal.
+    """
+    who = peer.name
+    if peer.state == "closed":
+        return (
+            f"{who} was closed in entry {peer.closed}: nothing of it is taken any more. "
+            f"`tripod peer accept {who} --reason TEXT` opens it again"
+        )
+    if peer.state == "forked":
+        return (
+            f"{who} contradicts what it sealed before (entry {peer.forked}): nothing of it is "
+            f"taken. `tripod peer show {who}` has both seals; its owner goes on by `tripod "
+            "restore --as-copy`"
+        )
+    if closed and peer.state != "accepted":
+        return (
+            f"{who} waits: the policy says `peers: closed`, and nobody accepted it. "
+            f"`tripod peer accept {who} --reason TEXT` does, once you know whose it is"
+        )
+    return None
+
+
+def find_peer(peers: dict[str, Peer], name: str) -> Peer:
+    """The peer of a replica name, an origin, or the beginning of one of them.
+
+    Raises NotFoundError where no peer has it, RefusedError where several are meant.
+    """
+    exact = [one for one in peers.values() if name in (one.replica, one.origin)]
+    found = exact or [
+        one
+        for one in peers.values()
+        if name and (one.replica.startswith(name) or one.origin.startswith(name))
+    ]
+    if not found:
+        names = ", ".join(one.name for one in peers.values())
+        known = f"there are {names}" if names else "none is known: `tripod pull` fetches them"
+        raise NotFoundError(f"no peer {name!r}: {known}")
+    if len(found) > 1:
+        both = ", ".join(f"{one.name} ({one.origin})" for one in found)
+        raise RefusedError(f"{name!r} may be {both}: give its whole name, or its origin")
+    return found[0]
+
+
+def accept_peer(team: Team, peer: Peer, reason: str, actor: str) -> int:
+    """Record that a person accepts a peer with its key; give the entry's number.
+
+    Raises BadArgumentError where the reason is no line of text.
+    """
+    _check_reason(reason)
+    body = PEER_ACCEPTED.draft({"origin": peer.origin, "key": peer.key, "reason": reason}, actor)
+    with team.act(by=actor) as act:
+        return act.append([body])[0].seq
+
+
+def close_peer(team: Team, peer: Peer, reason: str, actor: str) -> int:
+    """Record that nothing more of a peer is taken; give the entry's number.
+
+    Raises BadArgumentError where the reason is no line of text.
+    """
+    _check_reason(reason)
+    with team.act(by=actor) as act:
+        draft = PEER_CLOSED.draft({"origin": peer.origin, "reason": reason}, actor)
+        return act.append([draft])[0].seq
+
+
+def _check_reason(reason: str) -> None:
+    problem = text_line_problem(reason, "--reason", MAX_REASON)
+    if problem is not None:
+        raise BadArgumentError(problem)
