@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,7 +30,6 @@ from tripod.ledger import (
     MalformedError,
     NotVerifiedError,
     Tree,
-    TripodError,
     check_consistency,
     commit_body,
     entry_leaf_hash,
@@ -50,7 +49,7 @@ from tripod.ledger.tlog.proof import MAX_PROOF, parse_proof, verify_proof
 from tripod.ledger.tlog.receipt import parse_witness_request
 from tripod.ledger.tlog.seal import Seal, open_seal, parse_seal
 from tripod.ledger.tlog.tiles import WIDTH, Tile, parse_line
-from tripod.projections import Disk, UnreadableError, create_tables
+from tripod.projections import create_tables
 from tripod.verify.check import (
     Coverage,
     FilesJudged,
@@ -64,75 +63,20 @@ from tripod.verify.check import (
 )
 from tripod.verify.checks import record_agrees
 from tripod.verify.evidence import OpenEvidence
+from tripod.verify.export_file import ExportFiles as ExportFiles  # noqa: PLC0414 - load_export takes one
+from tripod.verify.export_file import FileError as FileError  # noqa: PLC0414 - ... and raises the other
 from tripod.verify.rows import RowHeads, RowReader
 
 MAX_BLOB = 1024 * 1024 * 1024  # bytes
-_DEEP = 64  # folders in each other: ours are never nearly so deep
 _DIGEST = re.compile("[0-9a-f]{64}")
 _BROKEN = (sqlite3.Error, LedgerError, LookupError, TypeError, ValueError, AttributeError,
            RecursionError)  # fmt: skip
 """What reading a damaged ledger may raise; other checks name it."""
 
 
-class FileError(TripodError):
-    """A file of the export that is missing, or cannot be read; the message names it."""
-
-
 def is_export(path: str) -> bool:
     """Whether a folder looks like an export: a seal, or tiles."""
     return os.path.lexists(f"{path}/{tiles.SEAL}") or os.path.isdir(f"{path}/{tiles.TILES}")
-
-
-class ExportFiles:
-    """One export, read-only. Reading raises ``FileError``."""
-
-    def __init__(self, directory: str) -> None:
-        self.directory = directory
-        self.bodies = os.path.lexists(f"{directory}/{tiles.BODIES}")
-        self._disk = Disk(directory, steady=True)
-
-    def read(self, path: str, limit: int) -> bytes:
-        """The bytes of a regular file of at most ``limit`` bytes; a link does not count."""
-        try:
-            data = self._disk.read(path, limit)
-        except UnreadableError as error:
-            raise FileError(str(error)) from error
-        except OSError as error:
-            raise FileError(f"{path} cannot be read: {error.strerror}") from error
-        if data is None:
-            raise FileError(f"{path} is missing")
-        return data
-
-    def tile(self, tile: Tile) -> bytes:
-        """The bytes of a tile or an entry bundle."""
-        limit = 32 * tile.width if tile.level >= 0 else WIDTH * (tiles.MAX_ENTRY + 2)
-        return self.read(tiles.format_tile_path(tile), limit)
-
-    def strays(self, size: int, named: Callable[[str], bool]) -> Iterator[str]:
-        """What stands there and belongs to no export of ``size`` entries; not empty folders.
-
-        ``named(digest)`` says whether a body names a blob.
-        """
-        waiting = [""]
-        while waiting:
-            folder = waiting.pop()
-            front = f"{folder}/" if folder else ""
-            try:
-                files, folders, strange = self._disk.sorted_out(folder)
-            except OSError:
-                yield f"{front} cannot be read"
-                continue
-            yield from (front + name for name in strange)
-            yield from (
-                front + name
-                for name in files
-                if not tiles.is_tile_or_bundle_of(front + name, size, named)
-            )
-            inner = [front + name for name in folders]
-            if front.count("/") < _DEEP:
-                waiting += reversed(inner)
-            else:
-                yield from inner
 
 
 @dataclass

@@ -585,6 +585,7 @@ keep rebuild team Make every table and projected file what the ledger says.
 keep backup recovery Write a consistent copy of the ledger to FILE, while others go on writing.
 keep restore recovery Put a backup in the place of the ledger.
 keep redact recovery Erase the bodies of entries everywhere; their headers and proofs stay.
+keep hooks hooks Have each commit of the repository remember the ledger's head.
 keep completion team Print the script that completes commands and options in a shell.
 prove key trust Make, show and replace the key that seals this ledger.
 prove seal trust Sign the ledger's head and record that; print the seal.

@@ -26,7 +26,7 @@ from tripod.ledger.tlog.seal import Seal, read_seal
 from tripod.ledger.tlog.tiles import BLOBS, SEAL
 from tripod.trust.export import nodes_to_export, stage_export
 from tripod.verify.anchors.git import Repository
-from tripod.verify.export import FileError
+from tripod.verify.export_file import FileError
 from tripod.verify.peers.record import RefFiles
 
 _PERSON = b"tripod <record@tripod.invalid>"

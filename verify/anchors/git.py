@@ -224,6 +224,15 @@ class Repository:
         name = self.refs.head if revision == "HEAD" else self.refs.refs.get(revision)
         return next(iter(self._commits_of([name], strict=True)), None) if name else None
 
+    def tips(self, names: Iterable[str]) -> dict[str, str]:
+        """The commits of refs by their full names; a ref that leads to no commit is left out."""
+        refs = {name: self.refs.refs[name] for name in names if name in self.refs.refs}
+        given = "".join(f"{named}^{{commit}}\n" for named in refs.values()).encode()
+        asked = ("cat-file", "--batch-check=%(objectname) %(objecttype)")
+        said = self.ask(*asked, given=given).decode("ascii", "replace") if given else ""
+        lines = zip(refs, said.split("\n"), strict=False)
+        return {ref: line.split(" ")[0] for ref, line in lines if line.endswith(" commit")}
+
     def resolve(self, revision: str) -> str | None:
         """The commit that a revision names, as ``main``, ``HEAD~3`` or ``5a74209``; None: none."""
         parts = _REVISION.fullmatch(revision)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from tripod.ledger.tlog.tiles import BODIES, is_tile_or_bundle_of
 from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_folder import GitError
-from tripod.verify.export import ExportFiles, FileError
+from tripod.verify.export_file import ExportFiles, FileError
 
 _LINE = re.compile(rb"([0-7]{6}) [a-z]+ ([0-9a-f]{40,64}) +([0-9]+|-)\t(.+)", re.DOTALL)
 _PLAIN = b"100644"
