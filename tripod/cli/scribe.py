@@ -348,9 +348,10 @@ def _logs(team: Team, chat: str, around: str) -> list[str]:
 def _decision_lines(decision: decisions.Decision, entered: str | None = None) -> Iterator[str]:
     """A decision in three lines, the second begins with its mark, where it is given one."""
     mark = f"[SUPERSEDES {decision.supersedes}] " if decision.supersedes else ""
-    status = decision.status
+    # No command logs another word: one in the store must not pass for a mark or a line.
+    status = decision.status if decision.status in STATUSES else repr(decision.status)
     if decision.by is not None:
-        status = f"{decision.stands} by {decision.by} (logged as {decision.status})"
+        status = f"{decision.stands} by {decision.by} (logged as {status})"
     parts = (*filter(None, [entered]), status, decision.participants, decision.chat_ref)
     rest = f"tags: {decision.risk_tags}; artefacts: {decision.artefacts}"
     yield f"{decision.id} {mark}{hanging(decision.title)}"
