@@ -13,18 +13,22 @@ from contextlib import closing
 from pathlib import Path
 
 import drafts
-from attacked import ACTOR, Case, Stage, at_home, fit
+from attacked import ACTOR, KEY, Case, Stage, at_home, fit
 from plain_export import read_files
 from specimens import Row, database, resigned, unguarded
 from story import Clock, Original
 
 from tripod.bus import events as bus
 from tripod.chat import writer as chat_send
+from tripod.decisions import writer as decisions_log
 from tripod.ledger.entry import commit_body, entry_leaf_hash, format_canonical, header_auth
+from tripod.ledger.kinds.trust import ACCEPTED
 from tripod.ledger.places import RECORD
 from tripod.ledger.tlog.note import SigningKey
 from tripod.team.team import Team
 from tripod.trust import seal as sealing
+from tripod.trust.acceptance import AcceptanceRequest, accept_findings
+from tripod.verify.run import open_run, run
 
 __all__ = ["DEEDS"]
 
@@ -443,6 +447,44 @@ def _strip_all(case: Case) -> int:
     first = next(seq for seq, row in enumerate(rows) if row.head["kind"] in _PROTECTION)
     fit(case.root, [_bare(row) for row in rows if row.head["kind"] not in _PROTECTION])
     return min(at, first)
+
+
+def _accepting(case: Case, rows: list[Row]) -> list[Row]:
+    """Entries that accept all that verify finds: of the ledger's own checks as well."""
+    fit(case.root, rows)
+    with open_run(case.root, keys=[KEY.verifier()]) as evidence:
+        report = run(evidence)
+    last = {key: value for key, value in rows[-1].head.items() if key not in ("auth", "cause")}
+    made = []
+    for finding in [one for outcome in report.outcomes for one in outcome.findings]:
+        head = {"actor": "alex", "id": f"0192{case.rng.getrandbits(64):016x}"}
+        fault = finding.fingerprint
+        draft = ACCEPTED.draft({"check": finding.check, "fingerprint": fault, "reason": "So."}, "x")
+        head |= {"kind": draft.kind, "stream": draft.stream}
+        made.append(Row(last | head, case.rng.randbytes(32), format_canonical(draft.body)))
+    return made
+
+
+@_deed("accept a forgery")
+def _accept_forgery(case: Case) -> int:
+    rows, at = _rewritten(case, 1, case.world.now.sealed)
+    made = _accepting(case, rows)
+    assert made
+    fit(case.root, [*rows, *made])
+    return at
+
+
+@_deed("accept a finding")
+def _accept_finding(case: Case) -> int:
+    with at_home(case.home), Team(case.root) as team:
+        title = f"Nobody said so {case.rng.random()}"
+        decision = decisions_log.DecisionRequest(title, ("alex",), "So there.", refs=())
+        decisions_log.log(team, decision, actor="alex")
+    with at_home(case.home), Team(case.root) as team:
+        request = AcceptanceRequest(check="chat-refs-resolve")
+        done = accept_findings(team, request, reason="It is so.", actor="alex")
+    assert len(done) == 1
+    return len(case.rows)
 
 
 @_deed("forged append")

@@ -206,7 +206,9 @@ class OpenEvidence(Evidence):
 
     def entry_name(self, seq: int) -> str | None:
         """An entry by what it is, for fingerprints; None where the ledger does not hold it."""
-        header = None if self.ledger is None or seq < 0 else self.ledger.header(seq)
+        # A check of a package, or a damaged row, may bring anything as the number of an entry.
+        is_number = type(seq) is int and 0 <= seq < 2**63
+        header = self.ledger.header(seq) if self.ledger is not None and is_number else None
         if header is None:
             return None
         with suppress(LedgerError, TypeError):

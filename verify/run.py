@@ -25,6 +25,7 @@ from tripod.ledger.tlog.tiles import SEAL
 from tripod.projections import CHAT, LOG, TRUST
 from tripod.projections.chat.format import HEADER_LINES
 from tripod.projections.intake import PARTS
+from tripod.projections.text import text_meant
 from tripod.verify.acceptance import (
     Acceptances,
     Before,
@@ -290,7 +291,8 @@ def _misnamed(rules: Rules, checks: Sequence[Check]) -> str | None:
     ):
         unknown = set(names) - known
         if unknown:
-            return f"the policy names {min(unknown)!r}, and there is no such {what}"
+            meant = text_meant(min(unknown), sorted(known))
+            return f"the policy names {min(unknown)!r}, and there is no such {what}{meant}"
     return None
 
 

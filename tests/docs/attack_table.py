@@ -138,6 +138,17 @@ ATTACKS = (
         needs="the host's key",
     ),
     Attack(
+        "accept a forgery",
+        "an entry is changed, all after it linked anew, and what verify finds accepted",
+        ("record-agrees", "seals-open"),
+    ),
+    Attack(
+        "accept a finding",
+        "somebody who has no key accepts a finding, where no policy says who may",
+        outside="",
+        says="clean: counted and shown as *accepted*",
+    ),
+    Attack(
         "forged append",
         "an entry is added in the name of somebody who has no key, and all made to fit",
         outside="",

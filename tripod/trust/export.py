@@ -387,7 +387,7 @@ def redact_exports(store: SQLiteStore, root: str, *, patient: bool) -> list[str]
 
     try:
         forget_exported_bodies(f"{root}/{RECORD}", store.unswept())
-        drop_index(root)
+        drop_index(store.path)
         swept = store.sweep(WAIT_MS if patient else 0)
     except (LedgerError, OSError) as error:
         return [f"erased, but its bytes may still lie in the files: {error}"]

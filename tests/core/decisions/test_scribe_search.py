@@ -1,10 +1,12 @@
 """The index over decisions finds what reading finds, and is never in the way."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from git_repo import Git
 from hypothesis import given
 from hypothesis import strategies as st
 from story import Story, folder
@@ -13,9 +15,11 @@ from strategies import FEWER
 from tripod.decisions import index as scribe_search
 from tripod.decisions import reader as decisions_read
 from tripod.decisions import writer as decisions_log
-from tripod.ledger.places import SEARCH
+from tripod.ledger.locator import APART
+from tripod.ledger.places import DATABASE, SEARCH
 from tripod.recovery import redaction
 from tripod.team import adoption
+from tripod.team.team import Team
 from tripod.verify.evidence import collect
 from tripod.verify.run import run
 
@@ -118,6 +122,30 @@ def test_what_is_redacted_is_gone_from_it(story: Story) -> None:
     assert found(story, "hunter2") == []
     assert len(found(story, "decision")) == 6
     assert b"hunter2" not in index_of(story).read_bytes()
+
+
+def test_in_a_repository_it_lies_beside_the_ledger_and_goes_with_what_is_erased(
+    tmp_path: Path,
+) -> None:
+    git = Git(tmp_path / "shop")
+    adoption.init(str(git.root), key=False)
+    apart = git.root / ".git" / APART
+    with Team(git.root) as team:
+        for number in range(6):
+            request = decisions_log.DecisionRequest(f"Decision {number}", ["ann"], SECRET)
+            decisions_log.log(team, request)
+        assert len(list(decisions_read.query(team, "hunter2"))) == 6
+        assert (apart / SEARCH).exists()
+        assert not (git.root / ".nbs" / SEARCH).exists()
+        # A copy that somebody put aside is named; nobody but a person removes it.
+        team.store.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        shutil.copy(apart / DATABASE, apart / f"{DATABASE}.replaced-1")
+        erased = redaction.redact(
+            team, redaction.RedactionRequest((), "hunter2", "a password", "ann")
+        )
+    assert erased.left == [f"../.git/{APART}/{DATABASE}.replaced-1"]
+    assert not (apart / SEARCH).exists()
+    assert b"hunter2" not in (apart / DATABASE).read_bytes()
 
 
 def test_one_of_another_ledger_is_made_anew(story: Story) -> None:

@@ -186,6 +186,14 @@ def test_traces_of_a_ledger_make_its_absence_a_finding(tmp_path: Path, trace: st
     assert trace in outcome(report, "ledger-missing").findings[0].message
 
 
+@pytest.mark.parametrize("seq", [-1, 2**63, 2**70, "0", 0.0, True, None])
+def test_what_is_no_number_of_an_entry_names_none(team: str, seq: object) -> None:
+    """A check of a package, or a damaged row, gives it: the fingerprint is made without it."""
+    with collect(team) as evidence:
+        assert evidence.entry_name(seq) is None  # type: ignore[arg-type]
+        assert evidence.entry_name(0) is not None
+
+
 def test_a_gitignore_is_a_trace(tmp_path: Path) -> None:
     write_chat(tmp_path / ".nbs", "live", [])
     (tmp_path / ".gitignore").write_text("*.pyc\n.nbs/ledger.db*\n")

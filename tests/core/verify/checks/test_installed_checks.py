@@ -117,6 +117,20 @@ def test_a_broken_check_cannot_tell_and_stops_no_other(
     assert (required.exit_code, required.untold) == (3, ("spoken",))
 
 
+def test_a_misspelled_name_in_a_policy_is_answered_with_what_is_like_it(root: Path) -> None:
+    for line, meant in (
+        ("required: [pins-extends]", "'pins-extends', and there is no such check. Did you mean "),
+        (
+            "signed: [decision.loged]",
+            "and there is no such kind of entries. Did you mean decision.",
+        ),
+    ):
+        (root / "policy.yaml").write_text(f"{line}\n", encoding="utf-8")
+        report = verify(root)
+        assert report.exit_code == 3
+        assert meant in report.problem
+
+
 def test_a_policy_can_require_a_check_of_a_package(root: Path, install: Install) -> None:
     (root / "policy.yaml").write_text("required: [spoken]\n", encoding="utf-8")
     missing = verify(root)
