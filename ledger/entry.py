@@ -252,6 +252,7 @@ def entry_mark(*, observed: bool, signed: bool) -> str:
 CHANGE_IDS = ("actor-", "actor.")
 """All that ``actor_entry_id`` gives sorts from the one to the other, and hardly another id does."""
 REDACTED = "redacted"  # the kind of the entry that says that another was erased
+MERGED = "peer.entry"  # the kind of the entry that keeps one of another replica
 
 
 def redaction_entry_id(seq: int) -> str:

@@ -159,8 +159,11 @@ class LedgerReader(Protocol):
         """Stored roots of full subtrees of 256^level entries, numbers [start, stop), in order."""
 
 
-Fold: TypeAlias = Callable[[Any, Sequence[Entry]], None]
-"""Called inside the append's transaction with the table connection and the new entries."""
+Blobs: TypeAlias = Callable[[bytes], bytes | None]
+"""Gives the blob with a digest, or None."""
+
+Fold: TypeAlias = Callable[[Any, Sequence[Entry], Blobs], None]
+"""Called inside the append's transaction with the table connection, the new entries, the blobs."""
 
 
 class Transaction(LedgerReader, Protocol):

@@ -43,6 +43,7 @@ from tripod.projections.engine import (
     own_files,
     recorded,
     refold,
+    seen_entries,
     source_of,
     tables_current,
 )
@@ -72,6 +73,6 @@ __all__ = [
     "agreed_chats", "bulk_fold", "compare", "create_tables", "desired_file", "file_differences",
     "file_renders", "files_ahead_of", "files_are_quiet", "fold_batches", "fold_into",
     "fold_versions", "folded_before", "in_the_way_on_disk", "load", "merge_marker_in_piece",
-    "move_on_disk", "own_files", "pieces_of_names", "recorded", "refold",
+    "move_on_disk", "own_files", "pieces_of_names", "recorded", "refold", "seen_entries",
     "sort_pieces", "source_of", "tables_current", "write_missing_to_disk",
 ]  # fmt: skip

@@ -20,9 +20,11 @@ import orjson
 from tripod.ledger import CHAT as CHATS
 from tripod.ledger import (
     EVENTS,
+    MERGED,
     PLACE_IDS,
     Entry,
     LedgerDamagedError,
+    LedgerError,
     LedgerReader,
     RawEntry,
     Transaction,
@@ -31,6 +33,7 @@ from tripod.ledger import (
     places_problem,
     tell_over,
 )
+from tripod.ledger.store import Blobs
 from tripod.projections import layout, manifest
 from tripod.projections.bus.tables import BUS, CLAIMS, in_folder
 from tripod.projections.chat.tables import CHAT, READING
@@ -74,6 +77,8 @@ _FOLDS = {
 
 _NAMES = ", ".join(f"'{table}'" for table in (*TABLES, "manifest", "folds"))
 _COUNT_TABLES = f"SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ({_NAMES})"
+
+_NOT_FOLDED = (KeyError, TypeError, ValueError, AttributeError, RecursionError)
 
 Unfoldable = Callable[[Entry, Exception], None]
 """Told of an entry whose body has another shape than its kind says."""
@@ -144,24 +149,30 @@ def tables_current(ledger: LedgerReader) -> bool:
 
 
 def fold_into(
-    db: sqlite3.Connection, entries: Sequence[Entry], unfoldable: Unfoldable | None = None
+    db: sqlite3.Connection,
+    entries: Sequence[Entry],
+    blob: Blobs,
+    unfoldable: Unfoldable | None = None,
 ) -> None:
     """Apply the row operations of ``entries``, in their order within each table.
 
-    With ``unfoldable`` an entry that cannot be folded is handed to it and skipped; without, the
-    error is raised (nothing that we append ourselves can cause it).
+    An entry of a peer is folded as what it keeps; ``blob`` gives that. With ``unfoldable`` an entry
+    that cannot be folded is handed to it and skipped; without, the error is raised (nothing that we
+    append ourselves can cause it).
     """
     ops: dict[str, list[Op]] = defaultdict(list)
-    for entry in entries:
-        for fold in _FOLDS.get(entry.kind, ()):
-            try:
-                for op in fold(entry):
-                    hash(op[3])  # no list: rows are looked up by their names (TypeError)
-                    ops[op[0]].append(op)
-            except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-                if unfoldable is None:
-                    raise
-                unfoldable(entry, error)
+    for each in entries:
+        # Of one of a peer the tables of peers are told, and the others see the inner entry.
+        for entry in (each,) if each.kind != MERGED else _peer_entries(each, blob, unfoldable):
+            for fold in _FOLDS.get(entry.kind, ()):
+                try:
+                    for op in fold(entry):
+                        hash(op[3])  # no list: rows are looked up by their names (TypeError)
+                        ops[op[0]].append(op)
+                except _NOT_FOLDED as error:
+                    if unfoldable is None:
+                        raise
+                    unfoldable(entry, error)
     for listed in ops.values():
         sql = listed[0][1]
         if len(listed) == 1 and unfoldable is None:
@@ -171,6 +182,22 @@ def fold_into(
         else:
             for lane, rows in group_operations(listed):
                 _run(db, lane, rows, unfoldable)
+
+
+def _peer_entries(entry: Entry, blob: Blobs, unfoldable: Unfoldable | None) -> Iterator[Entry]:
+    """What is folded of an entry of a peer: it itself, and the inner one where that is shared."""
+    from tripod.ledger.kinds.merged import inner_entry  # no command without peers imports it
+
+    yield entry
+    try:
+        inner = inner_entry(entry, blob)
+    except (*_NOT_FOLDED, LedgerError) as error:
+        if unfoldable is None:
+            raise
+        unfoldable(entry, error)
+        return
+    if inner is not entry:
+        yield inner
 
 
 def group_operations(ops: Iterable[Op]) -> list[tuple[str, list[tuple[Any, ...]]]]:
@@ -245,7 +272,7 @@ def refold(transaction: Transaction, entries: Iterable[Entry]) -> None:
     entries = tell_over(entries, "folding entries", transaction.size)
     with bulk_fold(db):
         for batch in fold_batches(entries, BATCH):
-            fold_into(db, batch)
+            fold_into(db, batch, transaction.blob)
     transaction.tables_folded()
 
 
@@ -268,16 +295,19 @@ def source_of(ledger: LedgerReader) -> Source:
             if erased is None or not erased.data:
                 wrong = f"entry {seq} lost its body, and no entry says why"
                 raise LedgerDamagedError(f"{wrong}: see `tripod verify`")
-            return erased.data
+            return _inner_data(found, erased.data)
         # What goes into a file must be what was committed to: a false body is not spread.
         if not _is_committed(found):
             wrong = f"entry {seq} has a body that it did not commit to"
             raise LedgerDamagedError(f"{wrong}: see `tripod verify`")
-        return orjson.loads(found.body or b"")  # type: ignore[no-any-return]
+        return _inner_data(found, orjson.loads(found.body or b""))
+
+    def _inner_data(found: RawEntry, data: dict[str, Any]) -> dict[str, Any]:
+        return data if found.kind != MERGED else inner_data(found, data, ledger.blob)
 
     def bodies(seqs: Sequence[int]) -> dict[int, dict[str, Any]]:
         return {
-            found.seq: orjson.loads(found.body)
+            found.seq: _inner_data(found, orjson.loads(found.body))
             for found in ledger.raw_of(seqs)
             if found.body is not None and _is_committed(found)
         }
@@ -289,6 +319,30 @@ def source_of(ledger: LedgerReader) -> Source:
         return found
 
     return Source(ledger.tables, body, blob, bodies, ledger)
+
+
+def inner_data(found: RawEntry, data: dict[str, Any], blob: Blobs) -> dict[str, Any]:
+    """The data of an entry of a peer as tables and files see them (LedgerDamagedError)."""
+    entry = Entry(*found[:4], "", "", *found[4:7], data, found.auth)
+    return next(seen_entries((entry,), blob)).data
+
+
+def seen_entries(entries: Iterable[Entry], blob: Blobs) -> Iterator[Entry]:
+    """Entries as tables and files see them: of those of peers the inner ones.
+
+    Raises LedgerDamagedError where one that is kept cannot be read.
+    """
+    for entry in entries:
+        if entry.kind != MERGED:
+            yield entry
+            continue
+        from tripod.ledger.kinds.merged import inner_entry
+
+        try:
+            yield inner_entry(entry, blob)
+        except (*_NOT_FOLDED, LedgerError) as error:
+            wrong = f"entry {entry.seq} keeps an entry of a peer that cannot be read: {error}"
+            raise LedgerDamagedError(f"{wrong}; see `tripod verify`") from error
 
 
 def _is_committed(found: RawEntry) -> bool:

@@ -16,6 +16,7 @@ from sample_ledger import opening, said
 
 from tripod.ledger.entry import Entry
 from tripod.ledger.sqlite.store import SQLiteStore
+from tripod.ledger.store import Blobs
 
 __all__ = ["DEATHS", "OPENING"]
 
@@ -29,7 +30,7 @@ def _die(*_: object) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _fold(tables: Any, entries: Sequence[Entry]) -> None:
+def _fold(tables: Any, entries: Sequence[Entry], _: Blobs) -> None:
     for entry in entries:
         if entry.data.get("text") == {"text": "in the fold"}:
             tables.execute("CREATE TABLE half_done (x)")

@@ -118,7 +118,7 @@ class MemoryStore:
         self._blobs.update(blobs)
         if fresh and self._fold is not None:
             self._whole = False
-            self._fold(self.db, fresh)
+            self._fold(self.db, fresh, self.blob)
             self._whole = True
         return entries
 

@@ -217,7 +217,7 @@ def forge(
         drop_tables(db)
         create_tables(db)
         for batch in fold_batches(SQLiteReader(db).read(), 1000):
-            fold_into(db, batch, lambda _entry, _error: None)
+            fold_into(db, batch, SQLiteReader(db).blob, lambda _entry, _error: None)
         db.execute("DELETE FROM manifest")
     with closing(sqlite3.connect(database(root))) as db:
         source, disk = _unchecked(db), Disk(root)

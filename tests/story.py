@@ -211,13 +211,13 @@ class Original:
 class Story:
     """One team at work. Every method is an act, a foreign act, or a blow; ``run`` takes steps."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, origin: str = "parser.example/1") -> None:
         self.project = root
         self.root = root / ".nbs"
         self.clock = Clock()
         self.original = Original(self.root, self.clock)
         with self.clock.running():
-            adoption.init(str(root), project="parser", origin="parser.example/1", scribe="scribe")
+            adoption.init(str(root), project="parser", origin=origin, scribe="scribe")
 
     @contextmanager
     def team(self) -> Iterator[Team]:

@@ -120,9 +120,14 @@ def _fold(folded: Folded, entries: Iterable[Entry]) -> None:
     def unfoldable(_entry: Entry, _error: Exception) -> None:
         folded.unfolded += 1
 
+    def blob(digest: bytes) -> bytes | None:
+        with suppress(*RENDER_ERRORS):
+            return folded.source.blob(digest.hex())
+        return None
+
     for batch in projections.fold_batches(entries, BATCH):
         db.execute("BEGIN")
-        projections.fold_into(db, batch, unfoldable)
+        projections.fold_into(db, batch, blob, unfoldable)
         _mark(db, batch)
         db.execute("COMMIT")
 

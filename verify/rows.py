@@ -19,10 +19,12 @@ import orjson
 
 from tripod.ledger import (
     EMPTY_ROOT,
+    MERGED,
     REDACTED,
     Draft,
     Entry,
     LedgerError,
+    RawEntry,
     Tree,
     entry_leaf_hash,
     parse_header,
@@ -32,7 +34,7 @@ from tripod.ledger import (
 from tripod.ledger.kinds.registry import KINDS
 from tripod.ledger.sqlite.reader import SQLiteReader, read_block_nodes
 from tripod.ledger.sqlite.schema import SCHEMA_VERSION, migrate_schema
-from tripod.projections.engine import create_tables
+from tripod.projections.engine import create_tables, inner_data
 from tripod.projections.projection import Source
 from tripod.verify.check import Scanned
 
@@ -319,23 +321,28 @@ def source_over_rows(
     def body(seq: int) -> dict[str, Any]:
         if seq in drafts:
             return drafts[seq].body
-        row = None if db is None else one_row(db, "SELECT body FROM entries WHERE seq = ?", (seq,))
-        said = (
-            erasing_row(db, seq) if db is not None and row is not None and row[0] is None else None
-        )
-        if said is not None:
-            return said[1]["keep"]  # type: ignore[no-any-return]
-        if row is None or row[0] is None:
+        found = None if db is None else next(ledger.raw_of([seq]), None)
+        said = erasing_row(ledger.db, seq) if found is not None and found.body is None else None
+        if found is None or (found.body is None and said is None):
             raise LookupError(f"entry {seq} has no body")
-        return orjson.loads(row[0])  # type: ignore[no-any-return]
+        return seen(found, orjson.loads(found.body or b"") if said is None else said[1]["keep"])
+
+    def seen(found: RawEntry, data: dict[str, Any]) -> dict[str, Any]:
+        return data if found.kind != MERGED else inner_data(found, data, stored)
+
+    def stored(digest: bytes) -> bytes | None:
+        try:
+            return blob(digest.hex())
+        except LookupError:
+            return None
 
     def bodies(seqs: Sequence[int]) -> dict[int, dict[str, Any]]:
         if db is None or not drafts.keys().isdisjoint(seqs):
             return {}
         try:
             found = [entry for entry in ledger.raw_of(seqs) if entry.body is not None]
-            return {entry.seq: orjson.loads(entry.body or b"") for entry in found}
-        except (orjson.JSONDecodeError, TypeError):
+            return {one.seq: seen(one, orjson.loads(one.body or b"")) for one in found}
+        except (orjson.JSONDecodeError, TypeError, LedgerError):
             return {}
 
     def blob(digest: str) -> bytes:

@@ -26,10 +26,15 @@ LogName = Annotated[
 
 
 class Reference(TypedDict):
-    """A place in a chat; bound to a message (index, seq, leaf hash) if it was made through us."""
+    """A place in a chat; bound to a message (index, seq, leaf hash) if it was made through us.
+
+    ``origin``: the replica that recorded the message, where that is another one; ``seq`` and
+    ``leaf`` are then those of the entry there.
+    """
 
     file: str
     line: Count
+    origin: NotRequired[Name | None]
     channel: NotRequired[Name | None]
     index: NotRequired[Count | None]
     seq: NotRequired[Count | None]

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
+from tripod.ledger.entry import MERGED
 from tripod.ledger.kinds.base import Bytes, Content, Count, Kind, Limits, Name, Sha256
 
 ReplicaName = Annotated[str, Limits(18, 128, r"^[^/]{1,111}-[0-9a-f]{16}$")]
@@ -44,21 +45,31 @@ class Known(TypedDict):
 class Place(TypedDict, total=False):
     """What an entry of a peer is called here, where that is not what its maker calls it.
 
-    ``actor``: who it is shown as. ``index`` of a message, ``number`` and ``id`` of a decision,
-    ``name`` of an event, ``chat_ref`` of a decision are ours; so are ``event`` and ``message``,
-    numbers of entries that the inner body names. ``known``: what the maker of a
-    ``bus.acked-all`` knew, itself included.
+    ``actor``: who it is shown as. ``channel`` and ``index`` of a message, ``file``, ``number``,
+    ``id``, ``supersedes``, ``chat_ref`` and ``refs`` of a decision, ``name``, ``source`` and
+    ``size`` of an event are ours; so are ``event`` and ``message``, numbers of entries that the
+    inner body names. ``made``: the replica and the id by which the maker of a decision knows it.
+    ``known``: what the maker of a ``bus.acked-all`` knew, of this ledger first. ``same``: the entry
+    here that holds the same observed piece already, so that this one is not folded.
     """
 
     actor: Name
+    channel: Name
     index: Count
+    file: Name
     number: Count
     id: Name
-    name: Name
+    made: Name
+    supersedes: Name
     chat_ref: str
+    refs: list[dict[str, object]]
+    name: Name
+    source: Name
+    size: Count
     event: Count
     message: Count
     known: list[Known]
+    same: Count
 
 
 class PeerEntry(TypedDict):
@@ -139,7 +150,7 @@ def _id(body: Mapping[str, Any]) -> str:
 TEAM_NAMED = Kind("team.named", TeamNamed, "ledger", id=_name_id, line="{replica}")
 PEER_ADDED = Kind("peer.added", PeerAdded, "peers", line="{replica} ({how})")
 # Its stream is that of the inner entry: who appends it says which.
-PEER_ENTRY = Kind("peer.entry", PeerEntry, "peers", id=_id, is_placed=True)
+PEER_ENTRY = Kind(MERGED, PeerEntry, "peers", id=_id, is_placed=True)
 PEER_MERGED = Kind("peer.merged", PeerMerged, "peers", line="{origin}: {size} entries")
 PEER_FORKED = Kind("peer.forked", PeerForked, "peers", line="{origin}: {problem}")
 PEER_ACCEPTED = Kind("peer.accepted", PeerAccepted, "peers", line="{origin}: {reason}")

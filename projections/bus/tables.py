@@ -8,6 +8,7 @@ Source: spec nbs-compat B2 to B9, B12.9; seeds: nbs-bus.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
@@ -29,13 +30,38 @@ IS_PENDING = "acked IS NULL AND priority IN (0, 1, 2, 3)"
 # every publish a page.
 IS_DONE = "acked IS NOT NULL"
 
-_PUBLISH = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)"
-_ACK = f"UPDATE events SET acked = ? WHERE {IS_PENDING} AND us = ? AND name = ?"
+_PUBLISH = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL, NULL)"
+_MERGE = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, ?, ?)"
+CHECKPOINT = "pythia-checkpoint"
+IS_OURS = f"(origin IS NULL OR type <> '{CHECKPOINT}')"
+"""A checkpoint of a peer is closed by that peer alone."""
+_ACK = f"UPDATE events SET acked = ? WHERE {IS_PENDING} AND us = ? AND name = ? AND {IS_OURS}"
 # An event of a queue that was added is named ``<queue>/<file>``; '0' comes after '/'.
-_ACK_ALL = "UPDATE events SET acked = ? WHERE acked IS NULL AND instr(name, '/') = 0"
+_ACK_ALL = f"UPDATE events SET acked = ? WHERE acked IS NULL AND instr(name, '/') = 0 AND {IS_OURS}"
 _ACK_QUEUE = (
     "UPDATE events SET acked = ? WHERE acked IS NULL AND name > ? || '/' AND name < ? || '0'"
+    f" AND {IS_OURS}"
 )
+_BY_PEER = f"(type <> '{CHECKPOINT}' OR origin = ?2)"
+_PEER_ACK = f"UPDATE events SET acked = ?1 WHERE acked IS NULL AND {_BY_PEER} AND seq = ?3"
+# ?3 is what its maker knew, of each replica so many entries, of this one first; ?4 is the queue, by
+# the name that it has there.
+_PEER_ACK_ALL = f"""\
+UPDATE events SET acked = ?1 WHERE acked IS NULL AND {_BY_PEER}
+    AND EXISTS (SELECT 1 FROM json_each(?3)
+        WHERE CASE WHEN events.origin IS NULL THEN key = 0
+                AND events.seq < json_extract(value, '$.size')
+            ELSE key > 0 AND events.origin = json_extract(value, '$.origin')
+                AND events.peer_seq < json_extract(value, '$.size') END)
+    AND rtrim(substr(coalesce(made, name), 1, instr(coalesce(made, name), '/')), '/') = ?4
+    AND (?5 = '' OR source IN (?5, ?6))"""
+_AHEAD = "INSERT OR IGNORE INTO acks_ahead VALUES (?, ?, ?, ?, ?, ?, ?)"
+_SETTLE = f"""\
+UPDATE events SET acked = (SELECT min(seq) FROM (
+    SELECT seq, maker FROM acks_ahead WHERE origin = '' AND name = ?2
+    UNION ALL SELECT seq, maker FROM acks_ahead WHERE origin = ?3 AND name = ''
+        AND below > ?4 AND queue = ?5 AND source IN ('', ?6, ?7))
+    WHERE ?8 <> '{CHECKPOINT}' OR maker = ?3) WHERE seq = ?1 AND acked IS NULL"""
 _EACH = (  # of two events of one name, the later one's file stands there
     "SELECT max(seq), mode, name, acked IS NOT NULL FROM events"
     " GROUP BY acked IS NOT NULL, us, name"
@@ -47,9 +73,9 @@ class BusQueue(Projection):
     """The table ``events`` and the files of the event queue."""
 
     name = "events"
-    version = 1
+    version = 2
     folder = "events"
-    tables = ("events",)
+    tables = ("events", "acks_ahead")
     ddl = """
 CREATE TABLE events (
     seq INTEGER PRIMARY KEY,
@@ -60,11 +86,24 @@ CREATE TABLE events (
     type TEXT NOT NULL,
     size INTEGER NOT NULL,
     mode INTEGER NOT NULL,
-    acked INTEGER
+    acked INTEGER,
+    origin TEXT,
+    peer_seq INTEGER,
+    made TEXT
 ) STRICT;
 CREATE INDEX events_pending ON events (priority, us) WHERE acked IS NULL;
 CREATE INDEX events_same ON events (source, type, us) WHERE acked IS NULL;
 CREATE INDEX events_done ON events (us, name) WHERE acked IS NOT NULL;
+CREATE TABLE acks_ahead (
+    origin TEXT NOT NULL,
+    name TEXT NOT NULL,
+    below INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    maker TEXT NOT NULL,
+    queue TEXT NOT NULL,
+    source TEXT NOT NULL,
+    PRIMARY KEY (origin, name, below, seq)
+) STRICT, WITHOUT ROWID;
 """
     # What a fold of the whole ledger looks rows up by: no acknowledgement changes a row's place
     # in it, so that it costs a fraction of the three above.
@@ -74,6 +113,8 @@ CREATE INDEX events_done ON events (us, name) WHERE acked IS NOT NULL;
     def fold(self, entry: Entry) -> Iterable[Op]:
         """Keep one row an event; ``acked`` is the seq of the entry that acknowledged it."""
         body = entry.data
+        if "peer" in body:
+            return _merged(entry)
         if entry.kind == "bus.published":
             mode = body.get("observed", {}).get("mode", MODE)
             name, rank = body["name"], PRIORITIES.index(body["priority"])
@@ -95,8 +136,10 @@ CREATE INDEX events_done ON events (us, name) WHERE acked IS NOT NULL;
     def touched(self, entry: Entry) -> Iterable[str]:
         """The file of the event, in the queue and among the processed."""
         body = entry.data
-        if entry.kind == "bus.published":
+        if entry.kind == "bus.published" and "peer" not in body:
             return (self._path(body["name"], done=False),)
+        if entry.kind == "bus.published":  # it may have been acknowledged before it came here
+            return (self._path(body["name"], done=False), self._path(body["name"], done=True))
         if entry.kind == "bus.acked":
             return (self._path(body["name"], done=False), self._path(body["name"], done=True))
         if entry.kind == "bus.pruned":
@@ -143,6 +186,43 @@ CREATE INDEX events_done ON events (us, name) WHERE acked IS NOT NULL;
 
 
 BUS = BusQueue()
+
+
+def _merged(entry: Entry) -> Iterable[Op]:
+    """The row operations of an entry of a peer.
+
+    What it acknowledges may come here later, from another peer: then it is acknowledged at once.
+    """
+    body, seq, whose = entry.data, entry.seq, entry.data["peer"]
+    maker, name = whose["origin"], body.get("name", "")
+    if entry.kind == "bus.published":
+        made, source, type_ = whose["said"].get("name", name), body["source"], body["type"]
+        said = (source, type_, body["size"], body.get("observed", {}).get("mode", MODE))
+        rank = PRIORITIES.index(body["priority"])
+        row = (seq, name, body["us"], rank, *said, maker, whose["seq"], made)
+        queue = made.rpartition("/")[0]
+        settled = (seq, made, maker, whose["seq"], queue, source, _plain(source), type_)
+        return (("events", _MERGE, row, name), ("events", _SETTLE, settled, name))
+    if entry.kind == "bus.acked":
+        if "event" in body:
+            return (("events", _PEER_ACK, (seq, maker, body["event"]), name),)
+        return (("events", _AHEAD, ("", name, 0, seq, maker, "", ""), None),)
+    queue, source, known = body.get("queue", ""), body.get("source", ""), body["known"]
+    every = (seq, maker, json.dumps(known), queue, source, _plain(source))
+    later = (
+        (one["origin"], "", one["size"], seq, maker, queue, source)
+        for one in known[1:]
+        if one["origin"] != maker
+    )
+    return [
+        ("events", _PEER_ACK_ALL, every, None),
+        *(("events", _AHEAD, row, None) for row in later),
+    ]
+
+
+def _plain(source: str) -> str:
+    """A source without the replica that it is shown with."""
+    return source.partition("@")[0]
 
 
 def events_in_queue(

@@ -28,6 +28,7 @@ _WRITER = (
     f"UPDATE channels SET {_MORE}, last_writer = ?4, last_time = ?5, header = NULL"
     " WHERE channel = ?1"
 )
+_REOPEN = "UPDATE channels SET closed = 0 WHERE channel = ?1 AND closed = 1"
 _CREATE = "INSERT OR IGNORE INTO channels VALUES (?, ?, 0, 0, 0, 'system', ?, NULL, ?, 0)"
 _ANEW = (
     "UPDATE channels SET live_bytes = 0, last_writer = 'system', last_time = ?2, header = NULL,"
@@ -119,6 +120,8 @@ CREATE TABLE archives (
         """Count lines and writers as the header of the file does."""
         body = entry.data
         channel = body["channel"]
+        if "peer" in body and entry.kind != "chat.created":
+            return self._merged(entry)
         if entry.kind == "chat.sent":
             handle, number, time = body["handle"], body["index"], body["time"]
             size = chat_line_size(body)
@@ -155,7 +158,7 @@ CREATE TABLE archives (
             time = 0 if "path" in observed else chat_format.parse_chat_time(entry.at[:19])
             if time is None:
                 raise ValueError(f"{entry.at!r} is not a time")
-            if "first" not in body:
+            if "first" not in body or "peer" in body:  # a peer begins none anew that is here
                 return (("channels", _CREATE, (channel, entry.seq, time, mode), None),)
             return (
                 ("lines", _FORGET, (entry.seq, channel, body["first"]), None),
@@ -168,6 +171,29 @@ CREATE TABLE archives (
         return (
             ("archives", _ARCHIVE, archive, None),
             ("channels", _ROTATE, (channel, count, body["size"], stop, int("moved" in body)), None),
+        )
+
+    def _merged(self, entry: Entry) -> Iterable[Op]:
+        """A line of a peer: its channel begins, or opens again, where it has no live file here."""
+        body, channel = entry.data, entry.data["channel"]
+        number, size = body["index"], chat_line_size(body)
+        opened: tuple[Op, ...] = (
+            ("channels", _CREATE, (channel, entry.seq, 0, MODE), None),
+            ("channels", _REOPEN, (channel,), None),
+        )
+        if entry.kind == "chat.unreadable":
+            line = (channel, number, entry.seq, None, 0, size)
+            return (
+                *opened,
+                ("lines", _LINE, line, None),
+                ("channels", _GROW, (channel, number, size), None),
+            )
+        handle, time = body["handle"], body["time"]
+        return (
+            *opened,
+            ("lines", _LINE, (channel, number, entry.seq, handle, time, size), None),
+            ("channels", _WRITER, (channel, number, size, handle, time), None),
+            ("participants", _COUNT, (channel, handle), None),
         )
 
     def stem(self, path: str) -> str:
@@ -239,7 +265,7 @@ CREATE TABLE archives (
         )
         whole = bytearray()
         for body in source.each_body_of(sql, channel, first, stop, before):
-            if whole and "observed" not in body and not whole.endswith(b"\n"):
+            if whole and ("observed" not in body or "peer" in body) and not whole.endswith(b"\n"):
                 whole += b"\n"
             whole += render_chat_line(source, body)
         return bytes(whole)
@@ -269,7 +295,7 @@ CHAT = ChatFiles()
 def render_chat_line(source: Source, body: dict[str, Any]) -> bytes:
     """One line as it stands in the file, with its line break."""
     if "raw" in (observed := body.get("observed", {})):
-        return source.content(observed["raw"])
+        return source.content(observed["raw"]) + b"\n" * _lacks_end(body)
     text = source.content(body["text"]).decode()
     return chat_format.encode_chat_line(body["handle"], body["time"], text) + b"\n"
 
@@ -284,10 +310,22 @@ def _content_size(content: dict[str, Any]) -> int:
     return int(content["size"])
 
 
+def _lacks_end(body: dict[str, Any]) -> bool:
+    """Whether a line of a peer is torn: behind it stand others here."""
+    raw = body["observed"]["raw"]
+    if "peer" not in body:
+        return False
+    if "base64" in raw:
+        from base64 import b64decode
+
+        return not b64decode(raw["base64"]).endswith(b"\n")
+    return "text" in raw and not raw["text"].endswith("\n")
+
+
 def chat_line_size(body: dict[str, Any]) -> int:
     """How many bytes a message's line takes in the file, its line break included."""
     if "raw" in (observed := body.get("observed", {})):
-        return _content_size(observed["raw"])
+        return _content_size(observed["raw"]) + _lacks_end(body)
     plain = len(f"{body['handle']}|{body['time']}: ".encode()) + _content_size(body["text"])
     return (min(plain, chat_format.MAX_PLAIN) + 2) // 3 * 4 + 1
 

@@ -11,6 +11,7 @@ it, because a title or field with a line break is refused before it gets here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from io import BytesIO
 from typing import Any
@@ -23,7 +24,7 @@ from tripod.projections.projection import File, Op, Projection, Source
 
 MODE = LOG_FILE.mode
 
-_PIECE = "INSERT INTO pieces VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_PIECE = "INSERT INTO pieces VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _SPLIT = (
     "UPDATE pieces SET file = ?1 WHERE seq IN"
     " (SELECT seq FROM pieces WHERE file = ?2 ORDER BY seq LIMIT ?3)"
@@ -34,7 +35,7 @@ class DecisionLog(Projection):
     """The tables of logs and their pieces, and the files of decision logs and archives."""
 
     name = "decisions"
-    version = 2
+    version = 3
     tables = ("pieces", "logs")
     ddl = """
 CREATE TABLE pieces (
@@ -45,11 +46,13 @@ CREATE TABLE pieces (
     number INTEGER,
     title TEXT,
     status TEXT,
-    supersedes TEXT
+    supersedes TEXT,
+    made TEXT
 ) STRICT;
 CREATE INDEX pieces_id ON pieces (id);
 CREATE INDEX pieces_file ON pieces (file);
 CREATE INDEX pieces_log ON pieces (log, number);
+CREATE INDEX pieces_made ON pieces (made) WHERE made IS NOT NULL;
 CREATE TABLE logs (
     file TEXT PRIMARY KEY,
     log TEXT NOT NULL,
@@ -63,17 +66,20 @@ CREATE TABLE logs (
     def fold(self, entry: Entry) -> Iterable[Op]:
         """Keep one row a piece; ``id`` and ``number`` are null where it is no decision.
 
-        ``file`` is where the piece stands now, ``log`` the log that it was written into.
+        ``file`` is where the piece stands now, ``log`` the log that it was written into. ``made``
+        is null for our own, else the replica and the id by which its maker knows a decision.
         """
         body = entry.data
         log = _log_of(body)
         if entry.kind == "decision.logged":
             row = (entry.seq, log, log, body["id"], body["number"], body["title"], body["status"])
-            return (("pieces", _PIECE, (*row, body.get("supersedes")), None),)
+            more = (body.get("supersedes"), body.get("made"))
+            return (("pieces", _PIECE, (*row, *more), None),)
         if entry.kind == "log.noted":
-            return (("pieces", _PIECE, (entry.seq, log, log, None, None, None, None, None), None),)
+            return (("pieces", _PIECE, (entry.seq, log, log, *[None] * 6), None),)
         mode = body.get("observed", {}).get("mode", MODE)
-        put = "INSERT OR REPLACE INTO logs VALUES (?, ?, ?, ?)"
+        # A peer begins no log anew that is here.
+        put = f"INSERT OR {'IGNORE' if 'peer' in body else 'REPLACE'} INTO logs VALUES (?, ?, ?, ?)"
         if entry.kind == "log.begun":
             return (("logs", put, (log, log, entry.seq, mode), None),)
         return (
@@ -150,9 +156,31 @@ def _log_of(body: dict[str, Any]) -> str:
 
 def render_decision_piece(source: Source, body: dict[str, Any]) -> bytes:
     """Render one piece from the body of its entry (``raw`` where it was written differently)."""
+    if "peer" in body:
+        return _merged_piece(source, body)
     if "raw" in (observed := body.get("observed", {})):
         return source.content(observed["raw"])
     return log_format.format_decision(decision_text_of(body)).encode()
+
+
+def _merged_piece(source: Source, body: dict[str, Any]) -> bytes:
+    """A piece of a peer, as it stands behind ours: with a rule in front and a line break behind.
+
+    A decision that bears another id here has its maker's behind the title.
+    """
+    if "title" in body:
+        shown = decision_text_of(body)
+        if "id" in body["peer"]["said"]:
+            shown = shown._replace(title=f"{shown.title} [{body['made']}]")
+        try:
+            return log_format.format_decision(shown).encode()
+        except ValueError:  # a field that other programs wrote, and that we do not
+            pass
+    raw = source.content(body["observed"]["raw"]).removeprefix(b"\n---\n\n").rstrip(b"\n")
+    if "title" in body and "id" in body["peer"]["said"]:
+        said, ours = body["peer"]["said"]["id"], f"### {body['id']}\\1 [{body['made']}]"
+        raw = re.sub(f"(?m)^### {said}(.*)$".encode(), ours.encode(), raw, count=1)
+    return b"\n---\n\n%b\n" % raw
 
 
 def decision_text_of(body: Mapping[str, Any]) -> DecisionText:

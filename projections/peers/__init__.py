@@ -1,1 +1,1 @@
-"""What the ledger knows of the other replicas of its team: a table."""
+"""What the ledger knows of the other replicas of its team, and keeps of theirs: tables."""

@@ -1,16 +1,21 @@
-"""The table of peers: who they are, and how much of each was merged. Pure.
+"""The tables of peers: who they are, how much of each was merged, and what is kept here. Pure.
 
 A row is there once anything was recorded of an origin. ``forked``, ``accepted`` and ``closed`` are
 the numbers of the newest entries that say so; ``merged`` is the one that holds the seal of ``size``
 and ``root``.
+
+What an entry of a peer says is folded by the projections of its own kind; ``merged`` says which
+entry here keeps it.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
+from typing import Any
 
-from tripod.ledger import Entry
-from tripod.projections.projection import Op, Projection
+from tripod.ledger import MERGED, Entry
+from tripod.projections.projection import Op, Projection, Tables
 
 _NEW = "INSERT INTO peers (origin, {0}) VALUES ({1}) ON CONFLICT (origin) DO UPDATE SET {2}"
 
@@ -30,6 +35,7 @@ _PUT = {
     "peer.accepted": _put("accepted", "accepted_key"),
     "peer.closed": _put("closed"),
 }
+_KEPT = "INSERT INTO merged VALUES (?, ?, ?, ?, ?, ?)"
 _FIELDS = {
     "peer.added": ("replica", "key", "how"),
     "peer.merged": ("size", "root"),
@@ -40,11 +46,16 @@ _FIELDS = {
 
 
 class Peers(Projection):
-    """The other replicas of the team, by origin; numbers are those of entries here."""
+    """The other replicas of the team, by origin; numbers are those of entries here.
+
+    Of an entry that was merged, ``peer_seq`` is its number in its maker's ledger, ``kind`` its kind
+    there ('' where its header is too long to stand in the body), ``observed`` its id there if it
+    was read from a file; ``same`` is the entry here that holds that piece, and is shown instead.
+    """
 
     name = "peers"
     version = 1
-    tables = ("peers",)
+    tables = ("peers", "merged")
     ddl = """
 CREATE TABLE peers (
     origin TEXT PRIMARY KEY,
@@ -60,15 +71,51 @@ CREATE TABLE peers (
     accepted_key TEXT,
     closed INTEGER
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE merged (
+    seq INTEGER PRIMARY KEY,
+    origin TEXT NOT NULL,
+    peer_seq INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    observed TEXT,
+    same INTEGER
+) STRICT;
+CREATE UNIQUE INDEX merged_made ON merged (origin, peer_seq);
+CREATE INDEX merged_observed ON merged (observed) WHERE observed IS NOT NULL;
 """
-    kinds = frozenset(_PUT)
+    kinds = frozenset((*_PUT, MERGED))
 
     def fold(self, entry: Entry) -> Iterable[Op]:
         """One statement an entry."""
         body = entry.data
         origin: str = body["origin"]
+        if entry.kind == MERGED:
+            kind, observed = _told(body["header"])
+            same = (body.get("place") or {}).get("same")
+            row = (entry.seq, origin, body["seq"], kind, observed, same)
+            return (("merged", _KEPT, row, str(entry.seq)),)
         values = (origin, entry.seq, *(body[name] for name in _FIELDS[entry.kind]))
         return (("peers", _PUT[entry.kind], values, origin),)
 
 
 PEERS = Peers()
+
+
+def _told(header: dict[str, Any]) -> tuple[str, str | None]:
+    """The kind that a header's content names, and its id if that is of an observed piece."""
+    said = json.loads(header["text"]) if "text" in header else {}
+    kind, id_ = said.get("kind", ""), said.get("id", "")
+    return kind, id_ if id_.startswith("obs-") else None
+
+
+def seq_here(db: Tables, origin: str, seq: int) -> int | None:
+    """The entry here that shows entry ``seq`` of the peer ``origin``; None where none does."""
+    sql = "SELECT coalesce(same, seq) FROM merged WHERE origin = ? AND peer_seq = ?"
+    row = db.execute(sql, (origin, seq)).fetchone()
+    return None if row is None else int(row[0])
+
+
+def made_as(db: Tables, seq: int) -> tuple[str, int] | None:
+    """Origin and number, in its maker's ledger, of an entry that was merged; None: it is ours."""
+    sql = "SELECT origin, peer_seq FROM merged WHERE seq = ?"
+    row = db.execute(sql, (seq,)).fetchone()
+    return None if row is None else (str(row[0]), int(row[1]))

@@ -36,6 +36,7 @@ SHORTER: dict[str, str] = {}
 
 WIDER: dict[str, str] = {
     "ledger/kinds/decisions.py:Decided": "a released body, which grew by an optional field",
+    "ledger/kinds/peers.py:Place": "an optional field for each thing that has another name here",
     "ledger/kinds/base.py:Kind": "all that one declaration of a kind says, in one place",
 }
 """Classes that may have more attributes for good, with the reason: ``path:class``."""

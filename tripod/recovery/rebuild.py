@@ -213,7 +213,7 @@ def rebuild_past(team: Team, seq: int | None) -> Iterator[Source]:
         scratch.execute("BEGIN")
         create_tables(scratch)
         for batch in fold_batches(islice(team.store.read(), seq + 1), 1000):
-            fold_into(scratch, batch)
+            fold_into(scratch, batch, team.store.blob)
         yield source_of(team.store)._replace(db=scratch)
 
 

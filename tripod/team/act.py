@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from tripod.errors import BadArgumentError, RefusedError
-from tripod.ledger import REDACTED, Draft, Entry
+from tripod.ledger import MERGED, REDACTED, Draft, Entry
 from tripod.ledger.kinds.bus import PUBLISHED, Priority
 from tripod.ledger.locator import database_of
 from tripod.ledger.sqlite.store import SQLiteStore, SQLiteTransaction
@@ -29,7 +29,7 @@ from tripod.projections.bus.format import (
 )
 from tripod.projections.bus.tables import BUS
 from tripod.projections.disk import Disk, DiskStat, UnreadableError, in_the_way_on_disk
-from tripod.projections.engine import PROJECTIONS, desired_file, fold_into, source_of
+from tripod.projections.engine import PROJECTIONS, desired_file, fold_into, seen_entries, source_of
 from tripod.projections.pieces import UNMERGED_CURE, merge_marker_in_piece
 from tripod.projections.projection import Source
 from tripod.projections.team.tables import COUNTS
@@ -50,7 +50,7 @@ MARKER = "is a conflict marker of a merge that is not finished"
 def touched_by_act(entries: Iterable[Entry], source: Source) -> dict[str, None]:
     """Paths that entries may have changed, in order: of an acknowledged event both places."""
     paths: dict[str, None] = {}
-    for entry in entries:
+    for entry in seen_entries(entries, source.ledger.blob):
         if entry.kind == "bus.acked-all":
             for name in BUS.moved_by(source, entry.seq):
                 paths[f"{BUS.folder}/{name}"] = paths[f"{BUS.folder}/processed/{name}"] = None
@@ -295,7 +295,7 @@ class Act:
         """Refuse to replace a folder, a link or a half-merged file (RefusedError)."""
         ours = [e for e in self.entries if e.stream != "bus" and "observed" not in e.data]
         paths = {*self.rewrite, *touched_by_act(ours, self.source)}
-        if any(entry.kind in COUNTS.kinds for entry in ours):
+        if any(entry.kind in (*COUNTS.kinds, MERGED) for entry in ours):
             paths.add(COUNTS.path)
         for path in sorted(path for path in paths if not path.endswith(".event")):
             if path in self.writer.unmerged:

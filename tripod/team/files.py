@@ -36,6 +36,7 @@ from tripod.projections import (
     in_the_way_on_disk,
     layout,
     manifest,
+    seen_entries,
 )
 from tripod.projections.bus.format import event_name_us
 from tripod.projections.decisions.format import parse_decision_archive_name
@@ -106,10 +107,10 @@ class Files(ActFileState):
         """
         paths: dict[str, None] = dict.fromkeys(also)
         said: dict[str, int] = dict.fromkeys(paths, NEVER)
-        for entry in entries:
+        for entry in seen_entries(entries, self.source.ledger.blob):
             if entry.kind == "bus.acked-all":
                 self.moves.finish(BUS.moved_by(self.source, entry.seq))
-            elif entry.kind == "bus.acked":
+            elif entry.kind == "bus.acked" and "peer" not in entry.data:
                 self.moves.finish([entry.data["name"]])
             else:
                 touched = touched_by_act((entry,), self.source)

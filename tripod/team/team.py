@@ -55,6 +55,7 @@ from tripod.projections import (
     manifest,
     recorded,
     refold,
+    seen_entries,
     tables_current,
 )
 from tripod.team.act import Act, ActContext, digest_of
@@ -464,7 +465,7 @@ class Team(ActContext):
             yield from (entry for entry in act.entries if "observed" not in entry.data)
 
         for own in OWN:  # also what others did is shown in the files that are ours alone
-            for entry in act.entries:
+            for entry in seen_entries(act.entries, self.store.blob):
                 if entry.kind in own.kinds:
                     act.rewrite.update(own.touched(entry))
         late = files < first_new

@@ -29,6 +29,7 @@ from tripod.ledger import (
     GENESIS,
     MAX_BODY,
     MAX_HEADER,
+    MERGED,
     REDACTED,
     Header,
     Tree,
@@ -503,6 +504,8 @@ class RowPass:
             return
         data = orjson.loads(body)
         problem = kinds_known.kind_problem(header.kind, header.stream, data)
+        if problem is None and header.kind == MERGED:
+            problem = kinds_known.kept_problem(header, data, self._blob)
         if problem is not None:
             self._add(kinds_known, problem, seq)
         elif header.kind == "ledger.forked-from":
@@ -582,6 +585,10 @@ class RowPass:
             self._blame(intact=last == self.end.prev)
 
     # Beside the rows ---------------------------------------------------------------------------
+
+    def _blob(self, digest: bytes) -> bytes | None:
+        row = one_row(self.db, "SELECT bytes FROM blobs WHERE sha256 = ?", (digest,))
+        return row[0] if row is not None and type(row[0]) is bytes else None
 
     def _name(self, seq: int, data: dict[str, Any]) -> None:
         rows = [(digest, size, seq) for digest, size in entry_blobs(data)]

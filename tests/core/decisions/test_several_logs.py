@@ -515,7 +515,7 @@ def test_a_ledger_of_one_log_that_an_older_version_folded_is_sound(story: Story)
             db.execute(f"DROP TABLE {table}")
         for statement in (*OLD_TABLES.split(";"), *triggers):
             db.execute(statement)
-        db.execute("UPDATE folds SET versions = replace(versions, 'decisions:2', 'decisions:1')")
+        db.execute("UPDATE folds SET versions = replace(versions, 'decisions:3', 'decisions:1')")
     report = judge(story.root)
     assert (report.exit_code, report.failures) == (0, 0)
     assert "an older version" in outcome(report, "drift").findings[0].message
@@ -523,7 +523,7 @@ def test_a_ledger_of_one_log_that_an_older_version_folded_is_sound(story: Story)
     clean(judge(story.root))
 
 
-@pytest.mark.parametrize("text", ["decisions:3", "decisions:0", "chat:1 decisions:1", "other:1"])
+@pytest.mark.parametrize("text", ["decisions:4", "decisions:0", "chat:1 decisions:1", "other:1"])
 def test_tables_of_no_version_of_ours_are_a_failure(story: Story, text: str) -> None:
     with closing(sqlite3.connect(story.root / "ledger.db", isolation_level=None)) as db:
         db.execute("UPDATE folds SET versions = ?", (text,))

@@ -58,6 +58,6 @@ def test_a_name_that_is_a_list_does_not_stop_the_fold_of_other_entries() -> None
     refused: list[int] = []
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
         create_tables(db)
-        fold_into(db, entries, lambda entry, _: refused.append(entry.seq))
+        fold_into(db, entries, lambda _: None, lambda entry, _: refused.append(entry.seq))
         agents = db.execute("SELECT spawn, state FROM agents ORDER BY seq").fetchall()
     assert (refused, agents) == ([1], [("one", "started"), ("three", "requested")])

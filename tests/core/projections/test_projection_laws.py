@@ -54,7 +54,7 @@ def test_any_split_of_the_fold_gives_the_same_rows(data: st.DataObject, steps: l
             db.execute(f"DROP TABLE {table}")
         create_tables(db)
         for start, stop in pairwise(cuts):
-            fold_into(db, everything[start:stop])
+            fold_into(db, everything[start:stop], team.store.blob)
         assert tables(team) == live
 
 

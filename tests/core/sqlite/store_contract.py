@@ -38,6 +38,7 @@ from tripod.ledger.errors import (
 from tripod.ledger.ids import format_at
 from tripod.ledger.merkle import EMPTY_ROOT
 from tripod.ledger.store import (
+    Blobs,
     Cursors,
     Fold,
     Guard,
@@ -58,7 +59,7 @@ class Table:
     def __init__(self) -> None:
         self.calls: list[list[int]] = []
 
-    def __call__(self, tables: Any, entries: Sequence[Entry]) -> None:
+    def __call__(self, tables: Any, entries: Sequence[Entry], _: Blobs) -> None:
         self.calls.append([entry.seq for entry in entries])
         for entry in entries:
             if entry.kind == "ledger.opened":

@@ -34,6 +34,7 @@ from tripod.ledger.merkle import (
 from tripod.ledger.sqlite.reader import SQLiteReader, read_block_nodes, read_only
 from tripod.ledger.sqlite.schema import APPLICATION_ID, SCHEMA_VERSION
 from tripod.ledger.sqlite.store import SQLiteStore, sqlite_store_error
+from tripod.ledger.store import Blobs
 
 SQLITE = shutil.which("sqlite3")
 SIZE = 600
@@ -610,7 +611,7 @@ def test_behind_a_rollback_nothing_more_is_taken(path: str, store: SQLiteStore) 
         assert faults(other) == []
 
 
-def count_texts(tables: sqlite3.Connection, entries: Sequence[Entry]) -> None:
+def count_texts(tables: sqlite3.Connection, entries: Sequence[Entry], _: Blobs) -> None:
     tables.execute("CREATE TABLE IF NOT EXISTS texts (seq INTEGER PRIMARY KEY)")
     tables.executemany("INSERT INTO texts VALUES (?)", [(entry.seq,) for entry in entries])
 
@@ -624,7 +625,7 @@ def test_tables_that_are_behind_are_left_behind(path: str) -> None:
         cursor = "SELECT size, tables FROM head"
         assert store.db.execute(cursor).fetchone() == (SIZE + 2, 0)
         with store.transaction() as transaction:
-            count_texts(store.db, list(store.read()))
+            count_texts(store.db, list(store.read()), store.blob)
             transaction.tables_folded()
             transaction.append([said("this"), said("and this")])
             transaction.append([said("and this too")])

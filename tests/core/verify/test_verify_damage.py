@@ -171,7 +171,7 @@ def test_an_entry_taken_out_of_a_tail_linked_anew(
 ) -> None:
     """The stored nodes name the entries that they cover; the head claims no more than it knows."""
     path = str(tmp_path / "ledger.db")
-    store = SQLiteStore(path, create=True, fold=lambda db, _: create_tables(db))
+    store = SQLiteStore(path, create=True, fold=lambda db, *_: create_tables(db))
     store.append([opening(), *(said("x", id=f"n{number}") for number in range(1, size))])
     store.close()
     rows = read(path)

@@ -17,7 +17,7 @@ from sample_ledger import faults, opening, said
 from tripod.ledger.entry import MAX_BODY, Draft, Entry
 from tripod.ledger.errors import LedgerError
 from tripod.ledger.sqlite.store import SQLiteStore
-from tripod.ledger.store import Guard, Store
+from tripod.ledger.store import Blobs, Guard, Store
 
 STREAMS = ["chat/a", "chat/b", "bus"]
 BLOBS = [b"", b"one", b"two" * 9]
@@ -48,7 +48,7 @@ Batch: TypeAlias = "tuple[list[Draft], tuple[str, int] | None]"
 Shape: TypeAlias = "list[tuple[object, ...]]"
 
 
-def fold(tables: Any, entries: Sequence[Entry]) -> None:
+def fold(tables: Any, entries: Sequence[Entry], _: Blobs) -> None:
     """Count the entries of each stream; refuse a stream that grows too fast."""
     tables.execute("CREATE TABLE IF NOT EXISTS counts (stream TEXT PRIMARY KEY, count INTEGER)")
     for entry in entries:

@@ -1,0 +1,101 @@
+"""Two or three replicas of one team, and a merge without records and refs: entry by entry.
+
+What a peer recorded is appended as ``tripod pull`` does once it has judged the peer's record; the
+judging is not done here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from story import Story
+
+from tripod.ledger import LedgerReader, parse_header
+from tripod.ledger.entry import Entry, entry_blobs
+from tripod.ledger.kinds.merged import KeptEntry, peer_entry_draft
+from tripod.ledger.kinds.peers import NAME_IDS, PEER_ADDED, PEER_ENTRY, PEER_MERGED, TEAM_NAMED
+from tripod.peers.places import Places
+from tripod.team.team import Team
+
+BATCH = 1000
+
+
+def replica_name(name: str) -> str:
+    """The replica that a name begins: its first letter tells its digits."""
+    return f"{name}-{f'{ord(name[0]):02x}' * 8}"
+
+
+class Replica(Story):
+    """One replica of a team, with a story of its own."""
+
+    def __init__(self, root: Path, name: str) -> None:
+        root.mkdir()
+        super().__init__(root, f"parser.example/{name}")
+        self.name = replica_name(name)
+        with self.team() as team, team.act() as act:
+            act.append([TEAM_NAMED.draft({"team": "parser.example/1", "replica": self.name})])
+
+
+def seq_merged(ledger: LedgerReader, origin: str) -> int:
+    """How much of a replica was merged."""
+    sql = "SELECT size FROM peers WHERE origin = ?"
+    row = ledger.tables.execute(sql, (origin,)).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def merge(here: Team, there: Team, *, batch: int = BATCH, signed: bool = False) -> int:
+    """Append what the replica ``there`` itself recorded since the last time; give how many."""
+    origin = there.store.origin
+    count = 0
+    with here.act() as act:
+        added = here.store.tables.execute("SELECT 1 FROM peers WHERE origin = ?", (origin,))
+        if not added.fetchone():
+            name = _name(there.store)
+            act.append(
+                [PEER_ADDED.draft({"origin": origin, "replica": name, "key": "k", "how": "person"})]
+            )
+        since = seq_merged(act.transaction, origin)
+        entries = list(there.store.read(since))
+        places = Places(act)
+        for start in range(0, len(entries), batch):
+            drafts = []
+            for entry in entries[start : start + batch]:
+                if entry.kind == PEER_ENTRY.name:
+                    continue
+                header = parse_header(entry.header)
+                place = places.place(origin, header, entry.data, signed=signed)
+                kept = KeptEntry(
+                    origin, entry.seq, entry.header, entry.auth, entry.salt, entry.body
+                )
+                keep = entry.data if entry.body is None else None
+                blobs = dict(_blobs(there.store, entry))
+                drafts.append(
+                    peer_entry_draft(kept, header.stream, place=place, blobs=blobs, keep=keep)
+                )
+            count += len(act.append(drafts))
+        head = there.store.head()
+        if head.size > since:
+            body = {"origin": origin, "size": head.size, "root": head.root.hex(), "seal": b"-\n"}
+            act.append([PEER_MERGED.draft(body)])  # type: ignore[arg-type]
+    return count
+
+
+def _name(ledger: LedgerReader) -> str:
+    named = [ledger.entry(entry.seq) for entry in ledger.raw_by_id(*NAME_IDS)]
+    last = named[-1]
+    assert last is not None
+    return str(last.data["replica"])
+
+
+def _blobs(ledger: LedgerReader, entry: Entry) -> Iterator[tuple[bytes, bytes]]:
+    for digest, _ in entry_blobs(entry.data):
+        blob = ledger.blob(bytes.fromhex(digest))
+        if blob is not None:
+            yield bytes.fromhex(digest), blob
+
+
+def pull(here: Replica, there: Replica, *, batch: int = BATCH, signed: bool = False) -> int:
+    """Merge what one replica recorded into another."""
+    with there.team() as theirs, here.team() as ours:
+        return merge(ours, theirs, batch=batch, signed=signed)

@@ -1,0 +1,447 @@
+"""Finds the places that entries of peers get here: positions, free ids and names, what they mean.
+
+A merge asks for each entry of a peer, in order, under the writer's lock, and appends it with
+the place that it is given. What was placed and is not appended yet is remembered meanwhile.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from tripod.ledger import CHAT, EVENTS, LOGS, Header
+from tripod.ledger.kinds.bus import ACKED, ACKED_ALL, PUBLISHED
+from tripod.ledger.kinds.chat import CREATED, SENT, UNREADABLE
+from tripod.ledger.kinds.decisions import BEGUN, LOGGED, NOTED
+from tripod.ledger.kinds.merged import peer_view
+from tripod.ledger.kinds.peers import PEER_MERGED, Known, Place
+from tripod.ledger.kinds.pythia import ASSESSED
+from tripod.peers.replica import replica_of
+from tripod.projections.bus.format import (
+    Event,
+    event_name_us,
+    format_event,
+    format_time,
+    name_problem,
+    valid_event_name,
+)
+from tripod.projections.chat.format import (
+    HEADER_LINES,
+    MAX_HANDLE,
+    parse_chat_archive_name,
+    valid_chat_handle,
+)
+from tripod.projections.chat.tables import last_chat_line, ref_to_chat_line, span_of
+from tripod.projections.decisions import format as log_format
+from tripod.projections.decisions.format import ChatRef
+from tripod.projections.layout import LIVE
+from tripod.projections.peers.tables import made_as, seq_here
+from tripod.projections.text import text_line_problem, text_size
+
+if TYPE_CHECKING:
+    from tripod.team.act import Act
+
+_LONGEST = 90  # characters of a name that is made here
+_MARK = 16  # hex digits at the end of a replica's name
+
+
+def place_entry(
+    act: Act, origin: str, header: Header, body: Mapping[str, Any], *, signed: bool = False
+) -> Place | None:
+    """The place of one entry that is appended before the next is asked for; see ``Places``."""
+    return Places(act).place(origin, header, body, signed=signed)
+
+
+class Places:
+    """Places for the entries of one transaction.
+
+    An entry that was placed is taken to get the next number of the ledger: it is appended before
+    the next is placed, or all are appended together in the order in which they were placed.
+    """
+
+    def __init__(self, act: Act) -> None:
+        """Nothing is asked of the tables yet."""
+        self._act, self._db = act, act.transaction.tables
+        self._replicas: dict[str, str] = {}
+        self._forget()
+
+    def _forget(self) -> None:
+        """From here on the tables show everything that was placed."""
+        self._size = self._act.transaction.size
+        self._numbers: dict[tuple[str, int], int] = {}
+        """Our numbers of entries that were placed and are not appended, by origin and number."""
+        self._messages: dict[int, tuple[str, int]] = {}
+        """Channel and index of the messages among them, by our number."""
+        self._events: dict[tuple[str, str], tuple[int, str]] = {}
+        """Our number and name of the events among them, by maker and name there."""
+        self._ids: dict[str, str] = {}
+        """Our ids of the decisions among them, by replica and id there."""
+        self._next: dict[str, int] = {}
+        """The next index or number, by channel and log."""
+        self._knew: dict[str, list[tuple[int, str, int]]] = {}
+        """By peer, its entries ``peer.merged``: the number of each, an origin and a size."""
+
+    def place(
+        self, origin: str, header: Header, body: Mapping[str, Any], *, signed: bool = False
+    ) -> Place | None:
+        """The place of an entry of the peer ``origin`` here; None where it needs none.
+
+        ``signed``: the entry bears the valid signature of the actor of that handle who is enrolled
+        here. Entries of kinds that count only in their own replica need no place.
+        """
+        if self._act.transaction.size != self._size:
+            self._forget()
+        ours = self._size + len(self._numbers)
+        find, same = _FINDERS.get(header.kind), self._same(header.id)
+        place: Place = {} if same is None else {"same": same}
+        if same is None and find is not None:
+            if not signed:
+                place["actor"] = self._shown(header.actor, origin)
+            find(self, origin, header, body, place)
+            self._remember(ours, origin, header, body, place)
+        elif header.kind == PEER_MERGED.name:
+            self._heads(origin).append((header.seq, str(body["origin"]), int(body["size"])))
+        self._numbers[origin, header.seq] = ours if same is None else same
+        return place or None
+
+    def _remember(
+        self, ours: int, origin: str, header: Header, body: Mapping[str, Any], place: Place
+    ) -> None:
+        if "index" in place:
+            channel = place.get("channel", str(body["channel"]))
+            self._next[f"{CHAT}/{channel}"] = place["index"] + 1
+            if header.kind == SENT.name:
+                self._messages[ours] = channel, place["index"]
+        elif "number" in place:
+            log = place.get("file", str(body.get("file", LIVE)))
+            self._next[f"{LOGS}/{log}"] = place["number"] + 1
+            self._ids[place["made"]] = place.get("id", str(body["id"]))
+        elif header.kind == PUBLISHED.name:
+            name = str(body["name"])
+            self._events[origin, name] = ours, place.get("name", name)
+
+    def _same(self, entry_id: str) -> int | None:
+        """The entry here that holds the observed piece with this id, if one does."""
+        if not entry_id.startswith("obs-"):
+            return None
+        ours = self._act.transaction.seq_of(entry_id)
+        if ours is not None:
+            return ours
+        sql = "SELECT min(coalesce(same, seq)) FROM merged WHERE observed = ?"
+        row = self._db.execute(sql, (entry_id,)).fetchone()
+        return None if row[0] is None else int(row[0])
+
+    # Names -------------------------------------------------------------------------------------
+
+    def _is_ours(self, origin: str) -> bool:
+        """Whether this ledger has, or had, that name."""
+        sql = "SELECT 1 FROM forks WHERE origin = ?"
+        mine = origin == self._act.transaction.origin
+        return mine or self._db.execute(sql, (origin,)).fetchone() is not None
+
+    def _replica(self, origin: str) -> str:
+        """The name of a replica; what it is called while it has none."""
+        if origin not in self._replicas:
+            sql = "SELECT replica FROM peers WHERE origin = ?"
+            row = self._db.execute(sql, (origin,)).fetchone()
+            if row is not None and row[0] is not None:
+                return self._replicas.setdefault(origin, str(row[0]))
+            return (self._ours() if self._is_ours(origin) else "") or f"peer-{_digest(origin)}"
+        return self._replicas[origin]
+
+    def _ours(self) -> str:
+        """The name of this replica, '' while the team has none."""
+        found = replica_of(self._act.transaction)
+        return "" if found is None else found[1]
+
+    def _shown(self, name: str, origin: str) -> str:
+        """How a handle of a peer is shown, so that the original tools can read it."""
+        replica = self._replica(origin)
+        shown = f"{name}@{replica}"
+        if text_size(shown) <= MAX_HANDLE and valid_chat_handle(shown) is None:
+            return shown
+        plain = re.sub(r"[^A-Za-z0-9._+-]", "_", name)[: MAX_HANDLE - _MARK - 1]
+        return f"{plain or '_'}@{replica[-_MARK:]}"
+
+    def _flat(self, origin: str, *parts: str) -> str:
+        """A plain name for what stands in a folder of a peer that this team does not have."""
+        whole = ".".join((self._replica(origin), *parts))
+        name = re.sub(r"[^A-Za-z0-9._-]", "_", whole)
+        if name == whole and len(name) <= _LONGEST and name[0].isalnum():
+            return name
+        return f"peer.{name[: _LONGEST - 14]}.{_digest(whole)[:8]}"
+
+    def _local(self, holds: str, name: str, origin: str, problem: object) -> str:
+        """The name here of a channel or a log: its own, or a plain one with the replica in it."""
+        front, slash, _ = name.rpartition("/")
+        is_here = not slash or f"{holds}/{front}" in self._act.disk.places.added
+        if problem is None and is_here:
+            return name
+        end = ".md" if holds == LOGS else ""
+        return self._flat(origin, *name.removesuffix(end).split("/")) + end
+
+    # Chats -------------------------------------------------------------------------------------
+
+    def _channel(self, origin: str, _header: Header, body: Mapping[str, Any], place: Place) -> None:
+        name = str(body["channel"])
+        stem = name.rpartition("/")[2]
+        problem = text_line_problem(stem, "channel", 200)
+        if stem.startswith(".") or parse_chat_archive_name(stem) is not None:
+            problem = "no name of a live chat"
+        local = self._local(CHAT, name, origin, problem)
+        if local != name:
+            place["channel"] = local
+
+    def _line(self, origin: str, header: Header, body: Mapping[str, Any], place: Place) -> None:
+        self._channel(origin, header, body, place)
+        channel = place.get("channel", str(body["channel"]))
+        sql = "SELECT coalesce(max(lines), 0) FROM channels WHERE channel = ?"
+        place["index"] = self._counted(f"{CHAT}/{channel}", sql, channel)
+
+    def _counted(self, key: str, sql: str, name: str) -> int:
+        if key not in self._next:
+            self._next[key] = int(self._db.execute(sql, (name,)).fetchone()[0])
+        return self._next[key]
+
+    # Decisions ---------------------------------------------------------------------------------
+
+    def _log(self, origin: str, _header: Header, body: Mapping[str, Any], place: Place) -> None:
+        name = str(body.get("file", LIVE))
+        problem: object = log_format.decision_log_name_problem(name)
+        sql = "SELECT 1 FROM logs WHERE file = ? AND log <> file"
+        archive = self._db.execute(sql, (name,)).fetchone()
+        local = self._local(LOGS, name, origin, problem or archive)
+        if local != name:
+            place["file"] = local
+
+    def _decision(self, origin: str, header: Header, body: Mapping[str, Any], place: Place) -> None:
+        self._log(origin, header, body, place)
+        log, said = place.get("file", str(body.get("file", LIVE))), str(body["id"])
+        sql = "SELECT 1 + coalesce(max(number), 0) FROM pieces WHERE log = ?"
+        place["number"] = self._counted(f"{LOGS}/{log}", sql, log)
+        place["made"] = f"{self._replica(origin)}/{said}"
+        free, second = said, int(said.removeprefix("D-"))
+        while self._is_taken(free):
+            second += 1
+            free = f"D-{second}"
+        if free != said:
+            place["id"] = free
+        earlier = body.get("supersedes")
+        here = None if earlier is None else self._decision_here(str(earlier), origin, header.seq)
+        if here is not None and here != earlier:
+            place["supersedes"] = here
+        self._bind(origin, body, place)
+
+    def _is_taken(self, decision: str) -> bool:
+        sql = "SELECT 1 FROM pieces WHERE id = ?"
+        taken = decision in self._ids.values()
+        return taken or self._db.execute(sql, (decision,)).fetchone() is not None
+
+    def _decision_here(self, said: str, origin: str, seq: int) -> str:
+        """The id here of the decision that the peer ``origin`` calls ``said`` in its entry ``seq``.
+
+        Its own one of that id, else one of another replica that it knew; as it says it where none
+        is here.
+        """
+        replica, slash, id_ = said.rpartition("/")
+        if slash and replica == self._ours():
+            return id_
+        made = said if slash else f"{self._replica(origin)}/{said}"
+        sql = "SELECT id FROM pieces WHERE made = ? ORDER BY seq LIMIT 1"
+        row = self._db.execute(sql, (made,)).fetchone()
+        if made in self._ids or row is not None:
+            return self._ids[made] if made in self._ids else str(row[0])
+        known = {one["origin"]: one["size"] for one in self._known(origin, seq)}
+        mine = self._act.transaction.origin
+        sql = "SELECT id, seq FROM pieces WHERE (made IS NULL AND id = ?) OR made LIKE ?"
+        rows = () if slash else self._db.execute(sql, (said, f"%/{said}")).fetchall()
+        for here, ours in rows:
+            whose, number = made_as(self._db, ours) or (mine, ours)
+            if number < known.get(whose, 0):
+                return str(here)
+        return said
+
+    def _bind(self, origin: str, body: Mapping[str, Any], place: Place) -> None:
+        """Say where the messages of a decision's references stand here."""
+        refs: list[dict[str, object]] = []
+        shown: list[str] = []
+        bound = {(ref["file"], ref["line"]): ref for ref in body["refs"]}
+        found, odd = log_format.parse_decision_refs(str(body["chat_ref"]))
+        for one in found:
+            ref = bound.get((one.file, one.line), {})
+            ours = None
+            if "seq" in ref:
+                ours = self._message_here(str(ref.get("origin", origin)), int(ref["seq"]))
+            if ours is None:
+                file = one.file if "/" in one.file else f"{self._replica(origin)}/{one.file}"
+                shown.append(log_format.format_decision_ref(ChatRef(file, one.line)))
+            else:
+                refs.append(ours)
+                shown.append(f"{ours['file']}:~L{ours['line']}")
+        if body["refs"]:
+            place["refs"] = refs
+        text = ", ".join([*shown, *odd]) or log_format.NONE_YET
+        if text != body["chat_ref"]:
+            place["chat_ref"] = text
+
+    def _message_here(self, origin: str, seq: int) -> dict[str, object] | None:
+        """Where a message of a replica stands here; None where no file shows it."""
+        ours = self._seq_here(origin, seq)
+        if ours is None:
+            return None
+        if ours in self._messages:
+            channel, index = self._messages[ours]
+            span = span_of(self._db, channel)
+            first, stop = (
+                (HEADER_LINES, 0) if span is None else (last_chat_line(self._db, span), span.stop)
+            )
+            file, line = f"{channel}.chat", first + 1 + index - stop
+        else:
+            body = self._act.source.body(ours)
+            channel, index = str(body.get("channel")), int(body.get("index", -1))
+            stands = ref_to_chat_line(self._db, channel, index)
+            if stands is None:
+                return None
+            file, _, number = stands.rpartition(":~L")
+            line = int(number)
+        return {"channel": channel, "file": file, "index": index, "line": line, "seq": ours}
+
+    def _seq_here(self, origin: str, seq: int) -> int | None:
+        if origin == self._act.transaction.origin:
+            return seq if 0 <= seq < self._size else None
+        sql = "SELECT max(size) FROM forks WHERE origin = ?"
+        left = self._db.execute(sql, (origin,)).fetchone()[0]
+        if left is not None and seq < left:
+            return seq
+        waiting = self._numbers.get((origin, seq))
+        return seq_here(self._db, origin, seq) if waiting is None else waiting
+
+    # Events ------------------------------------------------------------------------------------
+
+    def _event(self, origin: str, _header: Header, body: Mapping[str, Any], place: Place) -> None:
+        said, us = str(body["name"]), int(body["us"])
+        name = self._event_name(origin, said, us)
+        if name != said:
+            place["name"] = name
+        if "actor" not in place:
+            return
+        source, type_ = self._shown(str(body["source"]), origin), str(body["type"])
+        payload = body.get("payload", {"text": ""})
+        place["source"] = source
+        if "text" in payload:
+            words = (source, type_, str(body["priority"]), format_time(us), f"{source}:{type_}")
+            place["size"] = len(format_event(Event(*words, str(payload["text"]))))
+
+    def _event_name(self, origin: str, said: str, us: int) -> str:
+        """A name here that is free, with the same time in it."""
+        queue, slash, file = said.rpartition("/")
+        is_here = slash and f"{EVENTS}/{queue}" in self._act.disk.places.added
+        front, mark = f"{queue}/" if is_here else "", self._replica(origin)[-_MARK:]
+        odd = valid_event_name(file) or text_line_problem(file, "event", 200) or name_problem(file)
+        if odd is not None or event_name_us(file) != us:
+            file = f"{us}-peer-{_digest(said)}.event"
+        stem, number = file.removesuffix(".event"), 0
+        name = f"{front}{file}"
+        while self._is_named(name, us):
+            number += 1
+            name = f"{front}{stem}-{mark}{f'-{number}' if number > 1 else ''}.event"
+        return name
+
+    def _is_named(self, name: str, us: int) -> bool:
+        waiting = any(name == here for _, here in self._events.values())
+        return waiting or any(name == here for _, here, _, _ in self._events_at(us))
+
+    def _events_at(self, us: int) -> list[tuple[int, str, str | None, str]]:
+        """Number, name, maker and its maker's name of the events of a moment."""
+        columns = "SELECT seq, name, origin, coalesce(made, name) FROM events WHERE"
+        return self._db.execute(
+            f"{columns} acked IS NULL AND priority IN (0, 1, 2, 3) AND us = ?1"
+            f" UNION ALL {columns} acked IS NOT NULL AND us = ?1",
+            (us,),
+        ).fetchall()
+
+    def _acked(self, origin: str, _header: Header, body: Mapping[str, Any], place: Place) -> None:
+        """The event here that a peer acknowledged by the name that it has there."""
+        said = str(body["name"])
+        # A peer may itself have given another name to the event of a third.
+        renamed = re.fullmatch(r"(.+)-[0-9a-f]{16}(?:-[0-9]+)?\.event", said)
+        names = [said] if renamed is None else [said, f"{renamed[1]}.event"]
+        rows = self._events_at(event_name_us(said))
+        mine = [(seq, here) for seq, here, of, made in rows if (of, made) == (origin, said)]
+        waiting = self._events.get((origin, said))
+        for name in names:
+            mine += [] if waiting is None else [waiting]
+            mine += [(seq, here) for seq, here, _, made in rows if made == name]
+            mine += [one for (_, made), one in self._events.items() if made == name]
+        if mine:
+            place["event"], place["name"] = mine[0]
+        elif renamed is not None:
+            place["name"] = names[-1]
+
+    def _acked_all(
+        self, origin: str, header: Header, body: Mapping[str, Any], place: Place
+    ) -> None:
+        """What the peer knew when it acknowledged all, of this ledger first."""
+        known = self._known(origin, header.seq)
+        source = str(body.get("source", ""))
+        _, marked, replica = source.rpartition("@")
+        if marked and replica == self._ours():
+            place["source"], known = source.rpartition("@")[0], known[:1]
+        elif source:
+            whose = {self._replica(one["origin"]): one["origin"] for one in known[1:]}
+            of = whose.get(replica, origin) if marked else origin
+            if of == origin:
+                place["source"] = self._shown(source, origin)
+            known = [{**known[0], "size": 0}, *(one for one in known[1:] if one["origin"] == of)]
+        place["known"] = known
+
+    def _known(self, origin: str, seq: int) -> list[Known]:
+        """What a peer had of each replica at its entry ``seq``: of this ledger first, of itself."""
+        sizes = {whose: size for number, whose, size in self._heads(origin) if number < seq}
+        mine = max((size for whose, size in sizes.items() if self._is_ours(whose)), default=0)
+        others = {whose: size for whose, size in sizes.items() if not self._is_ours(whose)}
+        others[origin] = seq
+        found: list[Known] = [{"origin": self._act.transaction.origin, "size": mine}]
+        return [*found, *(Known(origin=whose, size=size) for whose, size in others.items())]
+
+    def _heads(self, origin: str) -> list[tuple[int, str, int]]:
+        if origin not in self._knew:
+            sql = "SELECT seq FROM merged WHERE origin = ? AND kind = ? ORDER BY peer_seq"
+            rows = self._db.execute(sql, (origin, PEER_MERGED.name)).fetchall()
+            entries = [self._act.transaction.entry(seq) for (seq,) in rows]
+            found = [peer_view(one, self._act.transaction.blob).data for one in entries if one]
+            self._knew[origin] = [
+                (int(one["peer"]["seq"]), str(one["origin"]), int(one["size"])) for one in found
+            ]
+        return self._knew[origin]
+
+    # Reviews -----------------------------------------------------------------------------------
+
+    def _assessed(
+        self, origin: str, _header: Header, body: Mapping[str, Any], place: Place
+    ) -> None:
+        for part in ("event", "message"):
+            ours = self._seq_here(origin, int(body[part]))
+            if ours is not None:
+                place[part] = ours
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_MARK]
+
+
+_FINDERS = {
+    CREATED.name: Places._channel,  # noqa: SLF001
+    SENT.name: Places._line,  # noqa: SLF001
+    UNREADABLE.name: Places._line,  # noqa: SLF001
+    BEGUN.name: Places._log,  # noqa: SLF001
+    NOTED.name: Places._log,  # noqa: SLF001
+    LOGGED.name: Places._decision,  # noqa: SLF001
+    PUBLISHED.name: Places._event,  # noqa: SLF001
+    ACKED.name: Places._acked,  # noqa: SLF001
+    ACKED_ALL.name: Places._acked_all,  # noqa: SLF001
+    ASSESSED.name: Places._assessed,  # noqa: SLF001
+}
+"""What finds the place of an entry of each shared kind."""
