@@ -583,7 +583,7 @@ keep init team Begin a ledger in PATH; an existing .nbs/ is taken in whole, with
 keep sync team Take in what other programs wrote to the team's files.
 keep rebuild team Make every table and projected file what the ledger says.
 keep backup recovery Write a consistent copy of the ledger to FILE, while others go on writing.
-keep restore recovery Put a backup in the place of the ledger.
+keep restore recovery Put this replica's own record, or a backup, in the place of the ledger.
 keep redact recovery Erase the bodies of entries everywhere; their headers and proofs stay.
 keep hooks hooks Have each commit of the repository remember the ledger's head.
 keep completion team Print the script that completes commands and options in a shell.

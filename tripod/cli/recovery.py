@@ -4,7 +4,7 @@ import os
 
 from tripod.cli.commands import TEXT, CommandCall, command_verb
 from tripod.errors import BadArgumentError
-from tripod.ledger.locator import team_to_judge
+from tripod.ledger.locator import database_of, team_to_judge
 from tripod.output import one_line, remark
 from tripod.recovery import backup as copies
 from tripod.recovery import redaction as act
@@ -27,22 +27,40 @@ def _backup(call: CommandCall) -> None:
 
 
 def _restore(call: CommandCall) -> None:
-    root = copies.restore_root(call.values["team"])
+    is_record = call.file is None and not call.as_copy
+    root = copies.restore_root(call.values["team"], anew=is_record)
+    given = (call.file is not None, call.as_copy, call.replica is not None)
+    if given.count(True) > 1:
+        raise BadArgumentError("give FILE, --as-copy or --replica NAME, and one of them only")
+    if call.file is None and (call.sign_fork or call.discard is not None):
+        raise BadArgumentError("--sign-fork and --discard go with FILE")
+    kinds: dict[str, int] = {}
+    source = call.file
     with check_access(os.path.abspath(root)), call.progress():
-        done = copies.restore(
-            root, call.file, call.as_origin, sign_fork=call.sign_fork, discard=call.discard
-        )
+        if call.as_copy:
+            done = copies.restore_as_copy(root, call.as_origin)
+        elif call.file is not None:
+            done = copies.restore(
+                root, call.file, call.as_origin, sign_fork=call.sign_fork, discard=call.discard
+            )
+        else:
+            done, source, kinds = copies.restore_own_record(root, call.replica)
     for warning in done.warnings:
         remark(f"warning: {warning}")
-    lines = [
-        f"Restored: {one_line(done.root)}/ledger.db, {done.size} entries of {one_line(call.file)}"
-    ]
+    lines = []
+    if source is not None:
+        database = one_line(database_of(done.root))
+        lines.append(f"Restored: {database}, {done.size} entries of {one_line(source)}")
     if done.forked:
         lines.append(f"It goes on as {done.origin}, forked from {done.old}")
     if done.kept:
         lines.append(f"The database that stood there is kept as {one_line(done.kept)}")
-    lines.append(f"{done.written} files written, {done.displaced} had held other bytes")
-    call.answer(vars(done), lines)
+    if call.file is not None:
+        lines.append(f"{done.written} files written, {done.displaced} had held other bytes")
+    elif kinds:
+        counts = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+        lines.append(f"Taken in from the files: {sum(kinds.values())} entries ({counts})")
+    call.answer({**vars(done), "source": source, "kinds": kinds}, lines)
 
 
 def _doctor(call: CommandCall) -> int:
@@ -115,18 +133,25 @@ backup FILE
     meanwhile. It holds no private key.
 """
 _RESTORE = """\
-restore FILE
-    The team's files are then written as the backup has them. A ledger that may lack entries
-    goes on under a new name, and says so in its first entry: a seal of the new line never
-    contradicts one of the old. The name stays only where the ledger that is replaced is wholly
-    contained in FILE, and --as-origin is not given. The replaced database is kept beside the
-    new one. Where the files show decisions, messages or events that FILE does not hold, nothing
-    is replaced without --discard; with it they are kept in the ledger, and `tripod verify`
-    names them from then on.
+restore [FILE]
+    Without FILE it is this replica's own record, the longest that git knows of, on its ref or
+    fetched from a remote; its private key must be here. What the files show beyond it is taken in.
+    Where a peer, or this host's last seal, remembers more, it goes on under a new name.
+
+    With FILE it is that backup. The team's files are then written as the backup has them. A
+    ledger that may lack entries goes on under a new name, and says so in its first entry: a seal
+    of the new line never contradicts one of the old. The name stays only where the ledger that is
+    replaced is wholly contained in FILE, and --as-origin is not given. The replaced database is
+    kept beside the new one. Where the files show decisions, messages or events that FILE does not
+    hold, nothing is replaced without --discard; with it they are kept in the ledger, and `tripod
+    verify` names them from then on.
 
     Where a pin or a commit remembers more entries of the old line than FILE has, `verify` fails
     (`left behind`) until --sign-fork says that this is wanted, or a policy from outside does.
 
+    --as-copy         Restore nothing: have the ledger go on as a replica of its own, with a new
+        name and key. For a copied disk, a clone of a committed record, and a lost key.
+    --replica NAME    The replica to restore, where its record was fetched from a remote.
     --as-origin NAME  The new line's name; made up by default.
     --sign-fork       Sign with the old line's key that it ends here, though newer heads of it
         are known.

@@ -152,9 +152,14 @@ def _restore(call: CommandCall, root: str) -> None:
             "leave --project, --origin, --events and --chat out"
         )
     with call.progress():
-        size, ahead = restore_from_record(root, log_keys_param(call.log_key, "--log-key"))
+        size, origin, ahead = restore_from_record(root, log_keys_param(call.log_key, "--log-key"))
     line = f"Restored: {database_of(root)} from {root}/{RECORD}, {size} entries"
     call.answer({"root": root, "restored": size}, [line])
+    if not os.path.exists(key_path(origin)):
+        remark(
+            "its private key is not on this host, so nothing is sealed here: `tripod restore "
+            "--as-copy` goes on as a replica of its own, with a new key"
+        )
     if ahead is not None:
         remark(
             f"warning: {ahead}: it was made after the record's seal, and is lost but for "

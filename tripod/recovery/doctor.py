@@ -93,7 +93,7 @@ def _troubles_around(evidence: OpenEvidence) -> Iterator[Trouble]:
         what = f"the newest entry is dated {at}, in this host's future"
         cure = (
             "set the clock; until it is there, new entries get that time. To go on with the right "
-            "one under another name: `tripod backup FILE`, `tripod restore FILE --as-origin NAME`"
+            "one under another name: `tripod restore --as-copy`"
         )
         yield Trouble("clock", "ledger.db", what, cure)
     rows = evidence.query(

@@ -154,6 +154,7 @@ def load_key_in_force(vkey: str, passphrase: Passphrase = no_passphrase) -> Sign
                 return key
     what = "is not the one in force" if os.path.exists(path) else "is not there"
     raise RefusedError(
-        f"the private key {path} {what}; in force is {vkey}. Put its file there, or, if it is "
-        "lost, go on under a new name: `tripod backup FILE`, `tripod restore FILE --as-origin NAME`"
+        f"the private key {path} {what}; in force is {vkey}. Put its file there; or, if it is "
+        "lost or this ledger is a copy of another's, `tripod restore --as-copy` goes on as a "
+        "replica of its own, with a new key"
     )

@@ -277,8 +277,8 @@ def check_last_seal(origin: str, head: Head, nodes: Nodes) -> None:
     if problem is not None:
         raise RefusedError(
             f"{problem}. Nothing is sealed: two seals of one ledger must never contradict each "
-            "other. Put the newer ledger.db back; or, to go on from this one under a new name, "
-            "`tripod backup FILE` and `tripod restore FILE`"
+            "other. Put the newer ledger.db back, or this replica's own record: `tripod restore`; "
+            "to go on from this one under a new name: `tripod restore --as-copy`"
         )
 
 

@@ -106,7 +106,7 @@ def test_what_came_after_the_seal_is_judged_by_the_files(root: str) -> None:
     report = judge(clone(root))
     assert report.exit_code == 0
     assert all("counts.json: the files are ahead of the ledger" in text for text in told(report))
-    assert "counts.json counts entry" in str(restore(root, KEYS)[1])
+    assert "counts.json counts entry" in str(restore(root, KEYS)[2])
     with Team(root) as team:
         with pytest.raises(RefusedError, match="message of alex at"):
             rebuild(team)
@@ -122,7 +122,7 @@ def test_a_ledger_comes_back_byte_for_byte(root: str) -> None:
     before = rows_of(database(root))
     clone(root)
     assert has_record(root)
-    assert restore(root, KEYS) == (len(before), None)
+    assert restore(root, KEYS)[::2] == (len(before), None)
     assert rows_of(database(root)) == before
     with Team(root) as team:
         assert team.store.head().size == len(before)

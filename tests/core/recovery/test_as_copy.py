@@ -1,0 +1,116 @@
+"""One of two copies of a ledger goes on as a replica of its own: ``tripod restore --as-copy``."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from doors.inside import run
+from git_repo import Git
+from replicas import Clone
+
+from tripod.peers.replica import replica_of
+from tripod.trust.keys import sealing_key
+
+
+@pytest.fixture
+def ann(tmp_path: Path) -> Clone:
+    """A clone with a replica that said something, and pushed its record."""
+    ann = Clone(tmp_path, "ann")
+    ann.said("init", "--project", "shop")
+    ann.said("chat", "create", "live")
+    ann.said("chat", "send", "live", "ann", "hello")
+    ann.push()
+    return ann
+
+
+def copied(clone: Clone, folder: Path, *, home: bool = True) -> Clone:
+    """The whole disk copied: the work tree, the repository, and the keys, unless ``home`` is no."""
+    copy = Clone.__new__(Clone)
+    vars(copy).update(vars(clone), git=Git(folder / "copy", made=False), home=folder / "home-copy")
+    shutil.copytree(clone.git.root, copy.git.root)
+    if home:
+        shutil.copytree(clone.home, copy.home)
+    return copy
+
+
+def test_a_copied_disk_goes_on_with_a_name_and_a_key_of_its_own(ann: Clone, tmp_path: Path) -> None:
+    copy = copied(ann, tmp_path)
+    with ann.team() as team:
+        before = team.store.origin, sealing_key(team.store), replica_of(team.store)
+    out = copy.said("restore", "--as-copy")
+    assert f"It goes on as {before[0]}/fork/" in out
+    with copy.team() as team:
+        after = team.store.origin, sealing_key(team.store), replica_of(team.store)
+        (fork,) = team.store.read(kinds=("ledger.forked-from",))
+    assert None not in (before[2], after[1])
+    assert all(one != other for one, other in zip(before, after, strict=True))
+    assert (fork.data["origin"], fork.data["size"]) == (before[0], fork.seq)
+    assert fork.data["note"], "the old key is here, and signs where the lines part"
+    copy.said("chat", "send", "live", "ann", "on the copy")
+    name = copy.push()
+    with copy.team() as team:
+        assert replica_of(team.store) == (before[0], name)
+    copy.said("verify")
+    ann.said("chat", "send", "live", "ann", "on the original")
+    ann.push()
+    ann.said("verify")
+    ann.fetch()
+    assert len(ann.git("for-each-ref", "refs/tripod-remotes").splitlines()) == 2
+
+
+def test_a_key_that_is_lost_is_mended_by_the_same_command(ann: Clone) -> None:
+    shutil.rmtree(ann.home / "keys")
+    done = ann.run("seal")
+    assert done.code == 1
+    assert "`tripod restore --as-copy`" in done.err
+    ann.said("restore", "--as-copy")
+    ann.said("seal")
+    ann.said("verify")
+    (fork,) = ann.said("log", "--json", "--kind", "ledger.forked-from").splitlines()
+    assert json.loads(fork)["kind"] == "ledger.forked-from"
+
+
+def test_two_clones_of_one_committed_record_part(tmp_path: Path) -> None:
+    """What an earlier version left: a record that is tracked, from which each clone restores."""
+    first = tmp_path / "first"
+    git = Git(first)
+    git.commit("a", b"a\n")
+    assert run(tmp_path / "first", "init", "--key").code == 0
+    assert run(first, "chat", "create", "live").code == 0
+    export = run(first, "export", ".nbs/record", "--bodies")
+    assert export.code == 0, export
+    git("add", "--force", ".nbs/record", ".nbs/chat", ".nbs/counts.json")
+    git("commit", "--quiet", "-m", "the record")
+    origins = set()
+    for name in ("ann", "bob"):
+        clone = Git(tmp_path / name, made=False)
+        git("clone", "--quiet", str(first), str(clone.root))
+        shutil.rmtree(tmp_path / "none", ignore_errors=True)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("TRIPOD_HOME", str(tmp_path / f"home-{name}"))
+            done = run(clone.root, "init")
+            assert done.code == 0, done
+            assert "`tripod restore --as-copy`" in done.err
+            assert run(clone.root, "restore", "--as-copy").code == 0
+            assert run(clone.root, "seal").code == 0
+            listed = run(clone.root, "log", "--json", "--kind", "key.set", "-n", "1")
+            origins.add(json.loads(listed.out)["text"].partition("+")[0])
+            assert run(clone.root, "verify").code == 0
+    assert len(origins) == 2
+
+
+def test_the_name_may_be_given_and_is_used_once(ann: Clone) -> None:
+    ann.said("restore", "--as-copy", "--as-origin", "example.org/second")
+    with ann.team() as team:
+        assert team.store.origin == "example.org/second"
+    for name in ("example.org/second", "a b"):
+        assert ann.run("restore", "--as-copy", "--as-origin", name).code == 2
+
+
+def test_a_ledger_without_a_key_goes_on_without_one(tmp_path: Path) -> None:
+    assert run(tmp_path, "init", "--no-key").code == 0
+    assert run(tmp_path, "restore", "--as-copy").code == 0
+    assert run(tmp_path, "verify").code == 0

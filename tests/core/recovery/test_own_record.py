@@ -1,0 +1,229 @@
+"""A lost ledger comes back from this replica's own record, the longest that git knows of."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from replicas import Clone
+
+from tripod.ledger.kinds.peers import PEER_MERGED
+from tripod.trust.seal import newest
+
+
+@pytest.fixture
+def ann(tmp_path: Path) -> Clone:
+    """A clone with a replica that said something, and pushed its record."""
+    ann = Clone(tmp_path, "ann")
+    ann.said("init", "--project", "shop")
+    ann.said("chat", "create", "live")
+    ann.said("chat", "send", "live", "ann", "hello")
+    ann.push()
+    return ann
+
+
+def lose(clone: Clone) -> None:
+    """The database and its lock are gone."""
+    shutil.rmtree(clone.database.parent)
+
+
+def origin(clone: Clone) -> str:
+    with clone.team() as team:
+        return team.store.origin
+
+
+def test_the_ledger_comes_back_under_its_name_and_seals_go_on(ann: Clone) -> None:
+    name, before = origin(ann), ann.said("log", "--json")
+    lose(ann)
+    out = ann.said("restore")
+    assert f"Restored: {ann.database}, " in out
+    assert "of refs/tripod/ann-" in out
+    assert "goes on as" not in out
+    assert origin(ann) == name
+    after = ann.said("log", "--json").splitlines()
+    assert set(after) <= set(before.splitlines()), "the seal's own entry is not in the record"
+    assert len(after) >= len(before.splitlines()) - 1
+    ann.said("chat", "send", "live", "ann", "again")
+    ann.said("seal")
+    ann.said("verify")
+
+
+def test_what_the_files_show_beyond_the_record_is_taken_in_as_observed(ann: Clone) -> None:
+    ann.said("chat", "send", "live", "ann", "after the push")
+    ann.said("scribe", "log", "Keep it", "--rationale", "It works.", "-p", "ann", "--ref", "last")
+    lose(ann)
+    out = ann.said("restore")
+    assert "1 chat.sent, 1 decision.logged" in out.splitlines()[-1]
+    read = ann.said("chat", "read", "live")
+    assert read.count("after the push") == 1
+    assert ann.said("scribe", "query").count("Keep it") == 1
+    ann.said("verify")
+
+
+def test_with_the_files_gone_too_they_are_written_again(ann: Clone) -> None:
+    before = (ann.root / "chat/live.chat").read_bytes()
+    lose(ann)
+    shutil.rmtree(ann.root)
+    ann.said("restore")
+    assert (ann.root / "chat/live.chat").read_bytes() == before
+    assert ann.git("status", "--porcelain", "--untracked-files=all") == ""
+    ann.said("verify")
+
+
+def test_the_longest_of_all_records_is_taken(ann: Clone) -> None:
+    ref = ann.git("for-each-ref", "--format=%(refname)", "refs/tripod").strip()
+    old = ann.git("rev-parse", ref)
+    ann.said("chat", "send", "live", "ann", "newer")
+    ann.push()
+    ann.fetch()
+    ann.git("update-ref", ref, old)
+    lose(ann)
+    assert "of refs/tripod-remotes/origin/ann-" in ann.said("restore")
+    assert "newer" in ann.said("chat", "read", "live")
+
+
+def test_a_lost_laptop_is_restored_by_name_where_its_key_was_saved(
+    ann: Clone, tmp_path: Path
+) -> None:
+    name = ann.push()
+    again = Clone(tmp_path, "new", home=ann.home)
+    again.fetch()
+    done = again.run("restore")
+    assert done.code == 1
+    assert f"`tripod restore --replica {name}`" in done.err
+    assert "`tripod init`" in done.err
+    again.said("restore", "--replica", name)
+    assert "hello" in again.said("chat", "read", "live")
+    again.said("verify")
+
+
+def test_without_the_key_nothing_is_restored(ann: Clone, tmp_path: Path) -> None:
+    shutil.rmtree(ann.home / "keys")
+    lose(ann)
+    done = ann.run("restore")
+    assert done.code == 1
+    assert "the private key of none of the records here (ann-" in done.err
+    assert "`tripod init` joins" in done.err
+    assert not ann.database.exists()
+
+
+def test_what_a_seal_or_a_peer_remembers_more_of_is_a_line_of_its_own(ann: Clone) -> None:
+    name = origin(ann)
+    ann.said("chat", "send", "live", "ann", "sealed, and never pushed")
+    ann.said("seal")
+    for ref in ann.git("for-each-ref", "--format=%(refname)", "refs/tripod").split():
+        ann.git("update-ref", "-d", ref)
+    ann.fetch()  # what was pushed before
+    replica = ann.git("for-each-ref", "--format=%(refname)", "refs/tripod-remotes").rpartition("/")[
+        2
+    ]
+    lose(ann)
+    out = ann.said("restore", "--replica", replica)
+    assert f"It goes on as {name}/fork/" in out
+    assert "sealed, and never pushed" in ann.said("chat", "read", "live")
+    done = ann.run("verify")
+    assert done.code == 0, done
+
+
+def test_a_peer_s_memory_counts_as_a_seal_does(ann: Clone, tmp_path: Path) -> None:
+    ann.said("chat", "send", "live", "ann", "only bob saw it")
+    with ann.team() as team:
+        made = newest(team.store.db)
+        assert made is not None
+        head, name = team.store.head(), team.store.origin
+    bob = Clone(tmp_path, "bob")
+    bob.said("init")
+    with bob.team() as team:
+        body = {"origin": name, "size": head.size, "root": head.root.hex(), "seal": b"a note"}
+        team.store.append([PEER_MERGED.draft(body)])  # type: ignore[arg-type]
+    bob.push()
+    ann.fetch()
+    lose(ann)
+    shutil.rmtree(ann.home / "seals")
+    out = ann.said("restore")
+    assert f"It goes on as {name}/fork/" in out
+    (fork,) = (
+        json.loads(line)
+        for line in ann.said("log", "--json", "--kind", "ledger.forked-from").splitlines()
+    )
+    assert "the peer bob-" in json.dumps(fork)
+
+
+def test_a_ledger_that_holds_all_of_the_record_is_left_alone(ann: Clone) -> None:
+    before = ann.database.read_bytes()
+    done = ann.run("restore")
+    assert done.code == 1
+    assert "there is nothing to restore" in done.err
+    assert ann.database.read_bytes() == before
+
+
+@pytest.mark.parametrize("data", [b"", b"garbage" * 1000])
+def test_a_database_that_is_none_any_more_is_replaced_and_kept(ann: Clone, data: bytes) -> None:
+    for path in ann.database.parent.glob("ledger.db*"):
+        path.unlink()
+    ann.database.write_bytes(data)
+    out = ann.said("restore")
+    assert "is kept as" in out
+    assert ann.database.with_name("ledger.db.replaced-1").exists()
+    assert "hello" in ann.said("chat", "read", "live")
+    ann.said("verify")
+
+
+def test_two_records_that_contradict_each_other_are_refused_with_both_names(
+    ann: Clone, tmp_path: Path
+) -> None:
+    """A copied disk: the same replica went on twice, with the same key."""
+    shutil.copytree(ann.git.root, tmp_path / "copy")
+    shutil.copytree(ann.home, tmp_path / "home-copy")
+    copy = Clone.__new__(Clone)
+    vars(copy).update(vars(ann), git=type(ann.git)(tmp_path / "copy", made=False))
+    copy.home = tmp_path / "home-copy"
+    copy.said("chat", "send", "live", "ann", "on the copy")
+    copy.push()
+    ann.said("chat", "send", "live", "ann", "on the original")
+    ann.said("chat", "send", "live", "ann", "and again")
+    ann.keep()
+    ann.fetch()
+    lose(ann)
+    done = ann.run("restore")
+    assert done.code == 1
+    assert "contradict each other" in done.err
+    assert "refs/tripod/ann-" in done.err
+    assert "refs/tripod-remotes/origin/ann-" in done.err
+    assert not ann.database.exists()
+
+
+def test_a_record_that_does_not_verify_is_not_restored(ann: Clone) -> None:
+    (ref,) = ann.git("for-each-ref", "--format=%(refname)", "refs/tripod").split()
+    tree = ann.git("rev-parse", f"{ref}^{{tree}}")
+    entries = ann.git("ls-tree", "-r", tree).splitlines()
+    bodies = next(line for line in entries if "\tbodies/" in line)
+    blob = bodies.split()[2]
+    text = ann.git("cat-file", "-p", blob).replace("hello", "hullo") + "\n"
+    other = ann.git("hash-object", "-w", "--stdin", given=text.encode())
+    index = {"GIT_INDEX_FILE": str(ann.git.root / ".git/other-index")}
+    os.environ.update(index)
+    try:
+        ann.git("read-tree", tree)
+        path = bodies.partition("\t")[2]
+        ann.git("update-index", "--cacheinfo", f"100644,{other},{path}")
+        made = ann.git("write-tree")
+    finally:
+        del os.environ["GIT_INDEX_FILE"]
+    ann.git("update-ref", ref, ann.git("commit-tree", made, "-m", "x"))
+    lose(ann)
+    done = ann.run("restore")
+    assert done.code == 1
+    assert "does not verify" in done.err
+    assert not ann.database.exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("x.db", "--as-copy"), ("--as-copy", "--replica", "x"), ("--discard", "x"), ("--sign-fork",)],
+)
+def test_one_way_to_restore_at_a_time(ann: Clone, words: tuple[str, ...]) -> None:
+    assert ann.run("restore", *words).code == 2

@@ -1,0 +1,91 @@
+"""Clones of one repository with a replica each, for tests: made by git, with keys of their own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from unittest import mock
+
+from doors.inside import Done, run
+from git_repo import Git
+
+from tripod.ledger.locator import database_of
+from tripod.peers.record import write_record_ref
+from tripod.peers.replica import FETCHED, name_team, ref_of
+from tripod.team.team import Team
+from tripod.trust.seal import newest, seal
+from tripod.verify.anchors.git import Repository
+
+__all__ = ["Clone"]
+
+
+class Clone:
+    """A clone at ``git.root`` of the bare repository ``remote``, with its user's own home."""
+
+    def __init__(self, folder: Path, name: str, *, home: Path | None = None) -> None:
+        """Clone ``folder/remote.git``, which is made where it is missing, as ``folder/name``."""
+        self.name, self.home = name, home or folder / f"home-{name}"
+        self.remote = folder / "remote.git"
+        if not self.remote.exists():
+            seed = Git(folder / "seed")
+            seed.commit("src/main.py", b"print()\n")
+            seed("clone", "--quiet", "--bare", str(seed.root), str(self.remote))
+        self.git = Git(folder / name, made=False)
+        self.git.root.mkdir()
+        self.git("clone", "--quiet", str(self.remote), ".")
+
+    @property
+    def root(self) -> Path:
+        """The team directory."""
+        return self.git.root / ".nbs"
+
+    @property
+    def database(self) -> Path:
+        """Where the ledger lies."""
+        return Path(database_of(str(self.root)))
+
+    @contextmanager
+    def at_home(self) -> Iterator[None]:
+        """With the keys and the handle of this clone's user."""
+        with mock.patch.dict(os.environ, TRIPOD_HOME=str(self.home), TRIPOD_AS=self.name):
+            yield
+
+    def run(self, *words: str) -> Done:
+        """A command of ``tripod``, as this clone's user runs it."""
+        with self.at_home():
+            return run(self.git.root, *words)
+
+    def said(self, *words: str) -> str:
+        """What a command prints that must succeed."""
+        done = self.run(*words)
+        assert done.code == 0, done
+        return done.out.decode()
+
+    @contextmanager
+    def team(self) -> Iterator[Team]:
+        """The team, opened."""
+        with self.at_home(), Team(self.root) as team:
+            yield team
+
+    def keep(self) -> str:
+        """Seal, and write the record to this replica's ref; give the replica's name."""
+        with self.team() as team:
+            name = name_team(team)[1]
+            seal(team, "asked")
+            made = newest(team.store.db)
+            assert made is not None
+            with Repository(str(self.root)) as repository:
+                write_record_ref(repository, ref_of(name), team.store.path, made.note)
+        return name
+
+    def push(self) -> str:
+        """Keep the record, and give it to the remote by git alone."""
+        name = self.keep()
+        self.git("push", "--quiet", "--force", "origin", f"{ref_of(name)}:{ref_of(name)}")
+        return name
+
+    def fetch(self) -> None:
+        """Fetch the records of the remote by git alone."""
+        self.git("fetch", "--quiet", "origin", f"+refs/tripod/*:{FETCHED}origin/*")
