@@ -23,11 +23,11 @@ from tripod.errors import (
     RefusedError,
     UnwritableError,
 )
-from tripod.ledger import RECORD
+from tripod.ledger import DATABASE, RECORD
 from tripod.ledger.files import read_plain_file
 from tripod.ledger.ids import format_at
 from tripod.ledger.kinds.registry import BY_NAME
-from tripod.ledger.locator import database_of, team_of, team_to_judge
+from tripod.ledger.locator import FOLDER, database_of, team_of, team_to_judge
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.sqlite.schema import check_schema
 from tripod.ledger.sqlite.store import is_malformed_sqlite
@@ -391,11 +391,15 @@ def _diff(call: CommandCall) -> int:
 
 @contextmanager
 def _side(path: str) -> Iterator[LedgerSide]:
-    """What stands at a path, as of one moment, with the seal beside it."""
+    """What stands at a path or on a git ref, as of one moment, with the seal beside it."""
     from tripod.ledger.tlog import tiles
     from tripod.ledger.tlog.note import MAX_NOTE
     from tripod.verify.difference import LedgerSide
 
+    if path.startswith("refs/") and not os.path.lexists(path):
+        with _opened_ref(path) as (ledger, note):
+            yield LedgerSide(ledger, ((tiles.SEAL, note),))
+        return
     root = team_of(path) if os.path.isdir(path) else None
     folder = f"{root}/{RECORD}" if root else path
     notes: tuple[tuple[str, bytes], ...] = ()
@@ -405,6 +409,39 @@ def _side(path: str) -> Iterator[LedgerSide]:
         if not ledger.db.in_transaction:
             ledger.db.execute("BEGIN")
         yield LedgerSide(ledger, notes)
+
+
+@contextmanager
+def _opened_ref(ref: str) -> Iterator[tuple[RowReader, bytes]]:
+    """The record that a ref of the repository around the current folder holds, and its seal."""
+    from tempfile import TemporaryDirectory
+
+    from tripod.ledger.tlog import tiles
+    from tripod.ledger.tlog.note import MAX_NOTE
+    from tripod.verify.anchors.git import Repository
+    from tripod.verify.anchors.git_folder import GitError
+    from tripod.verify.export import FileError, load_export
+    from tripod.verify.peers.record import RefFiles
+
+    with TemporaryDirectory(prefix="tripod-") as scratch:
+        try:
+            with Repository(os.path.join(os.getcwd(), FOLDER)) as repository:
+                commit = repository.tip(ref)
+                if commit is None:
+                    raise NoTeamError(f"there is no {ref} in {repository.top}")
+                files = RefFiles(repository, commit)
+                note = files.read(tiles.SEAL, MAX_NOTE)
+                loaded = load_export(files, f"{scratch}/{DATABASE}")
+        except (GitError, FileError, sqlite3.Error) as error:
+            raise LedgerDamagedError(f"{ref} cannot be read as a record: {error}") from error
+        with closing(read_only(f"{scratch}/{DATABASE}")) as db:
+            if not loaded.entries:
+                found = (f"{one.where}: {one.message}" for one in loaded.tally.of("record-agrees"))
+                problem = next(found, "it holds no entry")
+                raise LedgerDamagedError(f"{ref} cannot be read as a record: {problem}")
+            ledger = RowReader(db)
+            ledger.bodies = loaded.bodies
+            yield ledger, note
 
 
 def _side_value(found: LedgerDifference, at: int) -> dict[str, Any]:
@@ -491,8 +528,8 @@ def _proof(found: LedgerDifference) -> Iterator[str]:
 
 _DIFF = """\
 diff A B
-    Compare two ledgers, entry by entry: projects, team directories, databases, backups, exports.
-    It says at which entry they part, what stands there on either side, what only one of them
+    Compare two ledgers, entry by entry: projects, team directories, databases, backups, exports,
+    or a replica's record on a git ref, by its full name (refs/tripod/...). It says at which entry they part, what stands there on either side, what only one of them
     has, and what the seals prove of each. Nothing is written.
 
     Exit codes: 0 they are the same, 1 they differ, 2 usage, 3 could not be compared.

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from damaged import scribble
 from doors.inside import run
+from git_repo import Git
 from hypothesis import given
 from hypothesis import strategies as st
 from specimens import build, copy, database, forge, read, unguarded
@@ -18,9 +19,12 @@ from specimens import build, copy, database, forge, read, unguarded
 from tripod.chat import writer as chat_send
 from tripod.ledger import RawEntry
 from tripod.ledger.sqlite.reader import SQLiteReader, read_only
+from tripod.peers.record import write_record_ref
 from tripod.recovery import redaction
+from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.trust import seal as sealing
+from tripod.verify.anchors.git import Repository
 from tripod.verify.difference import LedgerSide, compare_ledgers
 from tripod.verify.rows import RowReader
 
@@ -337,3 +341,53 @@ def test_nothing_is_changed(folder: Path) -> None:
     before = state()
     diff(folder)
     assert state() == before
+
+
+# Git refs ----------------------------------------------------------------------------------------
+
+REF = "refs/tripod/ann-0123456789abcdef"
+
+
+@pytest.fixture
+def shop(folder: Path) -> Git:
+    """A repository with a team whose record is on a ref, and one entry more than that."""
+    git = Git(folder / "shop")
+    adoption.init(str(git.root), project="shop", origin="example.org/shop", key=True)
+    with Team(git.root) as team:
+        chat_send.create(team, "live")
+        note = sealing.seal(team, "asked")
+        assert note is not None
+        with Repository(f"{git.root}/.nbs") as repository:
+            write_record_ref(repository, REF, team.store.path, note)
+        chat_send.send(team, "live", "ann", "after the record")
+    return git
+
+
+def test_a_record_on_a_ref_is_a_side(shop: Git) -> None:
+    found = diff(shop.root, REF, ".")
+    assert (found["same"], found["b"]["size"] > found["a"]["size"]) == (False, True)
+    assert found["common"] == found["first"] == found["a"]["size"] == found["a"]["sealed"]
+    assert (found["a"]["path"], found["a"]["only"]) == (REF, 0)
+    assert diff(shop.root, REF, REF)["same"]
+    assert shop("status", "--porcelain") == ""
+    (shop.root / "src").mkdir()
+    assert diff(shop.root / "src", REF, "..")["common"] == found["common"]
+
+
+def test_a_ref_that_holds_no_record_is_refused_in_words(shop: Git) -> None:
+    shop.commit("checkpoint", b"nonsense\n")
+    shop("update-ref", "refs/tripod/nonsense", "HEAD")
+    shop.commit("checkpoint", b"")
+    seal = shop("cat-file", "blob", f"{REF}:checkpoint") + "\n"
+    shop.commit("checkpoint", seal.encode())
+    shop("update-ref", "refs/tripod/bare", "HEAD")
+    for name, says in (
+        ("nowhere", "there is no refs/tripod/nowhere in "),
+        ("nonsense", "refs/tripod/nonsense cannot be read as a record: "),
+        ("bare", "refs/tripod/bare cannot be read as a record: tile/"),
+        ("../../HEAD", "there is no "),
+    ):
+        done = run(shop.root, "diff", f"refs/tripod/{name}", ".")
+        assert (done.code, says in done.err) == (3, True), done
+    done = run(shop.root.parent, "diff", REF, "shop")
+    assert (done.code, "there is no git repository around it" in done.err) == (3, True), done
