@@ -40,6 +40,7 @@ from tripod.ledger.entry import (
 )
 from tripod.ledger.kinds.base import MARK
 from tripod.ledger.kinds.team import team_evidence_kept
+from tripod.ledger.locator import database_of
 from tripod.ledger.merkle import Tree
 from tripod.ledger.sqlite.reader import SQLiteReader
 from tripod.ledger.sqlite.schema import MIGRATIONS
@@ -135,7 +136,7 @@ def build(folder: str) -> str:
 
 def database(root: str) -> str:
     """Path of a team's database."""
-    return f"{root}/ledger.db"
+    return database_of(root)
 
 
 # Behind the writer's back ----------------------------------------------------------------------

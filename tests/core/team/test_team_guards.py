@@ -55,8 +55,8 @@ def busy(story: Story) -> Story:
 
 EMPTY = (
     "actors", "addressed", "agents", "anchors", "archives", "assessments", "claims", "cursors",
-    "failures", "forks", "inputs", "isolations", "keys", "read_positions", "readers",
-    "redactions", "seals", "worker_steps", "workers",
+    "failures", "forks", "inputs", "isolations", "keys", "peers", "read_positions",
+    "readers", "redactions", "seals", "worker_steps", "workers",
 )  # fmt: skip
 """Tables that the story gives no row."""
 

@@ -225,7 +225,7 @@ def test_a_rotation_that_was_stopped_leaves_one_key_in_force(team: Team, step: s
 
 def test_a_key_that_was_made_and_not_recorded_is_used(team: Team, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
-    adoption.init(str(tmp_path / "other"), project="o", origin="o.example/2")
+    adoption.init(str(tmp_path / "other"), project="o", origin="o.example/2", new=True)
     key = SigningKey("o.example/2", bytes(32))
     keys.store_key(keys.key_path("o.example/2"), key, None)
     with Team(str(tmp_path / "other/.nbs")) as other:
