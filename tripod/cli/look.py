@@ -529,8 +529,9 @@ def _proof(found: LedgerDifference) -> Iterator[str]:
 _DIFF = """\
 diff A B
     Compare two ledgers, entry by entry: projects, team directories, databases, backups, exports,
-    or a replica's record on a git ref, by its full name (refs/tripod/...). It says at which entry they part, what stands there on either side, what only one of them
-    has, and what the seals prove of each. Nothing is written.
+    or a replica's record on a git ref, by its full name (refs/tripod/...). It says at which entry
+    they part, what stands there on either side, what only one of them has, and what the seals
+    prove of each. Nothing is written.
 
     Exit codes: 0 they are the same, 1 they differ, 2 usage, 3 could not be compared.
 
