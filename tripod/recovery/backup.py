@@ -194,11 +194,8 @@ def restore(
             size = _prepare(fresh, old, new, reason, sign_fork=sign_fork)
             _refuse_losses(root, fresh, discard)
             kept = recover.put_rebuilt_in_place(database, fresh, "replaced")
-            if new != old and os.path.lexists(f"{root}/{RECORD}"):
-                # It may hold more than the new line's, which a seal writes.
-                rename_file(
-                    f"{root}/{RECORD}", recover.free_database_name(f"{root}/{RECORD}.replaced")
-                )
+            if new != old:
+                _put_record_aside(root)
     finally:
         recover.remove_rebuilt_database(fresh)
     with Team(root) as team:
@@ -207,6 +204,13 @@ def restore(
             sealing.seal_fork(team, old)
         counts = len(done.written), done.displaced
         return RestoredBackup(root, size, new, old, new != old, kept, *counts, team.warnings)
+
+
+def _put_record_aside(root: str) -> None:
+    """Keep the record of a line that was left: it may hold more than the new line's has."""
+    record = f"{root}/{RECORD}"
+    if os.path.lexists(record):
+        rename_file(record, recover.free_database_name(f"{record}.replaced"))
 
 
 def _take(path: str, fresh: str) -> None:
@@ -416,6 +420,8 @@ def restore_as_copy(root: str, as_origin: str | None = None) -> RestoredBackup:
             transaction.fork(new, _fork(old, head, "it is a copy, or its key is lost", note))
             if transaction.cursors().files == head.size:
                 team.store.set_files(transaction.size)
+        if database_apart(root) is None:  # else a ref has the record, and a folder is an old one
+            _put_record_aside(root)
         sealing.seal_fork(team, old)
         return RestoredBackup(
             root, head.size, new, old, forked=True, kept="", written=0, displaced=0,
