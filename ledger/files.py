@@ -141,6 +141,15 @@ def _refuse(mode: int, path: str) -> None:
     raise OSError(errno.EINVAL, _NO_FILE, path)
 
 
+READ_ONLY = "TRIPOD_READ_ONLY"
+"""The variable by which commands change nothing; ``tripod --read-only`` sets it."""
+
+
+def is_read_only() -> bool:
+    """Whether nothing is to be written: no file of a team, of a repository or of the user."""
+    return os.environ.get(READ_ONLY, "") not in ("", "0")
+
+
 class FileLock:
     """A lock on ``path`` for the length of a ``with``; the file stays, empty.
 

@@ -364,8 +364,12 @@ class OpenEvidence(Evidence):
                 # Nobody else appends to a file that is ours alone, so it may also stand as the
                 # ledger has it without what the files add, or not be there yet.
                 own = self.team.own.get(path)
-                differs = disk.stands(path) if own is None else projections.compare(disk, path, own)
-                apart = apart if differs else None
+                if own is None:
+                    apart = apart if disk.stands(path) else None
+                else:
+                    beside = projections.compare(disk, path, own)
+                    if beside is None or beside.have == own.data:  # then its mode alone differs
+                        want, apart = own, beside
             if apart is None:
                 yield path, want.data, want.data, None
             elif apart.have is None:

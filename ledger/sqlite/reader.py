@@ -3,13 +3,26 @@
 Nothing here writes. ``read_only`` opens a database file without changing a byte of it (SQLite may
 leave its ``-wal`` and ``-shm`` beside it). It refuses a file that has two readings: one that a
 reader sees, and another that the next writer makes of it (``reader_side_problem``).
+
+Where the user wants nothing to be written (``is_read_only``), or nothing can be, the files beside
+it are not touched either. SQLite reads a write-ahead log in three ways then:
+
+- with its index beside it (``-shm``), which a live writer needs as well: the index is opened to be
+  read (``readonly_shm``), and a snapshot is held against writers as by any other reader;
+- without the index, as in a copy of the two files: both are copied to a folder for temporary files,
+  since SQLite has to make the index;
+- no log, or an empty one: the file is all there is, and is opened as one that does not change
+  (``immutable``). SQLite then takes no lock. We hold its shared lock, so that no program that comes
+  and goes meanwhile moves its log into the file; what changes it all the same is named at the end.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sqlite3
 import stat
+import struct
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -19,7 +32,8 @@ from typing import Any, Unpack
 import orjson
 
 from tripod.ledger.entry import GENESIS, Entry, commit_body, entry_leaf_hash, redaction_entry_id
-from tripod.ledger.errors import LedgerDamagedError, NoLedgerError
+from tripod.ledger.errors import LedgerDamagedError, NoLedgerError, UnwritableError
+from tripod.ledger.files import is_read_only
 from tripod.ledger.merkle import Nodes, Tree, node_hash
 from tripod.ledger.store import Cursors, Head, Occurrences, RawEntry, Selection
 
@@ -66,18 +80,99 @@ def read_only(path: str) -> sqlite3.Connection:
     if problem is not None:
         raise LedgerDamagedError(f"{path}: {problem}")
     try:
-        try:
-            return _open(real, "mode=ro")
-        except sqlite3.OperationalError as error:
-            log = 0
-            with suppress(FileNotFoundError):
-                log = os.stat(f"{real}-wal").st_size
-            if error.sqlite_errorcode & 0xFF not in _NO_ROOM or log:
-                raise
-            # SQLite cannot make its shared memory here; without a log there is nothing to share.
-            return _open(real, "mode=ro&immutable=1")
+        if not is_read_only():
+            try:
+                return _open(real, "mode=ro")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF not in _NO_ROOM:
+                    raise
+                # SQLite cannot make its shared memory here.
+        return _open_untouched(real)
     except sqlite3.DatabaseError as error:
         raise LedgerDamagedError(f"{path}: {error}") from error
+
+
+class UnchangingDatabase(sqlite3.Connection):
+    """A database that SQLite takes for one that nobody writes; ``close`` says if that was wrong."""
+
+    held = -1
+    """The descriptor that has the shared lock; -1: none."""
+    name, before = "", (0, 0, 0)
+
+    def hold(self, fd: int, name: str) -> None:
+        """Keep a descriptor of the file open, and what it says of the file."""
+        self.held, self.name, self.before = fd, name, _state(fd)
+
+    def close(self) -> None:
+        """Close the database (LedgerDamagedError: it was written while it was read)."""
+        super().close()
+        fd, self.held = self.held, -1
+        if fd < 0:
+            return
+        try:
+            after = _state(fd)
+        finally:
+            os.close(fd)
+        if after != self.before:
+            raise LedgerDamagedError(
+                f"{self.name}: another program wrote it while it was read, so what was read is not "
+                "of one moment: ask again"
+            )
+
+
+def _state(fd: int) -> tuple[int, int, int]:
+    now = os.fstat(fd)
+    return now.st_size, now.st_mtime_ns, now.st_ctime_ns
+
+
+_SHARED = (0x40000002, 510)
+"""Which bytes a reader of a SQLite file locks: SHARED_FIRST and SHARED_SIZE of its os.h."""
+
+
+def _open_untouched(path: str) -> sqlite3.Connection:
+    """Open a database without a byte changed of it or beside it; see the module."""
+    fd = -1
+    while True:
+        log = -1
+        with suppress(FileNotFoundError):
+            log = os.stat(f"{path}-wal").st_size
+        if log >= 0 and os.path.lexists(f"{path}-shm"):
+            return _open(path, "mode=ro&readonly_shm=1")
+        if log > 0:
+            return _open_copied(path)
+        if fd >= 0:  # there is still no log, and nobody moves one into the file any more
+            db = _open(path, "mode=ro&immutable=1", UnchangingDatabase)
+            assert isinstance(db, UnchangingDatabase)
+            db.hold(fd, path)
+            return db
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        # A lock of the open file: one of the process would go with any other descriptor of it.
+        if hasattr(fcntl, "F_OFD_SETLK"):
+            lock = struct.pack("hhqqi0q", fcntl.F_RDLCK, os.SEEK_SET, *_SHARED, 0)
+            with suppress(OSError):  # a file system without locks, or a writer is about to close it
+                fcntl.fcntl(fd, fcntl.F_OFD_SETLK, lock)
+
+
+def _open_copied(path: str) -> sqlite3.Connection:
+    """Open a copy of a database and its log, which is gone as soon as it is open."""
+    from shutil import copyfile  # seldom needed
+    from tempfile import TemporaryDirectory
+
+    try:
+        with TemporaryDirectory(prefix="tripod-") as folder:
+            for end in ("", "-wal"):
+                copyfile(path + end, f"{folder}/ledger.db{end}")
+            db = _open(f"{folder}/ledger.db", "mode=ro")
+            db.execute("BEGIN")  # also its log is open now
+            db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            db.execute("COMMIT")
+            return db
+    except OSError as error:
+        raise UnwritableError(
+            f"{path}: its newest entries are in the log beside it (-wal). SQLite needs an index of "
+            "it, which cannot be made there, and the copy to make it in failed "
+            f"({error.strerror}): copy both files to where you may write, or set TMPDIR"
+        ) from error
 
 
 def odd_reader_side_file(path: str) -> str | None:
@@ -148,7 +243,9 @@ def _front(path: str) -> bytes:
         return file.read(_FRONT)
 
 
-def _open(path: str, how: str) -> sqlite3.Connection:
+def _open(
+    path: str, how: str, factory: type[sqlite3.Connection] = sqlite3.Connection
+) -> sqlite3.Connection:
     from urllib.parse import quote
 
     db = sqlite3.connect(
@@ -157,6 +254,7 @@ def _open(path: str, how: str) -> sqlite3.Connection:
         isolation_level=None,
         timeout=30,
         check_same_thread=False,
+        factory=factory,
     )
     try:
         for limit, most in _LIMITS:

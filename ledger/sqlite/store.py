@@ -31,7 +31,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +47,7 @@ from tripod.ledger.errors import (
     PagesDamagedError,
     UnwritableError,
 )
-from tripod.ledger.files import FileLock
+from tripod.ledger.files import READ_ONLY, FileLock, is_read_only
 from tripod.ledger.ids import fresh_ids, now_at
 from tripod.ledger.progress import tell_over, tell_progress
 from tripod.ledger.sqlite.reader import (
@@ -55,6 +55,7 @@ from tripod.ledger.sqlite.reader import (
     SQLiteReader,
     odd_reader_side_file,
     read_block_nodes,
+    read_only,
     read_stored_tree,
     reader_parses,
 )
@@ -332,6 +333,8 @@ class SQLiteStore(SQLiteReader):
         Where there is no file and ``create`` is false, that is a NoLedgerError; one that cannot be
         read as a ledger is a LedgerDamagedError, one that refuses writing an UnwritableError.
         """
+        if is_read_only():
+            raise UnwritableError(f"{path}: it is not opened to be written ({READ_ONLY} is set)")
         self.path = path
         self._fold = fold
         self._guarded = -1  # the schema's cookie when its triggers were looked at
@@ -440,6 +443,62 @@ class SQLiteStore(SQLiteReader):
         """Close the database."""
         self.db.close()
         self._lock.close()
+
+
+class ReadOnlyStore(SQLiteStore):
+    """A ledger in one SQLite file that is read, with no byte of it or beside it changed.
+
+    What would write is an UnwritableError.
+    """
+
+    _columns = SQLiteReader._columns  # noqa: SLF001 - the file may be of an earlier version
+
+    def __init__(self, path: str) -> None:
+        """Open the ledger at ``path``; errors are those of ``read_only``."""
+        self.path = path
+        self._lock = FileLock(f"{path}.lock")  # never taken
+        SQLiteReader.__init__(self, read_only(path))
+        try:
+            check_schema(self.db)
+        except BaseException:
+            self.close()
+            raise
+
+    def work_on_copy(self, fold: Callable[[SQLiteTransaction], object]) -> None:
+        """Go on with a copy of the file in memory, whose tables ``fold`` makes anew."""
+        copy = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        try:
+            with closing(self.db):
+                self.db.backup(copy)
+            migrate_schema(copy)
+            copy.execute("BEGIN")
+            fold(SQLiteTransaction(copy, None))
+            copy.execute("COMMIT")
+        except BaseException:
+            copy.close()
+            raise
+        self.db = copy
+
+    @contextmanager
+    def derived(self) -> Iterator[sqlite3.Connection]:
+        """Refused."""
+        raise self._refusal()
+        yield self.db
+
+    def transaction(
+        self, after: Callable[[], None] | None = None, *, mends: bool = False
+    ) -> Writing:
+        """Refused."""
+        del after, mends
+        raise self._refusal()
+
+    def sweep(self, wait_ms: int = 10_000) -> bool:
+        """Refused."""
+        del wait_ms
+        raise self._refusal()
+
+    def _refusal(self) -> UnwritableError:
+        return UnwritableError(f"{self.path} is only read here; nothing was recorded")
 
 
 @contextmanager

@@ -145,8 +145,14 @@ def unseen(team: Team, reader: str) -> Unseen:
 
 
 def mark_seen(team: Team, reader: str, found: Unseen) -> None:
-    """Note that a reader was shown what ``unseen`` gave; its place never moves back."""
+    """Note that a reader was shown what ``unseen`` gave; its place never moves back.
+
+    Where the team is only read, it is a warning that nothing is noted.
+    """
     if not (found.events or found.pruned):
+        return
+    if team.is_read_only:
+        team.warnings.append(f"not noted as shown to {reader}: the team is only read")
         return
 
     with team.act(hasty=True, joins=True, by=reader) as act:

@@ -121,7 +121,7 @@ def unread(team: Team, name: str, handle: str, window: Window | None = None) -> 
     channel = span_of_channel(team, name).channel
     path = f"{CHAT.folder}/{channel}.chat"
     stat = team.disk.stat(f"{path}.cursors")
-    if stat is not None:
+    if stat is not None and not team.is_read_only:
         from tripod.projections import load
 
         known = load(team.store.db).get(f"{path}.cursors")

@@ -406,11 +406,15 @@ def _forget(act: Act, live: Span, start: int, after: int, actor: str) -> None:
 def mark_read(team: Team, name: str, handle: str, shown: Iterable[int]) -> None:
     """Note that ``handle`` was shown the messages of these numbers, and no others.
 
-    ``name`` may be that of an archive: it means the channel that it was split off. Raises
-    BadArgumentError (the handle breaks its rule), NotFoundError (there is no such channel).
+    ``name`` may be that of an archive: it means the channel that it was split off. Where the team
+    is only read, it is a warning that nothing is noted. Raises BadArgumentError (the handle breaks
+    its rule), NotFoundError (there is no such channel).
     """
     ranges = [(number, number + 1) for number in set(shown)]
     if not ranges:
+        return
+    if team.is_read_only:
+        team.warnings.append(f"not noted as read by {handle}: the team is only read")
         return
 
     def find(act: Act, live: Span) -> ReadPosition:

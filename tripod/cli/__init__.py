@@ -13,10 +13,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     collect_less_garbage()
     import click
 
+    from tripod.cli.commands import READ_ONLY_OPTION
     from tripod.cli.tree import cli
 
     words = list(sys.argv[1:] if arguments is None else arguments)
-    codes = DOORS.get(words[0] if words else "", DOORS[""])
+    first = next((word for word in words if word != READ_ONLY_OPTION), "")
+    codes = DOORS.get(first, DOORS[""])
     try:
         result = cli.main(args=words, prog_name="tripod", standalone_mode=False)
         code = result if isinstance(result, int) else 0

@@ -225,12 +225,14 @@ check
     --reader HANDLE  What this reader was not shown yet, even if acknowledged.
     nbs: DIR [--handle=NAME | --reader=HANDLE]
     says: list pending events, the most urgent first; a reader sees each event once
+    looks: always
 
 read EVENT
     Print a pending event's file, or with --json its fields.
     --processed  Also one that is acknowledged already.
     nbs: DIR EVENT [--processed]
     says: print an event's file
+    looks: always
 
 ack EVENT
     Acknowledge one event: it moves to processed/. Exactly one caller wins, others get 3.
@@ -256,6 +258,7 @@ status
     Count pending and processed events, and warn of stale ones.
     nbs: DIR
     says: count pending and processed events, warn of stale ones
+    looks: always
 
 claim [EVENT]
     Take an event: its file name is printed, and nobody else gets it while the lease runs.

@@ -327,12 +327,14 @@ read CHANNEL
     --offset N       Without the newest N.
     nbs: FILE [--last=N] [--since=HANDLE] [--unread=HANDLE] [--after=T] [--before=T]
         [--offset=N] [--json]
+    looks: always
 
 search CHANNEL PATTERN
     Print messages that hold PATTERN as text, as `read` does; upper and lower case are alike.
     --handle HANDLE     Only messages of HANDLE.
     --include-archives  Also what was split off into archives.
     nbs: FILE PATTERN [--handle=HANDLE] [--after=T] [--before=T] [--include-archives] [--json]
+    looks: always
 
 poll CHANNEL [HANDLE]
     Wait until others than HANDLE (you, where it is left out) send messages, and print all.
@@ -346,14 +348,17 @@ mentions [HANDLE]
     Print pending events that address HANDLE (you, where it is left out), most urgent first.
 
     `tripod bus ack` ends them.
+    looks: always
 
 participants CHANNEL
     Print who spoke, and how many messages each sent.
     nbs: FILE
+    looks: always
 
 count CHANNEL
     Print how many messages a channel's file shows.
     nbs: FILE
+    looks: always
 
 export
     --last N      Only the newest N messages.
@@ -362,6 +367,7 @@ export
     --handle A,B  Only messages of these.
     nbs: FILE [--last=N] [--from=N] [--to=N] [--handle=A,B] [--after=T] [--before=T]
         [--grep=TEXT] [--plain] [--json]
+    looks: always
 
 archive CHANNEL
     Split a channel's older messages off into an archive now.
@@ -381,6 +387,7 @@ delete CHANNEL
     --dry-run     Only say what would be done.
     --as HANDLE   Who asks for it.
     nbs: FILE --after=T [--dry-run] [--as=HANDLE]
+    looks: with --dry-run
 """
 _KINDS = {
     "[HANDLE]": TEXT,

@@ -16,6 +16,9 @@ the left edge is its name with its arguments, below it are its page of help and 
 - what goes on in the next line is indented;
 - the kind of a value is that of its option or of its word for the value (see ``command_group``);
 - each command has ``--team`` and ``--json``, unless ``without: --team --json`` says otherwise;
+- ``looks:`` says when a command changes nothing that was there: ``always``, ``unless --fix`` or
+  ``with --dry-run`` (one of several options). A section without it is of a command that acts, which
+  ``tripod --read-only`` refuses;
 - ``nbs:`` is the usage line in the ``nbs-*`` program, for commands that it has, and ``says:`` the
   line of explanation in that program's help. A section without a page is for that program alone.
 
@@ -36,8 +39,8 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tripod.errors import BadArgumentError, MalformedError
-from tripod.ledger.files import read_plain_file
+from tripod.errors import BadArgumentError, MalformedError, RefusedError
+from tripod.ledger.files import READ_ONLY, is_read_only, read_plain_file
 from tripod.output import emit, emit_json, one_line, remark
 
 if TYPE_CHECKING:
@@ -45,6 +48,8 @@ if TYPE_CHECKING:
     from tripod.team.team import Team
 
 
+READ_ONLY_OPTION = "--read-only"
+"""The option before the command's name by which nothing is changed."""
 MAX_INPUT = 1024 * 1024  # bytes of a text
 MAX_NUMBER = 2**53 - 1  # what canonical JSON can hold, and SQLite and every reader of ours
 _SHOWN = 40  # characters of a bad value that a message repeats
@@ -304,7 +309,7 @@ KINDS = {
 }
 """The kinds of values that a word stands for in each command."""
 
-_ITEM = r"(?:(nbs|says|without): ?|(-\S*(?: \S+)*)  +)(.*)"
+_ITEM = r"(?:(nbs|says|without|looks): ?|(-\S*(?: \S+)*)  +)(.*)"
 _RULE = r" \[(required|env|default)(?:: ([^\]]*))?\]"
 
 
@@ -366,7 +371,7 @@ class Verb:
         return "\n".join(page).strip(), items
 
     def item(self, name: str) -> str | None:
-        """The text of ``nbs:``, ``says:`` or ``without:``, with its line breaks."""
+        """The text of ``nbs:``, ``says:``, ``looks:`` or ``without:``, with its line breaks."""
         return dict(self._parts[1]).get(name)
 
     @property
@@ -493,6 +498,24 @@ class CommandCall(ABC):
     def json(self) -> bool:
         """Whether the answer is to be JSON."""
         return bool(self.values.get("json"))
+
+    @property
+    def looks(self) -> bool:
+        """Whether this call changes nothing that was there."""
+        rule, _, options = (self.verb.item("looks") or "with").partition(" ")
+        names = (option.removeprefix("--").replace("-", "_") for option in options.split())
+        return rule == "always" or any(
+            getattr(self, name) not in (None, False, ()) for name in names
+        ) == (rule == "with")
+
+    def run(self) -> int | None:
+        """Do the work (RefusedError: it would change something, and nothing is to be changed)."""
+        if is_read_only() and not self.looks:
+            raise RefusedError(
+                f"`{self.verb.name}` would change something, and nothing is to be changed "
+                f"({READ_ONLY_OPTION} or {READ_ONLY}): nothing was done"
+            )
+        return self.verb.work(self)
 
     @abstractmethod
     def team(self, start: str | None = None) -> AbstractContextManager[Team]:

@@ -225,6 +225,7 @@ log [PATH]
     --reverse          The oldest first.
     -f, --follow       List the last 10 (or N), then what comes, until it is stopped (exit 0).
     --timeout S        Seconds to follow; for ever by default.
+    looks: always
 """
 
 # Queries ----------------------------------------------------------------------------------------
@@ -351,6 +352,7 @@ _QUERY = """query [SQL]
     --timeout S    Give up after so many seconds. [default: 60]
     --views        Print the statements that make the views, for other programs.
     --save FILE    Write the views as the tables of a new database FILE, for other programs.
+    looks: unless --save
 """
 
 # Differences ------------------------------------------------------------------------------------
@@ -536,6 +538,7 @@ diff A B
     Exit codes: 0 they are the same, 1 they differ, 2 usage, 3 could not be compared.
 
     -n, --number N  How many entries to list of those that only one has. [default: 10]
+    looks: always
     without: --team
 """
 

@@ -301,7 +301,7 @@ def _run(program: NbsProgram, words: Sequence[str]) -> int | None:
         names = takes.options if equals else takes.flags
         if option.startswith("--") and option[2:] not in names:
             rest = [*rest[:place], *rest[place + 1 :], "--", rest[place]]
-    return verb.work(NbsCall(program, verb, usage, take_nbs_words_apart(rest, usage, takes), takes))
+    return NbsCall(program, verb, usage, take_nbs_words_apart(rest, usage, takes), takes).run()
 
 
 def _tell(program: NbsProgram, text: str) -> int:

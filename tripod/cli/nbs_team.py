@@ -14,7 +14,7 @@ from tripod.cli.commands import CommandCall
 from tripod.errors import BadArgumentError, NoTeamError, NotFoundError, RefusedError
 from tripod.ledger import ARCHIVE, CHAT, DATABASE, EVENTS, RECORD
 from tripod.ledger import LOGS as SCRIBE
-from tripod.ledger.files import read_plain_file
+from tripod.ledger.files import is_read_only, read_plain_file
 from tripod.ledger.locator import (
     FOLDER,
     LEDGER,
@@ -38,8 +38,9 @@ def nbs_team_for(call: CommandCall) -> Iterator[Team]:
     others work on the team around the current folder.
     """
     front, place = call.program.front, call.place
+    looks = call.looks
     if front == EVENTS:
-        with team_of(EVENTS, place) as team:
+        with team_of(EVENTS, place, looks=looks) as team:
             yield team
     elif front == CHAT:
         full = nbs_chat_path(place)  # a link to a chat is the chat
@@ -51,7 +52,7 @@ def nbs_team_for(call: CommandCall) -> Iterator[Team]:
             raise RefusedError(f"Error: no folder {folder}: make it first")
         if not is_new and not is_there and not nbs_team_may_know(folder):
             raise NotFoundError(f"no chat {full}: `nbs-chat create {place}` makes it")
-        with team_of(CHAT, folder, meet=is_new or is_there) as team:
+        with team_of(CHAT, folder, meet=is_new or is_there, looks=looks) as team:
             added = known_to_nbs_team(team, CHAT, folder) or ""
             call.channel = added + name.removesuffix(".chat")
             try:
@@ -60,20 +61,26 @@ def nbs_team_for(call: CommandCall) -> Iterator[Team]:
                 raise NotFoundError(f"{place}: {error}") from error
     elif front == SCRIBE:
         make = call.verb.name == "log"
-        with nbs_team_of_log(place, make=make, events=call.bus_dir if make else None) as team:
+        events = call.bus_dir if make else None
+        with nbs_team_of_log(place, make=make, events=events, looks=looks) as team:
             folder, name = os.path.split(_full(place))
             call.log = (known_to_nbs_team(team, SCRIBE, folder) or "") + name
             yield team
     else:
         call.actor()  # each command refuses an invalid NBS_HANDLE
-        with access_team(None) as team:
+        with access_team(None, looks=looks) as team:
             _look_after(team)
             yield team
 
 
 @contextmanager
 def team_of(
-    front: str, folder: str, events: str | None = None, *, meet: bool = True
+    front: str,
+    folder: str,
+    events: str | None = None,
+    *,
+    meet: bool = True,
+    looks: bool = False,
 ) -> Iterator[Team]:
     """The team whose ``events``, ``chat`` or ``scribe`` (``front``) are in ``folder``.
 
@@ -90,8 +97,10 @@ def team_of(
     full = os.path.abspath(folder)
     root = _root(front, full)
     given = {front: full} if events is None else {front: full, EVENTS: os.path.abspath(events)}
-    with access_team_at(root, lambda: _begin(root, lambda: _places(root, front, given))) as team:
+    begin = lambda: _begin(root, lambda: _places(root, front, given))  # noqa: E731
+    with access_team_at(root, begin, looks=looks) as team:
         _look_after(team)
+        meet = meet and not team.is_read_only
         for name, where in given.items():
             if known_to_nbs_team(team, name, where) is not None or (meet and name == SCRIBE):
                 continue
@@ -205,7 +214,7 @@ def _root(front: str, full: str) -> str:
     if named() is not None or home == around:
         return home
     if is_ledger_folder(around):
-        with Team(around) as team:
+        with Team(around, read_only=is_read_only()) as team:
             if _is_kept(team.disk, front, full):
                 return around
     if front != SCRIBE or os.path.basename(full) != front:
@@ -282,7 +291,9 @@ def _places(root: str, front: str, given: dict[str, str]) -> dict[str, str]:
 
 
 @contextmanager
-def nbs_team_of_log(path: str, *, make: bool = False, events: str | None = None) -> Iterator[Team]:
+def nbs_team_of_log(
+    path: str, *, make: bool = False, events: str | None = None, looks: bool = False
+) -> Iterator[Team]:
     """The team that has the file ``path`` as a decision log.
 
     A symbolic link to the log is the log. A log in a folder that is not the team's belongs to the
@@ -307,7 +318,7 @@ def nbs_team_of_log(path: str, *, make: bool = False, events: str | None = None)
         and not (os.path.isdir(folder) and nbs_team_may_know(folder))  # begin no ledger to say so
     ):
         raise NotFoundError(f"{path}: no decision log is there; give the path of the right one")
-    with team_of(SCRIBE, folder, events) as team:
+    with team_of(SCRIBE, folder, events, looks=looks) as team:
         add_log_to_nbs_team(team, full, make=make)
         yield team
 

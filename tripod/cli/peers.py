@@ -111,8 +111,12 @@ peer
 list
     List the peers: name, state, how many of a peer's entries are here, and since when.
 
+    looks: always
+
 show REPLICA
     Print what is known of a peer: its key, what was merged, who accepted or closed it.
+
+    looks: always
 
 accept REPLICA
     Say that a peer with its key belongs to the team.

@@ -108,6 +108,7 @@ due
     List the checkpoint events that nobody answered, oldest first.
 
     Acknowledging one does not answer it: it stays due.
+    looks: always
 
 run [COMMAND]...
     Have Pythia answer a checkpoint event: isolated, judged, posted to the chat.
@@ -138,6 +139,7 @@ record [TEXT]
 
 show [EVENT]
     Print the assessment of a checkpoint event, or the last one.
+    looks: always
 """
 _KINDS = {"--show": TEXT, "--timeout": NumberParam(1, MAX_TIME)}
 COMMANDS = {"pythia": command_group(_PYTHIA, [_due, _run, _record, _show], _KINDS)}

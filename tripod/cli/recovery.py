@@ -9,7 +9,7 @@ from tripod.output import one_line, remark
 from tripod.recovery import backup as copies
 from tripod.recovery import redaction as act
 from tripod.recovery.doctor import Trouble, examine, mend
-from tripod.team.access import check_access
+from tripod.team.access import check_access, refuse_copy_within
 
 LISTED = 20
 OUTSIDE = (
@@ -20,6 +20,7 @@ OUTSIDE = (
 
 def _backup(call: CommandCall) -> None:
     with call.team() as team, call.progress():
+        refuse_copy_within(team, call.file)
         done = copies.backup(team, call.file)
     root = done.root.hex()
     line = f"{one_line(call.file)}: {done.size} entries, root {root}"
@@ -131,6 +132,7 @@ _BACKUP = """\
 backup FILE
     The copy is one database file that `tripod verify FILE` judges; others go on writing
     meanwhile. It holds no private key.
+    looks: always
 """
 _RESTORE = """\
 restore [FILE]
@@ -163,6 +165,7 @@ doctor
     Exit codes: 0 nothing is wrong, or all was mended; 1 something is, 2 usage, 3 could not
     judge.
     --fix  Carry out the repairs that are named; evidence is never touched.
+    looks: unless --fix
 """
 _REDACT = """\
 redact [SEQ]...
@@ -176,6 +179,7 @@ redact [SEQ]...
     --as, --by HANDLE  Who erases it; it stays in the ledger.
     --dry-run          Say what would be erased, and change nothing.
     --export DIR...    An export whose bodies are erased as well; .nbs/record always is.
+    looks: with --dry-run
 """
 COMMANDS = {
     "backup": command_verb(_BACKUP, _backup, {"FILE": TEXT}),

@@ -269,7 +269,8 @@ def _nbs_query(call: CommandCall) -> int:
     (which,) = asked
     fits, last = _fits(call, which), call.last
     folder = nbs_chat_folder(call.chat)
-    with team_of("chat", folder, meet=os.path.lexists(nbs_chat_path(call.chat))) as team:
+    meet = os.path.lexists(nbs_chat_path(call.chat))
+    with team_of("chat", folder, meet=meet, looks=call.looks) as team:
         team.refresh()
         logs = _logs(team, call.chat, os.path.dirname(folder))
         if which == "count":
@@ -334,7 +335,7 @@ def _logs(team: Team, chat: str, around: str) -> list[str]:
         dict.fromkeys((f"{split[0] if split else stem}-{layout.LIVE}", f"live-{layout.LIVE}"))
     )
     for name in names:
-        if os.path.isfile(os.path.join(beside, name)):
+        if os.path.isfile(os.path.join(beside, name)) and not team.is_read_only:
             add_log_to_nbs_team(team, os.path.join(beside, name))
     logs = LOG.live(team.source)
     front = known_to_nbs_team(team, LOG.folder, beside) or ""
@@ -434,11 +435,13 @@ query [TEXT]
         2026-02-12T14:00:00.
     --until T        Only those logged up to then.
     --log NAME       Only of this log, such as live-log.md; of all logs by default.
+    looks: always
 
 show DECISION
     Print a decision, the messages that it refers to, and what came before and after it.
 
     DECISION is its id, such as D-1770900000. Exit code 1 if no decision has that id.
+    looks: always
 
 inbox
     List the events that the Scribe subscribes to and has not handled, most urgent first.
@@ -448,21 +451,25 @@ inbox
 
     --done N     Note that all up to entry N is handled, instead of listing anything.
     --as HANDLE  Whose inbox; the team's scribe's by default.
+    looks: unless --done
 
 count
     Print how many decisions the team's logs hold.
     --log NAME  Only of this log, such as live-log.md; of all logs by default.
+    looks: always
 
 summary
     Print the newest decisions.
     -n, --last N  How many. [default: 10]
     --log NAME    Only of this log, such as live-log.md; of all logs by default.
+    looks: always
 
 advise
     Print chat passages that sound like an unlogged decision, and entries that do not read like one.
 
     A person must judge them: the manuals of the checks decision-missed and decision-noise say how
     they are found and how often that is wrong. The Scribe may still log what is marked `fresh`.
+    looks: always
 
 """
 _WORKS = [_log, _query, _show, _inbox, _count, _summary, _advise]
@@ -482,18 +489,22 @@ query
     nbs: LOG [TEXT] [--tag=TAG] [--status=STATUS] [--by=HANDLE] [--artefact=TEXT]
         [--since=T] [--until=T]
     says: print the decisions that hold every word of TEXT and fit the filters
+    looks: always
 count
     nbs: LOG
     says: print how many decisions there are
+    looks: always
 summary
     --last N  How many. [default: 10]
     nbs: LOG [--last=N]
     says: print the newest decisions, ten unless it is said otherwise
+    looks: always
 """
 _NBS_QUERY = """\
 query
     --last N  How many.
     nbs: [PATTERN] --chat=FILE --id=D-N --last=N --by=HANDLE --tag=TAG --regex --count --superseded
+    looks: always
 """
 _NBS_KINDS = {"--last": NumberParam(1, MAX_LAST), "--by": TEXT}
 

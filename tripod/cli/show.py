@@ -196,5 +196,6 @@ show [WHAT]
     --pin FILE        With --bounds: a head that is kept elsewhere.
     --policy FILE...  With --bounds: a policy from elsewhere (.tlog or .pem) in place of the
         team's own.
+    looks: always
 """
 COMMANDS = {"show": command_verb(_SHOW, _show)}

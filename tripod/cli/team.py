@@ -293,6 +293,8 @@ init [PATH]
 _WHERE = """\
 where
     Prints the team directory, by which rule it was found, and where its ledger lies.
+
+    looks: always
 """
 _SYNC = """\
 sync
@@ -323,6 +325,7 @@ completion SHELL
     zsh the same with zsh into ~/.zshrc; for fish write its script to
     ~/.config/fish/completions/tripod.fish.
 
+    looks: always
     without: --team --json
 """
 

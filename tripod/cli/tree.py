@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from click.shell_completion import CompletionItem
 from tripod.cli.commands import (
     FLAG,
     RAW,
+    READ_ONLY_OPTION,
     SECTIONS,
     TOP,
     ChoiceParam,
@@ -24,6 +26,7 @@ from tripod.cli.commands import (
     Verb,
     first_sentence,
 )
+from tripod.ledger.files import READ_ONLY
 
 if TYPE_CHECKING:
     from tripod.team.team import Team
@@ -106,7 +109,7 @@ def _command(verb: Verb, line: str = "") -> TreeCommand:
     params = [_parameter(param) for param in verb.params]
 
     def run(**values: Any) -> int | None:
-        return verb.work(TripodCall(verb, values))
+        return TripodCall(verb, values).run()
 
     return TreeCommand(verb.name, params=params, help=page, callback=run)
 
@@ -122,7 +125,7 @@ class TripodCall(CommandCall):
             has_open_runs,
         )
 
-        with access_team(self.values["team"], start) as team:
+        with access_team(self.values["team"], start, looks=self.looks) as team:
             if has_open_runs(team):
                 from tripod.workers.worker import record_ends
 
@@ -139,8 +142,9 @@ class TreeGroup(click.Group):
         page: str,
         titles: Mapping[str, Mapping[str, str]],
         build: Callable[[str], click.Command],
+        params: list[click.Parameter] | None = None,
     ) -> None:
-        super().__init__(name, help=page, context_settings=SETTINGS)
+        super().__init__(name, help=page, context_settings=SETTINGS, params=params)
         self._titles, self._build = titles, build
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -196,6 +200,32 @@ def _first_level(name: str) -> click.Command:
     return TreeGroup(name, page, {"Commands": lines}, lambda verb: _command(verbs[verb]))
 
 
+@contextmanager
+def _nothing_written() -> Iterator[None]:
+    before = os.environ.get(READ_ONLY)
+    os.environ[READ_ONLY] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop(READ_ONLY)
+        if before is not None:
+            os.environ[READ_ONLY] = before
+
+
+def _forbid_writing(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        ctx.with_resource(_nothing_written())
+
+
+_READ_ONLY = click.Option(
+    [READ_ONLY_OPTION],
+    is_flag=True,
+    expose_value=False,
+    callback=_forbid_writing,
+    help=f"Change nothing: only commands that look are done. The variable {READ_ONLY}=1 does the "
+    "same, also for the nbs-* programs.",
+)
+
 cli = click.version_option(package_name="tripod-ledger", prog_name="tripod")(
     TreeGroup(
         "tripod",
@@ -205,5 +235,6 @@ cli = click.version_option(package_name="tripod-ledger", prog_name="tripod")(
             for section, title in SECTIONS.items()
         },
         _first_level,
+        params=[_READ_ONLY],
     )
 )

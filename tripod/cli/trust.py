@@ -26,6 +26,7 @@ from tripod.ledger.tlog.note import VerifierKey
 from tripod.ledger.tlog.receipt import MAX_REQUEST, SIZE_TYPE
 from tripod.output import emit_bytes, format_utc, one_line, remark
 from tripod.projections import Disk, File
+from tripod.team.access import refuse_copy_within
 from tripod.team.team import Team
 from tripod.trust import actors as authors
 from tripod.trust import anchor as anchoring
@@ -161,6 +162,7 @@ def _new_passphrase(call: CommandCall) -> bytes | None:
 
 def _export(call: CommandCall) -> None:
     with call.team() as team, call.progress():
+        refuse_copy_within(team, call.directory)
         note = (
             proofs.seal_to_prove(team) if call.seal is None else proofs.seal_of_proof(call.seal)[0]
         )
@@ -209,6 +211,7 @@ rotate
 
 show
     Show the key in force, where its private part is, and the newest seal.
+    looks: always
 """
 _SEAL = """\
 seal
@@ -246,6 +249,7 @@ revoke HANDLE
 
 list
     List the handles that have or had a key.
+    looks: always
 """
 _EXPORT = """\
 export DIRECTORY
@@ -253,6 +257,7 @@ export DIRECTORY
     hashes are written: who did something of which kind, and when, but nothing of what was said.
     --bodies     Also what was said: bodies, salts and blobs.
     --seal FILE  The seal to go under; the newest by default.
+    looks: always
 """
 _PROVE = """\
 prove [SEQ]
@@ -264,6 +269,7 @@ prove [SEQ]
         export.
     --seal FILE        The seal to go under; the newest by default.
     --out FILE         Write the proof to a file.
+    looks: unless --out
     without: --json
 """
 
@@ -491,6 +497,7 @@ take FILE
 
 list
     List the receipts that the ledger holds, the newest last.
+    looks: always
 
 receipt SEQ FOLDER
     Write the receipt of entry SEQ into FOLDER, for other tools to check.
@@ -516,6 +523,7 @@ trust FOLDER VKEY
 
 show FOLDER
     Print its public key, and what it last cosigned for each log that it knows.
+    looks: always
     without: --team
 
 sign FOLDER

@@ -146,6 +146,7 @@ verify [PATH]
     --accepted         Also print the findings that were accepted, with who did it, and why.
     -v, --verbose      Print all checks, and how far the ledger is vouched for from outside.
     -q, --quiet        Print nothing: the exit code is the verdict.
+    looks: unless --update-pin
     without: --team
     --json             The whole report as one JSON object.
 """

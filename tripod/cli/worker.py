@@ -176,20 +176,24 @@ spawn SLUG DIR [TASK] [COMMAND]...
 status NAME
     Print a worker's state, and whether its program runs.
     nbs: NAME
+    looks: always
 
 list
     List all workers, those of other tools too.
     nbs:
+    looks: always
 
 results NAME
     Print what a worker wrote into its task file.
     --answer  What its program answered, not its findings.
     nbs: NAME
+    looks: always
 
 search NAME REGEX
     Print lines of a worker's log that match REGEX; without one the exit code is 1.
     --context N  Lines around each that matches. [default: 50]
     nbs: [--context=N] NAME REGEX
+    looks: always
 
 continue NAME [MESSAGE]
     Have a worker that ended go on, with MESSAGE.
@@ -199,6 +203,7 @@ continue NAME [MESSAGE]
 
 session
     nbs: NAME
+    looks: always
 
 escalate REASON
     Say that this worker cannot go on, and why; for its program.

@@ -16,7 +16,7 @@ from tripod.errors import BadArgumentError, RefusedError
 from tripod.ledger import MERGED, REDACTED, Draft, Entry
 from tripod.ledger.kinds.bus import PUBLISHED, Priority
 from tripod.ledger.locator import database_of
-from tripod.ledger.sqlite.store import SQLiteStore, SQLiteTransaction
+from tripod.ledger.sqlite.store import ReadOnlyStore, SQLiteStore, SQLiteTransaction
 from tripod.projections import manifest
 from tripod.projections.bus.format import (
     PRIORITIES,
@@ -80,10 +80,13 @@ class ActContext:
     ``queue`` is the queue that acts on events work on: '' the team's own, else ``<name>/``.
     """
 
-    def __init__(self, root: str, *, create: bool = False) -> None:
+    def __init__(self, root: str, *, create: bool = False, read_only: bool = False) -> None:
         """Open the ledger in the team directory ``root`` (LedgerError: it cannot be opened)."""
         self.root = root
-        self.store = SQLiteStore(database_of(root), fold=fold_into, create=create)
+        path = database_of(root)
+        self.store = (
+            ReadOnlyStore(path) if read_only else SQLiteStore(path, fold=fold_into, create=create)
+        )
         self.disk = Disk(root)
         self.source: Source = source_of(self.store)
         self.warnings: list[str] = []

@@ -15,6 +15,7 @@ that chat moved.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
@@ -35,7 +36,9 @@ from tripod.projections import (
     File,
     UnreadableError,
     files_ahead_of,
+    files_are_quiet,
     layout,
+    manifest,
     merge_marker_in_piece,
 )
 from tripod.projections.chat.format import format_chat_cursors, parse_chat_cursors
@@ -43,7 +46,8 @@ from tripod.projections.chat.tables import chat_position_index
 from tripod.team.act import MARKER, Act, draft_event_for_act
 
 if TYPE_CHECKING:
-    from tripod.projections import Conflict, Found
+    from tripod.ledger import LedgerReader
+    from tripod.projections import Conflict, Disk, Found, Source
 
 FEW = 10  # files of one folder that vanished; more of them are told by an entry for the folder
 NAMED = 3  # of those
@@ -55,7 +59,8 @@ _WRITTEN = ("edited", "unreadable")
 
 def take_in(act: Act) -> None:
     """Append what others wrote; what is missing is written again, what contradicts is told."""
-    found = _look_at_files(act)
+    known = act.writer.known | act.writer.agreed
+    found = _look_at_files(act.transaction, act.source, act.disk, known, full=act.look.full)
     fresh = []
     for piece in found.pieces:
         if piece.draft.id and act.transaction.seq_of(piece.draft.id) is not None:
@@ -157,7 +162,9 @@ def _take_positions(act: Act) -> None:
         show_positions(act, channel)
 
 
-def _look_at_files(act: Act) -> Found:
+def _look_at_files(
+    ledger: LedgerReader, source: Source, disk: Disk, known: manifest.Manifest, *, full: bool
+) -> Found:
     """What the files hold; looked at again while one contradicts that was written just now.
 
     The original tools, and many editors, write a file over in its place: it is empty, or half
@@ -165,8 +172,8 @@ def _look_at_files(act: Act) -> Found:
     """
     from tripod.projections.intake import take_in
 
-    files, size = act.transaction.cursors().files, act.transaction.size
-    late = list(act.store.read(files, size)) if files < size else []
+    files, size = ledger.cursors().files, ledger.size
+    late = list(ledger.read(files, size)) if files < size else []
     restored = frozenset(
         str(entry.data["path"])
         for entry in late
@@ -175,10 +182,10 @@ def _look_at_files(act: Act) -> Found:
     pruned = frozenset(n for e in late if e.kind == "bus.pruned" for n in e.data["names"])
     look = partial(
         take_in,
-        act.source,
-        act.disk,
-        act.writer.known | act.writer.agreed,
-        full=act.look.full,
+        source,
+        disk,
+        known,
+        full=full,
         files=files,
         size=size,
         pruned=pruned,
@@ -186,7 +193,7 @@ def _look_at_files(act: Act) -> Found:
     )
     found, pause = look(), _PAUSE_S
     for _ in range(1, LOOKS):
-        stats = [act.disk.stat(c.path) for c in found.conflicts if c.what in _WRITTEN]
+        stats = [disk.stat(c.path) for c in found.conflicts if c.what in _WRITTEN]
         now = time.time_ns()
         if not any(stat and abs(now - stat.mtime_ns) < _JUST_NS for stat in stats):
             break
@@ -246,6 +253,33 @@ def _announce(act: Act, drafts: Sequence[Draft], malformed: Mapping[str, str]) -
         text = "\n".join(lines)
         event = draft_event_for_act(act, "scribe", "log-error", "high", text, cause=odd[0])
         act.append([event._replace(actor="tripod")])
+
+
+def name_pending(ledger: LedgerReader, source: Source, disk: Disk) -> list[str]:
+    """What an act would take in and make good first, in a sentence; nothing is changed by asking.
+
+    Empty where the files show the ledger, and nothing else.
+    """
+    ahead = files_ahead_of(ledger, disk)
+    if ahead is not None:
+        return [f"{ahead}: a backup was restored, or the database swapped; see `tripod verify`"]
+    known, cursors = manifest.load(ledger.tables), ledger.cursors()
+    late = cursors.size - cursors.files
+    parts = [f"{late} {'entry' if late == 1 else 'entries'} not yet in the files"] if late else []
+    if late or not (disk.is_file(COUNTS.path) and files_are_quiet(ledger.tables, disk, known)):
+        found = _look_at_files(ledger, source, disk, known, full=False)
+        kinds = Counter(
+            piece.draft.kind
+            for piece in found.pieces
+            if piece.draft.id is None or ledger.seq_of(piece.draft.id) is None
+        )
+        parts += [f"{count} {kind}" for kind, count in sorted(kinds.items())]
+        gone = sum(conflict.what == "missing" for conflict in found.conflicts)
+        odd = len(found.conflicts) - gone
+        parts += [f"{gone} file{'' if gone == 1 else 's'} gone"] if gone else []
+        if odd:
+            parts.append(f"{odd} that differ{'s' if odd == 1 else ''} (see `tripod verify`)")
+    return [f"pending, and left as it is: {', '.join(parts)}"] if parts else []
 
 
 def refuse_if_ahead(act: Act, *, anew: bool) -> bool:

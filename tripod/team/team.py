@@ -43,6 +43,7 @@ from tripod.ledger.locator import (
     team_of,
 )
 from tripod.ledger.sqlite.reader import read_sound_entries
+from tripod.ledger.sqlite.store import ReadOnlyStore
 from tripod.projections import (
     BUS,
     CHAT,
@@ -56,11 +57,12 @@ from tripod.projections import (
     recorded,
     refold,
     seen_entries,
+    source_of,
     tables_current,
 )
 from tripod.team.act import Act, ActContext, digest_of
 from tripod.team.files import Files, has_foreign_file_lock, ignore_files, is_live_log_file
-from tripod.team.intake import refuse_if_ahead, take_in
+from tripod.team.intake import name_pending, refuse_if_ahead, take_in
 
 if TYPE_CHECKING:
     from tripod.trust.signature import Signing
@@ -119,12 +121,15 @@ class Team(ActContext):
         queue: the queue that acts on events work on: ``""`` the team's own, else ``"<name>/"``.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, create: bool = False) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], *, create: bool = False, read_only: bool = False
+    ) -> None:
         """Open the ledger of a team.
 
         Args:
             path: the project's folder (``cafe``), or its team directory (``cafe/.nbs``).
             create: begin an empty ledger in the team directory ``path``; ``tripod.init`` does so.
+            read_only: change no byte of the team, and refuse each act.
 
         Raises:
             NoTeamError: ``path`` holds no team directory, or one without a ledger.
@@ -135,9 +140,12 @@ class Team(ActContext):
         is_root = (
             create or os.path.basename(os.path.abspath(given)) == FOLDER or is_ledger_folder(given)
         )
-        super().__init__(given if is_root else find_team(given), create=create)
+        root = given if is_root else find_team(given)
+        super().__init__(root, create=create, read_only=read_only)
         try:
             self.settle_places()
+            if read_only:
+                self._fold_apart()
         except BaseException:
             self.store.close()
             raise
@@ -149,6 +157,18 @@ class Team(ActContext):
     def close(self) -> None:
         """Close the ledger."""
         self.store.close()
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether no byte of the team is changed, and each act is refused."""
+        return isinstance(self.store, ReadOnlyStore)
+
+    def _fold_apart(self) -> None:
+        """Where the tables are those of an earlier version, fold others, in a copy in memory."""
+        store = self.store
+        if isinstance(store, ReadOnlyStore) and store.size and not tables_current(store):
+            store.work_on_copy(lambda copy: refold(copy, copy.read()))
+            self.source = source_of(store)
 
     def __enter__(self) -> Self:
         return self
@@ -362,6 +382,9 @@ class Team(ActContext):
         """Take in what is new on disk, if anything is; for commands that only read."""
         if self._open is not None:
             return  # it took in what there was as it began
+        if self.is_read_only:
+            self.warnings += name_pending(self.store, self.source, self.disk)
+            return
         db = self.store.db
         now = time.time_ns()
         looked: list[str] = []
@@ -376,7 +399,10 @@ class Team(ActContext):
                     pass
             except UnwritableError as error:
                 if not folded:
-                    raise
+                    self.store.close()
+                    self.store = ReadOnlyStore(self.store.path)
+                    self.source = source_of(self.store)
+                    self._fold_apart()
                 text = f"{error}; what other programs wrote meanwhile is not shown"
                 self.warnings.append(text)
             return

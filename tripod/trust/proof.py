@@ -102,8 +102,11 @@ def write_proved_pin(path: str, data: bytes, agrees: Callable[[Seal], bool]) -> 
 
 
 def seal_to_prove(team: Team) -> str:
-    """A seal over all of the ledger; without its key, the newest one (RefusedError: no seal)."""
-    note = sealing.seal(team, "export")
+    """A seal over all of the ledger; without its key, the newest one (RefusedError: no seal).
+
+    It is the newest one as well where the team is only read.
+    """
+    note = None if team.is_read_only else sealing.seal(team, "export")
     last = sealing.newest(team.store.db)
     if note is not None:
         return note
