@@ -1,0 +1,243 @@
+"""Reads a replica's record under its seal, from an entry on; what lies before that is not read.
+
+The tiles above the leaves are combined to the seal's root first, so that every bundle which is read
+later is held against a hash that the seal vouches for. By the same hashes the root of the beginning
+follows: where it is another than the one that was sealed before, the replica contradicts itself.
+
+A record is a stranger's: reads are bounded, and nothing of it is a path of the disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+import orjson
+
+from tripod.ledger import (
+    Header,
+    MalformedError,
+    TripodError,
+    Tree,
+    commit_body,
+    entry_leaf_hash,
+    parse_header,
+)
+from tripod.ledger.tlog import tiles
+from tripod.ledger.tlog.note import ED25519, VerifierKey
+from tripod.ledger.tlog.seal import Seal, rotation_problem
+from tripod.ledger.tlog.tiles import ENTRIES, WIDTH, LeafContent, Tile
+from tripod.verify.export import ExportFiles, FileError
+
+_BROKEN = (LookupError, TypeError, ValueError, AttributeError, RecursionError, MalformedError)
+
+
+class RecordProblemError(TripodError):
+    """Why nothing, or nothing more, of a replica's record can be taken."""
+
+
+class SealedEntry(NamedTuple):
+    """An entry of a sealed record: its number, its header's bytes, their hash, what lies beside."""
+
+    seq: int
+    header: bytes
+    leaf: bytes
+    said: LeafContent
+
+
+class SealedRecord:
+    """The entries of a record from ``start`` on, which is at most its seal's size.
+
+    ``bytes`` counts what was read of it.
+    """
+
+    def __init__(self, files: ExportFiles, seal: Seal, start: int) -> None:
+        """Combine the tiles (RecordProblemError: they are not those of the seal)."""
+        self.files, self.seal, self.start = files, seal, start
+        self.bytes = 0
+        self._first = max(start - 1, 0) // WIDTH  # its block holds the entry before, too
+        full, width = divmod(seal.size, WIDTH)
+        try:
+            self._before = self._subtrees()
+            self._roots = self._block_roots(full)
+            last = Tile(ENTRIES, full, width)
+            self._last = tiles.parse_bundle(self._read(last), width) if width else []
+        except (FileError, MalformedError) as error:
+            raise RecordProblemError(f"its record is damaged: {error}") from error
+        if self._root(full, self._last) != seal.root:
+            raise RecordProblemError("its record is damaged: its tiles are not those of its seal")
+
+    def root_before(self) -> bytes:
+        """The root of the first ``start`` entries, by the hashes that the seal vouches for."""
+        blocks, rest = divmod(self.start, WIDTH)
+        return self._root(blocks, self._headers(blocks)[:rest] if rest else [])
+
+    def before(self) -> bytes | None:
+        """The header of the entry before ``start``; None where it is the first."""
+        block, at = divmod(self.start - 1, WIDTH)
+        return self._headers(block)[at] if self.start else None
+
+    def __iter__(self) -> Iterator[SealedEntry]:
+        """Every entry from ``start`` on (RecordProblemError: a bundle cannot be read)."""
+        if not self.files.bodies and self.start < self.seal.size:
+            raise RecordProblemError("its record holds headers alone: its bodies were taken away")
+        for block in range(self.start // WIDTH, -(-self.seal.size // WIDTH)):
+            headers = self._headers(block)
+            first = block * WIDTH
+            contents = self._contents(block, len(headers))
+            for at in range(max(self.start - first, 0), len(headers)):
+                header = headers[at]
+                yield SealedEntry(first + at, header, entry_leaf_hash(header), contents[at])
+
+    def of_kinds(self, kinds: Collection[str]) -> Iterator[tuple[Header, LeafContent]]:
+        """The entries of some kinds from ``start`` on, as far as their headers can be read."""
+        marks = [b'"kind":"%b"' % kind.encode() for kind in kinds]
+        for block in range(self.start // WIDTH, -(-self.seal.size // WIDTH)):
+            headers, contents = self._headers(block), None
+            for at, raw in enumerate(headers):
+                if block * WIDTH + at < self.start or not any(mark in raw for mark in marks):
+                    continue
+                try:
+                    header = parse_header(raw)
+                except MalformedError:
+                    continue  # the judgement of the entry names it
+                if header.kind in kinds:
+                    contents = contents or self._contents(block, len(headers))
+                    yield header, contents[at]
+
+    def read_blob(self, digest: str, size: int) -> bytes:
+        """A file of at most ``size`` bytes that is called as the blob (else FileError)."""
+        data = self.files.read(tiles.bundle_blob_path(digest), size)
+        self.bytes += len(data)
+        return data
+
+    # Tiles and bundles -------------------------------------------------------------------------
+
+    def _read(self, tile: Tile) -> bytes:
+        data = self.files.tile(tile)
+        self.bytes += len(data)
+        return data
+
+    def _tile(self, level: int, number: int) -> bytes:
+        """The hashes of a tile above the leaves."""
+        width = min(WIDTH, (self.seal.size >> 8 * level) - number * WIDTH)
+        data = self._read(Tile(level, number, width))
+        if len(data) != 32 * width:
+            raise MalformedError(f"a tile of {width} hashes takes {len(data)} bytes")
+        return data
+
+    def _subtrees(self) -> list[bytes]:
+        """Roots of the perfect subtrees of the blocks that are not read, the largest first."""
+        found, done = [], 0
+        for height in range(self._first.bit_length() - 1, -1, -1):
+            if not self._first >> height & 1:
+                continue
+            level, small = divmod(height, 8)
+            number, at = divmod(done >> height << small, WIDTH)
+            hashes = self._tile(level + 1, number)
+            tree = Tree()
+            for place in range(at, at + (1 << small)):
+                tree.append(hashes[32 * place : 32 * place + 32])
+            found.append(tree.root())
+            done += 1 << height
+        return found
+
+    def _block_roots(self, full: int) -> list[bytes]:
+        """Roots of the full blocks from the first that is read on."""
+        roots: list[bytes] = []
+        for number in range(self._first // WIDTH, -(-full // WIDTH)):
+            data = self._tile(1, number)
+            roots += [data[at : at + 32] for at in range(0, len(data), 32)]
+        return roots[self._first % WIDTH :]
+
+    def _root(self, blocks: int, headers: Sequence[bytes]) -> bytes:
+        """The root of the first ``blocks`` blocks and of the entries with these ``headers``."""
+        tree, rest = Tree(self._first, self._before), _tree_of(headers)
+        for root in self._roots[: blocks - self._first]:
+            tree.append(root)
+        size = blocks * WIDTH + rest.size
+        return Tree(size, [*tree.stack, *rest.stack]).root()
+
+    def _headers(self, block: int) -> list[bytes]:
+        """The headers of a block (RecordProblemError: they are not those of the seal)."""
+        if block * WIDTH + WIDTH > self.seal.size:
+            return self._last
+        tile = Tile(ENTRIES, block, WIDTH)
+        try:
+            headers = tiles.parse_bundle(self._read(tile), WIDTH)
+            if _tree_of(headers).root() == self._roots[block - self._first]:
+                return headers
+            problem = f"{tiles.format_tile_path(tile)} is not what was sealed"
+        except (FileError, MalformedError) as error:
+            problem = str(error)
+        raise RecordProblemError(f"its record is damaged: {problem}")
+
+    def _contents(self, block: int, width: int) -> list[LeafContent]:
+        """What lies beside the leaves of a block; no commitment is checked."""
+        path = tiles.body_bundle_path(Tile(ENTRIES, block, width))
+        try:
+            data = self.files.read(path, tiles.MAX_LINES)
+            self.bytes += len(data)
+            return tiles.parse_body_bundle(data, block * WIDTH, width)
+        except (FileError, MalformedError) as error:
+            raise RecordProblemError(f"its record is damaged: {error}") from error
+
+
+def _tree_of(headers: Sequence[bytes]) -> Tree:
+    tree = Tree()
+    for header in headers:
+        tree.append(entry_leaf_hash(header))
+    return tree
+
+
+def sealed_body(header: Header, said: LeafContent) -> dict[str, object]:
+    """The body of a sealed entry; empty where it is not the one that its header commits to."""
+    salt, body, _ = said
+    if salt is None or body is None or commit_body(salt, header.kind, body) != header.body:
+        return {}
+    try:
+        data = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+class SealedIdentity(NamedTuple):
+    """Who a record says that it is of: team id, replica's name, the key it had when it was named.
+
+    ``key`` is the one in force at its end. All are '' or None where the entries do not say it.
+    """
+
+    team: str = ""
+    replica: str = ""
+    named: VerifierKey | None = None
+    key: VerifierKey | None = None
+
+
+def sealed_identity(record: SealedRecord, key: VerifierKey | None) -> SealedIdentity:
+    """What the entries from ``start`` on say; ``key`` was in force before them.
+
+    A key counts that was put in force soundly: the first of a line, or one that the key before it
+    vouched for (`seals-open` judges them by the same rule).
+    """
+    team = replica = ""
+    named: VerifierKey | None = None
+    for header, said in record.of_kinds(("key.set", "team.named")):
+        data = sealed_body(header, said)
+        try:
+            if header.kind == "team.named":
+                if header.ledger == record.seal.origin:
+                    team, replica, named = str(data["team"]), str(data["replica"]), key
+                continue
+            new = VerifierKey.parse(str(data["vkey"]))
+        except _BROKEN:
+            continue
+        if (new.name, new.kind) != (header.ledger, ED25519):
+            continue
+        held = key if key is not None and key.name == new.name else None
+        note = data.get("note")
+        if held is None or (
+            isinstance(note, str) and rotation_problem(note, new.name, held, new) is None
+        ):
+            key = new
+    return SealedIdentity(team, replica, named, key)
