@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from tripod.ledger.entry import MERGED
-from tripod.ledger.kinds.base import Bytes, Content, Count, Kind, Limits, Name, Sha256
+from tripod.ledger.kinds.base import Bytes, Content, Count, Erasure, Kind, Limits, Name, Sha256
 
 ReplicaName = Annotated[str, Limits(18, 128, r"^[^/]{1,111}-[0-9a-f]{16}$")]
 """The handle of who began the replica, and 16 hex digits of the SHA-256 of its verifier key."""
@@ -150,7 +150,15 @@ def _id(body: Mapping[str, Any]) -> str:
 TEAM_NAMED = Kind("team.named", TeamNamed, "ledger", id=_name_id, line="{replica}")
 PEER_ADDED = Kind("peer.added", PeerAdded, "peers", line="{replica} ({how})")
 # Its stream is that of the inner entry: who appends it says which.
-PEER_ENTRY = Kind(MERGED, PeerEntry, "peers", id=_id, is_placed=True)
+# Erased where its maker erased the inner body: then ``keep`` is what that keeps of it.
+PEER_ENTRY = Kind(
+    MERGED,
+    PeerEntry,
+    "peers",
+    id=_id,
+    erasure=Erasure({"content": None, "blobs": None}, lambda _: "", texts=("content",)),
+    is_placed=True,
+)
 PEER_MERGED = Kind("peer.merged", PeerMerged, "peers", line="{origin}: {size} entries")
 PEER_FORKED = Kind("peer.forked", PeerForked, "peers", line="{origin}: {problem}")
 PEER_ACCEPTED = Kind("peer.accepted", PeerAccepted, "peers", line="{origin}: {reason}")

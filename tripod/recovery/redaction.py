@@ -24,14 +24,16 @@ from typing import Any
 import orjson
 
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
-from tripod.ledger import DATABASE, Entry, redaction_entry_id
+from tripod.ledger import DATABASE, Draft, Entry, redaction_entry_id
 from tripod.ledger.files import read_plain_file
+from tripod.ledger.kinds.peers import PEER_ENTRY
 from tripod.ledger.kinds.redaction import REDACTED
 from tripod.ledger.kinds.registry import BY_NAME
 from tripod.projections import CHAT, LOG, Source, desired_file, manifest, refold
 from tripod.projections.chat.format import parse_line
 from tripod.projections.erasure import erasure_places, is_erasable, tombstone
 from tripod.projections.text import text_line_problem
+from tripod.team.act import Act
 from tripod.team.team import Team
 from tripod.trust.export import forget_exported_bodies
 
@@ -177,22 +179,15 @@ def redact(
 
 
 def _erase(team: Team, request: RedactionRequest, pattern: re.Pattern[str] | None) -> Redaction:
-    channels = [name for (name,) in team.store.db.execute("SELECT channel FROM channels")]
-    locks = [f"{CHAT.folder}/{name}.chat" for name in channels]
-    locks += [f"{LOG.folder}/{name}" for name in LOG.live(team.source)]
-    with team.act(full=True, locks=locks, by=request.by) as act:
+    with team.act(full=True, locks=files_to_redact(team), by=request.by) as act:
         plan, entries, searched = _plan(team, request, pattern)
         told = f"{request.reason}\n{request.by}"
         if any(one.search(told) for one in searched):
             raise BadArgumentError(
                 "rephrase --reason and --by so that they do not contain the erased text"
             )
-        for entry in entries:
-            for path in erasure_places(act.source, entry.kind, entry.data):
-                shown = desired_file(act.source, path)
-                if shown is not None:  # what we rendered ourselves may be written over
-                    act.writer.account(path, sha256(shown.data).hexdigest())
-            draft = REDACTED.draft(
+        drafts = [
+            REDACTED.draft(
                 {
                     "seq": entry.seq,
                     "kind": entry.kind,
@@ -202,9 +197,9 @@ def _erase(team: Team, request: RedactionRequest, pattern: re.Pattern[str] | Non
                 },
                 cause=entry.id,
             )
-            act.erase(draft)
-        refold(act.transaction, act.transaction.read())
-        manifest.save_manifest(act.transaction.tables, act.writer.known)
+            for entry in entries
+        ]
+        erase_within(act, list(zip(entries, drafts, strict=True)))
     for path in _files(team):
         name = os.path.relpath(path, team.root)
         with suppress(OSError):
@@ -215,6 +210,25 @@ def _erase(team: Team, request: RedactionRequest, pattern: re.Pattern[str] | Non
         if os.path.lexists(path) and os.lstat(path).st_size > READ_LIMIT:
             plan.cannot.append(f"{name} is over {READ_LIMIT >> 20} MiB and was not searched")
     return plan
+
+
+def files_to_redact(team: Team) -> list[str]:
+    """The files whose original tools' lock an act holds that erases: the chats and the logs."""
+    channels = [name for (name,) in team.store.db.execute("SELECT channel FROM channels")]
+    logs = [f"{LOG.folder}/{name}" for name in LOG.live(team.source)]
+    return [*(f"{CHAT.folder}/{name}.chat" for name in channels), *logs]
+
+
+def erase_within(act: Act, erasures: Sequence[tuple[Entry, Draft]]) -> None:
+    """Erase entries, each by its redaction, and fold the tables anew."""
+    for entry, draft in erasures:
+        for path in erasure_places(act.source, entry.kind, entry.data):
+            shown = desired_file(act.source, path)
+            if shown is not None:  # what we rendered ourselves may be written over
+                act.writer.account(path, sha256(shown.data).hexdigest())
+        act.erase(draft)
+    refold(act.transaction, act.transaction.read())
+    manifest.save_manifest(act.transaction.tables, act.writer.known)
 
 
 def _plan(
@@ -258,6 +272,11 @@ def _named(team: Team, seqs: Iterable[int]) -> Iterator[tuple[Entry, str]]:
 
 def _hindrance(team: Team, entry: Entry) -> str | None:
     """Why an entry cannot be erased (now)."""
+    if entry.kind == PEER_ENTRY.name:
+        return (
+            f"it is entry {entry.data['seq']} of {entry.data['origin']}: it is redacted there, and "
+            "here by the next `tripod pull`"
+        )
     if not is_erasable(entry.kind):
         return f"a {entry.kind} holds names and numbers alone, which the rules need"
     if entry.kind == "config.changed":

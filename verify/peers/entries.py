@@ -24,7 +24,6 @@ from tripod.ledger import (
     MalformedError,
     actors,
     check_link,
-    header_auth,
     parse_header,
     redaction_entry_id,
 )
@@ -39,9 +38,16 @@ from tripod.projections.decisions import format as log_format
 from tripod.projections.decisions.tables import decision_text_of
 from tripod.projections.erasure import tombstone
 from tripod.projections.text import text_line_problem
-from tripod.verify.checks import bodies_present, canonical_bytes, chain_links, kinds_known, sequence
+from tripod.verify.checks import (
+    bodies_present,
+    canonical_bytes,
+    chain_links,
+    kinds_known,
+    sequence,
+    writers_authorised,
+)
 from tripod.verify.export import FileError
-from tripod.verify.peers.sealed import (
+from tripod.verify.peers.seals import (
     RecordProblemError,
     SealedEntry,
     SealedRecord,
@@ -69,28 +75,32 @@ class BadEntryError(RecordProblemError):
 class JudgedEntry(NamedTuple):
     """A sound entry that its replica made itself: its parts, its decoded body, its blobs.
 
-    ``data`` is what its ``redacted`` entry keeps where the body was erased: then ``erased``.
+    Where the body was erased, ``salt`` and ``body`` are None, and ``data`` is what its ``redacted``
+    entry keeps of it. ``signed``: a key that its actor has here signed it.
     """
 
     seq: int
     raw: bytes
     header: Header
     auth: bytes | None
-    content: bytes
+    salt: bytes | None
+    body: bytes | None
     data: dict[str, Any]
-    blobs: tuple[bytes, ...] = ()
-    erased: bool = False
+    blobs: Mapping[bytes, bytes]
+    signed: bool
 
 
 class RecordJudge:
     """Judges the entries of a sealed record in their order, from its ``start`` on.
 
-    ``keys`` gives the keys that a handle has or had here.
+    ``keys`` gives the keys that a handle has or had here; ``most_blobs`` are read at most.
     """
 
-    def __init__(self, record: SealedRecord, keys: Callable[[str], list[VerifierKey]]) -> None:
+    def __init__(
+        self, record: SealedRecord, keys: Callable[[str], list[VerifierKey]], most_blobs: int
+    ) -> None:
         self.record = record
-        self.blobs = 0
+        self._room = most_blobs
         before = record.before()
         self._prev = GENESIS if before is None else entry_leaf_hash(before).hex()
         self._line = "" if before is None else parse_header(before).ledger
@@ -98,6 +108,10 @@ class RecordJudge:
         self._enrolled: dict[str, list[VerifierKey]] = {}
         self._signed: tuple[bytes, VerifierKey, Record] | None = None
         self._erasing: dict[int, tuple[Header, dict[str, Any]]] | None = None
+
+    def skip(self, entry: SealedEntry) -> None:
+        """Go on behind an entry that was judged before."""
+        self._prev, self._line = entry.leaf.hex(), parse_header(entry.header).ledger
 
     def judge(self, entry: SealedEntry) -> JudgedEntry | None:
         """The entry as it is taken; None: the replica keeps another's entry by it.
@@ -128,12 +142,13 @@ class RecordJudge:
         words = (header.actor, header.id, header.kind, header.stream, header.cause or "")
         if max(map(len, words)) > MAX_WORDS:
             raise BadEntryError(seq, f"its header says more than {MAX_WORDS} characters in a word")
+        signed = False
         if header.auth is not None or auth is not None:
-            self._require(seq, self._signature_problem(raw, header, auth))
+            signed = self._is_signed(seq, raw, header, auth)
         if salt is None and body is None:
             keep = self._kept(seq, header)
             self._require(seq, shown_problem(header.kind, keep, {}))
-            return JudgedEntry(seq, raw, header, auth, b"", keep, erased=True)
+            return JudgedEntry(seq, raw, header, auth, None, None, keep, {}, signed)
         self._require(seq, bodies_present.body_problem(header, salt, body))
         assert salt is not None
         assert body is not None
@@ -146,7 +161,10 @@ class RecordJudge:
         self._require(seq, shown_problem(header.kind, data, blobs))
         if header.kind == ENROLLED:
             self._enrol(data)
-        return JudgedEntry(seq, raw, header, auth, salt + body, data, tuple(blobs.values()))
+        elif header.kind == REDACTED:
+            self._require(seq, _redaction_problem(header, data))
+        held = {bytes.fromhex(digest): blob for digest, blob in blobs.items()}
+        return JudgedEntry(seq, raw, header, auth, salt, body, data, held, signed)
 
     def _require(self, seq: int, problem: str | None) -> None:
         if problem is not None:
@@ -183,28 +201,31 @@ class RecordJudge:
             return
         self._enrolled.setdefault(data["handle"], []).append(key)
 
-    def _signature_problem(self, raw: bytes, header: Header, auth: bytes | None) -> str | None:
-        """Whether the signature record is the one that the header names, and a known key made it.
+    def _is_signed(self, seq: int, raw: bytes, header: Header, auth: bytes | None) -> bool:
+        """Whether a key that the actor has here signed an entry.
 
-        One by a key that is known neither here nor from the record vouches for nobody.
+        Raises BadEntryError where the record is not the one that the header names, or names a key
+        of the actor, known here or from the record, that did not make it. One by an unknown key
+        vouches for nobody.
         """
-        if auth is None:
-            return "its header names a signature record, and none is there: it was stripped"
-        if header.auth != header_auth(auth):
-            return "the signature record beside it is not the one that its header names"
+        self._require(seq, writers_authorised.writer_record_fault(header.auth, auth))
+        assert auth is not None
+        here = self._keys(header.actor)
         stated = actor_statement(orjson.loads(raw))
         if self._signed is not None and self._signed[0] == auth:
             _, key, record = self._signed
             if key.name == header.actor and actors.message_of(record, stated) is not None:
-                return None
+                return key in here
         record = actors.parse_actor_record(auth)
-        for key in (*self._keys(header.actor), *self._enrolled.get(header.actor, ())):
+        for key in (*here, *self._enrolled.get(header.actor, ())):
             if key.key_id == record.key_id:
                 problem = actors.actor_record_problem(record, stated, key)
                 if problem is not None:
-                    return f"it says that {header.actor!r} signed it: {problem}"
+                    said = f"it says that {header.actor!r} signed it"
+                    raise BadEntryError(seq, f"{said}: {problem}")
                 self._signed = (auth, key, record)
-        return None
+                return key in here
+        return False
 
     # Erased bodies -----------------------------------------------------------------------------
 
@@ -242,6 +263,9 @@ class RecordJudge:
                 continue
             if not _DIGEST.fullmatch(digest):
                 raise BadEntryError(seq, "it names a blob by what is no digest")
+            self._room -= 1
+            if self._room < 0:
+                raise RecordProblemError("it names more blobs than are read in one pull")
             try:
                 blob = self.record.read_blob(digest, size)
             except FileError as error:
@@ -249,8 +273,15 @@ class RecordJudge:
             if len(blob) != size or sha256(blob).hexdigest() != digest:
                 raise BadEntryError(seq, f"blob {digest[:12]}… is not the one that it names")
             blobs[digest] = blob
-            self.blobs += 1
         return blobs
+
+
+def _redaction_problem(header: Header, data: Mapping[str, Any]) -> str | None:
+    """What is wrong with what an entry says of the one that it erased."""
+    erased = data["seq"]
+    if erased >= header.seq or header.id != redaction_entry_id(erased):
+        return f"it says that entry {erased} was erased, and does not stand where that is said"
+    return f"it keeps more of entry {erased} than may stay" if kept_body(data) is None else None
 
 
 def kept_body(redacted: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -395,4 +426,3 @@ _SHOWN: dict[str, Callable[[Mapping[str, Any], Mapping[str, bytes]], str | None]
     "log.noted": _noted,
     "log.begun": _begun,
 }
-

@@ -10,15 +10,16 @@ A record is a stranger's: reads are bounded, and nothing of it is a path of the 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import NamedTuple
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 import orjson
 
 from tripod.ledger import (
     Header,
     MalformedError,
-    TripodError,
     Tree,
+    TripodError,
     commit_body,
     entry_leaf_hash,
     parse_header,
@@ -29,6 +30,7 @@ from tripod.ledger.tlog.seal import Seal, rotation_problem
 from tripod.ledger.tlog.tiles import ENTRIES, WIDTH, LeafContent, Tile
 from tripod.verify.export import ExportFiles, FileError
 
+MAX_RECORD = 2**30  # bytes
 _BROKEN = (LookupError, TypeError, ValueError, AttributeError, RecursionError, MalformedError)
 
 
@@ -48,13 +50,15 @@ class SealedEntry(NamedTuple):
 class SealedRecord:
     """The entries of a record from ``start`` on, which is at most its seal's size.
 
-    ``bytes`` counts what was read of it.
+    ``bytes`` counts what was read of it, up to ``most``.
     """
 
-    def __init__(self, files: ExportFiles, seal: Seal, start: int) -> None:
+    def __init__(
+        self, files: ExportFiles, seal: Seal, start: int = 0, most: int = MAX_RECORD
+    ) -> None:
         """Combine the tiles (RecordProblemError: they are not those of the seal)."""
         self.files, self.seal, self.start = files, seal, start
-        self.bytes = 0
+        self.bytes, self.most = 0, most
         self._first = max(start - 1, 0) // WIDTH  # its block holds the entry before, too
         full, width = divmod(seal.size, WIDTH)
         try:
@@ -64,13 +68,13 @@ class SealedRecord:
             self._last = tiles.parse_bundle(self._read(last), width) if width else []
         except (FileError, MalformedError) as error:
             raise RecordProblemError(f"its record is damaged: {error}") from error
-        if self._root(full, self._last) != seal.root:
+        if self._grown(full, self._last).root() != seal.root:
             raise RecordProblemError("its record is damaged: its tiles are not those of its seal")
 
-    def root_before(self) -> bytes:
-        """The root of the first ``start`` entries, by the hashes that the seal vouches for."""
+    def tree(self) -> Tree:
+        """The tree of the first ``start`` entries, by the hashes that the seal vouches for."""
         blocks, rest = divmod(self.start, WIDTH)
-        return self._root(blocks, self._headers(blocks)[:rest] if rest else [])
+        return self._grown(blocks, self._headers(blocks)[:rest] if rest else [])
 
     def before(self) -> bytes | None:
         """The header of the entry before ``start``; None where it is the first."""
@@ -89,32 +93,46 @@ class SealedRecord:
                 header = headers[at]
                 yield SealedEntry(first + at, header, entry_leaf_hash(header), contents[at])
 
+    def headers(self, *marks: bytes) -> Iterator[tuple[Header, bytes]]:
+        """The headers from ``start`` on that can be read, with their bytes.
+
+        With ``marks`` only those of which the bytes hold one.
+        """
+        for block in range(self.start // WIDTH, -(-self.seal.size // WIDTH)):
+            for seq, raw in enumerate(self._headers(block), block * WIDTH):
+                if seq >= self.start and (not marks or any(mark in raw for mark in marks)):
+                    with suppress(MalformedError):  # the judgement of the entry names it
+                        header = parse_header(raw)
+                        if header.seq == seq:
+                            yield header, raw
+
     def of_kinds(self, kinds: Collection[str]) -> Iterator[tuple[Header, LeafContent]]:
         """The entries of some kinds from ``start`` on, as far as their headers can be read."""
-        marks = [b'"kind":"%b"' % kind.encode() for kind in kinds]
-        for block in range(self.start // WIDTH, -(-self.seal.size // WIDTH)):
-            headers, contents = self._headers(block), None
-            for at, raw in enumerate(headers):
-                if block * WIDTH + at < self.start or not any(mark in raw for mark in marks):
-                    continue
-                try:
-                    header = parse_header(raw)
-                except MalformedError:
-                    continue  # the judgement of the entry names it
-                if header.kind in kinds:
-                    contents = contents or self._contents(block, len(headers))
-                    yield header, contents[at]
+        for header, _ in self.headers(*(b'"kind":"%b"' % kind.encode() for kind in kinds)):
+            block, at = divmod(header.seq, WIDTH)
+            if header.kind in kinds:
+                width = min(WIDTH, self.seal.size - block * WIDTH)
+                yield header, self._contents(block, width)[at]
 
     def read_blob(self, digest: str, size: int) -> bytes:
         """A file of at most ``size`` bytes that is called as the blob (else FileError)."""
-        data = self.files.read(tiles.bundle_blob_path(digest), size)
-        self.bytes += len(data)
-        return data
+        return self._counted(self.files.read(tiles.bundle_blob_path(digest), self._room(size)))
 
     # Tiles and bundles -------------------------------------------------------------------------
 
     def _read(self, tile: Tile) -> bytes:
-        data = self.files.tile(tile)
+        return self._counted(self.files.tile(tile))
+
+    def _room(self, size: int) -> int:
+        """How many bytes may be read of a file of ``size`` (RecordProblemError: not so many)."""
+        if self.bytes + size > self.most:
+            raise RecordProblemError(
+                f"its record takes more than {self.most} bytes, and no more are read in one pull"
+            )
+        return size
+
+    def _counted(self, data: bytes) -> bytes:
+        self._room(len(data))
         self.bytes += len(data)
         return data
 
@@ -150,13 +168,13 @@ class SealedRecord:
             roots += [data[at : at + 32] for at in range(0, len(data), 32)]
         return roots[self._first % WIDTH :]
 
-    def _root(self, blocks: int, headers: Sequence[bytes]) -> bytes:
-        """The root of the first ``blocks`` blocks and of the entries with these ``headers``."""
+    def _grown(self, blocks: int, headers: Sequence[bytes]) -> Tree:
+        """The tree of the first ``blocks`` blocks and of the entries with these ``headers``."""
         tree, rest = Tree(self._first, self._before), _tree_of(headers)
         for root in self._roots[: blocks - self._first]:
             tree.append(root)
         size = blocks * WIDTH + rest.size
-        return Tree(size, [*tree.stack, *rest.stack]).root()
+        return Tree(size, [*tree.stack, *rest.stack])
 
     def _headers(self, block: int) -> list[bytes]:
         """The headers of a block (RecordProblemError: they are not those of the seal)."""
@@ -176,8 +194,7 @@ class SealedRecord:
         """What lies beside the leaves of a block; no commitment is checked."""
         path = tiles.body_bundle_path(Tile(ENTRIES, block, width))
         try:
-            data = self.files.read(path, tiles.MAX_LINES)
-            self.bytes += len(data)
+            data = self._counted(self.files.read(path, tiles.MAX_LINES))
             return tiles.parse_body_bundle(data, block * WIDTH, width)
         except (FileError, MalformedError) as error:
             raise RecordProblemError(f"its record is damaged: {error}") from error
@@ -190,7 +207,7 @@ def _tree_of(headers: Sequence[bytes]) -> Tree:
     return tree
 
 
-def sealed_body(header: Header, said: LeafContent) -> dict[str, object]:
+def sealed_body(header: Header, said: LeafContent) -> dict[str, Any]:
     """The body of a sealed entry; empty where it is not the one that its header commits to."""
     salt, body, _ = said
     if salt is None or body is None or commit_body(salt, header.kind, body) != header.body:

@@ -1,0 +1,134 @@
+"""Replicas of one team in folders, that exchange their records as plain exports."""
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tripod.bus import events
+from tripod.chat import writer as chat
+from tripod.decisions import writer as decisions
+from tripod.ledger import Draft, parse_header
+from tripod.ledger.kinds.peers import PEER_ENTRY, TEAM_NAMED
+from tripod.ledger.locator import database_of
+from tripod.peers.merge import Merged, MergeLimits, merge_record
+from tripod.peers.replica import name_team, replica_name
+from tripod.team import adoption
+from tripod.team.team import Team
+from tripod.trust import keys
+from tripod.trust.export import export
+from tripod.trust.seal import seal
+from tripod.verify.export import ExportFiles
+
+__all__ = ["Replica", "copied", "peers_of"]
+
+
+class Replica:
+    """One clone's team: it acts, exports its record, and merges the exports of others."""
+
+    def __init__(self, folder: Path, handle: str, team_id: str = "") -> None:
+        """Begin it; without a ``team_id`` it is the first of its team."""
+        self.folder, self.handle = folder, handle
+        folder.mkdir(exist_ok=True)
+        self.origin = f"example.org/{folder.name}"
+        made = adoption.init(
+            str(folder), project="shop", origin=self.origin, scribe=handle, key=True
+        )
+        self.root = made.root
+        with self.team() as team:
+            if team_id:
+                vkey = keys.sealing_key(team.store) or ""
+                name = replica_name(handle, vkey)
+                self.append(TEAM_NAMED.draft({"team": team_id, "replica": name}), team=team)
+            self.team_id, self.name = name_team(team, handle)
+
+    @contextmanager
+    def team(self) -> Iterator[Team]:
+        """The team, opened anew as each command does it."""
+        with Team(self.root) as team:
+            yield team
+
+    def append(self, *drafts: Draft, team: Team | None = None) -> None:
+        """Append whatever is given, sound or not."""
+        if team is None:
+            with self.team() as opened:
+                self.append(*drafts, team=opened)
+            return
+        team.append_apart(lambda: drafts)
+
+    def say(self, text: str, channel: str = "live") -> None:
+        with self.team() as team:
+            if not os.path.exists(f"{self.root}/chat/{channel}.chat"):
+                chat.create(team, channel, actor=self.handle)
+            chat.send(team, channel, self.handle, text)
+
+    def decide(self, title: str, refs: Sequence[str] = ()) -> None:
+        with self.team() as team:
+            request = decisions.DecisionRequest(title, [self.handle], "It works.", refs=tuple(refs))
+            decisions.log(team, request)
+
+    def publish(self, type_: str, payload: str = "") -> str:
+        with self.team() as team:
+            return events.publish(team, self.handle, type_, "normal", payload)
+
+    def record(self, folder: Path | None = None) -> ExportFiles:
+        """Seal, and export the record: into its own folder, which grows, or into another."""
+        to = folder or self.folder / "export"
+        with self.team() as team:
+            note = seal(team, "asked")
+            assert note is not None
+        export(database_of(self.root), str(to), note, bodies=True)
+        return ExportFiles(str(to))
+
+    def merge(
+        self,
+        other: "Replica | ExportFiles",
+        *,
+        limits: MergeLimits | None = None,
+        dry_run: bool = False,
+        closed: bool | None = None,
+    ) -> Merged:
+        """Merge another's record as it is now, or that in a folder."""
+        files = other.record() if isinstance(other, Replica) else other
+        with self.team() as team:
+            return merge_record(
+                team, files, limits=limits or MergeLimits(), dry_run=dry_run, closed=closed
+            )
+
+    def size(self) -> int:
+        with self.team() as team:
+            return team.store.size
+
+    def kept(self) -> dict[tuple[str, int], bytes]:
+        """Everything here, by who recorded it where: our own headers and those of peers."""
+        found = {}
+        with self.team() as team:
+            for entry in team.store.read():
+                if entry.kind != PEER_ENTRY.name:
+                    found[parse_header(entry.header).ledger, entry.seq] = entry.header
+                    continue
+                header = team.source.content(entry.data["header"])
+                key = entry.data["origin"], entry.data["seq"]
+                assert key not in found, "it is here twice"
+                found[key] = header
+        return found
+
+    def own(self, size: int = 2**53) -> dict[tuple[str, int], bytes]:
+        """What it recorded itself among its first ``size`` entries."""
+        mine = self.kept().items()
+        return {key: header for key, header in mine if key[0] == self.origin and key[1] < size}
+
+
+def peers_of(folder: Path, *handles: str) -> list[Replica]:
+    """Replicas of one team, in folders beside each other."""
+    made: list[Replica] = []
+    for handle in handles:
+        made.append(Replica(folder / handle, handle, made[0].team_id if made else ""))
+    return made
+
+
+def copied(files: ExportFiles, to: Path) -> ExportFiles:
+    """A copy of a record, to be altered or kept."""
+    shutil.copytree(files.directory, to)
+    return ExportFiles(str(to))

@@ -1,0 +1,500 @@
+"""Merges the record of a peer: what it recorded itself is appended here, entry by entry.
+
+The order, and what it means if we die between two steps:
+
+1. the seal, who made it, and whether it continues what was merged are judged. Nothing is recorded.
+2. entries are judged, and appended in batches, each one act. The id of a ``peer.entry`` is made of
+   the peer's origin and the entry's number. Dead here: the next merge passes over what is there.
+3. ``peer.merged`` ends the batch that reaches the record's seal, and each that reaches an older
+   seal which the peer recorded. From there on nothing before it is read again.
+
+A bad entry ends the merge of its peer there, by name; what was sound before stays. A record whose
+seal contradicts one that was merged is evidence against its maker: both seals are kept in
+``peer.forked``, and nothing of it is taken. An older state of a record contradicts nothing: a
+remote that was not pushed to holds one.
+
+Our own record is never merged. Where two copies of one replica went on apart (a disk that was
+copied), the one that meets the other is told so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from hashlib import sha256
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from tripod.errors import LedgerError, MalformedError, NotVerifiedError, RefusedError
+from tripod.ledger import Draft, parse_header, root_of, tell_over
+from tripod.ledger.kinds.merged import KeptEntry, peer_entry_draft
+from tripod.ledger.kinds.peers import (
+    PEER_ADDED,
+    PEER_ENTRY,
+    PEER_FORKED,
+    PEER_MERGED,
+    peer_entry_id,
+)
+from tripod.ledger.kinds.redaction import REDACTED
+from tripod.ledger.tlog.note import MAX_NOTE, VerifierKey, parse_note
+from tripod.ledger.tlog.seal import open_seal, read_seal
+from tripod.ledger.tlog.tiles import SEAL, WIDTH
+from tripod.peers.places import Places
+from tripod.peers.replica import replica_of
+from tripod.peers.roster import Peer, is_closed, read_roster, refusal_of_peer
+from tripod.projections.erasure import tombstone
+from tripod.recovery.redaction import MAX_REASON, erase_within, files_to_redact
+from tripod.verify.export import ExportFiles, FileError
+from tripod.verify.peers.seals import (
+    RecordProblemError,
+    SealedEntry,
+    SealedRecord,
+    sealed_identity,
+)
+
+if TYPE_CHECKING:
+    from tripod.team.act import Act
+    from tripod.team.team import Team
+    from tripod.verify.peers.entries import JudgedEntry, RecordJudge
+
+BATCH = 1000  # entries
+_BATCH_BYTES = 16 * 1024 * 1024  # of blobs in one act
+
+
+class MergeLimits(NamedTuple):
+    """How much one merge takes of one peer: new entries, bytes that are read, blobs."""
+
+    entries: int = 500_000
+    bytes: int = 2**30
+    blobs: int = 100_000
+
+
+class Merged(NamedTuple):
+    """What a merge did: entries ``taken`` and ``erased``, and how many of the peer's are here now.
+
+    ``sealed`` is how many entries the record holds. ``problem`` says in words why the peer stopped
+    there, '' where it did not. ``added``: it is a new peer. ``is_own``: the record is our own, or
+    an earlier state of it. ``is_older``: it is one of what was merged before.
+    """
+
+    origin: str = ""
+    replica: str = ""
+    taken: int = 0
+    erased: int = 0
+    size: int = 0
+    sealed: int = 0
+    problem: str = ""
+    added: bool = False
+    is_own: bool = False
+    is_older: bool = False
+
+
+def merge_record(
+    team: Team,
+    files: ExportFiles,
+    *,
+    limits: MergeLimits = MergeLimits(),  # noqa: B008 - it never changes
+    dry_run: bool = False,
+    closed: bool | None = None,
+) -> Merged:
+    """Take what the peer whose record ``files`` are recorded itself, and is not here yet.
+
+    Args:
+        team: a team that was named (``tripod.peers.replica``).
+        files: a folder or a git ref with a record, bodies included.
+        limits: how much is taken at most.
+        dry_run: only say what would be taken.
+        closed: whether a person must have accepted the peer; None: as the policy says.
+
+    Raises RefusedError where nothing can be merged here at all: the team was not named, or its
+    policy is not understood. What is wrong with the peer is the ``problem`` of what is given back.
+    """
+    named = replica_of(team.store)
+    if named is None:
+        raise RefusedError(
+            "this ledger has no name as a replica of its team yet: `tripod push` gives it one"
+        )
+    try:
+        merge = _Merge(team, files, named[0], limits, dry_run=dry_run)
+    except (FileError, MalformedError) as error:
+        return Merged(problem=f"there is no seal to judge the record by: {error}")
+    try:
+        merge.run(closed=closed)
+    except RecordProblemError as error:
+        merge.done = merge.done._replace(problem=f"{merge.who}: {error}")
+    return merge.done
+
+
+class _Head(NamedTuple):
+    """A head of a peer, and the note of its seal."""
+
+    size: int
+    root: bytes
+    note: bytes
+
+
+class _OtherEntryError(Exception):
+    """An entry of the record is another than the one that was taken."""
+
+
+class _Merge:
+    """One merge of one record."""
+
+    def __init__(
+        self,
+        team: Team,
+        files: ExportFiles,
+        team_id: str,
+        limits: MergeLimits,
+        *,
+        dry_run: bool,
+    ) -> None:
+        self.team, self.store = team, team.store
+        self.files, self.note = files, files.read(SEAL, MAX_NOTE)
+        self.seal = seal = read_seal(self.note)
+        self.team_id, self.limits, self.dry_run = team_id, limits, dry_run
+        self.peer = read_roster(team.store).get(seal.origin) or Peer(seal.origin)
+        self.done = Merged(seal.origin, self.peer.replica, size=self.peer.size, sealed=seal.size)
+
+    @property
+    def who(self) -> str:
+        """What a person calls the peer."""
+        return self.peer.name
+
+    def run(self, *, closed: bool | None) -> None:
+        """Judge the record as a whole, then take its entries (RecordProblemError: why it ends)."""
+        if self._is_own():
+            self.done = self.done._replace(is_own=True, size=self.seal.size)
+            return
+        if self.seal.origin == self.store.origin:
+            raise RecordProblemError(self._other_self())
+        self._refuse(closed=False)
+        if self.peer.merged is not None and self._merged_note() == self.note:
+            return
+        if self.seal.size < self.peer.size:
+            self._judge_older()
+        new = self.seal.size - self.peer.size
+        if new > self.limits.entries:
+            raise RecordProblemError(
+                f"its record holds {new} new entries, at most {self.limits.entries} are taken in "
+                f"one pull, and nothing was: `tripod pull --max-entries {new}`, once you know why "
+                "they are so many"
+            )
+        record = SealedRecord(self.files, self.seal, self.peer.size, self.limits.bytes)
+        key = self._identify(record)
+        if self.peer.size and record.tree().root().hex() != self.peer.root:
+            self.fork("its record is another than the one that it sealed before")
+        self._refuse(closed=is_closed(self.team.root) if closed is None else closed)
+        _Taking(self, record, key).run()
+
+    def _refuse(self, *, closed: bool) -> None:
+        why = refusal_of_peer(self.peer, closed=closed)
+        if why is not None:
+            raise RecordProblemError(why.removeprefix(f"{self.who} "))
+
+    # Ourselves ---------------------------------------------------------------------------------
+
+    def _is_own(self) -> bool:
+        """Whether the record is the beginning of our own ledger, under whatever name."""
+        size = self.seal.size
+        return size <= self.store.size and root_of(self.store.node, 0, size) == self.seal.root
+
+    def _other_self(self) -> str:
+        """What is wrong with a record that bears our origin, and is not ours."""
+        vkeys = [vkey for (vkey,) in self.store.tables.execute("SELECT vkey FROM keys")]
+        keys = [VerifierKey.parse(vkey) for vkey in vkeys]
+        try:
+            open_seal(parse_note(self.note), [key for key in keys if key.name == self.seal.origin])
+        except LedgerError as error:
+            return f"its record bears the name of this very ledger, and not its key: {error}"
+        size = self.store.size
+        if self.seal.size > size:
+            record = SealedRecord(self.files, self.seal, size, self.limits.bytes)
+            if record.tree().root() == self.store.head().root:
+                return (
+                    f"it is this very replica, with {self.seal.size} entries where this ledger "
+                    f"holds {size}: an older database was put back. `tripod restore` takes the "
+                    "longer record"
+                )
+        return (
+            "it is this very replica, and another history: two copies of one disk both went on. "
+            "Nothing of it was taken; in one of them `tripod restore --as-copy` goes on under a "
+            "name and key of its own"
+        )
+
+    # The peer ----------------------------------------------------------------------------------
+
+    def _identify(self, record: SealedRecord) -> VerifierKey:
+        """The key that made the seal, if it speaks for this peer; a new peer is who it says."""
+        known = VerifierKey.parse(self.peer.key) if self.peer.added is not None else None
+        if known is not None:
+            with suppress(NotVerifiedError):
+                open_seal(parse_note(self.note), [known])
+                return known
+        found = sealed_identity(record, known)
+        if known is None:
+            self._check_new(found.team, found.replica, found.named)
+        try:
+            if found.key is None:
+                raise NotVerifiedError("its record sets no key")
+            open_seal(parse_note(self.note), [found.key])
+        except LedgerError as error:
+            raise RecordProblemError(
+                f"its seal is not by the key on record: {error}; nothing was taken"
+            ) from error
+        self.peer = self.peer._replace(
+            replica=self.peer.replica or found.replica, key=found.key.format()
+        )
+        self.done = self.done._replace(replica=self.peer.replica)
+        return found.key
+
+    def _check_new(self, team_id: str, replica: str, key: VerifierKey | None) -> None:
+        """Refuse a peer that is of another team, or bears a name that its key does not give it."""
+        if not replica or key is None:
+            raise RecordProblemError(
+                "its record does not say of which team it is (`team.named`): `tripod push` there, "
+                "with this version"
+            )
+        if team_id != self.team_id:
+            raise RecordProblemError(
+                f"it is a replica of the team {team_id!r}, and this one is of {self.team_id!r}"
+            )
+        if not replica.endswith(f"-{sha256(key.format().encode()).hexdigest()[:16]}"):
+            raise RecordProblemError(f"it calls itself {replica!r}, and has another key")
+
+    def _merged_note(self) -> bytes:
+        """The note of the seal that was merged last; b'' where none was."""
+        entry = None if self.peer.merged is None else self.store.entry(self.peer.merged)
+        return b"" if entry is None else self.team.source.content(entry.data["seal"])
+
+    def _judge_older(self) -> None:
+        """Say what a record is that is shorter than what was merged: an older state, or a fork.
+
+        The newest entry of it that the peer made itself names all entries before it by its hash.
+        """
+        told = f"its record holds {self.seal.size} entries, and {self.peer.size} were merged"
+        known = VerifierKey.parse(self.peer.key)
+        try:
+            open_seal(parse_note(self.note), [known])
+        except LedgerError as error:
+            raise RecordProblemError(f"{told}; its seal is not by the key on record") from error
+        start = max(0, self.seal.size - 2 * WIDTH)
+        own = [
+            (header, raw)
+            for header, raw in SealedRecord(self.files, self.seal, start).headers()
+            if header.kind != PEER_ENTRY.name
+        ]
+        if own:
+            header, raw = own[-1]
+            if raw not in (
+                self.store.header(header.seq),
+                self.kept_header(header.ledger, header.seq),
+            ):
+                self.fork(f"{told}, of another history")
+        self.done = self.done._replace(is_older=True)
+        raise RecordProblemError(
+            f"{told}: an older state of it, of which nothing is to be taken (a remote that it did "
+            "not push to, or a backup that was put back there)"
+        )
+
+    def kept_header(self, origin: str, seq: int) -> bytes | None:
+        """The header of an entry of a peer, as it is kept here."""
+        at = self.store.seq_of(peer_entry_id(origin, seq))
+        entry = None if at is None else self.store.entry(at)
+        return None if entry is None else self.team.source.content(entry.data["header"])
+
+    def fork(self, problem: str) -> None:
+        """Keep both seals, once, and take nothing (RecordProblemError, always)."""
+        if not self.dry_run:
+            with self.team.act() as act:
+                now = read_roster(self.store).get(self.peer.origin)
+                if now is None or now.forked is None:
+                    draft = PEER_FORKED.draft(
+                        {
+                            "origin": self.peer.origin,
+                            "ours": self._merged_note(),
+                            "theirs": self.note,
+                            "problem": problem,
+                        }
+                    )
+                    act.append([draft])
+        raise RecordProblemError(
+            f"it contradicts itself: {problem}. Nothing of it was taken, and both seals are kept: "
+            f"`tripod peer show {self.who}`"
+        )
+
+
+class _Taking:
+    """Takes the entries of a sealed record, from where the last merge ended."""
+
+    def __init__(self, merge: _Merge, record: SealedRecord, key: VerifierKey) -> None:
+        self.merge, self.record, self.key = merge, record, key
+        self.store = merge.store
+        self.tree = record.tree()
+        self.batch: list[JudgedEntry] = []
+        self.room = _BATCH_BYTES
+        self.older: _Head | None = None  # the newest seal in the record's entries that is so
+
+    def run(self) -> None:
+        """Take everything, or as much as is sound (RecordProblemError: why it ends there)."""
+        try:
+            self._read()
+        except RecordProblemError:
+            self._flush()
+            raise
+        seal = self.merge.seal
+        self._flush(_Head(seal.size, seal.root, self.merge.note))
+
+    def _read(self) -> None:
+        from tripod.verify.peers.entries import RecordJudge  # dear, and seldom anything is new
+
+        judge = RecordJudge(self.record, self._keys_of, self.merge.limits.blobs)
+        is_ours = self._shared_before()
+        new = self.record.seal.size - self.record.start
+        for entry in tell_over(self.record, f"merging {self.merge.who}", new):
+            is_ours = is_ours and self.store.header(entry.seq) == entry.header
+            if is_ours:
+                judge.skip(entry)
+            else:
+                self._take(judge, entry)
+            self.tree.append(entry.leaf)
+            if self.tree.full:
+                self.tree.full.clear()
+            if len(self.batch) >= BATCH or self.room < 0:
+                self._flush()
+
+    def _shared_before(self) -> bool:
+        """Whether our own ledger has all the entries before the first that is read."""
+        before = self.record.before()
+        return before is None or self.store.header(self.record.start - 1) == before
+
+    def _keys_of(self, handle: str) -> list[VerifierKey]:
+        sql = "SELECT vkey FROM actors WHERE handle = ? GROUP BY vkey HAVING NOT max(revoked)"
+        return [VerifierKey.parse(vkey) for (vkey,) in self.store.tables.execute(sql, (handle,))]
+
+    def _take(self, judge: RecordJudge, entry: SealedEntry) -> None:
+        one = judge.judge(entry)
+        if one is None:
+            return
+        self.batch.append(one)
+        self.room -= sum(map(len, one.blobs.values()))
+        if one.header.kind == "seal.made" and one.body is not None:
+            note, size = one.data["note"], one.data["size"]
+            with suppress(MalformedError, ValueError):
+                root = read_seal(note.encode()).root
+                if size == self.tree.size and root == self.tree.root():
+                    self.older = _Head(size, root, note.encode())
+
+    # Appending ---------------------------------------------------------------------------------
+
+    def _flush(self, seal: _Head | None = None) -> None:
+        """Append what waits; then the ``seal`` up to which it reaches, if it is the peer's own."""
+        merge, batch = self.merge, self.batch
+        seal, self.older = seal or self._proven(), None
+        self.batch, self.room = [], _BATCH_BYTES
+        if not batch and seal is None:
+            return
+        taken = erased = 0
+        if merge.dry_run:
+            taken = sum(merge.kept_header(one.header.ledger, one.seq) is None for one in batch)
+        else:
+            is_erasing = any(one.header.kind == REDACTED.name for one in batch)
+            try:
+                with merge.team.act(locks=files_to_redact(merge.team) if is_erasing else ()) as act:
+                    taken, erased = self._append(act, batch, seal)
+            except _OtherEntryError as error:
+                merge.fork(str(error))
+        done = merge.done
+        size = done.size if seal is None else max(done.size, seal.size)
+        merge.done = done._replace(taken=done.taken + taken, erased=done.erased + erased, size=size)
+
+    def _append(
+        self, act: Act, batch: Sequence[JudgedEntry], seal: _Head | None
+    ) -> tuple[int, int]:
+        """Append a batch within an act; give how many entries were taken, and how many erased."""
+        peer = self.merge.peer
+        now = read_roster(self.store).get(peer.origin)
+        if now is None or now.added is None or now.key != peer.key:
+            is_accepted = now is not None and now.accepted_key == peer.key
+            how: Literal["first-use", "person"] = "person" if is_accepted else "first-use"
+            act.append(
+                [
+                    PEER_ADDED.draft(
+                        {
+                            "origin": peer.origin,
+                            "replica": peer.replica,
+                            "key": peer.key,
+                            "how": how,
+                        }
+                    )
+                ]
+            )
+            self.merge.done = self.merge.done._replace(added=now is None or now.added is None)
+        places = Places(act)
+        drafts = [_draft(one, places) for one in self._absent(batch)]
+        act.append(drafts)
+        erased = _erase(act, self.merge.who, batch)
+        if seal is not None and (now is None or now.size < seal.size):
+            act.append([_merged(peer.origin, seal)])
+        return len(drafts), erased
+
+    def _proven(self) -> _Head | None:
+        """The older seal that was passed, if the key that made the record's seal made it."""
+        if self.older is not None:
+            with suppress(LedgerError):
+                open_seal(parse_note(self.older.note), [self.key])
+                return self.older
+        return None
+
+    def _absent(self, batch: Sequence[JudgedEntry]) -> Sequence[JudgedEntry]:
+        """Those that are not here yet: entries come in their order, so behind the first all."""
+        for at, one in enumerate(batch):
+            kept = self.merge.kept_header(one.header.ledger, one.seq)
+            if kept is None:
+                return batch[at:]
+            if kept != one.raw:
+                raise _OtherEntryError(f"its entry {one.seq} is another than the one taken before")
+        return ()
+
+
+def _merged(origin: str, head: _Head) -> Draft:
+    return PEER_MERGED.draft(
+        {"origin": origin, "size": head.size, "root": head.root.hex(), "seal": head.note}
+    )
+
+
+def _draft(one: JudgedEntry, places: Places) -> Draft:
+    """The entry that keeps an entry of a peer, with the place that it gets here."""
+    header, salt, body = one.header, one.salt, one.body
+    place = places.place(header.ledger, header, one.data, signed=one.signed)
+    kept = KeptEntry(header.ledger, one.seq, one.raw, one.auth, salt, body)
+    keep = one.data if body is None else None
+    return peer_entry_draft(kept, header.stream, place=place, blobs=one.blobs, keep=keep)
+
+
+def _erase(act: Act, who: str, batch: Sequence[JudgedEntry]) -> int:
+    """Erase our copies of the entries that the peer erased of its own; give how many."""
+    erasures = []
+    for one in batch:
+        if one.header.kind != REDACTED.name:
+            continue
+        erased = one.data["seq"]
+        at = act.store.seq_of(peer_entry_id(one.header.ledger, erased))
+        entry = None if at is None else act.store.entry(at)
+        if entry is None or entry.body is None or "content" not in entry.data:
+            continue
+        if parse_header(act.source.content(entry.data["header"])).kind != one.data["kind"]:
+            continue  # it says what is not so: the body stays
+        draft = REDACTED.draft(
+            {
+                "seq": entry.seq,
+                "kind": entry.kind,
+                "reason": f"{who} erased its entry {erased}: {one.data['reason']}"[:MAX_REASON],
+                "by": "tripod",
+                "keep": tombstone(entry.kind, entry.data | {"keep": one.data["keep"]}),
+            },
+            cause=entry.id,
+        )
+        erasures.append((entry, draft))
+    if erasures:
+        erase_within(act, erasures)
+    return len(erasures)
