@@ -146,7 +146,8 @@ class Report:
     ``sealed`` is the newest seal in the ledger: how many entries it covers, when it was made by the
     host's clock, how many seconds ago. A record has its own, with the time of the newest entry.
     ``problem`` says why nothing could be judged, ``notes`` above all what was not looked at.
-    ``since`` is there where only what is new was to be judged.
+    ``since`` is there where only what is new was to be judged. ``parts`` are whole reports, of a
+    record each, where there are several to judge: what they count is counted here as well.
     """
 
     what: str
@@ -158,33 +159,39 @@ class Report:
     notes: tuple[str, ...] = ()
     subject: Subject | None = None
     since: Since | None = None
+    parts: tuple[Report, ...] = ()
+
+    @property
+    def all_outcomes(self) -> tuple[Outcome, ...]:
+        """The outcomes, and those of the parts."""
+        return (*self.outcomes, *(one for part in self.parts for one in part.all_outcomes))
 
     @property
     def failures(self) -> int:
         """How many findings fail the run."""
-        return sum(outcome.failures for outcome in self.outcomes)
+        return sum(outcome.failures for outcome in self.all_outcomes)
 
     @property
     def warnings(self) -> int:
         """How many findings are reported and fail nothing."""
-        return sum(outcome.warnings for outcome in self.outcomes)
+        return sum(outcome.warnings for outcome in self.all_outcomes)
 
     @property
     def advised(self) -> int:
         """How many findings are advice."""
-        return sum(outcome.advised for outcome in self.outcomes)
+        return sum(outcome.advised for outcome in self.all_outcomes)
 
     @property
     def accepted(self) -> int:
         """How many findings the team accepted: they are counted nowhere else."""
-        return sum(outcome.accepted_count for outcome in self.outcomes)
+        return sum(outcome.accepted_count for outcome in self.all_outcomes)
 
     @property
     def untold(self) -> tuple[str, ...]:
         """Required checks that cannot tell, about the time that is theirs to judge."""
         return tuple(
             outcome.check
-            for outcome in self.outcomes
+            for outcome in self.all_outcomes
             if outcome.verdict == CANNOT_TELL and outcome.required and not outcome.past
         )
 
@@ -192,7 +199,8 @@ class Report:
     def judged(self) -> int:
         """How many checks came to a verdict on what they saw; advice does not count."""
         return sum(
-            outcome.verdict in (CLEAN, FINDINGS) and not outcome.advice for outcome in self.outcomes
+            outcome.verdict in (CLEAN, FINDINGS) and not outcome.advice
+            for outcome in self.all_outcomes
         )
 
     @property
@@ -200,6 +208,8 @@ class Report:
         """1: a rule is broken. 3: nothing, or not enough, could be judged. 0: clean."""
         if self.failures:
             return 1
+        if self.parts:
+            return max(part.exit_code for part in self.parts)
         if self.problem or self.untold or not self.judged:
             return 3
         return 0

@@ -74,6 +74,7 @@ class DatabaseEvidence:
     ``source`` is the folder of files that it was made of, in ``scratch``; '' where it is the team's
     own. ``keys`` may have sealed those files. ``places`` are the folders that the ledger records.
     ``since`` is the head, or the number of entries, after which something is new, and its name.
+    ``peers`` are origins of the team's replicas: a head of another one is nothing unknown.
     """
 
     path: str = ""
@@ -84,6 +85,7 @@ class DatabaseEvidence:
     keys: tuple[VerifierKey, ...] = ()
     places: dict[str, str] = field(default_factory=dict)
     since: tuple[Seal | int, str] | None = None
+    peers: frozenset[str] = frozenset()
 
     def open(self) -> str:
         """Hold one state for all that follows, while others append; say why nothing can be read.
@@ -468,8 +470,14 @@ def collect(
     return evidence
 
 
-def collect_outside_evidence(evidence: OpenEvidence, asked: AnchorOptions) -> None:
-    """Collect what is remembered elsewhere."""
+def collect_outside_evidence(
+    evidence: OpenEvidence, asked: AnchorOptions, team: str | None = None
+) -> None:
+    """Collect what is remembered elsewhere.
+
+    ``team`` is the team directory of a record on a ref: its policies and its history in git count,
+    its files do not, and no branch has a newer one than the ref.
+    """
     disk, ledger = evidence.disk, evidence.ledger
     logs = {}  # the paths of the decision logs in folders that were added
     added = any(folder.startswith(f"{LOGS}/") for folder in evidence.places)
@@ -481,10 +489,13 @@ def collect_outside_evidence(evidence: OpenEvidence, asked: AnchorOptions) -> No
                 if decision_log_name_problem(name) is None and "/" in name:
                     logs[name] = os.path.normpath(disk.full(f"{projections.LOG.folder}/{name}"))
     try:
-        evidence.outside = gather_anchors(evidence.root, asked, live=evidence.has_ledger, logs=logs)
+        root, live = team or evidence.root, evidence.has_ledger or team is not None
+        evidence.outside = gather_anchors(root, asked, live=live, logs=logs)
+        if team is not None:
+            evidence.outside.logs = ()
         if asked.since is not None:
             seals = evidence.outside.rules.seals
-            evidence.database.since = read_since(asked.since, evidence.root, seals, git=asked.git)
+            evidence.database.since = read_since(asked.since, root, seals, git=asked.git)
     except OutsideError as error:
         evidence.problem = evidence.problem or str(error)
 

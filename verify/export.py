@@ -49,6 +49,7 @@ from tripod.ledger.tlog.proof import MAX_PROOF, parse_proof, verify_proof
 from tripod.ledger.tlog.receipt import parse_witness_request
 from tripod.ledger.tlog.seal import Seal, open_seal, parse_seal
 from tripod.ledger.tlog.tiles import WIDTH, Tile, parse_line
+from tripod.ledger.tlog.trailer import KEY_DIGITS, key_digits
 from tripod.projections import create_tables
 from tripod.verify.check import (
     Coverage,
@@ -120,6 +121,20 @@ class LoadedExport:
             except LedgerError as error:
                 self.add(str(error), tiles.SEAL)
 
+    def judge_name(self, replica: str, db: sqlite3.Connection) -> None:
+        """Ask whether a replica of this name made the record: by the first key of its line."""
+        if not replica or self.seal is None or not self.bodies:
+            return
+        for entry in RowReader(db).raw(0, self.seal.size, kinds=("key.set",)):
+            with suppress(LedgerError, ValueError, LookupError, TypeError, AttributeError):
+                vkey = str(orjson.loads(entry.body or b"")["vkey"])
+                if VerifierKey.parse(vkey).name == self.seal.origin:
+                    if key_digits(vkey) != replica[-KEY_DIGITS:]:
+                        what = f"the record is sealed under the key {vkey}, and the name {replica}"
+                        self.add(f"{what} is that of another: this is not its record", tiles.SEAL)
+                    return
+        self.add(f"no key of {self.seal.origin} is known that {replica} may have", tiles.SEAL)
+
     def add_strays(self, files: ExportFiles, size: int, named: set[str], what: str) -> None:
         """Add what stands there and belongs to no entry of ``what``."""
         for path in files.strays(size, named.__contains__):
@@ -168,6 +183,7 @@ def load_export(
         if note is not None and loaded.seal is not None:
             _Loading(files, db, loaded, loaded.seal).run()
             loaded.judge_seal(note, keys or export_own_keys(db, loaded.seal))
+            loaded.judge_name(files.replica, db)
         for _, sql in guards:
             db.execute(sql)
         db.execute("COMMIT")

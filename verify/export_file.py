@@ -20,6 +20,9 @@ class FileError(TripodError):
 class ExportFiles:
     """One export, read-only. Reading raises ``FileError``."""
 
+    replica = ""
+    """The replica that the files are said to be of, '' where nothing says it."""
+
     def __init__(self, directory: str) -> None:
         self.directory = directory
         self.bodies = os.path.lexists(f"{directory}/{tiles.BODIES}")

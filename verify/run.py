@@ -15,16 +15,16 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypedDict
 
 from tripod import ledger
 from tripod.ledger import tell_progress
+from tripod.ledger.ids import now_us
 from tripod.ledger.kinds.registry import KINDS
+from tripod.ledger.locator import team_of
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.ledger.tlog.tiles import SEAL
-from tripod.projections import CHAT, LOG, TRUST
-from tripod.projections.chat.format import HEADER_LINES
-from tripod.projections.intake import PARTS
+from tripod.projections import TRUST
 from tripod.projections.text import text_meant
 from tripod.verify.acceptance import (
     Acceptances,
@@ -35,6 +35,8 @@ from tripod.verify.acceptance import (
 )
 from tripod.verify.anchors.anchors import USUAL, AnchorOptions
 from tripod.verify.anchors.comparison import compare_heads
+from tripod.verify.anchors.git import Repository
+from tripod.verify.anchors.git_folder import GitError
 from tripod.verify.anchors.git_growth import read_growth
 from tripod.verify.anchors.heads import Rules
 from tripod.verify.check import (
@@ -42,7 +44,6 @@ from tripod.verify.check import (
     CLEAN,
     FINDINGS,
     NOT_APPLICABLE,
-    RULES,
     Check,
     Finding,
     Need,
@@ -62,7 +63,10 @@ from tripod.verify.checks.writers_authorised import Demand
 from tripod.verify.evidence import NEARBY, OpenEvidence, collect, collect_outside_evidence
 from tripod.verify.export import ExportFiles, compare_record_files, is_export, load_export
 from tripod.verify.finding import Acceptance, FindingNames, naming_findings
+from tripod.verify.finding_place import finding_line, locate_findings
 from tripod.verify.fold import Compared
+from tripod.verify.peers.record import RefFiles
+from tripod.verify.peers.refs import longest_records, replica_refs, team_judged_by_refs
 from tripod.verify.scan.database import begin_database_scan, scan_database_since
 from tripod.verify.scan.signatures import scan_signatures
 
@@ -125,14 +129,22 @@ def verify(
         git=git,
         since=None if since is None else str(since),
     )
-    with open_run(
-        os.fspath(path),
-        no_ledger=no_ledger,
-        nearby=nearby,
-        keys=[VerifierKey.parse(key) for key in keys],
-        asked=asked,
-    ) as evidence:
+    how: HowToOpen = {
+        "nearby": nearby, "keys": [VerifierKey.parse(key) for key in keys], "asked": asked
+    }  # fmt: skip
+    by_refs = None if no_ledger else judge_refs(os.fspath(path), select, **how)
+    if by_refs is not None:
+        return by_refs
+    with open_run(os.fspath(path), no_ledger=no_ledger, **how) as evidence:
         return run(evidence, select, checks)
+
+
+class HowToOpen(TypedDict, total=False):
+    """How evidence is opened: see ``verify``."""
+
+    nearby: int
+    keys: Sequence[VerifierKey]
+    asked: AnchorOptions
 
 
 def run(
@@ -202,26 +214,63 @@ def open_run(
         if os.path.isdir(path) and is_export(path):
             evidence.problem = ""
             collect_outside_evidence(evidence, asked)
-            _load(evidence, path)
+            _load(evidence, ExportFiles(path), path)
     elif not evidence.has_ledger and not evidence.problem and not no_ledger:
         record = f"{evidence.root}/{ledger.RECORD}"
         if os.path.isfile(f"{record}/{SEAL}") and not os.path.islink(record):
-            _load(evidence, record)
+            _load(evidence, ExportFiles(record), record)
     return evidence
 
 
-def _load(evidence: OpenEvidence, directory: str) -> None:
+def judge_refs(
+    path: str,
+    select: Collection[str] | None = None,
+    *,
+    nearby: int = NEARBY,
+    keys: Sequence[VerifierKey] = (),
+    asked: AnchorOptions = USUAL,
+) -> Report | None:
+    """Judge the record of every replica that a ref of the repository around ``path`` has.
+
+    That is how a clone without a ledger is judged: the report has a part for each replica. None
+    where ``path`` has a ledger or a record of its own, or there are no such refs.
+    """
+    root = None if is_export(path) or not os.path.isdir(path) else team_judged_by_refs(path)
+    if root is None or not asked.git:
+        return None
+    try:
+        with Repository(root) as repository:
+            parts = []
+            records = longest_records(repository, replica_refs(repository))
+            origins = frozenset(seal.origin for _, seal in records if seal is not None)
+            for ref, _ in records:
+                evidence = OpenEvidence(ref.ref, nearby=nearby, now_us=now_us())
+                evidence.database.keys, evidence.database.peers = tuple(keys), origins
+                with evidence:
+                    collect_outside_evidence(evidence, asked, root)
+                    if not ref.commit:
+                        evidence.problem = f"{ref.ref} leads to no commit, so to no record"
+                    if not evidence.problem:
+                        files = RefFiles(repository, ref.commit, ref.replica)
+                        _load(evidence, files, f"{repository.place.common}/{ref.ref}")
+                    parts.append(run(evidence, select))
+    except GitError as error:
+        return Report(path, (), problem=str(error)) if team_of(path) is None else None
+    return Report(path, (), parts=tuple(parts)) if parts else None
+
+
+def _load(evidence: OpenEvidence, files: ExportFiles, source: str) -> None:
     """Make a database of the files of an export or a record, and open that."""
     database = evidence.database
     database.scratch = TemporaryDirectory(prefix="tripod-")
-    database.path, database.source = f"{database.scratch.name}/{ledger.DATABASE}", directory
+    database.path, database.source = f"{database.scratch.name}/{ledger.DATABASE}", source
     try:
-        loaded = load_export(ExportFiles(directory), database.path, database.keys)
+        loaded = load_export(files, database.path, database.keys)
         database.bodies = loaded.bodies
         evidence.record = loaded.judged()
         evidence.problem = database.open() or evidence.problem
     except (ledger.LedgerError, sqlite3.Error, OSError) as error:
-        evidence.problem = f"{directory} cannot be read: {error}"
+        evidence.problem = f"{source} cannot be read: {error}"
 
 
 def _look(evidence: OpenEvidence, chosen: Sequence[Check], *, since: bool) -> Broken:
@@ -382,7 +431,7 @@ class _Judged:
             self.older[check.NAME] = names.left_out
         taken = tuple(names.taken)
         told = replace(told, findings=findings, accepted=taken, accepted_count=names.accepted)
-        return _located(self.evidence, told, rows=needs(check, Need.ROWS))
+        return locate_findings(self.evidence, told, rows=needs(check, Need.ROWS))
 
     @property
     def since(self) -> Since | None:
@@ -466,112 +515,11 @@ def judge_growth(path: str) -> Report:
     place = os.path.realpath(path)
     if history.top:
         place = os.path.relpath(place, os.path.realpath(history.top))
-    placed = (replace(one, file=place, line=_line_of(one)) for one in found)
+    placed = (replace(one, file=place, line=finding_line(one)) for one in found)
     told = outcome(append_only.NAME, placed, seen, required=True)
     if history.shallow and not told.failures:
         told = told.cannot_tell(append_only.append_only_shallow(history.path))
     return Report(path, (told,), subject=subject)
-
-
-# The file and the line of a finding --------------------------------------------------------------
-
-_WORDS = re.compile(
-    r"entry \d+|chat .+, message \d+.*|not in a ledger|not taken in yet|the receipt of .+"
-    r"|database|head|nodes|blobs|schema|handles|ledger"
-)
-"""What stands for a part of the ledger where a finding names no path."""
-_PIN = "the pin "
-_HUNK = re.compile(r"@@ line (\d+) @@")
-
-
-def _located(evidence: OpenEvidence, told: Outcome, *, rows: bool) -> Outcome:
-    """An outcome with the file of each finding, and the line where one is known.
-
-    ``rows``: the check judges the rows of the ledger, and not what they show in files.
-    """
-
-    def located(finding: Finding) -> Finding:
-        path, line = _place_of(evidence, finding, rows=rows)
-        pin = finding.where.startswith(_PIN)
-        shown = finding.where.removeprefix(_PIN) if pin else _shown(evidence, path)
-        if finding.where == "policy" and evidence.outside.rules_path:
-            shown = evidence.outside.rules_path
-        return replace(finding, file=shown, line=line)
-
-    findings = tuple(map(located, told.findings))
-    return replace(
-        told, findings=findings, accepted=tuple((located(one), by) for one, by in told.accepted)
-    )
-
-
-def _place_of(evidence: OpenEvidence, finding: Finding, *, rows: bool) -> tuple[str, int | None]:
-    """The path of a finding, relative ones within the team directory, and its line."""
-    where, root = finding.where, evidence.root or ""
-    if _WORDS.fullmatch(where):
-        # The file that holds the ledger, or the folder that it was read from.
-        database = evidence.database
-        source = ledger.RECORD if evidence.root is not None else os.path.abspath(database.source)
-        path = source if evidence.loaded else os.path.abspath(database.path or evidence.what)
-        shown = () if rows or finding.seq is None else _shown_at(evidence, finding.seq)
-        return next(iter(shown), (path, None))
-    if root and where in dict(PARTS) and not os.path.lexists(os.path.join(root, where)):
-        return os.path.abspath(root), None
-    if where in (evidence.what, "policy"):
-        return (RULES if where == "policy" else os.path.abspath(where)), None
-    if where.startswith("commit "):
-        return os.path.join(evidence.outside.repository or root, where.split(", ")[-1]), None
-    if where == "git" or where in {history.path for history in evidence.histories}:
-        where = os.path.join(
-            evidence.outside.repository or root, where.replace("git", ".git", where == "git")
-        )
-    if found := re.fullmatch(r"(.+?):(\d+)", where):
-        return found[1], int(found[2])
-    return where, _line_of(finding)
-
-
-def _line_of(finding: Finding) -> int | None:
-    """The line at which the difference begins that a finding shows; None where it shows none."""
-    hunk = _HUNK.match(finding.evidence[0]) if finding.evidence else None
-    return None if hunk is None else int(hunk[1])
-
-
-def _shown_at(evidence: OpenEvidence, seq: int) -> Iterator[tuple[str, int | None]]:
-    """Where the team's files show an entry: a decision, a message or an event."""
-    if evidence.folded is None or evidence.root is None:
-        return
-    for file, id_ in evidence.query("SELECT file, id FROM pieces WHERE seq = ?", seq):
-        path = f"{LOG.folder}/{file}"
-        before, there, _ = (evidence.file(path) or b"").partition(b"### %b" % str(id_).encode())
-        yield path, before.count(b"\n") + 1 if there and id_ else None
-    for channel, number in evidence.query("SELECT channel, number FROM lines WHERE seq = ?", seq):
-        sql = "SELECT archive, first, stop FROM archives WHERE channel = ? ORDER BY seq"
-        name, begin = channel, 0
-        for archive, first, stop in evidence.query(sql, channel):
-            begin = max(begin, stop) if number >= stop else begin
-            name, begin = (archive, first) if first <= number < stop else (name, begin)
-        sql = "SELECT count(*) FROM lines WHERE channel = ? AND number >= ? AND number < ? AND gone"
-        gone = evidence.query(sql, channel, begin, number)[0][0]
-        yield CHAT.live(name), HEADER_LINES + 1 + number - begin - gone
-    for (name,) in evidence.query("SELECT name FROM events WHERE seq = ?", seq):
-        for path in (f"{ledger.EVENTS}/{name}", f"{ledger.EVENTS}/{ledger.PROCESSED}/{name}"):
-            if evidence.is_there(path):
-                yield path, None
-
-
-def _shown(evidence: OpenEvidence, path: str) -> str:
-    """A path from the top of the repository, or else from the folder of the team directory."""
-    root = evidence.root
-    disk = evidence.disk
-    if root is None or disk is None:
-        top = "" if os.path.isfile(evidence.what) else evidence.what
-        return os.path.relpath(os.path.join(top, path))
-    base = os.path.realpath(evidence.outside.repository or os.path.dirname(os.path.abspath(root)))
-    try:
-        full = path if os.path.isabs(path) else disk.full(path)
-        full = os.path.join(os.path.realpath(os.path.dirname(full)), os.path.basename(full))
-    except ValueError:
-        return path  # a forged entry names it: no file of the team can have that name
-    return os.path.relpath(full, base) if f"{full}/".startswith(f"{base}/") else full
 
 
 # Checks of installed packages --------------------------------------------------------------------

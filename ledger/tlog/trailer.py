@@ -44,6 +44,7 @@ _LINE = re.compile(
 )
 _ANY = re.compile(rb"^Tripod-Head:[^\n]*\n?", re.MULTILINE)
 _ID = 4  # bytes of a key ID
+KEY_DIGITS = 16  # at the end of a replica's name
 
 
 class Trailer(NamedTuple):
@@ -57,7 +58,7 @@ class Trailer(NamedTuple):
 
 def key_digits(vkey: str) -> str:
     """The digits of a public key at the end of the names of its replica."""
-    return sha256(vkey.encode()).hexdigest()[:16]
+    return sha256(vkey.encode()).hexdigest()[:KEY_DIGITS]
 
 
 def format_trailer(replica: str, seal: Seal, signature: Signature) -> bytes:

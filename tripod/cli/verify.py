@@ -87,8 +87,17 @@ def _judge_once(
     call: CommandCall, path: str, keys: tuple[VerifierKey, ...], asked: AnchorOptions, *, last: bool
 ) -> tuple[Report, int, str] | None:
     """The report, the exit code, what to say of the pin; None: to be judged again."""
-    how = {"no_ledger": call.no_ledger, "nearby": call.nearby}
-    with call.progress(), judging.open_run(path, **how, keys=keys, asked=asked) as evidence:
+    how: judging.HowToOpen = {"nearby": call.nearby, "keys": keys, "asked": asked}
+    if not call.no_ledger:
+        with call.progress():
+            by_refs = judging.judge_refs(path, call.select or None, **how)
+        if by_refs is not None:
+            said = f"the pin {asked.pin} was left as it is: records on refs were judged"
+            return by_refs, by_refs.exit_code, said if asked.first and asked.pin else ""
+    with (
+        call.progress(),
+        judging.open_run(path, no_ledger=call.no_ledger, **how) as evidence,
+    ):
         report = judging.run(evidence, select=call.select or None)
         code = report.exit_code
         if code and not last and evidence_changed(evidence):
@@ -123,7 +132,9 @@ def _say(call: CommandCall, report: Report) -> int:
 _VERIFY = """\
 verify [PATH]
     Without PATH it is the team that TRIPOD_LEDGER names; else the nearest one above. A clone
-    that has no database is judged by its record, .nbs/record.
+    that has no ledger is judged by the records on its refs, each replica's, as `tripod pull` or
+    `git fetch REMOTE '+refs/tripod/*:refs/tripod-remotes/REMOTE/*'` brings them; or by a record
+    that is committed, .nbs/record.
 
     Exit codes: 0 all required checks clean, 1 findings, 2 usage, 3 could not judge.
 

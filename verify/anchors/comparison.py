@@ -162,6 +162,8 @@ def compare_heads(evidence: OpenEvidence) -> HeadsJudged | None:
         return None
     outside, trust = replace(evidence.outside), trust_rows_to_compare(evidence, db)
     compare_receipts(evidence, db, trust, outside)
+    others = evidence.database.peers - {scan.origin, *(row[1] for row in trust["forks"])}
+    outside.known = tuple(one for one in outside.known if one.seal.origin not in others)
     roots = roots_of_rows(db, scan, (known.seal.size for known in outside.known))
     keys = list(dict.fromkeys(_keys(evidence, trust)))
     ledger = heads.Ledger(

@@ -30,13 +30,14 @@ class TreeFile(NamedTuple):
 class RefFiles(ExportFiles):
     """The record in the tree of one commit, read-only. Reading raises ``FileError``."""
 
-    def __init__(self, repository: Repository, commit: str) -> None:
+    def __init__(self, repository: Repository, commit: str, replica: str = "") -> None:
         """List the tree (GitError: the commit or a tree of it is missing, or there are too many).
 
-        The repository stays open as long as files are read.
+        The repository stays open as long as files are read. ``replica`` is the name of the ref,
+        whose digits are those of a key: the record of another key is not that replica's.
         """
         self._repository = repository
-        self.directory = commit
+        self.directory, self.replica = commit, replica
         self.files: dict[str, TreeFile] = {}
         self._strange: list[str] = []
         listed = repository.ask("ls-tree", "-r", "-z", "--long", "--full-tree", commit)

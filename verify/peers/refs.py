@@ -8,10 +8,19 @@ in the same folder and is no record.
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
+from tripod.ledger import MalformedError
+from tripod.ledger.locator import FOLDER, has_ledger, team_of, work_tree_around
+from tripod.ledger.places import RECORD
+from tripod.ledger.tlog.note import MAX_NOTE
+from tripod.ledger.tlog.seal import Seal, read_seal
+from tripod.ledger.tlog.tiles import SEAL
 from tripod.verify.anchors.git import Repository
+from tripod.verify.anchors.git_folder import GitError
 
 OWN = "refs/tripod/"
 REMOTES = "refs/tripod-remotes/"
@@ -20,7 +29,7 @@ _FOLDER = re.compile(r"refs/(?!tripod-remotes/)[A-Za-z0-9_-]+/([A-Za-z0-9._-]+/)
 
 
 class ReplicaRef(NamedTuple):
-    """A ref by its full name, the replica that it names, and its commit.
+    """A ref by its full name, the replica that it names, and its commit, '' if it has none.
 
     ``remote`` is where it was fetched from, None for one of this repository.
     """
@@ -43,7 +52,7 @@ def own_ref(repository: Repository, replica: str) -> str:
 
 
 def replica_refs(repository: Repository) -> list[ReplicaRef]:
-    """Every ref that has the name of a replica's record and leads to a commit, by name."""
+    """Every ref that has the name of a replica's record, by name."""
     named: dict[str, tuple[str, str | None]] = {}
     folders = dict.fromkeys((OWN, refs_folder(repository)))
     for ref in sorted(repository.refs.refs):
@@ -54,7 +63,9 @@ def replica_refs(repository: Repository) -> list[ReplicaRef]:
         if REPLICA.fullmatch(name):
             named[ref] = name, remote
     tips = repository.tips(named)
-    return [ReplicaRef(ref, named[ref][0], tip, named[ref][1]) for ref, tip in tips.items()]
+    return [
+        ReplicaRef(ref, name, tips.get(ref, ""), remote) for ref, (name, remote) in named.items()
+    ]
 
 
 def strange_refs(repository: Repository, known: list[ReplicaRef]) -> list[str]:
@@ -62,3 +73,43 @@ def strange_refs(repository: Repository, known: list[ReplicaRef]) -> list[str]:
     names = {one.ref for one in known}
     refs = sorted(repository.refs.refs)
     return [ref for ref in refs if ref.startswith(REMOTES) and ref not in names]
+
+
+def seal_of_ref(repository: Repository, ref: ReplicaRef) -> Seal | None:
+    """The seal of a ref's record, unjudged; None where it cannot be read."""
+    try:
+        data = repository.file_at(ref.commit, SEAL) if ref.commit else None
+        return read_seal((data or b"")[: MAX_NOTE + 1])
+    except (GitError, MalformedError):
+        return None
+
+
+def longest_records(
+    repository: Repository, refs: Iterable[ReplicaRef]
+) -> list[tuple[ReplicaRef, Seal | None]]:
+    """Of each replica the ref whose record is the longest, with its seal, by name of the replica.
+
+    Of several the one in this repository comes first. The others are held against it.
+    """
+    best: dict[str, tuple[tuple[int, bool], ReplicaRef, Seal | None]] = {}
+    for one in refs:
+        seal = seal_of_ref(repository, one)
+        rank = (-1 if seal is None else seal.size, one.remote is None)
+        if one.replica not in best or rank > best[one.replica][0]:
+            best[one.replica] = (rank, one, seal)
+    return [best[name][1:] for name in sorted(best)]
+
+
+def team_judged_by_refs(path: str) -> str | None:
+    """The team directory of a clone that has no ledger and no committed record; None: it has one.
+
+    The directory need not be there. That there are refs with records is not asked.
+    """
+    tree = work_tree_around(os.path.abspath(path))
+    if tree is None:
+        return None
+    root, given = f"{tree.main or tree.top}/{FOLDER}", team_of(os.path.abspath(path))
+    if given is not None and os.path.realpath(given) != os.path.realpath(root):
+        return None
+    is_recorded = os.path.lexists(f"{root}/{RECORD}/{SEAL}")
+    return None if has_ledger(root) or is_recorded else root

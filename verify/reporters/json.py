@@ -48,6 +48,9 @@ One object::
   ``SELF``, ``PINNED``, ``WITNESSED``, ``TIMESTAMPED``; ``levels`` says up to which size each is
   reached, and its witness; ``tail`` is what stands after the largest of these. ``notes`` say what
   was not looked at.
+- ``parts`` is there where several records were judged, as in a clone without a ledger: a whole
+  report for each, whose ``what`` is its ref. Then the numbers of the first level are their sums,
+  ``exit_code`` is the worst of theirs, and ``checks`` is empty.
 - Texts are as the evidence holds them, escaped as JSON is: ASCII alone, so that no byte of theirs
   reaches a terminal. A new field does not raise ``version``; another meaning does.
 """
@@ -64,6 +67,10 @@ MANUAL = "tripod verify --explain"
 
 def render(report: Report) -> str:
     """The whole report, ending in a line break."""
+    return json.dumps(_report(report), indent=2) + "\n"
+
+
+def _report(report: Report) -> dict[str, object]:
     subject, anchored = report.subject, report.anchored
     judged = subject and {
         "team": subject.team or None,
@@ -99,7 +106,9 @@ def render(report: Report) -> str:
         value["accepted"] = report.accepted
     if report.since is not None:
         value["since"] = report.since._asdict()
-    return json.dumps(value, indent=2) + "\n"
+    if report.parts:
+        value["parts"] = [_report(part) for part in report.parts]
+    return value
 
 
 def _outcome(outcome: Outcome) -> dict[str, object]:

@@ -73,6 +73,8 @@ def render(
     ``accepted``: also the findings that the team accepted, with who did it, and why.
     """
     paint = _paint if color else _plain
+    if report.parts:
+        return _parts(report, paint, lambda part: render(part, color=color, accepted=accepted))
     if report.problem:
         problem = f"{paint(_RED, 'cannot judge')}: {escape(report.problem)}\n"
         return problem + _judged(report.subject, "what was asked for")
@@ -95,6 +97,9 @@ def brief_text(report: Report, *, color: bool = False, accepted: bool = False) -
     Otherwise it is ``render`` without the checks that are clean or had nothing to judge. What was
     not looked at is said in any case.
     """
+    if report.parts:
+        how = _paint if color else _plain
+        return _parts(report, how, lambda part: brief_text(part, color=color, accepted=accepted))
     untold = [one for one in report.outcomes if one.verdict == CANNOT_TELL]
     hurried = [  # what a person has to look at
         one
@@ -121,6 +126,12 @@ def brief_text(report: Report, *, color: bool = False, accepted: bool = False) -
         words += f"; {report.accepted} finding{' is' if is_one else 's are'} accepted"
     shown = "".join(f"{block}\n" for block in _accepted(report, paint)) if accepted else ""
     return (f"{shown}\n" if shown else "") + _notes(report) + paint(_GREEN, words) + "\n"
+
+
+def _parts(report: Report, paint: _Paint, render_part: Callable[[Report], str]) -> str:
+    """The report of each record under its name."""
+    shown = [f"{paint(_BOLD, escape(part.what))}\n{render_part(part)}" for part in report.parts]
+    return "\n".join(shown)
 
 
 def _notes(report: Report) -> str:

@@ -7,46 +7,21 @@ import time
 from pathlib import Path
 
 import pytest
+from clones import begin, say
 from git_repo import Git
 
-from tripod.chat import writer as chat_send
-from tripod.ledger.kinds.peers import TEAM_NAMED
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.ledger.tlog.seal import open_seal
 from tripod.ledger.tlog.tiles import SEAL
-from tripod.ledger.tlog.trailer import Trailer, key_digits, parse_trailers, trailer_seal
+from tripod.ledger.tlog.trailer import Trailer, parse_trailers, trailer_seal
 from tripod.peers.commit import message_with_trailer
 from tripod.peers.hooks import install_hooks, remove_hooks
-from tripod.team import adoption
 from tripod.team.team import Team
-from tripod.trust.keys import sealing_key
 from tripod.trust.seal import last_seal
 from tripod.verify.anchors.git import Repository
 from tripod.verify.peers.record import RefFiles
 
 LINE = b"Tripod-Head: ann-0123456789abcdef 7 " + b"A" * 43 + b"= " + b"B" * 91 + b"="
-
-
-def begin(folder: Path, origin: str = "example.com/ann") -> tuple[Git, str, VerifierKey]:
-    """A repository whose team has a key and a replica's name; the name, and the key."""
-    git = Git(folder)
-    git.commit("README", b"cafe\n", "begin")
-    root = adoption.init(str(folder), project="cafe", origin=origin, key=True).root
-    with Team(root) as team:
-        vkey = sealing_key(team.store)
-        assert vkey is not None
-        replica = f"ann-{key_digits(vkey)}"
-        with team.act() as act:
-            act.append([TEAM_NAMED.draft({"team": origin, "replica": replica})])
-        chat_send.create(team, "live", actor="ann")
-    return git, replica, VerifierKey.parse(vkey)
-
-
-def say(git: Git, text: str) -> int:
-    """One more message; give the ledger's size."""
-    with Team(f"{git.root}/.nbs") as team:
-        chat_send.send(team, "live", "ann", text)
-        return team.store.size
 
 
 def trailers(git: Git, commit: str = "HEAD") -> list[Trailer]:

@@ -1,0 +1,165 @@
+"""A clone without a ledger: the records of all replicas are judged by their refs."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from clones import begin, fetch, record, say
+from doors.inside import run
+from git_repo import Git
+
+from tripod.ledger.tlog.tiles import SEAL
+from tripod.verify.check import Report
+from tripod.verify.run import verify
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Git:
+    """A clone of a project in which Ann and Bob each have a replica; it has neither's ledger."""
+    ann, name, _ = begin(tmp_path / "ann", "example.com/ann")
+    say(ann, "Tea!")
+    record(ann, name)
+    bob, name, _ = begin(tmp_path / "bob", "example.com/bob")
+    say(bob, "Coffee!")
+    record(bob, name)
+    clone = Git(tmp_path / "clone")
+    clone.commit("README", b"cafe\n")
+    fetch(clone, ann, bob)
+    return clone
+
+
+def messages(report: Report) -> list[str]:
+    return [finding.message for one in report.all_outcomes for finding in one.findings]
+
+
+def refs(git: Git) -> list[str]:
+    return git("for-each-ref", "--format=%(refname)", "refs/tripod-remotes").split()
+
+
+def test_each_record_is_judged_and_the_worst_decides(clone: Git) -> None:
+    before = sorted(str(path) for path in clone.root.rglob("*"))
+    report = verify(clone.root)
+    assert [part.what for part in report.parts] == refs(clone)
+    assert (report.exit_code, messages(report)) == (0, [])
+    assert [part.head and part.head[0] for part in report.parts] == [8, 8]
+    assert all(part.subject and part.subject.ledger.endswith(part.what) for part in report.parts)
+    assert sorted(str(path) for path in clone.root.rglob("*")) == before
+
+
+def test_a_branch_of_records_and_a_folder_below_serve_as_well(clone: Git) -> None:
+    (clone.root / "src").mkdir()
+    done = run(clone.root / "src", "verify", "--json")
+    assert (done.code, len(json.loads(done.out)["parts"])) == (0, 2)
+    assert b"checks hold over 8 entries" in run(clone.root, "verify").out
+    ref = refs(clone)[0]
+    name = ref.rpartition("/")[2]
+    clone("update-ref", f"refs/heads/tripod/{name}", ref)
+    clone("config", "tripod.refs", "refs/heads/tripod/")
+    assert verify(clone.root).parts[0].what == f"refs/heads/tripod/{name}"
+
+
+def test_the_longest_record_of_a_replica_is_judged(clone: Git, tmp_path: Path) -> None:
+    ann = Git(tmp_path / "ann", made=False)
+    old = refs(clone)[0]
+    name = old.rpartition("/")[2]
+    clone("update-ref", f"refs/tripod-remotes/fork/{name}", old)
+    say(ann, "More tea!")
+    record(ann, name)
+    fetch(clone, ann)
+    report = verify(clone.root)
+    assert [part.head and part.head[0] for part in report.parts] == [11, 8]
+    assert report.exit_code == 0
+
+
+def rewrite(clone: Git, ref: str, change: Callable[[dict[str, bytes]], None]) -> None:
+    """Make the ref a commit whose tree has other files."""
+    listed = clone("ls-tree", "-r", "--format=%(objectname) %(path)", ref).split("\n")
+    files = {}
+    for line in listed:
+        blob, _, path = line.partition(" ")
+        files[path] = subprocess.run(
+            ["git", "-C", str(clone.root), "cat-file", "blob", blob],
+            capture_output=True,
+            check=True,
+        ).stdout
+    change(files)
+    said = b"".join(
+        b"M 100644 inline %b\ndata %d\n%b\n" % (path.encode(), len(data), data)
+        for path, data in files.items()
+    )
+    front = b"commit %b\ncommitter A <a@b> 0 +0000\ndata 1\nx\n" % ref.encode()
+    clone("fast-import", "--quiet", "--force", given=front + said)
+
+
+def test_a_body_that_was_altered_is_found(clone: Git) -> None:
+    def alter(files: dict[str, bytes]) -> None:
+        path = next(path for path in files if path.startswith("bodies/"))
+        files[path] = files[path].replace(b"Tea!", b"Wine")
+
+    rewrite(clone, refs(clone)[0], alter)
+    report = verify(clone.root)
+    assert [part.exit_code for part in report.parts] == [1, 0]
+    assert report.exit_code == 1
+    text = run(clone.root, "verify").out.decode()
+    assert refs(clone)[0] in text
+    assert "bodies-present" in text
+
+
+def test_a_ref_under_another_replicas_name_is_named(clone: Git) -> None:
+    first, second = refs(clone)
+    clone("update-ref", second, first)
+    report = verify(clone.root)
+    assert [part.exit_code for part in report.parts] == [0, 1]
+    assert "this is not its record" in messages(report)[0]
+
+
+@pytest.mark.parametrize("harm", ["no seal", "another tree", "no commit", "a strange file"])
+def test_a_ref_that_holds_something_else_is_named(clone: Git, harm: str) -> None:
+    first, second = refs(clone)
+    if harm == "no seal":
+        rewrite(clone, first, lambda files: files.update({SEAL: b""}))
+    elif harm == "another tree":
+        clone("update-ref", first, "HEAD")
+    elif harm == "a strange file":
+        rewrite(clone, first, lambda files: files.update({"README": b"x"}))
+    else:
+        clone("update-ref", first, clone("rev-parse", "HEAD^{tree}"))
+    report = verify(clone.root)
+    said = " ".join(messages(report))
+    if harm == "no commit":
+        assert first in report.parts[0].problem
+    elif harm == "a strange file":
+        assert (report.exit_code, "belongs to no entry" in said) == (0, True)
+    else:
+        assert "there is no seal to judge the files by" in said
+    assert report.exit_code == {"a strange file": 0, "no commit": 3}.get(harm, 1)
+    assert report.parts[-1].what == second
+
+
+def test_a_team_with_a_ledger_is_judged_by_it(tmp_path: Path) -> None:
+    ann, name, _ = begin(tmp_path / "ann", "example.com/ann")
+    record(ann, name)
+    report = verify(ann.root)
+    assert report.parts == ()
+    assert report.head is not None
+
+
+def test_a_repository_that_cannot_be_read_is_no_clean_team(clone: Git) -> None:
+    (clone.root / ".git/refs/tripod-remotes/x").mkdir()
+    (clone.root / ".git/refs/tripod-remotes/x/bad").write_text("no ref\n")
+    report = verify(clone.root)
+    assert report.exit_code == 3
+    assert "is no ref that can be read" in report.problem
+
+
+def test_a_pin_is_held_against_the_record_that_it_is_of(clone: Git, tmp_path: Path) -> None:
+    seal = clone("show", f"{refs(clone)[0]}:{SEAL}") + "\n"
+    pin = tmp_path / "ann.pin"
+    pin.write_text(seal)
+    assert verify(clone.root, pin=pin).exit_code == 0
+    lines = seal.split("\n")
+    pin.write_text("\n".join([lines[0], str(int(lines[1]) + 1), lines[2], ""]))
+    report = verify(clone.root, pin=pin)
+    assert [part.exit_code for part in report.parts] == [1, 0]
