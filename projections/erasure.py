@@ -22,11 +22,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from tripod.ledger import CHAT, EVENTS, LOGS, PROCESSED, WORKERS
+from tripod.ledger import CHAT, EVENTS, LOGS, MERGED, PROCESSED, WORKERS
 from tripod.ledger.kinds.base import MARK, digest_of, text
 from tripod.ledger.kinds.bus import PUBLISHED
 from tripod.ledger.kinds.chat import HEADER_SEEN, ROTATED
 from tripod.ledger.kinds.decisions import LOGGED
+from tripod.ledger.kinds.merged import erased_view
 from tripod.ledger.kinds.registry import BY_NAME
 from tripod.ledger.kinds.team import CONFIG_CHANGED
 from tripod.projections.bus import format as bus_format
@@ -138,8 +139,13 @@ _GONE = f"{MARK}\n".encode()
 
 
 def erasure_places(source: Source, kind: str, body: dict[str, Any]) -> Iterator[str]:
-    """Paths of files that may show the text of an entry, also those into which it was moved."""
-    erasure = BY_NAME[kind].erasure
+    """Paths of files that may show the text of an entry, also those into which it was moved.
+
+    Of an entry of a peer ``body`` is what a redaction keeps of it.
+    """
+    if kind == MERGED:
+        kind, body = erased_view(body)
+    erasure = BY_NAME[kind].erasure if kind else None
     if erasure is None:
         return
     place = erasure.place(body)

@@ -9,17 +9,20 @@ from pathlib import Path
 from tripod.bus import events
 from tripod.chat import writer as chat
 from tripod.decisions import writer as decisions
-from tripod.ledger import Draft, parse_header
+from tripod.ledger import Draft, Entry, parse_header
 from tripod.ledger.kinds.peers import PEER_ENTRY, TEAM_NAMED
 from tripod.ledger.locator import database_of
 from tripod.peers.merge import Merged, MergeLimits, merge_record
 from tripod.peers.replica import name_team, replica_name
+from tripod.projections.chat.format import parse_line, split_chat_file
+from tripod.recovery import redaction
 from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.trust import keys
 from tripod.trust.export import export
 from tripod.trust.seal import seal
 from tripod.verify.export import ExportFiles
+from tripod.verify.run import verify
 
 __all__ = ["Replica", "copied", "peers_of"]
 
@@ -71,6 +74,31 @@ class Replica:
     def publish(self, type_: str, payload: str = "") -> str:
         with self.team() as team:
             return events.publish(team, self.handle, type_, "normal", payload)
+
+    def redact(self, pattern: str) -> None:
+        with self.team() as team:
+            asked = redaction.RedactionRequest(match=pattern, reason="asked", by=self.handle)
+            redaction.redact(team, asked)
+
+    def entries(self, *kinds: str) -> list[Entry]:
+        with self.team() as team:
+            return list(team.store.read(kinds=kinds))
+
+    def says(self, text: str, channel: str = "live") -> list[str]:
+        """The messages of a chat that hold a text, as its file shows them."""
+        file = split_chat_file(Path(self.root, "chat", f"{channel}.chat").read_bytes())
+        lines = [parse_line(line) for line in file.lines] if file else []
+        return [f"{one.handle}: {one.text}" for one in lines if one and text in one.text]
+
+    def files(self) -> list[Path]:
+        """Every file of it, the ledger's too."""
+        apart = Path(database_of(self.root)).parent
+        return [one for at in {apart, Path(self.root)} for one in at.rglob("*") if one.is_file()]
+
+    def findings(self) -> list[str]:
+        """What the verifier says against it; a decision without a reference is none of this."""
+        said = [found for one in verify(self.root).outcomes for found in one.findings]
+        return [str(found) for found in said if found.check != "chat-refs-resolve"]
 
     def record(self, folder: Path | None = None) -> ExportFiles:
         """Seal, and export the record: into its own folder, which grows, or into another."""

@@ -140,6 +140,20 @@ def inner_entry(entry: Entry, blob: BlobReader) -> Entry:
     return inner if is_shared and "same" not in (entry.data.get("place") or ()) else entry
 
 
+def erased_view(body: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Kind and data of an inner entry that its maker erased, as tables and files see it.
+
+    The kind is '' where nothing of it is shown. ``body`` is what a redaction keeps of the
+    ``peer.entry``.
+    """
+    head = orjson.loads(_bytes(body["header"], lambda _: None))
+    kind = BY_NAME.get(head["kind"])
+    place = body.get("place") or {}
+    if kind is None or kind.merge != "shared" or "same" in place:
+        return "", {}
+    return kind.name, _placed(kind.name, body.get("keep") or {}, place, head["actor"])
+
+
 def is_of_peer(data: Mapping[str, Any]) -> bool:
     """Whether the data of an entry, as tables and files see it, are of a peer's entry."""
     return PEER in data

@@ -494,7 +494,7 @@ def _erase(act: Act, who: str, batch: Sequence[JudgedEntry]) -> int:
             },
             cause=entry.id,
         )
-        erasures.append((entry, draft))
+        erasures.append(draft)
     if erasures:
         erase_within(act, erasures)
     return len(erasures)

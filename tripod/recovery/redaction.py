@@ -199,7 +199,7 @@ def _erase(team: Team, request: RedactionRequest, pattern: re.Pattern[str] | Non
             )
             for entry in entries
         ]
-        erase_within(act, list(zip(entries, drafts, strict=True)))
+        erase_within(act, drafts)
     for path in _files(team):
         name = os.path.relpath(path, team.root)
         with suppress(OSError):
@@ -219,10 +219,10 @@ def files_to_redact(team: Team) -> list[str]:
     return [*(f"{CHAT.folder}/{name}.chat" for name in channels), *logs]
 
 
-def erase_within(act: Act, erasures: Sequence[tuple[Entry, Draft]]) -> None:
-    """Erase entries, each by its redaction, and fold the tables anew."""
-    for entry, draft in erasures:
-        for path in erasure_places(act.source, entry.kind, entry.data):
+def erase_within(act: Act, redactions: Iterable[Draft]) -> None:
+    """Carry out redactions, and fold the tables anew."""
+    for draft in redactions:
+        for path in erasure_places(act.source, draft.body["kind"], draft.body["keep"]):
             shown = desired_file(act.source, path)
             if shown is not None:  # what we rendered ourselves may be written over
                 act.writer.account(path, sha256(shown.data).hexdigest())

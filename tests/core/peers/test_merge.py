@@ -138,3 +138,40 @@ def test_an_older_state_of_a_record_is_no_fork(tmp_path: Path, ann: Replica, bob
     assert done.is_older
     assert "an older state of it" in done.problem
     assert ann.size() == size
+
+
+def test_what_a_peer_erased_of_its_own_is_erased_here(ann: Replica, bob: Replica) -> None:
+    bob.say("A secret of Bob's that he regrets.")
+    bob.say("Tea.")
+    ann.merge(bob)
+    bob.redact("secret")
+    done = ann.merge(bob)
+    assert (done.problem, done.erased) == ("", 2), "the message, and the event that told of it"
+    assert ann.says("secret") == []
+    assert len(ann.says("Tea.")) == 1
+    assert b"secret" not in b"".join(path.read_bytes() for path in ann.files())
+    for entry in ann.entries("redacted"):
+        assert entry.data["kind"] == "peer.entry"
+        assert entry.data["reason"].startswith(f"{bob.name} erased its entry ")
+    size = ann.size()
+    assert ann.merge(bob).erased == 0
+    assert ann.size() <= size + 8
+    assert ann.findings() == []
+
+
+def test_what_a_peer_erased_before_comes_with_what_it_keeps(ann: Replica, bob: Replica) -> None:
+    bob.say("A secret of Bob's that he regrets.")
+    bob.redact("secret")
+    assert ann.merge(bob).problem == ""
+    assert ann.says("secret") == []
+    assert len(ann.says("[redacted]")) == 1
+    assert ann.findings() == []
+
+
+def test_nobody_here_erases_what_a_peer_recorded(ann: Replica, bob: Replica) -> None:
+    bob.say("A word of Bob's.")
+    ann.merge(bob)
+    size = ann.size()
+    ann.redact("A word of Bob")
+    assert ann.size() == size
+    assert len(ann.says("A word of Bob")) == 1
