@@ -38,7 +38,7 @@ from tripod.verify.anchors.comparison import compare_heads
 from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_folder import GitError
 from tripod.verify.anchors.git_growth import read_growth
-from tripod.verify.anchors.heads import Rules
+from tripod.verify.anchors.rules import Rules
 from tripod.verify.check import (
     CANNOT_TELL,
     CLEAN,
@@ -89,6 +89,7 @@ def verify(
     no_ledger: bool = False,
     nearby: int = NEARBY,
     since: str | int | None = None,
+    policy_from: str | None = None,
 ) -> Report:
     """Judge what stands at a path, and return the report. Nothing is written or printed.
 
@@ -108,6 +109,7 @@ def verify(
         nearby: how many lines an approximate chat reference may be off.
         since: an entry's number, or a git revision that holds a seal of the ledger: what the
             entries before it show by themselves already is left out, and counted.
+        policy_from: a git revision whose ``tripod.toml`` counts, and not that of the work tree.
 
     Raises:
         ValueError: ``select`` names a check that is not there, ``new_only`` comes without a pin, or
@@ -128,6 +130,7 @@ def verify(
         policies=tuple(os.fspath(policy) for policy in policies),
         git=git,
         since=None if since is None else str(since),
+        policy_from=policy_from,
     )
     how: HowToOpen = {
         "nearby": nearby, "keys": [VerifierKey.parse(key) for key in keys], "asked": asked

@@ -38,7 +38,7 @@ def _verify(call: CommandCall) -> int:
     if call.grow_only is not None:
         others = (
             call.path, call.select, call.no_ledger, call.pin, call.policy, call.key, call.old,
-            call.since,
+            call.since, call.policy_from,
         )  # fmt: skip
         if any(others):
             raise BadArgumentError(
@@ -61,11 +61,17 @@ def _judge_subject(call: CommandCall) -> int:
     if call.since is not None and call.new_only:
         raise BadArgumentError("--since and --new-only: give one of them")
     asked = AnchorOptions(
-        call.pin, call.update_pin, call.new_only, call.policy, not call.no_git, call.since
+        call.pin,
+        call.update_pin,
+        call.new_only,
+        call.policy,
+        not call.no_git,
+        call.since,
+        call.policy_from,
     )
     keys, path = tuple(log_keys_param(call.key)), team_to_judge(call.path)
     if is_proof(path):
-        if call.pin is not None or call.policy or call.since is not None:
+        if call.pin is not None or call.policy or call.since or call.policy_from:
             raise BadArgumentError(
                 f"{path} is a proof: hold it against keys (--key) and a seal (--old)"
             )
@@ -151,6 +157,8 @@ verify [PATH]
     --since POINT      Report only what is new since an entry's number, or since a git revision
         that holds a seal of this ledger (for a pull request), and count the rest.
     --policy FILE...   A policy from elsewhere (.tlog or .yaml) in place of the team's own.
+    --policy-from REV  The policy in tripod.toml as committed in REV, and not that of the work
+        tree: of a pull request, the branch that it goes to.
     --no-git           Do not read the history of the git repository.
     --explain CHECK    Print the manual section of a check.
     --list             Print all checks, and in a line what each proves.

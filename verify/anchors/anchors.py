@@ -9,11 +9,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import reduce
 from types import MappingProxyType
 from typing import NamedTuple
 
 from tripod.ledger import RECORD, LedgerError, MalformedError, TripodError
 from tripod.ledger.files import read_plain_file
+from tripod.ledger.locator import FOLDER
 from tripod.ledger.tlog.policy import parse_policy
 from tripod.ledger.tlog.receipt import parse_timestamp_authorities
 from tripod.ledger.tlog.seal import Seal
@@ -25,7 +28,8 @@ from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_folder import GitError, find
 from tripod.verify.anchors.git_growth import describe_growth_commit, read_growth
 from tripod.verify.anchors.heads import MAX_HEAD, KnownHead, OutsideHeads, parse_head
-from tripod.verify.anchors.heads import parse as parse_rules
+from tripod.verify.anchors.rules import PROJECT, Rules, parse_project, stricter_rules
+from tripod.verify.anchors.rules import parse as parse_rules
 from tripod.verify.check import AUTHORITIES, POLICY, RULES
 
 _SHALLOW = (
@@ -45,7 +49,8 @@ class AnchorOptions(NamedTuple):
     ``pin``: a file with a head; ``first``: it need not be there yet. ``new_only``: look only at
     what is after it. ``policies``: files that replace the team's own. ``git``: whether to walk the
     history of the repository around the team directory. ``since``: the number of an entry, or a
-    git revision, from which on what is found is new.
+    git revision, from which on what is found is new. ``policy_from``: the git revision whose
+    ``tripod.toml`` counts, and not the one of the work tree.
     """
 
     pin: str | None = None
@@ -54,6 +59,7 @@ class AnchorOptions(NamedTuple):
     policies: tuple[str, ...] = ()
     git: bool = True
     since: str | None = None
+    policy_from: str | None = None
 
 
 USUAL = AnchorOptions()
@@ -77,7 +83,7 @@ def gather_anchors(
         OutsideError: the pin or a policy that was given cannot be read.
     """
     outside = OutsideHeads()
-    _policies(outside, root, asked.policies)
+    _policies(outside, root, asked)
     if asked.pin is not None:
         pin = read_pin(asked.pin)
         if pin is None and not asked.first:
@@ -149,8 +155,18 @@ def read_since(
     )
 
 
-def _policies(outside: OutsideHeads, root: str | None, given: tuple[str, ...]) -> None:
+class _Demands(NamedTuple):
+    """The rules that one file holds. ``is_outside``: a caller named it, outside of the team."""
+
+    path: str
+    rules: Rules
+    is_outside: bool
+
+
+def _policies(outside: OutsideHeads, root: str | None, asked: AnchorOptions) -> None:
     """The files given, by the ends of their names; the team's own for each kind not given."""
+    given = asked.policies
+    found: list[_Demands] = []
     demands = [path for path in given if path.endswith((".yaml", ".yml"))]
     stamping = [path for path in given if path.endswith(".pem")]
     trusted = [path for path in given if path not in (*demands, *stamping)]
@@ -174,8 +190,7 @@ def _policies(outside: OutsideHeads, root: str | None, given: tuple[str, ...]) -
             if name == POLICY:
                 outside.policy = parse_policy(data)
             elif name == RULES:
-                outside.rules = parse_rules(data)
-                outside.rules_path = path if paths else ""
+                found.append(_Demands(path if paths else "", parse_rules(data), is_outside=False))
             else:
                 outside.authorities = parse_timestamp_authorities(data)
         except MalformedError as error:
@@ -188,6 +203,66 @@ def _policies(outside: OutsideHeads, root: str | None, given: tuple[str, ...]) -
         top = "" if root is None else f"{os.path.realpath(root).rstrip('/')}/"
         if paths and not (top and f"{os.path.realpath(path)}/".startswith(top)):
             outside.given |= {name}
+    if found and RULES in outside.given:
+        found = [found[0]._replace(is_outside=True)]
+    if asked.policy_from is not None:
+        found.append(_committed_demands(asked.policy_from, root))
+    elif root is not None and not demands:
+        found += _project_demands(outside, root)
+    _join(outside, found)
+
+
+def _join(outside: OutsideHeads, found: list[_Demands]) -> None:
+    """Take the stricter of all rules; what is given up is said by those from outside alone."""
+    if not found:
+        return
+    outside.rules_path = found[0].path
+    outside.rules = reduce(stricter_rules, [one.rules for one in found])
+    if outer := [one.rules for one in found if one.is_outside]:
+        outside.given |= {RULES}
+        given_up = reduce(stricter_rules, outer).given_up
+        outside.rules = replace(outside.rules, given_up=given_up)
+
+
+def _project(root: str) -> str:
+    """The project's folder: the one that holds ``.nbs``; a team directory by another name is it."""
+    above, name = os.path.split(os.path.abspath(root))
+    return above if name == FOLDER else root
+
+
+def _project_demands(outside: OutsideHeads, root: str) -> Iterator[_Demands]:
+    """The rules in ``tripod.toml`` of the work tree, if there is one."""
+    path = f"{_project(root)}/{PROJECT}"
+    data = _read(path, named=False)
+    if data is None:
+        return
+    try:
+        yield _Demands(path, parse_project(data), is_outside=False)
+    except MalformedError as error:
+        message = f"{error}; a policy that is not understood is not passed over"
+        outside.faults += (("broken", path, message),)
+
+
+def _committed_demands(revision: str, root: str | None) -> _Demands:
+    """The rules in ``tripod.toml`` as committed (OutsideError: they cannot be read there)."""
+    asked = f"--policy-from {revision}"
+    try:
+        with Repository(f"{os.getcwd() if root is None else _project(root)}/{PROJECT}") as git:
+            commit = git.resolve(revision)
+            if commit is None:
+                raise OutsideError(
+                    f"{asked}: there is no such commit in {git.top} (in CI: fetch-depth: 0)"
+                )
+            path = f"{git.top if root is None else _project(root)}/{PROJECT}"
+            data = git.file_at(commit, git.name_of(path))
+            if data is None:
+                raise OutsideError(
+                    f"{asked}: commit {commit[:12]} holds no {PROJECT}, so nothing is demanded "
+                    "there: commit one, or leave the option out"
+                )
+            return _Demands(path, parse_project(data), is_outside=True)
+    except (GitError, MalformedError) as error:
+        raise OutsideError(f"{asked}: {PROJECT}: {error}") from error
 
 
 def _walk(

@@ -12,25 +12,6 @@ Heads bound the time of an entry from both sides:
 
 The host's own ``at`` lies between the bounds, or it is false. The value of a bound is that of its
 source: a witness whose key the policy knows, or a commit, whose date is its author's claim.
-
-What a team demands of its own ledger stands in the YAML file ``policy.yaml``::
-
-    # missing protection is a failure, not a skip
-    level: PINNED                     # or WITNESSED, TIMESTAMPED, [WITNESSED, TIMESTAMPED]
-    tail-entries: 256                 # so many entries may stand after the newest such head,
-    tail-seconds: 86400               # ... the oldest of them for so long
-    required: [pins-extend, drift]    # checks that must have something to judge, and be clean
-    signed:                           # kinds of entries that their actor must have signed,
-      - decision.logged
-    signed-from: 120                  # ... from this entry on
-    seals: [SEAL, docs/head.note]     # committed files, besides the record's, that hold seals
-    given-up: [example.com/old]       # their heads only warn; counts from outside alone
-    exceptions: cannot-tell           # "clean, except" becomes "cannot tell"
-    accept: [ann, bob]                # whose acceptances of findings count, if they signed them
-    peers: closed                     # nothing of a new peer is taken before a person accepted it
-
-A list may also be written as text with commas. Unlike the bus's configuration the whole file is
-refused if a part of it is not understood: a misspelled demand would demand nothing.
 """
 
 from __future__ import annotations
@@ -38,62 +19,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from tripod.ledger import LedgerError, MalformedError
 from tripod.ledger.tlog.note import Note, VerifierKey, parse_note, parse_note_text
 from tripod.ledger.tlog.policy import Policy
 from tripod.ledger.tlog.seal import Cosignature, Seal, open_seal, parse_seal
-from tripod.projections.settings import Rule, Settings, read_settings, setting_of, whole_setting
 from tripod.verify.anchors.growth import FileHistory
+from tripod.verify.anchors.rules import (
+    LEVELS,
+    PINNED,
+    SELF,
+    TIMESTAMPED,
+    WITNESSED,
+    Rules,
+)
 from tripod.verify.check import POLICY, RULES, Anchored, Finding, HeadsJudged, Severity
 
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
-
-SELF, PINNED, WITNESSED, TIMESTAMPED = LEVELS = ("SELF", "PINNED", "WITNESSED", "TIMESTAMPED")
-"""Who vouches for the ledger: it alone, a head kept elsewhere, witnesses, a timestamp authority."""
-
-_MOST = 10**15 - 1
-
-
-def _names(value: object) -> object:
-    names = [one.strip() for one in value.split(",")] if isinstance(value, str) else value
-    if isinstance(names, list):
-        names = [name for name in names if name != ""]
-    if not names:
-        raise ValueError("the value names nothing")
-    return names
-
-
-Names = Annotated[tuple[str, ...], Rule(_names)]
-Level = Annotated[str, setting_of(LEVELS)]
-Exceptions = Annotated[str, setting_of(("cannot-tell",))]
-Opening = Annotated[str, setting_of(("open", "closed"))]
-Number = Annotated[int | None, whole_setting(0, _MOST)]
-
-
-@dataclass(frozen=True)
-class Rules(Settings):
-    """What must be there; None and () ask for nothing. Each of ``level`` must be reached."""
-
-    level: Annotated[tuple[Level, ...], Rule(_names)] = ()
-    tail_entries: Number = None
-    tail_seconds: Number = None
-    required: Names = ()
-    seals: Names = ()
-    given_up: Names = ()
-    signed: Names = ()
-    signed_from: Number = None
-    exceptions: Annotated[tuple[Exceptions, ...], Rule(_names)] = ()
-    accept: Names = ()
-    peers: Opening = "open"
-
-
-def parse(data: bytes) -> Rules:
-    """Read the file; which checks there are is not asked (MalformedError: which line, and why)."""
-    return read_settings(Rules, data)
-
 
 # Heads -----------------------------------------------------------------------------------------
 

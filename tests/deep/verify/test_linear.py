@@ -50,8 +50,8 @@ from tripod.projections.workers.format import parse_worker, worker_log_below
 from tripod.recovery.redaction import texts_to_redact_in
 from tripod.verify.advice import may_need_advice, sign_for_advice
 from tripod.verify.anchors.growth import is_growth, is_growth_in_between, unconverted_growth
-from tripod.verify.anchors.heads import parse as parse_rules
 from tripod.verify.anchors.heads import parse_head
+from tripod.verify.anchors.rules import parse as parse_rules
 from tripod.verify.check import escape, shown_difference
 from tripod.verify.isolation.breach import (
     places_elsewhere,

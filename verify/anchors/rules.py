@@ -1,0 +1,158 @@
+"""What a team demands of its own ledger, and which of two demands is the stricter. Pure.
+
+Two files say it: ``policy.yaml`` in the team directory, which stays on this machine, and the table
+``policy`` of ``tripod.toml`` at the top of the project, which travels with the work. Both have the
+same keys; the stricter of the two holds. In YAML::
+
+    # missing protection is a failure, not a skip
+    level: PINNED                     # or WITNESSED, TIMESTAMPED, [WITNESSED, TIMESTAMPED]
+    tail-entries: 256                 # so many entries may stand after the newest such head,
+    tail-seconds: 86400               # ... the oldest of them for so long
+    required: [pins-extend, drift]    # checks that must have something to judge, and be clean
+    signed:                           # kinds of entries that their actor must have signed,
+      - decision.logged
+    signed-from: 120                  # ... from this entry on
+    seals: [SEAL, docs/head.note]     # committed files, besides the record's, that hold seals
+    given-up: [example.com/old]       # their heads only warn; counts from outside alone
+    exceptions: cannot-tell           # "clean, except" becomes "cannot tell"
+    accept: [ann, bob]                # whose acceptances of findings count, if they signed them
+    peers: closed                     # nothing of a new peer is taken before a person accepted it
+
+A list may also be written as text with commas. Unlike the bus's configuration the whole file is
+refused if a part of it is not understood: a misspelled demand would demand nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from tripod.ledger import MalformedError
+from tripod.projections.settings import (
+    MAX_SIZE,
+    Rule,
+    Settings,
+    judge,
+    read_settings,
+    setting_of,
+    whole_setting,
+)
+
+SELF, PINNED, WITNESSED, TIMESTAMPED = LEVELS = ("SELF", "PINNED", "WITNESSED", "TIMESTAMPED")
+"""Who vouches for the ledger: it alone, a head kept elsewhere, witnesses, a timestamp authority."""
+PROJECT = "tripod.toml"
+"""The file of the project whose table ``policy`` travels with the work."""
+NOBODY = ("",)
+"""``accept`` where two policies have no name in common: no actor is called so."""
+
+_MOST = 10**15 - 1
+
+
+def _names(value: object) -> object:
+    names = [one.strip() for one in value.split(",")] if isinstance(value, str) else value
+    if isinstance(names, list):
+        names = [name for name in names if name != ""]
+    if not names:
+        raise ValueError("the value names nothing")
+    return names
+
+
+Names = Annotated[tuple[str, ...], Rule(_names)]
+Level = Annotated[str, setting_of(LEVELS)]
+Exceptions = Annotated[str, setting_of(("cannot-tell",))]
+Opening = Annotated[str, setting_of(("open", "closed"))]
+Number = Annotated[int | None, whole_setting(0, _MOST)]
+
+
+@dataclass(frozen=True)
+class Rules(Settings):
+    """What must be there; None and () ask for nothing. Each of ``level`` must be reached."""
+
+    level: Annotated[tuple[Level, ...], Rule(_names)] = ()
+    tail_entries: Number = None
+    tail_seconds: Number = None
+    required: Names = ()
+    seals: Names = ()
+    given_up: Names = ()
+    signed: Names = ()
+    signed_from: Number = None
+    exceptions: Annotated[tuple[Exceptions, ...], Rule(_names)] = ()
+    accept: Names = ()
+    peers: Opening = "open"
+
+
+@dataclass(frozen=True)
+class _Project(Settings):
+    """All that ``tripod.toml`` may hold."""
+
+    policy: Rules = field(default_factory=Rules)
+
+
+def parse(data: bytes) -> Rules:
+    """Read the file; which checks there are is not asked (MalformedError: which line, and why)."""
+    return read_settings(Rules, data)
+
+
+def parse_project(data: bytes) -> Rules:
+    r"""Read the table ``policy`` of ``tripod.toml`` (MalformedError: where, and why).
+
+    >>> parse_project(b'[policy]\nlevel = "PINNED"\ntail-entries = 256\n').tail_entries
+    256
+    """
+    import tomllib
+
+    if len(data) > MAX_SIZE:
+        raise MalformedError(f"it has {len(data)} bytes, more than {MAX_SIZE}")
+    try:
+        value = _written(tomllib.loads(data.decode()))
+    except (ValueError, RecursionError) as error:  # also no UTF-8, or a number of 5,000 digits
+        raise MalformedError(f"it is no TOML: {error}") from error
+    read: _Project = judge(_Project, value)
+    return read.policy
+
+
+def _written(value: Any) -> Any:
+    """A value as YAML would have it: a whole number is text, which the type of a field judges."""
+    if type(value) is int:
+        return str(value)
+    if isinstance(value, list):
+        return [_written(one) for one in value]
+    return {key: _written(one) for key, one in value.items()} if isinstance(value, dict) else value
+
+
+def stricter_rules(one: Rules, two: Rules) -> Rules:
+    """What both demand together: never less than either.
+
+    Lists of demands are joined, of two numbers the smaller holds. Lists that allow something keep
+    what both allow: whose heads are given up, and who may accept findings.
+    """
+    levels = {*one.level, *two.level}
+    signing = [rules.signed_from or 0 for rules in (one, two) if rules.signed]
+    return Rules(
+        tuple(level for level in LEVELS if level in levels),
+        _smaller(one.tail_entries, two.tail_entries),
+        _smaller(one.tail_seconds, two.tail_seconds),
+        _either(one.required, two.required),
+        _either(one.seals, two.seals),
+        tuple(sorted({*one.given_up} & {*two.given_up})),
+        _either(one.signed, two.signed),
+        min(signing) if signing else None,
+        _either(one.exceptions, two.exceptions),
+        _allowed(one.accept, two.accept),
+        "closed" if "closed" in (one.peers, two.peers) else "open",
+    )
+
+
+def _either(one: tuple[str, ...], two: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted({*one, *two}))
+
+
+def _smaller(one: int | None, two: int | None) -> int | None:
+    return min((number for number in (one, two) if number is not None), default=None)
+
+
+def _allowed(one: tuple[str, ...], two: tuple[str, ...]) -> tuple[str, ...]:
+    """Who may do something by both; no names allow everybody."""
+    if not one or not two:
+        return tuple(sorted({*one, *two}))
+    return tuple(sorted({*one} & {*two})) or NOBODY
