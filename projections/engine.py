@@ -22,6 +22,7 @@ from tripod.ledger import (
     EVENTS,
     MERGED,
     PLACE_IDS,
+    REDACTED,
     Entry,
     LedgerDamagedError,
     LedgerError,
@@ -163,7 +164,8 @@ def fold_into(
     ops: dict[str, list[Op]] = defaultdict(list)
     for each in entries:
         # Of one of a peer the tables of peers are told, and the others see the inner entry.
-        for entry in (each,) if each.kind != MERGED else _peer_entries(each, blob, unfoldable):
+        is_plain = each.kind != MERGED and not (each.kind == REDACTED and _erases_merged(each))
+        for entry in (each,) if is_plain else _peer_entries(each, blob, unfoldable):
             for fold in _FOLDS.get(entry.kind, ()):
                 try:
                     for op in fold(entry):
@@ -184,13 +186,24 @@ def fold_into(
                 _run(db, lane, rows, unfoldable)
 
 
-def _peer_entries(entry: Entry, blob: Blobs, unfoldable: Unfoldable | None) -> Iterator[Entry]:
-    """What is folded of an entry of a peer: it itself, and the inner one where that is shared."""
-    from tripod.ledger.kinds.merged import inner_entry  # no command without peers imports it
+def _erases_merged(entry: Entry) -> bool:
+    return entry.data.get("kind") == MERGED
 
-    yield entry
+
+def _peer_entries(entry: Entry, blob: Blobs, unfoldable: Unfoldable | None) -> Iterator[Entry]:
+    """What is folded of an entry of a peer: it itself, and the inner one where that is shared.
+
+    What erased one names the inner one.
+    """
+    from tripod.ledger.kinds.merged import erased_view, inner_entry  # only where peers are
+
+    if entry.kind == MERGED:
+        yield entry
     try:
         inner = inner_entry(entry, blob)
+        if entry.kind == REDACTED:
+            kind, keep = erased_view(entry.data["keep"])
+            yield entry._replace(data=entry.data | {"kind": kind, "keep": keep}) if kind else entry
     except (*_NOT_FOLDED, LedgerError) as error:
         if unfoldable is None:
             raise

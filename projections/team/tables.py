@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tripod.ledger import EVENTS, MERGED, PROCESSED, REDACTED, Entry
+from tripod.ledger import EVENTS, PROCESSED, REDACTED, Entry
 from tripod.projections.layout import COUNTS_FILE, LIVE, WORKER
 from tripod.projections.projection import File, Op, Projection, Source
 
@@ -290,13 +290,7 @@ CREATE INDEX redactions_place ON redactions (place);
     def fold(self, entry: Entry) -> Iterable[Op]:
         """Keep one row an erased entry; ``entry`` is the one that says so."""
         body = entry.data
-        kind, keep = body["kind"], body["keep"]
-        if kind == MERGED:
-            from tripod.ledger.kinds.merged import erased_view  # no team without peers imports it
-
-            kind, keep = erased_view(keep)
-        place = place_of(kind, keep) if kind else ""
-        row = (body["seq"], entry.seq, kind or MERGED, place)
+        row = (body["seq"], entry.seq, body["kind"], place_of(body["kind"], body["keep"]))
         return (("redactions", "INSERT INTO redactions VALUES (?, ?, ?, ?)", row, None),)
 
 
