@@ -43,6 +43,32 @@ def user_home() -> str:
     return os.path.join(os.path.abspath(base), "tripod")
 
 
+ACTOR_ENV = ("TRIPOD_AS", "NBS_HANDLE")
+"""The variables that say who acts where no option does, in their order."""
+_MAX_HANDLE_FILE = 1024  # bytes
+
+
+def handle_path() -> str:
+    """The file of a user's own configuration that holds their handle."""
+    return os.path.join(user_home(), "handle")
+
+
+def stated_handle() -> tuple[str, str] | None:
+    """What a variable of the environment, else the user's own file, says who acts; and which.
+
+    None where neither does; a file that cannot be read says nothing. It may be no handle at all.
+    """
+    for name in ACTOR_ENV:
+        if os.environ.get(name):
+            return os.environ[name], name
+    path = handle_path()
+    try:
+        said = read_plain_file(path, _MAX_HANDLE_FILE, named=True)
+    except OSError:
+        return None
+    return said.decode(errors="surrogateescape").strip(), path
+
+
 class WorkTree(NamedTuple):
     """A work tree of a git repository.
 

@@ -16,8 +16,7 @@ from hypothesis import HealthCheck, settings
 from specimens import build
 from story import Story, folder
 
-from tripod.cli.commands import ACTOR_ENV
-from tripod.ledger.locator import LEDGER
+from tripod.ledger.locator import ACTOR_ENV, LEDGER
 from tripod.verify import run
 
 # A slow machine is no failure, so no profile has a deadline. On CI the same commit gives the same

@@ -13,10 +13,11 @@ from git_repo import Git
 
 from tripod.ledger.locator import database_of
 from tripod.peers.record import write_record_ref
-from tripod.peers.replica import FETCHED, name_team, ref_of
+from tripod.peers.replica import name_team
 from tripod.team.team import Team
 from tripod.trust.seal import newest, seal
 from tripod.verify.anchors.git import Repository
+from tripod.verify.peers.refs import OWN, REMOTES
 
 __all__ = ["Clone"]
 
@@ -77,15 +78,15 @@ class Clone:
             made = newest(team.store.db)
             assert made is not None
             with Repository(str(self.root)) as repository:
-                write_record_ref(repository, ref_of(name), team.store.path, made.note)
+                write_record_ref(repository, OWN + name, team.store.path, made.note)
         return name
 
     def push(self) -> str:
         """Keep the record, and give it to the remote by git alone."""
         name = self.keep()
-        self.git("push", "--quiet", "--force", "origin", f"{ref_of(name)}:{ref_of(name)}")
+        self.git("push", "--quiet", "--force", "origin", f"{OWN}{name}:{OWN}{name}")
         return name
 
     def fetch(self) -> None:
         """Fetch the records of the remote by git alone."""
-        self.git("fetch", "--quiet", "origin", f"+refs/tripod/*:{FETCHED}origin/*")
+        self.git("fetch", "--quiet", "origin", f"+refs/tripod/*:{REMOTES}origin/*")

@@ -29,7 +29,6 @@ and prints the answer. Nothing here imports click: scripts call the ``nbs-*`` pr
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 import time
@@ -245,33 +244,17 @@ def _key(text: str, option: str, kind: int, other: str, hint: str = "") -> Verif
 
 NOBODY = "unknown"
 """The actor of an entry where nothing says who acts."""
-ACTOR_ENV = ("TRIPOD_AS", "NBS_HANDLE")
-"""The variables that say who acts where no option does, in their order."""
-_MAX_HANDLE_FILE = 1024  # bytes
-
-
-def handle_path() -> str:
-    """The file of a user's own configuration that holds their handle."""
-    from tripod.ledger.locator import user_home
-
-    return os.path.join(user_home(), "handle")
 
 
 def known_handle() -> str | None:
     """Who acts where no option says it: a variable of the environment, else the user's own file.
 
-    None where neither does; a file that cannot be read says nothing. Raises BadArgumentError (what
-    is said there is no handle).
+    None where neither does. Raises BadArgumentError (what is said there is no handle).
     """
-    for name in ACTOR_ENV:
-        if os.environ.get(name):
-            return handle_said(os.environ[name], name)
-    path = handle_path()
-    try:
-        said = read_plain_file(path, _MAX_HANDLE_FILE, named=True)
-    except OSError:
-        return None
-    return handle_said(said.decode(errors="surrogateescape").strip(), path)
+    from tripod.ledger.locator import stated_handle
+
+    said = stated_handle()
+    return None if said is None else handle_said(*said)
 
 
 def handle_said(text: str, place: str) -> str:
@@ -285,6 +268,8 @@ def handle_said(text: str, place: str) -> str:
 
 def how_to_be_known() -> str:
     """What somebody does whose handle is not known."""
+    from tripod.ledger.locator import ACTOR_ENV, handle_path
+
     return (
         f"give --as HANDLE, set {ACTOR_ENV[0]}, or write your handle into {one_line(handle_path())}"
     )

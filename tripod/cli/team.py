@@ -14,14 +14,20 @@ from tripod.cli.commands import (
     CommandCall,
     NumberParam,
     command_verb,
-    handle_path,
     known_handle,
     log_keys_param,
 )
 from tripod.errors import BadArgumentError, NoTeamError, PagesDamagedError
 from tripod.ledger import DATABASE, RECORD
 from tripod.ledger.files import replace_file
-from tripod.ledger.locator import database_of, explain_team, has_ledger, named, no_team_problem
+from tripod.ledger.locator import (
+    database_of,
+    explain_team,
+    handle_path,
+    has_ledger,
+    named,
+    no_team_problem,
+)
 from tripod.output import emit_report, one_line, remark, safe
 from tripod.projections import LOG
 from tripod.recovery.backup import restore_from_record

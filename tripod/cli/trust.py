@@ -217,7 +217,7 @@ _SEAL = """\
 seal
     The seal is a note of C2SP's form. Where nothing was recorded since the newest seal, that
     one is printed. Seals are also made at each decision and each checkpoint, every 256 entries,
-    and where the newest is an hour old.
+    and where the newest is ten minutes old.
 """
 _ACTOR = """\
 actor

@@ -1,35 +1,78 @@
-"""Keeps this replica's record on a git ref: a chain of commits, each tree the record under a seal.
+"""Keeps this replica's record on a git ref.
 
-No branch, index or work tree is touched, and nothing that the repository's configuration names is
-run. The order of durability, and what it means if we die between two steps:
+A ref is a chain of commits, each tree the record under a seal. No branch, index or work tree is
+touched, and nothing that the repository's configuration names is run. The order of durability, and
+what it means if we die between two steps:
 
 1. git writes blobs, trees and the commit. Dead here: objects that no ref names; ``git gc`` removes
    them.
 2. the ref moves from the commit before to the new one, if it still stands there. From here the
    record is the larger one.
+3. a small file beside the ledger notes the size. Dead here: the next seal looks at the ref again.
 
-Its format is ``docs/formats/record.md``.
+After a redaction the chain begins anew, with a commit without parents: what was erased is in no
+commit that the ref leads to, and ``git gc`` removes it.
+
+The ref is written where it is asked for, else at the first seal after 1,000 entries or ten minutes,
+so that an act waits for git seldom. Its format is ``docs/formats/record.md``.
 """
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from tempfile import TemporaryFile
 from typing import IO
 
 from tripod.errors import MalformedError, RefusedError
-from tripod.ledger import root_of
+from tripod.ledger import REDACTED, root_of
+from tripod.ledger.files import hold_file_lock, replace_file
+from tripod.ledger.locator import database_of
 from tripod.ledger.sqlite.reader import SQLiteReader, read_block_nodes, read_only
 from tripod.ledger.tlog.note import MAX_NOTE
 from tripod.ledger.tlog.seal import Seal, read_seal
 from tripod.ledger.tlog.tiles import BLOBS, SEAL
+from tripod.peers.replica import NamedTeam, name_team, tree_of_team, written_path
 from tripod.trust.export import nodes_to_export, stage_export
 from tripod.verify.anchors.git import Repository
 from tripod.verify.export_file import FileError
 from tripod.verify.peers.record import RefFiles
+from tripod.verify.peers.refs import own_ref
+
+GIT_S = 30  # seconds that an act waits for git
 
 _PERSON = b"tripod <record@tripod.invalid>"
+_NEW = "refs/new"  # in the git directory of ours
+
+
+def keep_record(team: NamedTeam, note: str) -> str:
+    """Bring the record on this replica's ref up to the seal in ``note``; give the ref's name.
+
+    Raises GitError, RefusedError, LedgerDamagedError or OSError where it cannot be written; the
+    next seal tries again.
+    """
+    tree = tree_of_team(team.root)
+    if tree is None:
+        raise RefusedError(f"{team.root}: there is no git repository around it for a ref")
+    replica = name_team(team)[1]
+    noted = written_path(tree, replica)
+    os.makedirs(os.path.dirname(noted), exist_ok=True)
+    with hold_file_lock(f"{noted}.lock"):
+        began, written = time.monotonic(), b"%d\n" % read_seal(note.encode()).size
+        try:
+            with Repository(f"{tree.top}/{replica}", GIT_S) as repository:
+                ref = own_ref(repository, replica)
+                write_record_ref(repository, ref, database_of(team.root), note)
+        except BaseException:
+            # A git that is slow is not waited for at each seal; one that refuses is asked again.
+            is_slow = time.monotonic() - began > GIT_S / 2
+            with suppress(OSError):
+                replace_file(noted, written, 0o644) if is_slow else os.unlink(noted)
+            raise
+        replace_file(noted, written, 0o644)
+    return ref
 
 
 class _Stream:
@@ -73,24 +116,28 @@ def write_record_ref(repository: Repository, ref: str, database: str, note: str)
         tip = repository.tip(ref)
         old = None if tip is None else RefFiles(repository, tip)
         since = 0 if old is None else _sealed_size(ref, old, seal, ledger)
-        if old is not None and old.read(SEAL, MAX_NOTE) == note.encode():
+        if any(ledger.raw(since, kinds=(REDACTED,), limit=1)):
+            old, since = None, 0
+        elif old is not None and since >= seal.size:
             return old.directory
         at = ledger.entry(seal.size - 1)
         seconds = 0 if at is None else _seconds(at.at)
-        stream.write(b"commit %b\ncommitter %b %d +0000\n" % (ref.encode(), _PERSON, seconds))
+        stream.write(b"commit %b\nmark :1\n" % _NEW.encode())
+        stream.write(b"committer %b %d +0000\n" % (_PERSON, seconds))
         message = f"Record of {seal.size} entries of {seal.origin}\n".encode()
         stream.write(b"data %d\n%b\n" % (len(message), message))
-        if tip is not None:
+        if old is not None and tip is not None:
             stream.write(b"from %b\n" % tip.encode())
         staged = _Stream(stream, old)
         wanted = stage_export(ledger, seal.size, since, staged, bodies=True)
         staged.put(SEAL, note.encode())
         for path in _replaced(staged.present, wanted):
             staged.drop(path)
-        stream.write(b"\ndone\n")
-        repository.lend_refs()
-        repository.ask("fast-import", "--quiet", "--done", given=stream)
-        return repository.ask("rev-parse", "--verify", ref).decode().strip()
+        stream.write(b"\nget-mark :1\ndone\n")
+        commit = repository.ask("fast-import", "--quiet", "--done", given=stream).decode().strip()
+    repository.lend_refs()
+    repository.ask("update-ref", "--no-deref", ref, commit, tip or "0" * len(commit))
+    return commit
 
 
 def _seconds(at: str) -> int:
@@ -114,8 +161,13 @@ def _sealed_size(ref: str, old: RefFiles, seal: Seal, ledger: SQLiteReader) -> i
         raise RefusedError(
             f"{ref} holds no record of ours ({error}): nothing was written"
         ) from error
-    if before.size > seal.size:
-        what = f"{ref} holds {before.size} entries already, the seal is of {seal.size}: never back"
+    if before.origin != seal.origin:
+        what = f"{ref} holds the record of {before.origin!r}, not of {seal.origin!r}"
+    elif before.size > ledger.size:
+        what = (
+            f"{ref} holds {before.size} entries, and the ledger {ledger.size}: an older ledger was "
+            "put back, or a copy of this one went on"
+        )
     elif root_of(read_block_nodes(ledger.db), 0, before.size) != before.root:
         what = f"{ref} holds another history: at {before.size} entries it has another root"
     else:

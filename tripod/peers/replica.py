@@ -1,4 +1,4 @@
-"""Names this ledger as a replica of its team, and says which git ref carries its record.
+"""Names this ledger as a replica of its team.
 
 The name holds the handle of who began the replica, and a digest of the key that sealed it then: a
 record that another key sealed cannot take it. ``team.named`` records it once, when it is first
@@ -8,26 +8,48 @@ under a name of its own in the same team.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
+from typing import Protocol
 
 import orjson
 
-from tripod.errors import MalformedError, RefusedError
-from tripod.ledger import Draft, LedgerReader
+from tripod.errors import RefusedError
+from tripod.ledger import Draft, Entry, LedgerReader
 from tripod.ledger.kinds.peers import NAME_IDS, TEAM_NAMED
-from tripod.team.act import ActContext
+from tripod.ledger.locator import APART, WorkTree, stated_handle, work_tree_around
 from tripod.trust.keys import sealing_key
-
-REFS = "refs/tripod/"
-"""Below this stand the records of this repository's own replicas, a ref each."""
-FETCHED = "refs/tripod-remotes/"
-"""Below this, and the name of a remote, stand the records that were fetched from there."""
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_]+")
 _LONGEST = 40  # characters of a handle
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,111}-[0-9a-f]{16}")
+
+
+class NamedTeam(Protocol):
+    """What of an open team is asked here; sealing, which a team imports, imports this."""
+
+    root: str
+
+    @property
+    def store(self) -> LedgerReader:
+        """The ledger."""
+
+    def append_apart(self, make: Callable[[], Sequence[Draft]]) -> list[Entry]:
+        """Append what ``make`` gives under the writer's lock."""
+
+
+def tree_of_team(root: str) -> WorkTree | None:
+    """The work tree of the repository that keeps the record of the team directory ``root``.
+
+    None where it lies in no repository: then the record is a folder of it.
+    """
+    return work_tree_around(os.path.dirname(os.path.realpath(root)))
+
+
+def written_path(tree: WorkTree, replica: str) -> str:
+    """The file that notes at which size, and by its time when, the replica's ref was written."""
+    return f"{tree.common}/{APART}/{replica}.size"
 
 
 def replica_name(handle: str, vkey: str) -> str:
@@ -38,21 +60,6 @@ def replica_name(handle: str, vkey: str) -> str:
     """
     front = _UNSAFE.sub("-", handle).strip("-")[:_LONGEST].rstrip("-") or "unknown"
     return f"{front}-{sha256(vkey.encode()).hexdigest()[:16]}"
-
-
-def is_replica_name(text: str) -> bool:
-    """Whether a text has the form of a replica's name, as the last part of a ref."""
-    return _NAME.fullmatch(text) is not None
-
-
-def ref_of(replica: str) -> str:
-    """The ref of this repository that carries the record of its own replica.
-
-    Raises MalformedError where that is no name of a replica.
-    """
-    if not is_replica_name(replica):
-        raise MalformedError(f"{replica!r} is no name of a replica")
-    return REFS + replica
 
 
 def replica_of(ledger: LedgerReader) -> tuple[str, str] | None:
@@ -68,7 +75,7 @@ def replica_of(ledger: LedgerReader) -> tuple[str, str] | None:
     return None
 
 
-def name_team(team: ActContext, handle: str | None = None) -> tuple[str, str]:
+def name_team(team: NamedTeam, handle: str | None = None) -> tuple[str, str]:
     """Name the ledger as a replica, unless it is named; give its team id and its name.
 
     The team id stays that which an earlier line of the ledger had, else it is the ledger's first
@@ -78,9 +85,7 @@ def name_team(team: ActContext, handle: str | None = None) -> tuple[str, str]:
     found = replica_of(team.store)
     if found is not None:
         return found
-    from tripod.cli.commands import NOBODY, known_handle
-
-    who = handle or known_handle() or NOBODY
+    who = handle or (stated_handle() or ("",))[0]
 
     def name() -> Sequence[Draft]:
         vkey = sealing_key(team.store)

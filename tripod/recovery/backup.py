@@ -56,7 +56,6 @@ from tripod.ledger.sqlite.schema import check_schema, put_triggers_back
 from tripod.ledger.tlog.note import MAX_NOTE, VerifierKey
 from tripod.ledger.tlog.seal import Seal, read_seal
 from tripod.ledger.tlog.tiles import SEAL
-from tripod.peers.replica import FETCHED, REFS, is_replica_name
 from tripod.projections import (
     CHAT,
     COUNTS,
@@ -81,6 +80,7 @@ from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_folder import GitError
 from tripod.verify.export import ExportFiles, FileError, load_export
 from tripod.verify.peers.record import RefFiles
+from tripod.verify.peers.refs import OWN, REMOTES, REPLICA
 
 MAX_ORIGIN = 200  # bytes, as `tripod init` has it
 _RESTORING = "restoring"  # ledger.db.restoring, and ledger.db-restoring from a record
@@ -472,13 +472,13 @@ def find_records(root: str, repository: Repository | None) -> list[FoundRecord]:
         found += _record(f"{root}/{RECORD}", "", ExportFiles(f"{root}/{RECORD}"))
     for ref in sorted(repository.refs.refs) if repository is not None else ():
         name = ref.rpartition("/")[2]
-        if repository is None or not is_replica_name(name) or not ref.startswith((REFS, FETCHED)):
+        if repository is None or not REPLICA.fullmatch(name) or not ref.startswith((OWN, REMOTES)):
             continue
         with suppress(GitError):
             tip = repository.tip(ref)
             if tip is not None:
                 files = RefFiles(repository, tip)
-                found += _record(ref, name, files, is_own_ref=ref.startswith(REFS))
+                found += _record(ref, name, files, is_own_ref=ref.startswith(OWN))
     return sorted(found, key=lambda one: -one.seal.size)
 
 

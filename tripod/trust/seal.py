@@ -22,24 +22,28 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from tripod.errors import LedgerError, RefusedError, TripodError
-from tripod.ledger import RECORD, REDACTED, Draft, Entry, Head, LedgerReader, Nodes, root_of
+from tripod.ledger import REDACTED, Draft, Entry, Head, LedgerReader, Nodes, root_of
 from tripod.ledger.files import hold_file_lock, read_plain_file
 from tripod.ledger.ids import format_at, now_us
 from tripod.ledger.kinds.trust import KEY_SET, SEAL_MADE, SealReason
+from tripod.ledger.locator import WorkTree
 from tripod.ledger.tlog import seal as seals
 from tripod.ledger.tlog.note import MAX_NOTE, Note, SigningKey, format_note
 from tripod.ledger.tlog.seal import Seal, format_seal, read_seal, sign_rotation, sign_seal
+from tripod.peers.replica import name_team, tree_of_team, written_path
 from tripod.projections import TRUST
 from tripod.team.act import ActContext
 from tripod.trust import keys
 from tripod.trust.keys import LockedKeyError, Passphrase, sealing_key
 
 EVERY = 256  # entries since the last seal
-LATEST_S = 3600  # seconds since the last seal
+LATEST_S = 600  # seconds since the last seal, and since the record's ref was written
+WRITTEN_EVERY = 1_000  # entries since the record's ref was written
 
 
 class Made(NamedTuple):
@@ -77,7 +81,9 @@ def seal_now(team: ActContext, passphrase: Passphrase) -> str:
     return _seal(team, vkey, "asked", passphrase)
 
 
-def _seal(team: ActContext, vkey: str, reason: SealReason, passphrase: Passphrase) -> str:
+def _seal(
+    team: ActContext, vkey: str, reason: SealReason, passphrase: Passphrase, *, now: bool = True
+) -> str:
     key = keys.load_key_in_force(vkey, passphrase)
     made: list[str] = []
 
@@ -96,21 +102,48 @@ def _seal(team: ActContext, vkey: str, reason: SealReason, passphrase: Passphras
         made.append(seal_head(key, head, team.store.node))
         return (SEAL_MADE.draft({"note": made[0], "size": head.size, "reason": reason}),)
 
+    tree = tree_of_team(team.root)
+    if tree is not None:
+        name_team(team)  # before the first seal: readers of the record know whose it is
     team.append_apart(sign)
-    # A ledger in a repository's common directory has no record in the work tree.
-    if os.path.dirname(team.store.path) == team.root:
-        _update_record(team, made[0])
+    try:
+        _keep_record(team, tree, made[0], now=now)
+    except (TripodError, LedgerError, OSError) as error:
+        # The seal stands all the same; the next one makes the record whole.
+        team.warnings.append(f"sealed, but the record is not up to date: {error}")
     return made[0]
 
 
-def _update_record(team: ActContext, note: str) -> None:
-    from tripod.trust.export import update_record
+def _keep_record(team: ActContext, tree: WorkTree | None, note: str, *, now: bool) -> None:
+    """Bring the record up to a seal; unless ``now``, a ref that was written lately waits."""
+    if tree is None:
+        from tripod.trust.export import update_record
 
-    try:
         update_record(team.root, team.store.path, note)
-    except (TripodError, LedgerError, OSError) as error:
-        # The seal stands all the same; the next one makes the record whole.
-        team.warnings.append(f"sealed, but {team.root}/{RECORD} is not up to date: {error}")
+        return
+    if not now and _was_written_lately(written_path(tree, name_team(team)[1]), team.store.size):
+        return
+    from tripod.peers.record import keep_record  # it starts git, which few commands have to
+
+    keep_record(team, note)
+
+
+def _update_tracked_record(team: ActContext, note: str) -> None:
+    """Where an earlier version tracked the record, a clone must see why a body is gone from it."""
+    from tripod.trust.export import has_record, update_record
+
+    if has_record(team.root):
+        update_record(team.root, team.store.path, note)
+
+
+def _was_written_lately(noted: str, size: int) -> bool:
+    """Whether the ref of the record was written not long ago, in entries and in seconds."""
+    try:
+        age = time.time() - os.stat(noted).st_mtime
+        before = int(read_plain_file(noted, 32))
+    except (OSError, ValueError):
+        return False
+    return 0 <= age < LATEST_S and 0 <= size - before < WRITTEN_EVERY
 
 
 def seal_if_due(team: ActContext, entries: Sequence[Entry]) -> None:
@@ -118,14 +151,12 @@ def seal_if_due(team: ActContext, entries: Sequence[Entry]) -> None:
     reason = _due(team.store, entries)
     if reason is None:
         return
+    vkey, erased = sealing_key(team.store), any(entry.kind == REDACTED for entry in entries)
     try:
-        note = seal(team, reason)
-        if note is not None and any(entry.kind == REDACTED for entry in entries):
-            from tripod.trust.export import has_record
-
-            # One that an earlier version tracked: a clone must see why a body is gone from it.
-            if has_record(team.root):
-                _update_record(team, note)
+        if vkey is not None:
+            note = _seal(team, vkey, reason, keys.passphrase_from_file, now=erased)
+            if erased:
+                _update_tracked_record(team, note)
     except (TripodError, LedgerError, OSError) as error:
         decided = any(entry.kind == "decision.logged" for entry in entries)
         if decided or not isinstance(error, LockedKeyError):  # else each command would warn

@@ -13,8 +13,10 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
@@ -98,8 +100,10 @@ class FileChange(NamedTuple):
 class Repository:
     """The git repository that a path lies in; a context, since it keeps a reader of blobs open."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, seconds: float | None = None) -> None:
         """Find it above the folder of ``path``, which need not be there (any more).
+
+        ``seconds`` is the limit, see ``limit``.
 
         Raises:
             GitError: git is not installed, there is no repository with a work tree, it is another
@@ -119,8 +123,10 @@ class Repository:
             )
         self._git = git
         self._reader: subprocess.Popen[bytes] | None = None
+        self._watch: _Watch | None = None
         self._scratch = tempfile.TemporaryDirectory(prefix="tripod-git-")
         try:
+            self.limit(seconds)
             self._begin()
         except BaseException:
             self.close()
@@ -169,6 +175,8 @@ class Repository:
     def close(self) -> None:
         """End the reader of blobs, and remove what git ran in."""
         self._end_reader()
+        if self._watch is not None:
+            self._watch.cancel()
         self._scratch.cleanup()
 
     # What it names -----------------------------------------------------------------------------
@@ -176,8 +184,8 @@ class Repository:
     def lend_refs(self) -> None:
         """Let git in our directory see the repository's refs, and move them with its own locks."""
         common = self.place.common
-        with suppress(OSError):  # it is lent already
-            os.rmdir(f"{self.folder}/refs")
+        if not os.path.islink(f"{self.folder}/refs"):
+            shutil.rmtree(f"{self.folder}/refs")
             for name in ("refs", "packed-refs", "logs"):
                 if os.path.lexists(f"{common}/{name}"):
                     os.symlink(f"{common}/{name}", f"{self.folder}/{name}")
@@ -392,6 +400,16 @@ class Repository:
         assert _HEX.fullmatch(name), name
         return self._object(name)
 
+    def limit(self, seconds: float | None) -> None:
+        """From now on git has ``seconds`` for all that it is asked; then it is ended (GitError).
+
+        None: as long as it takes.
+        """
+        self._end_reader()  # it was started under another limit
+        if self._watch is not None:
+            self._watch.cancel()
+        self._watch = None if seconds is None else _Watch(seconds)
+
     # For those that write --------------------------------------------------------------------
 
     @property
@@ -431,6 +449,7 @@ class Repository:
             if line.endswith((b" missing\n", b" ambiguous\n")):
                 return None
             self._end_reader()
+            self._check_time()
             raise GitError(
                 f"git cannot give {name}: the repository is damaged (`git fsck` says more)"
             )
@@ -498,6 +517,10 @@ class Repository:
             return []
         said = self.ask("cat-file", "--batch-check=%(objectname) %(objecttype)", given=given)
         lines = said.decode("ascii", "replace").split("\n")[:-1]
+        if len(lines) != 2 * len(wanted):
+            raise GitError(
+                f"{self.top}: git gives no answer about {wanted[0]}: `git fsck` says more"
+            )
         found = []
         for name, itself, peeled in zip(wanted, lines[::2], lines[1::2], strict=True):
             if strict and itself.endswith(" missing"):
@@ -513,8 +536,9 @@ class Repository:
         errors: IO[bytes] | int = subprocess.DEVNULL,
         environment: Mapping[str, str] | None = None,
     ) -> subprocess.Popen[bytes]:
+        self._check_time()
         try:
-            return subprocess.Popen(
+            process = subprocess.Popen(
                 (self._git, "--no-pager", *arguments),
                 cwd=self.folder,
                 env={
@@ -527,11 +551,22 @@ class Repository:
                 stdin=stdin,
                 stdout=subprocess.PIPE,
                 stderr=errors,
+                # What git starts ends with it, and nothing of it asks at the terminal.
+                start_new_session=self._watch is not None,
             )
         except OSError as error:
             raise GitError(
                 f"git cannot be run: {error.strerror or error}; install it, or mend the PATH"
             ) from error
+        if self._watch is not None:
+            self._watch.add(process)
+        return process
+
+    def _check_time(self) -> None:
+        if self._watch is not None and self._watch.late:
+            raise GitError(
+                f"{self.top}: git did not end within {self._watch.seconds:g} s: it was stopped"
+            )
 
     def ask(
         self,
@@ -565,12 +600,50 @@ class Repository:
                         f"git {arguments[0]} says more than {_MAX_ANSWER} bytes: not read"
                     )
                 status = process.wait()
+            self._check_time()
             if status:
                 errors.seek(0)
                 lines = errors.read(20_000).decode("utf-8", "replace").strip().split("\n")
                 reason = lines[0] or f"exit {status}"
                 raise GitError(f"{self.top}: git {arguments[0]}: {reason}")
         return said
+
+
+class _Watch:
+    """Ends what git runs once ``seconds`` are over, with all that it started."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.late = seconds, False
+        self._running: list[subprocess.Popen[bytes]] = []
+        self._lock = threading.Lock()
+        self._timer = threading.Timer(seconds, self._expire)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def add(self, process: subprocess.Popen[bytes]) -> None:
+        """Watch a process that leads a session of its own, in the place of those that ended."""
+        with self._lock:
+            self._running = [one for one in self._running if one.returncode is None]
+            self._running.append(process)
+            if self.late:
+                self._end(process)
+
+    def cancel(self) -> None:
+        """Watch no longer; what still runs is ended."""
+        self._timer.cancel()
+        self._expire(late=False)
+
+    def _expire(self, *, late: bool = True) -> None:
+        with self._lock:
+            self.late = self.late or late
+            for process in self._running:
+                if process.returncode is None:
+                    self._end(process)
+
+    @staticmethod
+    def _end(process: subprocess.Popen[bytes]) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _escaped(text: str) -> str:
