@@ -38,7 +38,7 @@ from tripod.verify.anchors.comparison import compare_heads
 from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_folder import GitError
 from tripod.verify.anchors.git_growth import read_growth
-from tripod.verify.anchors.rules import Rules
+from tripod.verify.anchors.policy import Rules
 from tripod.verify.check import (
     CANNOT_TELL,
     CLEAN,
@@ -97,8 +97,7 @@ def verify(
     ``Report.exit_code`` is what ``tripod verify`` would exit with: 0, 1 or 3.
 
     Args:
-        path: a project, a team directory, a database, or an export. A clone without a database is
-            judged by its record.
+        path: a project, team directory, database or export; of a clone its records are judged.
         select: names of the checks to run; None: all, with those of installed packages.
         keys: public keys (vkeys) that may have signed the seal of an export or a record.
         policies: policy files (``.tlog``, ``.yaml``, ``.pem``) in place of the team's own.
@@ -107,8 +106,7 @@ def verify(
         git: whether to read the history of the git repository around the team.
         no_ledger: the team is known to have none: judge the files alone.
         nearby: how many lines an approximate chat reference may be off.
-        since: an entry's number, or a git revision that holds a seal of the ledger: what the
-            entries before it show by themselves already is left out, and counted.
+        since: an entry's number, or a git revision with a seal: only what is new is reported.
         policy_from: a git revision whose ``tripod.toml`` counts, and not that of the work tree.
 
     Raises:
@@ -132,9 +130,8 @@ def verify(
         since=None if since is None else str(since),
         policy_from=policy_from,
     )
-    how: HowToOpen = {
-        "nearby": nearby, "keys": [VerifierKey.parse(key) for key in keys], "asked": asked
-    }  # fmt: skip
+    vkeys = [VerifierKey.parse(key) for key in keys]
+    how: HowToOpen = {"nearby": nearby, "keys": vkeys, "asked": asked}
     by_refs = None if no_ledger else judge_refs(os.fspath(path), select, **how)
     if by_refs is not None:
         return by_refs

@@ -28,8 +28,8 @@ from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_folder import GitError, find
 from tripod.verify.anchors.git_growth import describe_growth_commit, read_growth
 from tripod.verify.anchors.heads import MAX_HEAD, KnownHead, OutsideHeads, parse_head
-from tripod.verify.anchors.rules import PROJECT, Rules, parse_project, stricter_rules
-from tripod.verify.anchors.rules import parse as parse_rules
+from tripod.verify.anchors.policy import PROJECT, Rules, parse_project, stricter_rules
+from tripod.verify.anchors.policy import parse as parse_rules
 from tripod.verify.check import AUTHORITIES, POLICY, RULES
 
 _SHALLOW = (

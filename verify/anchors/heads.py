@@ -26,7 +26,7 @@ from tripod.ledger.tlog.note import Note, VerifierKey, parse_note, parse_note_te
 from tripod.ledger.tlog.policy import Policy
 from tripod.ledger.tlog.seal import Cosignature, Seal, open_seal, parse_seal
 from tripod.verify.anchors.growth import FileHistory
-from tripod.verify.anchors.rules import (
+from tripod.verify.anchors.policy import (
     LEVELS,
     PINNED,
     SELF,

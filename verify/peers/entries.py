@@ -3,7 +3,7 @@
 The rules are those of the checks, each asked of its own function; a bad entry ends the judgement of
 its replica there. What is *shown* of a shared entry is judged besides: a message, event or decision
 is what its file would say, and no more, so that no stranger writes a second one into our files.
-References to what is not here are none of this.
+References to what is not here are not judged by it.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from tripod.verify.anchors.rules import PINNED, WITNESSED
+from tripod.verify.anchors.policy import PINNED, WITNESSED
 from tripod.verify.check import (
     CANNOT_TELL,
     CLEAN,

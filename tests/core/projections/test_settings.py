@@ -17,7 +17,7 @@ from tripod.projections.settings import (
     setting_of,
     whole_setting,
 )
-from tripod.verify.anchors.rules import Rules, parse
+from tripod.verify.anchors.policy import Rules, parse
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ def test_declaring_settings_imports_nothing_heavy() -> None:
     import sys
 
     program = (
-        "import sys, tripod.agents.profiles, tripod.verify.anchors.rules\n"
+        "import sys, tripod.agents.profiles, tripod.verify.anchors.policy\n"
         "print(sorted({'difflib', 'pydantic', 'yaml'} & sys.modules.keys()))"
     )
     done = subprocess.run(

@@ -51,7 +51,7 @@ from tripod.recovery.redaction import texts_to_redact_in
 from tripod.verify.advice import may_need_advice, sign_for_advice
 from tripod.verify.anchors.growth import is_growth, is_growth_in_between, unconverted_growth
 from tripod.verify.anchors.heads import parse_head
-from tripod.verify.anchors.rules import parse as parse_rules
+from tripod.verify.anchors.policy import parse as parse_rules
 from tripod.verify.check import escape, shown_difference
 from tripod.verify.isolation.breach import (
     places_elsewhere,

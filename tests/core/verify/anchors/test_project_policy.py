@@ -12,7 +12,7 @@ from tripod.chat import writer as chat_send
 from tripod.ledger.errors import MalformedError
 from tripod.team import adoption
 from tripod.team.team import Team
-from tripod.verify.anchors.rules import (
+from tripod.verify.anchors.policy import (
     LEVELS,
     NOBODY,
     Rules,
