@@ -2,16 +2,32 @@
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from tripod.bus import events
 from tripod.chat import writer as chat
 from tripod.decisions import writer as decisions
-from tripod.ledger import Draft, Entry, parse_header
+from tripod.ledger import (
+    Draft,
+    Entry,
+    RawEntry,
+    Tree,
+    commit_body,
+    entry_leaf_hash,
+    format_canonical,
+    header_auth,
+    parse_header,
+)
 from tripod.ledger.kinds.peers import PEER_ENTRY, TEAM_NAMED
 from tripod.ledger.locator import database_of
+from tripod.ledger.tlog import tiles
+from tripod.ledger.tlog.note import Note, SigningKey, format_note
+from tripod.ledger.tlog.seal import Seal, format_seal, sign_seal
 from tripod.peers.merge import Merged, MergeLimits, merge_record
 from tripod.peers.replica import name_team, replica_name
 from tripod.projections.chat.format import parse_line, split_chat_file
@@ -21,10 +37,10 @@ from tripod.team.team import Team
 from tripod.trust import keys
 from tripod.trust.export import export
 from tripod.trust.seal import seal
-from tripod.verify.export import ExportFiles
+from tripod.verify.export import ExportFiles, FileError
 from tripod.verify.run import verify
 
-__all__ = ["Replica", "copied", "peers_of"]
+__all__ = ["Forger", "MemoryFiles", "Replica", "copied", "peers_of", "record_of"]
 
 
 class Replica:
@@ -160,3 +176,101 @@ def copied(files: ExportFiles, to: Path) -> ExportFiles:
     """A copy of a record, to be altered or kept."""
     shutil.copytree(files.directory, to)
     return ExportFiles(str(to))
+
+
+class MemoryFiles(ExportFiles):
+    """A record in memory."""
+
+    def __init__(self, files: dict[str, bytes]) -> None:
+        self.files, self.directory, self.bodies = files, "memory", True
+
+    def read(self, path: str, limit: int) -> bytes:
+        data = self.files.get(path)
+        if data is None:
+            raise FileError(f"{path} is missing")
+        if len(data) > limit:
+            raise FileError(f"{path} has {len(data)} bytes, more than {limit}: it is not read")
+        return data
+
+
+def record_of(
+    rows: Sequence[RawEntry], blobs: Iterable[bytes], key: SigningKey, size: int | None = None
+) -> MemoryFiles:
+    """The record of entries, whatever they hold, under a seal by ``key``."""
+    rows = rows[:size]
+    tree, levels = Tree(), defaultdict[int, list[bytes]](list)
+    for row in rows:
+        tree.append(entry_leaf_hash(row.header))
+    for level, _, digest in tree.full:
+        levels[level].append(digest)
+    files = {tiles.bundle_blob_path(sha256(blob).hexdigest()): blob for blob in blobs}
+    for tile in tiles.tiles_of(len(rows)):
+        first = tile.number * tiles.WIDTH
+        if tile.level:
+            hashes = levels[tile.level][first : first + tile.width]
+            files[tiles.format_tile_path(tile)] = b"".join(hashes)
+        else:
+            part = rows[first : first + tile.width]
+            files.update(tiles.bundle_files(tile._replace(level=-1), part, bodies=True))
+    made = Seal(key.name, len(rows), tree.root())
+    files[tiles.SEAL] = format_note(Note(format_seal(made), (sign_seal(made, key),)))
+    return MemoryFiles(files)
+
+
+class Forger:
+    """A peer that records what it likes, and seals it with its own key."""
+
+    def __init__(self, replica: Replica) -> None:
+        self.name = replica.name
+        with replica.team() as team:
+            self.rows = list(team.store.raw())
+            vkey = keys.sealing_key(team.store) or ""
+            self.blobs = [
+                blob
+                for row in self.rows
+                for digest in tiles.bundle_blobs(row.body)
+                if (blob := team.store.blob(bytes.fromhex(digest))) is not None
+            ]
+        self.key = keys.load_key_in_force(vkey, lambda: None)
+
+    def add(
+        self,
+        kind: str,
+        body: dict[str, Any],
+        stream: str = "ledger",
+        *,
+        auth: bytes | None = None,
+        names: str | None = None,
+        **header: object,
+    ) -> int:
+        """One more entry, linked as it should be but for what ``header`` says; give its number.
+
+        ``auth`` is its signature record, ``names`` what its header says of one instead.
+        """
+        seq, salt = len(self.rows), os.urandom(32)
+        data = format_canonical(body | {"v": 1})
+        value: dict[str, Any] = {
+            "actor": "eve",
+            "at": "2026-01-01T00:00:00.000000Z",
+            "body": commit_body(salt, kind, data),
+            "id": f"entry-{seq}",
+            "kind": kind,
+            "ledger": self.key.name,
+            "prev": entry_leaf_hash(self.rows[-1].header).hex(),
+            "seq": seq,
+            "stream": stream,
+            "v": 1,
+        }
+        if auth is not None or names is not None:
+            value["auth"] = names or header_auth(auth or b"")
+        raw = format_canonical(value | header)
+        self.rows.append(RawEntry(seq, value["id"], kind, stream, raw, salt, data, auth))
+        return seq
+
+    def say(self, text: str = "hello", handle: str = "eve", **header: object) -> int:
+        body = {"channel": "live", "index": 0, "handle": handle, "time": 7, "text": {"text": text}}
+        return self.add("chat.sent", body, "chat/live", **header)  # type: ignore[arg-type]
+
+    def record(self, size: int | None = None) -> MemoryFiles:
+        """Its record, sealed."""
+        return record_of(self.rows, self.blobs, self.key, size)
