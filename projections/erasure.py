@@ -34,6 +34,7 @@ from tripod.projections.bus import format as bus_format
 from tripod.projections.bus.format import Event
 from tripod.projections.bus.tables import render_event
 from tripod.projections.chat import format as chat_format
+from tripod.projections.chat.format import ChatLine
 from tripod.projections.chat.tables import render_chat_line
 from tripod.projections.decisions import format as log_format
 from tripod.projections.decisions.format import NONE_YET, STATUSES, ChatRef, DecisionText
@@ -260,14 +261,71 @@ def unrecorded_pieces(source: Source, path: str, data: bytes) -> list[str]:
     """
     front, _, name = path.partition("/")
     if front == LOGS and name.endswith(".md"):
-        return [f"decision {one.id} ({one.title})" for one in _decisions(source, data)]
+        return [f"decision {one.id} ({one.title})" for _, one in _decisions(source, data)]
     if front == CHAT and name.endswith(".chat"):
-        return _messages(source, name.removesuffix(".chat"), data)
+        return [
+            f"message of {one.handle} at {chat_format.format_time(one.time)}"
+            for one in _messages(source, name.removesuffix(".chat"), data)
+        ]
     if front == EVENTS and name.endswith(".event"):
         name = name.removeprefix(f"{PROCESSED}/")
         is_new = bus_format.parse_event(data) is not None and not _was_published(source, name)
         return [f"event {name}"] if is_new else []
     return []
+
+
+def unrecorded_part(source: Source, path: str, data: bytes, shown: bytes) -> bytes | None:
+    """What is left of a file once the pieces that entries hold are taken out; None: nothing.
+
+    ``shown`` is what the entries give at the path (b'': no file): parts of it that are no pieces
+    are taken out as well.
+    """
+    front, _, name = path.partition("/")
+    if data == shown:
+        return None
+    if front == LOGS and name.endswith(".md"):
+        header, pieces = log_format.split_decision_log(data)
+        new = {piece for piece, _ in _decisions(source, data)}
+        held = {_bare(piece) for piece in log_format.split_decision_log(shown)[1]}
+        left = [
+            piece
+            for piece in pieces
+            if piece in new
+            or (log_format.parse_decision(piece)[0] is None and _bare(piece) not in held)
+        ]
+        return header + b"".join(left) if left else None
+    if front == CHAT and name.endswith(".chat"):
+        return _unrecorded_chat(source, name.removesuffix(".chat"), data, shown)
+    if front == EVENTS and name.endswith(".event"):
+        return data if unrecorded_pieces(source, path, data) else None
+    return data
+
+
+def _unrecorded_chat(source: Source, stem: str, data: bytes, shown: bytes) -> bytes | None:
+    """A chat file of the messages that no entry holds, and of lines that are no messages."""
+    file, held = chat_format.split_chat_file(data), chat_format.split_chat_file(shown)
+    new = Counter(_messages(source, stem, data))
+    odd = Counter(() if held is None else held.lines)
+    lines, people = [], Counter[str]()
+    for line in data.split(b"\n") if file is None else file.lines:
+        message = chat_format.parse_line(line.strip())
+        if message is not None and new[message]:
+            new[message] -= 1
+            people[message.handle] += 1
+        elif message is not None or not line.strip() or odd[line]:
+            odd[line] -= message is None
+            continue
+        lines.append(line)
+    if not lines:
+        return None
+    body = b"".join(line + b"\n" for line in lines)
+    if file is None:
+        return body
+    last = file.header or chat_format.ChatHeader("unknown", chat_format.format_time(0), ())
+    return (
+        chat_format.format_header(last._replace(participants=tuple(people.items())), len(body))
+        + body
+    )
 
 
 def name_pieces(pieces: Sequence[str]) -> str:
@@ -284,27 +342,28 @@ def _bare(piece: bytes) -> bytes:
     return b"\n".join(line.rstrip() for line in lines)
 
 
-def _decisions(source: Source, data: bytes) -> Iterator[DecisionText]:
+def _decisions(source: Source, data: bytes) -> Iterator[tuple[bytes, DecisionText]]:
+    """The decisions of a log's bytes that no entry holds, each with its piece."""
     shown: dict[str, list[tuple[bytes, DecisionText]]] = {}
     for piece in log_format.split_decision_log(data)[1]:
         decision = log_format.parse_decision(piece)[0]
         if decision is not None:
-            shown.setdefault(decision.id, []).append((_bare(piece), decision))
+            shown.setdefault(decision.id, []).append((piece, decision))
     for id_, pieces in shown.items():
         sql = "SELECT seq FROM pieces WHERE id = ? ORDER BY seq"
         held = [render_decision_piece(source, body) for body in source.each_body_of(sql, id_)]
         ours = [(_bare(piece), log_format.parse_decision(piece)[0]) for piece in held]
         new = []
-        for bare, decision in pieces:
-            equal = next((one for one in ours if one[0] == bare), None)
+        for piece, decision in pieces:
+            equal = next((one for one in ours if one[0] == _bare(piece)), None)
             if equal is None:
-                new.append(decision)
+                new.append((piece, decision))
             else:
                 ours.remove(equal)
-        for decision in new:
+        for piece, decision in new:
             altered = next((one for one in ours if one[1] and _same(one[1], decision)), None)
             if altered is None:
-                yield decision
+                yield piece, decision
             else:
                 ours.remove(altered)
 
@@ -316,7 +375,8 @@ def _same(ours: DecisionText, theirs: DecisionText) -> bool:
     )
 
 
-def _messages(source: Source, stem: str, data: bytes) -> list[str]:
+def _messages(source: Source, stem: str, data: bytes) -> list[ChatLine]:
+    """The messages of a chat file's bytes that no entry holds."""
     sql = "SELECT seq FROM lines WHERE channel = ? ORDER BY number"
     bodies = source.each_body_of(sql, _channel_of(source, stem))
     held = Counter(render_chat_line(source, body).strip() for body in bodies)
@@ -325,8 +385,7 @@ def _messages(source: Source, stem: str, data: bytes) -> list[str]:
     theirs = chat_format.unmatched(lines, held, lambda line: line)
     new = filter(None, map(chat_format.parse_line, theirs))
     altered = Counter(one[:2] for one in map(chat_format.parse_line, held.elements()) if one)
-    found = chat_format.unmatched(new, altered, lambda message: message[:2])
-    return [f"message of {one.handle} at {chat_format.format_time(one.time)}" for one in found]
+    return chat_format.unmatched(new, altered, lambda message: message[:2])
 
 
 def _was_published(source: Source, name: str) -> bool:

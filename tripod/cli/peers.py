@@ -12,20 +12,29 @@ from tripod.peers.roster import (
     is_closed,
     read_roster,
     refusal_of_peer,
+    waiting_peers,
 )
 from tripod.team.team import Team
 
 _HOW = {
     "first-use": "taken at first use: nobody accepted it",
     "accepted": "accepted by a person",
+    "waiting": "met, and nothing of it was taken yet",
     "closed": "closed: nothing of it is taken",
     "forked": "it contradicts what it sealed: nothing of it is taken",
 }
 
 
+def _known(team: Team) -> dict[str, Peer]:
+    """The peers, and the replicas of which git holds a record that was not merged."""
+    peers = read_roster(team.store)
+    left = {row[0] for row in team.store.db.execute("SELECT origin FROM forks")}
+    return peers | waiting_peers(team.root, {team.store.origin, *left, *peers})
+
+
 def _list(call: CommandCall) -> None:
     with call.fresh() as team:
-        found = [(peer, _value(team, peer)) for peer in read_roster(team.store).values()]
+        found = [(peer, _value(team, peer)) for peer in _known(team).values()]
         closed = is_closed(team.root)
     lines = []
     for peer, value in found:
@@ -41,7 +50,7 @@ def _list(call: CommandCall) -> None:
 
 def _show(call: CommandCall) -> None:
     with call.fresh() as team:
-        peer = find_peer(read_roster(team.store), call.replica)
+        peer = find_peer(_known(team), call.replica)
         value = _value(team, peer)
         said = {name: _said(team, getattr(peer, name)) for name in ("accepted", "closed", "forked")}
         problem = refusal_of_peer(peer, closed=is_closed(team.root))
@@ -63,7 +72,7 @@ def _show(call: CommandCall) -> None:
 
 def _accept(call: CommandCall) -> None:
     with call.fresh() as team:
-        peer = find_peer(read_roster(team.store), call.replica)
+        peer = find_peer(_known(team), call.replica)
         seq = accept_peer(team, peer, call.reason, call.actor())
     line = f"Accepted: {one_line(peer.name)}, key {one_line(peer.key)} (entry {seq})"
     call.answer({"origin": peer.origin, "key": peer.key, "seq": seq}, [line])
@@ -71,7 +80,7 @@ def _accept(call: CommandCall) -> None:
 
 def _close(call: CommandCall) -> None:
     with call.fresh() as team:
-        peer = find_peer(read_roster(team.store), call.replica)
+        peer = find_peer(_known(team), call.replica)
         seq = close_peer(team, peer, call.reason, call.actor())
     line = f"Closed: {one_line(peer.name)} (entry {seq}); what was merged stays"
     call.answer({"origin": peer.origin, "seq": seq}, [line])

@@ -21,6 +21,7 @@ from tripod.errors import BadArgumentError, NoTeamError, PagesDamagedError
 from tripod.ledger import DATABASE, RECORD
 from tripod.ledger.files import replace_file
 from tripod.ledger.locator import (
+    database_apart,
     database_of,
     explain_team,
     handle_path,
@@ -38,6 +39,7 @@ from tripod.team.access import check_access
 from tripod.team.team import Team, find_team
 from tripod.trust.export import has_record
 from tripod.trust.keys import key_path
+from tripod.verify.peers.refs import named_replicas
 
 MAX_TIMEOUT = 2**32  # seconds: more than a century
 NEXT = "Next: `tripod chat create live` begins a chat, `tripod verify` judges what is there"
@@ -81,9 +83,13 @@ def _report(found: adoption.Adoption) -> list[str]:
 def _init(call: CommandCall) -> None:
     path = given = call.path or named() or "."
     root = adoption.team_to_adopt(path, new=call.new)
-    if not os.path.lexists(database_of(root)) and has_record(root):
-        _restore(call, root)
-        return
+    if not os.path.lexists(database_of(root)) and not call.new:
+        if database_apart(root) is not None and named_replicas(root):
+            _join(call, path)
+            return
+        if has_record(root):
+            _restore(call, root)
+            return
     with check_access(os.path.abspath(path)), call.progress():
         found = adoption.init(
             path,
@@ -100,8 +106,7 @@ def _init(call: CommandCall) -> None:
     begun = "Begun" if found.begun else "There is already"
     lines = [f"{begun}: {database_of(found.root)}", *_report(found)]
     if found.key:
-        path = key_path(found.key.partition("+")[0])
-        lines += [f"Sealed by the new key {found.key}", f"Keep a copy of its private part: {path}"]
+        lines += _key_lines(found.key)
     full = os.path.abspath(given)
     if full not in (found.root, os.path.dirname(found.root)):
         lines += [f"{one_line(full)} belongs to that team; `tripod init --new` begins another"]
@@ -109,6 +114,38 @@ def _init(call: CommandCall) -> None:
     call.answer(value, [*lines, NEXT] if found.begun else lines)
     if not call.json:
         _ask_handle()
+
+
+def _join(call: CommandCall, path: str) -> None:
+    """Begin a replica of the team whose records the repository holds."""
+    from tripod.peers.join import join_team
+
+    if call.key is False:
+        raise BadArgumentError("--no-key: a replica needs a key, by which its peers know it")
+    if not call.json:
+        _ask_handle()  # the replica is called by it
+    with check_access(os.path.abspath(path)), call.progress():
+        names = {name: call.values[name] for name in ("project", "origin", "scribe")}
+        folders = {"events": call.events, "chat": call.chat}
+        done = join_team(path, call.actor(), names, folders)
+    found = done.adopted
+    for warning in found.warnings:
+        remark(f"warning: {warning}")
+    lines = [f"Joined the team {one_line(done.team)}: {database_of(found.root)}", *_report(found)]
+    lines += [
+        f"Merged {one.taken} entries of {one_line(one.replica or one.origin)}"
+        for one in done.merged
+        if one.taken
+    ]
+    lines += _key_lines(found.key) if found.key else []
+    peers = [one._asdict() for one in done.merged]
+    value = {**vars(found), "untracked": _untrack(call, found.root, lines)}
+    call.answer({**value, "team": done.team, "peers": peers}, lines)
+
+
+def _key_lines(vkey: str) -> list[str]:
+    path = key_path(vkey.partition("+")[0])
+    return [f"Sealed by the new key {vkey}", f"Keep a copy of its private part: {path}"]
 
 
 def _untrack(call: CommandCall, root: str, lines: list[str]) -> list[str]:

@@ -80,7 +80,7 @@ from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_folder import GitError
 from tripod.verify.export import ExportFiles, FileError, load_export
 from tripod.verify.peers.record import RefFiles
-from tripod.verify.peers.refs import OWN, REMOTES, REPLICA
+from tripod.verify.peers.refs import replica_refs
 
 MAX_ORIGIN = 200  # bytes, as `tripod init` has it
 _RESTORING = "restoring"  # ledger.db.restoring, and ledger.db-restoring from a record
@@ -470,15 +470,11 @@ def find_records(root: str, repository: Repository | None) -> list[FoundRecord]:
     found: list[FoundRecord] = []
     if os.path.isfile(f"{root}/{RECORD}/{SEAL}") and not os.path.islink(f"{root}/{RECORD}"):
         found += _record(f"{root}/{RECORD}", "", ExportFiles(f"{root}/{RECORD}"))
-    for ref in sorted(repository.refs.refs) if repository is not None else ():
-        name = ref.rpartition("/")[2]
-        if repository is None or not REPLICA.fullmatch(name) or not ref.startswith((OWN, REMOTES)):
-            continue
-        with suppress(GitError):
-            tip = repository.tip(ref)
-            if tip is not None:
-                files = RefFiles(repository, tip)
-                found += _record(ref, name, files, is_own_ref=ref.startswith(OWN))
+    for ref in replica_refs(repository) if repository is not None else ():
+        with suppress(GitError):  # it leads to no commit, or that is missing
+            assert repository is not None
+            files = RefFiles(repository, ref.commit)
+            found += _record(ref.ref, ref.replica, files, is_own_ref=ref.remote is None)
     return sorted(found, key=lambda one: -one.seal.size)
 
 

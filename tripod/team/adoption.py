@@ -11,7 +11,7 @@ import os
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
@@ -128,10 +128,26 @@ def init(
         BadArgumentError: a name breaks its rule, or a folder cannot be taken.
         RefusedError: ``path`` is no folder, lost its ledger, or has one that records otherwise.
     """
+    names = {"project": project, "origin": origin, "scribe": scribe}
+    folders = {BUS.folder: events, CHAT.folder: chat}
+    return begin_replica(path, names, folders, key=key, new=new)
+
+
+def begin_replica(
+    path: str,
+    names: Mapping[str, str | None],
+    folders: Mapping[str, str | None],
+    *,
+    key: bool | None = None,
+    new: bool = False,
+    named: Callable[[str], Sequence[Draft]] | None = None,
+) -> Adoption:
+    """Do what ``init`` does, with its words by name; ``folders`` are those of events and chats.
+
+    ``named`` gives drafts that follow the new key (its vkey), and name the ledger as a replica.
+    """
     root = team_to_adopt(path, new=new)
-    given = {
-        front: at for front, at in ((BUS.folder, events), (CHAT.folder, chat)) if at is not None
-    }
+    given = {front: at for front, at in folders.items() if at is not None}
     places: dict[str, str] = {}
     for front, folder in given.items():
         places[front], problem = place_to_adopt(os.path.realpath(root), folder)
@@ -146,8 +162,7 @@ def init(
             problem = foreign_content_to_adopt(front, folder)
             if problem is not None:
                 raise BadArgumentError(f"--{front}: {problem}")
-    names = {"project": project, "origin": origin, "scribe": scribe}
-    return init_at(root, places, names, key=key)
+    return init_at(root, places, names, key=key, new=new, named=named)
 
 
 def init_at(
@@ -157,6 +172,8 @@ def init_at(
     *,
     key: bool | None = None,
     met: bool = False,
+    new: bool = False,
+    named: Callable[[str], Sequence[Draft]] | None = None,
 ) -> Adoption:
     """Begin a ledger in the team directory ``root``, or take in what is new; else as ``init``.
 
@@ -177,6 +194,8 @@ def init_at(
                     ignore_files(team)
                     team.warnings += moved
                     return sync(team)
+        if named is None and not new:
+            _refuse_to_part(root)
         ahead = files_ahead_of(None, Disk(root))
         if ahead is not None:
             raise RefusedError(
@@ -187,7 +206,18 @@ def init_at(
         opened = _opening(root, names, places)
         if key is None:  # in a git repository seals are committed with the work
             key = repository_around(os.path.dirname(os.path.realpath(root))) is not None
-        return _begin(root, opened, places, key=key, met=met)
+        return _begin(root, opened, places, key=key, met=met, named=named)
+
+
+def _refuse_to_part(root: str) -> None:
+    """Refuse to begin another team where git refs hold records of one that is to be joined."""
+    from tripod.verify.peers.refs import named_replicas
+
+    if database_apart(root) is not None and (found := named_replicas(root)):
+        raise RefusedError(
+            f"{root} has no ledger, and the repository holds records of a team ({found[0]}): "
+            "`tripod init` joins it, `tripod restore` brings a lost ledger back"
+        )
 
 
 @contextmanager
@@ -226,7 +256,13 @@ def _move_database(root: str) -> list[str]:
 
 
 def _begin(
-    root: str, opened: list[Draft], places: dict[str, str], *, key: bool, met: bool
+    root: str,
+    opened: list[Draft],
+    places: dict[str, str],
+    *,
+    key: bool,
+    met: bool,
+    named: Callable[[str], Sequence[Draft]] | None,
 ) -> Adoption:
     """Make the ledger, and what is missing of the team directory."""
     is_new = not os.path.isdir(root)
@@ -255,7 +291,7 @@ def _begin(
         from tripod.trust.seal import new_sealing_key
 
         try:
-            return replace(done, key=new_sealing_key(team))
+            return replace(done, key=new_sealing_key(team, also=named))
         except (TripodError, LedgerError, OSError) as error:
             # Without a key the ledger is no worse than it was, so that is told.
             team.warnings.append(

@@ -23,7 +23,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tripod.errors import LedgerError, RefusedError, TripodError
@@ -199,11 +199,17 @@ def _is_here(vkey: str) -> bool:
     return os.path.exists(path) or os.path.exists(f"{path}.new")
 
 
-def new_sealing_key(team: ActContext, passphrase: bytes | None = None) -> str:
+def new_sealing_key(
+    team: ActContext,
+    passphrase: bytes | None = None,
+    *,
+    also: Callable[[str], Sequence[Draft]] | None = None,
+) -> str:
     """Make the ledger's first key, put it in force, seal; give its vkey.
 
-    A key file that is there already (of an attempt that was stopped) is used as it is. Raises
-    RefusedError where a key is in force, or the file cannot be used.
+    A key file that is there already (of an attempt that was stopped) is used as it is. ``also``
+    gives drafts that are recorded with it, before the first seal. Raises RefusedError where a key
+    is in force, or the file cannot be used.
     """
     keys.check_keys_outside(team.root)
     origin = team.store.origin
@@ -221,7 +227,7 @@ def new_sealing_key(team: ActContext, passphrase: bytes | None = None) -> str:
             raise RefusedError(
                 f"a key is in force: {have}; `tripod key rotate` puts another in its place"
             )
-        return (KEY_SET.draft({"vkey": vkey}),)
+        return (KEY_SET.draft({"vkey": vkey}), *(also(vkey) if also is not None else ()))
 
     team.append_apart(begin)
     seal(team, "asked", lambda: passphrase or keys.passphrase_from_file())

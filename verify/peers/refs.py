@@ -20,7 +20,7 @@ from tripod.ledger.tlog.note import MAX_NOTE
 from tripod.ledger.tlog.seal import Seal, read_seal
 from tripod.ledger.tlog.tiles import SEAL
 from tripod.verify.anchors.git import Repository
-from tripod.verify.anchors.git_folder import GitError
+from tripod.verify.anchors.git_folder import GitError, find, read_git_refs
 
 OWN = "refs/tripod/"
 REMOTES = "refs/tripod-remotes/"
@@ -65,6 +65,21 @@ def replica_refs(repository: Repository) -> list[ReplicaRef]:
     tips = repository.tips(named)
     return [
         ReplicaRef(ref, name, tips.get(ref, ""), remote) for ref, (name, remote) in named.items()
+    ]
+
+
+def named_replicas(path: str) -> list[str]:
+    """The refs with a replica's name in the repository around a path; git is not run."""
+    try:
+        place = find(path)
+        refs = () if place is None else read_git_refs(place).refs
+    except (GitError, OSError):
+        return []
+    fronts = (OWN, REMOTES)
+    return [
+        ref
+        for ref in sorted(refs)
+        if ref.startswith(fronts) and REPLICA.fullmatch(ref.rpartition("/")[2])
     ]
 
 

@@ -1,0 +1,199 @@
+"""``tripod init`` in a clone of a repository with records of replicas: it begins one more."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from doors.inside import run_as
+from replicas import Clone
+
+from tripod.errors import RefusedError
+from tripod.peers.replica import replica_of
+from tripod.peers.roster import read_roster
+from tripod.team import adoption
+
+
+@pytest.fixture
+def ann(tmp_path: Path) -> Clone:
+    """The first replica of a team; its record is on the remote."""
+    ann = Clone(tmp_path, "ann")
+    ann.said("init", "--project", "The shop", "--scribe", "sam")
+    ann.said("chat", "create", "live")
+    ann.said("chat", "send", "live", "ann", "hello")
+    ann.said("scribe", "log", "Keep it", "--rationale", "It works.", "-p", "ann", "--ref", "last")
+    ann.push()
+    return ann
+
+
+def joined(folder: Path, name: str = "bob") -> Clone:
+    clone = Clone(folder, name)
+    clone.fetch()
+    clone.said("init")
+    return clone
+
+
+def named(clone: Clone) -> tuple[str, str] | None:
+    with clone.team() as team:
+        return replica_of(team.store)
+
+
+def test_a_clone_begins_a_replica_of_its_own_in_the_same_team(ann: Clone, tmp_path: Path) -> None:
+    bob = Clone(tmp_path, "bob")
+    bob.fetch()
+    out = bob.said("init")
+    theirs, ours = named(ann), named(bob)
+    assert theirs is not None
+    assert ours is not None
+    assert f"Joined the team {theirs[0]}: {bob.database}" in out
+    assert f"entries of {theirs[1]}" in out
+    assert ours[0] == theirs[0]
+    assert ours[1].startswith("bob-")
+    with ann.team() as first, bob.team() as second:
+        assert first.store.origin != second.store.origin
+        (peer,) = read_roster(second.store).values()
+        opened = second.store.entry(0)
+    assert (peer.origin, peer.replica, peer.state) == (theirs[0], theirs[1], "first-use")
+    assert opened is not None
+    assert (opened.data["project"], opened.data["scribe"]) == ("The shop", "sam")
+    assert "hello" in bob.said("chat", "read", "live")
+    assert "Keep it" in bob.said("scribe", "query")
+    assert bob.git("status", "--porcelain", "--untracked-files=all") == ""
+
+
+def test_what_each_records_is_in_both(ann: Clone, tmp_path: Path) -> None:
+    bob = joined(tmp_path)
+    bob.said("chat", "send", "live", "bob", "hello ann")
+    bob.push()
+    cid = joined(tmp_path, "cid")
+    assert cid.said("chat", "read", "live").count("hello ann") == 1
+    assert cid.said("chat", "read", "live").count("hello") == 2
+    with cid.team() as team:
+        assert len(read_roster(team.store)) == 2
+
+
+def test_files_that_a_peer_s_record_explains_are_not_taken_in(ann: Clone, tmp_path: Path) -> None:
+    """An earlier version committed the files, and the clone has an older state of them."""
+    ann.git("add", "--force", ".nbs/chat/live.chat", ".nbs/scribe/log.md", ".nbs/counts.json")
+    ann.git("commit", "--quiet", "-m", "files of the team")
+    ann.git("push", "--quiet", "origin", "main")
+    ann.said("chat", "send", "live", "ann", "later")
+    ann.push()
+    bob = Clone(tmp_path, "bob")
+    assert (bob.root / "chat/live.chat").exists()
+    bob.fetch()
+    assert "git tracks 3 files" in bob.run("init").err
+    for text in ("hello", "later"):
+        assert bob.said("chat", "read", "live").count(text) == 1
+    assert bob.said("scribe", "query").count("Keep it") == 1
+    with bob.team() as team:
+        observed = [one.kind for one in team.store.read() if "observed" in one.data]
+    assert observed == []
+    assert not (bob.database.parent / "joining").exists()
+
+
+def test_what_no_record_explains_is_taken_in_as_observed_and_nothing_twice(
+    ann: Clone, tmp_path: Path
+) -> None:
+    """A lost laptop without its key: the files show more than was pushed."""
+    ann.said("chat", "send", "live", "ann", "after the push")
+    ann.said("scribe", "log", "Drop it", "--rationale", "No.", "-p", "ann", "--ref", "last")
+    bob = Clone(tmp_path, "bob")
+    shutil.copytree(ann.root, bob.root)
+    bob.fetch()
+    bob.said("init")
+    read, log = bob.said("chat", "read", "live"), bob.said("scribe", "query")
+    assert [read.count(text) for text in ("hello", "after the push")] == [1, 1]
+    assert [log.count(text) for text in ("Keep it", "Drop it")] == [1, 1]
+    with bob.team() as team:
+        observed = [one.kind for one in team.store.read() if "observed" in one.data]
+    assert observed.count("decision.logged") == 1
+    assert observed.count("chat.sent") == 1
+
+
+def test_a_replica_whose_key_is_gone_stays_as_a_peer_that_has_ended(ann: Clone) -> None:
+    old = named(ann)
+    shutil.rmtree(ann.home)
+    shutil.rmtree(ann.database.parent)
+    assert ann.run("restore").code == 1
+    out = ann.said("init")
+    assert old is not None
+    assert f"Joined the team {old[0]}" in out
+    with ann.team() as team:
+        (peer,) = read_roster(team.store).values()
+    assert peer.replica == old[1]
+    assert "hello" in ann.said("chat", "read", "live")
+
+
+def test_a_repository_s_own_replica_with_its_key_is_to_be_restored(ann: Clone) -> None:
+    shutil.rmtree(ann.database.parent)
+    done = ann.run("init")
+    assert done.code == 1
+    assert "`tripod restore` brings the ledger back" in done.err
+    assert not ann.database.exists()
+
+
+def test_records_of_two_teams_are_refused_with_both_names(ann: Clone, tmp_path: Path) -> None:
+    other = Clone(tmp_path, "eve")
+    other.said("init", "--new", "--project", "Another")
+    other.push()
+    bob = Clone(tmp_path, "bob")
+    bob.fetch()
+    done = bob.run("init")
+    assert done.code == 1
+    for one in (ann, other):
+        found = named(one)
+        assert found is not None
+        assert found[0] in done.err
+        assert found[1] in done.err
+    assert not bob.database.exists()
+    bob.said("init", "--new")
+
+
+def test_no_other_way_begins_a_second_team_beside_records(ann: Clone, tmp_path: Path) -> None:
+    """A script of the original tools, or of Python, that finds no ledger."""
+    bob = Clone(tmp_path, "bob")
+    bob.fetch()
+    with bob.at_home():
+        with pytest.raises(RefusedError, match="`tripod init` joins it"):
+            adoption.init(str(bob.git.root))
+        done = run_as("nbs-chat", bob.git.root, "create", ".nbs/chat/live.chat")
+        assert done.code != 0
+    assert not bob.database.exists()
+
+
+def test_a_record_that_is_damaged_is_named_and_the_others_are_merged(
+    ann: Clone, tmp_path: Path
+) -> None:
+    bob = joined(tmp_path)
+    bob.push()
+    ref = f"refs/tripod/{(named(bob) or ('', ''))[1]}"
+    cid = Clone(tmp_path, "cid")
+    cid.fetch()
+    fetched = ref.replace("refs/tripod/", "refs/tripod-remotes/origin/")
+    cid.git("update-ref", fetched, cid.git("rev-parse", "HEAD"))
+    done = cid.run("init")
+    assert done.code == 0, done
+    assert "hello" in cid.said("chat", "read", "live")
+
+
+def test_a_closed_team_waits_for_a_person(ann: Clone, tmp_path: Path) -> None:
+    bob = Clone(tmp_path, "bob")
+    bob.root.mkdir()
+    (bob.root / "policy.yaml").write_text("peers: closed\n")
+    bob.fetch()
+    done = bob.run("init")
+    assert done.code == 0, done
+    assert "`tripod peer accept ann-" in done.err
+    assert bob.run("chat", "read", "live").code != 0
+    assert json.loads(bob.said("peer", "list", "--json"))["state"] == "waiting"
+    bob.said("peer", "accept", "ann", "--reason", "We sit at one desk")
+    assert json.loads(bob.said("peer", "list", "--json"))["state"] == "accepted"
+
+
+def test_a_key_is_needed(ann: Clone, tmp_path: Path) -> None:
+    bob = Clone(tmp_path, "bob")
+    bob.fetch()
+    assert bob.run("init", "--no-key").code == 2

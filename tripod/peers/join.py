@@ -1,0 +1,242 @@
+"""Joins a team: in a clone whose git refs hold records of replicas, ``init`` begins one more.
+
+Nobody goes on with another's ledger. The new replica has an origin and a key of its own, bears the
+team id of its peers, and merges what they recorded.
+
+A clone may hold files of the team, which an earlier version committed, or which a lost ledger
+left. What a peer's record explains of them is not taken in as observed: it comes by the merge. The
+order, and what it means if we die between two steps:
+
+1. such files are moved aside, beside where the ledger is to be. Dead here: the next ``init`` goes
+   on, and what lies aside is looked at in its step 4.
+2. the ledger is begun: it takes in what is left of the files, and names itself.
+3. peers are merged. Dead here: `tripod pull` goes on.
+4. what was put aside is removed, once all peers are merged. Until then it is kept, and named.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from tempfile import TemporaryDirectory
+from types import MappingProxyType
+from typing import NamedTuple
+
+from tripod.errors import LedgerError, MalformedError, RefusedError, TripodError
+from tripod.ledger import CHAT, EVENTS, LOGS, WORKERS, Draft
+from tripod.ledger.files import read_plain_file
+from tripod.ledger.kinds.peers import TEAM_NAMED
+from tripod.ledger.locator import database_of
+from tripod.ledger.sqlite.reader import SQLiteReader
+from tripod.ledger.tlog.note import MAX_NOTE
+from tripod.ledger.tlog.seal import read_seal
+from tripod.ledger.tlog.tiles import SEAL
+from tripod.peers.merge import Merged, merge_record
+from tripod.peers.replica import replica_name, replica_of
+from tripod.projections import (
+    COUNTS,
+    Disk,
+    Source,
+    desired_file,
+    fold_batches,
+    fold_into,
+    source_of,
+)
+from tripod.projections.erasure import unrecorded_part
+from tripod.team import adoption
+from tripod.team.adoption import Adoption
+from tripod.team.team import Team
+from tripod.trust.keys import key_path
+from tripod.verify.anchors.git import Repository
+from tripod.verify.anchors.git_folder import GitError
+from tripod.verify.checks import record_agrees
+from tripod.verify.export import FileError, load_export
+from tripod.verify.peers.record import RefFiles
+from tripod.verify.peers.refs import ReplicaRef, replica_refs
+
+ASIDE = "joining"
+"""The folder beside the ledger in which files wait until the merge explains them."""
+
+_FOLDERS = (LOGS, CHAT, EVENTS, f"{EVENTS}/processed", WORKERS)
+_MAX_FILE = 2**28
+_MISREAD = (LedgerError, TripodError, sqlite3.Error, LookupError, TypeError, ValueError)
+
+
+class JoinedTeam(NamedTuple):
+    """What joining did: what was adopted, the team's id, and what was merged of each peer."""
+
+    adopted: Adoption
+    team: str
+    merged: tuple[Merged, ...]
+
+
+class _Neighbour(NamedTuple):
+    """A replica whose record stands on a ref: whose it is, and its tables, folded."""
+
+    ref: ReplicaRef
+    team: str
+    source: Source
+
+
+def join_team(
+    path: str,
+    handle: str,
+    names: Mapping[str, str | None] = MappingProxyType({}),
+    folders: Mapping[str, str | None] = MappingProxyType({}),
+) -> JoinedTeam:
+    """Begin a replica of the team whose records the repository around ``path`` holds.
+
+    ``handle`` is who begins it; ``names`` and ``folders`` are as in ``adoption.begin_replica``.
+    Project and scribe are the peers' by default.
+
+    Raises RefusedError where the records are of several teams, or one is of this repository's own
+    replica, whose key is here: that is restored. What ``adoption.begin_replica`` raises.
+    """
+    root = adoption.team_to_adopt(path)
+    with Repository(root) as repository, TemporaryDirectory(prefix="tripod-join-") as folder:
+        refs = _longest(repository, replica_refs(repository))
+        with _neighbours(repository, refs, folder) as (neighbours, problems):
+            team = _team_of(neighbours, problems)
+            first = neighbours[0].source
+            said = first.db.execute("SELECT project, scribe FROM team").fetchone()
+            _put_aside(root, [one.source for one in neighbours])
+        given = {name: text for name, text in names.items() if text is not None}
+        adopted = adoption.begin_replica(
+            path,
+            {"project": said[0], "scribe": said[1], **given},
+            folders,
+            key=True,
+            named=lambda vkey: [_named(team, handle, vkey)],
+        )
+        with Team(adopted.root) as ledger:
+            merged = [
+                merge_record(ledger, RefFiles(repository, ref.commit)) for ref in refs.values()
+            ]
+            problems += [one.problem for one in merged if one.problem]
+            ledger.warnings += [*problems, *_look_aside(ledger.root, merged)]
+            adopted.warnings.extend(ledger.warnings)
+    return JoinedTeam(adopted, team, tuple(merged))
+
+
+def _named(team: str, handle: str, vkey: str) -> Draft:
+    return TEAM_NAMED.draft({"team": team, "replica": replica_name(handle, vkey)})
+
+
+def _longest(repository: Repository, refs: Sequence[ReplicaRef]) -> dict[str, ReplicaRef]:
+    """Of each replica the ref with the longest record, by name (RefusedError: one is our own)."""
+    found: dict[str, tuple[int, ReplicaRef]] = {}
+    for ref in refs:
+        with suppress(FileError, MalformedError, GitError):
+            seal = read_seal(RefFiles(repository, ref.commit).read(SEAL, MAX_NOTE))
+            if ref.remote is None and os.path.exists(key_path(seal.origin)):
+                raise RefusedError(
+                    f"{ref.ref} holds the record of this repository's own replica, and its key is "
+                    "here: `tripod restore` brings the ledger back"
+                )
+            if seal.size > found.get(ref.replica, (-1, ref))[0]:
+                found[ref.replica] = (seal.size, ref)
+    return {name: ref for name, (_, ref) in found.items()}
+
+
+@contextmanager
+def _neighbours(
+    repository: Repository, refs: dict[str, ReplicaRef], folder: str
+) -> Iterator[tuple[list[_Neighbour], list[str]]]:
+    """The replicas whose records can be read, and why others cannot."""
+    found: list[_Neighbour] = []
+    problems: list[str] = []
+    databases = []
+    try:
+        for number, (name, ref) in enumerate(refs.items()):
+            path = f"{folder}/{number}.db"
+            try:
+                loaded = load_export(RefFiles(repository, ref.commit), path)
+                db = sqlite3.connect(path, isolation_level=None)
+                databases.append(db)
+                ledger = SQLiteReader(db)
+                failed = [
+                    one for one in loaded.tally.of(record_agrees.NAME) if one.severity == "failure"
+                ]
+                named = replica_of(ledger)
+                if failed or named is None or named[1] != name:
+                    why = failed[0].message if failed else f"it does not name the replica {name}"
+                    problems.append(f"{ref.ref}: {why}; nothing of it is taken")
+                    continue
+                for batch in fold_batches(ledger.read(), 1000):
+                    fold_into(db, batch, ledger.blob)
+                found.append(_Neighbour(ref, named[0], source_of(ledger)))
+            except _MISREAD as error:
+                problems.append(f"{ref.ref}: {error}; nothing of it is taken")
+        yield found, problems
+    finally:
+        for db in databases:
+            db.close()
+
+
+def _team_of(neighbours: Sequence[_Neighbour], problems: Sequence[str]) -> str:
+    """The id of the one team that the records are of."""
+    teams = {one.team: one for one in neighbours}
+    if len(teams) > 1:
+        said = " and ".join(f"{one.ref.ref} is of {team}" for team, one in sorted(teams.items()))
+        raise RefusedError(
+            f"the records here are of {len(teams)} teams: {said}. Keep the refs of one of them "
+            "(`git update-ref -d REF` removes a ref), then `tripod init`; `tripod init --new` "
+            "begins a team of its own"
+        )
+    if not teams:
+        raise RefusedError(
+            f"no record here can be read: {'; '.join(problems)}. `tripod init --new` begins a team "
+            "of its own"
+        )
+    return next(iter(teams))
+
+
+# Files that a record explains ------------------------------------------------------------------
+
+
+def _put_aside(root: str, sources: Sequence[Source]) -> None:
+    """Move what peers' records explain of the team's files aside; what they do not, stays."""
+    if not os.path.isdir(root):
+        return
+    aside = _aside(root)
+    disk = Disk(root)
+    for path in [COUNTS.path, *(f"{at}/{name}" for at in _FOLDERS for name in disk.names(at))]:
+        full = f"{root}/{path}"
+        if not disk.is_file(path):
+            continue
+        data = read_plain_file(full, _MAX_FILE)
+        left: bytes | None = data
+        for source in sources:
+            if left is not None:
+                shown = desired_file(source, path)
+                left = unrecorded_part(source, path, left, b"" if shown is None else shown.data)
+        if path == COUNTS.path:
+            left = None  # it is written anew
+        if left == data:
+            continue
+        os.makedirs(os.path.dirname(f"{aside}/{path}"), exist_ok=True)
+        if left is None:
+            shutil.move(full, f"{aside}/{path}")
+        else:
+            shutil.copy2(full, f"{aside}/{path}")
+            with open(full, "wb") as file:
+                file.write(left)
+
+
+def _look_aside(root: str, merged: Sequence[Merged]) -> list[str]:
+    """Remove what lies aside once all peers are merged, whose records explain it."""
+    aside = _aside(root)
+    if not os.path.isdir(aside):
+        return []
+    if all(one.size >= one.sealed and not one.problem for one in merged):
+        shutil.rmtree(aside)
+        return []
+    why = "holds files that peers' records explain, and not all of these was merged"
+    return [f"{aside} {why}: keep it until a pull did"]
+
+
+def _aside(root: str) -> str:
+    return os.path.join(os.path.dirname(database_of(root)), ASIDE)
