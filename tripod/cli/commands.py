@@ -249,7 +249,7 @@ NOBODY = "unknown"
 def known_handle() -> str | None:
     """Who acts where no option says it: a variable of the environment, else the user's own file.
 
-    None where neither does. Raises BadArgumentError (what is said there is no handle).
+    None where neither does. Raises BadArgumentError (what stands there is no handle).
     """
     from tripod.ledger.locator import stated_handle
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tripod.cli.commands import CommandCall, command_group
 from tripod.output import one_line
+from tripod.peers.join import waiting_peers
 from tripod.peers.roster import (
     Peer,
     accept_peer,
@@ -12,7 +13,6 @@ from tripod.peers.roster import (
     is_closed,
     read_roster,
     refusal_of_peer,
-    waiting_peers,
 )
 from tripod.team.team import Team
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
@@ -31,11 +31,12 @@ from tripod.ledger.files import read_plain_file
 from tripod.ledger.kinds.peers import TEAM_NAMED
 from tripod.ledger.locator import database_of
 from tripod.ledger.sqlite.reader import SQLiteReader
-from tripod.ledger.tlog.note import MAX_NOTE
-from tripod.ledger.tlog.seal import read_seal
+from tripod.ledger.tlog.note import MAX_NOTE, parse_note
+from tripod.ledger.tlog.seal import open_seal, read_seal
 from tripod.ledger.tlog.tiles import SEAL
 from tripod.peers.merge import Merged, merge_record
 from tripod.peers.replica import replica_name, replica_of
+from tripod.peers.roster import Peer
 from tripod.projections import (
     COUNTS,
     Disk,
@@ -56,6 +57,7 @@ from tripod.verify.checks import record_agrees
 from tripod.verify.export import FileError, load_export
 from tripod.verify.peers.record import RefFiles
 from tripod.verify.peers.refs import ReplicaRef, replica_refs
+from tripod.verify.peers.seals import RecordProblemError, SealedRecord, sealed_identity
 
 ASIDE = "joining"
 """The folder beside the ledger in which files wait until the merge explains them."""
@@ -192,6 +194,27 @@ def _team_of(neighbours: Sequence[_Neighbour], problems: Sequence[str]) -> str:
             "of its own"
         )
     return next(iter(teams))
+
+
+def waiting_peers(root: str, known: Collection[str]) -> dict[str, Peer]:
+    """Replicas that git holds a record of and that are not among the ``known`` origins.
+
+    The newest record of each that can be read says who it is. Nothing is merged.
+    """
+    found: dict[str, Peer] = {}
+    with suppress(GitError), Repository(root) as repository:
+        for ref in replica_refs(repository):
+            with suppress(FileError, MalformedError, RecordProblemError, GitError):
+                files = RefFiles(repository, ref.commit)
+                note = files.read(SEAL, MAX_NOTE)
+                seal = read_seal(note)
+                if seal.origin in known:
+                    continue
+                key = sealed_identity(SealedRecord(files, seal), None).key
+                if key is not None:
+                    open_seal(parse_note(note), [key])
+                    found[seal.origin] = Peer(seal.origin, ref.replica, key.format())
+    return found
 
 
 # Files that a record explains ------------------------------------------------------------------

@@ -7,25 +7,14 @@ its own seals, is not taken any more, whatever the policy says.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from contextlib import suppress
 from typing import NamedTuple
 
-from tripod.errors import BadArgumentError, MalformedError, NotFoundError, RefusedError
+from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.ledger import LedgerReader
 from tripod.ledger.kinds.peers import PEER_ACCEPTED, PEER_CLOSED
-from tripod.ledger.tlog.note import MAX_NOTE, parse_note
-from tripod.ledger.tlog.seal import open_seal, read_seal
-from tripod.ledger.tlog.tiles import SEAL
 from tripod.projections.text import text_line_problem
 from tripod.team.team import Team
 from tripod.verify.anchors.anchors import AnchorOptions, gather_anchors
-from tripod.verify.anchors.git import Repository
-from tripod.verify.anchors.git_folder import GitError
-from tripod.verify.export import FileError
-from tripod.verify.peers.record import RefFiles
-from tripod.verify.peers.refs import replica_refs
-from tripod.verify.peers.seals import RecordProblemError, SealedRecord, sealed_identity
 
 MAX_REASON = 1000  # bytes
 
@@ -77,27 +66,6 @@ def read_roster(ledger: LedgerReader) -> dict[str, Peer]:
         " coalesce(root, '') FROM peers ORDER BY coalesce(added, accepted, merged), origin"
     )
     return {row[0]: Peer(*row) for row in ledger.tables.execute(sql)}
-
-
-def waiting_peers(root: str, known: Collection[str]) -> dict[str, Peer]:
-    """Replicas that git holds a record of and that are not among the ``known`` origins.
-
-    The newest record of each that can be read says who it is. Nothing is merged.
-    """
-    found: dict[str, Peer] = {}
-    with suppress(GitError), Repository(root) as repository:
-        for ref in replica_refs(repository):
-            with suppress(FileError, MalformedError, RecordProblemError, GitError):
-                files = RefFiles(repository, ref.commit)
-                note = files.read(SEAL, MAX_NOTE)
-                seal = read_seal(note)
-                if seal.origin in known:
-                    continue
-                key = sealed_identity(SealedRecord(files, seal), None).key
-                if key is not None:
-                    open_seal(parse_note(note), [key])
-                    found[seal.origin] = Peer(seal.origin, ref.replica, key.format())
-    return found
 
 
 def is_closed(root: str) -> bool:
