@@ -23,6 +23,7 @@ from tripod.ledger import (
     header_auth,
     parse_header,
 )
+from tripod.ledger.actors import actor_statement, sign_actor_statements
 from tripod.ledger.kinds.peers import PEER_ENTRY, TEAM_NAMED
 from tripod.ledger.locator import database_of
 from tripod.ledger.tlog import tiles
@@ -241,11 +242,13 @@ class Forger:
         *,
         auth: bytes | None = None,
         names: str | None = None,
+        signer: SigningKey | None = None,
         **header: object,
     ) -> int:
         """One more entry, linked as it should be but for what ``header`` says; give its number.
 
-        ``auth`` is its signature record, ``names`` what its header says of one instead.
+        ``auth`` is its signature record, ``names`` what its header says of one instead. ``signer``
+        signs it as if there were no ``cause`` in the header.
         """
         seq, salt = len(self.rows), os.urandom(32)
         data = format_canonical(body | {"v": 1})
@@ -261,6 +264,9 @@ class Forger:
             "stream": stream,
             "v": 1,
         }
+        if signer is not None:
+            stated = value | {name: said for name, said in header.items() if name != "cause"}
+            auth = sign_actor_statements([actor_statement(dict(sorted(stated.items())))], signer)
         if auth is not None or names is not None:
             value["auth"] = names or header_auth(auth or b"")
         raw = format_canonical(value | header)

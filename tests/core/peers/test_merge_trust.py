@@ -1,0 +1,182 @@
+"""Whose word counts in a merge: keys of peers and of actors, copies of one replica, the policy."""
+
+from pathlib import Path
+
+import pytest
+from peering import Forger, Replica
+
+from tripod.ledger.kinds.peers import PEER_ACCEPTED, PEER_CLOSED
+from tripod.peers.replica import name_team
+from tripod.peers.roster import read_roster
+from tripod.recovery.backup import restore_as_copy
+from tripod.trust import actors, keys
+from tripod.trust.seal import rotate_sealing_key
+from tripod.trust.signature import actor_key_path
+
+
+@pytest.fixture
+def ann(tmp_path: Path) -> Replica:
+    return Replica(tmp_path / "ann", "ann")
+
+
+@pytest.fixture
+def bob(tmp_path: Path, ann: Replica) -> Replica:
+    return Replica(tmp_path / "bob", "bob", ann.team_id)
+
+
+def enrol(replica: Replica, handle: str) -> str:
+    with replica.team() as team:
+        return actors.enrol_actor(team, handle, keys.passphrase_from_file)
+
+
+# Keys of replicas -------------------------------------------------------------------------------
+
+
+def test_a_peer_whose_key_was_rotated_goes_on(ann: Replica, bob: Replica) -> None:
+    bob.say("One.")
+    ann.merge(bob)
+    with bob.team() as team:
+        vkey = rotate_sealing_key(team, keys.passphrase_from_file, None)
+    bob.say("Two.")
+    done = ann.merge(bob)
+    assert (done.problem, done.replica, done.added) == ("", bob.name, False)
+    with ann.team() as team:
+        peer = read_roster(team.store)[bob.origin]
+    assert (peer.key, peer.replica) == (vkey, bob.name)
+    bob.say("Three.")
+    assert ann.merge(bob).problem == ""
+    assert len(ann.entries("peer.added")) == 2
+    assert ann.findings() == []
+
+
+def test_a_peer_that_rotated_before_it_was_met_is_known_by_its_first_name(
+    ann: Replica, bob: Replica
+) -> None:
+    with bob.team() as team:
+        rotate_sealing_key(team, keys.passphrase_from_file, None)
+    done = ann.merge(bob)
+    assert (done.problem, done.replica) == ("", bob.name)
+
+
+def test_nothing_is_taken_of_a_closed_peer_until_it_is_accepted(ann: Replica, bob: Replica) -> None:
+    assert ann.merge(bob).added
+    ann.append(PEER_CLOSED.draft({"origin": bob.origin, "reason": "Laptop lost"}, "ann"))
+    bob.say("Later.")
+    assert "was closed in entry" in ann.merge(bob).problem
+    with ann.team() as team:
+        key = read_roster(team.store)[bob.origin].key
+    ann.append(PEER_ACCEPTED.draft({"origin": bob.origin, "key": key, "reason": "Found"}, "ann"))
+    assert ann.merge(bob).problem == ""
+    assert len(ann.says("Later.")) == 1
+
+
+def test_a_policy_that_is_closed_waits_for_a_person(ann: Replica, bob: Replica) -> None:
+    Path(ann.root, "policy.yaml").write_text("peers: closed\n", encoding="utf-8")
+    assert "nobody accepted it" in ann.merge(bob).problem
+    with bob.team() as team:
+        key = keys.sealing_key(team.store) or ""
+    ann.append(PEER_ACCEPTED.draft({"origin": bob.origin, "key": key, "reason": "Met"}, "ann"))
+    done = ann.merge(bob)
+    assert (done.problem, done.added) == ("", True)
+    (added,) = ann.entries("peer.added")
+    assert added.data["how"] == "person"
+
+
+# Copies -----------------------------------------------------------------------------------------
+
+
+def test_a_copy_that_took_a_name_of_its_own_is_taken_from_where_it_parts(
+    tmp_path: Path, ann: Replica, bob: Replica
+) -> None:
+    bob.say("Before the copy.")
+    ann.merge(bob)
+    restore_as_copy(bob.root)
+    with bob.team() as team:
+        name_team(team, "bob")
+        new = team.store.origin
+    bob.say("Behind the copy.")
+    done = ann.merge(bob)
+    assert (done.problem, done.origin, done.added) == ("", new, True)
+    assert len(ann.says("Before the copy.")) == 1
+    assert len(ann.says("Behind the copy.")) == 1
+    assert {origin for origin, _ in ann.kept()} == {ann.origin, bob.origin, new}
+    assert ann.findings() == []
+
+
+def test_a_copy_whose_first_line_nobody_has_brings_it_along(ann: Replica, bob: Replica) -> None:
+    bob.say("Before the copy.")
+    first = Forger(bob)
+    restore_as_copy(bob.root)
+    with bob.team() as team:
+        name_team(team, "bob")
+    assert ann.merge(bob).problem == ""
+    assert len(ann.says("Before the copy.")) == 1
+    first.say("on the other disk")
+    done = ann.merge(first.record())
+    assert (done.problem, done.taken) == ("", 1)
+    assert len(ann.says("Before the copy.")) == 1
+    assert len(ann.says("on the other disk")) == 1
+
+
+def test_our_own_other_copy_is_a_peer_from_where_we_parted(ann: Replica, bob: Replica) -> None:
+    ann.say("We both have this.")
+    twin = Forger(ann)
+    restore_as_copy(ann.root)
+    with ann.team() as team:
+        name_team(team, "ann")
+    twin.say("on the other disk")
+    done = ann.merge(twin.record())
+    assert (done.problem, done.taken) == ("", 1)
+    assert len(ann.says("We both have this.")) == 1
+    assert len(ann.says("on the other disk")) == 1
+    assert ann.merge(twin.record(len(twin.rows) - 1)).is_own
+    twin.say("and more")
+    assert ann.merge(twin.record()).taken == 1
+    assert ann.findings() == []
+
+
+# Keys of actors ---------------------------------------------------------------------------------
+
+
+def test_a_handle_that_is_enrolled_here_counts_with_its_signature(
+    ann: Replica, bob: Replica
+) -> None:
+    vkey = enrol(ann, "zoe")
+    zoe = keys.load_key(actor_key_path(vkey), "zoe", keys.passphrase_from_file)
+    eve = Forger(bob)
+    eve.say("I am Zoe.", handle="zoe", actor="zoe", signer=zoe)
+    eve.say("I am Zoe, too.", handle="zoe", actor="zoe")
+    assert ann.merge(eve.record()).problem == ""
+    assert ann.says("I am Zoe") == ["zoe: I am Zoe.", f"zoe@{bob.name}: I am Zoe, too."]
+
+
+def test_a_forged_signature_of_an_actor_that_is_known_here_is_named(
+    ann: Replica, bob: Replica
+) -> None:
+    vkey = enrol(ann, "zoe")
+    zoe = keys.load_key(actor_key_path(vkey), "zoe", keys.passphrase_from_file)
+    eve = Forger(bob)
+    seq = eve.say("I am Zoe.", handle="zoe", actor="zoe", signer=zoe, cause="forged-later")
+    done = ann.merge(eve.record())
+    assert f"entry {seq}: it says that 'zoe' signed it" in done.problem
+
+
+def test_a_signature_by_a_key_that_was_revoked_here_vouches_for_nobody(
+    ann: Replica, bob: Replica
+) -> None:
+    vkey = enrol(ann, "zoe")
+    zoe = keys.load_key(actor_key_path(vkey), "zoe", keys.passphrase_from_file)
+    with ann.team() as team:
+        actors.revoke_actor(team, "zoe", "Lost", keys.passphrase_from_file)
+    eve = Forger(bob)
+    eve.say("I am Zoe.", handle="zoe", actor="zoe", signer=zoe)
+    assert ann.merge(eve.record()).problem == ""
+    assert ann.says("I am Zoe") == [f"zoe@{bob.name}: I am Zoe."]
+
+
+def test_what_a_peer_signs_with_a_key_of_its_own_is_taken(ann: Replica, bob: Replica) -> None:
+    enrol(bob, "bob")
+    bob.say("Signed by Bob.")
+    assert ann.merge(bob).problem == ""
+    assert ann.says("Signed by Bob.") == [f"bob@{bob.name}: Signed by Bob."]
+    assert ann.findings() == []
