@@ -39,6 +39,7 @@ from tripod.ledger.entry import (
     header_auth,
 )
 from tripod.ledger.kinds.base import MARK
+from tripod.ledger.kinds.peers import PEER_FORKED, PEER_MERGED
 from tripod.ledger.kinds.team import team_evidence_kept
 from tripod.ledger.locator import database_of
 from tripod.ledger.merkle import Tree
@@ -46,6 +47,7 @@ from tripod.ledger.sqlite.reader import SQLiteReader
 from tripod.ledger.sqlite.schema import MIGRATIONS
 from tripod.ledger.tlog.note import Note, SigningKey, VerifierKey, format_note, parse_note
 from tripod.ledger.tlog.seal import Seal, format_seal, parse_seal, sign_seal
+from tripod.ledger.tlog.trailer import format_trailer, key_digits
 from tripod.projections.decisions.format import DecisionText, format_decision
 from tripod.projections.disk import Disk
 from tripod.projections.engine import (
@@ -98,6 +100,9 @@ DECISIONS = (
     ("Late readers start at the oldest event", ("claude",), "live.chat:~L11"),
     ("Queue is pruned by size alone", ("alex", "claude"), "live.chat:~L7, live.chat:~L9"),
 )
+
+OTHER = SigningKey("other.example/1", bytes(range(32)))
+"""The key of another replica."""
 
 
 def build(folder: str) -> str:
@@ -591,6 +596,40 @@ def _stripped(root: str) -> None:
     _write(f"{root}/policy.yaml", "level: PINNED\n")
 
 
+def _peer_forked(root: str) -> None:
+    seals = [format_note(_note_of(OTHER, 7, root_)) for root_ in (b"1" * 32, b"2" * 32)]
+    body = {"origin": OTHER.name, "ours": seals[0], "theirs": seals[1], "problem": "another root"}
+    with Team(root) as team:
+        team.append_apart(lambda: [PEER_FORKED.draft(body)])  # type: ignore[arg-type]
+
+
+def _merged_otherwise(root: str) -> None:
+    note = format_note(_note_of(OTHER, 7, b"1" * 32))
+    body = {"origin": OTHER.name, "size": 8, "root": "31" * 32, "seal": note}
+    with Team(root) as team:
+        team.append_apart(lambda: [PEER_MERGED.draft(body)])  # type: ignore[arg-type]
+
+
+def _note_of(key: SigningKey, size: int, root: bytes) -> Note:
+    seal = Seal(key.name, size, root)
+    return Note(format_seal(seal), (sign_seal(seal, key),))
+
+
+def _committed_otherwise(root: str) -> None:
+    """A commit says another root than the ledger has, under its own key."""
+    _sealed(root)
+    with Team(root) as team:
+        vkey = keys.sealing_key(team.store)
+        assert vkey is not None
+        key = keys.load_key_in_force(vkey)
+    note = _note_of(key, 7, b"1" * 32)
+    line = format_trailer(
+        f"ann-{key_digits(vkey)}", Seal(key.name, 7, b"1" * 32), note.signatures[0]
+    )
+    git = Git(Path(root).parent)
+    git("commit", "--quiet", "--allow-empty", "-m", f"Say\n\n{line.decode()}")
+
+
 def _sealed(root: str) -> None:
     with Team(root) as team:
         sealing.new_sealing_key(team)
@@ -831,6 +870,9 @@ SPECIMENS: tuple[Specimen, ...] = (
     Specimen("pins-extend", "fork: it remembers root", _rewritten),
     Specimen("pins-extend", "rollback: it remembers", _rolled_back),
     Specimen("pins-extend", "unanchored: the policy asks for PINNED", _stripped),
+    Specimen("peers-agree", "contradicts what it sealed before: another root", _peer_forked),
+    Specimen("peers-agree", "it says that 8 entries of other.example/1 were", _merged_otherwise),
+    Specimen("trailers-agree", "fork: it remembers root 3131", _committed_otherwise),
     Specimen("ledger-missing", "no ledger.db, but there was one", _gone),
     Specimen("sequence", "the column kind says 'bus.acked'", _other_column),
     Specimen("sequence", "stands at entry 4 already", _twice),

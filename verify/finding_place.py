@@ -12,6 +12,7 @@ from tripod.projections import CHAT, LOG
 from tripod.projections.chat.format import HEADER_LINES
 from tripod.projections.intake import PARTS
 from tripod.verify.check import RULES, Finding, Outcome
+from tripod.verify.checks import trailers_agree
 from tripod.verify.evidence import OpenEvidence
 
 _WORDS = re.compile(
@@ -57,12 +58,15 @@ def _place_of(evidence: OpenEvidence, finding: Finding, *, rows: bool) -> tuple[
         return os.path.abspath(root), None
     if where in (evidence.what, "policy"):
         return (RULES if where == "policy" else os.path.abspath(where)), None
+    top = evidence.outside.repository or root
+    if where.startswith("refs/"):
+        return os.path.join(top, ".git", where), None
+    if where.startswith("commit ") and finding.check == trailers_agree.NAME:
+        return os.path.join(top, ".git", "HEAD"), None
     if where.startswith("commit "):
-        return os.path.join(evidence.outside.repository or root, where.split(", ")[-1]), None
+        return os.path.join(top, where.split(", ")[-1]), None
     if where == "git" or where in {history.path for history in evidence.histories}:
-        where = os.path.join(
-            evidence.outside.repository or root, where.replace("git", ".git", where == "git")
-        )
+        where = os.path.join(top, where.replace("git", ".git", where == "git"))
     if found := re.fullmatch(r"(.+?):(\d+)", where):
         return found[1], int(found[2])
     return where, finding_line(finding)

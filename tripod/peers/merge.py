@@ -43,7 +43,7 @@ from tripod.peers.replica import replica_of
 from tripod.peers.roster import Peer, is_closed, read_roster, refusal_of_peer
 from tripod.projections.erasure import tombstone
 from tripod.recovery.redaction import MAX_REASON, erase_within, files_to_redact
-from tripod.verify.export import ExportFiles, FileError
+from tripod.verify.export_file import ExportFiles, FileError
 from tripod.verify.peers.seals import (
     RecordProblemError,
     SealedEntry,

@@ -28,6 +28,7 @@ from tripod.verify.anchors import heads
 from tripod.verify.check import Anchored, HeadsJudged, Scanned
 from tripod.verify.checks import bodies_present, canonical_bytes
 from tripod.verify.evidence import OpenEvidence
+from tripod.verify.peers.comparison import compare_peers
 from tripod.verify.rows import all_rows, entry_of_row, roots_of_rows
 
 TrustRows: TypeAlias = dict[str, list[tuple[Any, ...]]]
@@ -162,10 +163,13 @@ def compare_heads(evidence: OpenEvidence) -> HeadsJudged | None:
         return None
     outside, trust = replace(evidence.outside), trust_rows_to_compare(evidence, db)
     compare_receipts(evidence, db, trust, outside)
-    others = evidence.database.peers - {scan.origin, *(row[1] for row in trust["forks"])}
+    keys = list(dict.fromkeys(_keys(evidence, trust)))
+    lines = {row[1]: row[2] for row in trust["forks"]}
+    peers, trailers, remembered = compare_peers(evidence, scan.origin, lines, keys, outside)
+    others = evidence.database.peers | _peers(evidence)
+    others -= {scan.origin, *lines}
     outside.known = tuple(one for one in outside.known if one.seal.origin not in others)
     roots = roots_of_rows(db, scan, (known.seal.size for known in outside.known))
-    keys = list(dict.fromkeys(_keys(evidence, trust)))
     ledger = heads.Ledger(
         scan.origin,
         scan.head[0],
@@ -180,12 +184,20 @@ def compare_heads(evidence: OpenEvidence) -> HeadsJudged | None:
         evidence.database.keys,
     )
     told = heads.compare(outside, ledger)
-    reached = heads.anchored_heads(told.agreeing, outside.policy)
+    told.peers, told.trailers = peers, trailers
+    reached = heads.anchored_heads([*told.agreeing, *remembered], outside.policy)
     size = max((size for size, _ in reached.sizes.values()), default=0)
     told.anchored = Anchored(reached.level, reached.sizes, *_tail(evidence, db, size, scan))
     wanted = heads.wanted_head_size(outside.rules, reached)
     heads.add_unmet_head_demands(told, outside.rules, reached, _tail(evidence, db, wanted, scan))
     return told
+
+
+def _peers(evidence: OpenEvidence) -> set[str]:
+    """The origins of the peers that the ledger knows."""
+    if evidence.folded is None:
+        return set()
+    return {str(origin) for (origin,) in evidence.query("SELECT origin FROM peers")}
 
 
 def _fork(

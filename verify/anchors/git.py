@@ -17,12 +17,13 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from hashlib import sha1, sha256
 from typing import IO, NamedTuple, Self
 
+from tripod.ledger.tlog.trailer import TRAILER, Trailer, parse_trailers
 from tripod.verify.anchors import git_folder
 from tripod.verify.anchors.git_folder import GitError, Refs, find
 
@@ -37,6 +38,7 @@ _ZEROS = re.compile("0+")
 _REVISION = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_./+-]*)((?:[~^][0-9]{0,6})*)")
 _ABBREVIATED = re.compile("[0-9a-f]{4,64}")
 _PERSON = re.compile(rb"(.*?) ?(-?[0-9]+) [-+][0-9]+", re.DOTALL)
+_RECORDS = ("refs/tripod/", "refs/tripod-remotes/")
 _KNOWN = ("noop", "noop-v1", "partialclone", "preciousobjects", "worktreeconfig",
           "relativeworktrees", "compatobjectformat")  # fmt: skip
 """Extensions of a repository that change nothing about how its objects and refs are read."""
@@ -369,6 +371,18 @@ class Repository:
             elif key == b"committer" and person and not seconds:
                 seconds = int(person[2][:20])
         return Commit(name, tuple(parents), author, seconds)
+
+    def trailers(self) -> Iterator[tuple[Commit, Trailer]]:
+        """The heads in the messages of all commits but those of records, parents first."""
+        refs = {ref: name for ref, name in self.refs.refs.items() if not ref.startswith(_RECORDS)}
+        tips = self._commits_of([*refs.values(), *self.refs.heads], strict=False)
+        given = "".join(f"{name}\n" for name in tips).encode()
+        walk = ("rev-list", "--topo-order", "--reverse", f"--grep=^{TRAILER}: ", "--stdin")
+        for name in self.ask(*walk, given=given).decode("ascii").split() if given else ():
+            data = self._object(name, b"commit") or b""
+            found = list(parse_trailers(data.partition(b"\n\n")[2]))
+            commit = self.commit(name) if found else None
+            yield from ((commit, one) for one in found if commit is not None)
 
     def descendants(self, commit: str, head: str) -> list[str]:
         """The commits from ``commit`` on, without it, up to ``head``, that have it behind them."""

@@ -28,6 +28,7 @@ from tripod.ledger.tlog.seal import Cosignature, Seal, open_seal, parse_seal
 from tripod.verify.anchors.growth import FileHistory
 from tripod.verify.anchors.policy import (
     LEVELS,
+    PEERED,
     PINNED,
     SELF,
     TIMESTAMPED,
@@ -150,14 +151,20 @@ def anchored_heads(agreeing: Iterable[KnownHead], policy: Policy | None) -> Anch
     """
     best: dict[str, tuple[int, str]] = {}
     seen: dict[str, tuple[int, str]] = {}
+    peers: dict[str, int] = {}
     for known in agreeing:
         reach = (known.seal.size, known.where)
         levels = [PINNED] if known.method in {"git", "pin"} else []
+        if known.method == "peer":
+            peers[known.where] = max(peers.get(known.where, 0), known.seal.size)
         for level in [*levels, TIMESTAMPED] if known.stamped else levels:
             best[level] = max(best.get(level, _NOTHING), reach, key=_size)
         for cosignature in known.cosigned:
             name = cosignature.key.format()
             seen[name] = max(seen.get(name, _NOTHING), reach, key=_size)
+    if peers:
+        most = max(peers.values())
+        best[PEERED] = most, ", ".join(sorted(name for name in peers if peers[name] == most))
     # Up to the largest size that enough witnesses saw. They need not come together: a cosignature
     # of more entries vouches for fewer as well. Without a quorum one witness is enough.
     witnesses = policy.witnesses if policy is not None else ()

@@ -5,7 +5,7 @@ Two files say it: ``policy.yaml`` in the team directory, which stays on this mac
 same keys; the stricter of the two holds. In YAML::
 
     # missing protection is a failure, not a skip
-    level: PINNED                     # or WITNESSED, TIMESTAMPED, [WITNESSED, TIMESTAMPED]
+    level: PINNED                     # or PEERED, WITNESSED, TIMESTAMPED, [WITNESSED, TIMESTAMPED]
     tail-entries: 256                 # so many entries may stand after the newest such head,
     tail-seconds: 86400               # ... the oldest of them for so long
     required: [pins-extend, drift]    # checks that must have something to judge, and be clean
@@ -38,8 +38,11 @@ from tripod.projections.settings import (
     whole_setting,
 )
 
-SELF, PINNED, WITNESSED, TIMESTAMPED = LEVELS = ("SELF", "PINNED", "WITNESSED", "TIMESTAMPED")
-"""Who vouches for the ledger: it alone, a head kept elsewhere, witnesses, a timestamp authority."""
+SELF, PINNED, PEERED, WITNESSED, TIMESTAMPED = LEVELS = (
+    "SELF", "PINNED", "PEERED", "WITNESSED", "TIMESTAMPED",
+)  # fmt: skip
+"""Who vouches for the ledger: it alone, a head kept elsewhere, other replicas that a person
+accepted, witnesses, a timestamp authority."""
 PROJECT = "tripod.toml"
 """The file of the project whose table ``policy`` travels with the work."""
 NOBODY = ("",)

@@ -46,7 +46,7 @@ from tripod.verify.checks import (
     sequence,
     writers_authorised,
 )
-from tripod.verify.export import FileError
+from tripod.verify.export_file import FileError
 from tripod.verify.peers.seals import (
     RecordProblemError,
     SealedEntry,

@@ -28,7 +28,7 @@ from tripod.ledger.tlog import tiles
 from tripod.ledger.tlog.note import ED25519, VerifierKey
 from tripod.ledger.tlog.seal import Seal, rotation_problem
 from tripod.ledger.tlog.tiles import ENTRIES, WIDTH, LeafContent, Tile
-from tripod.verify.export import ExportFiles, FileError
+from tripod.verify.export_file import ExportFiles, FileError
 
 MAX_RECORD = 2**30  # bytes
 _BROKEN = (LookupError, TypeError, ValueError, AttributeError, RecursionError, MalformedError)
@@ -92,6 +92,12 @@ class SealedRecord:
             for at in range(max(self.start - first, 0), len(headers)):
                 header = headers[at]
                 yield SealedEntry(first + at, header, entry_leaf_hash(header), contents[at])
+
+    def leaves(self) -> Iterator[bytes]:
+        """The leaf hash of every entry from ``start`` on, as the seal vouches for it."""
+        for block in range(self.start // WIDTH, -(-self.seal.size // WIDTH)):
+            skipped = max(self.start - block * WIDTH, 0)
+            yield from map(entry_leaf_hash, self._headers(block)[skipped:])
 
     def headers(self, *marks: bytes) -> Iterator[tuple[Header, bytes]]:
         """The headers from ``start`` on that can be read, with their bytes.

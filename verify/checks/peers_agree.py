@@ -1,0 +1,44 @@
+"""What replicas of a team remember of each other agrees, and what is kept of a peer is unaltered.
+
+**What it proves.** Each replica that merges another one records that one's sealed head: it is its
+witness. All heads that anybody remembers are collected: in this ledger, in the entries that are
+kept of its peers, and in the records on all refs, those that were fetched included. For each of
+them the replica that it is of has at least as many entries, and its first so many have that root.
+Each entry that is kept of a peer is the one in the tree that the peer's key sealed, with the
+content and the signature that its header names. A head counts if the replica's own key signed it.
+
+**Why it matters.** Somebody with a replica's key, its database and its ref can make its history
+anew from end to end, and it agrees with itself. The replicas that merged it before still hold its
+older seal. To rewrite one unseen, all who merged it must be rewritten too.
+
+**What a finding looks like.** ``fork: it remembers root 91bc… of the first 51 entries of
+ann-0123456789abcdef, and in the record on refs/tripod-remotes/origin/ann-0123456789abcdef they have
+07aa…``, with both seals: two seals by one key are proof against their maker. ``rollback: it
+remembers 60 entries, and the ledger has 51`` (of this ledger). ``it keeps another entry 7 of bob-…
+than the record on … has``. A ref that holds no record, a head that no known key opens, and a peer
+whose record is shorter than what was merged of it (``behind``) are warnings.
+
+**What to do.** Keep both records as they are: `tripod diff` shows where they part. Ask who has the
+true one. A copy that goes on does so under a name of its own: `tripod restore --as-copy`.
+"""
+
+from __future__ import annotations
+
+from tripod.verify.check import HEADS, Evidence, Outcome, not_applicable, outcome
+
+NAME = "peers-agree"
+REQUIRED = True
+NEEDS = (HEADS,)
+ACCEPTABLE = False
+
+
+def judge(evidence: Evidence) -> Outcome:
+    """Judge the rule that this module's docstring states."""
+    told = evidence.held.peers if evidence.held is not None else None
+    if told is None:
+        return not_applicable(NAME, "no other replica of the team is known")
+    seen = {"heads": told.heads, "agree": len(told.agreeing), **told.seen}
+    found = outcome(NAME, told.findings, seen)
+    if told.untold and not found.failures:
+        return found.cannot_tell(f"a head cannot be compared: {told.untold[0]}")
+    return found

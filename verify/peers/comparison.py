@@ -1,0 +1,528 @@
+"""Holds against each other what the replicas of a team remember of each other's heads.
+
+A head of a replica is remembered where another one merged it (``peer.merged``), in the seal of a
+record on a ref, and in the trailer of a commit. Each is held against the replica's tree: this
+ledger's own, or that of the longest record which a ref has and the replica's key sealed. Where no
+tree is at hand, two heads of one size must have one root.
+
+An entry that is kept of a peer must be the one in the peer's tree, and the content beside it the
+one that its header commits to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import orjson
+
+from tripod.ledger import LedgerError, MalformedError, Tree, header_auth, parse_header
+from tripod.ledger.entry import MERGED
+from tripod.ledger.kinds.merged import KeptEntry, read_kept
+from tripod.ledger.kinds.peers import PEER_FORKED, PEER_MERGED
+from tripod.ledger.tlog.note import Note, VerifierKey, format_note, parse_note
+from tripod.ledger.tlog.seal import Seal, open_seal, parse_seal
+from tripod.ledger.tlog.trailer import KEY_DIGITS, key_digits, trailer_seal
+from tripod.verify.anchors.git import Repository
+from tripod.verify.anchors.git_folder import GitError
+from tripod.verify.anchors.git_growth import describe_growth_commit
+from tripod.verify.anchors.heads import KnownHead, OutsideHeads
+from tripod.verify.check import Finding, HeadsJudged, Severity
+from tripod.verify.evidence import OpenEvidence
+from tripod.verify.export_file import FileError
+from tripod.verify.peers.record import RefFiles
+from tripod.verify.peers.refs import ReplicaRef, replica_refs, seal_of_ref, strange_refs
+from tripod.verify.peers.seals import (
+    RecordProblemError,
+    SealedRecord,
+    sealed_body,
+    sealed_identity,
+)
+from tripod.verify.rows import RowReader
+
+PEERS, TRAILERS = "peers-agree", "trailers-agree"
+
+_BROKEN = (LookupError, TypeError, ValueError, AttributeError, RecursionError, LedgerError)
+_KINDS = (MERGED, PEER_MERGED.name, PEER_FORKED.name)
+_FORK = (
+    "two seals by one key that no ledger can have both: one history of that replica was rewritten, "
+    "or two copies of it went on. Keep both records, find out which is the true one, and let the "
+    "other go on under a name of its own (`tripod restore --as-copy`)"
+)
+_ROLLBACK = (
+    "this ledger was rolled back or cut off, or it is an old copy: find the newest one "
+    "(`tripod restore` takes the longest record of it that is known)"
+)
+_BEHIND = (
+    "its newer record was not pushed, or not fetched here: `tripod push` there, `tripod pull` "
+    "here. Where it has none, it was rolled back"
+)
+_ALTERED = (
+    "compare the entry with the peer's own record and with other replicas: here or there it was "
+    "changed after it was merged"
+)
+_REF = "nobody vouches for it: find out who put it there, and remove it (`git update-ref -d REF`)"
+
+
+class PeerMemory(NamedTuple):
+    """A head of a replica that somebody remembers.
+
+    ``where`` says it in words, ``by`` is the origin of the replica that remembers it, '' where
+    none does. ``seq`` is the entry here that holds it, ``proven``: it lies in a tree that the key
+    of ``by`` sealed.
+    """
+
+    seal: Seal
+    note: Note | None
+    where: str
+    by: str = ""
+    seq: int | None = None
+    proven: bool = False
+    is_trailer: bool = False
+
+
+@dataclass
+class ReplicaTree:
+    """The sealed tree of a replica by the record on a ref: its seal, and its leaf hashes."""
+
+    ref: ReplicaRef
+    record: SealedRecord
+    note: Note
+    keys: list[VerifierKey]
+    leaves: list[bytes] = field(default_factory=list)
+    roots: dict[int, bytes] = field(default_factory=dict)
+
+    def fill(self, sizes: set[int]) -> None:
+        """Read the leaf hashes, and the roots of so many of them (else RecordProblemError)."""
+        tree, wanted = Tree(), {size for size in sizes if size <= self.record.seal.size}
+        if 0 in wanted:
+            self.roots[0] = tree.root()
+        for leaf in self.record.leaves():
+            self.leaves.append(leaf)
+            tree.append(leaf)
+            tree.full.clear()
+            if tree.size in wanted:
+                self.roots[tree.size] = tree.root()
+
+
+class _Kept(NamedTuple):
+    """An entry of a peer, as entry ``at`` keeps it here."""
+
+    at: int
+    entry: KeptEntry
+
+
+class _Comparison:
+    """One comparison of everything that is remembered of the team's replicas."""
+
+    def __init__(
+        self,
+        evidence: OpenEvidence,
+        origin: str,
+        lines: Mapping[str, int],
+        keys: Sequence[VerifierKey],
+        outside: OutsideHeads,
+    ) -> None:
+        self.evidence, self.origin, self.lines = evidence, origin, lines
+        self.outside = outside
+        self.keys: dict[str, list[VerifierKey]] = {}
+        for key in keys:
+            self.keys.setdefault(key.name, []).append(key)
+        self.names: dict[str, str] = {}  # by origin
+        self.accepted: set[str] = set()
+        self.merged: dict[str, int] = {}
+        self.heads: list[PeerMemory] = []
+        self.proven: set[int] = set()  # entries here that keep one of a peer's sealed tree
+        self.kept: list[_Kept] = []
+        self.trees: dict[str, ReplicaTree] = {}
+        self.peers, self.trailers = HeadsJudged(), HeadsJudged()
+        self.is_here = False  # whether there is anything of replicas to judge
+
+    # What is there -----------------------------------------------------------------------------
+
+    def read_roster(self) -> None:
+        """Who the peers are, as the entries say: names, keys, and who was accepted by a person."""
+        evidence = self.evidence
+        if evidence.folded is None:
+            return
+        policy = self.outside.policy
+        named = {log.key.format() for log in policy.logs} if policy is not None else set()
+        sql = "SELECT origin, replica, key, how, accepted_key, accepted, closed, size FROM peers"
+        for origin, replica, vkey, how, accepted, at, closed, size in evidence.query(sql):
+            self.is_here = True
+            self.names[origin] = str(replica or origin)
+            self.merged[origin] = size if type(size) is int else 0
+            for text in dict.fromkeys((vkey, accepted)):
+                with suppress(*_BROKEN):
+                    key = VerifierKey.parse(text)
+                    if key.name == origin and key not in self.keys.setdefault(origin, []):
+                        self.keys[origin].append(key)
+            is_open = closed is None or (at or 0) > closed
+            by_person = how == "person" or (accepted is not None and accepted == vkey)
+            if is_open and (by_person or vkey in named):
+                self.accepted.add(origin)
+
+    def read_entries(self, start: int) -> None:
+        """The heads and entries of peers that this ledger holds."""
+        ledger = RowReader(self.evidence.db) if self.evidence.db is not None else None
+        if ledger is None or (self.evidence.folded is not None and not self.is_here):
+            return
+        for row in ledger.raw(start, kinds=_KINDS):
+            self.is_here = True
+            where = f"entry {row.seq}"
+            try:
+                data = orjson.loads(row.body or b"{}")
+                if row.kind == MERGED:
+                    self._read_kept(row.seq, data, ledger)
+                elif row.kind == PEER_MERGED.name:
+                    self._add_merged(data, where, self.origin, row.seq)
+                else:
+                    self._add_fork(data, where, row.seq)
+            except MalformedError as error:
+                self._peer_finding(str(error), (where, row.seq), _ALTERED)
+            except _BROKEN:
+                continue  # `kinds-known` and `bodies-present` name it
+
+    def _add_merged(
+        self, data: Mapping[str, Any], where: str, by: str, seq: int | None, *, proven: bool = False
+    ) -> None:
+        note = parse_note(_content(self.evidence, data["seal"]))
+        seal = parse_seal(note.text)
+        said = Seal(data["origin"], data["size"], bytes.fromhex(data["root"]))
+        if seal != said:
+            raise MalformedError(
+                f"it says that {said.size} entries of {said.origin} were merged, and the seal in "
+                f"it is of {seal.size} entries of {seal.origin}, or has another root"
+            )
+        self.heads.append(PeerMemory(seal, note, where, by, seq, proven))
+
+    def _add_fork(self, data: dict[str, Any], where: str, seq: int) -> None:
+        """A replica contradicted itself, and both seals were kept: that stays, and is told."""
+        origin = str(data["origin"])
+        notes = [_content(self.evidence, data[name]) for name in ("ours", "theirs")]
+        shown = tuple(line for note in notes for line in _shown_note(note))
+        who = self.names.get(origin, origin)
+        message = f"fork: {who} contradicts what it sealed before: {data['problem']}"
+        self._peer_finding(message, (where, seq), _FORK, shown)
+
+    def _read_kept(self, at: int, data: dict[str, Any], ledger: RowReader) -> None:
+        kept = read_kept(data, ledger.blob)
+        head = parse_header(kept.header)
+        if (head.ledger, head.seq) != (kept.origin, kept.seq):
+            raise MalformedError(
+                f"it keeps entry {head.seq} of {head.ledger} as entry {kept.seq} of {kept.origin}"
+            )
+        if (None if kept.auth is None else header_auth(kept.auth)) != head.auth:
+            raise MalformedError(
+                f"entry {kept.seq} of {kept.origin} is kept with another signature than it had"
+            )
+        self.kept.append(_Kept(at, kept))
+        if head.kind == PEER_MERGED.name and kept.body is not None:
+            with suppress(*_BROKEN):
+                who = self.names.get(kept.origin, kept.origin)
+                said = orjson.loads(kept.body)
+                self._add_merged(said, f"entry {at} (entry {kept.seq} of {who})", kept.origin, at)
+
+    # Refs --------------------------------------------------------------------------------------
+
+    def read_refs(self, repository: Repository) -> None:
+        """The seals of all records on refs, and the longest record of each replica."""
+        refs = replica_refs(repository)
+        for ref in strange_refs(repository, refs):
+            self.is_here = True
+            message = "it stands where records of replicas are, and names none"
+            self._peer_finding(message, (ref, None), _REF, severity="warning")
+        for one in refs:
+            self.is_here = True
+            seal = seal_of_ref(repository, one)
+            if seal is None:
+                message = "it holds no record: there is no seal that can be read"
+                self._peer_finding(message, (one.ref, None), _REF, severity="warning")
+                continue
+            try:
+                self._read_ref(repository, one, seal)
+            except (RecordProblemError, GitError, FileError, *_BROKEN) as error:
+                self._warn_ref(one, error)
+
+    def _warn_ref(self, ref: ReplicaRef, error: Exception) -> None:
+        message = f"it is not compared: {error}"
+        self._peer_finding(message, (ref.ref, None), _REF, severity="warning")
+
+    def _read_ref(self, repository: Repository, ref: ReplicaRef, seal: Seal) -> None:
+        files = RefFiles(repository, ref.commit, ref.replica)
+        note = parse_note(files.read("checkpoint", 1024 * 1024))
+        known = self.keys.get(seal.origin, [])
+        with suppress(LedgerError):
+            open_seal(note, known)
+            self._add_ref(ref, SealedRecord(files, seal, 0), note, known)
+            return
+        record = SealedRecord(files, seal, 0)
+        found = sealed_identity(record, None)
+        if known and (found.named is None or found.named not in known):
+            raise MalformedError(f"its seal is by no key that is known of {seal.origin}")
+        keys = [key for key in (found.named, found.key) if key is not None]
+        if not any(key_digits(k.format()) == ref.replica[-KEY_DIGITS:] for k in keys):
+            raise MalformedError(f"it is sealed under another key than that of {ref.replica}")
+        open_seal(note, keys)
+        self.keys[seal.origin] = [*known, *(key for key in keys if key not in known)]
+        self._add_ref(ref, record, note, keys)
+
+    def _add_ref(
+        self, ref: ReplicaRef, record: SealedRecord, note: Note, keys: list[VerifierKey]
+    ) -> None:
+        seal = record.seal
+        self.names.setdefault(seal.origin, ref.replica)
+        self.heads.append(PeerMemory(seal, note, ref.ref, proven=ref.remote is not None))
+        tree = self.trees.get(seal.origin)
+        if seal.origin != self.origin and (tree is None or tree.record.seal.size < seal.size):
+            self.trees[seal.origin] = ReplicaTree(ref, record, note, keys)
+
+    def read_newer(self) -> None:
+        """What the records on refs remember that was not merged here yet."""
+        for origin, tree in self.trees.items():
+            start = min(self.merged.get(origin, 0), tree.record.seal.size)
+            record = SealedRecord(tree.record.files, tree.record.seal, start)
+            with suppress(RecordProblemError):
+                for header, said in record.of_kinds((PEER_MERGED.name,)):
+                    with suppress(*_BROKEN):
+                        data = sealed_body(header, said)
+                        where = f"entry {header.seq} of {self.names.get(origin, origin)}"
+                        self._add_merged(data, where, origin, None, proven=True)
+
+    def read_trailers(self, repository: Repository) -> None:
+        """The heads in the messages of all commits; the keys that are known say whose they are."""
+        known = {key_digits(key.format()): keys for keys in self.keys.values() for key in keys}
+        strangers: dict[str, list[str]] = {}
+        for commit, trailer in repository.trailers():
+            where = describe_growth_commit(commit)
+            memory = None
+            for key in known.get(trailer.replica[-KEY_DIGITS:], ()):
+                seal, note = trailer_seal(trailer, key)
+                with suppress(LedgerError):
+                    open_seal(note, [key])
+                    memory = PeerMemory(seal, note, where, is_trailer=True)
+            self.trailers.heads += 1
+            if memory is None:
+                strangers.setdefault(trailer.replica, []).append(where)
+            elif not self.evidence.loaded or memory.seal.origin == self.origin:
+                self.heads.append(memory)  # each record of several has a report of its own
+        for replica, places in sorted(strangers.items()):
+            more = f", and {len(places) - 1} more" if places[1:] else ""
+            message = f"a head of {replica} that no known key opens: it binds nothing{more}"
+            found = Finding(TRAILERS, message, places[0], (), _STRANGER, "warning", fault=None)
+            self.trailers.findings.add(found)
+
+    # Judgement ---------------------------------------------------------------------------------
+
+    def judge(self) -> None:
+        """Hold everything against everything."""
+        sizes: dict[str, set[int]] = {}
+        for head in self.heads:
+            sizes.setdefault(head.seal.origin, set()).add(head.seal.size)
+        for origin, tree in list(self.trees.items()):
+            try:
+                tree.fill(sizes.get(origin, set()))
+            except RecordProblemError as error:
+                self._warn_ref(tree.ref, error)
+                del self.trees[origin]
+        compared = sum(self._judge_kept(kept) for kept in self.kept)
+        met: dict[tuple[str, int], PeerMemory] = {}
+        for head in self.heads:
+            self._judge_head(head, met)
+        replicas = {self.origin, *(head.seal.origin for head in self.heads), *self.names}
+        self.peers.seen["replicas"] = len(replicas)
+        if self.kept:
+            self.peers.seen["entries of peers"] = len(self.kept)
+            self.peers.seen["held against their trees"] = compared
+        self.peers.heads = sum(not head.is_trailer for head in self.heads)
+
+    def _judge_kept(self, kept: _Kept) -> bool:
+        """Whether an entry of a peer could be held against its tree; what is wrong is added."""
+        entry = kept.entry
+        tree = self.trees.get(entry.origin)
+        if tree is None:
+            trees = [one for one in self.trees.values() if entry.seq < len(one.leaves)]
+            return any(one.leaves[entry.seq] == entry.leaf() for one in trees)
+        if entry.seq >= len(tree.leaves):
+            return False
+        if tree.leaves[entry.seq] == entry.leaf():
+            self.proven.add(kept.at)
+        else:
+            who = self.names.get(entry.origin, entry.origin)
+            self._peer_finding(
+                f"it keeps another entry {entry.seq} of {who} than the record on {tree.ref.ref} "
+                "has, which its key sealed",
+                (f"entry {kept.at}", kept.at),
+                _ALTERED,
+                _shown_note(format_note(tree.note)),
+            )
+        return True
+
+    def _judge_head(self, head: PeerMemory, met: dict[tuple[str, int], PeerMemory]) -> None:
+        seal = head.seal
+        if head.note is not None and not head.is_trailer:
+            try:
+                open_seal(head.note, self.keys.get(seal.origin, []))
+            except LedgerError as error:
+                message = f"a head of {seal.origin} that no known key opens: {error}"
+                self._add(head, message, _STRANGER, severity="warning")
+                return
+        is_own = seal.origin == self.origin or seal.size <= self.lines.get(seal.origin, -1)
+        tree = None if is_own else self.trees.get(seal.origin)
+        size = self.evidence.rows if is_own else tree.record.seal.size if tree else None
+        if size is not None and seal.size > size:
+            self._shorter(head, size, tree)
+        elif is_own or tree is not None:
+            root = self.evidence.root_at(seal.size) if is_own else None
+            root = tree.roots.get(seal.size) if tree is not None else root
+            if root is None:
+                self.peers.untold.append(f"{head.where}: entries before it are missing here")
+            elif root != seal.root:
+                self._forked(head, root, tree)
+            else:
+                (self.trailers if head.is_trailer else self.peers).agreeing.append(head)
+        other = met.setdefault((seal.origin, seal.size), head)
+        if tree is None and not is_own and other.seal.root != seal.root:
+            self._contradict(head, other)
+
+    def _shorter(self, head: PeerMemory, size: int, tree: ReplicaTree | None) -> None:
+        """Add that the replica has fewer entries; of a peer somebody may only be behind."""
+        seal, told = head.seal, self.trailers if head.is_trailer else self.peers
+        if tree is None:
+            message = f"rollback: it remembers {seal.size} entries, and the ledger has {size}"
+            self._add(head, message, _ROLLBACK, self._both(head, self._own_note()))
+        elif head.by == self.origin:
+            who = self.names.get(seal.origin, seal.origin)
+            message = (
+                f"behind: {seal.size} entries of {who} were merged, and its record on "
+                f"{tree.ref.ref} has {size}"
+            )
+            self._add(head, message, _BEHIND, self._both(head, tree.note), "warning")
+        else:
+            told.seen["not here yet"] = int(told.seen.get("not here yet", 0)) + 1
+
+    def _forked(self, head: PeerMemory, root: bytes, tree: ReplicaTree | None) -> None:
+        seal = head.seal
+        whose = "the ledger" if tree is None else f"the record on {tree.ref.ref}"
+        of = "" if tree is None else f" of {self.names.get(seal.origin, seal.origin)}"
+        message = (
+            f"fork: it remembers root {seal.root.hex()[:16]}… of the first {seal.size} entries{of},"
+            f" and in {whose} they have {root.hex()[:16]}…"
+        )
+        self._add(
+            head, message, _FORK, self._both(head, self._own_note() if tree is None else tree.note)
+        )
+
+    def _contradict(self, head: PeerMemory, other: PeerMemory) -> None:
+        seal = head.seal
+        who = self.names.get(seal.origin, seal.origin)
+        message = (
+            f"fork: it remembers root {seal.root.hex()[:16]}… of the first {seal.size} entries of "
+            f"{who}, and {other.where} remembers {other.seal.root.hex()[:16]}…"
+        )
+        self._add(head, message, _FORK, self._both(head, other.note))
+
+    def _own_note(self) -> Note | None:
+        """The newest seal of this ledger that one of its keys made."""
+        if self.evidence.folded is None:
+            return None
+        for (note,) in self.evidence.query("SELECT note FROM seals ORDER BY seq DESC LIMIT 1"):
+            with suppress(*_BROKEN):
+                return parse_note(note.encode())
+        return None
+
+    def _both(self, head: PeerMemory, other: Note | None) -> tuple[str, ...]:
+        notes = [note for note in (head.note, other) if note is not None]
+        return tuple(line for note in notes for line in _shown_note(format_note(note)))
+
+    # Findings ----------------------------------------------------------------------------------
+
+    def _add(
+        self,
+        head: PeerMemory,
+        message: str,
+        help_: str,
+        shown: tuple[str, ...] = (),
+        severity: Severity = "failure",
+    ) -> None:
+        if head.is_trailer:
+            found = Finding(TRAILERS, message, head.where, shown, help_, severity, fault=None)
+            self.trailers.findings.add(found)
+        else:
+            at = (head.where, head.seq)
+            self._peer_finding(message, at, help_, shown, severity)
+
+    def _peer_finding(
+        self,
+        message: str,
+        at: tuple[str, int | None],
+        help_: str,
+        shown: tuple[str, ...] = (),
+        severity: Severity = "failure",
+    ) -> None:
+        where, seq = at
+        found = Finding(PEERS, message, where, shown, help_, severity, seq=seq, fault=None)
+        self.peers.findings.add(found)
+
+
+_STRANGER = (
+    "find out whose it is: a replica whose key is not known here yet (`tripod pull`), or nobody's"
+)
+
+
+def _content(evidence: OpenEvidence, held: Mapping[str, Any]) -> bytes:
+    """The bytes of a short field, or of a blob (LookupError: it is not there)."""
+    return held["text"].encode() if "text" in held else evidence.source.content(dict(held))
+
+
+def _shown_note(note: bytes) -> tuple[str, ...]:
+    return tuple(note.decode("utf-8", "replace").rstrip("\n").split("\n"))
+
+
+def compare_peers(
+    evidence: OpenEvidence,
+    origin: str,
+    lines: Mapping[str, int],
+    keys: Sequence[VerifierKey],
+    outside: OutsideHeads,
+) -> tuple[HeadsJudged | None, HeadsJudged | None, list[KnownHead]]:
+    """What the replicas remember of each other, heads in commits, and heads of ours that agree.
+
+    ``lines`` are the lines that this ledger left, by origin, each with its size then; ``keys`` are
+    its own. The first two are None where there is nothing to judge.
+    """
+    found = _Comparison(evidence, origin, lines, keys, outside)
+    found.read_roster()
+    found.read_entries(evidence.scan.since if evidence.scan is not None else 0)
+    if outside.repository is not None:
+        try:
+            with Repository(f"{outside.repository}/.nbs") as repository:
+                found.read_refs(repository)
+                found.read_newer()
+                found.read_trailers(repository)
+                found.judge()
+        except GitError as error:
+            found.peers.untold.append(f"git: {error}")
+    else:
+        found.judge()
+    agreeing = list(_known(found))
+    trailers = found.trailers if found.trailers.heads else None
+    return (found.peers if found.is_here else None), trailers, agreeing
+
+
+def _known(found: _Comparison) -> Iterator[KnownHead]:
+    """The heads of this ledger that agree, as far as they vouch for it.
+
+    A peer vouches where its own sealed tree holds the entry, and a person accepted the peer.
+    """
+    for head in (*found.peers.agreeing, *found.trailers.agreeing):
+        is_itself = head.by == found.origin or head.where == found.evidence.what
+        if head.seal.origin != found.origin or is_itself:
+            continue
+        if head.is_trailer or (not head.by and head.proven):
+            yield KnownHead("git", head.where, head.seal, note=head.note)
+        elif head.by in found.accepted and (head.proven or head.seq in found.proven):
+            name = found.names.get(head.by, head.by)
+            yield KnownHead("peer", name, head.seal, note=head.note)
