@@ -511,7 +511,8 @@ def _problem(error: Exception, database: str) -> str:
     if not any(words in text for words in _RUINED):
         return text
     return (
-        f"{text}: keep this file as it is and put a copy of the ledger back; without a copy, "
+        f"{text}: `tripod restore` keeps this file, and puts this replica's own record, or a "
+        "backup, in its place; without either, "
         f"`sqlite3 {database} .recover | sqlite3 NEW.db` gives what is left of it for reading, and "
         "`tripod init` in another directory begins a new ledger"
     )

@@ -58,7 +58,7 @@ from tripod.verify.check import (
     not_applicable,
     outcome,
 )
-from tripod.verify.checks import CHECKS, append_only
+from tripod.verify.checks import CHECKS, append_only, ledger_missing
 from tripod.verify.checks.writers_authorised import Demand
 from tripod.verify.evidence import NEARBY, OpenEvidence, collect, collect_outside_evidence
 from tripod.verify.export import ExportFiles, compare_record_files, is_export, load_export
@@ -254,6 +254,10 @@ def judge_refs(
                         files = RefFiles(repository, ref.commit, ref.replica)
                         _load(evidence, files, f"{repository.place.common}/{ref.ref}")
                     parts.append(run(evidence, select))
+        if any(ref.remote is None for ref, _ in records):  # it was written here, by a ledger
+            with collect(root, asked=AnchorOptions(git=False)) as evidence:
+                if evidence.root is not None and evidence.traces:
+                    parts.append(run(evidence, {ledger_missing.NAME}))
     except GitError as error:
         return Report(path, (), problem=str(error)) if team_of(path) is None else None
     return Report(path, (), parts=tuple(parts)) if parts else None

@@ -247,7 +247,7 @@ def _holder(inode: int) -> str:
 # Stored -----------------------------------------------------------------------------------------
 
 
-RESTORE = "put it back: `tripod restore` from a backup, `tripod init` from a record"
+RESTORE = "put it back: `tripod restore` takes this replica's own record, or a backup"
 _NEXT = "the next command that acts makes that good"
 _REBUILT = "`tripod rebuild` writes it anew from the ledger, and keeps the bytes that it replaces"
 _UNTOUCHED = "evidence is never touched here"
@@ -271,8 +271,8 @@ def _troubles_in_ledger(evidence: OpenEvidence, report: Report) -> Iterator[Trou
                 yield Trouble("ledger-damaged", finding.where, what, cure, stops=True)
     if evidence.ahead is not None:
         cure = (
-            "a backup was restored, or the database swapped: put the newer ledger.db back, or go "
-            "on from this one with `tripod restore` or `tripod rebuild`"
+            "a backup was restored, or the database swapped: `tripod restore` puts the newer one "
+            "back, from this replica's record or a backup; `tripod rebuild` goes on from this one"
         )
         yield Trouble("files-ahead", "counts.json", evidence.ahead, cure, stops=True)
     assert evidence.disk is not None

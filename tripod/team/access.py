@@ -77,8 +77,9 @@ def access_team_at(
             team = _holding(root, looks=looks)
         if team is None:
             raise LedgerDamagedError(
-                f"{database_of(root)} holds no entry. If a ledger stood here, put its backup back; "
-                "if not, `tripod init` begins one"
+                f"{database_of(root)} holds no entry. If a ledger stood here, `tripod restore` "
+                "puts this replica's record, or a backup, in its place; if not, `tripod init` "
+                "begins one"
             )
         with team:
             try:

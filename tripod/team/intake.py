@@ -296,7 +296,8 @@ def refuse_if_ahead(act: Act, *, anew: bool) -> bool:
         return ahead is not None
     raise RefusedError(
         f"{ahead}: a backup was restored, or the database swapped; nothing was recorded. "
-        "Put the newer ledger.db back; or, to go on from this one, `tripod rebuild`, which "
+        "`tripod restore` puts the newer one back, from this replica's record or a backup; to go "
+        "on from this one, `tripod rebuild`, which "
         "says what would go from the files"
     )
 

@@ -41,6 +41,7 @@ from tripod.ledger.locator import (
     named,
     nearest_team,
     team_of,
+    work_tree_around,
 )
 from tripod.ledger.sqlite.reader import read_sound_entries
 from tripod.ledger.sqlite.store import ReadOnlyStore
@@ -91,8 +92,30 @@ def find_team(given: str | os.PathLike[str] | None, start: str | None = None) ->
         if found is not None:
             problem = f"no ledger in {found}: `tripod init {os.path.dirname(found)}` makes one"
     if found is None or not has_ledger(found):
-        raise NoTeamError(problem)
+        raise NoTeamError(_lost_problem(found or start or os.getcwd()) or problem)
     return found
+
+
+def _lost_problem(path: str) -> str | None:
+    """What to do where a repository holds records of a team, and no ledger; None: it holds none."""
+    tree = work_tree_around(os.path.abspath(path))
+    if tree is None:
+        return None
+    from tripod.verify.peers.refs import named_replicas
+
+    refs = named_replicas(f"{tree.main or tree.top}/{FOLDER}")
+    own = next((ref for ref in refs if not ref.startswith("refs/tripod-remotes/")), None)
+    if own is not None:
+        return (
+            f"the ledger of {tree.main or tree.top} is gone, and {own} holds its record: `tripod "
+            "restore` brings it back"
+        )
+    if refs:
+        return (
+            f"no ledger in {tree.main or tree.top}, and the repository holds records of a team "
+            f"({refs[0]}): `tripod init` joins it"
+        )
+    return None
 
 
 def open_team(path: str | os.PathLike[str] | None = None) -> Team:

@@ -73,8 +73,8 @@ REQUIRED = False
 NEEDS = (TABLES,)
 HELP = "`tripod rebuild` writes it anew from the ledger, and keeps the bytes that it replaces"
 AHEAD = (
-    "a backup was restored, or the database swapped: put the newer ledger.db back, or go on "
-    "from this one with `tripod rebuild`"
+    "a backup was restored, or the database swapped: `tripod restore` puts the newer one back, "
+    "from this replica's record or a backup; or go on from this one with `tripod rebuild`"
 )
 REFOLD = "the next command that acts folds them anew; until then they are not compared"
 UNSEALED = "the record ends at its seal: what came after it is judged by the files alone"

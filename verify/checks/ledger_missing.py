@@ -9,8 +9,9 @@ like those of a team that never had one. An empty ledger proves nothing and must
 counts.json stands in the team directory``. Also a pin or a commit that remembers a head of it
 tells that there was one. (A clone that has the record, ``.nbs/record``, is judged by that.)
 
-**What to do.** Restore ``ledger.db`` from a backup, or bring the record back (``git checkout``) and
-let ``tripod init`` make it from that. If the team never had a ledger, say so with
+**What to do.** ``tripod restore`` takes this replica's own record from the refs of the repository;
+``tripod restore FILE`` a backup. A record of an earlier version, ``.nbs/record``, is taken by
+``tripod init``. If the team never had a ledger, say so with
 ``--no-ledger``, or begin one with ``tripod init``.
 """
 
@@ -23,7 +24,7 @@ NAME = "ledger-missing"
 REQUIRED = True
 NEEDS = ()
 ACCEPTABLE = False
-HELP = f"restore {DATABASE} from a backup or another copy of the team directory"
+HELP = "`tripod restore` puts this replica's own record, or a backup, in its place"
 
 
 def judge(evidence: Evidence) -> Outcome:
