@@ -11,6 +11,7 @@ from pathlib import Path
 
 from story import Story
 
+from tripod.decisions.writer import DecisionRequest, log
 from tripod.ledger import LedgerReader, parse_header
 from tripod.ledger.entry import Entry, entry_blobs
 from tripod.ledger.kinds.merged import KeptEntry, peer_entry_draft
@@ -35,6 +36,16 @@ class Replica(Story):
         self.name = replica_name(name)
         with self.team() as team, team.act() as act:
             act.append([TEAM_NAMED.draft({"team": "parser.example/1", "replica": self.name})])
+
+    def supersede(self, decision: str, title: str = "Milk") -> None:
+        """Log a decision that supersedes another."""
+        with self.team() as team:
+            request = DecisionRequest(title, ["ann"], "because", supersedes=decision, no_ref="none")
+            log(team, request)
+
+    def pending(self) -> list[str]:
+        """Names of the pending events' files."""
+        return sorted(path.name for path in (self.root / "events").glob("*.event"))
 
 
 def seq_merged(ledger: LedgerReader, origin: str) -> int:

@@ -274,7 +274,8 @@ def advise_on_noise(source: Source) -> Iterator[Noise]:
     """Entries of the log that read like no decision; a change of a status is always one."""
     rows = source.db.execute(
         "SELECT seq, id, title FROM pieces"
-        " WHERE id IS NOT NULL AND status = 'decided' AND supersedes IS NULL ORDER BY seq"
+        " WHERE id IS NOT NULL AND status = 'decided' AND supersedes IS NULL AND made IS NULL"
+        " ORDER BY seq"
     )
     for seq, id_, title in rows.fetchall():
         low = title[:MAX_SENTENCE].strip().lower().translate(_CURLY)

@@ -28,13 +28,14 @@ LogName = Annotated[
 class Reference(TypedDict):
     """A place in a chat; bound to a message (index, seq, leaf hash) if it was made through us.
 
-    ``origin``: the replica that recorded the message, where that is another one; ``seq`` and
-    ``leaf`` are then those of the entry there.
+    ``origin``: the replica that recorded the message, where that is another one, and ``origin_seq``
+    the number of the entry there; ``seq`` and ``leaf`` are of the entry that keeps it here.
     """
 
     file: str
     line: Count
     origin: NotRequired[Name | None]
+    origin_seq: NotRequired[Count | None]
     channel: NotRequired[Name | None]
     index: NotRequired[Count | None]
     seq: NotRequired[Count | None]

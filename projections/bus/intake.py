@@ -20,7 +20,7 @@ from tripod.ledger.kinds.team import FILE_SEEN
 from tripod.projections import pieces
 from tripod.projections.bus import format as bus_format
 from tripod.projections.bus.format import Event, event_name_us
-from tripod.projections.bus.tables import IS_DONE, IS_PENDING, events_in_queue
+from tripod.projections.bus.tables import IS_DONE, IS_OURS, IS_PENDING, events_in_queue
 from tripod.projections.layout import config_of
 from tripod.projections.manifest import ManifestReader, counted_entry
 from tripod.projections.projection import TOGETHER
@@ -134,6 +134,9 @@ def _known(reader: ManifestReader, queue: str, where: str, columns: str) -> list
 def _take_done(reader: ManifestReader, name: str) -> None:
     """A file among the processed that no acknowledged event is."""
     when = _time_of(reader, name, IS_PENDING)
+    if when is not None and _time_of(reader, name, f"{IS_PENDING} AND {IS_OURS}") is None:
+        reader.conflict(f"{EVENTS}/{name}", "missing", pieces.CHECKPOINT_GONE)
+        return
     if reader.disk.stands(f"{EVENTS}/{name}"):
         # One name, two files: the queue's is the event, and this one is kept as it is.
         path = f"{DONE}/{name}"

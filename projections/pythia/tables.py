@@ -1,7 +1,8 @@
 """Pythia's reviews: how far each run was isolated, what answers each checkpoint event, what failed.
 
 Tables alone: the assessment itself is a message of a chat. ``assessments`` has at most one row a
-checkpoint event, which is what makes an answer the only one (seeds: tripod-architecture).
+checkpoint event, which is what makes an answer the only one (seeds: tripod-architecture);
+``merged``: it is a peer's.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ class PythiaRuns(Projection):
     """Tables of review runs. ``event`` is the seq of the entry that published the checkpoint."""
 
     name = "pythia"
-    version = 1
+    version = 2
     tables = ("isolations", "assessments", "failures")
     ddl = """
 CREATE TABLE isolations (
@@ -30,7 +31,8 @@ CREATE TABLE assessments (
     spawn TEXT,
     origin TEXT NOT NULL,
     last TEXT NOT NULL,
-    message INTEGER NOT NULL
+    message INTEGER NOT NULL,
+    merged INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE failures (
     seq INTEGER PRIMARY KEY,
@@ -50,8 +52,8 @@ CREATE TABLE failures (
         if entry.kind == "pythia.failed":
             return (("failures", "INSERT INTO failures VALUES (?, ?)", (seq, event), str(seq)),)
         told = (body.get("spawn"), body["origin"], body["last"], body["message"])
-        sql = "INSERT OR IGNORE INTO assessments VALUES (?, ?, ?, ?, ?, ?)"
-        return (("assessments", sql, (event, seq, *told), str(event)),)
+        sql = "INSERT OR IGNORE INTO assessments VALUES (?, ?, ?, ?, ?, ?, ?)"
+        return (("assessments", sql, (event, seq, *told, "peer" in body), str(event)),)
 
 
 PYTHIA = PythiaRuns()

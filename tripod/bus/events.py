@@ -12,7 +12,7 @@ from tripod.errors import BadArgumentError, DuplicateDroppedError, NotFoundError
 from tripod.ledger.kinds.bus import ACKED, ACKED_ALL, PRUNED
 from tripod.projections import BUS
 from tripod.projections.bus.format import PRIORITIES, event_name_us, format_time, valid_event_name
-from tripod.projections.bus.tables import events_in_queue, render_event
+from tripod.projections.bus.tables import IS_OURS, events_in_queue, render_event
 from tripod.projections.disk import odd_config_on_disk
 from tripod.team.act import Act, check_event_for_act, digest_of, draft_event_for_act
 from tripod.team.intake import take_in
@@ -215,10 +215,12 @@ def ack(team: Team, name: str, *, actor: str = NOBODY) -> None:
     """Acknowledge a pending event; of several who try, exactly one does.
 
     Raises BadArgumentError (not a name), NotFoundError (not pending), RefusedError (another actor
-    has claimed it). A caller that names no ``actor`` may be that one, and is not refused.
+    has claimed it; it is a checkpoint of a peer). A caller that names no ``actor`` may be the one
+    who claimed it, and is not refused.
     """
     with team.act(hasty=True, joins=True, by=actor) as act:
         event = find_event_for(team, act, name)
+        _refuse_of_peer(act, event, name)
         claim = None if actor == NOBODY else claim_on_event(team, event, act.now_us)
         if claim is not None and claim.holder != actor:
             raise RefusedError(f"{name} {claim.told}: it is theirs to acknowledge, or to release")
@@ -228,6 +230,17 @@ def ack(team: Team, name: str, *, actor: str = NOBODY) -> None:
             return
         raise NotFoundError(
             f"no pending event {name}: another program acknowledged it at this moment"
+        )
+
+
+def _refuse_of_peer(act: Act, event: int, name: str) -> None:
+    """Refuse to acknowledge a checkpoint of a peer: nothing but its review closes it."""
+    sql = f"SELECT origin FROM events WHERE seq = ? AND NOT {IS_OURS}"
+    row = act.transaction.tables.execute(sql, (event,)).fetchone()
+    if row is not None:
+        raise RefusedError(
+            f"{name} is a checkpoint of the replica {row[0]}: it is closed there, by its review, "
+            "and here by the next `tripod pull`"
         )
 
 
@@ -284,11 +297,16 @@ def ack_all(team: Team, handle: str | None = None, *, actor: str = NOBODY) -> in
     with team.act(joins=True, by=actor) as act:
         where, values = event_queue(team)
         rows = act.transaction.tables.execute(
-            "SELECT name, seq FROM events"
+            f"SELECT name, seq, {IS_OURS} FROM events"
             f" WHERE acked IS NULL{where} AND source = coalesce(?, source)",
             (*values, handle),
-        )
-        events: dict[str, int] = dict(rows.fetchall())
+        ).fetchall()
+        events: dict[str, int] = {name: seq for name, seq, is_ours in rows if is_ours}
+        if len(events) < len(rows):
+            act.warn(
+                f"{len(rows) - len(events)} checkpoint events of peers stay pending: each is closed"
+                " in its own replica, by its review"
+            )
         lost = _taken_by_others(team, act, team.files.moves.take(list(events)), events)
         if lost:  # in the moment since we looked: these are another program's
             from tripod.projections.bus.intake import moved_events

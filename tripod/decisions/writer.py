@@ -28,6 +28,7 @@ from tripod.projections.decisions import format as format_
 from tripod.projections.decisions.format import ChatRef
 from tripod.projections.decisions.tables import decision_text_of
 from tripod.projections.layout import LIVE
+from tripod.projections.peers.tables import made_as
 from tripod.projections.pythia.format import format_checkpoint_payload
 from tripod.projections.text import RUN, text_line_problem, words_of_text
 from tripod.team.act import Act, draft_event_for_act
@@ -306,10 +307,13 @@ def _bind_refs(
         header = act.transaction.header(seq)
         assert header is not None  # the line was folded from this entry
         leaf, (file, line) = entry_leaf_hash(header).hex(), refs[0]
-        bound.append(
-            {"channel": channel, "file": file, "index": number, "leaf": leaf, "line": line,
-             "seq": seq}
-        )  # fmt: skip
+        one: Reference = {
+            "channel": channel, "file": file, "index": number, "leaf": leaf, "line": line,
+            "seq": seq,
+        }  # fmt: skip
+        if (made := made_as(act.transaction.tables, seq)) is not None:
+            one["origin"], one["origin_seq"] = made
+        bound.append(one)
         cited.append(BoundRef(stands, seq))
     shown = [one.ref for one in cited]
     problem = text_line_problem(", ".join(shown), "refs", MAX_FIELD) if shown else None
@@ -406,11 +410,16 @@ def _checkpoint_due(team: Team, act: Act, decision: Draft, file: str) -> list[Dr
     """
     interval = settings(team)["pythia_interval"]
     number, newest = decision.body["number"], decision.body["id"]
+    db = act.transaction.tables
+    # Those of peers are counted, and reviewed, in their own replicas.
+    theirs = "SELECT count(*) FROM pieces WHERE made IS NOT NULL AND log = ?"
+    number -= db.execute(theirs, (file,)).fetchone()[0]
     if not interval or number % interval:
         return []
-    row = act.transaction.tables.execute(
-        "SELECT id FROM pieces WHERE log = ? AND number > ? ORDER BY number LIMIT 1",
-        (file, number - interval),
+    row = db.execute(
+        "SELECT id FROM (SELECT id, number FROM pieces WHERE log = ? AND number IS NOT NULL"
+        " AND made IS NULL ORDER BY number DESC LIMIT ?) ORDER BY number LIMIT 1",
+        (file, interval - 1),
     ).fetchone()
     payload = format_checkpoint_payload(number, newest if row is None else row[0], newest)
     return [

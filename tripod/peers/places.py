@@ -272,8 +272,10 @@ class Places:
         for one in found:
             ref = bound.get((one.file, one.line), {})
             ours = None
-            if "seq" in ref:
-                ours = self._message_here(str(ref.get("origin", origin)), int(ref["seq"]))
+            if "origin" in ref:
+                ours = self._message_here(str(ref["origin"]), int(ref["origin_seq"]))
+            elif "seq" in ref:
+                ours = self._message_here(origin, int(ref["seq"]))
             if ours is None:
                 file = one.file if "/" in one.file else f"{self._replica(origin)}/{one.file}"
                 shown.append(log_format.format_decision_ref(ChatRef(file, one.line)))

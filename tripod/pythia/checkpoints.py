@@ -29,12 +29,13 @@ from tripod.team.team import Team
 TYPE = "pythia-checkpoint"  # the type of the events that ask for a review
 _PENDING = (
     "SELECT e.us, e.name, e.seq FROM events AS e INDEXED BY events_same"
-    " WHERE e.acked IS NULL AND e.type = ?"
+    " WHERE e.acked IS NULL AND e.type = ? AND e.origin IS NULL"
     " AND NOT EXISTS (SELECT 1 FROM assessments AS a WHERE a.event = e.seq)"
 )
 _ACKED = (
     "SELECT e.us, e.name, e.seq FROM events AS e"
     " WHERE e.acked > (SELECT coalesce(adopted, -1) FROM team) AND e.type = ?"
+    " AND e.origin IS NULL"
     " AND NOT EXISTS (SELECT 1 FROM assessments AS a WHERE a.event = e.seq)"
 )
 _FRONT = "# Decision Log\n"
@@ -191,12 +192,13 @@ def _new_since(team: Team, event: int) -> list[tuple[int, str]]:
         for name in LOG.live(team.source) if log is None else (log,):
             newest[name] = max(newest.get(name, -1), end)
 
-    sql = "SELECT seq FROM events WHERE type = ? AND seq < ? ORDER BY seq"
+    sql = "SELECT seq FROM events WHERE type = ? AND seq < ? AND origin IS NULL ORDER BY seq"
     for (seq,) in db.execute(sql, (TYPE, event)).fetchall():
         span = _asked_range(team, team.source.body(seq))
         if span is not None:
             cover(*span, seq)
-    answered = "SELECT seq, event FROM assessments WHERE event < ?"  # the event's file may be gone
+    # The event's file may be gone.
+    answered = "SELECT seq, event FROM assessments WHERE event < ? AND NOT merged"
     for assessed, seq in db.execute(answered, (event,)).fetchall():
         body = team.source.body(assessed)
         cover(body["first"], body["last"], seq)
@@ -207,9 +209,12 @@ def _new_since(team: Team, event: int) -> list[tuple[int, str]]:
 
 
 def checkpoint_named(team: Team, name: str) -> Point:
-    """The checkpoint event of a file's name (NotFoundError: none; else as ``checkpoint_of``)."""
+    """The checkpoint event of a file's name (NotFoundError: none; else as ``checkpoint_of``).
+
+    That of a peer is reviewed in the peer's own replica.
+    """
     row = team.store.db.execute(
-        "SELECT max(seq) FROM events WHERE name = ? AND type = ?", (name, TYPE)
+        "SELECT max(seq) FROM events WHERE name = ? AND type = ? AND origin IS NULL", (name, TYPE)
     ).fetchone()
     if row[0] is None:
         raise NotFoundError(

@@ -55,7 +55,9 @@ class DecisionPlace(NamedTuple):
 
 def judge(evidence: Evidence) -> Outcome:
     """Judge the rule that this module's docstring states."""
-    rows = evidence.query("SELECT seq, event, message FROM assessments ORDER BY seq")
+    rows = evidence.query(
+        "SELECT seq, event, message FROM assessments WHERE NOT merged ORDER BY seq"
+    )
     ours = {message: (seq, event, message) for seq, event, message in rows}
     failures = evidence.query("SELECT seq, event FROM failures ORDER BY seq")
     posted = {one.seq: one for one in runs.assessments_of_runs(evidence)}

@@ -108,8 +108,8 @@ def judge(evidence: Evidence) -> Outcome:
         forgotten.setdefault(channel, []).append((number, seq))
     channels = Channels(_splits(evidence), forgotten)
     for seq, id_ in evidence.source.db.execute(
-        "SELECT seq, id FROM pieces WHERE id IS NOT NULL ORDER BY seq"
-    ):
+        "SELECT seq, id FROM pieces WHERE id IS NOT NULL AND made IS NULL ORDER BY seq"
+    ):  # those of peers are judged in their own replicas
         decisions += 1
         decision = Citing(seq, id_, int(id_[2:]), evidence.body(seq))
         excused += _is_excused(decision)
@@ -183,6 +183,8 @@ class _Successors:
         if evidence.has_ledger and by.seq >= evidence.size > decision.seq:
             return False  # no entry holds it yet
         by = by._replace(body=evidence.body(by.seq))
+        if "peer" in by.body:  # its references are to messages that are here
+            return bool(by.refs)
         problems = _problems(evidence, by, self._channels) if by.refs else None
         return problems is not None and all(one.severity != "failure" for one in problems)
 

@@ -72,7 +72,8 @@ def judge(evidence: Evidence) -> Outcome:
     """Judge the rule that this module's docstring states."""
     rows = evidence.query(
         "SELECT seq, name, us, type FROM events"
-        " WHERE acked IS NULL AND (type = ?1 OR priority = 0) ORDER BY type <> ?1, seq",
+        " WHERE acked IS NULL AND (type = ?1 OR priority = 0) AND origin IS NULL"  # of this replica
+        " ORDER BY type <> ?1, seq",
         runs.EVENT,
     )
     pending = [Unprocessed(*row) for row in rows]

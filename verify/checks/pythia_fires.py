@@ -50,9 +50,11 @@ class DueDecision:
 
 def judge(evidence: Evidence) -> Outcome:
     """Judge the rule that this module's docstring states."""
+    # Each replica counts its own.
     decisions = evidence.query(
-        "SELECT seq, id, number, log FROM pieces WHERE id IS NOT NULL AND number IS NOT NULL"
-        " ORDER BY seq"
+        "SELECT seq, id, number - theirs, log FROM (SELECT *, count(made) OVER"
+        " (PARTITION BY log ORDER BY seq) AS theirs FROM pieces)"
+        " WHERE id IS NOT NULL AND number IS NOT NULL AND made IS NULL ORDER BY seq"
     )
     if not decisions:
         return not_applicable(NAME, "no decision was logged")

@@ -35,21 +35,23 @@ _IDS = re.compile(r"(?<![A-Za-z0-9-])D-[0-9]{1,16}(?![0-9A-Za-z])")
 def judge(evidence: Evidence) -> Outcome:
     """Judge the rule that this module's docstring states."""
     rows = evidence.query(
-        "SELECT seq, id, status, supersedes FROM pieces WHERE id IS NOT NULL ORDER BY seq"
+        "SELECT seq, id, status, supersedes, made FROM pieces WHERE id IS NOT NULL ORDER BY seq"
     )
-    changes = sum(target is not None or status in _VERBS for _, _, status, target in rows)
+    changes = sum(target is not None or status in _VERBS for _, _, status, target, _ in rows)
     if not changes:
         return not_applicable(NAME, "no decision changes another's status")
     seen = {"decisions": len(rows), "changes of status": changes}
     return outcome(NAME, _judged(evidence, rows), seen)
 
 
-def _judged(evidence: Evidence, rows: list[tuple[int, str, str, str | None]]) -> Iterator[Finding]:
+def _judged(
+    evidence: Evidence, rows: list[tuple[int, str, str, str | None, str | None]]
+) -> Iterator[Finding]:
     """One pass: ``before`` holds the ids that were logged, ``replaced`` what replaced each."""
-    ids = {id_ for _, id_, _, _ in rows}
+    ids = {id_ for _, id_, *_ in rows}
     before: set[str] = set()
     replaced: dict[str, str] = {}
-    for seq, id_, status, target in rows:
+    for seq, id_, status, target, made in rows:
         if target is not None:
             problem = None
             if target == id_ and id_ not in before:
@@ -58,13 +60,15 @@ def _judged(evidence: Evidence, rows: list[tuple[int, str, str, str | None]]) ->
                 problem = "which is a later one" if target in ids else "which is no decision"
             elif target in replaced:
                 problem = f"as {replaced[target]} did already"
-            if problem is not None:
+            if problem is not None and made is not None:
+                pass  # it is judged in its own replica, which may not have known the other
+            elif problem is not None:
                 verb = _VERBS.get(status, "supersedes")
                 message = f"{id_} {verb} {shorten(target)}, {problem}"
                 yield evidence.finding(NAME, seq, message, HELP)
             else:
                 replaced[target] = id_
-        elif status in _VERBS:
+        elif status in _VERBS and made is None:
             body = evidence.body(seq)
             text = f"{body.get('title', '')}\n{body.get('rationale', '')}"
             if before.isdisjoint(_IDS.findall(text)):

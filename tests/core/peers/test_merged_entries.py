@@ -9,8 +9,12 @@ import pytest
 from merging import Replica, pull
 from story import folder
 
+from tripod.bus import events as bus
+from tripod.errors import RefusedError
 from tripod.projections.chat.format import parse_line, split_chat_file
 from tripod.projections.decisions.format import parse_decision, split_decision_log
+from tripod.recovery.rebuild import rebuild
+from tripod.team.adoption import add_place
 from tripod.verify.run import verify
 
 
@@ -54,3 +58,191 @@ def test_messages_stand_at_the_end_of_the_same_file(pair: tuple[Replica, Replica
     pull(ben, ann)
     assert said(ben) == [("ben", "his"), (f"ann@{ann.name}", "hers"), (f"ann@{ann.name}", "again")]
     clean(ben)
+
+
+def test_a_channel_of_a_peer_begins_here_or_opens_again(pair: tuple[Replica, Replica]) -> None:
+    ann, ben = pair
+    ben.create("ops")
+    ben.say("ops", "ben", "one")
+    pull(ann, ben)
+    assert said(ann, "ops") == [(f"ben@{ben.name}", "one")]
+    (ann.root / "chat/archive").mkdir()
+    (ann.root / "chat/ops.chat").rename(ann.root / "chat/archive/ops-20260212_140000.chat")
+    ann.sync()
+    assert not (ann.root / "chat/ops.chat").exists()
+    ben.say("ops", "ben", "two")
+    pull(ann, ben)
+    assert said(ann, "ops") == [(f"ben@{ben.name}", "two")]
+    clean(ann)
+
+
+def test_decisions_stand_at_the_end_of_the_same_log(pair: tuple[Replica, Replica]) -> None:
+    ann, ben = pair
+    for one in pair:
+        one.create("live")
+        one.say("live", "zoe", f"of {one.name}")
+        one.clock.ns = ann.clock.ns
+    ann.decide("Tea", "wet", ("live.chat:~L7",))
+    ben.decide("Coffee", "wake", ("live.chat:~L7",))
+    ben.clock.move()
+    with ben.team() as team:
+        first = team.store.db.execute("SELECT id FROM pieces").fetchone()[0]
+    ben.run([("supersede", first)])
+    pull(ann, ben)
+    ours, theirs, later = decided(ann)
+    assert ours.id == first
+    assert theirs.id == f"D-{int(first[2:]) + 1}"
+    assert theirs.title == f"Coffee [{ben.name}/{first}]"
+    assert theirs.chat_ref == "live.chat:~L8"
+    assert (later.id, later.supersedes) == (f"D-{int(first[2:]) + 2}", theirs.id)
+    log = (ann.root / "scribe/log.md").read_text()
+    assert sum(line.startswith("### D-") for line in log.splitlines()) == 3
+    clean(ann)
+    pull(ben, ann)
+    assert [one.title for one in decided(ben)] == [
+        "Coffee", "Milk", f"Tea [{ann.name}/{first}]"
+    ]  # fmt: skip
+    clean(ben)
+
+
+def test_a_decision_follows_its_message_also_to_a_third_replica() -> None:
+    with folder() as root:
+        ann, ben, cid = (Replica(root / name, name) for name in ("ann", "ben", "cid"))
+        for one in (ann, ben, cid):
+            one.create("live")
+        cid.say("live", "cid", "from the third")
+        pull(ben, cid)
+        ben.say("live", "ben", "mine")
+        ben.decide("Yes", "it is so", ("live.chat:~L7", "live.chat:~L8"))
+        ann.say("live", "ann", "first here")
+        pull(ann, ben)
+        (one,) = decided(ann)
+        assert one.chat_ref == f"{ben.name}/live.chat:~L7, live.chat:~L8"
+        pull(cid, ben)
+        (one,) = decided(cid)
+        assert one.chat_ref == "live.chat:~L7, live.chat:~L8"
+        for replica in (ann, ben, cid):
+            clean(replica)
+
+
+def test_events_of_a_peer_are_pending_until_anybody_acknowledges_them(
+    pair: tuple[Replica, Replica],
+) -> None:
+    ann, ben = pair
+    ben.publish("ben", "task", "high", "do it", 0)
+    ben.publish("ben", "task", "low", "and this", 0)
+    pull(ann, ben)
+    first, _ = ann.pending()
+    assert f"source: ben@{ben.name}\n" in (ann.root / "events" / first).read_text()
+    with ann.team() as team:
+        bus.ack(team, first, actor="ann")
+    ann.clock.move()
+    clean(ann)
+    ben.ack_all(None)
+    pull(ann, ben)
+    assert ann.pending() == []
+    pull(ben, ann)
+    assert ben.pending() == []
+    for one in pair:
+        clean(one)
+
+
+def test_what_a_peer_acknowledged_all_at_once_is_what_it_knew(
+    pair: tuple[Replica, Replica],
+) -> None:
+    ann, ben = pair
+    ann.publish("ann", "known", "high", "", 0)
+    pull(ben, ann)
+    ann.clock.move()
+    ann.publish("ann", "later", "high", "", 0)
+    ben.ack_all(None)
+    pull(ann, ben)
+    (left,) = ann.pending()
+    assert "-later-" in left
+    for one in pair:
+        clean(one)
+
+
+def test_an_acknowledgement_may_come_before_its_event() -> None:
+    with folder() as root:
+        ann, ben, cid = (Replica(root / name, name) for name in ("ann", "ben", "cid"))
+        cid.publish("cid", "one", "high", "", 0)
+        cid.clock.move()
+        cid.publish("cid", "two", "high", "", 0)
+        pull(ben, cid)
+        with ben.team() as team:
+            bus.ack(team, ben.pending()[0], actor="ben")
+        ben.clock.move()
+        ben.ack_all(None)
+        cid.clock.move()
+        cid.publish("cid", "three", "high", "", 0)
+        pull(ann, ben)
+        assert ann.pending() == []
+        pull(ann, cid)
+        (left,) = ann.pending()
+        assert "-three-" in left
+        clean(ann)
+
+
+def test_two_events_of_one_name_have_two_names_here(pair: tuple[Replica, Replica]) -> None:
+    ann, ben = pair
+    name = "1600000009000000-x-y-7.event"
+    data = b"source: x\ntype: y\npriority: high\n"
+    for one in pair:
+        one.original.put(f"events/{name}", data + b"payload: |\n  of %b\n" % one.name.encode())
+        one.sync()
+    pull(ann, ben)
+    ours, theirs = ann.pending()
+    assert sorted((ours, theirs)) == sorted((name, f"{name[:-6]}-{ben.name[-16:]}.event"))
+    ben.ack(0)
+    pull(ann, ben)
+    assert ann.pending() == [name]
+    clean(ann)
+
+
+def test_a_checkpoint_of_a_peer_is_closed_by_the_peer_alone(pair: tuple[Replica, Replica]) -> None:
+    ann, ben = pair
+    ben.publish("scribe", "pythia-checkpoint", "high", "look", 0)
+    pull(ann, ben)
+    (name,) = ann.pending()
+    with ann.team() as team, pytest.raises(RefusedError, match="closed there, by its review"):
+        bus.ack(team, name, actor="ann")
+    with ann.team() as team:
+        assert bus.ack_all(team, actor="ann") == 0
+        assert "1 checkpoint events of peers stay pending" in team.warnings[0]
+    (ann.root / "events" / name).unlink()
+    ann.sync()
+    with ann.team() as team:
+        rebuild(team)
+    assert ann.pending() == [name]
+    pull(ben, ann)
+    assert ben.pending() == [name]
+    ben.ack(0)
+    pull(ann, ben)
+    assert ann.pending() == []
+
+
+def test_one_piece_that_both_took_in_is_shown_once(pair: tuple[Replica, Replica]) -> None:
+    ann, ben = pair
+    for one in pair:
+        one.create("live")
+    for one in pair:
+        one.clock.ns = ann.clock.ns
+        one.original.say("live", "zoe", "everybody has it")
+        one.sync()
+    pull(ann, ben)
+    assert said(ann) == [("zoe", "everybody has it")]
+    clean(ann)
+
+
+def test_the_folders_of_a_peer_do_not_mix_with_ours(pair: tuple[Replica, Replica]) -> None:
+    ann, ben = pair
+    docs = ben.project / "docs"
+    docs.mkdir()
+    with ben.team() as team:
+        add_place(team, "chat", str(docs))
+    ben.create("docs/live")
+    ben.say("docs/live", "ben", "apart")
+    pull(ann, ben)
+    assert said(ann, f"{ben.name}.docs.live") == [(f"ben@{ben.name}", "apart")]
+    clean(ann)
