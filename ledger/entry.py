@@ -237,13 +237,14 @@ def parse_header(data: bytes) -> Header:
     return header
 
 
-def entry_mark(*, observed: bool, signed: bool) -> str:
-    """How an entry came into the ledger, in a word for listings: ``observed``, ``signed`` or ''.
+def entry_mark(*, observed: bool, signed: bool, peer: bool = False) -> str:
+    """How an entry came into the ledger, in a word for listings: one of these three, or ''.
 
-    ``observed``: it was read from a file that another program wrote, so its actor is a claim,
-    whatever lies beside it. ``signed``: a signature of its actor lies beside it.
+    ``peer``: another replica recorded it, and it was merged. ``observed``: it was read from a file
+    that another program wrote, so its actor is a claim, whatever lies beside it. ``signed``: a
+    signature of its actor lies beside it.
     """
-    return "observed" if observed else "signed" if signed else ""
+    return "peer" if peer else "observed" if observed else "signed" if signed else ""
 
 
 # Ids and times ---------------------------------------------------------------------------------

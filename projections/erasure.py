@@ -120,7 +120,16 @@ def _decided(body: Body, _: Body) -> Body:
     return written
 
 
+def _merged(body: Body, keep: Body) -> Body:
+    """What its maker keeps of an erased entry, and no more; the header stays as it is."""
+    inner = BY_NAME.get(json.loads(body["header"].get("text", "{}")).get("kind", ""))
+    if "keep" not in keep or inner is None or inner.erasure is None:
+        return {}
+    return {"keep": tombstone(inner.name, keep["keep"])}
+
+
 _WRITTEN: dict[str, Callable[[Body, Body], Body]] = {
+    MERGED: _merged,
     PUBLISHED.name: _published,
     HEADER_SEEN.name: _header_seen,
     ROTATED.name: _rotated,

@@ -214,10 +214,10 @@ T = TypeVar("T", bound=_Entered)
 
 
 def entry_marks(ledger: LedgerReader, seqs: Sequence[int]) -> dict[int, str]:
-    """The marks of entries by their numbers: ``observed``, ``signed`` or ''."""
+    """The marks of entries by their numbers: ``peer``, ``observed``, ``signed`` or ''."""
     from orjson import loads
 
-    from tripod.ledger import entry_mark
+    from tripod.ledger import MERGED, entry_mark
 
     marks = {}
     for entry in ledger.raw_of(seqs):
@@ -227,7 +227,9 @@ def entry_marks(ledger: LedgerReader, seqs: Sequence[int]) -> dict[int, str]:
             observed = read is not None and "observed" in read.data
         elif b'"observed":' in body:  # few bodies have it: the others need not be decoded
             observed = "observed" in loads(body)
-        marks[entry.seq] = entry_mark(observed=observed, signed=entry.auth is not None)
+        marks[entry.seq] = entry_mark(
+            observed=observed, signed=entry.auth is not None, peer=entry.kind == MERGED
+        )
     return marks
 
 

@@ -18,8 +18,18 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tripod.ledger import RawEntry, commit_body, entry_mark, header_auth
+from tripod.ledger import (
+    MERGED,
+    Entry,
+    LedgerError,
+    RawEntry,
+    commit_body,
+    entry_mark,
+    header_auth,
+)
 from tripod.ledger.entry import format_canonical
+from tripod.ledger.kinds.merged import PEER, peer_view
+from tripod.ledger.kinds.peers import NAME_IDS
 from tripod.ledger.kinds.registry import BY_NAME
 from tripod.ledger.store import Selection
 from tripod.verify.rows import RowReader, erasing_row
@@ -34,7 +44,8 @@ _BROKEN = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
 class ListedEntry(NamedTuple):
     """An entry as a list shows it; what cannot be read is ''.
 
-    ``mark`` is ``signed``, ``observed``, or '' where a command recorded it without a signature.
+    ``mark`` is ``signed``, ``observed``, ``peer`` of an entry of a peer, which is shown as the one
+    that it keeps, or '' where a command recorded it without a signature.
     ``text`` may have several lines. ``problem`` says what is wrong with the entry. With ``last`` it
     stands for all entries from ``seq`` to that one, which cannot be read.
     """
@@ -78,9 +89,13 @@ def listed_entries(
     *,
     newest_first: bool = True,
 ) -> Iterator[ListedEntry]:
-    """The entries of a range that are wanted. Raises LookupError: there is no such decision."""
+    """The entries of a range that are wanted.
+
+    Raises LookupError: there is no such decision; ValueError: the id means several.
+    """
     fits = _fitting(ledger, wanted)
-    chosen: Selection = {"kinds": wanted.kinds, "newest_first": newest_first}
+    kinds = (*wanted.kinds, MERGED) if wanted.kinds else ()
+    chosen: Selection = {"kinds": kinds, "newest_first": newest_first}
     if wanted.stream is not None and not wanted.stream.endswith("/"):
         chosen["stream"] = wanted.stream
     spans = list(_spans(ledger, start, ledger.end() if stop is None else stop, wanted))
@@ -93,7 +108,7 @@ def listed_entries(
             for row in _walked(ledger, first, end, chosen):
                 if isinstance(row, ListedEntry):
                     yield row
-                elif fits(row):
+                elif fits(_seen(ledger, row)):
                     one = listed_entry(ledger, row)
                     if sought is None or sought in one.text.casefold():
                         yield one
@@ -134,12 +149,46 @@ def listed_entry(ledger: RowReader, row: RawEntry) -> ListedEntry:
         problem = problem or "its body cannot be read"
     observed = "observed" in data or head["id"].startswith("obs-")
     signed = row.auth is not None if ledger.bodies else "auth" in said
-    mark = entry_mark(observed=observed, signed=signed)
+    is_merged = head["kind"] == MERGED
+    mark = entry_mark(observed=observed, signed=signed, peer=is_merged)
     at, actor, kind, stream, id_ = (head[name] for name in _HEADER)
+    if is_merged and data:
+        try:
+            inner = peer_view(_entry(row, data), ledger.blob)
+            at, actor, kind, stream, data = (
+                inner.at,
+                inner.actor,
+                inner.kind,
+                inner.stream,
+                inner.data,
+            )
+        except (*_BROKEN, LedgerError):
+            problem = problem or "the entry of a peer that it keeps cannot be read"
     lost: list[str] = []
     text = _text(kind, data, lambda value: _plain(ledger, value, lost))
     problem = problem or "".join(lost[:1])
     return ListedEntry(row.seq, at, actor, kind, stream, id_, mark, text, problem)
+
+
+def _entry(row: RawEntry, data: dict[str, Any]) -> Entry:
+    return Entry(*row[:4], "", "", *row[4:7], data, row.auth)
+
+
+def _seen(ledger: RowReader, row: RawEntry) -> RawEntry:
+    """A row as it is chosen: of an entry of a peer, what that keeps, as it is shown here."""
+    if row.kind != MERGED:
+        return row
+    try:
+        said = erasing_row(ledger.db, row.seq) if row.body is None else None
+        data = orjson.loads(row.body or b"") if said is None else said[1]["keep"]
+        inner = peer_view(_entry(row, data), ledger.blob)
+        header = {**orjson.loads(inner.header), "actor": inner.actor}
+        body = orjson.dumps(inner.data)
+        return row._replace(
+            kind=inner.kind, stream=inner.stream, header=format_canonical(header), body=body
+        )
+    except (*_BROKEN, LedgerError):
+        return row
 
 
 # Text -------------------------------------------------------------------------------------------
@@ -150,7 +199,7 @@ def _text(kind: str, data: Mapping[str, Any], plain: Callable[[Any], str]) -> st
     known = BY_NAME.get(kind)
     if known is not None and known.line and data:
         return _FIELD.sub(lambda field: plain(data.get(field[1])), known.line).strip(" :")
-    texts = {name: plain(data[name]) for name in data if name not in ("v", "observed")}
+    texts = {name: plain(data[name]) for name in data if name not in ("v", "observed", PEER)}
     shown = {name: text for name, text in texts.items() if not _DIGEST.fullmatch(text)}
     return " ".join(
         f"{name}={shown[name]}" for name in sorted(shown, key=lambda n: "\n" in shown[n])
@@ -202,17 +251,32 @@ def _fitting(ledger: RowReader, wanted: ListingFilter) -> Callable[[RawEntry], b
 
 
 def _about(ledger: RowReader, decision: str) -> Callable[[RawEntry], bool]:
-    """Whether a row is about a decision (LookupError: none has this id)."""
+    """Whether a row is about a decision (LookupError: none has this id; ValueError: several)."""
+    front, slash, bare = decision.rpartition("/")
+    ours = front if slash and ledger.seq_of(NAME_IDS[0] + front) is not None else ""
+    decision = bare if ours else decision
     names = re.compile(re.escape(decision.encode()) + b"(?![0-9])").search
     seqs: set[int] = set()
     causes: list[bytes] = []
-    for row in ledger.raw(kinds=("decision.logged",)):
+    meant: dict[str, str] = {}
+    for each in ledger.raw(kinds=("decision.logged", MERGED)):
+        row = _seen(ledger, each)
         with suppress(*_BROKEN):
-            if names(row.body or b"") and (data := orjson.loads(row.body or b""))["id"] == decision:
+            if not names(row.body or b"") or row.kind != "decision.logged":
+                continue
+            data = orjson.loads(row.body or b"")
+            whole = data.get("made", data["id"])
+            if ours and "made" in data:
+                continue
+            if decision in (data["id"], whole, whole.rpartition("/")[2]):
+                meant[data["id"]] = whole
                 seqs |= {row.seq, *(one["seq"] for one in data["refs"] if "seq" in one)}
-                causes.append(b'"cause":%b' % format_canonical(row.id))
+                causes.append(b'"cause":%b' % format_canonical(orjson.loads(row.header)["id"]))
     if not causes:
         raise LookupError(decision)
+    if len(meant) > 1:
+        which = " and ".join(sorted(meant.values()))
+        raise ValueError(f"{decision} means {len(meant)} decisions: {which}")
 
     def about(row: RawEntry) -> bool:
         if row.seq in seqs:

@@ -55,7 +55,8 @@ class LogBegun(TypedDict):
 class Decided(TypedDict):
     """A decision. ``number`` is its place in its log, from 1; it survives any redaction.
 
-    ``supersedes`` is the earlier decision that it refers to; ``status`` says what became of that.
+    ``supersedes`` is the earlier decision that it refers to; if that is a peer's,
+    ``supersedes_made`` is the replica and the id there. ``status`` says what became of it.
     ``no_ref`` is the reason why it refers to no message, where that was given.
     """
 
@@ -69,6 +70,7 @@ class Decided(TypedDict):
     status: str
     rationale: str
     supersedes: NotRequired[str | None]
+    supersedes_made: NotRequired[Name | None]
     refs: list[Reference]
     no_ref: NotRequired[Name | None]
     file: NotRequired[LogName | None]
@@ -121,6 +123,7 @@ LOGGED = Kind(
             "status": None,
             "rationale": MARK,
             "supersedes": None,
+            "supersedes_made": None,
             "refs": None,
             "no_ref": MARK,
         },

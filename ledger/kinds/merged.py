@@ -114,7 +114,7 @@ def peer_view(entry: Entry, blob: BlobReader) -> Entry:
     kept = read_kept(entry.data, blob)
     head = orjson.loads(kept.header)
     kind = head["kind"]
-    said = entry.data.get("keep", {}) if kept.body is None else orjson.loads(kept.body)
+    said = entry.data.get("keep") or {} if kept.body is None else orjson.loads(kept.body)
     place = entry.data.get("place") or {}
     data = _placed(kind, said, place, head["actor"])
     data[PEER] |= {"origin": kept.origin, "seq": kept.seq}

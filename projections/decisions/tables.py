@@ -14,13 +14,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from io import BytesIO
-from typing import Any
+from typing import Any, NamedTuple
 
 from tripod.ledger import Entry
 from tripod.projections.decisions import format as log_format
 from tripod.projections.decisions.format import DecisionText
 from tripod.projections.layout import LIVE, LOG_FILE
-from tripod.projections.projection import File, Op, Projection, Source
+from tripod.projections.projection import File, Op, Projection, Source, Tables
 
 MODE = LOG_FILE.mode
 
@@ -139,6 +139,34 @@ CREATE TABLE logs (
 
 
 LOG = DecisionLog()
+
+
+class Meaning(NamedTuple):
+    """A decision that a text may mean: its id here, and what means it everywhere.
+
+    ``whole`` is the replica and the id by which its maker knows it; None where that is this ledger.
+    """
+
+    id: str
+    whole: str | None
+
+
+def decisions_meant(db: Tables, text: str, replica: str | None = None) -> list[Meaning]:
+    """The decisions that ``D-...`` or ``REPLICA/D-...`` means; ``replica`` is this ledger's name.
+
+    A bare id means the decision that has it here, and each that has it at its maker.
+    """
+    front, slash, id_ = text.rpartition("/")
+    if log_format.valid_decision_id(id_) is not None:
+        return []
+    if slash and front == replica:
+        where, values = "id = ? AND made IS NULL", (id_,)
+    elif slash:
+        where, values = "made = ?", (text,)
+    else:
+        where, values = "id = ?1 OR (made IS NOT NULL AND made LIKE '%/' || ?1)", (id_,)
+    sql = f"SELECT id, made FROM pieces WHERE {where} GROUP BY id ORDER BY min(seq)"
+    return [Meaning(*row) for row in db.execute(sql, values)]
 
 
 def _log_of(body: dict[str, Any]) -> str:

@@ -114,6 +114,8 @@ def _listed(
         found = listed_entries(ledger, wanted, stop=stop, newest_first=backwards)
     except LookupError as error:
         raise NotFoundError(f"no decision {error}; `tripod scribe query` lists them") from error
+    except ValueError as error:
+        raise BadArgumentError(f"--decision: {error}; name one of them so") from error
     if call.follow:
         first = list(islice(found, _FIRST if number is None else number))
         return _followed(path, wanted, first[::-1], stop, call.timeout)

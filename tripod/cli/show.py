@@ -5,7 +5,7 @@ from typing import Any
 
 from tripod.cli.commands import CommandCall, command_verb
 from tripod.errors import BadArgumentError, NotFoundError
-from tripod.ledger import Entry, entry_leaf_hash, entry_mark, redaction_entry_id
+from tripod.ledger import MERGED, Entry, entry_leaf_hash, entry_mark, redaction_entry_id
 from tripod.output import (
     emit,
     emit_bytes,
@@ -14,6 +14,7 @@ from tripod.output import (
     hanging,
     one_line,
 )
+from tripod.projections import seen_entries
 from tripod.projections.text import text_meant
 from tripod.team.team import Team
 
@@ -67,14 +68,18 @@ def _value(entry: Entry) -> dict[str, Any]:
 
 
 def _mark(entry: Entry) -> str:
-    return entry_mark(observed="observed" in entry.data, signed=entry.auth is not None)
+    return entry_mark(
+        observed="observed" in entry.data,
+        signed=entry.auth is not None,
+        peer="peer" in entry.data or entry.kind == MERGED,
+    )
 
 
 def _list(call: CommandCall, team: Team) -> None:
     head = team.store.head()
     last = LISTED if call.last is None else call.last
     newest = team.store.read(0, head.size, stream=call.stream, newest_first=True, limit=last)
-    entries = list(newest)[::-1]
+    entries = list(seen_entries(newest, team.store.blob))[::-1]
     lines = [
         f"{e.seq:>7}  {e.at[:19]}Z  {_mark(e):<8}  {e.kind:<16}  {e.stream}  {e.actor}"
         for e in entries

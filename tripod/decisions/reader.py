@@ -10,12 +10,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from tripod.errors import NotFoundError
-from tripod.ledger import parse_header
-from tripod.projections import LOG
+from tripod.errors import BadArgumentError, NotFoundError
+from tripod.ledger import LedgerReader, parse_header
+from tripod.projections import LOG, Source, seen_entries
 from tripod.projections.bus.format import PRIORITIES
-from tripod.projections.decisions.format import CHANGES, decision_piece_text
-from tripod.projections.decisions.tables import render_decision_piece
+from tripod.projections.chat.format import HEADER_LINES
+from tripod.projections.decisions.format import CHANGES, ChatRef, decision_piece_text
+from tripod.projections.decisions.tables import Meaning, decisions_meant, render_decision_piece
 from tripod.team.team import Team
 
 _WORD = r'"([^"]+)"|(\S+)'
@@ -291,15 +292,73 @@ def standing(
         yield Standing(_decision(seq, body, changes), file, text)
 
 
+def meant_decisions(ledger: LedgerReader, text: str) -> list[Meaning]:
+    """The decisions that a bare id, or one behind the name of a replica and a slash, means."""
+    found = decisions_meant(ledger.tables, text)
+    if len(found) < 2 and (found or "/" not in text):
+        return found
+    from tripod.peers.replica import replica_of
+
+    named = replica_of(ledger)
+    ours = named[1] if named is not None else None
+    found = decisions_meant(ledger.tables, text, ours)
+    if len(found) > 1:
+        found = [one._replace(whole=one.whole or f"{ours or 'this'}/{one.id}") for one in found]
+    return found
+
+
+def several_decisions(text: str, meant: Sequence[Meaning]) -> str:
+    """That a text means several decisions, and by which names to tell them apart."""
+    names = " and ".join(str(one.whole) for one in meant)
+    return f"{text} means {len(meant)} decisions, {names}: name one of them so"
+
+
+def without_own_replica(ledger: LedgerReader, name: str) -> str:
+    """A name without that of this replica in front of it, where that stands there."""
+    from tripod.peers.replica import replica_of
+
+    named = replica_of(ledger)
+    return name if named is None else name.removeprefix(f"{named[1]}/")
+
+
+def message_of_replica(source: Source, ref: ChatRef) -> tuple[int, int, str] | None:
+    """Number, entry and channel of the message that a ``REPLICA/live.chat:~L8`` means.
+
+    It is the one that stood in that line there as long as nothing was split off or deleted. None
+    where that replica recorded no such message, or it is not here.
+    """
+    replica, _, file = ref.file.partition("/")
+    channel, index = file.removesuffix(".chat"), ref.line - HEADER_LINES - 1
+    rows = source.db.execute(
+        "SELECT l.number, l.seq, l.channel FROM lines l JOIN merged m ON m.seq = l.seq"
+        " WHERE m.origin IN (SELECT origin FROM peers WHERE replica = ?)"
+        " AND l.handle IS NOT NULL ORDER BY m.peer_seq",
+        (replica,),
+    ).fetchall()
+    for row, body in zip(rows, source.each_body([row[1] for row in rows]), strict=True):
+        said = body["peer"]["said"]
+        if (said.get("channel", body["channel"]), said["index"]) == (channel, index):
+            return int(row[0]), int(row[1]), str(row[2])
+    return None
+
+
 def find(team: Team, decision: str) -> list[DecisionHistory]:
-    """A decision's history; several if a log used its id twice (NotFoundError: no log yet)."""
+    """A decision's history; several if a log used its id twice.
+
+    Raises NotFoundError (no log yet), BadArgumentError (the id means decisions of several
+    replicas).
+    """
     _has_log(team)
-    return [_history(team, seq) for seq in _decision_entries(team, id_=decision)]
+    meant = meant_decisions(team.store, decision)
+    if len(meant) > 1:
+        raise BadArgumentError(several_decisions(decision, meant))
+    shown = meant[0].id if meant else decision
+    return [_history(team, seq) for seq in _decision_entries(team, id_=shown)]
 
 
 def _history(team: Team, seq: int) -> DecisionHistory:
     db, body = team.store.db, team.source.body(seq)
-    (entry,) = team.store.read(seq, seq + 1)
+    (entry,) = seen_entries(team.store.read(seq, seq + 1), team.store.blob)
     (file,) = db.execute("SELECT file FROM pieces WHERE seq = ?", (seq,)).fetchone()
     found = _decision(seq, body, _changes(team))
     refs = []

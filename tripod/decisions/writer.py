@@ -121,7 +121,7 @@ def log(
         scribe = actor or of_team
         request, refs, cited = _bind_refs(act, request)
         warnings = [] if refs or request.no_ref else [_NO_REF]
-        _judge_reference(act, request)
+        request, made = _judge_reference(act, request)
         begun = []
         named = None if file == LIVE else file
         if not db.execute("SELECT 1 FROM logs WHERE file = ?", (file,)).fetchone():
@@ -135,6 +135,8 @@ def log(
         body = _decision_body(request, f"D-{second}", number, refs)
         if named is not None:
             body["file"] = named
+        if made is not None:
+            body["supersedes_made"] = made
         decision = LOGGED.draft(body, scribe)._replace(id=fresh_ids(1)[0][0])
         said = ("scribe", "decision-logged", "normal", f"{body['id']} {request.title}")
         event = draft_event_for_act(act, *said, cause=decision)
@@ -241,14 +243,26 @@ def judge_decision(request: DecisionRequest) -> DecisionRequest:
     return request
 
 
-def _judge_reference(act: Act, request: DecisionRequest) -> None:
-    """Refuse a reference to a decision that does not exist, or has its successor already."""
+def _judge_reference(act: Act, request: DecisionRequest) -> tuple[DecisionRequest, str | None]:
+    """Refuse a reference to a decision that does not exist, or has its successor already.
+
+    Gives the request with the id that the decision has here, and what means it everywhere if it is
+    a peer's.
+    """
     target = request.supersedes
     if target is None:
-        return
-    problem = format_.valid_decision_id(target)
-    if problem is None and not _id_exists(act, target):
+        return request, None
+    from tripod.decisions.reader import meant_decisions, several_decisions
+
+    made = None
+    problem = format_.valid_decision_id(target.rpartition("/")[2])
+    if problem is None:
+        meant = meant_decisions(act.transaction, target)
         problem = f"no decision {target} in the log; `tripod scribe query` finds its id"
+        if len(meant) > 1:
+            problem = several_decisions(target, meant)
+        elif meant:
+            problem, (target, made) = None, meant[0]
     if problem is None:
         row = act.transaction.tables.execute(
             "SELECT id, status FROM pieces WHERE supersedes = ? ORDER BY seq LIMIT 1", (target,)
@@ -259,6 +273,7 @@ def _judge_reference(act: Act, request: DecisionRequest) -> None:
     if problem is not None:
         what = {"reversed": "reverses", "mitigated": "mitigates"}.get(request.status, "supersedes")
         raise MalformedEntryError(f"{what}: {problem}")
+    return request._replace(supersedes=target), made
 
 
 def _decision_body(
@@ -303,7 +318,10 @@ def _bind_refs(
                 f"ref: {text!r} is not <file>:~L<line>: give the chat's file and the line that the "
                 f"message stands in, such as live.chat:~L{HEADER_LINES + 1} for its first"
             )
-        number, seq, channel = _message_at(act, refs[0])
+        (number, seq, channel), of = _message_at(act, refs[0]), refs[0]
+        if "/" in of.file:  # in the words of another replica; it stands where it stands here
+            stands = ref_to_chat_line(act.transaction.tables, channel, number) or stands
+            refs, _ = format_.parse_decision_refs(stands)
         header = act.transaction.header(seq)
         assert header is not None  # the line was folded from this entry
         leaf, (file, line) = entry_leaf_hash(header).hex(), refs[0]
@@ -359,6 +377,14 @@ def _message_at(act: Act, ref: ChatRef) -> tuple[int, int, str]:
     db = act.transaction.tables
     stem = ref.file.removesuffix(".chat")
     shown = span_of(db, stem)
+    if shown is None and "/" in stem:
+        from tripod.decisions.reader import message_of_replica, without_own_replica
+
+        stem = without_own_replica(act.transaction, stem)
+        found = message_of_replica(act.source, ref._replace(file=f"{stem}.chat"))
+        if found is not None:
+            return found
+        ref, shown = ref._replace(file=f"{stem}.chat"), span_of(db, stem)
     if shown is None or ref.file != f"{stem}.chat":
         raise MalformedEntryError(
             f"ref: {format_.format_decision_ref(ref)} names no chat file of this team"

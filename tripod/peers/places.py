@@ -228,9 +228,9 @@ class Places:
             free = f"D-{second}"
         if free != said:
             place["id"] = free
-        earlier = body.get("supersedes")
+        earlier = body.get("supersedes_made", body.get("supersedes"))
         here = None if earlier is None else self._decision_here(str(earlier), origin, header.seq)
-        if here is not None and here != earlier:
+        if here is not None and here != body.get("supersedes"):
             place["supersedes"] = here
         self._bind(origin, body, place)
 

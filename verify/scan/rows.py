@@ -490,6 +490,8 @@ class RowPass:
             if problem is None and said is not None:
                 self.seen.redacted += 1
                 problem = kinds_known.kind_problem(header.kind, header.stream, said[1]["keep"])
+                if problem is None and header.kind == MERGED:
+                    problem = kinds_known.kept_problem(header, said[1]["keep"], self._blob)
             self._add(bodies_present, problem, seq)
             return
         problem = bodies_present.body_problem(header, salt, body)

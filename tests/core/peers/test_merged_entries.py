@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from doors.inside import Done, run
 from merging import Replica, pull
 from story import folder
 
 from tripod.bus import events as bus
-from tripod.errors import RefusedError
+from tripod.decisions.writer import DecisionRequest, log
+from tripod.errors import RefusedError, TripodError
 from tripod.projections.chat.format import parse_line, split_chat_file
 from tripod.projections.decisions.format import parse_decision, split_decision_log
 from tripod.recovery.rebuild import rebuild
@@ -246,3 +249,82 @@ def test_the_folders_of_a_peer_do_not_mix_with_ours(pair: tuple[Replica, Replica
     pull(ann, ben)
     assert said(ann, f"{ben.name}.docs.live") == [(f"ben@{ben.name}", "apart")]
     clean(ann)
+
+
+def told(replica: Replica, *words: str) -> Done:
+    return run(replica.project, *words)
+
+
+def test_an_id_that_means_two_is_refused_with_both_names(pair: tuple[Replica, Replica]) -> None:
+    ann, ben = pair
+    ben.clock.ns = ann.clock.ns
+    for one, title in zip(pair, ("Tea", "Coffee"), strict=True):
+        one.create("live")
+        one.say("live", "zoe", "Which?")
+        one.decide(title, "because", ("live.chat:~L7",))
+    pull(ann, ben)
+    first, second = (one.id for one in decided(ann))
+    names = f"{ann.name}/{first} and {ben.name}/{first}"
+    for words in (("scribe", "show", first), ("log", "--decision", first)):
+        done = told(ann, *words)
+        assert done.code != 0
+        assert done.out == b""
+        assert f"{first} means 2 decisions" in done.err
+        assert f"{ben.name}/{first}" in done.err
+    for name, title in ((f"{ann.name}/{first}", "Tea"), (f"{ben.name}/{first}", "Coffee")):
+        assert title.encode() in told(ann, "scribe", "show", name).out
+        assert title.encode() in told(ann, "log", "--decision", name).out
+    assert b"Coffee" in told(ann, "scribe", "show", second).out
+    with pytest.raises(TripodError, match=names), ann.team() as team:
+        log(team, DecisionRequest("Milk", ["ann"], "because", supersedes=first, no_ref="none"))
+    ann.supersede(f"{ben.name}/{first}")
+    *_, milk = decided(ann)
+    assert milk.supersedes == second
+    ben.clock.move(9)
+    pull(ben, ann)
+    *_, milk = decided(ben)
+    assert (milk.title, milk.supersedes) == ("Milk", first), "the decision has its own name there"
+    for one in pair:
+        clean(one)
+
+
+def test_a_reference_in_the_words_of_a_peer_is_the_message_here(
+    pair: tuple[Replica, Replica],
+) -> None:
+    ann, ben = pair
+    for one in pair:
+        one.create("live")
+    ann.say("live", "ann", "mine")
+    ben.say("live", "ben", "his")
+    pull(ann, ben)
+    ann.decide("Both", "they agree", (f"{ben.name}/live.chat:~L7", f"{ann.name}/live.chat:~L7"))
+    (one,) = decided(ann)
+    assert one.chat_ref == "live.chat:~L8, live.chat:~L7"
+    clean(ann)
+    pull(ben, ann)
+    (one,) = decided(ben)
+    assert one.chat_ref == "live.chat:~L7, live.chat:~L8"
+    clean(ben)
+
+
+def test_listings_show_what_a_peer_recorded_with_a_mark(pair: tuple[Replica, Replica]) -> None:
+    ann, ben = pair
+    ben.create("live")
+    ben.say("live", "ben", "his @ann")
+    ben.decide("Tea", "because", ("live.chat:~L7",))
+    pull(ann, ben)
+    shown = f"ben@{ben.name}"
+    found = [json.loads(line) for line in told(ann, "log", "--json").out.splitlines()]
+    (message,) = [one for one in found if one["kind"] == "chat.sent"]
+    assert (message["actor"], message["mark"]) == (shown, "peer")
+    assert message["text"] == "live: his @ann"
+    assert {one["kind"] for one in found} >= {"ledger.opened", "team.named", "decision.logged"}
+    assert "peer.entry" not in {one["kind"] for one in found}
+    only = told(ann, "log", "--actor", shown, "--kind", "chat").out.splitlines()
+    assert len(only) == 1
+    for words in (
+        ("chat", "read", "live"), ("chat", "search", "live", "his"), ("scribe", "query", "tea"),
+        ("scribe", "show", decided(ann)[0].id), ("bus", "check"), ("show",),
+    ):  # fmt: skip
+        listed = [json.loads(line) for line in told(ann, *words, "--json").out.splitlines()]
+        assert "peer" in {one["mark"] for one in listed}, words
