@@ -122,7 +122,11 @@ def _decided(body: Body, _: Body) -> Body:
 
 def _merged(body: Body, keep: Body) -> Body:
     """What its maker keeps of an erased entry, and no more; the header stays as it is."""
-    inner = BY_NAME.get(json.loads(body["header"].get("text", "{}")).get("kind", ""))
+    try:
+        head = json.loads(body["header"].get("text", ""))
+    except ValueError:  # it is in a blob, or no header
+        return {}
+    inner = BY_NAME.get(head["kind"]) if isinstance(head, dict) and "kind" in head else None
     if "keep" not in keep or inner is None or inner.erasure is None:
         return {}
     return {"keep": tombstone(inner.name, keep["keep"])}
