@@ -8,9 +8,9 @@ from tripod.chat import writer as chat_send
 from tripod.ledger.kinds.peers import TEAM_NAMED
 from tripod.ledger.locator import database_of
 from tripod.ledger.tlog.note import VerifierKey
-from tripod.ledger.tlog.trailer import key_digits
 from tripod.peers.merge import Merged, merge_record
 from tripod.peers.record import write_record_ref
+from tripod.peers.replica import replica_name, replica_of
 from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.trust.keys import no_passphrase, sealing_key
@@ -27,13 +27,21 @@ def begin(
     """A repository whose team has a key and a replica's name; the name, and the key."""
     git = Git(folder)
     git.commit("README", b"cafe\n", "begin")
-    root = adoption.init(str(folder), project="cafe", origin=origin, key=True).root
+    names = {"project": "cafe", "origin": origin, "scribe": None}
+    root = adoption.begin_replica(
+        str(folder),
+        names,
+        {},
+        key=True,
+        named=lambda vkey: [
+            TEAM_NAMED.draft({"team": team_id, "replica": replica_name(folder.name, vkey)})
+        ],
+    ).root
     with Team(root) as team:
-        vkey = sealing_key(team.store)
+        vkey, named = sealing_key(team.store), replica_of(team.store)
         assert vkey is not None
-        replica = f"{folder.name}-{key_digits(vkey)}"
-        with team.act() as act:
-            act.append([TEAM_NAMED.draft({"team": team_id, "replica": replica})])
+        assert named is not None
+        replica = named[1]
         chat_send.create(team, "live", actor="ann")
     return git, replica, VerifierKey.parse(vkey)
 

@@ -94,10 +94,13 @@ def test_replicas_that_merged_each_other_agree(pair: Pair) -> None:
         assert kept_ == held
 
 
-def test_a_team_of_one_replica_has_nothing_to_compare(tmp_path: Path) -> None:
-    ann, _, _ = begin(tmp_path / "ann")
+def test_a_team_of_one_replica_has_its_own_ref_to_compare(tmp_path: Path) -> None:
+    ann, name, _ = begin(tmp_path / "ann")
+    record(ann, name)
     report = verify(ann.root)
-    assert outcome(report).verdict == outcome(report, "trailers-agree").verdict == "not applicable"
+    assert (outcome(report).verdict, outcome(report).coverage["replicas"]) == ("clean", 1)
+    assert outcome(report, "trailers-agree").verdict == "not applicable"
+    assert outcome(verify(ann.root, git=False)).verdict == "not applicable"
 
 
 def test_a_replica_that_was_rewritten_is_found_with_both_seals(pair: Pair, tmp_path: Path) -> None:
