@@ -2,9 +2,15 @@
 
 import os
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
-__all__ = ["Git", "track"]
+from tripod.ledger.locator import database_of
+from tripod.ledger.sqlite.reader import read_only
+from tripod.trust.export import update_record
+from tripod.trust.seal import newest
+
+__all__ = ["Git", "track", "write_tracked_record"]
 
 _ENVIRONMENT = {
     "GIT_AUTHOR_NAME": "Ann",
@@ -27,6 +33,17 @@ def track(root: Path) -> None:
     repository, or the ledger is elsewhere.
     """
     (root / ".nbs/.gitignore").write_bytes(_IGNORED)
+
+
+def write_tracked_record(root: Path) -> None:
+    """Bring the record in the work tree up to the newest seal, as an earlier version did itself."""
+    database = database_of(f"{root}/.nbs")
+    if not os.path.exists(database) or os.path.islink(root / ".nbs/record"):
+        return
+    with closing(read_only(database)) as db:
+        made = newest(db)
+    if made is not None:
+        update_record(f"{root}/.nbs", database, made.note)
 
 
 class Git:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from doors.inside import Done, run
-from git_repo import Git, track
+from git_repo import Git, track, write_tracked_record
 from warm import search_path
 
 from tripod.verify.anchors.git import Repository
@@ -52,6 +52,7 @@ def tripod(root: Path, *words: str, code: int = 0) -> Done:
 
 
 def commit(git: Git, message: str) -> None:
+    write_tracked_record(git.root)
     git("add", "--all")
     git("commit", "--quiet", "-m", message)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from doors.inside import Done, run
-from git_repo import Git, track
+from git_repo import Git, track, write_tracked_record
 from specimens import forge, read
 
 from tripod.bus import events
@@ -54,6 +54,7 @@ def decide(git: Git, title: str) -> None:
 
 
 def commit(git: Git, message: str) -> str:
+    write_tracked_record(git.root)
     git("add", "--all")
     git("commit", "--quiet", "-m", message)
     return git("rev-parse", "HEAD")
@@ -93,6 +94,7 @@ def tamper(git: Git, home: Path) -> None:
     shutil.rmtree(home / "seals")
     with Team(root) as team:
         assert sealing.seal(team, "asked") is not None
+    write_tracked_record(git.root)
 
 
 def test_a_ledger_made_anew_contradicts_the_commits_that_sealed_it(git: Git, home: Path) -> None:
