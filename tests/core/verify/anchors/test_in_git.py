@@ -137,7 +137,7 @@ def test_a_ledger_begun_anew_is_another_log_until_somebody_outside_gives_the_old
 ) -> None:
     shutil.rmtree(f"{git.root}/.nbs")
     shutil.rmtree(home)
-    tripod(git, "init", "--origin", "example.com/shop-2")
+    tripod(git, "init", "--new", "--origin", "example.com/shop-2")
     code, found = verdict(git)
     assert (code, list(found)) == (1, ["pins-extend"])
     assert "unknown log: it remembers example.com/shop with " in found["pins-extend"][0][2]
