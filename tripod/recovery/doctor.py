@@ -31,9 +31,14 @@ from tripod.team.access import access_team_at, has_open_runs
 from tripod.team.files import PATH, ignore_files, is_ignored
 from tripod.team.team import FUTURE_US, Team
 from tripod.verify.acceptance import acceptances_in_force, read_acceptances
-from tripod.verify.anchors.anchors import AnchorOptions
 from tripod.verify.check import Report
-from tripod.verify.checks import CHECKS, LEDGER_CHECKS, worker_lifecycle
+from tripod.verify.checks import (
+    CHECKS,
+    LEDGER_CHECKS,
+    peers_agree,
+    pins_extend,
+    worker_lifecycle,
+)
 from tripod.verify.checks.drift import IN_THE_WAY
 from tripod.verify.evidence import OpenEvidence, collect
 from tripod.verify.finding import FindingNames
@@ -248,6 +253,8 @@ def _holder(inode: int) -> str:
 
 
 RESTORE = "put it back: `tripod restore` takes this replica's own record, or a backup"
+_REMEMBERED = (pins_extend.NAME, peers_agree.NAME)
+"""Checks that hold the ledger against what is remembered of it elsewhere."""
 _NEXT = "the next command that acts makes that good"
 _REBUILT = "`tripod rebuild` writes it anew from the ledger, and keeps the bytes that it replaces"
 _UNTOUCHED = "evidence is never touched here"
@@ -262,6 +269,9 @@ def _troubles_in_ledger(evidence: OpenEvidence, report: Report) -> Iterator[Trou
                 what = f"{finding.message}: it is what keeps a program from changing entries"
                 cure = "`tripod rebuild` puts ours back; find out who wrote to the database"
                 yield Trouble("schema", "ledger.db", what, cure, REBUILD)
+            elif finding.severity == "failure" and outcome.check in _REMEMBERED:
+                what = finding.message.partition("\n")[0]
+                yield Trouble(outcome.check, finding.where, what, finding.help, stops=True)
             elif finding.severity == "failure":
                 what = f"{outcome.check}: {finding.message}"
                 cure = (
@@ -359,12 +369,13 @@ def examine(path: str) -> Examined:
         what = "there is no ledger in this team directory"
         cure = f"if there was one, {RESTORE}; if not, `tripod init` begins one"
         return Examined(root, (Trouble("no-ledger", DATABASE, what, cure, stops=True),))
-    with collect(root, asked=AnchorOptions(git=False)) as evidence:
+    with collect(root) as evidence:
         if not evidence.problem and not evidence.rows:
             what = "it holds no entry: the command that began it died, or it was emptied"
             cure = f"if a ledger stood here, {RESTORE}; if not, `tripod init` begins it"
             return Examined(root, (Trouble("empty-ledger", DATABASE, what, cure, stops=True),))
-        report = run(evidence, select=[check.NAME for check in LEDGER_CHECKS])
+        chosen = [*(check.NAME for check in LEDGER_CHECKS), *_REMEMBERED]
+        report = run(evidence, select=chosen)
         if report.problem or evidence.problem:
             return Examined(root, (), report.problem or evidence.problem)
         evidence.fold()
