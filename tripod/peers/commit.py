@@ -15,11 +15,11 @@ import os
 import re
 import sqlite3
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from typing import NamedTuple
 
-from tripod.errors import LedgerError, TripodError
+from tripod.errors import LedgerError, RefusedError, TripodError
+from tripod.ledger import Draft, Entry
 from tripod.ledger.locator import APART, database_of, named, nearest_team, work_tree_around
 from tripod.ledger.sqlite.reader import SQLiteReader, read_block_nodes, read_only
 from tripod.ledger.tlog.note import parse_note
@@ -37,12 +37,15 @@ _COMMENTS = b"#;@!$%^&|:"
 _TRAILERS = re.compile(rb"([A-Za-z0-9-]+: [^\n]*|[ \t][^\n]*|\(cherry picked from commit [^\n]*)")
 
 
-class _Team(NamedTuple):
-    root: str
-    database: str
-    ledger: SQLiteReader
-    replica: str
-    vkey: str
+class _Team:
+    """A team that is looked at only: its directory, its ledger, its replica's name and key."""
+
+    def __init__(self, root: str, store: SQLiteReader, replica: str, vkey: str) -> None:
+        self.root, self.store, self.replica, self.vkey = root, store, replica, vkey
+
+    def append_apart(self, make: Callable[[], Sequence[Draft]]) -> list[Entry]:
+        """Refuse it: a hook writes nothing to the ledger."""
+        raise RefusedError(f"{self.root}: nothing is recorded for {make!r}")
 
 
 def message_with_trailer(message: bytes, line: bytes) -> bytes:
@@ -91,7 +94,7 @@ def _team(start: str) -> Iterator[_Team | str]:
         elif known is None:
             yield "the ledger has no name among replicas: `tripod hooks install` gives it one"
         else:
-            yield _Team(root, path, ledger, known[1], vkey)
+            yield _Team(root, ledger, known[1], vkey)
 
 
 def why_no_head(start: str) -> str | None:
@@ -102,7 +105,7 @@ def why_no_head(start: str) -> str | None:
 
 def _signed_head(team: _Team) -> str:
     """The seal of the ledger as it stands: the last one where nothing came after it."""
-    ledger, origin = team.ledger, team.ledger.origin
+    ledger, origin = team.store, team.store.origin
     head, nodes, last = ledger.head(), read_block_nodes(ledger.db), last_seal_note(origin)
     if last is not None:
         check_last_seal(origin, head, nodes)
@@ -131,17 +134,12 @@ def add_trailer(path: str) -> None:
 
 def write_ref() -> None:
     """Write the record under the last seal that was signed here to the replica's ref."""
-    from tripod.peers.record import write_record_ref
-    from tripod.verify.anchors.git import Repository
-    from tripod.verify.peers.refs import own_ref
+    from tripod.peers.record import keep_record
 
     with _team(os.getcwd()) as team:
-        note = None if isinstance(team, str) else last_seal_note(team.ledger.origin)
-        if isinstance(team, str) or note is None:
-            return
-        with Repository(team.root) as repository:
-            ref = own_ref(repository, team.replica)
-            write_record_ref(repository, ref, team.database, note)
+        note = None if isinstance(team, str) else last_seal_note(team.store.origin)
+        if not isinstance(team, str) and note is not None:
+            keep_record(team, note)
 
 
 def _problem_path() -> str | None:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tripod.ledger import LedgerError, MalformedError, Tree, header_auth, parse_header
+from tripod.ledger import LedgerError, LedgerReader, MalformedError, Tree, header_auth, parse_header
 from tripod.ledger.entry import MERGED
 from tripod.ledger.kinds.merged import KeptEntry, read_kept
 from tripod.ledger.kinds.peers import PEER_FORKED, PEER_MERGED
@@ -29,8 +29,7 @@ from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_folder import GitError
 from tripod.verify.anchors.git_growth import describe_growth_commit
 from tripod.verify.anchors.heads import KnownHead, OutsideHeads
-from tripod.verify.check import Finding, HeadsJudged, Severity
-from tripod.verify.evidence import OpenEvidence
+from tripod.verify.check import Evidence, Finding, HeadsJudged, Severity
 from tripod.verify.export_file import FileError
 from tripod.verify.peers.record import RefFiles
 from tripod.verify.peers.refs import ReplicaRef, replica_refs, seal_of_ref, strange_refs
@@ -40,7 +39,6 @@ from tripod.verify.peers.seals import (
     sealed_body,
     sealed_identity,
 )
-from tripod.verify.rows import RowReader
 
 PEERS, TRAILERS = "peers-agree", "trailers-agree"
 
@@ -107,6 +105,16 @@ class ReplicaTree:
                 self.roots[tree.size] = tree.root()
 
 
+@dataclass
+class _Known:
+    """What is known of replicas, by origin: keys, names, who is accepted, how much was merged."""
+
+    keys: dict[str, list[VerifierKey]] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    accepted: set[str] = field(default_factory=set)
+    merged: dict[str, int] = field(default_factory=dict)
+
+
 class _Kept(NamedTuple):
     """An entry of a peer, as entry ``at`` keeps it here."""
 
@@ -119,7 +127,7 @@ class _Comparison:
 
     def __init__(
         self,
-        evidence: OpenEvidence,
+        evidence: Evidence,
         origin: str,
         lines: Mapping[str, int],
         keys: Sequence[VerifierKey],
@@ -127,12 +135,9 @@ class _Comparison:
     ) -> None:
         self.evidence, self.origin, self.lines = evidence, origin, lines
         self.outside = outside
-        self.keys: dict[str, list[VerifierKey]] = {}
+        self.known = _Known()
         for key in keys:
-            self.keys.setdefault(key.name, []).append(key)
-        self.names: dict[str, str] = {}  # by origin
-        self.accepted: set[str] = set()
-        self.merged: dict[str, int] = {}
+            self.known.keys.setdefault(key.name, []).append(key)
         self.heads: list[PeerMemory] = []
         self.proven: set[int] = set()  # entries here that keep one of a peer's sealed tree
         self.kept: list[_Kept] = []
@@ -152,21 +157,21 @@ class _Comparison:
         sql = "SELECT origin, replica, key, how, accepted_key, accepted, closed, size FROM peers"
         for origin, replica, vkey, how, accepted, at, closed, size in evidence.query(sql):
             self.is_here = True
-            self.names[origin] = str(replica or origin)
-            self.merged[origin] = size if type(size) is int else 0
+            self.known.names[origin] = str(replica or origin)
+            self.known.merged[origin] = size if type(size) is int else 0
             for text in dict.fromkeys((vkey, accepted)):
                 with suppress(*_BROKEN):
                     key = VerifierKey.parse(text)
-                    if key.name == origin and key not in self.keys.setdefault(origin, []):
-                        self.keys[origin].append(key)
+                    if key.name == origin and key not in self.known.keys.setdefault(origin, []):
+                        self.known.keys[origin].append(key)
             is_open = closed is None or (at or 0) > closed
             by_person = how == "person" or (accepted is not None and accepted == vkey)
             if is_open and (by_person or vkey in named):
-                self.accepted.add(origin)
+                self.known.accepted.add(origin)
 
     def read_entries(self, start: int) -> None:
         """The heads and entries of peers that this ledger holds."""
-        ledger = RowReader(self.evidence.db) if self.evidence.db is not None else None
+        ledger = self.evidence.ledger
         if ledger is None or (self.evidence.folded is not None and not self.is_here):
             return
         for row in ledger.raw(start, kinds=_KINDS):
@@ -203,11 +208,11 @@ class _Comparison:
         origin = str(data["origin"])
         notes = [_content(self.evidence, data[name]) for name in ("ours", "theirs")]
         shown = tuple(line for note in notes for line in _shown_note(note))
-        who = self.names.get(origin, origin)
+        who = self.known.names.get(origin, origin)
         message = f"fork: {who} contradicts what it sealed before: {data['problem']}"
         self._peer_finding(message, (where, seq), _FORK, shown)
 
-    def _read_kept(self, at: int, data: dict[str, Any], ledger: RowReader) -> None:
+    def _read_kept(self, at: int, data: dict[str, Any], ledger: LedgerReader) -> None:
         kept = read_kept(data, ledger.blob)
         head = parse_header(kept.header)
         if (head.ledger, head.seq) != (kept.origin, kept.seq):
@@ -221,7 +226,7 @@ class _Comparison:
         self.kept.append(_Kept(at, kept))
         if head.kind == PEER_MERGED.name and kept.body is not None:
             with suppress(*_BROKEN):
-                who = self.names.get(kept.origin, kept.origin)
+                who = self.known.names.get(kept.origin, kept.origin)
                 said = orjson.loads(kept.body)
                 self._add_merged(said, f"entry {at} (entry {kept.seq} of {who})", kept.origin, at)
 
@@ -253,7 +258,7 @@ class _Comparison:
     def _read_ref(self, repository: Repository, ref: ReplicaRef, seal: Seal) -> None:
         files = RefFiles(repository, ref.commit, ref.replica)
         note = parse_note(files.read("checkpoint", 1024 * 1024))
-        known = self.keys.get(seal.origin, [])
+        known = self.known.keys.get(seal.origin, [])
         with suppress(LedgerError):
             open_seal(note, known)
             self._add_ref(ref, SealedRecord(files, seal, 0), note, known)
@@ -266,14 +271,14 @@ class _Comparison:
         if not any(key_digits(k.format()) == ref.replica[-KEY_DIGITS:] for k in keys):
             raise MalformedError(f"it is sealed under another key than that of {ref.replica}")
         open_seal(note, keys)
-        self.keys[seal.origin] = [*known, *(key for key in keys if key not in known)]
+        self.known.keys[seal.origin] = [*known, *(key for key in keys if key not in known)]
         self._add_ref(ref, record, note, keys)
 
     def _add_ref(
         self, ref: ReplicaRef, record: SealedRecord, note: Note, keys: list[VerifierKey]
     ) -> None:
         seal = record.seal
-        self.names.setdefault(seal.origin, ref.replica)
+        self.known.names.setdefault(seal.origin, ref.replica)
         self.heads.append(PeerMemory(seal, note, ref.ref, proven=ref.remote is not None))
         tree = self.trees.get(seal.origin)
         if seal.origin != self.origin and (tree is None or tree.record.seal.size < seal.size):
@@ -282,18 +287,20 @@ class _Comparison:
     def read_newer(self) -> None:
         """What the records on refs remember that was not merged here yet."""
         for origin, tree in self.trees.items():
-            start = min(self.merged.get(origin, 0), tree.record.seal.size)
+            start = min(self.known.merged.get(origin, 0), tree.record.seal.size)
             record = SealedRecord(tree.record.files, tree.record.seal, start)
             with suppress(RecordProblemError):
                 for header, said in record.of_kinds((PEER_MERGED.name,)):
                     with suppress(*_BROKEN):
                         data = sealed_body(header, said)
-                        where = f"entry {header.seq} of {self.names.get(origin, origin)}"
+                        where = f"entry {header.seq} of {self.known.names.get(origin, origin)}"
                         self._add_merged(data, where, origin, None, proven=True)
 
     def read_trailers(self, repository: Repository) -> None:
         """The heads in the messages of all commits; the keys that are known say whose they are."""
-        known = {key_digits(key.format()): keys for keys in self.keys.values() for key in keys}
+        known = {
+            key_digits(key.format()): keys for keys in self.known.keys.values() for key in keys
+        }
         strangers: dict[str, list[str]] = {}
         for commit, trailer in repository.trailers():
             where = describe_growth_commit(commit)
@@ -331,7 +338,7 @@ class _Comparison:
         met: dict[tuple[str, int], PeerMemory] = {}
         for head in self.heads:
             self._judge_head(head, met)
-        replicas = {self.origin, *(head.seal.origin for head in self.heads), *self.names}
+        replicas = {self.origin, *(head.seal.origin for head in self.heads), *self.known.names}
         self.peers.seen["replicas"] = len(replicas)
         if self.kept:
             self.peers.seen["entries of peers"] = len(self.kept)
@@ -350,7 +357,7 @@ class _Comparison:
         if tree.leaves[entry.seq] == entry.leaf():
             self.proven.add(kept.at)
         else:
-            who = self.names.get(entry.origin, entry.origin)
+            who = self.known.names.get(entry.origin, entry.origin)
             self._peer_finding(
                 f"it keeps another entry {entry.seq} of {who} than the record on {tree.ref.ref} "
                 "has, which its key sealed",
@@ -364,7 +371,7 @@ class _Comparison:
         seal = head.seal
         if head.note is not None and not head.is_trailer:
             try:
-                open_seal(head.note, self.keys.get(seal.origin, []))
+                open_seal(head.note, self.known.keys.get(seal.origin, []))
             except LedgerError as error:
                 message = f"a head of {seal.origin} that no known key opens: {error}"
                 self._add(head, message, _STRANGER, severity="warning")
@@ -394,7 +401,7 @@ class _Comparison:
             message = f"rollback: it remembers {seal.size} entries, and the ledger has {size}"
             self._add(head, message, _ROLLBACK, self._both(head, self._own_note()))
         elif head.by == self.origin:
-            who = self.names.get(seal.origin, seal.origin)
+            who = self.known.names.get(seal.origin, seal.origin)
             message = (
                 f"behind: {seal.size} entries of {who} were merged, and its record on "
                 f"{tree.ref.ref} has {size}"
@@ -406,7 +413,7 @@ class _Comparison:
     def _forked(self, head: PeerMemory, root: bytes, tree: ReplicaTree | None) -> None:
         seal = head.seal
         whose = "the ledger" if tree is None else f"the record on {tree.ref.ref}"
-        of = "" if tree is None else f" of {self.names.get(seal.origin, seal.origin)}"
+        of = "" if tree is None else f" of {self.known.names.get(seal.origin, seal.origin)}"
         message = (
             f"fork: it remembers root {seal.root.hex()[:16]}… of the first {seal.size} entries{of},"
             f" and in {whose} they have {root.hex()[:16]}…"
@@ -417,7 +424,7 @@ class _Comparison:
 
     def _contradict(self, head: PeerMemory, other: PeerMemory) -> None:
         seal = head.seal
-        who = self.names.get(seal.origin, seal.origin)
+        who = self.known.names.get(seal.origin, seal.origin)
         message = (
             f"fork: it remembers root {seal.root.hex()[:16]}… of the first {seal.size} entries of "
             f"{who}, and {other.where} remembers {other.seal.root.hex()[:16]}…"
@@ -472,7 +479,7 @@ _STRANGER = (
 )
 
 
-def _content(evidence: OpenEvidence, held: Mapping[str, Any]) -> bytes:
+def _content(evidence: Evidence, held: Mapping[str, Any]) -> bytes:
     """The bytes of a short field, or of a blob (LookupError: it is not there)."""
     return held["text"].encode() if "text" in held else evidence.source.content(dict(held))
 
@@ -482,7 +489,7 @@ def _shown_note(note: bytes) -> tuple[str, ...]:
 
 
 def compare_peers(
-    evidence: OpenEvidence,
+    evidence: Evidence,
     origin: str,
     lines: Mapping[str, int],
     keys: Sequence[VerifierKey],
@@ -507,12 +514,12 @@ def compare_peers(
             found.peers.untold.append(f"git: {error}")
     else:
         found.judge()
-    agreeing = list(_known(found))
+    agreeing = list(_vouching(found))
     trailers = found.trailers if found.trailers.heads else None
     return (found.peers if found.is_here else None), trailers, agreeing
 
 
-def _known(found: _Comparison) -> Iterator[KnownHead]:
+def _vouching(found: _Comparison) -> Iterator[KnownHead]:
     """The heads of this ledger that agree, as far as they vouch for it.
 
     A peer vouches where its own sealed tree holds the entry, and a person accepted the peer.
@@ -523,6 +530,6 @@ def _known(found: _Comparison) -> Iterator[KnownHead]:
             continue
         if head.is_trailer or (not head.by and head.proven):
             yield KnownHead("git", head.where, head.seal, note=head.note)
-        elif head.by in found.accepted and (head.proven or head.seq in found.proven):
-            name = found.names.get(head.by, head.by)
+        elif head.by in found.known.accepted and (head.proven or head.seq in found.proven):
+            name = found.known.names.get(head.by, head.by)
             yield KnownHead("peer", name, head.seal, note=head.note)
