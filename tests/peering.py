@@ -113,9 +113,10 @@ class Replica:
         return [one for at in {apart, Path(self.root)} for one in at.rglob("*") if one.is_file()]
 
     def findings(self) -> list[str]:
-        """What the verifier says against it; a decision without a reference is none of this."""
+        """The failures that the verifier names; a decision without a reference is none of them."""
         said = [found for one in verify(self.root).outcomes for found in one.findings]
-        return [str(found) for found in said if found.check != "chat-refs-resolve"]
+        failures = [found for found in said if found.severity == "failure"]
+        return [str(found) for found in failures if found.check != "chat-refs-resolve"]
 
     def record(self, folder: Path | None = None) -> ExportFiles:
         """Seal, and export the record: into its own folder, which grows, or into another."""

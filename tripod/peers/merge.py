@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from tripod.verify.peers.entries import JudgedEntry, RecordJudge
 
 BATCH = 1000  # entries
+_LONGEST = 20 * BATCH
 _BATCH_BYTES = 16 * 1024 * 1024  # of blobs in one act
 
 
@@ -332,7 +333,9 @@ class _Taking:
         self.tree = record.tree()
         self.batch: list[JudgedEntry] = []
         self.room = _BATCH_BYTES
-        self.older: _Head | None = None  # the newest seal in the record's entries that is so
+        self.older: _Head | None = None
+        """The newest seal in the record's entries that is one of these; ``cut`` wait before it."""
+        self.cut = 0
 
     def run(self) -> None:
         """Take everything, or as much as is sound (RecordProblemError: why it ends there)."""
@@ -360,7 +363,7 @@ class _Taking:
             if self.tree.full:
                 self.tree.full.clear()
             if len(self.batch) >= BATCH or self.room < 0:
-                self._flush()
+                self._flush_to_seal()
 
     def _shared_before(self) -> bool:
         """Whether our own ledger has all the entries before the first that is read."""
@@ -382,15 +385,29 @@ class _Taking:
             with suppress(MalformedError, ValueError):
                 root = read_seal(note.encode()).root
                 if size == self.tree.size and root == self.tree.root():
-                    self.older = _Head(size, root, note.encode())
+                    self.older, self.cut = _Head(size, root, note.encode()), len(self.batch) - 1
 
     # Appending ---------------------------------------------------------------------------------
+
+    def _flush_to_seal(self) -> None:
+        """Append what waits up to the newest seal in the record, so that each act ends at one.
+
+        Where the peer recorded none for long, what waits is appended as it is.
+        """
+        waiting, cut = self.batch, self.cut
+        self.older = self._proven() if cut else None
+        if self.older is not None:
+            self.batch = waiting[:cut]
+            self._flush()
+            self.batch = waiting[cut:]
+        elif len(waiting) >= _LONGEST or self.room < 0:
+            self._flush()
 
     def _flush(self, seal: _Head | None = None) -> None:
         """Append what waits; then the ``seal`` up to which it reaches, if it is the peer's own."""
         merge, batch = self.merge, self.batch
         seal, self.older = seal or self._proven(), None
-        self.batch, self.room = [], _BATCH_BYTES
+        self.batch, self.room, self.cut = [], _BATCH_BYTES, 0
         if not batch and seal is None:
             return
         taken = erased = 0
