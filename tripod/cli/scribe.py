@@ -29,7 +29,7 @@ from tripod.cli.commands import (
     moment_param,
 )
 from tripod.decisions.writer import judge_decision
-from tripod.errors import BadArgumentError, MalformedEntryError
+from tripod.errors import BadArgumentError, MalformedEntryError, RefusedError
 from tripod.ledger.ids import now_us
 from tripod.output import each_mark, emit, entry_marks, hanging, one_line, remark
 from tripod.projections import LOG, layout
@@ -226,6 +226,21 @@ def _inbox(call: CommandCall) -> None:
     if items and not call.json:
         newest = max(item.seq for item, _ in items)
         remark(f"{len(items)} to handle; then: tripod scribe inbox --done {newest}")
+
+
+def _export(call: CommandCall) -> None:
+    from tripod.decisions.export import export_decisions
+
+    since = moment_param(call.since, "--since")
+    with call.fresh() as team:
+        try:
+            done = export_decisions(team, call.file, since=since, log=call.log)
+        except OSError as error:
+            raise RefusedError(f"{call.file}: {error.strerror or error}") from error
+    how = "Exported" if done.is_written else "Nothing new"
+    what = "1 decision" if done.decisions == 1 else f"{done.decisions} decisions"
+    line = f"{how}: {one_line(done.path)}, {what} of {done.size} entries, root {done.root}"
+    call.answer(done._asdict(), [line])
 
 
 def _advise(call: CommandCall) -> None:
@@ -464,6 +479,17 @@ summary
     --log NAME    Only of this log, such as live-log.md; of all logs by default.
     looks: always
 
+export FILE
+    Write the decisions into a Markdown file, for reviewers who want them in the work tree.
+
+    FILE may be a folder: then it is decisions.md in that. The file is a copy: it says how far the
+    ledger was, and is never taken in. Written again, it follows the ledger; where no decision is
+    new it stays as it is. A file that no export wrote, or that was changed since, is not
+    overwritten.
+
+    --since T   Only those logged since, as in query; give a date for the same file each time.
+    --log NAME  Only of this log, such as live-log.md; of all logs by default.
+
 advise
     Print chat passages that sound like an unlogged decision, and entries that do not read like one.
 
@@ -472,7 +498,7 @@ advise
     looks: always
 
 """
-_WORKS = [_log, _query, _show, _inbox, _count, _summary, _advise]
+_WORKS = [_log, _query, _show, _inbox, _count, _summary, _export, _advise]
 COMMANDS = {"scribe": command_group(_SCRIBE, _WORKS, {"--participant": TEXT})}
 
 _NBS_LOG = """\
