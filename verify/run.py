@@ -38,6 +38,7 @@ from tripod.verify.anchors.comparison import compare_heads
 from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_folder import GitError
 from tripod.verify.anchors.git_growth import read_growth
+from tripod.verify.anchors.heads import KnownHead
 from tripod.verify.anchors.policy import Rules
 from tripod.verify.check import (
     CANNOT_TELL,
@@ -254,10 +255,11 @@ def judge_refs(
                         files = RefFiles(repository, ref.commit, ref.replica)
                         _load(evidence, files, f"{repository.place.common}/{ref.ref}")
                     parts.append(run(evidence, select))
-        if any(ref.remote is None for ref, _ in records):  # it was written here, by a ledger
-            with collect(root, asked=AnchorOptions(git=False)) as evidence:
-                if evidence.root is not None and evidence.traces:
-                    parts.append(run(evidence, {ledger_missing.NAME}))
+        own = [(ref, seal) for ref, seal in records if ref.remote is None and seal is not None]
+        if own:  # a ledger that was here wrote them
+            with OpenEvidence(root) as evidence:
+                evidence.outside.known = tuple(KnownHead("git", one.ref, seal) for one, seal in own)
+                parts.append(run(evidence, {ledger_missing.NAME}))
     except GitError as error:
         return Report(path, (), problem=str(error)) if team_of(path) is None else None
     return Report(path, (), parts=tuple(parts)) if parts else None

@@ -18,7 +18,7 @@ from tripod.verify.checks import CHECKS
 
 PAGES = ROOT / "docs" / "reference"
 NAMES = (
-    *("cli", "kinds", "checks", "attacks", "exit-codes", "configuration"),
+    *("cli", "kinds", "checks", "attacks", "recovery", "exit-codes", "configuration"),
     *("nbs-bus", "nbs-scribe", "api"),
 )
 

@@ -1,0 +1,147 @@
+"""Each mishap of the recovery table: what every command says of it, and that one mends it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from docs.recovery_table import MISHAPS, Mishap
+from doors.inside import Done
+from replicas import Clone
+
+
+@pytest.fixture
+def ann(tmp_path: Path) -> Clone:
+    """A replica whose record was pushed, and a backup of it from before."""
+    ann = Clone(tmp_path, "ann")
+    ann.said("init", "--project", "shop")
+    ann.said("chat", "create", "live")
+    ann.said("chat", "send", "live", "ann", "hello")
+    ann.said("backup", str(tmp_path / "monday.db"))
+    ann.said("chat", "send", "live", "ann", "more")
+    ann.push()
+    return ann
+
+
+def _remove(ann: Clone) -> None:
+    for path in ann.database.parent.glob("ledger.db*"):
+        path.unlink()
+
+
+def _gone(ann: Clone, _: Path) -> None:
+    shutil.rmtree(ann.database.parent)
+
+
+def _everything(ann: Clone, _: Path) -> None:
+    shutil.rmtree(ann.database.parent)
+    shutil.rmtree(ann.root)
+
+
+def _zero(ann: Clone, _: Path) -> None:
+    _remove(ann)
+    ann.database.write_bytes(b"")
+
+
+def _garbage(ann: Clone, _: Path) -> None:
+    _remove(ann)
+    ann.database.write_bytes(b"garbage" * 1000)
+
+
+def _older(ann: Clone, folder: Path) -> None:
+    _remove(ann)
+    shutil.copy(folder / "monday.db", ann.database)
+
+
+def _older_in_use(ann: Clone, folder: Path) -> None:
+    _older(ann, folder)
+    assert ann.run("show", "0").code == 1
+
+
+def _wiped(ann: Clone, folder: Path) -> None:
+    _gone(ann, folder)
+    (ann.root / "counts.json").unlink()
+    done = ann.run("init")
+    assert (done.code, "`tripod restore` brings the ledger back" in done.err) == (1, True)
+
+
+def _begun_anew(ann: Clone, folder: Path) -> None:
+    _wiped(ann, folder)
+    ann.said("init", "--new")
+
+
+def _ref(ann: Clone) -> str:
+    return ann.git("for-each-ref", "--format=%(refname)", "refs/tripod").strip()
+
+
+def _behind(ann: Clone, _: Path) -> None:
+    before = ann.git("rev-parse", _ref(ann))
+    ann.said("chat", "send", "live", "ann", "newer")
+    ann.keep()
+    ann.git("update-ref", _ref(ann), before)
+    for path in ann.database.parent.glob("*.size"):
+        path.unlink()
+
+
+def _ahead(ann: Clone, folder: Path) -> None:
+    ann.said("backup", str(folder / "tuesday.db"))
+    ann.said("bus", "publish", "ann", "done", "low", "x")
+    ann.keep()
+    (shown,) = (ann.root / "events").glob("*-ann-done-*.event")
+    shown.unlink()
+    _remove(ann)
+    shutil.copy(folder / "tuesday.db", ann.database)
+    ann.said("show", "0")
+
+
+def _key(ann: Clone, _: Path) -> None:
+    shutil.rmtree(ann.home / "keys")
+
+
+DEEDS: dict[str, Callable[[Clone, Path], None]] = {
+    "database gone": _gone,
+    "everything gone": _everything,
+    "zero bytes": _zero,
+    "garbage": _garbage,
+    "older backup": _older,
+    "older backup in use": _older_in_use,
+    "wiped, then init": _wiped,
+    "wiped, then init --new": _begun_anew,
+    "ref behind": _behind,
+    "ref ahead": _ahead,
+    "key gone": _key,
+}
+
+
+def _says(done: Done, said: tuple[int, str]) -> bool:
+    return done.code == said[0] and said[1] in done.out.decode() + done.err
+
+
+def test_every_mishap_has_a_deed() -> None:
+    assert [row.name for row in MISHAPS] == list(DEEDS)
+
+
+@pytest.mark.parametrize("row", MISHAPS, ids=lambda row: row.name)
+def test_what_is_said_and_what_mends_it(ann: Clone, tmp_path: Path, row: Mishap) -> None:
+    replica = _ref(ann).rpartition("/")[2]
+    DEEDS[row.name](ann, tmp_path)
+    for words, said in (
+        (("verify",), row.verify),
+        (("doctor",), row.doctor),
+        (("chat", "send", "live", "ann", "again"), row.act),
+    ):
+        done = ann.run(*words)
+        assert _says(done, said), (words, done)
+    out = ann.said(*row.mends.replace("REPLICA", replica).split()[1:])
+    assert row.after in out
+    for words in (("verify",), ("doctor",)):
+        done = ann.run(*words)
+        assert done.code == 0, (words, done)
+    read = ann.said("chat", "read", "live")
+    assert [read.count(text) for text in ("hello", "more")] == [1, 1]
+
+
+@pytest.mark.parametrize("row", MISHAPS, ids=lambda row: row.name)
+def test_the_doctor_and_the_verifier_agree(row: Mishap) -> None:
+    assert (row.verify[0] == 0) == (row.doctor[0] == 0)

@@ -1,0 +1,136 @@
+"""What can befall a ledger, what each command says of it, and what mends it: the docs' table.
+
+From the page it is ``tests.docs.recovery_table`` (cog runs at the root), from the tests
+``docs.recovery_table``; so it imports nothing of its own folder. The walk in
+``tests/core/recovery/test_recovery_table.py`` brings each about, and holds every row to what is
+said here.
+"""
+
+from typing import NamedTuple
+
+__all__ = ["MISHAPS", "Mishap", "table"]
+
+
+class Mishap(NamedTuple):
+    """Something that befalls a ledger in a repository, whose record was pushed.
+
+    ``verify``, ``doctor`` and ``act`` are the exit code and a part of what is said; ``act`` is of
+    a command that acts (`tripod chat send`). ``mends`` is the one command that mends it (REPLICA
+    stands for the replica's name), and ``after`` what that says. ``doctor`` fails where ``verify``
+    does.
+    """
+
+    name: str
+    what: str
+    verify: tuple[int, str]
+    doctor: tuple[int, str]
+    act: tuple[int, str]
+    mends: str
+    after: str = "Restored: "
+
+
+_GONE = "brings it back"
+_RUINED = "`tripod restore` keeps this file"
+_JOURNAL = "has no write-ahead log"
+MISHAPS = (
+    Mishap(
+        "database gone",
+        "`.git/tripod` was removed",
+        (1, "no ledger.db, but there was one: refs/tripod/"),
+        (1, "`tripod restore` takes this replica's own record"),
+        (2, _GONE),
+        "tripod restore",
+    ),
+    Mishap(
+        "everything gone",
+        "`.git/tripod` and `.nbs` were removed",
+        (1, "no ledger.db, but there was one: refs/tripod/"),
+        (3, "is no team directory"),
+        (2, _GONE),
+        "tripod restore",
+    ),
+    Mishap(
+        "zero bytes",
+        "the database was emptied",
+        (1, "the ledger holds no entry"),
+        (1, "`tripod restore` takes this replica's own record"),
+        (1, "`tripod restore` puts this replica's record"),
+        "tripod restore",
+    ),
+    Mishap(
+        "garbage",
+        "the database was written over",
+        (3, _RUINED),
+        (3, _RUINED),
+        (1, "run `tripod verify"),
+        "tripod restore",
+    ),
+    Mishap(
+        "older backup",
+        "a backup was put in the database's place by hand",
+        (3, _JOURNAL),
+        (3, _JOURNAL),
+        (1, "`tripod restore` puts the newer one back"),
+        "tripod restore",
+    ),
+    Mishap(
+        "older backup in use",
+        "the same, and a command opened it",
+        (1, "rollback: it remembers"),
+        (1, "rollback: it remembers"),
+        (1, "`tripod restore` puts the newer one back"),
+        "tripod restore",
+    ),
+    Mishap(
+        "wiped, then init",
+        "`.git/tripod` was removed, and `tripod init` run: it refuses",
+        (1, "no ledger.db, but there was one: refs/tripod/"),
+        (1, "`tripod restore` takes this replica's own record"),
+        (2, _GONE),
+        "tripod restore",
+    ),
+    Mishap(
+        "wiped, then init --new",
+        "the same with `--new`: another ledger began, on purpose",
+        (0, "checks hold over"),
+        (0, "Nothing is wrong"),
+        (0, "live.chat:~L"),
+        "tripod restore --replica REPLICA",
+    ),
+    Mishap(
+        "ref behind",
+        "the ref of the record was put back",
+        (0, "checks hold over"),
+        (0, "Nothing is wrong"),
+        (0, "live.chat:~L"),
+        "tripod seal",
+        "tripod.invalid/",
+    ),
+    Mishap(
+        "ref ahead",
+        "an older database goes on, and the ref has more",
+        (1, "`tripod restore` takes the longest record"),
+        (1, "`tripod restore` takes the longest record"),
+        (0, "live.chat:~L"),
+        "tripod restore",
+    ),
+    Mishap(
+        "key gone",
+        "the private key is lost, the database is whole",
+        (0, "checks hold over"),
+        (0, "Nothing is wrong"),
+        (0, "live.chat:~L"),
+        "tripod restore --as-copy",
+        "It goes on as ",
+    ),
+)
+
+
+def table() -> str:
+    """The table as Markdown."""
+    head = ("what happened", "`tripod verify`", "`tripod doctor`", "a command that acts")
+    lines = [f"| {' | '.join((*head, 'what mends it'))} |", "|---|---|---|---|---|"]
+    for row in MISHAPS:
+        said = (f"{code}: {text}" for code, text in (row.verify, row.doctor, row.act))
+        lines.append(f"| **{row.name}**: {row.what} | {' | '.join(said)} | `{row.mends}` |")
+    return "\n".join(lines)
