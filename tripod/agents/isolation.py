@@ -34,6 +34,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
@@ -42,6 +43,8 @@ from tripod.ledger.files import open_plain_file, read_plain_file
 _TEAM = ".nbs"
 _SUFFIXES = (".chat", ".event")
 _LEDGER = "ledger.db"
+_APART = (".git", "tripod")
+"""The folder of a repository that holds the ledger of its team."""
 _LINES = ".jsonl"
 _OF_LINES = ("bodies", ".claude", ".codex")
 """Folders that hold the bodies of an export, or the sessions of a coding agent, as JSON lines."""
@@ -68,10 +71,10 @@ def _chat_in(path: str) -> str | None:
 
 def _is_chat(path: str) -> bool:
     *folders, name = path.split("/")
-    if _TEAM in (*folders, name):
+    if _TEAM in (*folders, name) or _APART in pairwise((*folders, name)):
         return True
     lines = name.endswith(_LINES) and not set(_OF_LINES).isdisjoint(folders)
-    return lines or name.endswith(_SUFFIXES) or name == _LEDGER
+    return lines or name.endswith(_SUFFIXES) or name.startswith(_LEDGER)
 
 
 def _is_repository(folders: Iterable[str], names: Iterable[str]) -> bool:

@@ -32,6 +32,7 @@ from tripod.agents.spec import BASIC_ENV, Parameters, SpawnSpec
 from tripod.errors import RefusedError
 from tripod.ledger.files import open_plain_file, read_plain_file
 from tripod.ledger.kinds.team import team_evidence_kept
+from tripod.ledger.locator import database_of, work_tree_around
 from tripod.projections import BUS, CHAT, LOG, File, layout
 from tripod.team.act import Act
 from tripod.team.team import Team
@@ -138,7 +139,13 @@ def _secret(team: Team) -> tuple[list[str], str]:
     project = os.path.dirname(root)
     added = (one for one in team.disk.places.added if not one.startswith(f"{LOG.folder}/"))
     kept = (BUS.folder, CHAT.folder, *added)  # the reviewer gets the logs
-    return [root, *map(team.disk.full, kept), f"{project}/.git"], project
+    # The ledger lies in the repository's common directory, and the objects of its refs, the records
+    # of all replicas, hold the chat as well. That directory may be elsewhere.
+    tree = work_tree_around(project)
+    repository = () if tree is None else (tree.git, tree.common)
+    database = os.path.dirname(database_of(root))
+    places = [root, *map(team.disk.full, kept), f"{project}/.git", *repository, database]
+    return list(dict.fromkeys(places)), project
 
 
 def _home(needs: profiles.Isolation, lends: Sequence[str]) -> Home:

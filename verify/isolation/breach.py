@@ -30,17 +30,20 @@ _POST = re.compile(r"\b(?:nbs-chat|tripod\s+chat)\s+(?:send|warn|error)\b[^;&|\n
 _COMMAND = re.compile(
     r"\b(?:nbs-chat|tripod\s+chat)\s+(?:read|search|poll|export)\b"
     r"|\btripod\s+show\s+(?:chat|events|entries)\b"
+    r"|\btripod\s+(?:log|query|diff)\b"
 )
 _BUS = re.compile(r"\b(?:nbs-bus|tripod\s+bus)\s+read\b")
 _QUOTING = re.compile(r"chat-m|chat-q|chat-i|human-input")
 _READER = re.compile(
     r"\b(?:Read|Grep|Glob|Search|View|LS|Fetch)\(|\b(?:cat|less|more|head|tail|grep|rg|ag|sed|awk|"
-    r"strings|base64|python3?|perl|ruby|node|cp|dd|xxd|od|sqlite3|vim?|nano|bat|cut|sort|tac|nl)\s"
+    r"strings|base64|python3?|perl|ruby|node|cp|dd|xxd|od|sqlite3|vim?|nano|bat|cut|sort|tac|nl|"
+    r"git\s+(?:show|cat-file|archive|grep|log|diff|checkout|restore|worktree|bundle|clone))\s"
 )
 _PARTED = re.compile(r"[;&|\n]")
 _TOKEN = re.compile(r"\S+")
 _PLACE = re.compile(
     r"\.chat\b|\.nbs/(?:chat|record)\b|\bevents/(?P<queue>processed\b|\*)"
+    r"|\.git/tripod\b|\brefs/tripod(?:-remotes)?/"
     r"|(?P<event>chat-(?:message|mention))|\bledger\.db\b",
     re.IGNORECASE,
 )
