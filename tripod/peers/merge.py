@@ -331,6 +331,7 @@ class _Taking:
         self.merge, self.record, self.key = merge, record, key
         self.store = merge.store
         self.tree = record.tree()
+        self.keys: dict[str, list[VerifierKey]] = {}
         self.batch: list[JudgedEntry] = []
         self.room = _BATCH_BYTES
         self.older: _Head | None = None
@@ -371,8 +372,12 @@ class _Taking:
         return before is None or self.store.header(self.record.start - 1) == before
 
     def _keys_of(self, handle: str) -> list[VerifierKey]:
-        sql = "SELECT vkey FROM actors WHERE handle = ? GROUP BY vkey HAVING NOT max(revoked)"
-        return [VerifierKey.parse(vkey) for (vkey,) in self.store.tables.execute(sql, (handle,))]
+        """The keys that a handle has or had here, but for those that were revoked."""
+        if handle not in self.keys:
+            sql = "SELECT vkey FROM actors WHERE handle = ? GROUP BY vkey HAVING NOT max(revoked)"
+            found = self.store.tables.execute(sql, (handle,))
+            self.keys[handle] = [VerifierKey.parse(vkey) for (vkey,) in found]
+        return self.keys[handle]
 
     def _take(self, judge: RecordJudge, entry: SealedEntry) -> None:
         one = judge.judge(entry)

@@ -76,6 +76,10 @@ class Places:
         """Channel and index of the messages among them, by our number."""
         self._events: dict[tuple[str, str], tuple[int, str]] = {}
         """Our number and name of the events among them, by maker and name there."""
+        self._same_name: dict[str, list[tuple[int, str]]] = {}
+        """The same, by the name there alone."""
+        self._taken: set[str] = set()
+        """The names of these events, and the ids of the decisions among them."""
         self._ids: dict[str, str] = {}
         """Our ids of the decisions among them, by replica and id there."""
         self._next: dict[str, int] = {}
@@ -117,10 +121,13 @@ class Places:
         elif "number" in place:
             log = place.get("file", str(body.get("file", LIVE)))
             self._next[f"{LOGS}/{log}"] = place["number"] + 1
-            self._ids[place["made"]] = place.get("id", str(body["id"]))
+            id_ = self._ids[place["made"]] = place.get("id", str(body["id"]))
+            self._taken.add(id_)
         elif header.kind == PUBLISHED.name:
             name = str(body["name"])
-            self._events[origin, name] = ours, place.get("name", name)
+            here = self._events[origin, name] = ours, place.get("name", name)
+            self._same_name.setdefault(name, []).append(here)
+            self._taken.add(here[1])
 
     def _same(self, entry_id: str) -> int | None:
         """The entry here that holds the observed piece with this id, if one does."""
@@ -236,7 +243,7 @@ class Places:
 
     def _is_taken(self, decision: str) -> bool:
         sql = "SELECT 1 FROM pieces WHERE id = ?"
-        taken = decision in self._ids.values()
+        taken = decision in self._taken
         return taken or self._db.execute(sql, (decision,)).fetchone() is not None
 
     def _decision_here(self, said: str, origin: str, seq: int) -> str:
@@ -352,8 +359,7 @@ class Places:
         return name
 
     def _is_named(self, name: str, us: int) -> bool:
-        waiting = any(name == here for _, here in self._events.values())
-        return waiting or any(name == here for _, here, _, _ in self._events_at(us))
+        return name in self._taken or any(name == here for _, here, _, _ in self._events_at(us))
 
     def _events_at(self, us: int) -> list[tuple[int, str, str | None, str]]:
         """Number, name, maker and its maker's name of the events of a moment."""
@@ -376,7 +382,7 @@ class Places:
         for name in names:
             mine += [] if waiting is None else [waiting]
             mine += [(seq, here) for seq, here, _, made in rows if made == name]
-            mine += [one for (_, made), one in self._events.items() if made == name]
+            mine += self._same_name.get(name, ())
         if mine:
             place["event"], place["name"] = mine[0]
         elif renamed is not None:
