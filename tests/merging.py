@@ -7,6 +7,7 @@ judging is not done here.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 from story import Story
@@ -16,8 +17,12 @@ from tripod.ledger import LedgerReader, parse_header
 from tripod.ledger.entry import Entry, entry_blobs
 from tripod.ledger.kinds.merged import KeptEntry, peer_entry_draft
 from tripod.ledger.kinds.peers import NAME_IDS, PEER_ADDED, PEER_ENTRY, PEER_MERGED, TEAM_NAMED
+from tripod.ledger.tlog.note import Note, SigningKey, format_note
+from tripod.ledger.tlog.seal import Seal, format_seal, sign_seal
 from tripod.peers.places import Places
 from tripod.team.team import Team
+from tripod.verify.finding import Finding
+from tripod.verify.run import verify
 
 BATCH = 1000
 
@@ -25,6 +30,11 @@ BATCH = 1000
 def replica_name(name: str) -> str:
     """The replica that a name begins: its first letter tells its digits."""
     return f"{name}-{f'{ord(name[0]):02x}' * 8}"
+
+
+def key_of(origin: str) -> SigningKey:
+    """The key that seals a replica for those who merge it here."""
+    return SigningKey(origin, sha256(origin.encode()).digest())
 
 
 class Replica(Story):
@@ -63,8 +73,9 @@ def merge(here: Team, there: Team, *, batch: int = BATCH, signed: bool = False) 
         added = here.store.tables.execute("SELECT 1 FROM peers WHERE origin = ?", (origin,))
         if not added.fetchone():
             name = _name(there.store)
+            key = key_of(origin).verifier().format()
             act.append(
-                [PEER_ADDED.draft({"origin": origin, "replica": name, "key": "k", "how": "person"})]
+                [PEER_ADDED.draft({"origin": origin, "replica": name, "key": key, "how": "person"})]
             )
         since = seq_merged(act.transaction, origin)
         entries = list(there.store.read(since))
@@ -87,8 +98,16 @@ def merge(here: Team, there: Team, *, batch: int = BATCH, signed: bool = False) 
             count += len(act.append(drafts))
         head = there.store.head()
         if head.size > since:
-            body = {"origin": origin, "size": head.size, "root": head.root.hex(), "seal": b"-\n"}
-            act.append([PEER_MERGED.draft(body)])  # type: ignore[arg-type]
+            seal = Seal(origin, head.size, head.root)
+            note = format_note(Note(format_seal(seal), (sign_seal(seal, key_of(origin)),)))
+            root = head.root.hex()
+            act.append(
+                [
+                    PEER_MERGED.draft(
+                        {"origin": origin, "size": head.size, "root": root, "seal": note}
+                    )
+                ]
+            )
     return count
 
 
@@ -110,3 +129,9 @@ def pull(here: Replica, there: Replica, *, batch: int = BATCH, signed: bool = Fa
     """Merge what one replica recorded into another."""
     with there.team() as theirs, here.team() as ours:
         return merge(ours, theirs, batch=batch, signed=signed)
+
+
+def findings(replica: Replica) -> list[Finding]:
+    """What verify finds; these replicas have no key of their own that would open their seals."""
+    outcomes = verify(str(replica.root)).outcomes
+    return [one for each in outcomes for one in each.findings if one.check != "peers-agree"]

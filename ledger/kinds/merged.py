@@ -132,12 +132,16 @@ def inner_entry(entry: Entry, blob: BlobReader) -> Entry:
     An entry of any other kind is given as it is, and so is one of a peer whose kind counts only in
     its own replica, and an observed piece that another entry here holds as well.
     """
-    if entry.kind != MERGED:
+    if entry.kind != MERGED or "same" in (entry.data.get("place") or ()):
         return entry
+    header = entry.data.get("header", ())
+    if "text" in header:  # most are not shared: their contents need not be fetched
+        kind = BY_NAME.get(orjson.loads(header["text"])["kind"])
+        if kind is None or kind.merge != "shared":
+            return entry
     inner = peer_view(entry, blob)
     kind = BY_NAME.get(inner.kind)
-    is_shared = kind is not None and kind.merge == "shared"
-    return inner if is_shared and "same" not in (entry.data.get("place") or ()) else entry
+    return inner if kind is not None and kind.merge == "shared" else entry
 
 
 def erased_view(body: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

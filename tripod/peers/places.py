@@ -65,6 +65,7 @@ class Places:
         """Nothing is asked of the tables yet."""
         self._act, self._db = act, act.transaction.tables
         self._replicas: dict[str, str] = {}
+        self._handles: dict[tuple[str, str], str] = {}
         self._forget()
 
     def _forget(self) -> None:
@@ -165,7 +166,12 @@ class Places:
 
     def _shown(self, name: str, origin: str) -> str:
         """How a handle of a peer is shown, so that the original tools can read it."""
-        replica = self._replica(origin)
+        key = origin, name
+        if key not in self._handles:
+            self._handles[key] = self._handle(name, self._replica(origin))
+        return self._handles[key]
+
+    def _handle(self, name: str, replica: str) -> str:
         shown = f"{name}@{replica}"
         if text_size(shown) <= MAX_HANDLE and valid_chat_handle(shown) is None:
             return shown

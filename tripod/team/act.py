@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from tripod.errors import BadArgumentError, RefusedError
-from tripod.ledger import MERGED, REDACTED, Draft, Entry
+from tripod.ledger import REDACTED, Draft, Entry
 from tripod.ledger.kinds.bus import PUBLISHED, Priority
 from tripod.ledger.locator import database_of
 from tripod.ledger.sqlite.store import ReadOnlyStore, SQLiteStore, SQLiteTransaction
@@ -63,6 +63,14 @@ def touched_by_act(entries: Iterable[Entry], source: Source) -> dict[str, None]:
             if entry.kind in projection.kinds:
                 paths.update(dict.fromkeys(projection.touched(entry)))
     return paths
+
+
+def is_to_be_written(entry: Entry) -> bool:
+    """Whether files have to follow an entry; what was observed stands in them already.
+
+    What a peer observed stands in the peer's.
+    """
+    return "observed" not in entry.data or "peer" in entry.data
 
 
 def digest_of(disk: Disk, path: str) -> str:
@@ -182,6 +190,7 @@ class Inspection:
 class Act:
     """The tables to decide over, and the way to append.
 
+    ``entries`` are those that it appended, as tables and files see them (``seen_entries``).
     ``conflicts`` are files that contradict the ledger, by path. ``rewrite``: paths to be written
     besides those that the entries change. ``later``: work that is done after the COMMIT, under the
     writer's lock, each key once. ``sign`` signs for the actors that have a key, where any has.
@@ -237,7 +246,7 @@ class Act:
         if self.sign is not None:
             drafts = self.sign(drafts)
         entries = self.transaction.append(drafts)
-        self.entries.extend(entries)
+        self.entries.extend(seen_entries(entries, self.transaction.blob))
         return entries
 
     def erase(self, redaction: Draft) -> None:
@@ -296,9 +305,9 @@ class Act:
 
     def refuse_blocked(self) -> None:
         """Refuse to replace a folder, a link or a half-merged file (RefusedError)."""
-        ours = [e for e in self.entries if e.stream != "bus" and "observed" not in e.data]
+        ours = [e for e in self.entries if e.stream != "bus" and is_to_be_written(e)]
         paths = {*self.rewrite, *touched_by_act(ours, self.source)}
-        if any(entry.kind in (*COUNTS.kinds, MERGED) for entry in ours):
+        if any(entry.kind in COUNTS.kinds for entry in ours):
             paths.add(COUNTS.path)
         for path in sorted(path for path in paths if not path.endswith(".event")):
             if path in self.writer.unmerged:
@@ -327,7 +336,7 @@ class Act:
             return
         from tripod.projections.erasure import name_pieces, unrecorded_pieces
 
-        ours = [entry for entry in self.entries if "observed" not in entry.data]
+        ours = [entry for entry in self.entries if is_to_be_written(entry)]
         shown = self.transaction.cursors().files
         first = self.entries[0].seq if self.entries else self.transaction.size
         behind = self.store.read(shown, first) if shown < first else ()

@@ -57,11 +57,10 @@ from tripod.projections import (
     manifest,
     recorded,
     refold,
-    seen_entries,
     source_of,
     tables_current,
 )
-from tripod.team.act import Act, ActContext, digest_of
+from tripod.team.act import Act, ActContext, digest_of, is_to_be_written
 from tripod.team.files import Files, has_foreign_file_lock, ignore_files, is_live_log_file
 from tripod.team.intake import name_pending, refuse_if_ahead, take_in
 
@@ -511,10 +510,10 @@ class Team(ActContext):
             for entry in behind:
                 healed += "observed" not in entry.data and not again
                 yield entry
-            yield from (entry for entry in act.entries if "observed" not in entry.data)
+            yield from filter(is_to_be_written, act.entries)
 
         for own in OWN:  # also what others did is shown in the files that are ours alone
-            for entry in seen_entries(act.entries, self.store.blob):
+            for entry in act.entries:
                 if entry.kind in own.kinds:
                     act.rewrite.update(own.touched(entry))
         late = files < first_new

@@ -11,7 +11,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from memory_store import MemoryStore
-from merging import Replica, pull
+from merging import Replica, findings, pull
 from story import Step, folder, tables
 from strategies import FEWER, gaps, our_steps, their_steps
 
@@ -27,7 +27,6 @@ from tripod.projections.engine import (
 from tripod.recovery import rebuild as recover
 from tripod.recovery.rebuild import Rebuilt
 from tripod.team import adoption
-from tripod.verify.run import verify
 
 NAMES = ("ann", "ben", "cid")
 Act = tuple[str, Step]
@@ -112,6 +111,6 @@ def test_files_are_what_the_tables_say_and_nothing_is_found(done: list[Act]) -> 
                 assert recover.rebuild(team) == Rebuilt([], 0)
                 assert adoption.sync(team).entries == 0
                 merged = {seq for (seq,) in team.store.db.execute("SELECT seq FROM merged")}
-            found = [one for each in verify(str(replica.root)).outcomes for one in each.findings]
+            found = findings(replica)
             assert [one for one in found if one.check in ("drift", "kinds-known")] == []
             assert [one for one in found if one.seq in merged] == [], "found once, at its maker"

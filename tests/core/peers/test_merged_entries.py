@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from doors.inside import Done, run
-from merging import Replica, pull
+from merging import Replica, findings, pull
 from story import folder
 
 from tripod.bus import events as bus
@@ -18,7 +18,6 @@ from tripod.projections.chat.format import parse_line, split_chat_file
 from tripod.projections.decisions.format import parse_decision, split_decision_log
 from tripod.recovery.rebuild import rebuild
 from tripod.team.adoption import add_place
-from tripod.verify.run import verify
 
 
 @pytest.fixture
@@ -44,8 +43,7 @@ def decided(replica: Replica, log: str = "log.md") -> list[Any]:
 
 
 def clean(replica: Replica) -> None:
-    report = verify(str(replica.root))
-    assert [finding for one in report.outcomes for finding in one.findings] == []
+    assert findings(replica) == []
 
 
 def test_messages_stand_at_the_end_of_the_same_file(pair: tuple[Replica, Replica]) -> None:

@@ -54,9 +54,9 @@ def busy(story: Story) -> Story:
 
 
 EMPTY = (
-    "actors", "addressed", "agents", "anchors", "archives", "assessments", "claims", "cursors",
-    "failures", "forks", "inputs", "isolations", "keys", "peers", "read_positions",
-    "readers", "redactions", "seals", "worker_steps", "workers",
+    "acks_ahead", "actors", "addressed", "agents", "anchors", "archives", "assessments", "claims",
+    "cursors", "failures", "forks", "inputs", "isolations", "keys", "merged", "peers",
+    "read_positions", "readers", "redactions", "seals", "worker_steps", "workers",
 )  # fmt: skip
 """Tables that the story gives no row."""
 
