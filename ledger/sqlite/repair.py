@@ -13,7 +13,7 @@ from contextlib import closing
 from hashlib import sha256
 from typing import Any
 
-from tripod.ledger.entry import GENESIS, entry_leaf_hash, parse_header
+from tripod.ledger.entry import GENESIS, entry_blobs, entry_leaf_hash, parse_header
 from tripod.ledger.errors import LedgerDamagedError
 from tripod.ledger.merkle import Tree
 from tripod.ledger.progress import tell_over
@@ -81,6 +81,38 @@ def copy_ledger_rows(path: str, fresh: str) -> int:
             new.execute("INSERT INTO unswept (entry) SELECT seq FROM entries WHERE body IS NULL")
         new.execute("COMMIT")
     return tree.size
+
+
+def copy_first_entries(path: str, fresh: str, size: int) -> None:
+    """Copy the first ``size`` entries of a sound ledger, and their blobs, into a new file.
+
+    Tables of projections are not there yet. Raises LedgerDamagedError where an entry is not sound.
+    """
+    with (
+        closing(read_only(path)) as old,
+        closing(sqlite3.connect(fresh, isolation_level=None)) as new,
+    ):
+        migrate_schema(new)
+        old.execute("BEGIN")
+        new.execute("BEGIN")
+        ledger, tree, named = SQLiteReader(old), Tree(), set[str]()
+        newest = b""
+        for entry in read_sound_entries(ledger.read(0, size)):
+            tree.append(entry_leaf_hash(entry.header))
+            newest = entry.header
+            row = (entry.seq, entry.id, entry.kind, entry.stream, entry.header)
+            add_entry_rows(new, [(*row, entry.salt, entry.body, entry.auth)])
+            if entry.body is None:
+                new.execute("INSERT INTO unswept (entry) VALUES (?)", (entry.seq,))
+                continue
+            for digest, _ in entry_blobs(entry.data):
+                data = ledger.blob(bytes.fromhex(digest))
+                if digest not in named and data is not None:
+                    named.add(digest)
+                    add_blob_row(new, bytes.fromhex(digest), data)
+        header = parse_header(newest)
+        add_head_row(new, tree, header.ledger, header.at)
+        new.execute("COMMIT")
 
 
 def add_entry_rows(db: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> None:

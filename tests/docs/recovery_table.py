@@ -123,6 +123,15 @@ MISHAPS = (
         "tripod restore --as-copy",
         "It goes on as ",
     ),
+    Mishap(
+        "copied disk",
+        "two copies of one replica went on, and one fetched the other's record",
+        (1, "fork: it remembers root"),
+        (1, "fork: it remembers root"),
+        (0, "live.chat:~L"),
+        "tripod restore --as-copy",
+        "It goes on as ",
+    ),
 )
 
 

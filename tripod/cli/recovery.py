@@ -9,6 +9,7 @@ from tripod.output import one_line, remark
 from tripod.recovery import backup as copies
 from tripod.recovery import redaction as act
 from tripod.recovery.doctor import Trouble, examine, mend
+from tripod.recovery.record import restore_as_copy, restore_own_record
 from tripod.team.access import check_access, refuse_copy_within
 
 LISTED = 20
@@ -39,17 +40,17 @@ def _restore(call: CommandCall) -> None:
     source = call.file
     with check_access(os.path.abspath(root)), call.progress():
         if call.as_copy:
-            done = copies.restore_as_copy(root, call.as_origin)
+            done, source, kinds = restore_as_copy(root, call.as_origin)
         elif call.file is not None:
             done = copies.restore(
                 root, call.file, call.as_origin, sign_fork=call.sign_fork, discard=call.discard
             )
         else:
-            done, source, kinds = copies.restore_own_record(root, call.replica)
+            done, source, kinds = restore_own_record(root, call.replica)
     for warning in done.warnings:
         remark(f"warning: {warning}")
     lines = []
-    if source is not None:
+    if source:
         database = one_line(database_of(done.root))
         lines.append(f"Restored: {database}, {done.size} entries of {one_line(source)}")
     if done.forked:

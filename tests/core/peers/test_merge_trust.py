@@ -8,7 +8,7 @@ from peering import Forger, Replica
 from tripod.ledger.kinds.peers import PEER_ACCEPTED, PEER_CLOSED
 from tripod.peers.replica import name_team
 from tripod.peers.roster import read_roster
-from tripod.recovery.backup import restore_as_copy
+from tripod.recovery.record import restore_as_copy
 from tripod.trust import actors, keys
 from tripod.trust.seal import rotate_sealing_key
 from tripod.trust.signature import actor_key_path

@@ -11,8 +11,12 @@ from doors.inside import run
 from git_repo import Git
 from replicas import Clone
 
+from tripod.peers.merge import merge_record
 from tripod.peers.replica import replica_of
 from tripod.trust.keys import sealing_key
+from tripod.verify.anchors.git import Repository
+from tripod.verify.peers.record import RefFiles
+from tripod.verify.peers.refs import replica_refs
 
 
 @pytest.fixture
@@ -24,6 +28,14 @@ def ann(tmp_path: Path) -> Clone:
     ann.said("chat", "send", "live", "ann", "hello")
     ann.push()
     return ann
+
+
+def joined(folder: Path) -> Clone:
+    """A third replica of the team."""
+    bob = Clone(folder, "bob")
+    bob.fetch()
+    bob.said("init")
+    return bob
 
 
 def copied(clone: Clone, folder: Path, *, home: bool = True) -> Clone:
@@ -59,6 +71,44 @@ def test_a_copied_disk_goes_on_with_a_name_and_a_key_of_its_own(ann: Clone, tmp_
     ann.said("verify")
     ann.fetch()
     assert len(ann.git("for-each-ref", "refs/tripod-remotes").splitlines()) == 2
+
+
+def test_copies_that_both_went_on_part_where_they_did_and_nothing_is_lost(
+    ann: Clone, tmp_path: Path
+) -> None:
+    copy = copied(ann, tmp_path)
+    copy.said("chat", "send", "live", "ann", "on the copy")
+    copy.said("scribe", "log", "Copy it", "--rationale", "So.", "-p", "ann", "--ref", "last")
+    with copy.team() as team:
+        common = team.store.size
+    ann.said("chat", "send", "live", "ann", "on the original")
+    ann.said("chat", "send", "live", "ann", "and more there")
+    ann.push()
+    bob = joined(tmp_path)
+    copy.fetch()
+    done = copy.run("verify")
+    assert (done.code, b"peers-agree: " in done.out) == (1, True)
+    out = copy.said("restore", "--as-copy")
+    assert "The database that stood there is kept as" in out
+    assert "1 chat.sent, 1 decision.logged" in out.splitlines()[-1]
+    with copy.team() as team:
+        (fork,) = team.store.read(kinds=("ledger.forked-from",))
+        assert fork.seq < common
+        (observed,) = (e for e in team.store.read() if e.kind == "decision.logged")
+        assert "observed" in observed.data
+    copy.said("verify")
+    copy.push()
+    bob.fetch()
+    with bob.team() as team, Repository(str(bob.root)) as repository:
+        done = [
+            merge_record(team, RefFiles(repository, one.commit)) for one in replica_refs(repository)
+        ]
+    assert [one.problem for one in done] == [""] * len(done)
+    read = bob.said("chat", "read", "live")
+    for text in ("hello", "on the copy", "on the original", "and more there"):
+        assert read.count(text) == 1, text
+    assert bob.said("scribe", "query").count("Copy it") == 1
+    bob.said("verify", "--no-git")
 
 
 def test_a_key_that_is_lost_is_mended_by_the_same_command(ann: Clone) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from docs.recovery_table import MISHAPS, Mishap
 from doors.inside import Done
+from git_repo import Git
 from replicas import Clone
 
 
@@ -99,6 +100,19 @@ def _key(ann: Clone, _: Path) -> None:
     shutil.rmtree(ann.home / "keys")
 
 
+def _copied(ann: Clone, folder: Path) -> None:
+    copy = Clone.__new__(Clone)
+    vars(copy).update(vars(ann), git=Git(folder / "copy", made=False), home=folder / "home-copy")
+    shutil.copytree(ann.git.root, copy.git.root)
+    shutil.copytree(ann.home, copy.home)
+    copy.said("chat", "send", "live", "ann", "theirs")
+    copy.push()
+    for text in ("mine", "mine as well"):
+        ann.said("chat", "send", "live", "ann", text)
+    ann.keep()
+    ann.fetch()
+
+
 DEEDS: dict[str, Callable[[Clone, Path], None]] = {
     "database gone": _gone,
     "everything gone": _everything,
@@ -111,6 +125,7 @@ DEEDS: dict[str, Callable[[Clone, Path], None]] = {
     "ref behind": _behind,
     "ref ahead": _ahead,
     "key gone": _key,
+    "copied disk": _copied,
 }
 
 

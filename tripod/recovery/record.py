@@ -1,0 +1,386 @@
+"""A ledger that is lost comes back from this replica's own record; a copy goes on as another one.
+
+The record is the longest that git knows of: on this replica's ref, on the refs of the remotes that
+it was pushed to, or, of an earlier version, in ``.nbs/record``. Its private key must be on this
+host: else a clone could go on as somebody else, and it joins the team instead. What peers remember
+of this replica (``peer.merged``) and what this host sealed last must be contained in the record;
+where it is not, entries are lost that others saw, and the ledger goes on under a new name that says
+so. What the files show beyond the record is taken in as observed: nobody else holds it.
+
+Two copies of one ledger (a copied disk, two clones of one committed record) contradict each other
+as soon as both go on. One of them leaves the line at the last entry that both have, and what it
+recorded since is taken in from its files, as observed.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, suppress
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from tripod.errors import LedgerError, MalformedError, RefusedError, TripodError
+from tripod.ledger import RECORD, Head, LedgerReader, parse_header, root_of
+from tripod.ledger.files import hold_file_lock
+from tripod.ledger.kinds.peers import PEER_MERGED
+from tripod.ledger.locator import database_apart, database_of
+from tripod.ledger.sqlite.reader import SQLiteReader, read_block_nodes, read_only
+from tripod.ledger.sqlite.repair import copy_first_entries
+from tripod.ledger.tlog.note import MAX_NOTE
+from tripod.ledger.tlog.seal import Seal, read_seal
+from tripod.ledger.tlog.tiles import SEAL
+from tripod.projections import COUNTS, desired_file
+from tripod.recovery import backup as copies
+from tripod.recovery import rebuild as recover
+from tripod.team.files import ignore_files
+from tripod.team.team import Team
+from tripod.trust import seal as sealing
+from tripod.trust.keys import key_path
+from tripod.trust.seal import last_seal, seal_contradiction
+from tripod.verify.anchors.git import Repository
+from tripod.verify.anchors.git_folder import GitError
+from tripod.verify.export import ExportFiles, FileError, load_export
+from tripod.verify.peers.record import RefFiles
+from tripod.verify.peers.refs import replica_refs
+from tripod.verify.peers.seals import RecordProblemError, SealedRecord
+
+
+def restore_as_copy(root: str, as_origin: str | None = None) -> RestoredRecord:
+    """Have a ledger go on as a replica of its own: under a new name, and with a new key.
+
+    For one of two copies of a ledger, and for one whose private key is lost. Its next entry says
+    where the lines part, and peers take its entries from there on. The old key signs that, where it
+    is here.
+
+    Where git holds a record in which the old line went on otherwise, what this ledger recorded
+    since they parted cannot stand under the old name:
+
+    1. Its entries up to there are copied beside it, and forked. Dead here: nothing happened.
+    2. The copy takes its place, which is kept. Dead here: commands ask for what is next.
+    3. What the files show beyond is taken in as observed.
+
+    Else nothing changes but that the fork is appended. Then the new key is made, and seals. Dead
+    before that: the line has no key yet: `tripod key new`.
+
+    Raises BadArgumentError where the name breaks its rule, or was used before.
+    """
+    with Team(root) as team:
+        with team.act():
+            pass  # what other programs wrote is taken in under the old name
+        old = team.store.origin
+        used = {old} | {row[0] for row in team.store.db.execute("SELECT origin FROM forks")}
+        new = copies.new_origin(old, as_origin, used)
+        parted = _parted(root, team.store)
+        if parted is None:
+            with team.store.transaction() as transaction:
+                head = transaction.head()
+                note = _signed_end(team, head, new)
+                draft = copies.fork_draft(old, head, "it is a copy, or its key is lost", note)
+                transaction.fork(new, draft)
+                if transaction.cursors().files == head.size:
+                    team.store.set_files(transaction.size)
+            if database_apart(root) is None:  # else a ref has it, and a folder is an old one
+                copies.put_record_aside(root)
+            sealing.seal_fork(team, old)
+            done = copies.RestoredBackup(
+                root, head.size, new, old, forked=True, kept="", written=0, displaced=0,
+                warnings=team.warnings,
+            )  # fmt: skip
+            return RestoredRecord(done, "", {})
+        is_signed = _signed_end(team, team.store.head(), new) is not None
+    database = database_of(root)
+    fresh = f"{database}.{copies.RESTORING}"
+    reason = f"a copy of it went on otherwise: {parted.where} has another entry {parted.size}"
+    try:
+        with hold_file_lock(f"{database}.lock"):
+            recover.remove_rebuilt_database(fresh)
+            copy_first_entries(database, fresh, parted.size)
+            copies.prepare_copy(fresh, old, new, reason, sign_fork=is_signed)
+            kept = recover.put_rebuilt_in_place(database, fresh, "replaced")
+    finally:
+        recover.remove_rebuilt_database(fresh)
+    for ref in parted.left:
+        _remove_ref(root, ref)
+    return RestoredRecord(*_taken_in(root, (parted.size, new, old), kept, ""))
+
+
+class _Parted(NamedTuple):
+    """How many entries another history of this very line has in common with the ledger; where.
+
+    ``left`` are refs of this repository that carry what is left: they contradict the other one.
+    """
+
+    size: int
+    where: str
+    left: tuple[str, ...]
+
+
+def _parted(root: str, ledger: LedgerReader) -> _Parted | None:
+    """Where the line of a ledger and the record of another copy of it part, the first such place.
+
+    A record that another copy left by a fork of its own contradicts nothing.
+    """
+    repository = open_repository(root)
+    if repository is None:
+        return None
+    found: _Parted | None = None
+    ours: list[FoundRecord] = []
+    with repository:
+        for record in find_records(root, repository):
+            with suppress(RecordProblemError, FileError, MalformedError, GitError):
+                size = _common(ledger, record)
+                if size is None:
+                    continue
+                if size == record.seal.size:
+                    ours.append(record)
+                elif size < ledger.size and (found is None or size < found.size):
+                    found = _Parted(size, record.where, ())
+    if found is None:
+        return None
+    left = [one.where for one in ours if one.is_own_ref and one.seal.size > found.size]
+    return found._replace(left=tuple(left))
+
+
+def _common(ledger: LedgerReader, record: FoundRecord) -> int | None:
+    """How many first entries a record has in common with a ledger; None: it is of another one.
+
+    Also None where they part because one of them forked there.
+    """
+    common = 0
+    for header, raw in SealedRecord(record.files, record.seal).headers():
+        ours = ledger.header(header.seq)
+        if ours is None or header.seq != common:
+            break
+        if ours != raw:
+            return common if common and parse_header(ours).ledger == header.ledger else None
+        common += 1
+    return common
+
+
+def _remove_ref(root: str, ref: str) -> None:
+    """Remove a ref of ours whose record is left: the replaced database holds all of it."""
+    with suppress(GitError), Repository(root) as repository:
+        repository.lend_refs()
+        repository.ask("update-ref", "--no-deref", "-d", ref)
+
+
+def _signed_end(team: Team, head: Head, new: str) -> str | None:
+    """The old key's word that its line ends here in this ledger, where that key can be used."""
+    with suppress(TripodError, LedgerError, OSError):
+        return sealing.sign_fork(team.store, head, new)
+    return None
+
+
+class FoundRecord(NamedTuple):
+    """A record: where it stands, its replica's name ('' in a folder), its files, its seal.
+
+    ``is_own_ref``: it stands on a ref that this repository wrote, and was not fetched.
+    """
+
+    where: str
+    replica: str
+    files: ExportFiles
+    seal: Seal
+    is_own_ref: bool = False
+
+    @property
+    def has_key(self) -> bool:
+        """Whether the private key of its log is on this host."""
+        return os.path.exists(key_path(self.seal.origin))
+
+
+class RestoredRecord(NamedTuple):
+    """What came back: the restored ledger, from where, and the kinds that the files added."""
+
+    done: copies.RestoredBackup
+    where: str
+    kinds: dict[str, int]
+
+
+def find_records(root: str, repository: Repository | None) -> list[FoundRecord]:
+    """Every record that git or the team directory holds, longest first; odd ones are left out."""
+    found: list[FoundRecord] = []
+    if os.path.isfile(f"{root}/{RECORD}/{SEAL}") and not os.path.islink(f"{root}/{RECORD}"):
+        found += _record(f"{root}/{RECORD}", "", ExportFiles(f"{root}/{RECORD}"))
+    for ref in replica_refs(repository) if repository is not None else ():
+        with suppress(GitError):  # it leads to no commit, or that is missing
+            assert repository is not None
+            files = RefFiles(repository, ref.commit)
+            found += _record(ref.ref, ref.replica, files, is_own_ref=ref.remote is None)
+    return sorted(found, key=lambda one: -one.seal.size)
+
+
+def _record(
+    where: str, replica: str, files: ExportFiles, *, is_own_ref: bool = False
+) -> Iterator[FoundRecord]:
+    with suppress(FileError, MalformedError):
+        seal = read_seal(files.read(SEAL, MAX_NOTE))
+        yield FoundRecord(where, replica, files, seal, is_own_ref)
+
+
+def open_repository(root: str) -> Repository | None:
+    """The repository around a team directory; None where it is not read."""
+    try:
+        return Repository(root)
+    except GitError:
+        return None
+
+
+def restore_own_record(root: str, replica: str | None = None) -> RestoredRecord:
+    """Put this replica's own record in the place of its ledger; see the module.
+
+    ``replica`` names the one to restore: needed where its record was only fetched, since the clone
+    that it is from may still be at work.
+
+    1. The longest record is made a database beside the ledger, and judged. Dead here: nothing
+       happened.
+    2. It takes the ledger's place, which is kept. Dead here: the ledger is restored, and commands
+       ask for what is next.
+    3. The files are taken in and written. Dead here: the next `tripod sync` does it.
+
+    Raises RefusedError where no such record verifies, two contradict each other, or the ledger
+    that is there holds more.
+    """
+    database = database_of(root)
+    fresh = f"{database}.{copies.RESTORING}"
+    os.makedirs(os.path.dirname(fresh), exist_ok=True)
+    with ExitStack() as held:
+        repository = open_repository(root)
+        if repository is not None:
+            held.enter_context(repository)
+        records = find_records(root, repository)
+        own = _own(records, replica)
+        held.callback(recover.remove_rebuilt_database, fresh)
+        held.enter_context(hold_file_lock(f"{database}.lock"))
+        chosen = _longest(own, fresh)
+        old = chosen.seal.origin
+        _refuse_longer(database, chosen)
+        with closing(read_only(fresh)) as db:
+            reason = _lost(SQLiteReader(db), old, records)
+        new = old if reason is None else copies.new_origin(old, None, {old})
+        size = copies.prepare_copy(fresh, old, new, reason or "", sign_fork=reason is not None)
+        kept = recover.put_rebuilt_in_place(database, fresh, "replaced")
+    return RestoredRecord(*_taken_in(root, (size, new, old), kept, chosen.where))
+
+
+def _taken_in(
+    root: str, line: tuple[int, str, str], kept: str, where: str
+) -> tuple[copies.RestoredBackup, str, dict[str, int]]:
+    """Fold a ledger that was put in place, and take in what the files show beyond it."""
+    size, new, old = line
+    os.makedirs(root, exist_ok=True)  # `git clean` may have removed it
+    with Team(root) as team:
+        copies.fold_restored(team)
+        ignore_files(team)
+        counts = desired_file(team.source, COUNTS.path)
+        if counts is not None:  # it may count what was lost: then nothing would be taken in
+            team.disk.write(COUNTS.path, counts)
+        with team.act(full=True) as act:
+            pass
+        kinds = Counter(entry.kind for entry in act.entries if "observed" in entry.data)
+        if new != old:
+            sealing.seal_fork(team, old)
+        done = copies.RestoredBackup(root, size, new, old, new != old, kept, 0, 0, team.warnings)
+        return done, where, dict(kinds)
+
+
+def _own(records: list[FoundRecord], replica: str | None) -> list[FoundRecord]:
+    """The records of the replica to restore (RefusedError: it is not clear which)."""
+    here = [one for one in records if one.has_key]
+    if replica is not None:
+        named = [one for one in here if replica in (one.replica, one.seal.origin)]
+        origins = {one.seal.origin for one in named}
+    else:
+        origins = {one.seal.origin for one in here if one.is_own_ref or not one.replica}
+        named = [one for one in here if one.seal.origin in origins]
+    if len(origins) == 1:
+        return named
+    if origins:
+        names = ", ".join(sorted({one.replica or one.seal.origin for one in named}))
+        raise RefusedError(f"which replica? `tripod restore --replica NAME`; there are {names}")
+    fetched = sorted({one.replica for one in here})
+    others = sorted({one.replica or one.seal.origin for one in records})
+    if fetched and replica is None:
+        raise RefusedError(
+            f"the record of {', '.join(fetched)} was fetched, and its key is on this host. If that "
+            f"clone is lost, `tripod restore --replica {fetched[0]}`; if it is still at work, this "
+            "one joins it: `tripod init`"
+        )
+    what = "no record of a replica is here"
+    if others:
+        what = f"the private key of none of the records here ({', '.join(others)}) is on this host"
+    raise RefusedError(
+        f"{what}: nothing was restored. `tripod restore FILE` takes a backup; `tripod init` joins "
+        "the team as a new replica, and the old one stays as a peer that has ended"
+    )
+
+
+def _longest(own: list[FoundRecord], fresh: str) -> FoundRecord:
+    """Make ``fresh`` the longest record that verifies (RefusedError: two contradict each other)."""
+    problems = []
+    for chosen in own:
+        try:
+            copies.load_record(chosen.files, chosen.where, fresh)
+        except (TripodError, LedgerError, sqlite3.Error) as error:
+            problems.append(str(error))
+            continue
+        with closing(read_only(fresh)) as db:
+            nodes = read_block_nodes(db)
+            for other in own:
+                if other.seal.size <= chosen.seal.size and (
+                    root_of(nodes, 0, other.seal.size) != other.seal.root
+                ):
+                    raise RefusedError(
+                        f"{chosen.where} and {other.where} contradict each other at "
+                        f"{other.seal.size} entries: one replica went on twice (a copied disk?). "
+                        "Nothing was restored; `tripod diff` shows where they part, `tripod init` "
+                        "joins as a new replica"
+                    )
+        return chosen
+    raise RefusedError("; ".join(problems))
+
+
+def _refuse_longer(database: str, chosen: FoundRecord) -> None:
+    """Refuse where the ledger in the place is the same one, and holds more than the record."""
+    with suppress(LedgerError, sqlite3.Error), closing(read_only(database)) as db:
+        there = SQLiteReader(db)
+        size, root = there.size, chosen.seal.size
+        if there.origin == chosen.seal.origin and size >= root:
+            same = root_of(read_block_nodes(db), 0, root) == chosen.seal.root
+            if same:
+                raise RefusedError(
+                    f"{database} holds all {root} entries of {chosen.where}, and {size - root} "
+                    "more: there is nothing to restore. `tripod doctor` says what else is wrong"
+                )
+
+
+def _lost(ledger: LedgerReader, origin: str, records: list[FoundRecord]) -> str | None:
+    """Why the record may lack entries that others saw; None: nobody remembers more."""
+    nodes = read_block_nodes(ledger.tables)
+    last = last_seal(origin)
+    problem = None if last is None else seal_contradiction(last, ledger.size, nodes)
+    if problem is not None:
+        return problem
+    for record in records:
+        if record.seal.origin != origin:
+            for seal in _remembered(record, origin):
+                if seal.size > ledger.size or root_of(nodes, 0, seal.size) != seal.root:
+                    return f"the peer {record.replica} merged {seal.size} entries of it"
+    return None
+
+
+def _remembered(record: FoundRecord, origin: str) -> Iterator[Seal]:
+    """The newest head of ``origin`` that a peer's record remembers, if it can be read at all."""
+    with TemporaryDirectory(prefix="tripod-peer-") as folder:
+        load_export(record.files, f"{folder}/ledger.db")
+        with closing(read_only(f"{folder}/ledger.db")) as db:
+            found = SQLiteReader(db).read(kinds=(PEER_MERGED.name,), newest_first=True)
+            with suppress(LedgerError, LookupError, TypeError, ValueError):
+                for entry in found:
+                    if entry.data["origin"] == origin:
+                        size, root = entry.data["size"], bytes.fromhex(entry.data["root"])
+                        yield Seal(origin, size, root)
+                        return
