@@ -100,10 +100,8 @@ def test_copies_that_both_went_on_part_where_they_did_and_nothing_is_lost(
     copy.push()
     bob.fetch()
     with bob.team() as team, Repository(str(bob.root)) as repository:
-        done = [
-            merge_record(team, RefFiles(repository, one.commit)) for one in replica_refs(repository)
-        ]
-    assert [one.problem for one in done] == [""] * len(done)
+        for ref in replica_refs(repository):
+            assert merge_record(team, RefFiles(repository, ref.commit)).problem == ""
     read = bob.said("chat", "read", "live")
     for text in ("hello", "on the copy", "on the original", "and more there"):
         assert read.count(text) == 1, text
