@@ -1,7 +1,9 @@
 """Repositories whose teams are replicas: begun, worked in, their records on refs, fetched."""
 
+import shutil
 from pathlib import Path
 
+from doors.inside import run
 from git_repo import Git
 
 from tripod.chat import writer as chat_send
@@ -14,11 +16,11 @@ from tripod.peers.replica import replica_name, replica_of
 from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.trust.keys import no_passphrase, sealing_key
-from tripod.trust.seal import seal_now
+from tripod.trust.seal import seal_now, seal_path
 from tripod.verify.anchors.git import Repository
 from tripod.verify.peers.record import RefFiles
 
-__all__ = ["begin", "fetch", "merge", "record", "say"]
+__all__ = ["begin", "fetch", "kept", "merge", "record", "rewrite", "say"]
 
 
 def begin(
@@ -80,3 +82,26 @@ def fetch(to: Git, *remotes: Git) -> None:
         name = remote.root.name
         spec = f"+refs/tripod/*:refs/tripod-remotes/{name}/*"
         to("fetch", "--quiet", str(remote.root), spec)
+
+
+def rewrite(git: Git, name: str, back_to: Path) -> None:
+    """Put an older database in place, let it go on, and have its key seal another history."""
+    database = Path(database_of(f"{git.root}/.nbs"))
+    for path in database.parent.glob("ledger.db*"):
+        path.unlink()
+    shutil.copy(back_to, database)
+    shutil.rmtree(git.root / ".nbs")
+    (git.root / ".nbs").mkdir()
+    assert run(git.root, "rebuild").code == 0
+    with Team(f"{git.root}/.nbs") as team:
+        Path(seal_path(team.store.origin)).unlink()
+    for text in ("Wine!", "More wine!", "Even more wine!"):
+        say(git, text)
+    git("update-ref", "-d", f"refs/tripod/{name}")
+    record(git, name)
+
+
+def kept(git: Git, to: Path) -> Path:
+    """A copy of the ledger as it is."""
+    assert run(git.root, "backup", str(to)).code == 0
+    return to

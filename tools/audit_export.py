@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Audit an export of a ledger: one file, the standard library, nothing to install.
+"""Audit exports of ledgers: one file, the standard library, nothing to install.
 
-    python3 audit_export.py DIRECTORY [--key VKEY]...
+    python3 audit_export.py DIRECTORY... [--key VKEY]...
 
 It shares no code with the program that wrote the export. Read it in an hour, then believe it:
 1. `checkpoint` is a signed note (C2SP signed-note, tlog-checkpoint): origin, size, root. One of the
@@ -14,6 +14,10 @@ It shares no code with the program that wrote the export. Read it in an hour, th
    commits, or nothing where a later entry says so, and `blobs/` every blob that a body names.
 5. There too lies the record of a signed entry, which its header names. From `actor.enrolled` to
    `actor.revoked` the key of an actor signs all that the actor does, but for what was observed.
+6. A `peer.entry` keeps an entry of another replica of the team: its header says which, and commits
+   to the content and the signature beside it. Where that replica's export is given, too, it has
+   that entry, and each head that a `peer.merged` remembers of it (`git archive REF | tar -x`
+   makes such a folder of the ref of each replica).
 
 What it does not judge: whether a body fits its kind, and a team's own rules.
 Exit: 0 nothing wrong, 1 something is wrong, 2 usage, 3 could not judge (no export, or no key).
@@ -206,6 +210,9 @@ class Audit:
         self.blobs: dict[str, int] = {}
         self.count, self.stack = 0, [b""][1:]  # the roots of the full subtrees, largest first
         self.levels: dict[int, list[bytes]] = {}
+        self.leaves: list[bytes] = []
+        self.kept: list[tuple[str, str, int, bytes]] = []  # where; origin, number, leaf hash
+        self.heads: list[tuple[str, str, int, bytes]] = []  # where; origin, size, root
 
     def wrong_if(self, wrong: object, text: object) -> None:
         """Print the first twenty things that are wrong."""
@@ -244,6 +251,16 @@ class Audit:
                 self.levels.setdefault(height // 8, []).append(digest)
         self.stack.append(digest)
 
+    def roots(self, sizes: set[int]) -> dict[int, bytes]:
+        """The roots of the first so many entries."""
+        found, leaves, self.count, self.stack = {}, self.leaves, 0, []
+        for size in range(len(leaves) + 1):
+            if size in sizes:
+                found[size] = self.root()
+            if size < len(leaves):
+                self.grow(leaves[size])
+        return found
+
     def bundle(self, number: int) -> None:
         """The entries of one bundle, their bodies, and their tile of leaves."""
         place, first = tile_path(number, self.size), 256 * number
@@ -267,6 +284,7 @@ class Audit:
             except Wrong as error:
                 self.wrong_if(error, error)
             self.before = leaves[-1].hex()
+            self.leaves.append(leaves[-1])
             self.grow(leaves[-1])
         self.tile(f"tile/0/{place}", leaves)
 
@@ -328,6 +346,10 @@ class Audit:
             bad = (f"redacted-{value.get('seq')}", value.get("kind")) != (head["id"], of)
             bad = bad or (free and "observed" not in (value.get("keep") or {}))
             self.wrong_if(bad, f"{what}: what it says was erased was not, or nobody signed it")
+        if kind == "peer.entry":
+            self.peer(what, head, value)
+        if kind == "peer.merged":
+            self.merged(what, value)
         with suppress(Wrong):
             key = read_key(str(value.get("vkey")))
             self.keys = [key] if (kind, key[0]) == ("key.set", head["ledger"]) else self.keys
@@ -338,6 +360,41 @@ class Audit:
                 data = self.read(f"blobs/{digest}", 1 << 30) if HASH.fullmatch(digest) else b""
                 self.blobs[digest] = len(data) if sha(data).hex() == digest else -1
             self.wrong_if(self.blobs[digest] != size, f"{what}: not blob {digest} as it names it")
+
+    def content(self, what: str, value: Any) -> bytes:
+        """The bytes of a field: text, base64, or a blob."""
+        if not isinstance(value, dict) or not isinstance(next(iter(value.values()), None), str):
+            raise Wrong(f"{what}: a field that holds no bytes")
+        if "text" in value or "base64" in value:
+            return value["text"].encode() if "text" in value else unbase64(value["base64"])
+        digest = str(value.get("sha256"))
+        data = self.read(f"blobs/{digest}", 1 << 30) if HASH.fullmatch(digest) else b""
+        if sha(data).hex() != digest:
+            raise Wrong(f"{what}: not blob {digest} as it names it")
+        return data
+
+    def peer(self, what: str, head: dict[str, Any], value: dict[str, Any]) -> None:
+        """An entry of another replica: what is kept of it, held against its own header."""
+        origin, seq, header = value.get("origin"), value.get("seq"), value.get("header")
+        data = self.content(what, header)
+        inner = read_header(data, f"{what}, header of a peer")
+        name = sha(f"{origin}\0{seq}".encode()).hex()[:40]
+        good = (inner["ledger"], inner["seq"], head["id"]) == (origin, seq, f"peer-{name}")
+        auth = sha(b"\x03" + self.content(what, value["auth"])).hex() if value.get("auth") else None
+        if value.get("content"):
+            said = self.content(what, value["content"])
+            mark = b"\x02" + said[:32] + inner["kind"].encode() + b"\x00"
+            good = good and sha(mark + said[32:]).hex() == inner["body"]
+        self.wrong_if(not good or auth != inner.get("auth"), f"{what}: not that entry of its peer")
+        self.kept.append((what, inner["ledger"], inner["seq"], sha(b"\x00" + data)))
+
+    def merged(self, what: str, value: dict[str, Any]) -> None:
+        """A head of another replica that is remembered, and the seal that says so."""
+        text, _ = read_note(self.content(what, value.get("seal")), what)
+        seal, head = SEAL.fullmatch(text), [value.get(name) for name in ("origin", "size", "root")]
+        if seal is None or [seal[1], int(seal[2]), unbase64(seal[3]).hex()] != head:
+            raise Wrong(f"{what}: the seal of its peer says another head")
+        self.heads.append((what, seal[1], int(seal[2]), unbase64(seal[3])))
 
     def author(self, what: str, head: dict[str, Any], record: bytes) -> None:
         """The record of a signature: the one of the header, and by the key of the actor."""
@@ -370,20 +427,50 @@ class Audit:
         self.force[handle] = held if not good else None if ends else key
 
 
+def agree(audits: list[Audit]) -> None:
+    """Hold what each replica keeps and remembers of another against that one's own export."""
+    lines = {line for audit in audits for line in audit.lines}
+    sizes = {head[2] for audit in audits for head in audit.heads}
+    roots = {id(audit): audit.roots(sizes) for audit in audits}
+    for audit in audits:
+        for what, origin, seq, leaf in audit.kept:
+            of = [one.leaves[seq : seq + 1] for one in audits if origin in one.lines]
+            bad = origin in lines and any(of) and [leaf] not in of
+            audit.wrong_if(bad, f"{what}: not entry {seq} as {origin} itself has it")
+        for what, origin, size, root in audit.heads:
+            there = [roots[id(one)].get(size) for one in audits if origin in one.lines]
+            bad = any(there) and root not in there
+            audit.wrong_if(bad, f"{what}: at {size} entries {origin} has another root: a fork")
+
+
 def main() -> int:
-    """Audit the folder that is named on the command line."""
-    parser = argparse.ArgumentParser(description="Audit an export of a ledger.")
-    parser.add_argument("directory")
+    """Audit the folders that are named on the command line."""
+    parser = argparse.ArgumentParser(description="Audit exports of ledgers.")
+    parser.add_argument("directory", nargs="+")
     parser.add_argument("--key", action="append", type=read_key, help="the log's: name+id+base64")
-    folder = (given := parser.parse_args()).directory
-    if not any(os.path.lexists(os.path.join(folder, name)) for name in ("checkpoint", "tile")):
-        print(f"{folder!a} is no export: it holds neither checkpoint nor tile")
-        return 3
+    given, audits, codes = parser.parse_args(), [], []
+    for folder in given.directory:
+        if not any(os.path.lexists(os.path.join(folder, name)) for name in ("checkpoint", "tile")):
+            print(f"{folder!a} is no export: it holds neither checkpoint nor tile")
+            codes.append(3)
+            continue
+        try:
+            audit = Audit(folder)
+            bad = audit.entries() != audit.head or audit.lines[-1:] != [audit.origin]
+            audit.wrong_if(bad, f"checkpoint: not of these {audit.size} entries, or there are none")
+            audits.append(audit)
+        except Wrong as error:
+            print(ascii(str(error)))
+            codes.append(1)
+    agree(audits)
+    codes += [verdict(audit, given.key or audit.keys) for audit in audits]
+    return 1 if 1 in codes else max(codes)
+
+
+def verdict(audit: Audit, keys: list[Signature]) -> int:
+    """Who signed the seal, and the sum of what is wrong; gives the exit code."""
     try:
-        audit = Audit(folder)
-        bad = audit.entries() != audit.head or audit.lines[-1:] != [audit.origin]
-        audit.wrong_if(bad, f"checkpoint: not of these {audit.size} entries, or there are none")
-        by = signers(audit.text, audit.signatures, keys := given.key or audit.keys)
+        by = signers(audit.text, audit.signatures, keys)
     except Wrong as error:
         print(ascii(str(error)))
         return 1

@@ -516,6 +516,6 @@ def test_the_checks_of_the_ledger_are_those_that_nobody_can_accept() -> None:
     assert {one.NAME for one in CHECKS if not lets_accept(one)} == {
         "ledger-missing", "sequence", "canonical-bytes", "chain-links", "bodies-present",
         "kinds-known", "clock-forward", "writers-authorised", "seals-open", "record-agrees",
-        "pins-extend",
+        "pins-extend", "peers-agree", "trailers-agree",
     }  # fmt: skip
     assert all(not lets_accept(one) for one in CHECKS if needs(one, ROWS, RECORD, HEADS))

@@ -108,7 +108,8 @@ def test_a_ledger_made_anew_contradicts_the_commits_that_sealed_it(git: Git, hom
         if committed:
             commit(git, "Nothing to see")
         code, found = verdict(git)
-        assert (code, list(found)) == (1, ["pins-extend"])
+        assert (code, list(found)) == (1, ["pins-extend", "peers-agree"])
+        assert any(text.startswith("fork: ") for _, _, text in found["peers-agree"])  # by its ref
         forks = [where for _, where, text in found["pins-extend"] if text.startswith("fork: ")]
         assert [where[:19] for where in forks] == [f"commit {c[:12]}" for c in (first, second)]
         assert all("by Ann <ann@example.com>, " in where for where in forks)

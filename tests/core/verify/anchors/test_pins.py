@@ -441,7 +441,10 @@ def test_the_policy_says_what_must_be_signed(root: str) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("level: HIGH\n", "line 1: level: the value is not SELF, PINNED, WITNESSED or TIMESTAMPED"),
+        (
+            "level: HIGH\n",
+            "line 1: level: the value is not SELF, PINNED, PEERED, WITNESSED or TIMESTAMPED",
+        ),
         (
             "\nlevels: SELF\n",
             "line 2: unknown keys: levels (did you mean level?); there are level, ",

@@ -5,14 +5,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from clones import begin, fetch, merge, record, say
+from clones import begin, fetch, kept, merge, record, rewrite, say
 from doors.inside import run
 from git_repo import Git
 
 from tripod.ledger.locator import database_of
 from tripod.peers.hooks import install_hooks
-from tripod.team.team import Team
-from tripod.trust.seal import seal_path
 from tripod.verify.check import Outcome, Report
 from tripod.verify.run import verify
 
@@ -57,29 +55,6 @@ def outcome(report: Report, check: str = "peers-agree") -> Outcome:
 def messages(report: Report, check: str = "peers-agree") -> list[str]:
     found = [one for one in report.all_outcomes if one.check == check]
     return [finding.message for one in found for finding in one.findings]
-
-
-def rewrite(git: Git, name: str, back_to: Path) -> None:
-    """Put an older database in place, let it go on, and have its key seal another history."""
-    database = Path(database_of(f"{git.root}/.nbs"))
-    for path in database.parent.glob("ledger.db*"):
-        path.unlink()
-    shutil.copy(back_to, database)
-    shutil.rmtree(git.root / ".nbs")
-    (git.root / ".nbs").mkdir()
-    assert run(git.root, "rebuild").code == 0
-    with Team(f"{git.root}/.nbs") as team:
-        Path(seal_path(team.store.origin)).unlink()
-    for text in ("Wine!", "More wine!", "Even more wine!"):
-        say(git, text)
-    git("update-ref", "-d", f"refs/tripod/{name}")
-    record(git, name)
-
-
-def kept(git: Git, to: Path) -> Path:
-    """A copy of the ledger as it is."""
-    assert run(git.root, "backup", str(to)).code == 0
-    return to
 
 
 def test_replicas_that_merged_each_other_agree(pair: Pair) -> None:
