@@ -47,6 +47,7 @@ from tripod.projections import (
     source_of,
 )
 from tripod.projections.erasure import unrecorded_part
+from tripod.projections.text import text_line_problem, text_word_problem
 from tripod.team import adoption
 from tripod.team.adoption import Adoption
 from tripod.team.team import Team
@@ -108,7 +109,7 @@ def join_team(
         given = {name: text for name, text in names.items() if text is not None}
         adopted = adoption.begin_replica(
             path,
-            {"project": said[0], "scribe": said[1], **given},
+            {**_plain_names(*said), **given},
             folders,
             key=True,
             named=lambda vkey: [_named(team, handle, vkey)],
@@ -121,6 +122,16 @@ def join_team(
             ledger.warnings += [*problems, *_look_aside(ledger.root, merged)]
             adopted.warnings.extend(ledger.warnings)
     return JoinedTeam(adopted, team, tuple(merged))
+
+
+def _plain_names(project: str, scribe: str) -> dict[str, str]:
+    """The names that a peer gives, as far as they may stand here."""
+    found = {}
+    if text_line_problem(project, "project", 200) is None:
+        found["project"] = project
+    if text_word_problem(scribe, "scribe", 63, "[|:,()=/") is None:
+        found["scribe"] = scribe
+    return found
 
 
 def _named(team: str, handle: str, vkey: str) -> Draft:
@@ -233,9 +244,11 @@ def _put_aside(root: str, sources: Sequence[Source]) -> None:
         data = read_plain_file(full, _MAX_FILE)
         left: bytes | None = data
         for source in sources:
-            if left is not None:
-                shown = desired_file(source, path)
-                left = unrecorded_part(source, path, left, b"" if shown is None else shown.data)
+            with suppress(*_MISREAD):  # what a peer's entries do not show, they do not explain
+                shown = desired_file(source, path) if left is not None else None
+                if left is not None:
+                    held = b"" if shown is None else shown.data
+                    left = unrecorded_part(source, path, left, held)
         if path == COUNTS.path:
             left = None  # it is written anew
         if left == data:

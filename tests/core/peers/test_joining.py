@@ -11,9 +11,14 @@ from doors.inside import run_as
 from replicas import Clone
 
 from tripod.errors import RefusedError
+from tripod.peers import join
+from tripod.peers.merge import merge_record
 from tripod.peers.replica import replica_of
 from tripod.peers.roster import read_roster
 from tripod.team import adoption
+from tripod.verify.anchors.git import Repository
+from tripod.verify.peers.record import RefFiles
+from tripod.verify.peers.refs import replica_refs
 
 
 @pytest.fixture
@@ -191,6 +196,35 @@ def test_a_closed_team_waits_for_a_person(ann: Clone, tmp_path: Path) -> None:
     assert json.loads(bob.said("peer", "list", "--json"))["state"] == "waiting"
     bob.said("peer", "accept", "ann", "--reason", "We sit at one desk")
     assert json.loads(bob.said("peer", "list", "--json"))["state"] == "accepted"
+
+
+def test_a_join_that_is_stopped_at_any_step_is_gone_on_with(
+    ann: Clone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, name in enumerate(("begin_replica", "merge_record", "_look_aside")):
+        bob = Clone(tmp_path, f"bob{number}")
+        shutil.copytree(ann.root, bob.root)
+        bob.fetch()
+        place = adoption if name == "begin_replica" else join
+        with monkeypatch.context() as patch:
+            patch.setattr(place, name, _dies)
+            assert bob.run("init").code != 0
+        bob.said("init")
+        if name != "begin_replica":  # it is begun: a pull goes on
+            with bob.team() as team, Repository(str(bob.root)) as repository:
+                for ref in replica_refs(repository):
+                    assert merge_record(team, RefFiles(repository, ref.commit)).problem == ""
+        assert bob.said("chat", "read", "live").count("hello") == 1
+        assert bob.said("scribe", "query").count("Keep it") == 1
+
+
+def _dies(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_the_odd_names_of_a_peer_are_not_taken(ann: Clone, tmp_path: Path) -> None:
+    assert join._plain_names("a\x1b[31m", "two words") == {}
+    assert join._plain_names("The shop", "sam") == {"project": "The shop", "scribe": "sam"}
 
 
 def test_a_key_is_needed(ann: Clone, tmp_path: Path) -> None:
