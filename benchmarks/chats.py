@@ -62,7 +62,7 @@ def rows(folder: str, rounds: int, say: Callable[[str], None]) -> Iterator[Row]:
 def begin(folder: str) -> str:
     """Make a project with an empty chat; give its team directory."""
     os.makedirs(folder)
-    root = adoption.init(folder, project="bench", key=False).root
+    root = adoption.init(folder, project="bench", key=False, new=True).root
     with Team(root) as team:
         chat_send.create(team, "live")
     return root

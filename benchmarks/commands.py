@@ -15,8 +15,7 @@ from time import perf_counter
 
 from benchmarks.measure import Row, cost_row, in_turn
 from benchmarks.workload import fill_queue
-from tripod.ledger import DATABASE
-from tripod.ledger.locator import FOLDER
+from tripod.ledger.locator import FOLDER, database_of
 from tripod.projections.bus.tables import BUS
 
 __all__ = ["TRIPOD", "WARM_UP", "command_seconds", "rows"]
@@ -37,6 +36,7 @@ def rows(folder: str, rounds: int, say: Callable[[str], None]) -> Iterator[Row]:
     pairs = in_turn(few.publish, lambda: command_seconds(FLOOR), rounds)
     what = '`tripod bus publish` / `python -c "import click, sqlite3, hashlib, json"`'
     yield cost_row("start", what, pairs, 1.6)
+    yield from _work_trees(folder, rounds)
     say(f"a queue of {MANY:,} events")
     many = Queue(fill_queue(os.path.join(folder, "many"), MANY))
     none = Queue(fill_queue(os.path.join(folder, "none"), 0))
@@ -56,6 +56,26 @@ def rows(folder: str, rounds: int, say: Callable[[str], None]) -> Iterator[Row]:
         pairs = in_turn(partial(act, many), partial(act, few), rounds)
         yield cost_row(name, f"{what}, {MANY:,} pending / {FEW} pending", pairs, 1.5)
     yield from _whole_queue(folder, many, rounds)
+
+
+def _work_trees(folder: str, rounds: int) -> Iterator[Row]:
+    """What finding the team of the repository costs from a linked work tree."""
+    top = os.path.join(folder, "trees")
+    who = ("-c", "user.name=bench", "-c", "user.email=bench@example.org")
+    for words in (
+        ("init", "--quiet", top),
+        ("-C", top, *who, "commit", "--quiet", "--allow-empty", "--message=begin"),
+        ("-C", top, "worktree", "add", "--quiet", f"{folder}/linked"),
+    ):
+        subprocess.run(("git", *words), check=True, stdout=subprocess.DEVNULL)
+    root = fill_queue(top, FEW)
+    main, linked = Queue(root), Queue(root)
+    linked.project = f"{folder}/linked"
+    for _ in range(WARM_UP):
+        main.publish()
+        linked.publish()
+    pairs = in_turn(linked.publish, main.publish, rounds)
+    yield cost_row("work-tree", "`bus publish`, a linked work tree / the main one", pairs, 1.05)
 
 
 def _whole_queue(folder: str, many: Queue, rounds: int) -> Iterator[Row]:
@@ -78,7 +98,7 @@ class Queue:
         """``root`` is its team directory; commands run in the project's folder around it."""
         self.project = os.path.dirname(root)
         self.numbers = count()
-        db = sqlite3.connect(f"file:{root}/{DATABASE}?mode=ro", uri=True)
+        db = sqlite3.connect(f"file:{database_of(root)}?mode=ro", uri=True)
         names = [row[0] for row in db.execute("SELECT name FROM events WHERE acked IS NULL")]
         db.close()
         random.Random(1).shuffle(names)

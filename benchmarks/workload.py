@@ -92,7 +92,7 @@ def make_team(folder: str, scale: Scale, *, files: bool = True, seed: int = 1) -
     root = os.path.join(folder, FOLDER)
     os.makedirs(os.path.join(root, BUS.folder))
     _configure(root, scale, 0)
-    adoption.init(folder, project="bench", origin="tripod.invalid/bench")
+    adoption.init(folder, project="bench", origin="tripod.invalid/bench", new=True)
     with Team(root) as team:
         life = Life(team, scale, random.Random(seed))
         life.begin()
@@ -106,8 +106,8 @@ def make_team(folder: str, scale: Scale, *, files: bool = True, seed: int = 1) -
 
 def fill_queue(folder: str, pending: int) -> str:
     """Make a project in ``folder`` with so many pending events, files too; give its ``.nbs``."""
-    os.makedirs(folder)
-    root = adoption.init(folder, project="bench").root
+    os.makedirs(folder, exist_ok=True)
+    root = adoption.init(folder, project="bench", new=True).root  # a repository may be around it
     rng = random.Random(pending)
     events = [event_draft(BEGIN_US + number, rng) for number in range(pending)]
     with Team(root) as team:

@@ -87,7 +87,7 @@ class DemoReview(NamedTuple):
 def begin_demo_review(project: str) -> str:
     """A team that talks, and decides until a review is due; give the checkpoint event's name."""
     os.makedirs(project)
-    adoption.init(project, project="council")
+    adoption.init(project, project="council", new=True)
     with Team(project) as team:
         chat_send.create(team, "live", actor="alex")
         for handle, text in SAID:
@@ -334,7 +334,7 @@ def _adopt(project: str, root: str, tell: Tell) -> int:
     tell("step", "Adopt a team's past: 668 messages, 46 decisions, 762 events, no ledger yet")
     tell("do", f"tripod init {os.path.basename(project)}")
     before = _tree(root)
-    found = adoption.init(project, project="sqlite-utils-team")
+    found = adoption.init(project, project="sqlite-utils-team", new=True)
     kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(found.kinds.items()))
     tell("plain", f"  {found.entries} entries taken in: {kinds}")
     after = _tree(root)
