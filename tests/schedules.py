@@ -93,7 +93,7 @@ class Twin:
         )
 
     @contextmanager
-    def act(self, *, locks: Sequence[str] = ()) -> Iterator["Twin"]:  # noqa: ARG002 - as Team
+    def act(self, **_: object) -> Iterator["Twin"]:
         with self.store.transaction():
             yield self
 

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from tripod.verify.peers.entries import JudgedEntry, RecordJudge
 
 BATCH = 1000  # entries
-_LONGEST = 20 * BATCH
+_LONGEST = 4 * BATCH
 _BATCH_BYTES = 16 * 1024 * 1024  # of blobs in one act
 
 
@@ -403,12 +403,12 @@ class _Taking:
         self.older = self._proven() if cut else None
         if self.older is not None:
             self.batch = waiting[:cut]
-            self._flush()
+            self._flush(is_last=False)
             self.batch = waiting[cut:]
         elif len(waiting) >= _LONGEST or self.room < 0:
-            self._flush()
+            self._flush(is_last=False)
 
-    def _flush(self, seal: _Head | None = None) -> None:
+    def _flush(self, seal: _Head | None = None, *, is_last: bool = True) -> None:
         """Append what waits; then the ``seal`` up to which it reaches, if it is the peer's own."""
         merge, batch = self.merge, self.batch
         seal, self.older = seal or self._proven(), None
@@ -421,7 +421,8 @@ class _Taking:
         else:
             is_erasing = any(one.header.kind == REDACTED.name for one in batch)
             try:
-                with merge.team.act(locks=files_to_redact(merge.team) if is_erasing else ()) as act:
+                locks = files_to_redact(merge.team) if is_erasing else ()
+                with merge.team.act(locks=locks, seals=is_last) as act:
                     taken, erased = self._append(act, batch, seal)
             except _OtherEntryError as error:
                 merge.fork(str(error))

@@ -265,6 +265,7 @@ class Team(ActContext):
         joins: bool = False,
         opened: Sequence[Draft] = (),
         by: str | None = None,
+        seals: bool = True,
     ) -> Iterator[Act]:
         """Do something: see the module. All that is appended within is one transaction.
 
@@ -280,6 +281,7 @@ class Team(ActContext):
                 leaves to be done after the commit.
             opened: the first entries, for a ledger that has none yet.
             by: who acts. Their key, if they have one, is fetched before others have to wait.
+            seals: seal after it where a seal is due; else an act that follows at once does.
 
         Raises:
             NoTeamError: the ledger holds no entry, and none are ``opened``.
@@ -304,9 +306,9 @@ class Team(ActContext):
                 raise RefusedError(
                     "an act that was a part of this one failed half way, so nothing was recorded"
                 )
-        self._conclude(act)
+        self._conclude(act, seals=seals)
 
-    def _conclude(self, act: Act) -> None:
+    def _conclude(self, act: Act, *, seals: bool) -> None:
         """After an act: files that others wrote meanwhile, a seal that is due, erased bodies."""
         for _ in range(MAX_TRIES):
             if not self.files.late:
@@ -316,7 +318,7 @@ class Team(ActContext):
                 pass
         for remark in self.files.remarks(full=act.look.full):
             act.warn(remark)
-        if self.store.db.execute("SELECT 1 FROM keys LIMIT 1").fetchone():
+        if seals and self.store.db.execute("SELECT 1 FROM keys LIMIT 1").fetchone():
             from tripod.trust.seal import seal_if_due
 
             seal_if_due(self, act.entries)
