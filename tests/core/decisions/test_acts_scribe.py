@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from doors.inside import run
 from hypothesis import given
 from hypothesis import strategies as st
+from specimens import read, write_rows
 from story import BEGIN, Story, folder
 from strategies import FEWER
 
@@ -398,3 +400,28 @@ def test_the_headings_in_the_file_are_the_decisions(requests: list[dict[str, Any
         ] * accepted
         with story.team() as team:
             assert decisions_read.count(team) == accepted
+
+
+@pytest.mark.parametrize(
+    ("status", "shown"),
+    [
+        ("signed", "  'signed'; ann; "),
+        ("observed; decided", "  'observed; decided'; ann; "),
+        ("x\n  signed", "  'x\\n  signed'; ann; "),
+        ("\x1b[2J", "  '\\x1b[2J'; ann; "),
+        ("", "  ''; ann; "),
+        (7, "  7; ann; "),
+        (None, "  None; ann; "),
+    ],
+)
+def test_a_status_in_the_store_that_nobody_could_log_passes_for_no_mark(
+    story: Story, status: object, shown: str
+) -> None:
+    log(story, "Open")
+    rows = read(str(story.root / "ledger.db"))
+    seq = next(n for n, row in enumerate(rows) if row.head["kind"] == "decision.logged")
+    rows[seq] = rows[seq].saying(status=status)
+    write_rows(str(story.root), rows)
+    for words in (("summary",), ("query",)):
+        done = run(story.root.parent, "scribe", *words)
+        assert (done.code, done.out.decode().split("\n")[1][: len(shown)]) == (0, shown), done
