@@ -493,11 +493,26 @@ def collect_outside_evidence(
         evidence.outside = gather_anchors(root, asked, live=live, logs=logs)
         if team is not None:
             evidence.outside.logs = ()
-        if asked.since is not None:
-            seals = evidence.outside.rules.seals
-            evidence.database.since = read_since(asked.since, root, seals, git=asked.git)
     except OutsideError as error:
         evidence.problem = evidence.problem or str(error)
+
+
+def collect_since(evidence: OpenEvidence, asked: AnchorOptions, team: str | None = None) -> None:
+    """Find from where on something is new, once the ledger is there: its keys open heads.
+
+    ``team`` is as in ``collect_outside_evidence``.
+    """
+    if asked.since is None or evidence.problem:
+        return
+    keys = []
+    for entry in evidence.ledger.raw(kinds=("key.set",)) if evidence.ledger is not None else ():
+        with suppress(LedgerError, ValueError, LookupError, TypeError, AttributeError):
+            keys.append(VerifierKey.parse(orjson.loads(entry.body or b"")["vkey"]))
+    root, seals = team or evidence.root, evidence.outside.rules.seals
+    try:
+        evidence.database.since = read_since(asked.since, root, seals, keys, git=asked.git)
+    except OutsideError as error:
+        evidence.problem = str(error)
 
 
 def _problem(error: Exception, database: str) -> str:

@@ -61,7 +61,13 @@ from tripod.verify.check import (
 )
 from tripod.verify.checks import CHECKS, append_only, ledger_missing
 from tripod.verify.checks.writers_authorised import Demand
-from tripod.verify.evidence import NEARBY, OpenEvidence, collect, collect_outside_evidence
+from tripod.verify.evidence import (
+    NEARBY,
+    OpenEvidence,
+    collect,
+    collect_outside_evidence,
+    collect_since,
+)
 from tripod.verify.export import ExportFiles, compare_record_files, is_export, load_export
 from tripod.verify.finding import Acceptance, FindingNames, naming_findings
 from tripod.verify.finding_place import finding_line, locate_findings
@@ -220,6 +226,7 @@ def open_run(
         record = f"{evidence.root}/{ledger.RECORD}"
         if os.path.isfile(f"{record}/{SEAL}") and not os.path.islink(record):
             _load(evidence, ExportFiles(record), record)
+    collect_since(evidence, asked)
     return evidence
 
 
@@ -254,6 +261,7 @@ def judge_refs(
                     if not evidence.problem:
                         files = RefFiles(repository, ref.commit, ref.replica)
                         _load(evidence, files, f"{repository.place.common}/{ref.ref}")
+                    collect_since(evidence, asked, root)
                     parts.append(run(evidence, select))
         own = [(ref, seal) for ref, seal in records if ref.remote is None and seal is not None]
         if own:  # a ledger that was here wrote them

@@ -155,7 +155,8 @@ verify [PATH]
     --update-pin       If all is clean, let the pin remember the ledger as it is.
     --new-only         Judge only what came after the pin, and say what that omits.
     --since POINT      Report only what is new since an entry's number, or since a git revision
-        that holds a seal of this ledger (for a pull request), and count the rest.
+        with a head of this ledger: a trailer in a commit up to it, a record's ref, a committed
+        seal. The rest is counted. For a pull request: --since origin/main.
     --policy FILE...   A policy from elsewhere (.tlog or .yaml) in place of the team's own.
     --policy-from REV  The policy in tripod.toml as committed in REV, and not that of the work
         tree: of a pull request, the branch that it goes to.

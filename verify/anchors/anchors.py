@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
 from types import MappingProxyType
@@ -17,10 +18,12 @@ from typing import NamedTuple
 from tripod.ledger import RECORD, LedgerError, MalformedError, TripodError
 from tripod.ledger.files import read_plain_file
 from tripod.ledger.locator import FOLDER
+from tripod.ledger.tlog.note import VerifierKey
 from tripod.ledger.tlog.policy import parse_policy
 from tripod.ledger.tlog.receipt import parse_timestamp_authorities
-from tripod.ledger.tlog.seal import Seal
+from tripod.ledger.tlog.seal import Seal, open_seal
 from tripod.ledger.tlog.tiles import SEAL
+from tripod.ledger.tlog.trailer import trailer_seal
 from tripod.projections.decisions.format import is_decision_log, parse_decision_archive_name
 from tripod.projections.decisions.tables import LOG
 from tripod.projections.layout import LIVE
@@ -116,11 +119,18 @@ def read_pin(path: str) -> KnownHead | None:
 
 
 def read_since(
-    since: str, root: str | None, seals: tuple[str, ...], *, git: bool
+    since: str,
+    root: str | None,
+    seals: tuple[str, ...],
+    keys: Sequence[VerifierKey] = (),
+    *,
+    git: bool,
 ) -> tuple[Seal | int, str]:
     """From where on something is new: an entry's number, or the head in a revision; and its name.
 
-    ``seals`` are other files of the repository that may hold a head than the record's.
+    A revision holds a head as the commit of a record's ref, in a record that is committed with the
+    work, in the files ``seals`` of the repository, or in the trailers of its history that one of
+    the ledger's own ``keys`` signed. The largest counts.
 
     Raises:
         OutsideError: there is no such revision, or it holds no head.
@@ -142,17 +152,34 @@ def read_since(
                 )
             paths = [f"{root}/{RECORD}/{SEAL}"]
             paths += [os.path.join(repository.top, name) for name in seals]
-            for path in paths:
-                data = repository.file_at(commit, repository.name_of(path))
+            found = []
+            for name in (SEAL, *map(repository.name_of, paths)):
+                data = repository.file_at(commit, name)
                 if data is not None:
                     seal, _ = parse_head(data[: MAX_HEAD + 1])
-                    return seal, f"the head in commit {commit[:12]} ({since})"
+                    found.append((seal, f"the head in commit {commit[:12]} ({since})"))
+            found += _trailers(repository, commit, keys)
+            if found:
+                return max(found, key=lambda one: one[0].size)
     except (GitError, LedgerError) as error:
         raise OutsideError(f"--since {since}: {error}; give the number of an entry") from error
     raise OutsideError(
-        f"--since {since}: commit {commit[:12]} holds no seal of this team's record, so what was "
-        "known there is not known; give the number of an entry"
+        f"--since {since}: commit {commit[:12]} holds no seal of this team's record, and no commit "
+        "up to it carries a head of this ledger (`tripod hooks install`): what was known there is "
+        "not known; give the number of an entry"
     )
+
+
+def _trailers(
+    repository: Repository, commit: str, keys: Sequence[VerifierKey]
+) -> Iterator[tuple[Seal, str]]:
+    """The heads that commits up to this one carry, and that one of the keys signed."""
+    for one, trailer in repository.trailers([commit]) if keys else ():
+        for key in keys:
+            seal, note = trailer_seal(trailer, key)
+            with suppress(LedgerError):
+                open_seal(note, [key])
+                yield seal, f"the head that commit {one.name[:12]} carries"
 
 
 class _Demands(NamedTuple):

@@ -372,10 +372,14 @@ class Repository:
                 seconds = int(person[2][:20])
         return Commit(name, tuple(parents), author, seconds)
 
-    def trailers(self) -> Iterator[tuple[Commit, Trailer]]:
-        """The heads in the messages of all commits but those of records, parents first."""
+    def trailers(self, commits: Iterable[str] = ()) -> Iterator[tuple[Commit, Trailer]]:
+        """The heads in the messages of ``commits`` and of all before them, parents first.
+
+        Without commits they are those that HEAD or any ref but one of a record names.
+        """
         refs = {ref: name for ref, name in self.refs.refs.items() if not ref.startswith(_RECORDS)}
-        tips = self._commits_of([*refs.values(), *self.refs.heads], strict=False)
+        named = [*refs.values(), *self.refs.heads]
+        tips = list(commits) or self._commits_of(named, strict=False)
         given = "".join(f"{name}\n" for name in tips).encode()
         walk = ("rev-list", "--topo-order", "--reverse", f"--grep=^{TRAILER}: ", "--stdin")
         for name in self.ask(*walk, given=given).decode("ascii").split() if given else ():

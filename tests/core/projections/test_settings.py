@@ -156,7 +156,7 @@ def test_ways_to_write_the_lists_of_a_policy(text: str) -> None:
     [
         (
             "level: PINED",
-            "line 1: level: the value is not SELF, PINNED, WITNESSED or TIMESTAMPED (did",
+            "line 1: level: the value is not SELF, PINNED, PEERED, WITNESSED or TIMESTAMPED (did",
         ),
         ("level:\n- PINNED\n- PINED", "line 3: level: the value is not SELF"),
         ("exceptions: pass", "line 1: exceptions: the value is not cannot-tell"),

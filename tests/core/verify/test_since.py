@@ -20,10 +20,17 @@ from git_repo import Git
 from specimens import database, forge, read
 
 from tripod.bus import events as bus
+from tripod.ledger.tlog.note import parse_note
+from tripod.ledger.tlog.seal import parse_seal
+from tripod.ledger.tlog.trailer import format_trailer
+from tripod.peers.record import write_record_ref
+from tripod.peers.replica import name_team
 from tripod.team.team import Team
 from tripod.trust import seal as sealing
 from tripod.trust.acceptance import revoke_acceptances
+from tripod.trust.export import update_record
 from tripod.verify import finding
+from tripod.verify.anchors.git import Repository
 from tripod.verify.reporters import text
 from tripod.verify.run import verify
 
@@ -142,6 +149,9 @@ def git(built: str, tmp_path: Path) -> Git:
     decide(root)
     with Team(root) as team:
         sealing.new_sealing_key(team)
+        made = sealing.newest(team.store.db)
+        assert made is not None
+        update_record(root, team.store.path, made.note)  # as an earlier version did at each seal
     repository(
         "add",
         "--force",
@@ -205,6 +215,32 @@ def test_a_commit_without_a_seal_judges_nothing(git: Git, built: str) -> None:
     for path, how in ((str(git.root / ".nbs"), {"git": False}), (f"{built}/ledger.db", {})):
         report = judge(path, since="HEAD", **how)
         assert "a revision is one of the git repository of a team" in report.problem
+
+
+def test_a_revision_of_a_records_ref_or_with_a_head_in_its_commits(
+    git: Git, built: str, tmp_path: Path
+) -> None:
+    git("rm", "--quiet", "-r", "--cached", ".nbs/record")
+    shutil.rmtree(git.root / ".nbs/record")
+    git("commit", "--quiet", "-m", "without")
+    root = str(git.root / ".nbs")
+    with Team(root) as team:
+        name, note = name_team(team)[1], sealing.newest(team.store.db)
+        assert note is not None
+        with Repository(root) as repository:
+            write_record_ref(repository, f"refs/tripod/{name}", team.store.path, note.note)
+    report = judge(root, since=f"refs/tripod/{name}")
+    assert report.since is not None
+    assert report.since.size == note.size
+    parsed = parse_note(note.note.encode())
+    line = format_trailer(name, parse_seal(parsed.text), parsed.signatures[0]).decode()
+    git("commit", "--quiet", "--allow-empty", "-m", f"carry\n\n{line}")
+    git("commit", "--quiet", "--allow-empty", "-m", "more")
+    commit = git("rev-parse", "HEAD~1")
+    report = judge(root, since="HEAD")
+    assert report.since is not None
+    assert report.since[:2] == (note.size, f"the head that commit {commit[:12]} carries")
+    assert (report.exit_code, report.since.left_out) == (0, {"chat-refs-resolve": 1})
 
 
 def test_the_head_of_another_history_leaves_nothing_out(git: Git, built: str) -> None:
