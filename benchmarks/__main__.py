@@ -17,6 +17,7 @@ from benchmarks import (
     evidence,
     judging,
     looking,
+    merging,
     signing,
     table,
 )
@@ -24,7 +25,17 @@ from benchmarks.measure import Row
 
 ENTRIES = 100_000
 SIGNED = 20_000  # entries: checking a signature costs the same in a ledger of any size
-GROUPS = ("appends", "commands", "chats", "adoption", "judging", "evidence", "signing", "looking")
+GROUPS = (
+    "appends",
+    "commands",
+    "chats",
+    "adoption",
+    "judging",
+    "evidence",
+    "signing",
+    "looking",
+    "merging",
+)
 ROUNDS = {
     "appends": 15,
     "commands": 21,
@@ -34,6 +45,7 @@ ROUNDS = {
     "evidence": 3,
     "signing": 7,
     "looking": 21,
+    "merging": 3,
 }
 
 
@@ -87,6 +99,7 @@ def _rows(group: str, folder: str, entries: int, rounds: int | None) -> Iterator
         "judging": lambda: judging.rows(folder, entries, rounds, _say),
         "evidence": lambda: evidence.rows(folder, entries, rounds, _say),
         "looking": lambda: looking.rows(folder, entries, rounds, _say),
+        "merging": lambda: merging.rows(folder, entries, rounds, _say),
         "signing": lambda: signing.rows(folder, min(entries, SIGNED), rounds, _say),
     }
     return run[group]()

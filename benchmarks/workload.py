@@ -84,7 +84,14 @@ class Channel:
     recent: deque[Message] = field(default_factory=lambda: deque(maxlen=100))
 
 
-def make_team(folder: str, scale: Scale, *, files: bool = True, seed: int = 1) -> str:
+def make_team(
+    folder: str,
+    scale: Scale,
+    *,
+    files: bool = True,
+    seed: int = 1,
+    origin: str = "tripod.invalid/bench",
+) -> str:
     """Make a project in ``folder`` whose ledger holds about ``scale.entries``; give its ``.nbs``.
 
     The size is reached and passed by less than an act. ``files`` writes them as well.
@@ -92,7 +99,7 @@ def make_team(folder: str, scale: Scale, *, files: bool = True, seed: int = 1) -
     root = os.path.join(folder, FOLDER)
     os.makedirs(os.path.join(root, BUS.folder))
     _configure(root, scale, 0)
-    adoption.init(folder, project="bench", origin="tripod.invalid/bench", new=True)
+    adoption.init(folder, project="bench", origin=origin, new=True)
     with Team(root) as team:
         life = Life(team, scale, random.Random(seed))
         life.begin()

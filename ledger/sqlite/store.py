@@ -177,11 +177,11 @@ class SQLiteTransaction(SQLiteReader):
         else:
             tell_progress("storing entries")
             db.executemany(_INSERT, rows)
-        for digest, blob in blobs.items():
-            db.execute(
+        if blobs:
+            db.executemany(
                 "INSERT INTO blobs (sha256, bytes) SELECT ?1, ?2"
                 " WHERE NOT EXISTS (SELECT 1 FROM blobs WHERE sha256 = ?1)",
-                (digest, blob),
+                blobs.items(),
             )
         if tip.tree.full:
             db.executemany(
