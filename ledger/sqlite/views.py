@@ -23,17 +23,37 @@ _LARGEST = 64 * 1024 * 1024  # bytes of a value
 _STEPS = 10_000  # instructions of SQLite's machine between two looks at the clock
 
 _OF_ALL = ("seq", "at", "actor", "mark")
-_LOG = """\
+_SAID = """\
+CASE WHEN body IS NULL THEN (SELECT json_extract(CAST(gone.body AS TEXT), '$.keep')
+            FROM entries AS gone WHERE gone.id = 'redacted-' || entries.seq)
+        WHEN json_valid(CAST(body AS TEXT)) THEN CAST(body AS TEXT) END AS said"""
+_LOG = f"""\
 SELECT seq, json_extract(head, '$.at') AS at, json_extract(head, '$.actor') AS actor,
     CASE WHEN id GLOB 'obs-*' OR json_extract(said, '$.observed') IS NOT NULL THEN 'observed'
         WHEN auth IS NOT NULL THEN 'signed' ELSE '' END AS mark,
     kind, stream, id, json_extract(head, '$.cause') AS cause, said AS body
-FROM (SELECT seq, kind, stream, id, {auth} AS auth,
+FROM (SELECT seq, kind, stream, id, {{auth}} AS auth,
     CASE WHEN json_valid(CAST(header AS TEXT)) THEN CAST(header AS TEXT) END AS head,
-    CASE WHEN body IS NULL THEN (SELECT json_extract(CAST(gone.body AS TEXT), '$.keep')
-            FROM entries AS gone WHERE gone.id = 'redacted-' || entries.seq)
-        WHEN json_valid(CAST(body AS TEXT)) THEN CAST(body AS TEXT) END AS said
-    FROM entries)"""
+    {_SAID}
+    FROM entries){{ours}}"""
+# Of an entry of a peer what it keeps, as it is called here. A blob is found by the hex of its
+# digest: these digits are collected once.
+_OF_PEERS = f"""\
+
+UNION ALL
+SELECT seq, json_extract(head, '$.at'), coalesce(shown, json_extract(head, '$.actor')), 'peer',
+    kind, stream, id, json_extract(head, '$.cause'),
+    CASE WHEN kind = 'chat.sent' AND shown IS NOT NULL
+        THEN json_set(body, '$.handle', shown) ELSE body END
+FROM (SELECT seq, kind, stream, id, json_extract(said, '$.header.text') AS head,
+    json_extract(said, '$.place.actor') AS shown,
+    json_patch(coalesce(CAST(substr(bytes, 33) AS TEXT), json_extract(said, '$.keep')),
+        json_remove(coalesce(json_extract(said, '$.place'), '{{{{}}}}'), '$.actor')) AS body
+    FROM (SELECT merged.seq, merged.kind, stream, id, {_SAID}
+        FROM merged JOIN entries ON entries.seq = merged.seq)
+    LEFT JOIN (SELECT hex(sha256) AS name, number AS place FROM blobs LIMIT -1)
+        ON name = upper(json_extract(said, '$.content.sha256'))
+    LEFT JOIN blobs ON number = place)"""
 _CONTENT = """\
 coalesce(json_extract(body, '$.{0}.text'), json_extract(body, '$.{0}.base64'),
         (SELECT CAST(bytes AS TEXT) FROM blobs
@@ -49,14 +69,18 @@ _READING = {
 _TELLING = ("table_info", "table_xinfo", "table_list")
 
 
-def view_queries(*, signed: bool = True) -> dict[str, str]:
-    """The query of each view by its name; ``signed``: the database has signature records.
+def view_queries(*, signed: bool = True, peers: bool = False) -> dict[str, str]:
+    """The query of each view by its name.
+
+    ``signed``: the database has signature records; ``peers``: and entries of peers.
 
     A kind's view has the number, time, actor and mark of each entry, and the fields of the body: a
     text as it is (base64 where it is no UTF-8), lists and objects as JSON. A field with the name
     of one of the first columns is called ``body_...``.
     """
-    found = {"log": _LOG.format(auth="auth" if signed else "NULL")}
+    ours = " WHERE kind <> 'peer.entry'" if peers else ""
+    found = {"log": _LOG.format(auth="auth" if signed else "NULL", ours=ours)}
+    found["log"] += _OF_PEERS.format() if peers else ""
     for kind in KINDS:
         columns = [
             *_OF_ALL,
@@ -79,9 +103,9 @@ def _column(name: str, hint: Any) -> str:
     return f"\n    json_extract(body, '$.{name}') AS {shown}"
 
 
-def view_statements(*, signed: bool = True) -> Iterator[str]:
+def view_statements(*, signed: bool = True, peers: bool = False) -> Iterator[str]:
     """The statements that make the views, for one connection alone."""
-    for name, query in view_queries(signed=signed).items():
+    for name, query in view_queries(signed=signed, peers=peers).items():
         yield f"CREATE TEMP VIEW {name} AS {query};"
 
 
@@ -92,8 +116,11 @@ def open_views(db: sqlite3.Connection, seconds: float) -> Database:
     longer than ``seconds`` (``interrupted``).
     """
     signed = any(row[1] == "auth" for row in db.execute("PRAGMA table_info(entries)"))
+    # Two sources in one view cost a query that wants few rows a look at all of them.
+    is_there = any(db.execute("PRAGMA table_info(merged)"))
+    peers = is_there and db.execute("SELECT 1 FROM merged LIMIT 1").fetchone() is not None
     db.execute("PRAGMA query_only=OFF")  # the file stays read-only; this is for temporary views
-    for statement in view_statements(signed=signed):
+    for statement in view_statements(signed=signed, peers=peers):
         db.execute(statement)
     db.execute("PRAGMA query_only=ON")
     db.execute("SELECT 1 FROM json_each('[]'), json_tree('[]')")  # later these could not be made

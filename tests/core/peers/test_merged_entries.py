@@ -326,3 +326,11 @@ def test_listings_show_what_a_peer_recorded_with_a_mark(pair: tuple[Replica, Rep
     ):  # fmt: skip
         listed = [json.loads(line) for line in told(ann, *words, "--json").out.splitlines()]
         assert "peer" in {one["mark"] for one in listed}, words
+    rows = json.loads(told(ann, "query", "SELECT * FROM chat_sent", "--json").out)
+    assert (rows["mark"], rows["actor"], rows["handle"], rows["text"], rows["index"]) == (
+        "peer", shown, shown, "his @ann", 0,
+    )  # fmt: skip
+    log = json.loads(
+        told(ann, "query", "SELECT * FROM log WHERE kind = 'peer.entry'", "--csv").out or "0"
+    )
+    assert log == 0
