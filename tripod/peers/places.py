@@ -75,10 +75,8 @@ class Places:
         """Our numbers of entries that were placed and are not appended, by origin and number."""
         self._messages: dict[int, tuple[str, int]] = {}
         """Channel and index of the messages among them, by our number."""
-        self._events: dict[tuple[str, str], tuple[int, str]] = {}
-        """Our number and name of the events among them, by maker and name there."""
-        self._same_name: dict[str, list[tuple[int, str]]] = {}
-        """The same, by the name there alone."""
+        self._events: dict[str, dict[str, tuple[int, str]]] = {}
+        """Our number and name of the events among them, by name there and maker."""
         self._taken: set[str] = set()
         """The names of these events, and the ids of the decisions among them."""
         self._ids: dict[str, str] = {}
@@ -126,9 +124,9 @@ class Places:
             self._taken.add(id_)
         elif header.kind == PUBLISHED.name:
             name = str(body["name"])
-            here = self._events[origin, name] = ours, place.get("name", name)
-            self._same_name.setdefault(name, []).append(here)
-            self._taken.add(here[1])
+            here = place.get("name", name)
+            self._events.setdefault(name, {})[origin] = ours, here
+            self._taken.add(here)
 
     def _same(self, entry_id: str) -> int | None:
         """The entry here that holds the observed piece with this id, if one does."""
@@ -384,11 +382,11 @@ class Places:
         names = [said] if renamed is None else [said, f"{renamed[1]}.event"]
         rows = self._events_at(event_name_us(said))
         mine = [(seq, here) for seq, here, of, made in rows if (of, made) == (origin, said)]
-        waiting = self._events.get((origin, said))
-        for name in names:
-            mine += [] if waiting is None else [waiting]
+        waiting = self._events.get(said, {}).get(origin)
+        mine += [] if waiting is None else [waiting]
+        for name in () if mine else names:
             mine += [(seq, here) for seq, here, _, made in rows if made == name]
-            mine += self._same_name.get(name, ())
+            mine += self._events.get(name, {}).values()
         if mine:
             place["event"], place["name"] = mine[0]
         elif renamed is not None:

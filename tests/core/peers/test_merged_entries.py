@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,8 @@ from tripod.projections.chat.format import parse_line, split_chat_file
 from tripod.projections.decisions.format import parse_decision, split_decision_log
 from tripod.recovery.rebuild import rebuild
 from tripod.team.adoption import add_place
+
+GOLDEN = Path(__file__).parents[2] / "golden/merged"
 
 
 @pytest.fixture
@@ -334,3 +337,22 @@ def test_listings_show_what_a_peer_recorded_with_a_mark(pair: tuple[Replica, Rep
         told(ann, "query", "SELECT * FROM log WHERE kind = 'peer.entry'", "--csv").out or "0"
     )
     assert log == 0
+
+
+def test_the_files_with_entries_of_peers_are_these_bytes(pair: tuple[Replica, Replica]) -> None:
+    ann, ben = pair
+    ben.clock.ns = ann.clock.ns
+    for one, text in zip(pair, ("Tea?", "Coffee?"), strict=True):
+        one.create("live")
+        one.say("live", "zoe", text)
+        one.clock.move()
+        one.decide(f"{text[:-1]} it is", "It keeps us awake.", ("live.chat:~L7",))
+    ben.clock.move()
+    ben.supersede(f"D-{ben.clock.seconds - 1}")
+    ben.original.append("chat/live.chat", b"torn")
+    ben.sync()
+    pull(ann, ben)
+    for path in ("chat/live.chat", "scribe/log.md"):
+        golden = GOLDEN / path.rpartition("/")[2]
+        assert (ann.root / path).read_bytes() == golden.read_bytes(), path
+    assert findings(ann) == []
