@@ -29,7 +29,8 @@ def _known(team: Team) -> dict[str, Peer]:
     """The peers, and the replicas of which git holds a record that was not merged."""
     peers = read_roster(team.store)
     left = {row[0] for row in team.store.db.execute("SELECT origin FROM forks")}
-    return peers | waiting_peers(team.root, {team.store.origin, *left, *peers})
+    waiting = waiting_peers(team.root, {team.store.origin, *left, *peers})
+    return peers | {origin: one._replace(size=0) for origin, one in waiting.items()}
 
 
 def _list(call: CommandCall) -> None:

@@ -101,6 +101,11 @@ def _init(call: CommandCall) -> None:
             key=call.key,
             new=call.new,
         )
+    if not found.begun and os.path.isdir(f"{os.path.dirname(database_of(found.root))}/joining"):
+        from tripod.peers.join import settle_aside
+
+        with Team(found.root) as team:
+            found.warnings.extend(settle_aside(team))
     for warning in found.warnings:
         remark(f"warning: {warning}")
     begun = "Begun" if found.begun else "There is already"

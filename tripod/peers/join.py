@@ -36,7 +36,7 @@ from tripod.ledger.tlog.seal import open_seal, read_seal
 from tripod.ledger.tlog.tiles import SEAL
 from tripod.peers.merge import Merged, merge_record
 from tripod.peers.replica import replica_name, replica_of
-from tripod.peers.roster import Peer
+from tripod.peers.roster import Peer, read_roster
 from tripod.projections import (
     COUNTS,
     Disk,
@@ -119,7 +119,7 @@ def join_team(
                 merge_record(ledger, RefFiles(repository, ref.commit)) for ref in refs.values()
             ]
             problems += [one.problem for one in merged if one.problem]
-            ledger.warnings += [*problems, *_look_aside(ledger.root, merged)]
+            ledger.warnings += [*problems, *settle_aside(ledger)]
             adopted.warnings.extend(ledger.warnings)
     return JoinedTeam(adopted, team, tuple(merged))
 
@@ -224,7 +224,8 @@ def waiting_peers(root: str, known: Collection[str]) -> dict[str, Peer]:
                 key = sealed_identity(SealedRecord(files, seal), None).key
                 if key is not None:
                     open_seal(parse_note(note), [key])
-                    found[seal.origin] = Peer(seal.origin, ref.replica, key.format())
+                    size = max(seal.size, found.get(seal.origin, Peer("")).size)
+                    found[seal.origin] = Peer(seal.origin, ref.replica, key.format(), size=size)
     return found
 
 
@@ -262,16 +263,22 @@ def _put_aside(root: str, sources: Sequence[Source]) -> None:
                 file.write(left)
 
 
-def _look_aside(root: str, merged: Sequence[Merged]) -> list[str]:
-    """Remove what lies aside once all peers are merged, whose records explain it."""
-    aside = _aside(root)
+def settle_aside(team: Team) -> list[str]:
+    """Remove what a join put aside, once all records here are merged; say so where they are not."""
+    aside = _aside(team.root)
     if not os.path.isdir(aside):
         return []
-    if all(one.size >= one.sealed and not one.problem for one in merged):
+    known = read_roster(team.store)
+    waits = [
+        peer.name
+        for peer in waiting_peers(team.root, {team.store.origin}).values()
+        if known.get(peer.origin, Peer(peer.origin)).size < peer.size
+    ]
+    if not waits:
         shutil.rmtree(aside)
         return []
-    why = "holds files that peers' records explain, and not all of these was merged"
-    return [f"{aside} {why}: keep it until a pull did"]
+    what = f"{aside} holds files that the records of {', '.join(waits)} explain"
+    return [f"{what}, and not all is merged: `tripod pull`, then `tripod init` removes it"]
 
 
 def _aside(root: str) -> str:

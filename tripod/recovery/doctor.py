@@ -186,6 +186,9 @@ def _look(path: str) -> Look | None:
 
 def _leftovers(root: str, evidence: OpenEvidence) -> Iterator[Trouble]:
     """Unfinished files of writers that died; asked for while nobody writes."""
+    if os.path.isdir(f"{os.path.dirname(database_of(root))}/joining"):
+        what = "files that `tripod init` put aside when it joined the team, and did not end"
+        yield Trouble("leftover", "joining", what, "`tripod pull`, then `tripod init` removes it")
     assert evidence.disk is not None
     for folder in evidence.disk.places.folders():
         try:

@@ -201,7 +201,7 @@ def test_a_closed_team_waits_for_a_person(ann: Clone, tmp_path: Path) -> None:
 def test_a_join_that_is_stopped_at_any_step_is_gone_on_with(
     ann: Clone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for number, name in enumerate(("begin_replica", "merge_record", "_look_aside")):
+    for number, name in enumerate(("begin_replica", "merge_record", "settle_aside")):
         bob = Clone(tmp_path, f"bob{number}")
         shutil.copytree(ann.root, bob.root)
         bob.fetch()
@@ -210,10 +210,13 @@ def test_a_join_that_is_stopped_at_any_step_is_gone_on_with(
             patch.setattr(place, name, _dies)
             assert bob.run("init").code != 0
         bob.said("init")
-        if name != "begin_replica":  # it is begun: a pull goes on
+        if name == "merge_record":  # it is begun: a pull goes on
+            assert "`tripod init` removes it" in bob.run("doctor").out.decode()
             with bob.team() as team, Repository(str(bob.root)) as repository:
                 for ref in replica_refs(repository):
                     assert merge_record(team, RefFiles(repository, ref.commit)).problem == ""
+            bob.said("init")
+        assert not (bob.database.parent / "joining").exists()
         assert bob.said("chat", "read", "live").count("hello") == 1
         assert bob.said("scribe", "query").count("Keep it") == 1
 
