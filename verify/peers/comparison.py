@@ -20,7 +20,7 @@ import orjson
 
 from tripod.ledger import LedgerError, LedgerReader, MalformedError, Tree, header_auth, parse_header
 from tripod.ledger.entry import MERGED
-from tripod.ledger.kinds.merged import KeptEntry, read_kept
+from tripod.ledger.kinds.merged import read_kept
 from tripod.ledger.kinds.peers import PEER_FORKED, PEER_MERGED
 from tripod.ledger.tlog.note import Note, VerifierKey, format_note, parse_note
 from tripod.ledger.tlog.seal import Seal, open_seal, parse_seal
@@ -116,10 +116,12 @@ class _Known:
 
 
 class _Kept(NamedTuple):
-    """An entry of a peer, as entry ``at`` keeps it here."""
+    """Entry ``seq`` of a peer, which entry ``at`` keeps here, by its leaf hash."""
 
     at: int
-    entry: KeptEntry
+    origin: str
+    seq: int
+    leaf: bytes
 
 
 class _Comparison:
@@ -223,7 +225,7 @@ class _Comparison:
             raise MalformedError(
                 f"entry {kept.seq} of {kept.origin} is kept with another signature than it had"
             )
-        self.kept.append(_Kept(at, kept))
+        self.kept.append(_Kept(at, kept.origin, kept.seq, kept.leaf()))
         if head.kind == PEER_MERGED.name and kept.body is not None:
             with suppress(*_BROKEN):
                 who = self.known.names.get(kept.origin, kept.origin)
@@ -347,19 +349,18 @@ class _Comparison:
 
     def _judge_kept(self, kept: _Kept) -> bool:
         """Whether an entry of a peer could be held against its tree; what is wrong is added."""
-        entry = kept.entry
-        tree = self.trees.get(entry.origin)
-        if tree is None:
-            trees = [one for one in self.trees.values() if entry.seq < len(one.leaves)]
-            return any(one.leaves[entry.seq] == entry.leaf() for one in trees)
-        if entry.seq >= len(tree.leaves):
+        tree = self.trees.get(kept.origin)
+        if tree is None:  # of a line that its maker left: the record of the next one may hold it
+            trees = [one for one in self.trees.values() if kept.seq < len(one.leaves)]
+            return any(one.leaves[kept.seq] == kept.leaf for one in trees)
+        if kept.seq >= len(tree.leaves):
             return False
-        if tree.leaves[entry.seq] == entry.leaf():
+        if tree.leaves[kept.seq] == kept.leaf:
             self.proven.add(kept.at)
         else:
-            who = self.known.names.get(entry.origin, entry.origin)
+            who = self.known.names.get(kept.origin, kept.origin)
             self._peer_finding(
-                f"it keeps another entry {entry.seq} of {who} than the record on {tree.ref.ref} "
+                f"it keeps another entry {kept.seq} of {who} than the record on {tree.ref.ref} "
                 "has, which its key sealed",
                 (f"entry {kept.at}", kept.at),
                 _ALTERED,

@@ -9,8 +9,10 @@ from clones import begin, fetch, kept, merge, record, rewrite, say
 from doors.inside import run
 from git_repo import Git
 
+from tripod.ledger.kinds.merged import KeptEntry, peer_entry_draft
 from tripod.ledger.locator import database_of
 from tripod.peers.hooks import install_hooks
+from tripod.team.team import Team
 from tripod.verify.check import Outcome, Report
 from tripod.verify.run import verify
 
@@ -106,6 +108,32 @@ def test_a_replica_that_was_rewritten_is_found_with_both_seals(pair: Pair, tmp_p
     report = verify(clone.root)
     assert report.exit_code == 1
     assert any(text.startswith("fork") for text in messages(report))
+
+
+@pytest.mark.parametrize("harm", ["another time", "another number"])
+def test_an_entry_that_is_kept_otherwise_than_its_maker_has_it(pair: Pair, harm: str) -> None:
+    say(pair.ann, "Closed on Sundays.")
+    record(pair.ann, pair.ann_name)
+    fetch(pair.bob, pair.ann)
+    with Team(f"{pair.ann.root}/.nbs") as team:
+        entry = [one for one in team.store.read() if one.kind == "chat.sent"][-1]
+    seq, header = entry.seq, entry.header
+    if harm == "another time":
+        header = header.replace(entry.at.encode(), b"2020" + entry.at[4:].encode())
+    else:
+        seq += 1
+    kept_ = KeptEntry("example.com/ann", seq, header, entry.auth, entry.salt, entry.body)
+    with Team(f"{pair.bob.root}/.nbs") as team:
+        team.append_apart(lambda: [peer_entry_draft(kept_, entry.stream)])
+    report = verify(pair.bob.root)
+    found = [one for one in outcome(report).findings if one.severity == "failure"]
+    says = {
+        "another time": f"it keeps another entry {seq} of {pair.ann_name} than the record on",
+        "another number": f"it keeps entry {entry.seq} of example.com/ann as entry {seq}",
+    }
+    assert len(found) == 1, report
+    assert says[harm] in found[0].message
+    assert report.exit_code == 1
 
 
 def test_a_ledger_that_was_cut_off_is_a_rollback(pair: Pair, tmp_path: Path) -> None:
