@@ -66,7 +66,7 @@ def extend(copy: Path) -> None:
     )
     (copy / "tripod/decisions/risks.py").write_text(act, encoding="utf-8")
     (section,) = code("add-a-kind.md", "text")
-    table = '"""\n_WORKS = [_log, _query, _show, _inbox, _count, _summary, _advise]'
+    table = '"""\n_WORKS = [_log, _query, _show, _inbox, _count, _summary, _export, _advise]'
     edit(
         copy / "tripod/cli/scribe.py",
         ("def _nbs_query(", f"{work}\n\ndef _nbs_query("),

@@ -49,7 +49,16 @@ def _show(call: CommandCall) -> None:
             _projection(call, team)
 
 
-def _value(entry: Entry) -> dict[str, Any]:
+def _value(team: Team, entry: Entry) -> dict[str, Any]:
+    """An entry for JSON; of one of a peer also what it keeps, as ``inner``."""
+    value = _plain(entry)
+    for inner in seen_entries((entry,), team.store.blob):
+        if inner is not entry:
+            value["inner"] = _plain(inner)
+    return value
+
+
+def _plain(entry: Entry) -> dict[str, Any]:
     value: dict[str, Any] = {
         "actor": entry.actor,
         "at": entry.at,
@@ -79,13 +88,13 @@ def _list(call: CommandCall, team: Team) -> None:
     head = team.store.head()
     last = LISTED if call.last is None else call.last
     newest = team.store.read(0, head.size, stream=call.stream, newest_first=True, limit=last)
-    entries = list(seen_entries(newest, team.store.blob))[::-1]
+    entries = list(newest)[::-1]
     lines = [
         f"{e.seq:>7}  {e.at[:19]}Z  {_mark(e):<8}  {e.kind:<16}  {e.stream}  {e.actor}"
-        for e in entries
+        for e in seen_entries(entries, team.store.blob)
     ]
     lines.append(f"{head.size} entries, root {head.root.hex()}")
-    call.answers(map(_value, entries), lines)
+    call.answers((_value(team, entry) for entry in entries), lines)
 
 
 def _entry(call: CommandCall, team: Team) -> None:
@@ -96,9 +105,9 @@ def _entry(call: CommandCall, team: Team) -> None:
     if entry is None:
         raise NotFoundError(f"no entry {one_line(what[:80])}; `tripod show` lists the newest")
     if call.json:
-        call.objects([_value(entry)])
+        call.objects([_value(team, entry)])
     else:
-        emit_pretty(_value(entry))
+        emit_pretty(_value(team, entry))
 
 
 def _runs(call: CommandCall, team: Team) -> None:

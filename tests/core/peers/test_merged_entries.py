@@ -356,3 +356,20 @@ def test_the_files_with_entries_of_peers_are_these_bytes(pair: tuple[Replica, Re
         golden = GOLDEN / path.rpartition("/")[2]
         assert (ann.root / path).read_bytes() == golden.read_bytes(), path
     assert findings(ann) == []
+
+
+def test_an_entry_of_a_peer_shows_what_it_keeps_and_its_makers_leaf(
+    pair: tuple[Replica, Replica],
+) -> None:
+    ann, ben = pair
+    ben.create("live")
+    ben.say("live", "ben", "his")
+    pull(ann, ben)
+    with ann.team() as team:
+        sql = "SELECT seq, peer_seq FROM merged WHERE kind = 'chat.sent'"
+        ((seq, theirs),) = team.store.db.execute(sql).fetchall()
+    shown = json.loads(told(ann, "show", str(seq), "--json").out)
+    made = json.loads(told(ben, "show", str(theirs), "--json").out)
+    assert (shown["kind"], shown["mark"]) == ("peer.entry", "peer")
+    assert shown["inner"]["leaf"] == made["leaf"]
+    assert shown["inner"]["body"]["text"] == made["body"]["text"]
