@@ -150,6 +150,51 @@ def test_two_clones_of_one_committed_record_part(tmp_path: Path) -> None:
     assert len(origins) == 2
 
 
+@pytest.mark.parametrize("late", [False, True], ids=["at once", "after both went on"])
+def test_clones_of_one_committed_record_merge_and_nothing_is_lost(
+    tmp_path: Path, *, late: bool
+) -> None:
+    """Each goes on by a fork; where both recorded under the old name, the second parts there."""
+    ann = Clone(tmp_path, "ann")
+    ann.said("init", "--project", "shop")
+    ann.said("chat", "create", "live")
+    ann.said("chat", "send", "live", "ann", "hello")
+    ann.said("export", ".nbs/record", "--bodies")
+    ann.git("add", "--force", ".nbs/record", ".nbs/chat", ".nbs/counts.json")
+    ann.git("commit", "--quiet", "-m", "the record")
+    ann.git("push", "--quiet", "origin", "main")
+    clones = [Clone(tmp_path, name) for name in ("bob", "cid")]
+    for clone in clones:
+        assert "Restored: " in clone.said("init")
+        if late:
+            clone.said("chat", "send", "live", clone.name, f"early {clone.name}")
+    for clone in clones:
+        clone.fetch()
+        clone.said("restore", "--as-copy")
+        clone.said("chat", "send", "live", clone.name, f"late {clone.name}")
+        clone.push()
+    with clones[0].team() as one, clones[1].team() as two:
+        names = [replica_of(team.store) for team in (one, two)]
+    assert names[0] is not None
+    assert names[1] is not None
+    assert names[0][0] == names[1][0], "one team id"
+    dan = Clone(tmp_path, "dan")
+    shutil.rmtree(dan.root)
+    dan.fetch()
+    dan.said("init")
+    for clone in clones:
+        clone.fetch()
+        with clone.team() as team, Repository(str(clone.root)) as repository:
+            for ref in replica_refs(repository):
+                assert merge_record(team, RefFiles(repository, ref.commit)).problem == ""
+    for clone in (*clones, dan):
+        read = clone.said("chat", "read", "live")
+        texts = ["hello", *(f"late {one.name}" for one in clones)]
+        texts += [f"early {one.name}" for one in clones if late]
+        assert [read.count(text) for text in texts] == [1] * len(texts), read
+        clone.said("verify", "--no-git")
+
+
 def test_the_name_may_be_given_and_is_used_once(ann: Clone) -> None:
     ann.said("restore", "--as-copy", "--as-origin", "example.org/second")
     with ann.team() as team:
