@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from doors.inside import run
 from replicas import Clone
 
 from tripod.ledger.kinds.peers import PEER_MERGED
@@ -227,3 +228,40 @@ def test_a_record_that_does_not_verify_is_not_restored(ann: Clone) -> None:
 )
 def test_one_way_to_restore_at_a_time(ann: Clone, words: tuple[str, ...]) -> None:
     assert ann.run("restore", *words).code == 2
+
+
+def test_outside_of_a_repository_the_record_is_the_folder(tmp_path: Path) -> None:
+    for words in (("init", "--key"), ("chat", "create", "live")):
+        assert run(tmp_path, *words).code == 0
+    assert run(tmp_path, "chat", "send", "live", "ann", "hello").code == 0
+    assert run(tmp_path, "seal").code == 0
+    for path in (tmp_path / ".nbs").glob("ledger.db*"):
+        path.unlink()
+    done = run(tmp_path, "restore")
+    assert done.code == 0, done
+    assert f"of {tmp_path}/.nbs/record" in done.out.decode()
+    assert b"hello" in run(tmp_path, "chat", "read", "live").out
+    assert run(tmp_path, "verify").code == 0
+
+
+def test_a_database_of_zero_bytes_is_not_begun_anew(ann: Clone) -> None:
+    for path in ann.database.parent.glob("ledger.db*"):
+        path.unlink()
+    ann.database.write_bytes(b"")
+    done = ann.run("init")
+    assert done.code == 1
+    assert "`tripod restore` brings a lost ledger back" in done.err
+    assert "hello" in ann.said("restore") + ann.said("chat", "read", "live")
+
+
+def test_refs_that_hold_something_else_are_passed_over(ann: Clone) -> None:
+    """A commit of the work, a tag of nothing, a tree with a link in the place of the seal."""
+    head = ann.git("rev-parse", "HEAD")
+    ann.git("update-ref", "refs/tripod/eve-0123456789abcdef", head)
+    link = ann.git("hash-object", "-w", "--stdin", given=b"/etc/passwd")
+    tree = ann.git("mktree", given=f"120000 blob {link}\tcheckpoint\n".encode())
+    odd = ann.git("commit-tree", tree, "-m", "x")
+    ann.git("update-ref", "refs/tripod-remotes/origin/eve-0123456789abcdee", odd)
+    lose(ann)
+    assert "of refs/tripod/ann-" in ann.said("restore")
+    assert "hello" in ann.said("chat", "read", "live")
