@@ -188,7 +188,7 @@ class SQLiteTransaction(SQLiteReader):
                 "INSERT INTO nodes (level, number, hash) VALUES (?, ?, ?)", tip.tree.full
             )
         if self._fold is not None and self._folded == fresh[0].seq:
-            self._fold(db, fresh, self.blob)
+            self._fold(db, fresh, lambda digest: blobs.get(digest) or self.blob(digest))
             self._folded = tip.tree.size
         stack = b"".join(tip.tree.stack)
         head = (tip.tree.size, tip.origin, tip.last, tip.at, stack, self._folded)
