@@ -57,6 +57,10 @@ _BEHIND = (
     "its newer record was not pushed, or not fetched here: `tripod push` there, `tripod pull` "
     "here. Where it has none, it was rolled back"
 )
+_NOT_HERE = (
+    "fetch the newest record (`git fetch REMOTE '+refs/tripod/*:refs/tripod-remotes/REMOTE/*'`); "
+    "if that is not longer, it was not pushed there (`tripod push`), or it was cut off"
+)
 _ALTERED = (
     "compare the entry with the peer's own record and with other replicas: here or there it was "
     "changed after it was merged"
@@ -399,8 +403,9 @@ class _Comparison:
         """Add that the replica has fewer entries; of a peer somebody may only be behind."""
         seal, told = head.seal, self.trailers if head.is_trailer else self.peers
         if tree is None:
-            message = f"rollback: it remembers {seal.size} entries, and the ledger has {size}"
-            self._add(head, message, _ROLLBACK, self._both(head, self._own_note()))
+            whose, help_ = ("record", _NOT_HERE) if self.evidence.loaded else ("ledger", _ROLLBACK)
+            message = f"rollback: it remembers {seal.size} entries, and the {whose} has {size}"
+            self._add(head, message, help_, self._both(head, None))
         elif head.by == self.origin:
             who = self.known.names.get(seal.origin, seal.origin)
             message = (
