@@ -25,7 +25,13 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import NamedTuple
 
-from tripod.errors import LedgerError, MalformedError, RefusedError, TripodError
+from tripod.errors import (
+    LedgerError,
+    MalformedError,
+    RefusedError,
+    TripodError,
+    UnwritableError,
+)
 from tripod.ledger import CHAT, EVENTS, LOGS, WORKERS, Draft
 from tripod.ledger.files import read_plain_file
 from tripod.ledger.kinds.peers import TEAM_NAMED
@@ -99,7 +105,11 @@ def join_team(
     replica, whose key is here: that is restored. What ``adoption.begin_replica`` raises.
     """
     root = adoption.team_to_adopt(path)
-    with Repository(root) as repository, TemporaryDirectory(prefix="tripod-join-") as folder:
+    with (
+        _room(),
+        Repository(root) as repository,
+        TemporaryDirectory(prefix="tripod-join-") as folder,
+    ):
         refs = _longest(repository, replica_refs(repository))
         with _neighbours(repository, refs, folder) as (neighbours, problems):
             team = _team_of(neighbours, problems)
@@ -122,6 +132,18 @@ def join_team(
             ledger.warnings += [*problems, *settle_aside(ledger)]
             adopted.warnings.extend(ledger.warnings)
     return JoinedTeam(adopted, team, tuple(merged))
+
+
+@contextmanager
+def _room() -> Iterator[None]:
+    """Say what to do where the disk refuses a file that is needed meanwhile."""
+    try:
+        yield
+    except OSError as error:
+        raise UnwritableError(
+            f"{error.filename or 'the disk'}: {error.strerror or error}; make room, then `tripod "
+            "init` goes on"
+        ) from error
 
 
 def _plain_names(project: str, scribe: str) -> dict[str, str]:
@@ -181,6 +203,11 @@ def _neighbours(
                 for batch in fold_batches(ledger.read(), 1000):
                     fold_into(db, batch, ledger.blob)
                 found.append(_Neighbour(ref, named[0], source_of(ledger)))
+            except (OSError, sqlite3.OperationalError) as error:
+                raise UnwritableError(
+                    f"{path}: no room for the record of {name} ({error}), so nothing was begun: "
+                    "make room there (TMPDIR names another folder), then `tripod init`"
+                ) from error
             except _MISREAD as error:
                 problems.append(f"{ref.ref}: {error}; nothing of it is taken")
         yield found, problems

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import resource
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
-from doors.inside import run_as
+from doors.inside import TRIPOD, run_as
 from replicas import Clone
 
 from tripod.errors import RefusedError
@@ -228,6 +231,27 @@ def _dies(*_: object, **__: object) -> None:
 def test_the_odd_names_of_a_peer_are_not_taken(ann: Clone, tmp_path: Path) -> None:
     assert join._plain_names("a\x1b[31m", "two words") == {}
     assert join._plain_names("The shop", "sam") == {"project": "The shop", "scribe": "sam"}
+
+
+@pytest.mark.parametrize("limit", [64, 100_000])
+def test_a_full_disk_is_said_and_nothing_is_begun(ann: Clone, tmp_path: Path, limit: int) -> None:
+    bob = Clone(tmp_path, "bob")
+    bob.fetch()
+    done = subprocess.run(
+        [TRIPOD, "init"],
+        cwd=bob.git.root,
+        env=os.environ | {"TRIPOD_HOME": str(bob.home), "TRIPOD_AS": "bob"},
+        capture_output=True,
+        check=False,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+    )
+    assert done.returncode == 1
+    assert "make room" in done.stderr
+    assert "then `tripod init`" in done.stderr
+    assert not bob.database.exists()
+    bob.said("init")
+    assert "hello" in bob.said("chat", "read", "live")
 
 
 def test_a_key_is_needed(ann: Clone, tmp_path: Path) -> None:
