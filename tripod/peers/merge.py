@@ -26,7 +26,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tripod.errors import LedgerError, MalformedError, NotVerifiedError, RefusedError
-from tripod.ledger import Draft, parse_header, root_of, tell_over
+from tripod.ledger import MAX_BODY, Draft, format_canonical, parse_header, root_of, tell_over
+from tripod.ledger.kinds.base import INLINE_LIMIT
 from tripod.ledger.kinds.merged import KeptEntry, peer_entry_draft
 from tripod.ledger.kinds.peers import (
     PEER_ADDED,
@@ -46,6 +47,7 @@ from tripod.projections.erasure import tombstone
 from tripod.recovery.redaction import MAX_REASON, erase_within, files_to_redact
 from tripod.verify.export_file import ExportFiles, FileError
 from tripod.verify.peers.seals import (
+    BadEntryError,
     RecordProblemError,
     SealedEntry,
     SealedRecord,
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
 
 BATCH = 1000  # entries
 _LONGEST = 4 * BATCH
+_SURE = 8 * 1024  # bytes
 _BATCH_BYTES = 16 * 1024 * 1024  # of blobs in one act
 
 
@@ -243,8 +246,9 @@ class _Merge:
             raise RecordProblemError(
                 f"its seal is not by the key on record: {error}; nothing was taken"
             ) from error
+        how = "person" if self.peer.state == "accepted" and known is not None else self.peer.how
         self.peer = self.peer._replace(
-            replica=self.peer.replica or found.replica, key=found.key.format()
+            replica=self.peer.replica or found.replica, key=found.key.format(), how=how
         )
         self.done = self.done._replace(replica=self.peer.replica)
         return found.key
@@ -354,7 +358,7 @@ class _Taking:
         self._flush(_Head(seal.size, seal.root, self.merge.note))
 
     def _read(self) -> None:
-        from tripod.verify.peers.entries import RecordJudge  # dear, and seldom anything is new
+        from tripod.verify.peers.entries import RecordJudge  # dear, and often nothing is new
 
         judge = RecordJudge(self.record, self._keys_of, self.merge.limits.blobs)
         is_ours = self._shared_before()
@@ -388,8 +392,10 @@ class _Taking:
         one = judge.judge(entry)
         if one is None:
             return
+        if _is_too_large(one):
+            raise BadEntryError(one.seq, "it takes more than an entry that keeps it can hold")
         self.batch.append(one)
-        self.room -= sum(map(len, one.blobs.values()))
+        self.room -= len(one.raw) + len(one.body or b"") + sum(map(len, one.blobs.values()))
         if one.header.kind == "seal.made" and one.body is not None:
             note, size = one.data["note"], one.data["size"]
             with suppress(MalformedError, ValueError):
@@ -422,6 +428,7 @@ class _Taking:
             return
         taken = erased = 0
         if merge.dry_run:
+            merge.done = merge.done._replace(added=merge.peer.added is None)
             taken = sum(merge.kept_header(one.header.ledger, one.seq) is None for one in batch)
         else:
             is_erasing = any(one.header.kind == REDACTED.name for one in batch)
@@ -442,7 +449,7 @@ class _Taking:
         peer = self.merge.peer
         now = read_roster(self.store).get(peer.origin)
         if now is None or now.added is None or now.key != peer.key:
-            is_accepted = now is not None and now.accepted_key == peer.key
+            is_accepted = peer.how == "person" or (now is not None and now.accepted_key == peer.key)
             how: Literal["first-use", "person"] = "person" if is_accepted else "first-use"
             act.append(
                 [
@@ -497,6 +504,15 @@ def _draft(one: JudgedEntry, places: Places) -> Draft:
     kept = KeptEntry(header.ledger, one.seq, one.raw, one.auth, salt, body)
     keep = one.data if body is None else None
     return peer_entry_draft(kept, header.stream, place=place, blobs=one.blobs, keep=keep)
+
+
+def _is_too_large(one: JudgedEntry) -> bool:
+    """Whether what is kept of an entry beside its content may not fit a body."""
+    if len(one.raw) + len(one.body or b"") < _SURE and len(one.blobs) < 50:
+        return False
+    beside = one.data if one.body is None else one.data.get("refs", ())
+    size = 2 * min(len(one.raw), INLINE_LIMIT) + 100 * len(one.blobs)
+    return size + 3 * len(format_canonical(beside)) > MAX_BODY - _SURE
 
 
 def _erase(act: Act, who: str, batch: Sequence[JudgedEntry]) -> int:

@@ -48,6 +48,7 @@ from tripod.verify.checks import (
 )
 from tripod.verify.export_file import FileError
 from tripod.verify.peers.seals import (
+    BadEntryError,
     RecordProblemError,
     SealedEntry,
     SealedRecord,
@@ -62,14 +63,6 @@ _DIGEST = re.compile("[0-9a-f]{64}")
 _MARK = b'"sha256"'  # only a body that names a blob, or a digest, holds it
 _FRONT = r"(?:[A-Za-z0-9][A-Za-z0-9_-]{0,40}/)?"
 _BROKEN = (LookupError, TypeError, ValueError, AttributeError, RecursionError, MalformedError)
-
-
-class BadEntryError(RecordProblemError):
-    """What is wrong with entry ``seq`` of a record: it ends there for us."""
-
-    def __init__(self, seq: int, problem: str) -> None:
-        super().__init__(f"entry {seq}: {problem}")
-        self.seq = seq
 
 
 class JudgedEntry(NamedTuple):

@@ -38,6 +38,14 @@ class RecordProblemError(TripodError):
     """Why nothing, or nothing more, of a replica's record can be taken."""
 
 
+class BadEntryError(RecordProblemError):
+    """What is wrong with entry ``seq`` of a record: it ends there for us."""
+
+    def __init__(self, seq: int, problem: str) -> None:
+        super().__init__(f"entry {seq}: {problem}")
+        self.seq = seq
+
+
 class SealedEntry(NamedTuple):
     """An entry of a sealed record: its number, its header's bytes, their hash, what lies beside."""
 

@@ -156,6 +156,11 @@ BAD: dict[str, tuple[Callable[[Forger], object], str]] = {
     ),
     "a stripped signature": (lambda e: e.say(names="ab" * 32), "stripped"),
     "no signature": (lambda e: e.say(auth=b"\x09" * 69), "no signature record"),
+    "many references": (
+        lambda e: e.add("decision.logged", DECISION | {
+            "refs": [{"file": "live.chat", "line": n} for n in range(1500)]}, "decisions"),
+        "can hold",
+    ),
     "a fork of another": (
         lambda e: e.add("ledger.forked-from", {
             "origin": "example.org/ann", "size": 3, "root": "ab" * 32, "reason": "r"},

@@ -82,6 +82,20 @@ def test_a_policy_that_is_closed_waits_for_a_person(ann: Replica, bob: Replica) 
     assert added.data["how"] == "person"
 
 
+def test_a_peer_that_a_person_accepted_stays_so_when_its_key_is_rotated(
+    ann: Replica, bob: Replica
+) -> None:
+    ann.merge(bob)
+    with ann.team() as team:
+        key = read_roster(team.store)[bob.origin].key
+    ann.append(PEER_ACCEPTED.draft({"origin": bob.origin, "key": key, "reason": "Met"}, "ann"))
+    with bob.team() as team:
+        rotate_sealing_key(team, keys.passphrase_from_file, None)
+    assert ann.merge(bob, closed=True).problem == ""
+    with ann.team() as team:
+        assert read_roster(team.store)[bob.origin].state == "accepted"
+
+
 # Copies -----------------------------------------------------------------------------------------
 
 
