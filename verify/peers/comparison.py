@@ -25,6 +25,7 @@ from tripod.ledger.kinds.peers import PEER_FORKED, PEER_MERGED
 from tripod.ledger.tlog.note import Note, VerifierKey, format_note, parse_note
 from tripod.ledger.tlog.seal import Seal, open_seal, parse_seal
 from tripod.ledger.tlog.trailer import KEY_DIGITS, key_digits, trailer_seal
+from tripod.projections import TRUST
 from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_folder import GitError
 from tripod.verify.anchors.git_growth import describe_growth_commit
@@ -441,7 +442,7 @@ class _Comparison:
         """The newest seal of this ledger that one of its keys made."""
         if self.evidence.folded is None:
             return None
-        for (note,) in self.evidence.query("SELECT note FROM seals ORDER BY seq DESC LIMIT 1"):
+        for *_, note in self.evidence.query(TRUST.newest_seal):
             with suppress(*_BROKEN):
                 return parse_note(note.encode())
         return None
