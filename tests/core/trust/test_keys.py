@@ -2,6 +2,8 @@
 
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,24 @@ def test_a_key_is_stored_for_its_owner_alone_and_read_again(signers_home: str) -
     assert not keys.is_encrypted_key(path)
     found = keys.load_key(path, ORIGIN)
     assert (found.name, found.seed) == (ORIGIN, KEY.seed)
+
+
+def test_a_plain_key_is_read_without_what_reads_every_form() -> None:
+    key = SigningKey("example.com/ledger", bytes(range(32)))
+    path = keys.key_path(key.name)
+    keys.store_key(path, key, None)
+    code = (
+        "import sys; from tripod.trust import keys;"
+        f"assert keys.load_key({path!r}, {key.name!r}).seed == bytes(range(32));"
+        "print([name for name in sys.modules if name.startswith('cryptography')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+    data = Path(path).read_bytes()
+    assert keys._plain_seed(data.replace(b"\n", b"\r\n")) is None
+    assert keys._plain_seed(data.replace(b"MC4", b"MC5")) is None
+    keys.store_key(path, key, b"secret")
+    assert keys._plain_seed(Path(path).read_bytes()) is None
 
 
 def test_an_encrypted_key_opens_with_its_passphrase_alone() -> None:
