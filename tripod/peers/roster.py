@@ -14,7 +14,6 @@ from tripod.ledger import LedgerReader
 from tripod.ledger.kinds.peers import PEER_ACCEPTED, PEER_CLOSED
 from tripod.projections.text import text_line_problem
 from tripod.team.team import Team
-from tripod.verify.anchors.anchors import AnchorOptions, gather_anchors
 
 MAX_REASON = 1000  # bytes
 
@@ -73,6 +72,8 @@ def is_closed(root: str) -> bool:
 
     Raises RefusedError where the policy is not understood: what it demands is not passed over.
     """
+    from tripod.verify.anchors.anchors import AnchorOptions, gather_anchors  # dear, seldom needed
+
     outside = gather_anchors(root, AnchorOptions(git=False))
     for what, where, message in outside.faults:
         if what == "broken":
