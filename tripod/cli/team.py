@@ -17,7 +17,7 @@ from tripod.cli.commands import (
     known_handle,
     log_keys_param,
 )
-from tripod.errors import BadArgumentError, NoTeamError, PagesDamagedError
+from tripod.errors import BadArgumentError, NoTeamError, NotFoundError, PagesDamagedError
 from tripod.ledger import DATABASE, RECORD
 from tripod.ledger.files import replace_file
 from tripod.ledger.locator import (
@@ -83,6 +83,10 @@ def _report(found: adoption.Adoption) -> list[str]:
 def _init(call: CommandCall) -> None:
     path = given = call.path or named() or "."
     root = adoption.team_to_adopt(path, new=call.new)
+    if call.from_ is not None:
+        if call.new:
+            raise BadArgumentError("--from joins a team, and --new begins another: give one")
+        _fetch(call, root)
     if not os.path.lexists(database_of(root)) and not call.new:
         if database_apart(root) is not None and named_replicas(root):
             _join(call, path)
@@ -119,6 +123,18 @@ def _init(call: CommandCall) -> None:
     call.answer(value, [*lines, NEXT] if found.begun else lines)
     if not call.json:
         _ask_handle()
+
+
+def _fetch(call: CommandCall, root: str) -> None:
+    """Fetch the records of a remote, so that its team is joined."""
+    from tripod.peers.join import fetch_records_to_join
+
+    if os.path.lexists(database_of(root)):
+        raise BadArgumentError("--from: there is a ledger already; `tripod pull` merges others'")
+    with call.progress():
+        fetch_records_to_join(os.path.dirname(root), call.from_)
+    if not named_replicas(root):
+        raise NotFoundError(f"{call.from_} holds no record of a team: `tripod init` begins one")
 
 
 def _join(call: CommandCall, path: str) -> None:
@@ -314,6 +330,10 @@ def _demo(_: CommandCall) -> int:
 
 _INIT = """\
 init [PATH]
+    Where the repository holds records of replicas on git refs (refs/tripod-remotes, as `tripod
+    pull` or --from fetches them), it joins their team: it begins a replica of its own, with a key
+    of its own, and merges what they recorded. --new begins another team all the same.
+
     Where there is no ledger, but a record (.nbs/record, as in a clone), the ledger comes back
     from that.
 
@@ -332,6 +352,7 @@ init [PATH]
     --scribe HANDLE    The handle that logs decisions; `scribe` by default.
     --events DIR       The folder of the events; .nbs/events by default.
     --chat DIR         The folder of the chats; .nbs/chat by default.
+    --from REMOTE      Fetch the records of replicas from a remote, and join their team.
     --untrack          Take files of .nbs that git tracks out of its index; they stay on the disk.
     --new              Begin another team here, though there is one around.
     --key/--no-key     Make a key that seals the ledger; by default in a git repository alone.

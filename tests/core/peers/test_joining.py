@@ -254,6 +254,26 @@ def test_a_full_disk_is_said_and_nothing_is_begun(ann: Clone, tmp_path: Path, li
     assert "hello" in bob.said("chat", "read", "live")
 
 
+def test_the_records_are_fetched_first_where_a_remote_is_named(ann: Clone, tmp_path: Path) -> None:
+    bob = Clone(tmp_path, "bob")
+    ann.git("--git-dir", str(ann.remote), "update-ref", "refs/tripod/seals", "HEAD")
+    hook = bob.git.root / ".git/hooks/reference-transaction"
+    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    hook.chmod(0o755)
+    assert "Joined the team" in bob.said("init", "--from", "origin")
+    assert not (tmp_path / "ran").exists()
+    assert "hello" in bob.said("chat", "read", "live")
+    assert bob.run("init", "--from", "origin").code == 2
+    cid = Clone(tmp_path, "cid")
+    for remote, code in (("nowhere", 3), ("--upload-pack=x", 2), ("ext::sh", 2)):
+        done = cid.run("init", f"--from={remote}")
+        assert done.code == code, done
+    assert cid.run("init", "--from", "origin", "--new").code == 2
+    cid.git("--git-dir", str(cid.remote), "update-ref", "-d", f"refs/tripod/{named(ann)[1]}")  # type: ignore[index]
+    assert "holds no record of a team" in cid.run("init", "--from", "origin").err
+    assert not cid.database.exists()
+
+
 def test_a_key_is_needed(ann: Clone, tmp_path: Path) -> None:
     bob = Clone(tmp_path, "bob")
     bob.fetch()
