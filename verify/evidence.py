@@ -43,6 +43,7 @@ from tripod.projections.decisions.format import decision_log_name_problem
 from tripod.verify.anchors.anchors import (
     USUAL,
     AnchorOptions,
+    NoHeadError,
     OutsideError,
     gather_anchors,
     read_since,
@@ -511,6 +512,11 @@ def collect_since(evidence: OpenEvidence, asked: AnchorOptions, team: str | None
     root, seals = team or evidence.root, evidence.outside.rules.seals
     try:
         evidence.database.since = read_since(asked.since, root, seals, keys, git=asked.git)
+    except NoHeadError as error:
+        if team is None:
+            evidence.problem = str(error)
+        else:  # one of several replicas: all of it may have come since
+            evidence.database.since = 0, f"its beginning ({error})"
     except OutsideError as error:
         evidence.problem = str(error)
 

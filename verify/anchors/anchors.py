@@ -46,6 +46,10 @@ class OutsideError(TripodError):
     """Something that was asked for cannot be read, so nothing may be called clean."""
 
 
+class NoHeadError(OutsideError):
+    """A revision holds no head of this ledger."""
+
+
 class AnchorOptions(NamedTuple):
     """What the caller wants looked at besides.
 
@@ -133,7 +137,7 @@ def read_since(
     the ledger's own ``keys`` signed. The largest counts.
 
     Raises:
-        OutsideError: there is no such revision, or it holds no head.
+        OutsideError: there is no such revision; a NoHeadError: it holds no head.
     """
     if re.fullmatch("[0-9]{1,15}", since):
         return int(since), f"entry {since}"
@@ -163,7 +167,7 @@ def read_since(
                 return max(found, key=lambda one: one[0].size)
     except (GitError, LedgerError) as error:
         raise OutsideError(f"--since {since}: {error}; give the number of an entry") from error
-    raise OutsideError(
+    raise NoHeadError(
         f"--since {since}: commit {commit[:12]} holds no seal of this team's record, and no commit "
         "up to it carries a head of this ledger (`tripod hooks install`): what was known there is "
         "not known; give the number of an entry"

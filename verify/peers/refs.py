@@ -123,8 +123,12 @@ def team_judged_by_refs(path: str) -> str | None:
     tree = work_tree_around(os.path.abspath(path))
     if tree is None:
         return None
-    root, given = f"{tree.main or tree.top}/{FOLDER}", team_of(os.path.abspath(path))
-    if given is not None and os.path.realpath(given) != os.path.realpath(root):
+    top, given = tree.main or tree.top, team_of(os.path.abspath(path))
+    root = f"{top}/{FOLDER}"
+    # A project may have a folder `chat` or `events` of its own at its top.
+    if given is not None and (
+        has_ledger(given) or os.path.realpath(given) not in map(os.path.realpath, (root, top))
+    ):
         return None
     is_recorded = os.path.lexists(f"{root}/{RECORD}/{SEAL}")
     return None if has_ledger(root) or is_recorded else root

@@ -11,6 +11,7 @@ from doors.inside import run
 from git_repo import Git
 
 from tripod.ledger.tlog.tiles import SEAL
+from tripod.peers.hooks import install_hooks
 from tripod.verify.check import Report
 from tripod.verify.run import verify
 
@@ -136,6 +137,29 @@ def test_a_ref_that_holds_something_else_is_named(clone: Git, harm: str) -> None
         assert "there is no seal to judge the files by" in said
     assert report.exit_code == {"a strange file": 0, "no commit": 3}.get(harm, 1)
     assert report.parts[-1].what == second
+
+
+def test_folders_of_the_project_that_are_called_as_a_teams_are_no_team(clone: Git) -> None:
+    (clone.root / "events").mkdir()
+    (clone.root / "chat").mkdir()
+    assert len(verify(clone.root).parts) == 2
+
+
+def test_of_a_replica_without_a_head_in_the_commits_all_is_new(clone: Git, tmp_path: Path) -> None:
+    ann = Git(tmp_path / "ann", made=False)
+    install_hooks(str(ann.root))
+    ann.commit("x", b"x\n", "with a head")
+    clone("fetch", "--quiet", str(ann.root), "main:ann")
+    report = verify(clone.root, since="ann")
+    first, second = (part.since for part in report.parts)
+    assert first is not None
+    assert second is not None
+    assert (first.size, second.size) == (8, 0)
+    assert "holds no seal" in second.why
+    assert report.exit_code == 0
+    report = verify(clone.root, since="nowhere")
+    assert report.exit_code == 3
+    assert "there is no such commit" in report.parts[0].problem
 
 
 def test_a_team_with_a_ledger_is_judged_by_it(tmp_path: Path) -> None:
