@@ -348,6 +348,7 @@ class Audit:
             self.wrong_if(bad, f"{what}: what it says was erased was not, or nobody signed it")
         if kind == "peer.entry":
             self.peer(what, head, value)
+        self.wrong_if(kind == "peer.forked", f"{what}: a peer contradicted what it sealed")
         if kind == "peer.merged":
             self.merged(what, value)
         with suppress(Wrong):

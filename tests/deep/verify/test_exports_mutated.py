@@ -31,7 +31,7 @@ ORIGIN = "sample.example/1"
 VKEY = key_of(ORIGIN).verifier()
 HEADER_CHECKS = tuple(check for check in CHECKS if not needs(check, Need.BODIES, Need.TABLES))
 SHARED = {check.NAME for check in (*HEADER_CHECKS, bodies_present, writers_authorised)}
-OUTSIDE = {"record-agrees", "pins-extend"}
+OUTSIDE = {"record-agrees", "pins-extend", "trailers-agree"}
 """What is held against something beside the ledger, which an export of it does not hold."""
 TRIALS = int(os.environ.get("TRIPOD_TRIALS", "300"))
 SEED = int(os.environ.get("TRIPOD_SEED", "0")) or random.SystemRandom().randrange(1, 2**32)
@@ -109,7 +109,7 @@ def signed(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_it_is_one_short_file_of_the_standard_library() -> None:
     text = TOOL.read_text()
-    assert len(text.splitlines()) < 400
+    assert len(text.splitlines()) < 500
     names = {line.split()[1].split(".")[0] for line in text.splitlines()
              if line.startswith(("import ", "from "))}  # fmt: skip
     assert names <= sys.stdlib_module_names
