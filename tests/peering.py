@@ -278,6 +278,19 @@ class Forger:
         body = {"channel": "live", "index": 0, "handle": handle, "time": 7, "text": {"text": text}}
         return self.add("chat.sent", body, "chat/live", **header)  # type: ignore[arg-type]
 
+    def part(self, origin: str, team_id: str, handle: str) -> None:
+        """Go on as a replica of its own, with a new key."""
+        tree = Tree()
+        for row in self.rows:
+            tree.append(entry_leaf_hash(row.header))
+        left, self.key = self.key.name, SigningKey(origin, os.urandom(32))
+        vkey = self.key.verifier().format()
+        said = {"origin": left, "size": tree.size, "root": tree.root().hex(), "reason": "copy"}
+        self.add("ledger.forked-from", said)
+        self.add("key.set", {"vkey": vkey})
+        self.name = replica_name(handle, vkey)
+        self.add("team.named", {"team": team_id, "replica": self.name})
+
     def record(self, size: int | None = None) -> MemoryFiles:
         """Its record, sealed."""
         return record_of(self.rows, self.blobs, self.key, size)

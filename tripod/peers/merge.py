@@ -78,7 +78,8 @@ class Merged(NamedTuple):
 
     ``sealed`` is how many entries the record holds. ``problem`` says in words why the peer stopped
     there, '' where it did not. ``added``: it is a new peer. ``is_own``: the record is our own, or
-    an earlier state of it. ``is_older``: it is one of what was merged before.
+    an earlier state of it. ``is_older``: it is one of what was merged before. ``parted``: so many
+    entries stay out, which a copy recorded under the name of another one before it took its own.
     """
 
     origin: str = ""
@@ -91,6 +92,7 @@ class Merged(NamedTuple):
     added: bool = False
     is_own: bool = False
     is_older: bool = False
+    parted: int = 0
 
 
 def merge_record(
@@ -337,6 +339,7 @@ class _Taking:
         self.store = merge.store
         self.tree = record.tree()
         self.keys: dict[str, list[VerifierKey]] = {}
+        self.parted: set[str] = set()
         self.batch: list[JudgedEntry] = []
         self.room = _BATCH_BYTES
         self.older: _Head | None = None
@@ -480,15 +483,27 @@ class _Taking:
                 return self.older
         return None
 
-    def _absent(self, batch: Sequence[JudgedEntry]) -> Sequence[JudgedEntry]:
-        """Those that are not here yet: entries come in their order, so behind the first all."""
-        for at, one in enumerate(batch):
-            kept = self.merge.kept_header(one.header.ledger, one.seq)
-            if kept is None:
-                return batch[at:]
-            if kept != one.raw:
+    def _absent(self, batch: Sequence[JudgedEntry]) -> list[JudgedEntry]:
+        """Those that are not here yet: entries come in their order, so behind the first all.
+
+        A copy that parted from another one may have gone on under the old name before. What it
+        recorded so contradicts what the other one did, here or in our own ledger: the old name
+        stays the other's, and the copy is taken from where it parted.
+        """
+        fresh: list[JudgedEntry] = []
+        for one in batch:
+            line = one.header.ledger
+            kept = None if fresh else self.merge.kept_header(line, one.seq)
+            is_other = kept is not None and kept != one.raw
+            if is_other and line == self.merge.seal.origin:
                 raise _OtherEntryError(f"its entry {one.seq} is another than the one taken before")
-        return ()
+            if is_other or line == self.store.origin:
+                self.parted.add(line)
+            if line in self.parted:
+                self.merge.done = self.merge.done._replace(parted=self.merge.done.parted + 1)
+            elif kept is None:
+                fresh.append(one)
+        return fresh
 
 
 def _merged(origin: str, head: _Head) -> Draft:

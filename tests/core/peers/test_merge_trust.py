@@ -149,6 +149,31 @@ def test_our_own_other_copy_is_a_peer_from_where_we_parted(ann: Replica, bob: Re
     assert ann.findings() == []
 
 
+def test_a_copy_that_went_on_under_the_old_name_is_taken_from_where_it_parted(
+    ann: Replica, bob: Replica
+) -> None:
+    bob.say("We both have this.")
+    twin = Forger(bob)
+    bob.say("on the first disk")
+    assert ann.merge(bob).problem == ""
+    for number in range(9):
+        twin.say(f"on the other disk, as the first {number}")
+    twin.part("example.org/bob/fork/1", ann.team_id, "bob")
+    twin.say("on the other disk, by its own name")
+    for here in (ann, bob):
+        done = here.merge(twin.record())
+        assert (done.problem, done.parted) == ("", 9)
+        assert here.entries("peer.forked") == []
+        assert len(here.says("by its own name")) == len(here.says("on the first disk")) == 1
+        assert here.says("as the first") == []
+        twin.say("and more")
+        assert here.merge(twin.record()).taken == 1
+    bob.say("still the first")
+    assert ann.merge(bob).problem == ""
+    assert len(ann.says("still the first")) == 1
+    assert ann.findings() == bob.findings() == []
+
+
 # Keys of actors ---------------------------------------------------------------------------------
 
 
