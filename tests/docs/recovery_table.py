@@ -132,6 +132,15 @@ MISHAPS = (
         "tripod restore --as-copy",
         "It goes on as ",
     ),
+    Mishap(
+        "disk full while merging",
+        "a clone joined, and the disk was full in its first merge, before the chat came",
+        (0, "checks hold over"),
+        (0, "Nothing is wrong"),
+        (2, "no chat live"),
+        "tripod init",
+        "Merged ",
+    ),
 )
 
 

@@ -1,12 +1,16 @@
 """``tripod init``, ``sync``, ``rebuild`` and ``demo``: the ledger against the team's files."""
 
+from __future__ import annotations
+
 import os
 import re
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tripod.cli.commands import (
     HANDLE,
@@ -43,6 +47,9 @@ from tripod.verify.peers.refs import named_replicas
 
 MAX_TIMEOUT = 2**32  # seconds: more than a century
 NEXT = "Next: `tripod chat create live` begins a chat, `tripod verify` judges what is there"
+
+if TYPE_CHECKING:
+    from tripod.peers.merge import Merged
 
 ASKED = "Your handle, under which your acts are recorded (one word; Enter for none)"
 
@@ -105,15 +112,12 @@ def _init(call: CommandCall) -> None:
             key=call.key,
             new=call.new,
         )
-    if not found.begun and os.path.isdir(f"{os.path.dirname(database_of(found.root))}/joining"):
-        from tripod.peers.join import settle_aside
-
-        with Team(found.root) as team:
-            found.warnings.extend(settle_aside(team))
-    for warning in found.warnings:
-        remark(f"warning: {warning}")
     begun = "Begun" if found.begun else "There is already"
     lines = [f"{begun}: {database_of(found.root)}", *_report(found)]
+    if not found.begun and database_apart(found.root) is not None and named_replicas(found.root):
+        lines += _merge_more(found)
+    for warning in found.warnings:
+        remark(f"warning: {warning}")
     if found.key:
         lines += _key_lines(found.key)
     full = os.path.abspath(given)
@@ -123,6 +127,26 @@ def _init(call: CommandCall) -> None:
     call.answer(value, [*lines, NEXT] if found.begun else lines)
     if not call.json:
         _ask_handle()
+
+
+def _merge_more(found: adoption.Adoption) -> list[str]:
+    """Go on with a join that was stopped."""
+    from tripod.peers.join import go_on_joining, settle_aside
+
+    merged = go_on_joining(found.root)
+    with Team(found.root) as team:
+        found.warnings.extend(
+            [*(one.problem for one in merged if one.problem), *settle_aside(team)]
+        )
+    return _merged_lines(merged)
+
+
+def _merged_lines(merged: Sequence[Merged]) -> list[str]:
+    return [
+        f"Merged {one.taken} entries of {one_line(one.replica or one.origin)}"
+        for one in merged
+        if one.taken
+    ]
 
 
 def _fetch(call: CommandCall, root: str) -> None:
@@ -153,11 +177,7 @@ def _join(call: CommandCall, path: str) -> None:
     for warning in found.warnings:
         remark(f"warning: {warning}")
     lines = [f"Joined the team {one_line(done.team)}: {database_of(found.root)}", *_report(found)]
-    lines += [
-        f"Merged {one.taken} entries of {one_line(one.replica or one.origin)}"
-        for one in done.merged
-        if one.taken
-    ]
+    lines += _merged_lines(done.merged)
     lines += _key_lines(found.key) if found.key else []
     peers = [one._asdict() for one in done.merged]
     value = {**vars(found), "untracked": _untrack(call, found.root, lines)}

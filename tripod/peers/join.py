@@ -10,7 +10,7 @@ order, and what it means if we die between two steps:
 1. such files are moved aside, beside where the ledger is to be. Dead here: the next ``init`` goes
    on, and what lies aside is looked at in its step 4.
 2. the ledger is begun: it takes in what is left of the files, and names itself.
-3. peers are merged. Dead here: `tripod pull` goes on.
+3. peers are merged. Dead here: the next ``init`` or ``pull`` goes on.
 4. what was put aside is removed, once all peers are merged. Until then it is kept, and named.
 """
 
@@ -37,7 +37,7 @@ from tripod.errors import (
     UnreachableError,
     UnwritableError,
 )
-from tripod.ledger import CHAT, EVENTS, LOGS, WORKERS, Draft
+from tripod.ledger import CHAT, EVENTS, LOGS, WORKERS, Draft, parse_header
 from tripod.ledger.files import read_plain_file
 from tripod.ledger.kinds.peers import TEAM_NAMED
 from tripod.ledger.locator import database_of, work_tree_around
@@ -68,7 +68,7 @@ from tripod.verify.anchors.git_folder import GitError
 from tripod.verify.checks import record_agrees
 from tripod.verify.export import FileError, load_export
 from tripod.verify.peers.record import RefFiles
-from tripod.verify.peers.refs import OWN, REMOTES, ReplicaRef, replica_refs
+from tripod.verify.peers.refs import OWN, REMOTES, ReplicaRef, longest_records, replica_refs
 from tripod.verify.peers.seals import RecordProblemError, SealedRecord, sealed_identity
 
 ASIDE = "joining"
@@ -327,6 +327,17 @@ def _put_aside(root: str, sources: Sequence[Source]) -> None:
             shutil.copy2(full, f"{aside}/{path}")
             with open(full, "wb") as file:
                 file.write(left)
+
+
+def go_on_joining(root: str) -> list[Merged]:
+    """Merge what git holds of peers, in a ledger that joined its team: it may have been stopped."""
+    with Repository(root) as repository, Team(root) as team:
+        named = replica_of(team.store)
+        if named is None or named[0] == parse_header(team.store.header(0) or b"").ledger:
+            return []
+        refs = [ref for ref, seal in longest_records(repository, replica_refs(repository)) if seal]
+        merged = [merge_record(team, RefFiles(repository, ref.commit)) for ref in refs]
+        return [one for one in merged if not one.is_own]
 
 
 def settle_aside(team: Team) -> list[str]:

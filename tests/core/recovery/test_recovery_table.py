@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+import sqlite3
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import pytest
 from docs.recovery_table import MISHAPS, Mishap
 from doors.inside import Done
 from git_repo import Git
 from replicas import Clone
+
+from tripod.ledger.entry import Draft, Entry
+from tripod.ledger.sqlite.store import SQLiteTransaction
+from tripod.peers import merge
 
 
 @pytest.fixture
@@ -113,7 +120,28 @@ def _copied(ann: Clone, folder: Path) -> None:
     ann.fetch()
 
 
-DEEDS: dict[str, Callable[[Clone, Path], None]] = {
+def _full(_: Clone, folder: Path) -> Clone:
+    bob = Clone(folder, "bob")
+    bob.fetch()
+    append, left = SQLiteTransaction.append, [2]
+
+    def refuses(self: SQLiteTransaction, drafts: Sequence[Draft], *rest: Any) -> list[Entry]:
+        left[0] -= any(draft.kind == "peer.entry" for draft in drafts)
+        if left[0] < 1:
+            error = sqlite3.OperationalError("database or disk is full")
+            error.sqlite_errorcode = sqlite3.SQLITE_FULL
+            raise error
+        return append(self, drafts, *rest)
+
+    with mock.patch.object(merge, "BATCH", 2):
+        with mock.patch.object(SQLiteTransaction, "append", refuses):
+            done = bob.run("init")
+        assert done.code == 1, done
+        assert "full" in done.err
+    return bob
+
+
+DEEDS: dict[str, Callable[[Clone, Path], Clone | None]] = {
     "database gone": _gone,
     "everything gone": _everything,
     "zero bytes": _zero,
@@ -126,6 +154,7 @@ DEEDS: dict[str, Callable[[Clone, Path], None]] = {
     "ref ahead": _ahead,
     "key gone": _key,
     "copied disk": _copied,
+    "disk full while merging": _full,
 }
 
 
@@ -140,7 +169,7 @@ def test_every_mishap_has_a_deed() -> None:
 @pytest.mark.parametrize("row", MISHAPS, ids=lambda row: row.name)
 def test_what_is_said_and_what_mends_it(ann: Clone, tmp_path: Path, row: Mishap) -> None:
     replica = _ref(ann).rpartition("/")[2]
-    DEEDS[row.name](ann, tmp_path)
+    ann = DEEDS[row.name](ann, tmp_path) or ann
     for words, said in (
         (("verify",), row.verify),
         (("doctor",), row.doctor),
