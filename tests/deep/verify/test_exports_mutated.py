@@ -148,7 +148,7 @@ def test_both_agree_on_every_specimen(
         alone = "it keeps more of entry" in specimen.says
         # A key in force that is not among the given ones is an entry's text, which the tool does
         # not read: this export is sealed by the given key, and the ledger in it names another.
-        alone = alone or (specimen.check == "seals-open" and not told)
+        alone = alone or (specimen.check in {"seals-open", "trailers-agree"} and not told)
         assert codes == ((1, 0) if alone else (1, 1) if told else (0, 0)), specimen
 
 
