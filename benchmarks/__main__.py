@@ -14,6 +14,7 @@ from benchmarks import (
     appends,
     chats,
     commands,
+    commits,
     evidence,
     judging,
     looking,
@@ -35,6 +36,7 @@ GROUPS = (
     "signing",
     "looking",
     "merging",
+    "commits",
 )
 ROUNDS = {
     "appends": 15,
@@ -46,6 +48,7 @@ ROUNDS = {
     "signing": 7,
     "looking": 21,
     "merging": 3,
+    "commits": 15,
 }
 
 
@@ -100,6 +103,7 @@ def _rows(group: str, folder: str, entries: int, rounds: int | None) -> Iterator
         "evidence": lambda: evidence.rows(folder, entries, rounds, _say),
         "looking": lambda: looking.rows(folder, entries, rounds, _say),
         "merging": lambda: merging.rows(folder, entries, rounds, _say),
+        "commits": lambda: commits.rows(folder, entries, rounds, _say),
         "signing": lambda: signing.rows(folder, min(entries, SIGNED), rounds, _say),
     }
     return run[group]()
