@@ -19,6 +19,7 @@ from benchmarks import (
     judging,
     looking,
     merging,
+    remotes,
     signing,
     table,
 )
@@ -37,6 +38,7 @@ GROUPS = (
     "looking",
     "merging",
     "commits",
+    "remotes",
 )
 ROUNDS = {
     "appends": 15,
@@ -49,6 +51,7 @@ ROUNDS = {
     "looking": 21,
     "merging": 3,
     "commits": 15,
+    "remotes": 15,
 }
 
 
@@ -104,6 +107,7 @@ def _rows(group: str, folder: str, entries: int, rounds: int | None) -> Iterator
         "looking": lambda: looking.rows(folder, entries, rounds, _say),
         "merging": lambda: merging.rows(folder, entries, rounds, _say),
         "commits": lambda: commits.rows(folder, entries, rounds, _say),
+        "remotes": lambda: remotes.rows(folder, entries, rounds, _say),
         "signing": lambda: signing.rows(folder, min(entries, SIGNED), rounds, _say),
     }
     return run[group]()

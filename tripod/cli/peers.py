@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from tripod.cli.commands import CommandCall, command_group
+from tripod.cli.commands import CommandCall, NumberParam, command_group, command_verb
 from tripod.output import one_line
-from tripod.peers.join import waiting_peers
 from tripod.peers.roster import (
     Peer,
     accept_peer,
@@ -26,6 +25,8 @@ _HOW = {
 
 
 def _known(team: Team) -> dict[str, Peer]:
+    from tripod.peers.join import waiting_peers  # dear: it reads whole records
+
     """The peers, and the replicas of which git holds a record that was not merged."""
     peers = read_roster(team.store)
     left = {row[0] for row in team.store.db.execute("SELECT origin FROM forks")}
@@ -111,6 +112,76 @@ def _said(team: Team, seq: int | None) -> dict[str, object]:
     return {"seq": entry.seq, "at": entry.at, "actor": entry.actor, **entry.data, **texts}
 
 
+# Remotes ---------------------------------------------------------------------------------------
+
+
+_WORDS = (
+    ("decision.logged", "decision"),
+    ("chat.sent", "message"),
+    ("bus.published", "event"),
+    ("pythia.assessed", "assessment"),
+)
+"""Kinds that a person asks for, and their words."""
+
+
+def _push(call: CommandCall) -> None:
+    from tripod.peers.push import push
+
+    with call.team() as team, call.progress():
+        done = push(team, call.remote, seconds=call.timeout, dry_run=call.dry_run)
+    lines = []
+    own = done.records[0].replica
+    for one in done.records:
+        what = "pushed" if one.replica == own else "passed on"
+        told = f"would be {what}" if call.dry_run else what
+        if one.problem:
+            lines.append(f"{one_line(one.replica)} was not passed on: {one_line(one.problem)}")
+            continue
+        new = one.size - one.before
+        more = f", {new} of them new" if one.before and new else ", nothing new" * (not new)
+        where = f"{one_line(done.remote)} ({one_line(one.ref)})"
+        count = _count(one.size, "entry")
+        lines.append(f"{told} {one_line(one.replica)}: {count}{more}, to {where}")
+    call.answers(({"remote": done.remote, **one._asdict()} for one in done.records), lines)
+
+
+def _pull(call: CommandCall) -> int:
+    from tripod.peers.pull import pull
+
+    limits = call.max_entries, call.max_bytes, call.max_blobs
+    with call.team() as team, call.progress():
+        done = pull(
+            team, call.remote, limits=limits, seconds=call.timeout,
+            fetch=not call.no_fetch, dry_run=call.dry_run,
+        )  # fmt: skip
+    lines, values, code = [], [], 0
+    told = "would pull" if call.dry_run else "pulled"
+    for one in done.records:
+        name = one_line(one.replica)
+        if one.taken or one.erased:
+            line = f"{told} {name}: {_count(one.taken, 'new entry')}{_of(one.kinds)}"
+            line += f", {one.erased} erased" if one.erased else ""
+            lines.append(f"{line}; a new peer, taken at first use" if one.added else line)
+        if one.problem:
+            lines.append(f"{name}: {one_line(one.problem)}")
+            code = code if one.is_older else 1
+        values.append({"remote": done.remote, **one._asdict()})
+    lines += [f"left {one_line(ref)}: it is no record of a replica" for ref in done.strange]
+    lines = lines or [f"nothing new from {one_line(done.remote)}"]
+    call.answers(values, lines)
+    return code
+
+
+def _of(kinds: dict[str, int]) -> str:
+    parts = [_count(kinds[kind], word) for kind, word in _WORDS if kinds.get(kind)]
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def _count(number: int, word: str) -> str:
+    plural = f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
+    return f"{number} {word if number == 1 else plural}"
+
+
 _PEER = """\
 peer
     A replica is the ledger of one clone, with a key of its own; a peer is another replica of the
@@ -144,4 +215,36 @@ close REPLICA
     --reason TEXT  Why; it stays in the ledger. [required]
     --as HANDLE    Who closes it; unknown by default.
 """
-COMMANDS = {"peer": command_group(_PEER, [_list, _show, _accept, _close])}
+_PUSH = """\
+push [REMOTE]
+    The ledger is sealed, and its record goes from this repository's ref refs/tripod/NAME to the
+    same ref of REMOTE: a name, a URL or a path; by default origin, or the only remote. Records of
+    peers that were merged here, and of which REMOTE has less, go along. Refs move forward only.
+
+    A host that refuses refs outside of branches takes them after `git config tripod.refs
+    refs/heads/tripod/`, in each clone. Of the repository's own configuration the remote's address
+    and headers for it are used; no hook and no program that it names is run.
+
+    --timeout S  Seconds that the remote may take. [default: 120]
+    --dry-run    Say what would be pushed; seal and push nothing.
+"""
+_PULL = """\
+pull [REMOTE]
+    The records of other replicas are fetched from REMOTE (a name, a URL or a path; by default
+    origin, or the only remote) to refs/tripod-remotes/REMOTE/, and what is new of each is merged:
+    decisions, messages and events of peers stand in this ledger and its files from then on. Exit
+    code 1: something of a peer was not taken; what was sound of it, and the others, were.
+
+    --max-entries N  New entries that are taken of a peer at most. [default: 500000]
+    --max-bytes N    Bytes that are read of a peer's record at most. [default: 1073741824]
+    --max-blobs N    Long texts that are taken of a peer at most. [default: 100000]
+    --no-fetch       Merge what was fetched before.
+    --timeout S      Seconds that the remote may take. [default: 120]
+    --dry-run        Say what would be merged; fetch into no ref, and merge nothing.
+"""
+_SECONDS = {"S": NumberParam(1, 86_400)}
+COMMANDS = {
+    "peer": command_group(_PEER, [_list, _show, _accept, _close]),
+    "push": command_verb(_PUSH, _push, _SECONDS),
+    "pull": command_verb(_PULL, _pull, {**_SECONDS, "N": NumberParam(1)}),
+}

@@ -63,6 +63,7 @@ from tripod.ledger.tlog.receipt import (
 )
 from tripod.ledger.tlog.seal import Seal, format_seal, parse_seal
 from tripod.ledger.tlog.tiles import SEAL
+from tripod.peers.remote import PUSH, ask_remote, find_remote
 from tripod.team.team import Team
 from tripod.trust.keys import sealing_key
 from tripod.verify.anchors.git import Repository
@@ -352,12 +353,7 @@ _SHARED = re.compile(r"core\.sharedrepository")
 _WITH_WHOM = re.compile(
     r"group|all|world|everybody|umask|true|false|0[0-7]{3}|[012]", re.IGNORECASE
 )
-_HEADER = re.compile(r"http\..*\.extraheader")
-"""Of the repository's settings: no more than these are in force when git writes or gives away."""
-_HELPED = re.compile(r"[A-Za-z0-9+.-]*::")
-_PASSED = ("GIT_SSH", "GIT_CONFIG_", "GIT_ASKPASS", "GIT_ALLOW_PROTOCOL")
-_TRANSPORTS = "file:git:http:https:ssh"
-_REMOTE = re.compile(r"[A-Za-z0-9+.-]+://|[^/]+:")
+"""Of the repository's settings: no more than these are in force when git writes."""
 
 
 def anchor_ref(name: str) -> str:
@@ -408,48 +404,15 @@ def anchor_in_git(team: Team, ref: str) -> Receipt | None:
 
 
 def push_anchor_ref(team: Team, ref: str, remote: str) -> None:
-    """Give the ref to a remote, which is where it binds (UnreachableError: it was not taken).
-
-    Git reaches it as its user has set it up. Of the repository's own settings the remote's address
-    counts, and headers for it: no program that the repository names is run.
-    """
-    if remote.startswith("-"):
-        raise BadArgumentError(f"--push: {remote[:100]!r} is no remote")
+    """Give the ref to a remote, which is where it binds (UnreachableError: it was not taken)."""
     try:
         with Repository(team.root) as repository:
-            address, named = _address(repository, remote)
-            repository.apply(_HEADER)
-            repository.lend_refs()
-            words = ("push", "--quiet", "--no-verify", "--no-signed", address, f"{ref}:{ref}")
-            # The user's environment without what names another repository. The repository's own
-            # address must not bring a transport that runs a program.
-            environment = {"GIT_ALLOW_PROTOCOL": _TRANSPORTS} if named else {}
-            environment |= {
-                name: value
-                for name, value in os.environ.items()
-                if not name.startswith("GIT_") or name.startswith(_PASSED)
-            }
-            folders = [name for name in os.get_exec_path() if os.path.isabs(name)]
-            environment |= {"GIT_TERMINAL_PROMPT": "0", "PATH": os.pathsep.join(folders)}
-            repository.ask(*words, environment=environment, configured=True)
+            where = find_remote(repository, remote)
+            ask_remote(repository, where, "push", "--quiet", *PUSH, where.address, f"{ref}:{ref}")
     except GitError as error:
         raise UnreachableError(
             f"{error}; the ref stands here, and nobody else has it yet"
         ) from error
-
-
-def _address(repository: Repository, remote: str) -> tuple[str, bool]:
-    """Where a remote is, and whether the repository says so and not the user."""
-    settings = repository.settings
-    named = settings.get(f"remote.{remote}.pushurl") or settings.get(f"remote.{remote}.url")
-    address, base = (named[-1], repository.top) if named else (remote, os.getcwd())
-    if named and (_HELPED.match(address) or address.startswith("-")):
-        raise GitError(
-            f"the remote {remote} names a program ({address[:100]!r}): nothing is given to it"
-        )
-    if not _REMOTE.match(address) and (named or os.path.exists(address)):
-        address = os.path.join(base, address)
-    return address, bool(named)
 
 
 # Web --------------------------------------------------------------------------------------------

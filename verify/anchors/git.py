@@ -124,6 +124,7 @@ class Repository:
                 "git cannot be run: it is on no folder of the PATH; install it, or mend the PATH"
             )
         self._git = git
+        self._objects = os.path.join(self.place.common, "objects")
         self._reader: subprocess.Popen[bytes] | None = None
         self._watch: _Watch | None = None
         self._scratch = tempfile.TemporaryDirectory(prefix="tripod-git-")
@@ -186,16 +187,25 @@ class Repository:
     def lend_refs(self) -> None:
         """Let git in our directory see the repository's refs, and move them with its own locks."""
         common = self.place.common
-        if not os.path.islink(f"{self.folder}/refs"):
+        if not (self._objects.startswith(self.folder) or os.path.islink(f"{self.folder}/refs")):
             shutil.rmtree(f"{self.folder}/refs")
             for name in ("refs", "packed-refs", "logs"):
                 if os.path.lexists(f"{common}/{name}"):
                     os.symlink(f"{common}/{name}", f"{self.folder}/{name}")
 
+    def forget_refs(self) -> None:
+        """Read the refs anew when they are asked for next: git moved some."""
+        self.__dict__.pop("refs", None)
+
     @cached_property
     def refs(self) -> Refs:
         """All that the repository names (GitError: it cannot be read)."""
-        return git_folder.read_git_refs(self.place)
+        found = git_folder.read_git_refs(self.place)
+        if self._objects.startswith(self.folder):  # it stands apart
+            listed = self.ask("for-each-ref", "--format=%(refname) %(objectname)")
+            lines = os.fsdecode(listed).splitlines()
+            found.refs.update((name, to) for name, _, to in (line.partition(" ") for line in lines))
+        return found
 
     @cached_property
     def settings(self) -> Mapping[str, tuple[str, ...]]:
@@ -430,6 +440,21 @@ class Repository:
 
     # For those that write --------------------------------------------------------------------
 
+    def stand_apart(self, below: str) -> None:
+        """From now on have git write objects and refs into our directory, and none elsewhere.
+
+        It knows the refs ``below`` a name, and may move them there.
+        """
+        os.makedirs(f"{self.folder}/objects/info", exist_ok=True)
+        self._put("objects/info/alternates", os.fsencode(f"{self._objects}\n"))
+        refs = sorted(self.refs.refs.items())
+        lines = [f"{to} {name}\n" for name, to in refs if name.startswith(below)]
+        self._put("packed-refs", os.fsencode("".join(lines)))
+        with open(os.path.join(self.folder, "config"), "ab") as file:
+            file.write(b"[core]\n\talternateRefsCommand = true\n")
+        self._end_reader()
+        self._objects = f"{self.folder}/objects"
+
     @property
     def folder(self) -> str:
         """The git directory of ours, in which git runs; it is gone once this is closed."""
@@ -562,7 +587,7 @@ class Repository:
                 env={
                     **_ENVIRONMENT,
                     "GIT_DIR": self.folder,
-                    "GIT_OBJECT_DIRECTORY": os.path.join(self.place.common, "objects"),
+                    "GIT_OBJECT_DIRECTORY": self._objects,
                     "PATH": os.path.dirname(self._git),
                     **(_NO_CONFIGURATION if environment is None else environment),
                 },
@@ -592,11 +617,13 @@ class Repository:
         given: bytes | IO[bytes] = b"",
         environment: Mapping[str, str] | None = None,
         configured: bool = False,
+        answers: bytes | None = None,
     ) -> bytes:
         """What git says on its standard output to ``arguments``, run in the git directory of ours.
 
         ``given`` is its standard input, ``environment`` adds variables; ``configured``: the
         configuration of the user and the system is in force. GitError: it fails, or says too much.
+        A failure that prints ``answers`` is an answer all the same.
         """
         with tempfile.TemporaryFile() as scratch, tempfile.TemporaryFile() as errors:
             source = scratch if isinstance(given, bytes) else given
@@ -619,7 +646,7 @@ class Repository:
                     )
                 status = process.wait()
             self._check_time()
-            if status:
+            if status and (answers is None or answers not in said):
                 errors.seek(0)
                 lines = errors.read(20_000).decode("utf-8", "replace").strip().split("\n")
                 reason = lines[0] or f"exit {status}"

@@ -1,0 +1,334 @@
+"""``tripod push`` and ``tripod pull``, as teams use them: bare repositories in between."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from git_repo import Git
+from replicas import Clone
+
+from tripod.peers.replica import replica_of
+from tripod.trust.seal import seal
+from tripod.verify.peers.refs import OWN, REMOTES
+
+
+@pytest.fixture
+def anna(tmp_path: Path) -> Clone:
+    """The clone in which the team was begun; it was pushed."""
+    anna = Clone(tmp_path, "anna")
+    anna.said("init")
+    anna.said("chat", "create", "live")
+    anna.said("push")
+    return anna
+
+
+@pytest.fixture
+def ben(tmp_path: Path, anna: Clone) -> Clone:
+    """A clone that joined."""
+    ben = Clone(tmp_path, "ben")
+    ben.said("init", "--from", "origin")
+    return ben
+
+
+def name_of(clone: Clone) -> str:
+    with clone.team() as team:
+        found = replica_of(team.store)
+    assert found is not None
+    return found[1]
+
+
+def decide(clone: Clone, title: str) -> None:
+    clone.said("scribe", "log", title, "-r", "It works.", "-p", clone.name, "--no-ref", "a test")
+
+
+def remote_refs(clone: Clone) -> dict[str, str]:
+    listed = Git(clone.remote, made=False)("for-each-ref", "--format=%(refname) %(objectname)")
+    return dict(line.split(" ") for line in listed.splitlines())
+
+
+def refs(clone: Clone) -> str:
+    return clone.git("for-each-ref")
+
+
+# The story --------------------------------------------------------------------------------------
+
+
+def test_two_clones_exchange_what_they_recorded(anna: Clone, ben: Clone) -> None:
+    decide(ben, "Serve tea")
+    ben.said("chat", "send", "live", "ben", "Tea is ready.")
+    ben.said("chat", "send", "live", "ben", "Really.")
+    assert ben.said("push").startswith(f"pushed {name_of(ben)}: ")
+    told = anna.said("pull")
+    assert f"pulled {name_of(ben)}: " in told
+    assert "(1 decision, 2 messages" in told
+    assert "a new peer, taken at first use" in told
+    assert "Serve tea" in anna.said("scribe", "query")
+    assert "Tea is ready." in anna.said("chat", "read", "live")
+    size = len(anna.said("log").splitlines())
+    assert anna.said("pull") == "nothing new from origin\n"
+    assert len(anna.said("log").splitlines()) == size
+    decide(anna, "Serve coffee")
+    assert ", " in anna.said("push")
+    ben.said("pull")
+    assert "Serve coffee" in ben.said("scribe", "query")
+    for clone in (anna, ben):
+        assert clone.git("status", "--porcelain", "--untracked-files=all") == ""
+        clone.said("verify")
+
+
+def test_refs_of_our_own_are_never_a_destination_of_a_pull(anna: Clone, ben: Clone) -> None:
+    own = f"{OWN}{name_of(anna)}"
+    before = anna.git("rev-parse", own)
+    ben.git("push", "--quiet", "--force", "origin", f"HEAD:{own}")
+    done = anna.run("pull")
+    assert done.code == 1
+    assert b"there is no seal" in done.out
+    assert anna.git("rev-parse", own) == before
+
+
+def test_a_push_of_nothing_new_says_so(anna: Clone) -> None:
+    assert "nothing new" in anna.said("push")
+    before = remote_refs(anna)
+    assert "nothing new" in anna.said("push")
+    assert remote_refs(anna) == before
+
+
+def test_json(anna: Clone, ben: Clone) -> None:
+    decide(ben, "Serve tea")
+    pushed = json.loads(ben.said("push", "--json"))
+    assert pushed["replica"] == name_of(ben)
+    assert (pushed["remote"], pushed["ref"], pushed["problem"]) == (
+        "origin", f"{OWN}{name_of(ben)}", "",
+    )  # fmt: skip
+    pulled = {
+        one["replica"]: one for one in map(json.loads, anna.said("pull", "--json").split("\n")[:-1])
+    }
+    assert pulled[name_of(ben)]["kinds"]["decision.logged"] == 1
+    assert pulled[name_of(ben)]["size"] == pulled[name_of(ben)]["sealed"] == pushed["size"]
+    assert pulled[name_of(anna)]["taken"] == 0
+
+
+def test_a_dry_run_changes_nothing(anna: Clone, ben: Clone) -> None:
+    decide(ben, "Serve tea")
+    before = remote_refs(anna), refs(ben)
+    assert "would be pushed" in ben.said("push", "--dry-run")
+    assert (remote_refs(anna), refs(ben)) == before
+    ben.said("push")
+    objects = sorted(Path(anna.git.root, ".git/objects").rglob("*"))
+    size, named = len(anna.said("log").splitlines()), refs(anna)
+    assert f"would pull {name_of(ben)}: " in anna.said("pull", "--dry-run")
+    assert (len(anna.said("log").splitlines()), refs(anna)) == (size, named)
+    assert sorted(Path(anna.git.root, ".git/objects").rglob("*")) == objects
+    assert f"pulled {name_of(ben)}: " in anna.said("pull")
+
+
+def test_limits_stop_a_peer_by_name(anna: Clone, ben: Clone) -> None:
+    decide(ben, "Serve tea")
+    ben.said("push")
+    done = anna.run("pull", "--max-entries", "1")
+    assert done.code == 1
+    assert b"--max-entries" in done.out
+    anna.said("pull")
+
+
+# Remotes ----------------------------------------------------------------------------------------
+
+
+def test_a_remote_is_a_name_a_path_or_the_only_one(anna: Clone, ben: Clone, tmp_path: Path) -> None:
+    decide(ben, "Serve tea")
+    other = Git(tmp_path / "other.git", made=False)
+    other.root.mkdir()
+    other("init", "--quiet", "--bare")
+    ben.said("push", str(other.root))
+    assert f"pulled {name_of(ben)}" in anna.said("pull", str(other.root))
+    assert f"{REMOTES}other-git-" in refs(anna)
+    # A record that was merged is passed on to a remote that lacks it, forward only.
+    assert f"{OWN}{name_of(ben)}" not in remote_refs(anna)
+    anna.git("remote", "rename", "origin", "up")
+    assert f"passed on {name_of(ben)}" in anna.said("push")
+    assert f"{OWN}{name_of(ben)}" in remote_refs(anna)
+    assert "passed on" not in anna.said("push", "up")
+    anna.git("remote", "add", "down", str(other.root))
+    done = anna.run("pull")
+    assert (done.code, "down, up" in done.err) == (2, True)
+    anna.git("remote", "remove", "up")
+    anna.git("remote", "remove", "down")
+    done = anna.run("push")
+    assert (done.code, "has no remote" in done.err) == (1, True)
+
+
+def test_a_host_that_takes_no_refs_outside_of_branches(anna: Clone, ben: Clone) -> None:
+    for ref in remote_refs(anna):
+        if ref.startswith(OWN):
+            Git(anna.remote, made=False)("update-ref", "-d", ref)
+    hook = anna.remote / "hooks/update"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text('#!/bin/sh\ncase "$1" in refs/heads/*) ;; *) exit 1;; esac\n', encoding="utf-8")
+    hook.chmod(0o755)
+    decide(ben, "Serve tea")
+    done = ben.run("push")
+    assert (done.code, "git config tripod.refs" in done.err) == (1, True), done
+    for clone in (anna, ben):
+        clone.git("config", "tripod.refs", "refs/heads/tripod/")
+    ben.said("push")
+    assert f"refs/heads/tripod/{name_of(ben)}" in remote_refs(ben)
+    assert f"pulled {name_of(ben)}" in anna.said("pull")
+
+
+def test_without_a_repository_there_is_nothing_to_exchange_by(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from doors.inside import run
+
+    monkeypatch.setenv("TRIPOD_AS", "anna")
+    (tmp_path / "alone").mkdir()
+    assert run(tmp_path / "alone", "init", "--key").code == 0
+    done = run(tmp_path / "alone", "pull")
+    assert "no git repository around it" in done.err
+    assert done.code
+
+
+@pytest.mark.parametrize("words", [("push",), ("pull",)])
+def test_a_remote_that_hangs_or_is_not_there(
+    anna: Clone, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    anna.said("chat", "send", "live", "anna", "hello")
+    monkeypatch.setenv("GIT_SSH_COMMAND", "/bin/sleep 600; :")
+    anna.git("remote", "set-url", "origin", "ssh://example.invalid/shop")
+    done = anna.run(*words, "--timeout", "1")
+    assert (done.code, "did not end within 1 s" in done.err) == (3, True), done
+    anna.git("remote", "set-url", "origin", "../gone.git")
+    done = anna.run(*words)
+    assert (done.code, "origin: " in done.err) == (3, True), done
+    # What was recorded stands, and the next push gives it.
+    anna.git("remote", "set-url", "origin", str(anna.remote))
+    anna.said("push")
+
+
+# Histories that part ----------------------------------------------------------------------------
+
+
+def test_a_redaction_replaces_what_the_remote_has(anna: Clone, ben: Clone) -> None:
+    anna.said("chat", "send", "live", "anna", "my password is hunter2")
+    anna.said("push")
+    assert "hunter2" in Git(anna.remote, made=False)("grep", "hunter2", f"{OWN}{name_of(anna)}")
+    anna.said("redact", "--match", "hunter2", "--reason", "a secret")
+    anna.said("push")
+    tip = remote_refs(anna)[f"{OWN}{name_of(anna)}"]
+    bare = Git(anna.remote, made=False)
+    assert bare("rev-list", "--count", tip) == "1"
+    assert anna.git("rev-parse", f"{REMOTES}origin/{name_of(anna)}") == tip
+    ben.said("pull")
+    ben.said("verify")
+
+
+def test_an_older_backup_and_a_copied_disk_are_named(
+    anna: Clone, ben: Clone, tmp_path: Path
+) -> None:
+    old = tmp_path / "old.db"
+    shutil.copy2(anna.database, old)
+    decide(anna, "Serve coffee")
+    anna.said("push")
+    before = remote_refs(anna)
+    shutil.copy2(old, anna.database)
+    shutil.rmtree(anna.root)  # its files show more than the older ledger
+    anna.git("update-ref", "-d", f"{OWN}{name_of(anna)}")
+    os.rename(anna.home / "seals", anna.home / "seals-away")
+    done = anna.run("push")
+    assert (done.code, "an older database was put back" in done.err) == (1, True), done
+    assert remote_refs(anna) == before
+    anna.said("chat", "create", "another")  # now the copy goes on by itself
+    with anna.team() as team:
+        seal(team, "asked")
+    done = anna.run("push")
+    assert done.code == 1
+    assert "holds something else" in done.err
+    assert remote_refs(anna) == before
+    done = anna.run("pull")
+    assert (done.code, b"this very replica" in done.out) == (1, True), done
+
+
+def test_a_peer_whose_remote_state_is_older_is_no_failure(anna: Clone, ben: Clone) -> None:
+    old = remote_refs(anna)[f"{OWN}{name_of(anna)}"]
+    decide(anna, "Serve coffee")
+    anna.said("push")
+    ben.said("pull")
+    Git(anna.remote, made=False)("update-ref", f"{OWN}{name_of(anna)}", old)
+    assert "older state" in ben.said("pull")
+    ben.said("verify")
+
+
+# Strangers --------------------------------------------------------------------------------------
+
+
+def test_refs_that_hold_something_else_are_named_and_left(anna: Clone, ben: Clone) -> None:
+    bare = Git(anna.remote, made=False)
+    blob = bare("hash-object", "-w", "--stdin", given=b"hello\n")
+    link = bare("mktree", given=b"120000 blob %b\tcheckpoint\n" % blob.encode())
+    module = bare("mktree", "--missing", given=b"160000 commit %b\ttile\n" % (b"1" * 40))
+    dots = bare("hash-object", "-t", "tree", "-w", "--stdin", "--literally",
+                given=b"100644 ../checkpoint\0" + bytes.fromhex(blob))  # fmt: skip
+    for number, tree in enumerate((link, module, dots)):
+        commit = bare("commit-tree", tree, "-m", "x")
+        bare("update-ref", f"{OWN}eve-{number:016x}", commit)
+    bare("update-ref", f"{OWN}eve-{9:016x}", blob)
+    bare("update-ref", f"{OWN}caf\u00e9\u202e", bare("rev-parse", "HEAD"))
+    bare("update-ref", f"{OWN}a/b-{0:016x}", bare("rev-parse", "HEAD"))
+    decide(ben, "Serve tea")
+    ben.said("push")
+    done = anna.run("pull")
+    told = done.out.decode()
+    assert done.code == 1
+    assert f"pulled {name_of(ben)}" in told, "the others go on"
+    for number in (0, 1, 2, 9):
+        assert f"eve-{number:016x}: " in told
+    assert "it is no record of a replica" in told
+    assert "\u202e" not in told
+    assert not (anna.git.root / "checkpoint").exists()
+    assert "Serve tea" in anna.said("scribe", "query")
+
+
+def test_a_huge_seal_is_not_read(anna: Clone) -> None:
+    bare = Git(anna.remote, made=False)
+    huge = bare("hash-object", "-w", "--stdin", given=b"x" * 2_000_000)
+    tree = bare("mktree", given=b"100644 blob %b\tcheckpoint\n" % huge.encode())
+    bare("update-ref", f"{OWN}eve-{0:016x}", bare("commit-tree", tree, "-m", "x"))
+    done = anna.run("pull")
+    assert (done.code, b"it is not read" in done.out) == (1, True), done
+
+
+def test_no_hook_and_no_program_of_the_repository_is_run(
+    anna: Clone, ben: Clone, tmp_path: Path
+) -> None:
+    canary = tmp_path / "canary"
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {canary}\nexit 1\n", encoding="utf-8")
+    program.chmod(0o755)
+    decide(ben, "Serve tea")
+    for key in (
+        "core.fsmonitor", "core.sshCommand", "core.askPass", "core.alternateRefsCommand",
+        "credential.helper", "gpg.program", "remote.origin.uploadpack",
+        "remote.origin.receivepack", "core.pager", "alias.fetch", "uploadpack.packObjectsHook",
+    ):  # fmt: skip
+        anna.git("config", key, str(program))
+        ben.git("config", key, str(program))
+    with pytest.raises(AssertionError):
+        ben.git("fetch", "origin")  # so a canary sings
+    assert canary.exists()
+    canary.unlink()
+    ben.git("config", "push.gpgSign", "if-asked")
+    for clone in (anna, ben):
+        hooks = clone.git.root / ".git/hooks"
+        hooks.mkdir(exist_ok=True)
+        for hook in ("pre-push", "reference-transaction", "post-merge", "pre-auto-gc"):
+            shutil.copy(program, hooks / hook)
+    ben.said("push")
+    anna.said("pull")
+    anna.said("push")
+    assert not canary.exists()
+    anna.git("config", "remote.origin.url", f"ext::{program}")
+    done = anna.run("pull")
+    assert "names a program" in done.err
+    assert not canary.exists()

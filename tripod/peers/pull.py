@@ -1,0 +1,202 @@
+"""Pulls: fetches the records of other replicas from a remote, and merges what is new of them.
+
+1. git fetches the refs of records to ``refs/tripod-remotes/<remote>/``; a ref of this replica's own
+   is never a destination. Dead here: the next pull, or ``verify``, finds them.
+2. each record is merged by itself (``tripod.peers.merge``): what is wrong with one is told, and the
+   others go on.
+
+A record that was merged already is known by its seal, and nothing else of it is read.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import suppress
+from typing import NamedTuple
+
+import orjson
+
+from tripod.errors import LedgerError, UnreachableError
+from tripod.ledger import root_of
+from tripod.ledger.kinds.peers import PEER_ENTRY
+from tripod.ledger.tlog.seal import Seal, read_seal
+from tripod.ledger.tlog.tiles import SEAL
+from tripod.peers.remote import FETCH, Remote, ask_remote, find_remote
+from tripod.peers.replica import name_team, replica_of, tree_of_team
+from tripod.peers.roster import read_roster
+from tripod.team.team import Team
+from tripod.trust.keys import sealing_key
+from tripod.verify.anchors.git import Repository
+from tripod.verify.anchors.git_folder import GitError
+from tripod.verify.peers.refs import OWN, REMOTES, REPLICA, refs_folder
+
+TIMEOUT_S = 120  # seconds for the remote
+
+
+class PulledRecord(NamedTuple):
+    """What became of one record: its ref, the replica, and what the merge did.
+
+    ``taken``, ``erased``, ``size``, ``sealed``, ``problem``, ``added`` and ``is_older`` are as in
+    ``tripod.peers.merge.Merged``; ``kinds`` counts the entries that were taken by what they are.
+    """
+
+    ref: str
+    replica: str
+    taken: int = 0
+    erased: int = 0
+    size: int = 0
+    sealed: int = 0
+    problem: str = ""
+    added: bool = False
+    is_older: bool = False
+    kinds: dict[str, int] = {}  # noqa: RUF012 - it never changes
+
+
+class Pulled(NamedTuple):
+    """What a pull did; ``strange`` are refs there that are no records, which were left."""
+
+    remote: str
+    records: list[PulledRecord]
+    strange: list[str]
+
+
+def ready_team(team: Team) -> tuple[str, str]:
+    """The team id and the name of this replica; a ledger without a key gets one."""
+    if sealing_key(team.store) is None:
+        from tripod.trust.seal import new_sealing_key
+
+        new_sealing_key(team)
+    return name_team(team)
+
+
+def open_repository(team: Team, seconds: float) -> Repository:
+    """The repository that a team lies in, with a limit for the remote (GitError: no repository)."""
+    tree = tree_of_team(team.root)
+    if tree is None:
+        raise GitError(
+            f"{team.root}: there is no git repository around it, so there is nothing to exchange "
+            "records by; `tripod export DIR` writes the record into a folder"
+        )
+    return Repository(f"{tree.top}/{OWN}", seconds)
+
+
+def fetch_records(repository: Repository, remote: Remote, only: str = "*") -> None:
+    """Fetch the refs of records from a remote (GitError: it cannot be reached, or refuses)."""
+    folder = refs_folder(repository)
+    specs = [f"+{folder}{only}:{REMOTES}{remote.folder}/{only}"]
+    if folder == OWN and only == "*":
+        specs.append(f"^{OWN}seals")  # `tripod anchor git` keeps seals there
+    try:
+        ask_remote(repository, remote, "fetch", *FETCH, remote.source, *specs)
+    except GitError as error:
+        raise UnreachableError(
+            f"{error}; nothing was taken. Try again, or fetch by git itself and then `tripod pull "
+            f"--no-fetch`: `git fetch {remote.name} '{specs[0]}'`"
+        ) from error
+
+
+def pull(
+    team: Team,
+    given: str | None = None,
+    *,
+    limits: tuple[int, int, int] | None = None,
+    seconds: float = TIMEOUT_S,
+    fetch: bool = True,
+    dry_run: bool = False,
+) -> Pulled:
+    """Fetch the records of a remote, and merge them.
+
+    Args:
+        team: the team, in a git repository.
+        given: the remote's name, URL or path; ``origin``, or the only one, by default.
+        limits: entries, bytes and blobs that are taken of each peer at most, see ``MergeLimits``.
+        seconds: how long the remote may take.
+        fetch: whether to fetch; else what was fetched before is merged.
+        dry_run: only say what would be merged. What is fetched stays out of the repository.
+
+    Raises UnreachableError where the remote gives no answer, GitError where the repository cannot
+    be used, NotFoundError or BadArgumentError where there is no such remote, RefusedError where
+    nothing can be merged here at all.
+    """
+    if not dry_run:
+        ready_team(team)
+    with open_repository(team, seconds) as repository:
+        remote = find_remote(repository, given)
+        if dry_run:
+            repository.stand_apart(f"{REMOTES}{remote.folder}/")
+        if fetch:
+            fetch_records(repository, remote)
+        repository.limit(None)
+        front = f"{REMOTES}{remote.folder}/"
+        refs = [ref for ref in sorted(repository.refs.refs) if ref.startswith(front)]
+        names = {ref: name for ref in refs if REPLICA.fullmatch(name := ref.removeprefix(front))}
+        records = [
+            _pulled(team, repository, PulledRecord(ref, name), limits, dry_run=dry_run)
+            for ref, name in names.items()
+        ]
+        # A remote whose name begins with the name of this one, and a slash, has refs of its own.
+        strange = [ref for ref in refs if not REPLICA.fullmatch(ref.rpartition("/")[2])]
+    return Pulled(remote.name, records, strange)
+
+
+def record_seal(repository: Repository, commit: str) -> Seal | None:
+    """The seal of the record in the tree of an object, not judged; None where it cannot be read."""
+    with suppress(GitError, LedgerError):
+        note = repository.file_at(commit, SEAL)
+        return None if note is None else read_seal(note)
+    return None
+
+
+def _pulled(
+    team: Team,
+    repository: Repository,
+    record: PulledRecord,
+    limits: tuple[int, int, int] | None,
+    *,
+    dry_run: bool,
+) -> PulledRecord:
+    ref, replica = record.ref, record.replica
+    seal = record_seal(repository, repository.refs.refs[ref])
+    if seal is not None and _is_merged(team, replica, seal):
+        return record._replace(size=seal.size, sealed=seal.size)
+    commit = repository.tips([ref]).get(ref)
+    if not commit:
+        return record._replace(problem=f"{ref} leads to no commit, so there is no record on it")
+    from tripod.peers.merge import MergeLimits, merge_record  # dear, and seldom anything is new
+    from tripod.verify.peers.record import RefFiles
+
+    before = team.store.size
+    try:
+        files = RefFiles(repository, commit)
+        asked = MergeLimits() if limits is None else MergeLimits(*limits)
+        done = merge_record(team, files, limits=asked, dry_run=dry_run)
+    except GitError as error:
+        return record._replace(problem=str(error))
+    problem = done.problem
+    if not problem and not done.is_own and done.replica not in ("", replica):
+        problem = f"the record on this ref is that of {done.replica}"
+    kinds = _kinds(team, before) if done.taken and not dry_run else {}
+    told = (done.taken, done.erased, done.size, done.sealed, problem, done.added, done.is_older)
+    return PulledRecord(ref, replica, *told, kinds)
+
+
+def _is_merged(team: Team, replica: str, seal: Seal) -> bool:
+    """Whether all entries under a seal are ours, or were merged of a peer that is taken from."""
+    store = team.store
+    if seal.origin == store.origin:
+        named = replica_of(store)
+        is_ours = named is not None and named[1] == replica and seal.size <= store.size
+        return is_ours and root_of(store.node, 0, seal.size) == seal.root
+    peer = read_roster(store).get(seal.origin)
+    if peer is None or peer.state not in ("accepted", "first-use") or peer.replica != replica:
+        return False
+    return (peer.size, peer.root) == (seal.size, seal.root.hex())
+
+
+def _kinds(team: Team, before: int) -> dict[str, int]:
+    """How many entries of peers came since, by the kind that they have there."""
+    found: Counter[str] = Counter()
+    for entry in team.store.read(before, kinds=(PEER_ENTRY.name,)):
+        header = team.source.content(entry.data["header"])
+        found[orjson.loads(header)["kind"]] += 1
+    return dict(found)

@@ -1,0 +1,211 @@
+"""Pushes: gives this replica's record to a remote, and those of peers that were merged.
+
+1. the ledger is sealed, and the record under the seal is written to this replica's ref.
+2. git moves the remote's refs, forward only: who pushed meanwhile is not undone. Where the remote
+   holds an earlier state of this record on another chain of commits (a redaction began it anew),
+   it is replaced, if it still is that state when it is replaced.
+3. what the remote holds now is noted below ``refs/tripod-remotes/``.
+
+Where the remote holds more of this replica than the ledger, or another history, nothing is pushed:
+an older ledger was put back, or a copy of this disk goes on elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from tripod.errors import RefusedError, UnreachableError
+from tripod.peers.merge import merge_record
+from tripod.peers.pull import TIMEOUT_S, fetch_records, open_repository, ready_team, record_seal
+from tripod.peers.record import keep_record
+from tripod.peers.remote import PUSH, Remote, ask_remote, find_remote
+from tripod.peers.replica import replica_of
+from tripod.peers.roster import read_roster
+from tripod.team.team import Team
+from tripod.trust.keys import LockedKeyError
+from tripod.trust.seal import newest, seal
+from tripod.verify.anchors.git import Repository
+from tripod.verify.anchors.git_folder import GitError
+from tripod.verify.peers.record import RefFiles
+from tripod.verify.peers.refs import REMOTES, ReplicaRef, own_ref, refs_folder, replica_refs
+
+_LINE = re.compile(rb"([ +*=!-])\t[^:\t]*:([^\t]+)\t(.*)")
+_BEHIND = ("fetch first", "non-fast-forward", "stale info")
+
+
+class PushedRecord(NamedTuple):
+    """A record that the remote was given: its ref there, the replica, entries, and those new there.
+
+    ``before`` is how many the remote held, as far as that is known; ``problem`` says why it did not
+    take the ref.
+    """
+
+    ref: str
+    replica: str
+    size: int
+    before: int
+    problem: str = ""
+
+
+class Pushed(NamedTuple):
+    """What a push did: our own record first, then those of peers that were passed on."""
+
+    remote: str
+    records: list[PushedRecord]
+
+
+class _Offer(NamedTuple):
+    """A commit for a ref of the remote."""
+
+    replica: str
+    commit: str
+    size: int
+    before: int
+
+
+def push(
+    team: Team, given: str | None = None, *, seconds: float = TIMEOUT_S, dry_run: bool = False
+) -> Pushed:
+    """Seal, and give this replica's record and those of merged peers to a remote.
+
+    Args:
+        team: the team, in a git repository.
+        given: the remote's name, URL or path; ``origin``, or the only one, by default.
+        seconds: how long the remote may take.
+        dry_run: seal and push nothing; say what would be pushed.
+
+    Raises RefusedError where the remote holds another history of this replica or does not take its
+    ref, UnreachableError where it gives no answer, GitError where the repository cannot be used,
+    NotFoundError or BadArgumentError where there is no such remote.
+    """
+    known = replica_of(team.store)
+    if dry_run and known is None:
+        raise RefusedError("this ledger has no name as a replica yet: `tripod push` gives it one")
+    replica = (known or ready_team(team))[1]
+    with open_repository(team, seconds) as repository:
+        remote = find_remote(repository, given)
+        if not dry_run:
+            _keep(team, repository, own_ref(repository, replica))
+        offers = [_own_offer(team, repository, remote, replica), *_relays(team, repository, remote)]
+        if dry_run:
+            folder = refs_folder(repository)
+            planned = [
+                PushedRecord(folder + o.replica, o.replica, o.size, o.before) for o in offers
+            ]
+            return Pushed(remote.name, planned)
+        done = _push(repository, remote, offers)
+        if any(word in done[0].problem for word in _BEHIND):
+            done[0] = _replace(team, repository, remote, offers[0])
+        for offer, one in zip(offers, done, strict=True):
+            if not one.problem:
+                name = f"{REMOTES}{remote.folder}/{offer.replica}"
+                repository.ask("update-ref", "--no-deref", name, offer.commit)
+    if done[0].problem:
+        raise RefusedError(_refusal(remote, done[0]))
+    return Pushed(remote.name, done)
+
+
+def _keep(team: Team, repository: Repository, ref: str) -> None:
+    """Seal what is not sealed yet, and see that the ref has it."""
+    try:
+        seal(team, "asked")
+    except LockedKeyError as error:
+        team.warnings.append(f"not sealed anew, the newest seal is pushed: {error}")
+    made = newest(team.store.db)
+    if made is None:
+        raise RefusedError("nothing is sealed yet: `tripod seal`")
+    repository.forget_refs()
+    tip = repository.tip(ref)
+    known = None if tip is None else record_seal(repository, tip)
+    if known is None or known.size < made.size:
+        team.warnings[:] = [text for text in team.warnings if "is not up to date" not in text]
+        keep_record(team, made.note)
+        repository.forget_refs()
+
+
+def _own_offer(team: Team, repository: Repository, remote: Remote, replica: str) -> _Offer:
+    tip = repository.tip(own_ref(repository, replica))
+    sealed = None if tip is None else record_seal(repository, tip)
+    size = team.store.size if sealed is None else sealed.size
+    return _Offer(replica, tip or "", size, _held(repository, remote, replica))
+
+
+def _held(repository: Repository, remote: Remote, replica: str) -> int:
+    """How many entries of a replica the remote had when it was last asked."""
+    tip = repository.tip(f"{REMOTES}{remote.folder}/{replica}")
+    sealed = None if tip is None else record_seal(repository, tip)
+    return 0 if sealed is None else sealed.size
+
+
+def _relays(team: Team, repository: Repository, remote: Remote) -> list[_Offer]:
+    """Records of peers that were merged whole, and of which the remote had less."""
+    peers = {(one.origin, one.size, one.root): one for one in read_roster(team.store).values()}
+    found: dict[str, _Offer] = {}
+    others: list[ReplicaRef] = [one for one in replica_refs(repository) if one.remote is not None]
+    for one in others:
+        sealed = None if one.remote == remote.folder else record_seal(repository, one.commit)
+        if sealed is None:
+            continue
+        peer = peers.get((sealed.origin, sealed.size, sealed.root.hex()))
+        if peer is None or peer.replica != one.replica or peer.state in ("closed", "forked"):
+            continue
+        before = _held(repository, remote, one.replica)
+        if before < sealed.size:
+            found[one.replica] = _Offer(one.replica, one.commit, sealed.size, before)
+    return list(found.values())
+
+
+def _push(
+    repository: Repository, remote: Remote, offers: list[_Offer], *leases: str
+) -> list[PushedRecord]:
+    """Have git move the refs of the remote; what became of each (UnreachableError: no answer)."""
+    folder = refs_folder(repository)
+    specs = [f"{one.commit}:{folder}{one.replica}" for one in offers]
+    try:
+        said = ask_remote(
+            repository, remote, "push", "--porcelain", *PUSH, *leases, remote.address, *specs,
+            answers=b"\n!\t",
+        )  # fmt: skip
+    except GitError as error:
+        raise UnreachableError(
+            f"{error}; the record stands on {folder}{offers[0].replica} here. Try again, or push "
+            f"by git itself: `git push {remote.name} {folder}{offers[0].replica}`"
+        ) from error
+    told = {
+        m[2].decode("utf-8", "replace"): (m[1], m[3])
+        for m in map(_LINE.fullmatch, said.split(b"\n"))
+        if m
+    }
+    done = []
+    for one in offers:
+        ref = folder + one.replica
+        mark, text = told.get(ref, (b"!", b"git does not say what became of it"))
+        problem = text.decode("utf-8", "replace") if mark == b"!" else ""
+        done.append(PushedRecord(ref, one.replica, one.size, one.before, problem))
+    return done
+
+
+def _replace(team: Team, repository: Repository, remote: Remote, offer: _Offer) -> PushedRecord:
+    """Replace the remote's ref, if it is an earlier state of this record; else say what it is."""
+    fetch_records(repository, remote, offer.replica)
+    ref = refs_folder(repository) + offer.replica
+    tip = repository.tip(f"{REMOTES}{remote.folder}/{offer.replica}")
+    if tip is None:
+        raise RefusedError(f"{remote.name}: {ref} was moved while it was looked at: push again")
+    held = merge_record(team, RefFiles(repository, tip), dry_run=True)
+    if not held.is_own:
+        why = held.problem or f"it is the record of {held.replica}"
+        raise RefusedError(f"{remote.name} holds something else on {ref}, and it was left: {why}")
+    (done,) = _push(repository, remote, [offer], f"--force-with-lease={ref}:{tip}")
+    return done._replace(before=held.sealed)
+
+
+def _refusal(remote: Remote, one: PushedRecord) -> str:
+    told = f"{remote.name} does not take {one.ref}: {one.problem}"
+    if any(word in one.problem for word in _BEHIND):
+        return f"{told}. Somebody pushed meanwhile: push again"
+    return (
+        f"{told}. If it takes no refs outside of branches, `git config tripod.refs "
+        "refs/heads/tripod/` here and in the other clones keeps them among the branches"
+    )

@@ -1,0 +1,128 @@
+"""Reaches remotes: the repositories to which refs of ours are pushed, and from which others come.
+
+Git does it, in the git directory of ours (``tripod.verify.anchors.git``), as its user has set it
+up: the configuration of the user and the system is in force, with its keys and helpers. Of the
+repository's own settings the remote's address counts, and headers for it: no hook of the
+repository, and no program that its configuration names, is run. Nothing asks at the terminal.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from hashlib import sha256
+from typing import NamedTuple
+
+from tripod.errors import BadArgumentError, NotFoundError
+from tripod.verify.anchors.git import Repository
+from tripod.verify.anchors.git_folder import GitError
+
+PUSH = ("--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no")
+"""What ``git push`` is always told: our refs, and no more."""
+FETCH = (
+    "--quiet", "--no-tags", "--no-prune", "--no-write-fetch-head", "--no-auto-maintenance",
+    "--no-recurse-submodules", "--no-show-forced-updates",
+)  # fmt: skip
+"""What ``git fetch`` is always told. A ref that is gone there stays here: it is a memory."""
+
+_HEADER = re.compile(r"http\..*\.extraheader")
+_HELPED = re.compile(r"[A-Za-z0-9+.-]*::")
+_PASSED = ("GIT_SSH", "GIT_CONFIG_", "GIT_ASKPASS", "GIT_ALLOW_PROTOCOL")
+_TRANSPORTS = "file:git:http:https:ssh"
+_REMOTE = re.compile(r"[A-Za-z0-9+.-]+://|[^/]+:")
+_NAMED = re.compile(r"remote\.(.+)\.(?:push)?url")
+_PLAIN = re.compile(r"[A-Za-z0-9_-]+(?:[./][A-Za-z0-9_-]+)*(?<!\.lock)")
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
+
+
+class Remote(NamedTuple):
+    """A remote: how it is called in messages and refs, and where it is to be read and written.
+
+    ``is_configured``: the repository's own configuration says where.
+    """
+
+    name: str
+    address: str
+    source: str
+    is_configured: bool
+
+    @property
+    def folder(self) -> str:
+        """Its name as a part of refs; of an address the last part, and a digest."""
+        if self.is_configured and _PLAIN.fullmatch(self.name):
+            return self.name
+        last = _UNSAFE.sub("-", self.source.rstrip("/").rpartition("/")[2]).strip("-")[:40]
+        return f"{last or 'remote'}-{sha256(os.fsencode(self.source)).hexdigest()[:8]}"
+
+
+def find_remote(repository: Repository, given: str | None) -> Remote:
+    """The remote of a name, a URL or a path; without one ``origin``, or the only one.
+
+    Raises NotFoundError where the repository has no remote, BadArgumentError where several may be
+    meant, GitError where the repository names a program in the place of an address.
+    """
+    settings = repository.settings
+    if given is None:
+        names = list(dict.fromkeys(m[1] for key in settings if (m := _NAMED.fullmatch(key))))
+        if not names:
+            raise NotFoundError(
+                f"the repository {repository.top} has no remote: `git remote add origin URL` "
+                "names one, or give its URL or path"
+            )
+        if "origin" not in names and len(names) > 1:
+            raise BadArgumentError(f"which remote? There are {', '.join(sorted(names))}")
+        given = "origin" if "origin" in names else names[0]
+    if given.startswith("-") or not given:
+        raise BadArgumentError(f"{given[:100]!r} is no remote")
+    source = settings.get(f"remote.{given}.url", ())
+    target = settings.get(f"remote.{given}.pushurl") or source
+    if not target:
+        address = _absolute(given, os.getcwd()) if os.path.exists(given) else given
+        return Remote(given, address, address, is_configured=False)
+    address = _checked(given, target[-1], repository.top)
+    from_ = _checked(given, (source or target)[-1], repository.top)
+    return Remote(given, address, from_, is_configured=True)
+
+
+def _checked(name: str, address: str, top: str) -> str:
+    if _HELPED.match(address) or address.startswith("-"):
+        raise GitError(
+            f"the remote {name} names a program ({address[:100]!r}): it is not asked, and nothing "
+            "is given to it"
+        )
+    return _absolute(address, top)
+
+
+def _absolute(address: str, base: str) -> str:
+    return address if _REMOTE.match(address) else os.path.join(base, address)
+
+
+def ask_remote(
+    repository: Repository, remote: Remote, *words: str, answers: bytes | None = None
+) -> bytes:
+    """What ``git push`` or ``git fetch`` with ``words`` prints (GitError: it fails).
+
+    A push that fails for some refs and prints ``answers`` is an answer.
+    """
+    repository.apply(_HEADER)
+    repository.lend_refs()
+    # The user's environment without what names another repository. An address must not bring a
+    # transport that runs a program, unless the user's environment allows that.
+    environment = {"GIT_ALLOW_PROTOCOL": _TRANSPORTS}
+    environment |= {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("GIT_") or name.startswith(_PASSED)
+    }
+    folders = [name for name in os.get_exec_path() if os.path.isabs(name)]
+    environment |= {"GIT_TERMINAL_PROMPT": "0", "PATH": os.pathsep.join(folders)}
+    try:
+        return repository.ask(*words, environment=environment, configured=True, answers=answers)
+    except GitError as error:
+        raise GitError(f"{remote.name}: {_without_top(str(error), repository.top)}") from error
+    finally:
+        repository.forget_refs()
+
+
+def _without_top(text: str, top: str) -> str:
+    return text.removeprefix(f"{top}: ")
