@@ -87,7 +87,7 @@ def find_team(given: str | os.PathLike[str] | None, start: str | None = None) ->
     else:
         begin = os.path.abspath(start or os.getcwd())
         found = nearest_team(begin)
-        problem = f"no {FOLDER}/{DATABASE} here or above {begin}: `tripod init` makes one"
+        problem = f"no {FOLDER} here or above {begin}: `tripod init` makes one"
         if found is not None:
             problem = f"no ledger in {found}: `tripod init {os.path.dirname(found)}` makes one"
     if found is None or not has_ledger(found):

@@ -272,7 +272,7 @@ def test_another_history_of_the_same_length_is_not_sealed(team: Team, tmp_path: 
         back.warnings.clear()
         decisions_log.log(back, PLAIN)  # what is recorded stays recorded, and is told
         assert any("Nothing is sealed" in text for text in back.warnings)
-        assert any("tripod restore FILE" in text for text in back.warnings)
+        assert any("tripod restore --as-copy" in text for text in back.warnings)
         assert sealing.last_seal_note("sample.example/1") == before
 
 

@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from git_repo import Git
+from git_repo import Git, track
 from specimens import build, database, forge, read
 
 from tripod.bus import events as bus
@@ -79,7 +79,6 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A team that has every source: a key, a record, a policy, receipts, a worker with its log."""
     home = tmp_path_factory.mktemp("home")
     place = tmp_path_factory.mktemp("team")
-    git = Git(place)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRIPOD_HOME", str(home))
         root = build(str(place))
@@ -87,12 +86,14 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> str:
             for number in range(260):  # more than one bundle, and rows on several pages
                 bus.publish(opened, "ann", "note", "low", f"note {number}")
             chat_send.send(opened, "live", "ann", "A" * 40_000)
-            sealing.seal(opened, "asked")
+            sealing.new_sealing_key(opened)
         Path(root, "policy.yaml").write_text("level: SELF\nseals: [SEAL]\n", encoding="utf-8")
         with Team(root) as opened:
             key = keys.sealing_key(opened.store)
         Path(root, "policy.tlog").write_text(f"log {key}\nquorum none\n", encoding="utf-8")
         Path(root, "workers/parser-a3f1.log").write_bytes(b'{"type":"text"}\nReading.\n' * 40)
+        git = Git(place)  # from here on as one that an earlier version tracked
+        track(place)
         git("add", "--all")
         git("commit", "--quiet", "-m", "Begin")
         with closing(sqlite3.connect(database(root))) as db:

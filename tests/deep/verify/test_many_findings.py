@@ -36,8 +36,8 @@ NO_WARNINGS = {
 }
 """Checks whose findings all fail the run (of a strange schema ``sequence`` gives one warning)."""
 
-APART = {"record-agrees"}
-"""Checks that have a test of their own below."""
+APART = {"record-agrees", "peers-agree", "trailers-agree"}
+"""Checks that have a test of their own: below, and in ``core/verify/peers/test_peers_agree.py``."""
 
 
 def judge(team: Crowd) -> dict[str, Outcome]:

@@ -343,7 +343,7 @@ def test_a_damaged_ledger_is_1_and_no_team_is_2(project: Path, verb: str) -> Non
     if verb != "spawn":
         done = told(project, *words)
         assert (done.code, done.out) == (2, b""), done
-        assert "no .nbs/ledger.db here or above" in done.err
+        assert "no .nbs here or above" in done.err
         assert not (project / ".nbs").exists()
 
 

@@ -268,6 +268,38 @@ def test_a_strangers_trailer_is_a_remark(pair: Pair) -> None:
     assert len(messages(verify(pair.ann.root), "trailers-agree")) == 2
 
 
+@pytest.mark.parametrize("count", [19, 21, 60])
+def test_many_remarks_hide_no_failure(pair: Pair, tmp_path: Path, count: int) -> None:
+    replicas = [f"eve-{number:016x}" for number in range(count)]
+    lines = (f"Tripod-Head: {eve} 7 {'A' * 43}= {'A' * 91}=" for eve in replicas)
+    pair.ann.commit("x", b"x\n", "Say\n\n" + "\n".join(lines))
+    install_hooks(str(pair.ann.root))  # they take such lines out
+    before = kept(pair.ann, tmp_path / "before.db")
+    say(pair.ann, "Closed on Sundays.")
+    commit = pair.ann.commit("hours", b"nine\n", "Open at nine")
+    for eve in replicas:
+        pair.ann("update-ref", f"refs/tripod-remotes/x/{eve}", "HEAD")
+    report = verify(pair.ann.root)
+    assert report.exit_code == 0
+    for check in ("peers-agree", "trailers-agree"):
+        told = outcome(report, check)
+        assert (check, told.failures, told.warnings) == (check, 0, count)
+    # Bob remembers what Ann then rewrites, and so does her own commit.
+    record(pair.ann, pair.ann_name)
+    fetch(pair.bob, pair.ann)
+    merge(pair.bob, pair.ann_ref)
+    record(pair.bob, pair.bob_name)
+    rewrite(pair.ann, pair.ann_name, before)
+    fetch(pair.ann, pair.bob)
+    report = verify(pair.ann.root)
+    assert report.exit_code == 1
+    for check in ("peers-agree", "trailers-agree"):
+        told = outcome(report, check)
+        assert (told.failures >= 1, told.warnings >= count) == (True, True), check
+        assert told.findings[0].severity == "failure"
+    assert outcome(report, "trailers-agree").findings[0].where.startswith(f"commit {commit[:12]}")
+
+
 def test_a_peers_newer_head_in_a_commit_is_only_not_here_yet(pair: Pair) -> None:
     install_hooks(str(pair.ann.root))
     say(pair.ann, "One")
