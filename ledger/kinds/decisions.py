@@ -5,6 +5,7 @@ from typing import Annotated, Any, NotRequired, TypedDict
 
 from tripod.ledger.kinds.base import (
     MARK,
+    MARKED,
     Bytes,
     Count,
     DecisionId,
@@ -57,7 +58,8 @@ class Decided(TypedDict):
 
     ``supersedes`` is the earlier decision that it refers to; if that is a peer's,
     ``supersedes_made`` is the replica and the id there. ``status`` says what became of it.
-    ``no_ref`` is the reason why it refers to no message, where that was given.
+    ``no_ref`` is the reason why it refers to no message, where that was given. ``source`` is the
+    text as it stood in a file of another form, from which it was taken.
     """
 
     id: DecisionId
@@ -73,6 +75,7 @@ class Decided(TypedDict):
     supersedes_made: NotRequired[Name | None]
     refs: list[Reference]
     no_ref: NotRequired[Name | None]
+    source: NotRequired[Bytes | None]
     file: NotRequired[LogName | None]
 
 
@@ -126,9 +129,10 @@ LOGGED = Kind(
             "supersedes_made": None,
             "refs": None,
             "no_ref": MARK,
+            "source": MARKED,
         },
         _log,
-        texts=("title", "rationale", "no_ref"),
+        texts=("title", "rationale", "no_ref", "source"),
     ),
     line="{id} {title}",
     merge="shared",

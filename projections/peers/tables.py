@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tripod.ledger import MERGED, Entry
-from tripod.projections.projection import Op, Projection, Tables
+from tripod.projections.projection import Op, Projection, Source, Tables
 
 _NEW = "INSERT INTO peers (origin, {0}) VALUES ({1}) ON CONFLICT (origin) DO UPDATE SET {2}"
 
@@ -119,3 +119,11 @@ def made_as(db: Tables, seq: int) -> tuple[str, int] | None:
     sql = "SELECT origin, peer_seq FROM merged WHERE seq = ?"
     row = db.execute(sql, (seq,)).fetchone()
     return None if row is None else (str(row[0]), int(row[1]))
+
+
+def is_observed_here(source: Source, entry_id: str | None) -> bool:
+    """Whether the observed piece with this id was read here, or by a peer that was merged."""
+    if entry_id is None or source.ledger.seq_of(entry_id) is not None:
+        return entry_id is not None
+    sql = "SELECT 1 FROM merged WHERE observed = ?"
+    return source.db.execute(sql, (entry_id,)).fetchone() is not None

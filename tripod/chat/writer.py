@@ -4,10 +4,12 @@ Source: spec nbs-compat C1 to C3; design section 7. A message and the events tha
 transaction. ``tripod.chat.reader`` only reads.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.ledger import Draft
@@ -30,9 +32,14 @@ from tripod.projections.chat.tables import (
     count_chat_lines,
     span_of,
 )
+from tripod.projections.peers.tables import is_observed_here
+from tripod.projections.pieces import piece_draft
 from tripod.team.act import Act, draft_event_for_act
 from tripod.team.intake import show_positions, take_positions
 from tripod.team.team import Team
+
+if TYPE_CHECKING:
+    from tripod.projections.chat.jsonl import FoundMessage
 
 MAX_SIGNAL = 2_047  # bytes of a payload that tells of a message, as in the original
 ROTATE_ABOVE = 2_000  # lines in the live file, as the original tool does it
@@ -184,6 +191,65 @@ def send(team: Team, name: str, handle: str, text: str, *, human: bool = False) 
     refuse_argument(format_.valid_chat_handle(handle) or format_.valid_chat_text(text))
     with _act_on(team, name, handle, hasty=True) as (act, live):
         return _say(act, live, handle, text, human=human)
+
+
+def adopt_messages(
+    team: Team, name: str, path: str, messages: Sequence[FoundMessage], *, dry_run: bool = False
+) -> tuple[list[FoundMessage], int]:
+    """Take in messages of another form as observed ones, behind those of a channel.
+
+    ``path`` is the file that they were read from, as the entries are to name it. Gives those that
+    are new, and how many are here already. No event tells of them. ``dry_run``: change nothing.
+
+    Raises BadArgumentError (not a channel's name), NotFoundError (no such channel), RefusedError
+    (its last line is torn).
+    """
+    if dry_run:
+        fresh = _new_drafts(team, span_of_channel(team, name), path, messages)
+        return [one for one, _ in fresh], len(messages) - len(fresh)
+    with _act_on(team, name) as (act, live):
+        fresh = _new_drafts(act, live, path, messages)
+        if fresh and CHAT.lines(act.source, live.channel, live.stop - 1, live.stop)[-1:] not in (
+            b"",
+            b"\n",
+        ):
+            raise RefusedError(
+                f"{live.channel}: its last line is not at its end: send a message there first"
+            )
+        for start in range(0, len(fresh), ROTATE_COUNT):
+            drafts = [draft for _, draft in fresh[start : start + ROTATE_COUNT]]
+            act.append(drafts)
+            shown = live_span(act, live.channel)
+            if shown and count_chat_lines(act.transaction.tables, shown) > ROTATE_ABOVE:
+                _split_off(act, shown, ROTATE_COUNT, act.now_us // 1_000_000)
+        if fresh:
+            act.rewrite.add(f"{CHAT.folder}/{live.channel}.chat")
+            show_positions(act, live.channel)
+    return [one for one, _ in fresh], len(messages) - len(fresh)
+
+
+def _new_drafts(
+    act: Act | Team, live: Span, path: str, messages: Sequence[FoundMessage]
+) -> list[tuple[FoundMessage, Draft]]:
+    """The messages that are not here yet, each with its entry."""
+    fresh: list[tuple[FoundMessage, Draft]] = []
+    for one in messages:
+        body = {
+            "channel": live.channel,
+            "index": live.stop + len(fresh),
+            "handle": one.handle,
+            "time": one.time,
+            "text": one.text.encode(),
+        }
+        claim = "content" if one.time else "unknown"
+        # In each channel for itself: the same file may be taken into two.
+        own = f"{path}#{live.channel}"
+        draft = piece_draft(
+            kinds.SENT, body, path, one.data, ordinal=one.ordinal, identity=own, claim=claim
+        )
+        if not is_observed_here(act.source, draft.id):
+            fresh.append((one, draft))
+    return fresh
 
 
 def post(team: Team, name: str, text: str, *, as_: str = WARNING) -> ChatMessage:

@@ -591,6 +591,7 @@ look doctor recovery Say what is wrong with a team directory, and how to mend it
 look demo team Tamper with a copy of a real team's files, crash, recover, and have a review.
 keep init team Begin a ledger in PATH; an existing .nbs/ is taken in whole, without changing it.
 keep sync team Take in what other programs wrote to the team's files.
+keep adopt-log adoption Take in decisions and messages from files of other forms.
 keep rebuild team Make every table and projected file what the ledger says.
 keep backup recovery Write a consistent copy of the ledger to FILE, while others go on writing.
 keep restore recovery Put this replica's own record, or a backup, in the place of the ledger.

@@ -124,7 +124,11 @@ def _init(call: CommandCall) -> None:
     if full not in (found.root, os.path.dirname(found.root)):
         lines += [f"{one_line(full)} belongs to that team; `tripod init --new` begins another"]
     value = {**vars(found), "untracked": _untrack(call, found.root, lines)}
-    call.answer(value, [*lines, NEXT] if found.begun else lines)
+    if found.begun:
+        from tripod.cli.adoption import logs_to_adopt
+
+        lines += [*logs_to_adopt(os.path.dirname(found.root)), NEXT]
+    call.answer(value, lines)
     if not call.json:
         _ask_handle()
 

@@ -3,18 +3,21 @@
 Source: spec nbs-compat B10, C6; seeds: nbs-scribe, tripod-architecture "Flow"; design section 7.
 """
 
+from __future__ import annotations
+
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from sqlite3 import OperationalError
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import orjson
 
 from tripod.bus.events import settings
 from tripod.errors import BadArgumentError, MalformedEntryError
 from tripod.ledger import Draft, entry_leaf_hash
-from tripod.ledger.ids import fresh_ids
+from tripod.ledger.ids import fresh_ids, now_us
 from tripod.ledger.kinds.decisions import BEGUN, LOGGED, Decided, Reference
 from tripod.projections import LOG, Disk
 from tripod.projections.chat.format import HEADER_LINES
@@ -28,11 +31,15 @@ from tripod.projections.decisions import format as format_
 from tripod.projections.decisions.format import ChatRef
 from tripod.projections.decisions.tables import decision_text_of
 from tripod.projections.layout import LIVE
-from tripod.projections.peers.tables import made_as
+from tripod.projections.peers.tables import is_observed_here, made_as
+from tripod.projections.pieces import piece_draft
 from tripod.projections.pythia.format import format_checkpoint_payload
 from tripod.projections.text import RUN, text_line_problem, words_of_text
 from tripod.team.act import Act, draft_event_for_act
 from tripod.team.team import Team
+
+if TYPE_CHECKING:
+    from tripod.projections.decisions.madr import FoundDecision
 
 MAX_TITLE = 1023  # bytes
 MAX_FIELD = 2047
@@ -48,6 +55,7 @@ _LATELY = 500  # entries that are looked at for messages, the newest
 _LOOKED_AT = 256 * 1024  # bytes of messages
 _SOME_ID = r"\bD-[0-9]"
 _BY_NUMBER = r"(?s)(?:(.+)?#(last|[0-9]{1,15})|last)"
+_SHOWN_FIELDS = ("participants", "artefacts", "rationale")
 _NEWEST = "SELECT coalesce(max(number), 0) FROM pieces WHERE log = ?"
 _NO_REFERENCE = (
     "status {}, but of which decision? What is recorded cannot be changed; name it with the next, "
@@ -122,12 +130,8 @@ def log(
         request, refs, cited = _bind_refs(act, request)
         warnings = [] if refs or request.no_ref else [_NO_REF]
         request, made = _judge_reference(act, request)
-        begun = []
         named = None if file == LIVE else file
-        if not db.execute("SELECT 1 FROM logs WHERE file = ?", (file,)).fetchone():
-            project, created = db.execute("SELECT project, created FROM team").fetchone()
-            header = format_.format_decision_log_header(project, created, of_team)
-            begun.append(BEGUN.draft({"header": {"text": header}, "file": named}, scribe))
+        begun = _begun(act, file, scribe)
         number = 1 + db.execute(_NEWEST, (file,)).fetchone()[0]
         second = act.now_us // 1_000_000
         while _id_exists(act, f"D-{second}"):
@@ -151,6 +155,186 @@ def log(
     return LoggedDecision(body["id"], number, checkpoint, warnings, file, cited)
 
 
+def _begun(act: Act, file: str, actor: str) -> list[Draft]:
+    """The entry that begins a log, where no log has this name yet."""
+    db = act.transaction.tables
+    if db.execute("SELECT 1 FROM logs WHERE file = ?", (file,)).fetchone():
+        return []
+    header = format_.format_decision_log_header(
+        *db.execute("SELECT project, created, scribe FROM team").fetchone()
+    )
+    named = None if file == LIVE else file
+    return [BEGUN.draft({"header": {"text": header}, "file": named}, actor)]
+
+
+class AdoptedDecisions(NamedTuple):
+    """What was adopted, or would be: each new decision with its file and line, and the log's name.
+
+    ``known`` are here already. ``changed`` are files with a line, that were adopted before and say
+    something else by now; ``waiting`` only propose.
+    """
+
+    fresh: list[tuple[str, int, Decided]]
+    log: str
+    known: int
+    changed: list[tuple[str, int]]
+    waiting: list[tuple[str, int]]
+
+
+def adopt_decisions(
+    team: Team,
+    files: Mapping[str, Sequence[FoundDecision]],
+    into: str | None = None,
+    *,
+    dry_run: bool = False,
+) -> AdoptedDecisions:
+    """Take in decisions of other forms as observed ones, behind those of a log.
+
+    Their ids are of the day that they name, else of now; what each was taken from stays in its
+    entry. Twice adopted, one is there once. At each interval that they reach, a checkpoint event
+    follows as behind any other decision.
+
+    Args:
+        team: the team.
+        files: the decisions of each file, by its path as the entries are to name it.
+        into: the file name of the log; by default as for ``log``.
+        dry_run: change nothing.
+
+    Raises:
+        BadArgumentError: ``into`` names no log, or there are several and none is named.
+        MalformedEntryError: one of them cannot stand in the log; nothing was recorded.
+    """
+    if dry_run:
+        return _planned(team, files, _log_for(team, into), now_us() // 1_000_000)[0]
+    locks = [f"{LOG.folder}/{name}" for name in _logs_to_lock(team, into)]
+    with team.act(locks=locks, joins=True) as act:
+        log = _log_for(act, into)
+        found, drafts = _planned(team, files, log, act.now_us // 1_000_000)
+        if drafts:
+            act.append(_begun(act, log, "scribe"))
+            act.rewrite.add(f"{LOG.folder}/{log}")
+        for draft in drafts:
+            # One after the other: a checkpoint names those before it, which the tables have then.
+            act.append([draft, *_checkpoint_due(team, act, draft, log)])
+    return found
+
+
+def _planned(
+    team: Team, files: Mapping[str, Sequence[FoundDecision]], log: str, now: int
+) -> tuple[AdoptedDecisions, list[Draft]]:
+    """What is new in files, as bodies and as drafts."""
+    db = team.store.db
+    before: dict[str, list[dict[str, Any]]] = {}
+    for entry in team.store.read(kinds=(LOGGED.name,)):
+        before.setdefault(entry.data.get("observed", {}).get("path", ""), []).append(entry.data)
+    number = db.execute(_NEWEST, (log,)).fetchone()[0]
+    found = AdoptedDecisions([], log, 0, [], [])
+    drafts: list[Draft] = []
+    known = 0
+    taken = set[str]()
+    ids: dict[tuple[str, int], str] = {}  # by folder and number
+    for path, pieces in files.items():
+        folder = path.rpartition("/")[0]
+        seen: Counter[bytes] = Counter()
+        for one in sorted(pieces, key=lambda one: one.time or 0) if _dated(pieces) else pieces:
+            earlier = [
+                body
+                for body in before.get(path, ())
+                if not one.heading or _title(one) == body["title"]
+            ]
+            ordinal = seen[one.data]
+            seen[one.data] += 1
+            draft = _adopted_draft(one, path, ordinal, {"id": "D-0", "number": 1})
+            is_here = is_observed_here(team.source, draft.id)
+            if is_here or earlier:
+                if not is_here:
+                    found.changed.append((path, one.line))
+                known += is_here
+                if one.number is not None and earlier:
+                    ids[folder, one.number] = earlier[0]["id"]
+                continue
+            if one.is_waiting:
+                found.waiting.append((path, one.line))
+                continue
+            second = now if one.time is None else one.time
+            while f"D-{second}" in taken or _id_exists(team, f"D-{second}"):
+                second += 1
+            number += 1
+            own = {"id": f"D-{second}", "number": number, "file": None if log == LIVE else log}
+            taken.add(own["id"])
+            if one.number is not None:
+                ids[folder, one.number] = own["id"]
+            drafts.append(_adopted_draft(one, path, ordinal, own))
+            found.fresh.append((path, one.line, cast("Decided", drafts[-1].body)))
+    _name_successors(files, found, ids)
+    return found._replace(known=known), drafts
+
+
+def _dated(pieces: Sequence[FoundDecision]) -> bool:
+    return all(one.time is not None for one in pieces)
+
+
+def _name_successors(
+    files: Mapping[str, Sequence[FoundDecision]],
+    found: AdoptedDecisions,
+    ids: Mapping[tuple[str, int], str],
+) -> None:
+    """Where a file names the one that superseded its decision, that one's entry names it, too."""
+    bodies = {body["id"]: body for _, _, body in found.fresh}
+    order = list(bodies)
+    for path, pieces in files.items():
+        folder = path.rpartition("/")[0]
+        for one in pieces:
+            old = ids.get((folder, -1 if one.number is None else one.number))
+            new = bodies.get(ids.get((folder, one.successor or -1), ""))
+            if old is None or new is None or "supersedes" in new:
+                continue
+            if old not in bodies or order.index(old) < order.index(new["id"]):
+                new["supersedes"] = old
+
+
+def _title(one: FoundDecision) -> str:
+    """The title in the log of a decision of another form, with its number and its status."""
+    front = "" if one.number is None else f"ADR-{one.number:04} "
+    return _cut(front + one.title, MAX_TITLE - 200) + (
+        f" ({_cut(one.status, 150)})" if one.status else ""
+    )
+
+
+def _cut(text: str, limit: int) -> str:
+    data = text.encode()
+    return text if len(data) <= limit else data[: limit - 3].decode(errors="ignore") + "…"
+
+
+def _adopted_draft(one: FoundDecision, path: str, ordinal: int, own: Mapping[str, Any]) -> Draft:
+    """The entry of a decision of another form (MalformedEntryError: it cannot stand in the log)."""
+    shown = path.removeprefix("../")
+    body = {
+        "title": _title(one),
+        "chat_ref": format_.NONE_YET,
+        "participants": _cut(one.people, MAX_FIELD) or "unknown",
+        "artefacts": shown,
+        "risk_tags": "none",
+        "status": "decided",
+        "rationale": _cut(one.reasons, MAX_FIELD),
+        "refs": [],
+        "no_ref": f"adopted from {shown}",
+        "source": one.data,
+        **own,
+    }
+    problem = None
+    for name, limit in (("title", MAX_TITLE), *((one, MAX_FIELD) for one in _SHOWN_FIELDS)):
+        problem = problem or text_line_problem(body[name], name, limit)
+    try:
+        format_.format_decision(decision_text_of(body))
+    except ValueError:
+        problem = problem or "it cannot be written as one entry of the log"
+    if problem is not None:
+        raise MalformedEntryError(f"{shown}: line {one.line}: {problem}; nothing was recorded")
+    claim = "unknown" if one.time is None else "content"
+    return piece_draft(LOGGED, body, path, one.data, actor="scribe", ordinal=ordinal, claim=claim)
+
+
 def _logs_to_lock(team: Team, into: str | None) -> list[str]:
     """The logs of which one will be written, as far as the tables tell before the act begins."""
     if into is not None:
@@ -167,7 +351,7 @@ def _has_folder(disk: Disk, log: str) -> bool:
     return log[: log.rfind("/") + 1] in disk.places.logs()
 
 
-def _log_for(act: Act, into: str | None) -> str:
+def _log_for(act: Act | Team, into: str | None) -> str:
     """The log that a decision is written into (BadArgumentError: none can be told)."""
     # An archive whose log is gone is a log by itself, and never grows.
     logs = [log for log in LOG.live(act.source) if format_.parse_decision_archive_name(log) is None]
@@ -295,9 +479,9 @@ def _decision_body(
     }
 
 
-def _id_exists(act: Act, decision: str) -> bool:
+def _id_exists(act: Act | Team, decision: str) -> bool:
     sql = "SELECT 1 FROM pieces WHERE id = ?"
-    return act.transaction.tables.execute(sql, (decision,)).fetchone() is not None
+    return act.store.tables.execute(sql, (decision,)).fetchone() is not None
 
 
 def _bind_refs(

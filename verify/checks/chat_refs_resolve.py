@@ -15,7 +15,8 @@ later than the decision``, ``is malformed``, ``is bound to no message``, ``has n
 as a warning, ``none of the participants nearby``.
 
 A decision that was logged with ``tripod scribe log --no-ref REASON`` is no finding: the reason
-is in its entry, ``tripod scribe show`` prints it, and the report counts it as ``no-ref``.
+is in its entry, ``tripod scribe show`` prints it, and the report counts it as ``no-ref``. So is
+one that ``tripod adopt-log`` took from a file of another form: its entry names that file.
 
 **What to do.** A decision cannot be changed. ``tripod scribe log`` refuses a reference that leads
 nowhere; such a one came from another program, or the ledger was altered: find its writer, so that
@@ -221,7 +222,8 @@ def _text(evidence: Evidence, decision: Citing, listed: list[dict[str, Any]]) ->
 
 def _is_excused(decision: Citing) -> bool:
     """Whether who logged the decision gave a reason why it refers to no message."""
-    return decision.ours and bool(decision.body.get("no_ref"))
+    is_told = decision.ours or "source" in decision.body  # an adopted one names its file
+    return is_told and bool(decision.body.get("no_ref"))
 
 
 def _approximate(

@@ -112,13 +112,21 @@ ADDED = st.tuples(
     st.text("abcXYZ019", min_size=1, max_size=40),
     PLACES | st.sampled_from([".", ".."]),
 ).filter(lambda place: added_place_problem(*place) is None)
+
+
+def held(body: dict[str, Any]) -> dict[str, Any]:
+    """A body as an entry holds it: of bytes the content."""
+    made = {name: content(of, []) if type(of) is bytes else of for name, of in body.items()}
+    return made | {"v": 1}
+
+
 RULED: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     "ledger.opened": PAIRS.map(lambda pair: {"events": pair[0], "chat": pair[1]}),
     "place.added": ADDED.map(
         lambda place: dict(zip(("holds", "name", "path"), place, strict=True))
     ),
     "redacted": objects(body_fields(decisions.LOGGED)).map(
-        lambda keep: {"kind": "decision.logged", "keep": {**keep, "v": 1}}
+        lambda keep: {"kind": "decision.logged", "keep": held(keep)}
     ),
 }
 """What a kind asks of several fields together."""

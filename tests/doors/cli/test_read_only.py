@@ -67,6 +67,7 @@ LOOKING = {
     "diff": [".", "."],
     "show": [],
     "verify": [],
+    "adopt-log": ["DECISIONS.md", "--dry-run"],
     "where": [],
     "doctor": [],
     "completion": ["bash"],
@@ -132,6 +133,7 @@ def made(folder: Path) -> Place:
     done("witness", "trust", str(folder / "witness"), done("key", "show").splitlines()[0])
     done("anchor", "witness", str(folder / "witness"))
     done("seal")
+    (project / "DECISIONS.md").write_text("## Serve tea\n\nNobody asked for coffee.\n")
     git("commit", "--quiet", "--allow-empty", "--message", "work")
     chat = project / ".nbs/chat/live.chat"
     with chat.open("ab") as file:
