@@ -91,7 +91,7 @@ class World:
             assert file is not None
             lines = [line + b"\n" for line in file.lines]
             new = format_line("bob", self.story.clock.seconds, word) + b"\n"
-            lines.insert(number % (len(lines) + 1), new)
+            lines.insert(number % max(1, len(lines)), new)
             self.story.original.put(CHAT, file.header_raw + b"".join(lines), 0o600)
         self.look()
 
