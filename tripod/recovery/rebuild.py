@@ -38,6 +38,7 @@ from tripod.errors import (
     UnwritableError,
 )
 from tripod.ledger.files import hold_file_lock, rename_file, sync_name, sync_path
+from tripod.ledger.kinds.team import DISPLACED
 from tripod.ledger.locator import database_of
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.sqlite.repair import copy_ledger_rows, walk
@@ -117,8 +118,8 @@ def rebuild(
         remove_rebuilt_database(f"{team.store.path}.{RENEWING}")
         walk(team.store.db)
         paths, why = _to_write(act, evidence=evidence)
-        if take is not None:
-            why[COUNTS.path] = f"the ledger lacked what the files show; that was taken in: {take}"
+        if take is not None and act.look.ahead:
+            _tell_of_rollback(act, take)
             paths.add(COUNTS.path)
         elif act.look.ahead:
             strays = list(unknown_event_files(team.source, team.disk))
@@ -173,6 +174,13 @@ def _to_write(act: Act, *, evidence: bool) -> tuple[set[str], dict[str, str]]:
         if path in paths:
             why.setdefault(path, conflict.detail)
     return paths, why
+
+
+def _tell_of_rollback(act: Act, take: str) -> None:
+    """Record that a ledger was rolled back and what its files show taken in, for ``verify``."""
+    reason = f"the ledger lacked what the files show; that was taken in: {take}"
+    if not act.displace(COUNTS.path, reason):
+        act.append([DISPLACED.draft({"path": COUNTS.path, "reason": reason})])
 
 
 def check_discard_reason(reason: str | None, name: str = "--discard") -> None:

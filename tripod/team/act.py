@@ -172,6 +172,7 @@ class Inspection:
     ``full``: it also looks at evidence and read positions. ``seen_ns``: when it began.
     ``files`` and ``left_alone``: how many files it took in, and which it did not. ``ahead``: the
     files show entries that the ledger lacks. ``beyond``: why what they show is taken in then.
+    ``head_beyond`` says which remembered head of the ledger it does not reach.
     ``emptied``: the team directory was not there, so that all its files are written again.
     ``shown``: how many entries the newest file shows of those that show an older state.
     ``triggers``: those of the database that were put back. ``warned``: the warnings so far.
@@ -186,6 +187,7 @@ class Inspection:
         self.ahead = False
         self.emptied = False
         self.beyond = ""
+        self.head_beyond: Callable[[], str | None] = lambda: None
         self.shown: int | None = None
         self.triggers: list[str] = []
 
@@ -196,8 +198,7 @@ class Act:
     ``entries`` are those that it appended, as tables and files see them (``seen_entries``).
     ``conflicts`` are files that contradict the ledger, by path. ``rewrite``: paths to be written
     besides those that the entries change. ``later``: work that is done after the COMMIT, under the
-    writer's lock, each key once. ``head_beyond`` says which remembered head of the ledger it does
-    not reach. ``sign`` signs for the actors that have a key, where any has.
+    writer's lock, each key once. ``sign`` signs for the actors that have a key, where any has.
     ``parts`` counts the acts that joined this one; ``is_broken``: one of them failed half way.
     """
 
@@ -219,7 +220,6 @@ class Act:
         self.rewrite: set[str] = set()
         self.later: dict[tuple[str, ...], Callable[[], None]] = {}
         self.sign: Sign | None = None
-        self.head_beyond: Callable[[], str | None] = lambda: None
         self.parts = 0
         self.is_broken = False
 

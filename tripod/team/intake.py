@@ -142,7 +142,7 @@ def _take_unrecorded(act: Act, found: Found, fresh: Sequence[Piece]) -> dict[str
                 data = act.disk.read(path, READ_LIMIT)
                 new[path] = [] if data is None else unrecorded(act.source, path, data)
     new = {path: pieces for path, pieces in new.items() if pieces}
-    beyond = act.head_beyond() if (fresh or new) and not act.look.beyond else None
+    beyond = act.look.head_beyond() if (fresh or new) and not act.look.beyond else None
     if beyond is not None:
         raise RefusedError(f"{beyond}: {_ROLLED_BACK}")
     names = {}

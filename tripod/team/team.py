@@ -476,14 +476,16 @@ class Team(ActContext):
             refold(transaction, read_sound_entries(entries) if anew else entries)
         signing = self._signing()
         act.sign = None if signing is None else signing.sign
-        act.head_beyond = partial(self._head_beyond, act)
+        act.look.head_beyond = partial(self._head_beyond, act)
         self.files.known = manifest.load(transaction.tables)
         if not os.path.isdir(self.root):
             act.look.emptied = True
             act.warn(f"{self.root} was gone (`git clean`?): its files are written again")
             ignore_files(self)
         act.look.ahead = refuse_if_ahead(act, anew=anew)
-        if act.look.ahead and not act.look.beyond:
+        if act.look.beyond:  # asked before anything is appended that makes up for the number
+            act.look.ahead = act.look.ahead or self._head_beyond(act) is not None
+        elif act.look.ahead:
             return
         behind = act.look.full or anew or late or self._files_behind()
         uncounted: list[str] | None = [] if hasty else None

@@ -381,8 +381,8 @@ def head_beyond(ledger: LedgerReader, disk: Disk, *, git: bool = False) -> Remem
     The files' count and the last seal of this host are asked; with ``git`` also a record in the
     team directory, and this replica's record on the refs of the repository around it.
     """
-    heads = list(_heads(ledger, disk, git=git))
-    newest = max(heads, default=None)
+    heads = _heads(ledger, disk, git=git)
+    newest = max(heads, key=lambda head: head.size, default=None)
     return newest if newest is not None and newest.size > ledger.size else None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -125,3 +126,41 @@ def test_what_was_discarded_is_named_until_a_person_accepts_it(clones: Git) -> N
         assert one["acceptable"]
         tripod(clones, "accept", one["fingerprint"], "--reason", "bob said so", "--as", "cy")
     assert [one for one in findings(clones) if "no entry holds" in one["message"]] == []
+
+
+@pytest.mark.parametrize("memory", ["seal", "ref"])
+def test_what_a_ledger_lost_is_not_taken_for_what_others_wrote(
+    tmp_path: Path, home: pytest.MonkeyPatch, memory: str
+) -> None:
+    """An older copy, and no ``counts.json``: the last seal tells, or this replica's own ref."""
+    git = Git(tmp_path / "shop")
+    git.commit("src/main.py", b"print()\n")
+    tripod(git, "init", "--origin", "example.org/shop", "--key")
+    tripod(git, "chat", "create", "live")
+    tripod(git, "chat", "send", "live", "ann", "one")
+    decide(git, "First")
+    tripod(git, "seal")
+    tripod(git, "backup", str(tmp_path / "old.db"))
+    decide(git, "Second")
+    tripod(git, "seal")
+    assert git("for-each-ref", "refs/tripod") != ""
+    database = Path(database_of(f"{git.root}/.nbs"))
+    for name in ("ledger.db", "ledger.db-wal", "ledger.db-shm"):
+        database.with_name(name).unlink(missing_ok=True)
+    shutil.copy(tmp_path / "old.db", database)
+    (git.root / ".nbs/counts.json").unlink()
+    if memory == "ref":
+        shutil.rmtree(tmp_path / "home-ann/seals")
+    before = (git.root / LOG).read_bytes()
+    for words in (("sync",), ("rebuild",), ("init",)):
+        done = run(git.root, *words)
+        assert done.code != 0, done
+        where = "the ref refs/tripod/" if memory == "ref" else "the last seal of this host"
+        assert where in done.err
+        assert "--take-in REASON" in done.err
+        assert titles(git) == ["First"]
+        assert (git.root / LOG).read_bytes() == before
+    tripod(git, "rebuild", "--take-in", "the disk broke")
+    assert titles(git) == ["First", "Second"]
+    assert (git.root / LOG).read_bytes() == before
+    assert any("that was taken in: the disk broke" in one["message"] for one in findings(git))
