@@ -53,11 +53,13 @@ from tripod.projections.pieces import (
     BLOCKED,
     CHECKPOINT_GONE,
     FILE_LIMIT,
+    OLDER_STATE,
     UNMERGED,
     UNMERGED_CURE,
     Conflict,
     Found,
     merge_marker_in_piece,
+    name_pieces,
     pieces_of_names,
     sort_pieces,
 )
@@ -67,12 +69,13 @@ from tripod.projections.workers.tables import WORKERS
 
 __all__ = [
     "BLOCKED", "BUS", "CHAT", "CHECKPOINT_GONE", "COUNTS", "FILES", "FILE_LIMIT", "KEPT", "LOG",
-    "OWN", "PEERS", "PROJECTIONS", "RACY_NS", "TABLES", "TEMPORARY", "TRUST", "UNMERGED",
-    "UNMERGED_CURE", "WORKERS", "Conflict", "Disk", "DiskPlaces", "DiskStat", "File", "Found",
-    "Manifest", "Render", "Source", "TooBigError", "UnmergedError", "UnreadableError",
+    "OLDER_STATE", "OWN", "PEERS", "PROJECTIONS", "RACY_NS", "TABLES", "TEMPORARY", "TRUST",
+    "UNMERGED", "UNMERGED_CURE", "WORKERS", "Conflict", "Disk", "DiskPlaces", "DiskStat", "File",
+    "Found", "Manifest", "Render", "Source", "TooBigError", "UnmergedError", "UnreadableError",
     "agreed_chats", "bulk_fold", "compare", "create_tables", "desired_file", "file_differences",
     "file_renders", "files_ahead_of", "files_are_quiet", "fold_batches", "fold_into",
     "fold_versions", "folded_before", "in_the_way_on_disk", "load", "merge_marker_in_piece",
-    "move_on_disk", "own_files", "pieces_of_names", "recorded", "refold", "seen_entries",
+    "move_on_disk", "name_pieces", "own_files", "pieces_of_names", "recorded", "refold",
+    "seen_entries",
     "sort_pieces", "source_of", "tables_current", "write_missing_to_disk",
 ]  # fmt: skip

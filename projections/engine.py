@@ -9,7 +9,7 @@ render, so that rebuilding twice writes nothing.
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from hashlib import sha256
 from itertools import chain, islice
@@ -417,6 +417,17 @@ def desired_file(source: Source, path: str) -> File | None:
     """What stands at ``path`` according to the ledger, None where nothing of ours does."""
     files = (projection.render(source, path) for projection in PROJECTIONS)
     return next((file for file in files if file is not None), None)
+
+
+def past_file(source: Source, stream: str, before: int, path: str) -> File | None:
+    """What stood at ``path`` as of the entry ``before``, where one stream decides that."""
+    with closing(sqlite3.connect("", isolation_level=None)) as db:
+        db.execute("BEGIN")
+        create_tables(db)
+        entries = source.ledger.read(0, min(before, source.ledger.size), stream=stream)
+        for batch in fold_batches(entries, BATCH):
+            fold_into(db, batch, source.ledger.blob)
+        return desired_file(source._replace(db=db), path)
 
 
 def file_renders(source: Source, *, queue: bool = True) -> Iterator[tuple[str, Render]]:

@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeAlias
 
 from tripod.ledger import CHAT, EVENTS, LOGS, MERGED, PROCESSED, WORKERS
 from tripod.ledger.kinds.base import MARK, digest_of, text
@@ -264,27 +264,41 @@ def _log(source: Source, name: str, data: bytes) -> tuple[bytes, int]:
 # Unrecorded -------------------------------------------------------------------------------------
 
 
-NAMED = 3
+class Unrecorded(NamedTuple):
+    """A valid piece of a file that no entry holds: what it is, in words, and its bytes."""
+
+    name: str
+    data: bytes
 
 
-def unrecorded_pieces(source: Source, path: str, data: bytes) -> list[str]:
-    """Name each valid piece of ``data``, the bytes of a file at ``path``, that no entry holds.
+def unrecorded(source: Source, path: str, data: bytes) -> list[Unrecorded]:
+    """Each valid piece of ``data``, the bytes of a file at ``path``, that no entry holds.
 
     The tables stand at the head. Only logs, chats and events have pieces.
     """
     front, _, name = path.partition("/")
     if front == LOGS and name.endswith(".md"):
-        return [f"decision {one.id} ({one.title})" for _, one in _decisions(source, data)]
+        return [
+            Unrecorded(f"decision {one.id} ({one.title})", b"\n---\n\n%b\n" % _bare(piece))
+            for piece, one in _decisions(source, data)
+        ]
     if front == CHAT and name.endswith(".chat"):
         return [
-            f"message of {one.handle} at {chat_format.format_time(one.time)}"
-            for one in _messages(source, name.removesuffix(".chat"), data)
+            Unrecorded(
+                f"message of {one.handle} at {chat_format.format_time(one.time)}", line + b"\n"
+            )
+            for one, line in _messages(source, name.removesuffix(".chat"), data)
         ]
     if front == EVENTS and name.endswith(".event"):
         name = name.removeprefix(f"{PROCESSED}/")
         is_new = bus_format.parse_event(data) is not None and not _was_published(source, name)
-        return [f"event {name}"] if is_new else []
+        return [Unrecorded(f"event {name}", data)] if is_new else []
     return []
+
+
+def unrecorded_pieces(source: Source, path: str, data: bytes) -> list[str]:
+    """Name the pieces that ``unrecorded`` finds."""
+    return [piece.name for piece in unrecorded(source, path, data)]
 
 
 def unrecorded_part(source: Source, path: str, data: bytes, shown: bytes) -> bytes | None:
@@ -317,7 +331,7 @@ def unrecorded_part(source: Source, path: str, data: bytes, shown: bytes) -> byt
 def _unrecorded_chat(source: Source, stem: str, data: bytes, shown: bytes) -> bytes | None:
     """A chat file of the messages that no entry holds, and of lines that are no messages."""
     file, held = chat_format.split_chat_file(data), chat_format.split_chat_file(shown)
-    new = Counter(_messages(source, stem, data))
+    new = Counter(message for message, _ in _messages(source, stem, data))
     odd = Counter(() if held is None else held.lines)
     lines, people = [], Counter[str]()
     for line in data.split(b"\n") if file is None else file.lines:
@@ -339,12 +353,6 @@ def _unrecorded_chat(source: Source, stem: str, data: bytes, shown: bytes) -> by
         chat_format.format_header(last._replace(participants=tuple(people.items())), len(body))
         + body
     )
-
-
-def name_pieces(pieces: Sequence[str]) -> str:
-    """The pieces in one line: the first few, and how many more there are."""
-    more = len(pieces) - NAMED
-    return ", ".join(pieces[:NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _bare(piece: bytes) -> bytes:
@@ -388,17 +396,18 @@ def _same(ours: DecisionText, theirs: DecisionText) -> bool:
     )
 
 
-def _messages(source: Source, stem: str, data: bytes) -> list[ChatLine]:
-    """The messages of a chat file's bytes that no entry holds."""
+def _messages(source: Source, stem: str, data: bytes) -> list[tuple[ChatLine, bytes]]:
+    """The messages of a chat file's bytes that no entry holds, each with its line."""
     sql = "SELECT seq FROM lines WHERE channel = ? ORDER BY number"
     bodies = source.each_body_of(sql, _channel_of(source, stem))
     held = Counter(render_chat_line(source, body).strip() for body in bodies)
     file = chat_format.split_chat_file(data)
     lines = map(bytes.strip, data.split(b"\n") if file is None else file.lines)
     theirs = chat_format.unmatched(lines, held, lambda line: line)
-    new = filter(None, map(chat_format.parse_line, theirs))
+    parsed = ((chat_format.parse_line(line), line) for line in theirs)
+    new = ((message, line) for message, line in parsed if message is not None)
     altered = Counter(one[:2] for one in map(chat_format.parse_line, held.elements()) if one)
-    return chat_format.unmatched(new, altered, lambda message: message[:2])
+    return chat_format.unmatched(new, altered, lambda one: one[0][:2])
 
 
 def _was_published(source: Source, name: str) -> bool:

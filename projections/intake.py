@@ -13,8 +13,9 @@ kept file's own name, which is never used twice: however often it is looked at, 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from tripod.ledger import Draft, LedgerError, observed_entry_id, tell_progress
 from tripod.ledger.kinds.team import DISPLACED
@@ -28,13 +29,17 @@ from tripod.projections.decisions.format import split_decision_log
 from tripod.projections.decisions.intake import DecisionLogIntake, take_decision_logs
 from tripod.projections.decisions.tables import LOG
 from tripod.projections.disk import Disk, UnreadableError, in_the_way_on_disk
-from tripod.projections.engine import PROJECTIONS, desired_file, own_files
-from tripod.projections.layout import WORKER, WORKER_LOG
+from tripod.projections.engine import PROJECTIONS, desired_file, own_files, past_file
+from tripod.projections.layout import COUNTS_FILE, WORKER, WORKER_LOG
 from tripod.projections.manifest import Manifest, ManifestReader
 from tripod.projections.pieces import BLOCKED, STAYS, Found, merge_marker_in_piece
 from tripod.projections.projection import Source
 from tripod.projections.swap import SavedName, parse, split_for_swap, swap_mark, take_swapped
 from tripod.projections.team.intake import take_others_workers, take_team_inputs
+from tripod.projections.team.tables import COUNTS
+
+if TYPE_CHECKING:
+    from tripod.projections.erasure import Unrecorded
 
 Broken: TypeAlias = Callable[[str, Exception], None]
 """Called with the part of the intake that could not be done, and why."""
@@ -51,7 +56,9 @@ def take_in(
     """
     found = Found()
     own = frozenset(path for path, _ in own_files(source))
-    reader = ManifestReader(source, disk, found, desired_file, manifest, own=own, **more)
+    reader = ManifestReader(
+        source, disk, found, desired_file, manifest, own=own, past=past_file, **more
+    )
     for name, part in PARTS:
         tell_progress(f"reading {name}")
         try:
@@ -74,7 +81,20 @@ def _take_blocked(reader: ManifestReader) -> None:
                 reader.conflict(path, BLOCKED, f"it is {odd}, and no file")
 
 
+def _take_counts(reader: ManifestReader) -> None:
+    """See whether the file that we alone write shows an older state; nothing is read back."""
+    stat = reader.disk.stat(COUNTS.path)
+    if stat is None or reader.unchanged(COUNTS.path, stat):
+        return
+    with suppress(UnreadableError):
+        data = reader.disk.read(COUNTS.path, COUNTS_FILE.limit) or b""
+        size = COUNTS.older(reader.source, data, min(reader.files, reader.size))
+        if size is not None:
+            reader.older(COUNTS.path, size)
+
+
 PARTS = (
+    ("counts", _take_counts),
     ("inputs", take_team_inputs),
     ("the decision log", take_decision_logs),
     ("chats", take_chats),
@@ -167,6 +187,32 @@ def take_stray(source: Source, disk: Disk, stray: Stray) -> Taken:
         reason += f" (it showed {places} redacted places, which were not kept)"
     draft = DISPLACED.draft({"path": path or stray.kept, "reason": reason, "content": shown})
     return Taken([draft._replace(id=entry_id)], is_news=False, is_done=True)
+
+
+def take_unrecorded(source: Source, path: str, found: Sequence[Unrecorded], disk: Disk) -> Found:
+    """Take in pieces of a file that contradicts the ledger otherwise, as if they stood at its end.
+
+    They become pieces of the log or chat that the file belongs to. Nothing is taken in where the
+    ledger does not know that, or where its own end is torn.
+    """
+    reader = ManifestReader(source, disk, Found(), desired_file, {})
+    folder, _, name = path.partition("/")
+    if folder == LOG.folder:
+        row = source.db.execute("SELECT log FROM logs WHERE file = ?", (name,)).fetchone()
+        if row is not None:
+            taker = DecisionLogIntake(reader, row[0])
+            for piece in found:
+                taker.add(piece.data)
+    elif folder == CHAT.folder:
+        stem = CHAT.stem(path)
+        sql = "SELECT channel FROM archives WHERE archive = ?"
+        row = source.db.execute(sql, (stem,)).fetchone()
+        channel = ChannelIntake(reader, stem if row is None else row[0])
+        held = channel.held()
+        if channel.known and (not held or held.endswith(b"\n")):
+            for piece in found:
+                channel.line(piece.data, message_of(piece.data))
+    return reader.found
 
 
 def _added(reader: ManifestReader, stray: Stray, new: bytes) -> bool | None:

@@ -143,6 +143,8 @@ class ManifestReader(NamedTuple):
     """The files and folders that it should have written again."""
     own: frozenset[str] = frozenset()
     """The files that we alone write: nothing is read back from them."""
+    past: Callable[[Source, str, int, str], File | None] = lambda *_: None
+    """The file that entries of one stream before a number gave for a path, or None."""
 
     def load(
         self, path: str, limit: int = pieces.FILE_LIMIT, *, fresh: bool = False
@@ -197,6 +199,22 @@ class ManifestReader(NamedTuple):
     def conflict(self, path: str, what: str, detail: str) -> None:
         """Report what is not taken in."""
         self.found.conflicts.append(pieces.Conflict(path, what, detail))
+
+    def older(self, path: str, size: int) -> None:
+        """Report a file that is as it was after the first ``size`` entries."""
+        self.found.shown = max(size, self.found.shown or 0)
+        self.conflict(path, pieces.OLDER_STATE, f"it is as it was as of entry {size - 1}")
+
+    def missing(self, path: str, seq: int, detail: str) -> None:
+        """Report a file that is not there, and that the entry ``seq`` made.
+
+        Where other files show a state in which it was not there yet, nobody removed it.
+        """
+        shown = self.found.shown
+        if shown is not None and seq >= shown:
+            self.conflict(path, pieces.OLDER_STATE, f"it was not there yet as of entry {shown - 1}")
+        else:
+            self.conflict(path, "missing", detail)
 
     def is_kept(self, path: str) -> bool:
         """Whether the bytes that were read at a path are kept already, as no file of the team."""

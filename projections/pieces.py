@@ -16,8 +16,10 @@ BODY_ROOM = MAX_BODY // 2
 
 UNMERGED = "unmerged"
 BLOCKED = "blocked"
+OLDER_STATE = "older"
 STAYS = (BLOCKED, UNMERGED)
 """Conflicts whose files are left as they are, and never written over."""
+NAMED = 3
 CHECKPOINT_GONE = "a pending checkpoint event's file is gone, and only an assessment answers it"
 
 
@@ -31,9 +33,10 @@ class Piece(NamedTuple):
 class Conflict(NamedTuple):
     """Something on disk that contradicts the ledger and is therefore not taken in.
 
-    ``what`` is ``edited``, ``missing``, ``moved back``, ``unreadable``, ``blocked`` or
-    ``unmerged``; ``detail`` says more to a person. A missing file is written again by the next act.
-    A link or the like in a blocked place stays there; so does a file with conflict markers.
+    ``what`` is ``edited``, ``missing``, ``moved back``, ``unreadable``, ``blocked``, ``unmerged``
+    or ``older``; ``detail`` says more to a person. A missing file is written again by the next act.
+    A link or the like in a blocked place stays there; so does a file with conflict markers. What
+    shows an older state holds nothing that the ledger lacks.
     """
 
     path: str
@@ -59,6 +62,8 @@ class Found:
         """By the id of its draft: what is wrong with a piece of a decision log."""
         self.logs: set[str] = set()
         """Names of the decision logs, and of their archives, in the Scribe's folder."""
+        self.shown: int | None = None
+        """How many entries the newest of the files shows that show an older state."""
 
 
 def same_pieces_but(
@@ -170,6 +175,12 @@ def sort_pieces(pieces: list[Piece]) -> list[Draft]:
         late = draft.kind in ("bus.acked", "bus.pruned")
         dated.append((when, _RANKS.get(draft.kind.partition(".")[0], 0) + late, draft))
     return [draft for *_, draft in sorted(dated, key=lambda item: item[:2])]
+
+
+def name_pieces(pieces: Sequence[str]) -> str:
+    """The pieces in one line: the first few, and how many more there are."""
+    more = len(pieces) - NAMED
+    return ", ".join(pieces[:NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 # Conflict markers --------------------------------------------------------------------------------

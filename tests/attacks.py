@@ -25,6 +25,7 @@ from tripod.ledger.entry import commit_body, entry_leaf_hash, format_canonical, 
 from tripod.ledger.kinds.trust import ACCEPTED
 from tripod.ledger.places import RECORD
 from tripod.ledger.tlog.note import SigningKey
+from tripod.projections.decisions.format import split_decision_log
 from tripod.team.team import Team
 from tripod.trust import seal as sealing
 from tripod.trust.acceptance import AcceptanceRequest, accept_findings
@@ -146,6 +147,15 @@ def _edit_among_warnings(case: Case) -> int:
         names = (f"scribe/{number}.md" for number in range(60))
         act.append([drafts.displaced(name, "not ours", b"x") for name in names])
     return _edit_file(case)
+
+
+@_deed("cut the log")
+def _cut_the_log(case: Case) -> int:
+    """At a piece's border: the bytes are what the ledger gave as of an earlier entry."""
+    path = Path(case.root) / "scribe/log.md"
+    header, pieces = split_decision_log(path.read_bytes())
+    path.write_bytes(header + b"".join(pieces[: case.rng.randrange(len(pieces))]))
+    return len(case.rows)
 
 
 @_deed("foreign line")

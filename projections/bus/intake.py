@@ -15,15 +15,23 @@ from itertools import islice
 from typing import Any
 
 from tripod.ledger import EVENTS, PROCESSED, Draft
+from tripod.ledger.entry import parse_entry_time
 from tripod.ledger.kinds.bus import ACKED, PRUNED, PUBLISHED
 from tripod.ledger.kinds.team import FILE_SEEN
 from tripod.projections import pieces
 from tripod.projections.bus import format as bus_format
 from tripod.projections.bus.format import Event, event_name_us
-from tripod.projections.bus.tables import IS_DONE, IS_OURS, IS_PENDING, events_in_queue
+from tripod.projections.bus.tables import (
+    IS_DONE,
+    IS_OURS,
+    IS_PENDING,
+    events_in_queue,
+    render_event,
+)
 from tripod.projections.layout import config_of
 from tripod.projections.manifest import ManifestReader, counted_entry
 from tripod.projections.projection import TOGETHER
+from tripod.projections.state import is_checked_out
 from tripod.projections.team.tables import redacted_rows_at
 
 LONGEST_WORDS = 4096  # the original's limit is 127 bytes each; they also stand in the header
@@ -52,16 +60,17 @@ def _take_queue(reader: ManifestReader, queue: str, unmoved: set[str]) -> None:
         if name in unmoved or name in reader.pruned:
             continue
         if _time_of(reader, name, IS_DONE) is not None:
-            reader.conflict(f"{EVENTS}/{name}", "moved back", "it was acknowledged before")
-        else:
+            _came_back(reader, name)
+        elif not _is_pruned(reader, EVENTS, name):
             _publish(reader, EVENTS, name)
     new, all_there = _new_files(reader, done_folder, queue, IS_DONE)
     for name in new:
-        if name not in reader.pruned:
+        if name not in reader.pruned and not _is_pruned(reader, DONE, name):
             _take_done(reader, name)
     told = {p.draft.body["name"] for p in reader.found.pieces if p.draft.kind == ACKED.name}
     pending = {} if whole else _gone(reader, queue, IS_PENDING, unmoved | told)
     processed = {} if all_there else _gone(reader, queue, IS_DONE, unmoved)
+    pending, processed = _not_there_yet(reader, queue, pending, processed)
     if not pending and not processed:
         return
     is_meant = _is_meant(reader, queue)
@@ -79,6 +88,73 @@ def _take_queue(reader: ManifestReader, queue: str, unmoved: set[str]) -> None:
         size = reader.source.db.execute(sql, part).fetchone()[0]
         body, data = {"bytes": size, "names": part}, "\n".join(part).encode()
         reader.add(PRUNED, body, done_folder, data, max(pruned.values()), claim="unknown")
+
+
+def _came_back(reader: ManifestReader, name: str) -> None:
+    """An event that was acknowledged stands in the queue: as it did before, or moved there."""
+    path, done = f"{EVENTS}/{name}", f"{DONE}/{name}"
+    want = reader.rendered(reader.source, done)
+    is_whole = want is not None and reader.read(path, bus_format.MAX_FILE) == want.data
+    if not is_whole or reader.disk.stands(done):
+        reader.conflict(path, "moved back", "it was acknowledged before")
+        return
+    sql = f"SELECT seq FROM events WHERE {IS_DONE} AND us = ? AND name = ? ORDER BY seq DESC"
+    (seq,) = reader.source.db.execute(sql, (event_name_us(name), name)).fetchone()
+    reader.older(path, seq + 1)
+    reader.older(done, seq + 1)  # it is not there, as it was not then
+
+
+def _is_pruned(reader: ManifestReader, folder: str, name: str) -> bool:
+    """Whether an event that was pruned came back as it was, from before that."""
+    ledger = reader.source.ledger
+    newest = ledger.last_seq(kind=PRUNED.name)
+    at = None if newest is None else ledger.entry(newest)
+    if at is None or event_name_us(name) > parse_entry_time(at.at):
+        return False
+    if any(_time_of(reader, name, where) is not None for where in (IS_PENDING, IS_DONE)):
+        return False
+    wanted = f'"name":{json.dumps(name, ensure_ascii=False)}'.encode()
+    if not ledger.names_in_body(PUBLISHED.name, wanted):
+        return False
+    path = f"{folder}/{name}"
+    data = reader.read(path, bus_format.MAX_FILE)
+    for row in ledger.raw(kinds=(PUBLISHED.name,)):
+        if wanted in (row.body or b"") and data is not None:
+            body = reader.source.body(row.seq)
+            if body["name"] == name and render_event(reader.source, body) == data:
+                reader.older(path, row.seq + 1)
+                return True
+    return False
+
+
+def _not_there_yet(
+    reader: ManifestReader, queue: str, pending: dict[str, int], processed: dict[str, int]
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Take out the events that were not there yet in the older state that the files show.
+
+    Where git keeps these files, and checked something out since our last look, the events that are
+    gone may be all that differs: then they are the newest ones.
+    """
+    if not pending and not processed:
+        return pending, processed
+    seqs = dict(_known(reader, queue, "1", "name, max(seq)", " GROUP BY name"))
+    gone = pending.keys() | processed.keys()
+    known = reader.manifest.get(_folders(queue)[0])
+    shown = reader.found.shown
+    if shown is None and known is not None:
+        first = min(seqs[name] for name in gone)
+        newest = {name for name, seq in seqs.items() if seq >= first}
+        if newest == gone and is_checked_out(reader.disk.root, known.noted_ns):
+            shown = first
+    if shown is None:
+        return pending, processed
+    for front, names in ((EVENTS, pending), (DONE, processed)):
+        for name in sorted(name for name in names if seqs[name] >= shown):
+            reader.older(f"{front}/{name}", shown)
+    return (
+        {name: us for name, us in pending.items() if seqs[name] < shown},
+        {name: us for name, us in processed.items() if seqs[name] < shown},
+    )
 
 
 def _restores(reader: ManifestReader, queue: str) -> bool:
@@ -124,10 +200,12 @@ def _new_files(
     return sorted(new), [(there - len(new),)] == _known(reader, queue, where, "count(*)")
 
 
-def _known(reader: ManifestReader, queue: str, where: str, columns: str) -> list[Any]:
+def _known(
+    reader: ManifestReader, queue: str, where: str, columns: str, rest: str = ""
+) -> list[Any]:
     """The events ``where`` of a queue."""
     more, values = events_in_queue(queue, alone=not reader.disk.places.added)
-    sql = f"SELECT {columns} FROM events WHERE {where}{more}"
+    sql = f"SELECT {columns} FROM events WHERE {where}{more}{rest}"
     return list(reader.source.db.execute(sql, values))
 
 
@@ -204,6 +282,8 @@ def _is_meant(reader: ManifestReader, queue: str) -> bool:
     The two folders are those of our last look: not gone, not another disk's, not made anew. All
     else of ours stands as it should: a checkout, a stash or an old copy changes more than events.
     """
+    if reader.found.shown is not None:
+        return False
     for front in _folders(queue):
         known, stat = reader.manifest.get(front), reader.disk.stat(front)
         if known is None or stat is None or known.stat.inode != stat.inode:

@@ -34,6 +34,7 @@ from tripod.projections.chat.tables import (
 from tripod.projections.disk import Disk, DiskStat
 from tripod.projections.manifest import ManifestReader
 from tripod.projections.projection import Source
+from tripod.projections.state import older_chat
 
 FOREVER = 2**62
 MOST_STATES = 50  # of a file that is behind, besides the oldest and the newest
@@ -82,7 +83,7 @@ def take_chats(reader: ManifestReader) -> None:
             if reader.unwritten(files[stem]) or front not in fronts:
                 continue
             if files is archived or not _moved_away(ChannelIntake(reader, stem)):
-                reader.conflict(CHAT.file(stem), "missing", what)
+                reader.missing(CHAT.file(stem), files[stem], what)
     for stem in sorted(archived.keys() & set(names)):
         reader.check(CHAT.file(stem), "an archive never changes")
 
@@ -348,8 +349,15 @@ class ChannelIntake:
             if self.reader.files < self.reader.size:
                 return  # ours is to be written yet
             rendered = CHAT.header(self.reader.source, self.channel, size)
-            if rendered != file.header_raw:
+            if rendered == file.header_raw:
+                return
+            older = older_chat(
+                self.reader.source, self.reader.past, self.channel, chat_format.join_chat_file(file)
+            )
+            if older is None:
                 self.reader.conflict(self.path, "edited", "its header changed without a message")
+            else:
+                self.reader.older(self.path, older)
             return
         blobs: list[bytes] = []
         header = file.header or ChatHeader("", "", ())
@@ -415,7 +423,11 @@ def _take_channel(reader: ManifestReader, name: str, stems: list[str], *, is_new
         elif not archives and _moved_away(channel):
             _begin_anew(channel)
             return
-        reader.conflict(path, "edited", _difference(channel.held(), shown))
+        size = older_chat(reader.source, reader.past, name, data)
+        if size is None:
+            reader.conflict(path, "edited", _difference(channel.held(), shown))
+        else:
+            reader.older(path, size)
         return
     held, before = state
     lines, left = [], len(held)

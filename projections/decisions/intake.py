@@ -17,6 +17,7 @@ from tripod.projections.disk import UnreadableError
 from tripod.projections.layout import LIVE
 from tripod.projections.manifest import ManifestReader, manifest_log_files
 from tripod.projections.pieces import FILE_LIMIT, piece_beside, piece_fits, same_pieces_but
+from tripod.projections.state import older_log
 from tripod.projections.text import parse as parse_time
 
 _RULE = b"\n---\n\n"
@@ -68,7 +69,7 @@ def take_decision_logs(reader: ManifestReader) -> None:
                 if moved.startswith(LOG.pieces(reader.source, log)):
                     continue
             if not reader.unwritten(seq):
-                reader.conflict(path, "missing", "the log's file is gone")
+                reader.missing(path, seq, "the log's file is gone")
         elif name != log and log in there:
             reader.check(path, "an archive never changes")
     for log in sorted(set(known.values()) & there):
@@ -214,7 +215,17 @@ def _take_behind(taker: DecisionLogIntake, data: bytes) -> None:
         if same_pieces_but(erased, ours, shown, _id_of):
             taker.add(b"".join(shown[len(ours) :]))
             return
-    reader.conflict(taker.path, "edited", _difference(header + held, data))
+    _contradict(reader, log, header + held, data)
+
+
+def _contradict(reader: ManifestReader, log: str, held: bytes, data: bytes) -> None:
+    """Report a log that does not begin with what the ledger holds of it."""
+    path = f"{LOG.folder}/{log}"
+    size = older_log(reader.source, log, data)
+    if size is None:
+        reader.conflict(path, "edited", _difference(held, data))
+    else:
+        reader.older(path, size)
 
 
 def _cut(data: bytes) -> list[bytes]:

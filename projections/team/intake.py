@@ -22,9 +22,10 @@ from tripod.projections.decisions.tables import LOG
 from tripod.projections.disk import TooBigError, UnreadableError, odd_config_on_disk
 from tripod.projections.manifest import ManifestReader
 from tripod.projections.pieces import piece_fits
+from tripod.projections.state import older_worker
 from tripod.projections.team.tables import FILES
 from tripod.projections.workers.format import EMPTY_LOG
-from tripod.projections.workers.tables import FOLDER, WORKERS
+from tripod.projections.workers.tables import FOLDER, WORKERS, worker_of_path
 
 MAX_PROBLEMS = 50
 PROBLEM_ROOM = 500  # bytes of JSON
@@ -60,7 +61,7 @@ def take_team_inputs(reader: ManifestReader) -> None:
             continue
         digest = "" if data is None else sha256(data).hexdigest()
         last, seq = known.get(path, ("", 0))
-        if digest == last:
+        if digest == last or _is_older_input(reader, path, digest):
             continue
         reader.found.files += data is not None
         body: dict[str, Any] = {"path": path, "sha256": digest, "content": data}
@@ -74,6 +75,19 @@ def take_team_inputs(reader: ManifestReader) -> None:
         # A file may come back to earlier bytes: by the ordinal each change has its own id.
         when = 0 if stat is None else stat.mtime_us
         reader.add(CONFIG_CHANGED, body, path, data or b"", when, ordinal=seq, mtime_us=when)
+
+
+def _is_older_input(reader: ManifestReader, path: str, digest: str) -> bool:
+    """Whether other files show an older state, and this one is as it was read last before that.
+
+    Nobody changed it then; if it stays so once the others are new again, it is taken in.
+    """
+    shown = reader.found.shown
+    if shown is None:
+        return False
+    changes = reader.source.ledger.read(kinds=(CONFIG_CHANGED.name,))
+    states = [one.data["sha256"] for one in changes if one.data["path"] == path]
+    return digest in ("", *states)
 
 
 def take_others_workers(reader: ManifestReader) -> None:
@@ -96,7 +110,9 @@ def take_others_workers(reader: ManifestReader) -> None:
     )
     for (path,) in rows.fetchall():
         if not reader.disk.is_file(path):
-            reader.conflict(path, "missing", "the file is gone")
+            stream = f"workers/{worker_of_path(path)}"
+            first = next(reader.source.ledger.raw(stream=stream, limit=1), None)
+            reader.missing(path, -1 if first is None else first.seq, "the file is gone")
     if reader.full:
         reader.found.left_alone.extend(_left_alone(reader))
 
@@ -138,6 +154,15 @@ def _take_worker(reader: ManifestReader, path: str) -> None:
         lines = _STATUS_LINES if is_late else _STATE_LINE
         before = lines.sub(b"", held.data).rstrip(b"\n")
         after = lines.sub(b"", data)
+        # A worker may come back to an earlier state by itself; not while others show one, too.
+        size = (
+            None
+            if reader.found.shown is None
+            else older_worker(reader.source, reader.past, path, data)
+        )
+        if size is not None:
+            reader.older(path, size)
+            return
         if after.rstrip(b"\n") == before and is_late:
             return
         if not after.startswith(before.removesuffix(EMPTY_LOG.encode())):

@@ -136,6 +136,12 @@ CREATE TABLE read_positions (
 FILES = TeamFiles()
 
 
+_CHANNELS = (
+    "SELECT channel, coalesce((SELECT number + 1 FROM lines l WHERE l.channel = c.channel"
+    " AND l.seq <= ?1 ORDER BY number DESC LIMIT 1), 0) FROM channels c WHERE seq <= ?1"
+)
+
+
 class Counts(Projection):
     """``counts.json``. It counts the tables of other projections, which are folded before it."""
 
@@ -171,23 +177,46 @@ CREATE TABLE counted (
     def render(self, source: Source, path: str) -> File | None:
         """Decisions in all, by status, by log where one is not ``log.md``; messages by channel."""
         newest = source.db.execute("SELECT seq, id FROM counted").fetchone()
-        if path != self.path or newest is None:
-            return None
+        return None if path != self.path or newest is None else self.as_of(source, *newest)
+
+    def as_of(self, source: Source, newest: int, entry_id: str) -> File:
+        """What the file counted while ``newest`` was the newest of the entries that it counts."""
         statuses: Counter[str] = Counter()
         logs: Counter[str] = Counter()
         for log, status, count in source.db.execute(
-            "SELECT log, status, count(*) FROM pieces WHERE id IS NOT NULL GROUP BY log, status"
+            "SELECT log, status, count(*) FROM pieces WHERE id IS NOT NULL AND seq <= ?"
+            " GROUP BY log, status",
+            (newest,),
         ):
             statuses[status] += count
             logs[log] += count
         decisions: dict[str, object] = {"by_status": dict(statuses), "total": logs.total()}
         if logs.keys() - {LIVE}:
             decisions["by_log"] = dict(logs)
-        channels = source.db.execute("SELECT channel, lines FROM channels").fetchall()
-        as_of = {"id": newest[1], "seq": newest[0]}
+        channels = source.db.execute(_CHANNELS, (newest,)).fetchall()
+        as_of = {"id": entry_id, "seq": newest}
         value = {"as_of": as_of, "decisions": decisions, "messages": dict(channels)}
         text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False)
         return File(text.encode() + b"\n", MODE)
+
+    def older(self, source: Source, data: bytes, files: int) -> int | None:
+        """How many entries the file showed if these are its bytes as of an earlier one, else None.
+
+        A writer may have died before it wrote it: the files are known to show ``files`` entries.
+        """
+        try:
+            value = json.loads(data)["as_of"]
+            seq, entry_id = value["seq"], value["id"]
+        except (ValueError, TypeError, LookupError, RecursionError):
+            return None
+        newest = source.db.execute("SELECT seq FROM counted").fetchone()
+        if type(seq) is not int or newest is None or seq >= min(newest[0], files):
+            return None
+        kinds = (*self.kinds, "peer.entry")  # what a peer made may be counted, too
+        newer = source.ledger.raw(seq + 1, files, kinds=kinds, limit=1)
+        if next(newer, None) is None or source.ledger.seq_of(str(entry_id)) != seq:
+            return None
+        return seq + 1 if self.as_of(source, seq, str(entry_id)).data == data else None
 
 
 COUNTS = Counts()

@@ -52,6 +52,11 @@ ATTACKS = (
         "the same, after more warnings of the same check than are printed",
         ("append-only", "drift"),
     ),
+    Attack(
+        "cut the log",
+        "the newest decisions are cut off the log, so that it shows an older state",
+        ("drift",),
+    ),
     Attack("edit record", "a byte of a file of the record is changed", ("record-agrees",)),
     Attack(
         "edit and own hash",

@@ -43,7 +43,12 @@ def _restore(call: CommandCall) -> None:
             done, source, kinds = restore_as_copy(root, call.as_origin)
         elif call.file is not None:
             done = copies.restore(
-                root, call.file, call.as_origin, sign_fork=call.sign_fork, discard=call.discard
+                root,
+                call.file,
+                call.as_origin,
+                sign_fork=call.sign_fork,
+                discard=call.discard,
+                take=call.take_in,
             )
         else:
             done, source, kinds = restore_own_record(root, call.replica)
@@ -146,8 +151,8 @@ restore [FILE]
     of the new line never contradicts one of the old. The name stays only where the ledger that is
     replaced is wholly contained in FILE, and --as-origin is not given. The replaced database is
     kept beside the new one. Where the files show decisions, messages or events that FILE does not
-    hold, nothing is replaced without --discard; with it they are kept in the ledger, and `tripod
-    verify` names them from then on.
+    hold, nothing is replaced without --take-in or --discard; with the latter they are kept in the
+    ledger, and `tripod verify` names them from then on.
 
     Where a pin or a commit remembers more entries of the old line than FILE has, `verify` fails
     (`left behind`) until --sign-fork says that this is wanted, or a policy from outside does.
@@ -158,6 +163,8 @@ restore [FILE]
     --as-origin NAME  The new line's name; made up by default.
     --sign-fork       Sign with the old line's key that it ends here, though newer heads of it
         are known.
+    --take-in REASON  Take in what the files show and FILE does not hold, as others wrote it;
+        the reason is recorded.
     --discard REASON  Also remove what the files show and FILE does not hold; the reason is
         recorded.
 """

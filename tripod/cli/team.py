@@ -305,7 +305,7 @@ def _completion(call: CommandCall) -> None:
 
 def _rebuilt(call: CommandCall) -> Rebuilt:
     with call.team() as team, call.progress():
-        return rebuild(team, evidence=call.evidence, discard=call.discard)
+        return rebuild(team, evidence=call.evidence, discard=call.discard, take=call.take_in)
 
 
 def _rebuild(call: CommandCall) -> None:
@@ -402,13 +402,16 @@ _REBUILD = """\
 rebuild
     The old bytes of a file are kept as a blob in the ledger first. Where these hold
     decisions, messages or events that no entry of this ledger holds (another clone's, or those
-    of a newer ledger that a backup replaced), nothing is written without --discard; with it,
-    `tripod verify` names them from then on.
+    of a newer ledger that a backup replaced), they are taken in as others wrote them. But
+    where the ledger was rolled back, as files or seals tell, nothing is written without
+    --take-in or --discard; with the latter `tripod verify` names them from then on.
 
     Where pages of the database are damaged, its entries are copied into a new one, if they are
     sound; the damaged one is kept beside it.
 
     --evidence        Also give back kept logs that are gone or changed.
+    --take-in REASON  Take in what the files show and no entry holds, though the ledger was
+        rolled back; the reason is recorded.
     --discard REASON  Also remove what the files show and no entry holds; the reason is
         recorded.
 """

@@ -138,6 +138,7 @@ def restore(
     *,
     sign_fork: bool = False,
     discard: str | None = None,
+    take: str | None = None,
 ) -> RestoredBackup:
     """Put the backup at ``path`` in the place of the ledger of the team directory ``root``.
 
@@ -154,7 +155,7 @@ def restore(
     which these heads cover are lost.
 
     ``discard`` is why what the files show and no entry of the backup holds may go from them; see
-    ``recover.rebuild``.
+    ``recover.rebuild``. ``take`` is why it is taken in.
 
     Raises:
         RefusedError: the backup is no sound ledger or that of another team, this host's last seal
@@ -168,14 +169,14 @@ def restore(
             _take(path, fresh)
             old, new, reason = _choose(root, fresh, as_origin)
             size = prepare_copy(fresh, old, new, reason, sign_fork=sign_fork)
-            _refuse_losses(root, fresh, discard)
+            _refuse_losses(root, fresh, discard, take)
             kept = recover.put_rebuilt_in_place(database, fresh, "replaced")
             if new != old:
                 put_record_aside(root)
     finally:
         recover.remove_rebuilt_database(fresh)
     with Team(root) as team:
-        done = recover.rebuild(team, discard=discard)
+        done = recover.rebuild(team, discard=discard, take=take)
         if new != old:
             sealing.seal_fork(team, old)
         counts = len(done.written), done.displaced
@@ -289,12 +290,15 @@ def fork_draft(old: str, head: Head, reason: str, note: str | None) -> Draft:
     )
 
 
-def _refuse_losses(root: str, fresh: str, discard: str | None) -> None:
+def _refuse_losses(root: str, fresh: str, discard: str | None, take: str | None) -> None:
     """Refuse where the files show decisions, messages or events that the backup does not hold.
 
     Where no decision and no message is newer, what is new is taken in, as others' writes are.
     """
     recover.check_discard_reason(discard)
+    recover.check_discard_reason(take, "--take-in")
+    if take is not None:
+        return
     with _sound(fresh) as ledger:
         source = source_of(ledger)
         disk = Disk(root, places=recorded(ledger))

@@ -24,7 +24,17 @@ from tripod.ledger import DATABASE, SPOOL, WORKERS, parse_entry_time
 from tripod.ledger.files import hold_file_lock, lock_open_file, open_plain_file
 from tripod.ledger.ids import format_at
 from tripod.ledger.locator import database_of, no_team_problem, team_of
-from tripod.projections import BLOCKED, BUS, FILES, LOG, TEMPORARY, UNMERGED, UNMERGED_CURE, layout
+from tripod.projections import (
+    BLOCKED,
+    BUS,
+    FILES,
+    LOG,
+    OLDER_STATE,
+    TEMPORARY,
+    UNMERGED,
+    UNMERGED_CURE,
+    layout,
+)
 from tripod.recovery import rebuild as recover
 from tripod.team import adoption
 from tripod.team.access import access_team_at, has_open_runs
@@ -335,7 +345,9 @@ def _troubles_in_projections(evidence: OpenEvidence) -> Iterator[Trouble]:
     told = set()
     for path, what, detail in evidence.team.found.conflicts:
         told.add(path)
-        if path in kept:
+        if what == OLDER_STATE:
+            yield Trouble("older-state", path, detail, _NEXT, SYNC)
+        elif path in kept:
             yield Trouble("evidence", path, f"{what}: {detail}", _GIVEN_BACK)
         elif what == UNMERGED:
             yield Trouble("unmerged", path, detail, UNMERGED_CURE)

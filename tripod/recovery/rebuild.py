@@ -38,6 +38,7 @@ from tripod.errors import (
     UnwritableError,
 )
 from tripod.ledger.files import hold_file_lock, rename_file, sync_name, sync_path
+from tripod.ledger.kinds.team import DISPLACED
 from tripod.ledger.locator import database_of
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.sqlite.repair import copy_ledger_rows, walk
@@ -45,6 +46,7 @@ from tripod.ledger.sqlite.store import SQLiteStore, SQLiteTransaction, sqlite_st
 from tripod.output import remark
 from tripod.projections import (
     BUS,
+    COUNTS,
     PROJECTIONS,
     UNMERGED,
     Disk,
@@ -56,6 +58,7 @@ from tripod.projections import (
     file_differences,
     fold_batches,
     fold_into,
+    name_pieces,
     refold,
     source_of,
     text,
@@ -83,7 +86,13 @@ class Rebuilt:
     kept: str = ""
 
 
-def rebuild(team: Team, *, evidence: bool = False, discard: str | None = None) -> Rebuilt:
+def rebuild(
+    team: Team,
+    *,
+    evidence: bool = False,
+    discard: str | None = None,
+    take: str | None = None,
+) -> Rebuilt:
     """Fold all tables anew, put lost triggers back, and write every projected file that differs.
 
     Args:
@@ -91,21 +100,28 @@ def rebuild(team: Team, *, evidence: bool = False, discard: str | None = None) -
         evidence: also give back kept logs whose files are gone or changed.
         discard: why decisions, messages and events that the files show and no entry holds may go
             from the files; they are kept in the ledger, and ``verify`` goes on to name them.
+        take: why they are taken in, as others wrote them, though the ledger was rolled back.
 
     Raises:
-        BadArgumentError: the reason breaks its rule.
+        BadArgumentError: the reason breaks its rule, or both are given.
         RefusedError: a file's bytes cannot be kept, or hold such pieces and no reason is given;
             nothing was written.
         UnwritableError: the disk refuses.
     """
     check_discard_reason(discard)
+    check_discard_reason(take, "--take-in")
+    if take is not None and discard is not None:
+        raise BadArgumentError("--take-in and --discard: give one of them")
     kept = 0
-    with team.act(full=True, anew=True) as act:
+    with team.act(full=True, anew=True, beyond=take or "") as act:
         # A `rebuild_database` that was killed after its last step leaves this.
         remove_rebuilt_database(f"{team.store.path}.{RENEWING}")
         walk(team.store.db)
         paths, why = _to_write(act, evidence=evidence)
-        if act.look.ahead:
+        if take is not None and act.look.ahead:
+            _tell_of_rollback(act, take)
+            paths.add(COUNTS.path)
+        elif act.look.ahead:
             strays = list(unknown_event_files(team.source, team.disk))
             why |= dict.fromkeys(strays, "the ledger holds no such event")
             paths.update(strays)
@@ -142,11 +158,14 @@ def _to_write(act: Act, *, evidence: bool) -> tuple[set[str], dict[str, str]]:
         act.source, act.disk, evidence=evidence, agreed=files.agreed.keys()
     ):
         paths.add(path)
-        if have is None or have == want.data:
+        if have is None or have == want.data or act.is_older(path):
             continue
         if path in act.conflicts or not files.is_accounted(path, sha256(have).hexdigest()):
             why[path] = "differed from the ledger when it was rebuilt"
     for path, conflict in sorted(act.conflicts.items()):
+        if act.is_older(path):
+            paths.add(path)
+            continue
         # Where only an event of ours may stand, the file goes. What could not even be read,
         # or is half of a merge, was never taken in.
         is_other = conflict.what in ("unreadable", UNMERGED) or not path.endswith(".event")
@@ -157,9 +176,16 @@ def _to_write(act: Act, *, evidence: bool) -> tuple[set[str], dict[str, str]]:
     return paths, why
 
 
-def check_discard_reason(discard: str | None) -> None:
-    """Raise BadArgumentError where a reason to discard breaks its rule."""
-    problem = None if discard is None else text.text_line_problem(discard, "--discard", MAX_REASON)
+def _tell_of_rollback(act: Act, take: str) -> None:
+    """Record that a ledger was rolled back and what its files show taken in, for ``verify``."""
+    reason = f"the ledger lacked what the files show; that was taken in: {take}"
+    if not act.displace(COUNTS.path, reason):
+        act.append([DISPLACED.draft({"path": COUNTS.path, "reason": reason})])
+
+
+def check_discard_reason(reason: str | None, name: str = "--discard") -> None:
+    """Raise BadArgumentError where a reason to discard, or to take in, breaks its rule."""
+    problem = None if reason is None else text.text_line_problem(reason, name, MAX_REASON)
     if problem is not None:
         raise BadArgumentError(problem)
 
@@ -181,12 +207,13 @@ def unrecorded_pieces(source: Source, disk: Disk, paths: Iterable[str]) -> dict[
 def refusal_of_losses(lost: Mapping[str, list[str]], command: str) -> str:
     """Why files are not written that show what no entry holds."""
     count = sum(map(len, lost.values()))
-    shown = "; ".join(f"{path}: {erasure.name_pieces(pieces)}" for path, pieces in lost.items())
+    shown = "; ".join(f"{path}: {name_pieces(pieces)}" for path, pieces in lost.items())
     return (
         f"the files show {count} piece{'' if count == 1 else 's'} that no entry of this ledger "
         f"holds, and `{command}` would remove them: {shown}. Nothing was written. Put back the "
-        f"ledger that holds them; or `tripod {command} --discard REASON` removes them from the "
-        "files, keeps their bytes in the ledger, and `tripod verify` names them from then on"
+        f"ledger that holds them; or `tripod {command} --take-in REASON` takes them in, as others "
+        f"wrote them; or `tripod {command} --discard REASON` removes them from the files, keeps "
+        "their bytes in the ledger, and `tripod verify` names them from then on"
     )
 
 

@@ -68,8 +68,10 @@ def restore_as_copy(root: str, as_origin: str | None = None) -> RestoredRecord:
     Raises BadArgumentError where the name breaks its rule, or was used before.
     """
     with Team(root) as team:
-        with team.act():
-            pass  # what other programs wrote is taken in under the old name
+        # What other programs wrote is taken in under the old name, also what a newer one recorded:
+        # that the line ends here is said next.
+        with team.act(beyond="it goes on as a copy"):
+            pass
         old = team.store.origin
         used = {old} | {row[0] for row in team.store.db.execute("SELECT origin FROM forks")}
         new = copies.new_origin(old, as_origin, used)

@@ -30,7 +30,7 @@ from tripod.projections.bus.format import (
 from tripod.projections.bus.tables import BUS
 from tripod.projections.disk import Disk, DiskStat, UnreadableError, in_the_way_on_disk
 from tripod.projections.engine import PROJECTIONS, desired_file, fold_into, seen_entries, source_of
-from tripod.projections.pieces import UNMERGED_CURE, merge_marker_in_piece
+from tripod.projections.pieces import OLDER_STATE, UNMERGED_CURE, merge_marker_in_piece, name_pieces
 from tripod.projections.projection import Source
 from tripod.projections.team.tables import COUNTS
 
@@ -171,9 +171,11 @@ class Inspection:
 
     ``full``: it also looks at evidence and read positions. ``seen_ns``: when it began.
     ``files`` and ``left_alone``: how many files it took in, and which it did not. ``ahead``: the
-    files show entries that the ledger lacks. ``emptied``: the team directory was not there, so that
-    all its files are written again. ``triggers``: those of the database that were put back.
-    ``warned``: the warnings so far.
+    files show entries that the ledger lacks. ``beyond``: why what they show is taken in then.
+    ``head_beyond`` says which remembered head of the ledger it does not reach.
+    ``emptied``: the team directory was not there, so that all its files are written again.
+    ``shown``: how many entries the newest file shows of those that show an older state.
+    ``triggers``: those of the database that were put back. ``warned``: the warnings so far.
     """
 
     def __init__(self, *, full: bool, warned: Iterable[str]) -> None:
@@ -184,6 +186,9 @@ class Inspection:
         self.files = 0
         self.ahead = False
         self.emptied = False
+        self.beyond = ""
+        self.head_beyond: Callable[[], str | None] = lambda: None
+        self.shown: int | None = None
         self.triggers: list[str] = []
 
 
@@ -303,6 +308,35 @@ class Act:
         self.conflicts.pop(path, None)
         return True
 
+    def is_older(self, path: str) -> bool:
+        """Whether a file shows an older state: all that it holds is in the ledger."""
+        return path in self.conflicts and self.conflicts[path].what == OLDER_STATE
+
+    def renew_older_states(self) -> list[str]:
+        """Say which files show an older state; where this act writes files, write these, too.
+
+        A command that only reads leaves them: what git checked out is not changed, so that git can
+        check out the next commit. Gives the paths of those that are to be written.
+        """
+        older = [path for path in self.conflicts if self.is_older(path)]
+        if not older:
+            return []
+        ours = list(filter(is_to_be_written, self.entries))
+        is_written = self.look.full or bool(touched_by_act(ours, self.source))
+        shown = 0 if self.look.shown is None else self.look.shown
+        count = "1 file shows" if len(older) == 1 else f"{len(older)} files show"
+        self.warn(
+            f"{count} an older state, as of entry {shown - 1} (a checkout, a stash or a backup): "
+            f"{name_pieces(older)}; nothing of that is taken in, and "
+            + ("the newest state is written" if is_written else "the next act writes the newest")
+        )
+        if not is_written:
+            return []
+        self.rewrite.update(older)
+        for path in older:
+            del self.conflicts[path]
+        return older
+
     def refuse_blocked(self) -> None:
         """Refuse to replace a folder, a link or a half-merged file (RefusedError)."""
         ours = [e for e in self.entries if e.stream != "bus" and is_to_be_written(e)]
@@ -334,14 +368,15 @@ class Act:
         """
         if not self.conflicts:
             return
-        from tripod.projections.erasure import name_pieces, unrecorded_pieces
+        from tripod.projections.erasure import unrecorded_pieces
 
         ours = [entry for entry in self.entries if is_to_be_written(entry)]
         shown = self.transaction.cursors().files
         first = self.entries[0].seq if self.entries else self.transaction.size
         behind = self.store.read(shown, first) if shown < first else ()
         touched = self.rewrite | touched_by_act((*behind, *ours), self.source).keys()
-        for path in sorted((touched & self.conflicts.keys()) - self.writer.unmerged.keys()):
+        apart = {path for path in self.conflicts if not self.is_older(path)}
+        for path in sorted((touched & apart) - self.writer.unmerged.keys()):
             try:
                 data = self.disk.read(path, MAX_DISPLACED)
             except UnreadableError:

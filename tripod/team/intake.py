@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -30,6 +31,7 @@ from tripod.projections import (
     CHECKPOINT_GONE,
     COUNTS,
     KEPT,
+    OLDER_STATE,
     RACY_NS,
     UNMERGED,
     UNMERGED_CURE,
@@ -40,19 +42,28 @@ from tripod.projections import (
     layout,
     manifest,
     merge_marker_in_piece,
+    name_pieces,
 )
 from tripod.projections.chat.format import format_chat_cursors, parse_chat_cursors
 from tripod.projections.chat.tables import chat_position_index
-from tripod.team.act import MARKER, Act, draft_event_for_act
+from tripod.team.act import MARKER, READ_LIMIT, Act, draft_event_for_act
 
 if TYPE_CHECKING:
     from tripod.ledger import LedgerReader
     from tripod.projections import Conflict, Disk, Found, Source
+    from tripod.projections.erasure import Unrecorded
+    from tripod.projections.pieces import Piece
 
 FEW = 10  # files of one folder that vanished; more of them are told by an entry for the folder
 NAMED = 3  # of those
 LOOKS = 5  # at files that were being written while they were looked at
 _PAUSE_S = 0.01  # before the second look; twice as long before each one after it
+_ROLLED_BACK = (
+    "a backup was restored, or the database swapped; nothing was recorded. `tripod restore` puts "
+    "the newer one back, from this replica's record or a backup; to go on from this one, `tripod "
+    "rebuild --take-in REASON` takes in what the files show and no entry holds, as others wrote it "
+    "(without that, `tripod rebuild` names it, and writes nothing)"
+)
 _JUST_NS = 1_000_000_000
 _WRITTEN = ("edited", "unreadable")
 
@@ -78,11 +89,13 @@ def take_in(act: Act) -> None:
             act.warn(f"{COUNTS.path}: the file is gone; it is written again")
     for path, digest in found.digests.items():
         act.writer.account(path, digest)
+    saved = _take_unrecorded(act, found, fresh)
     for conflict in found.conflicts:
-        _note_conflict(act, conflict, gone)
+        _note_conflict(act, conflict, gone, saved.get(conflict.path, ()))
     for path, odd in found.odd.items():
         act.warn(f"{path} {odd}")
     act.look.left_alone, act.look.files = found.left_alone, found.files
+    act.look.shown = found.shown
     if fresh:
         from tripod.projections import sort_pieces
         from tripod.projections.bus.intake import is_event_deletion
@@ -114,8 +127,44 @@ def take_in(act: Act) -> None:
     _note_gone(act, gone, shown)
 
 
-def _note_conflict(act: Act, conflict: Conflict, gone: dict[str, str]) -> None:
-    """Tell what is not taken in; ``gone`` collects the files that are written again."""
+def _take_unrecorded(act: Act, found: Found, fresh: Sequence[Piece]) -> dict[str, list[str]]:
+    """Take in what no entry holds of files that contradict the ledger; give its names, by path.
+
+    Nothing is taken in, here or from other files, where the ledger was sealed with more entries
+    than it holds: what others seem to have written may be what it lost.
+    """
+    new: dict[str, list[Unrecorded]] = {}
+    for path in [one.path for one in found.conflicts if one.what == "edited"]:
+        if layout.layout_class_of(path) in (layout.LOG_FILE, layout.CHAT_FILE):
+            from tripod.projections.erasure import unrecorded
+
+            with suppress(UnreadableError):
+                data = act.disk.read(path, READ_LIMIT)
+                new[path] = [] if data is None else unrecorded(act.source, path, data)
+    new = {path: pieces for path, pieces in new.items() if pieces}
+    beyond = act.look.head_beyond() if (fresh or new) and not act.look.beyond else None
+    if beyond is not None:
+        raise RefusedError(f"{beyond}: {_ROLLED_BACK}")
+    names = {}
+    for path, pieces in new.items():
+        from tripod.projections.intake import take_unrecorded
+
+        taken = take_unrecorded(act.source, path, pieces, act.disk)
+        drafts = [p.draft for p in taken.pieces if act.transaction.seq_of(p.draft.id or "") is None]
+        act.append(drafts)
+        if drafts:
+            names[path] = [piece.name for piece in pieces]
+            _announce(act, drafts, taken.malformed)
+    return names
+
+
+def _note_conflict(
+    act: Act, conflict: Conflict, gone: dict[str, str], saved: Sequence[str]
+) -> None:
+    """Tell what is not taken in; ``gone`` collects the files that are written again.
+
+    ``saved`` are names of pieces of the file that were taken in all the same.
+    """
     path, detail = conflict.path, conflict.detail
     if conflict.what == "missing":
         act.rewrite.add(path)
@@ -125,7 +174,9 @@ def _note_conflict(act: Act, conflict: Conflict, gone: dict[str, str]) -> None:
         act.warn(f"{path}: {detail}; it is written again")
         return
     act.conflicts[path] = conflict
-    if conflict.what == BLOCKED:
+    if conflict.what == OLDER_STATE:
+        act.rewrite.discard(path)
+    elif conflict.what == BLOCKED:
         act.rewrite.discard(path)
         act.warn(f"{path}: {detail}; it is left as it is, and what would write there is refused")
     elif conflict.what == UNMERGED:
@@ -134,6 +185,12 @@ def _note_conflict(act: Act, conflict: Conflict, gone: dict[str, str]) -> None:
         act.warn(
             f"{path}: {detail}; nothing of the file was taken in, it is left as it is, and what "
             f"would write there is refused: {UNMERGED_CURE}"
+        )
+    elif saved:
+        act.warn(
+            f"{path}: {conflict.what} outside the ledger ({detail}); what no entry held of it was "
+            f"taken in, as others wrote it: {name_pieces(saved)}; `tripod rebuild` writes the file "
+            "anew, with that at its end"
         )
     else:
         act.warn(
@@ -294,12 +351,7 @@ def refuse_if_ahead(act: Act, *, anew: bool) -> bool:
     ahead = files_ahead_of(act.transaction, act.disk)
     if ahead is None or anew:
         return ahead is not None
-    raise RefusedError(
-        f"{ahead}: a backup was restored, or the database swapped; nothing was recorded. "
-        "`tripod restore` puts the newer one back, from this replica's record or a backup; to go "
-        "on from this one, `tripod rebuild`, which "
-        "says what would go from the files"
-    )
+    raise RefusedError(f"{ahead}: {_ROLLED_BACK}")
 
 
 def _first_names(paths: Sequence[str]) -> str:
@@ -354,6 +406,8 @@ def take_positions(act: Act, channel: str, *, locked: bool = True) -> None:
     path = _cursors_of(channel)
     stat = act.disk.stat(path)
     known = act.writer.known.get(path)
+    if act.is_older(CHAT.file(channel)):
+        return  # an index counts the messages of the newest state
     if stat is None or (
         known is not None and known.stat == stat and known.noted_ns - stat.mtime_ns > RACY_NS
     ):
@@ -374,6 +428,17 @@ def take_positions(act: Act, channel: str, *, locked: bool = True) -> None:
             act.append([draft])
     if locked:
         show_positions(act, channel)
+
+
+def renew_older_positions(act: Act, paths: Iterable[str]) -> None:
+    """After the COMMIT, write the read positions beside chats that showed an older state."""
+    for path in paths:
+        if layout.layout_class_of(path) is layout.CHAT_FILE:
+            channel = CHAT.stem(path)
+            data = _read_cursors(act, _cursors_of(channel))
+            if data is not None:  # its indexes count the messages of that state
+                act.writer.account(_cursors_of(channel), sha256(data).hexdigest())
+            show_positions(act, channel)
 
 
 def show_positions(act: Act, channel: str, handles: Collection[str] | None = None) -> None:
@@ -406,6 +471,8 @@ def _show_locked(act: Act, channel: str, handles: Collection[str] | None) -> Non
 def _show(act: Act, channel: str, handles: Collection[str] | None) -> bool:
     """False where others moved a position that is not in the ledger."""
     path = _cursors_of(channel)
+    if act.is_older(CHAT.file(channel)):
+        return True  # it is written with its chat
     data = _read_cursors(act, path)
     if data is None and act.disk.stands(path):
         return True

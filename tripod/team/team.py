@@ -27,6 +27,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from tripod.errors import LedgerDamagedError, NoTeamError, RefusedError, UnwritableError
@@ -62,7 +63,7 @@ from tripod.projections import (
 )
 from tripod.team.act import Act, ActContext, digest_of, is_to_be_written
 from tripod.team.files import Files, has_foreign_file_lock, ignore_files, is_live_log_file
-from tripod.team.intake import name_pending, refuse_if_ahead, take_in
+from tripod.team.intake import name_pending, refuse_if_ahead, renew_older_positions, take_in
 
 if TYPE_CHECKING:
     from tripod.trust.signature import Signing
@@ -266,6 +267,7 @@ class Team(ActContext):
         opened: Sequence[Draft] = (),
         by: str | None = None,
         seals: bool = True,
+        beyond: str = "",
     ) -> Iterator[Act]:
         """Do something: see the module. All that is appended within is one transaction.
 
@@ -280,6 +282,8 @@ class Team(ActContext):
             joins: it may join an act that is open: it does nothing but append, and what it
                 leaves to be done after the commit.
             opened: the first entries, for a ledger that has none yet.
+            beyond: why what the files show beyond a ledger that was rolled back is taken in;
+                '' where that is refused.
             by: who acts. Their key, if they have one, is fetched before others have to wait.
             seals: seal after it where a seal is due; else an act that follows at once does.
 
@@ -296,7 +300,9 @@ class Team(ActContext):
         signing = self._signing() if by else None
         if signing is not None and by is not None:
             signing.fetch(by)
-        with self._once(locks=locks, full=full, anew=anew, hasty=hasty, opened=opened) as act:
+        with self._once(
+            locks=locks, full=full, anew=anew, hasty=hasty, opened=opened, beyond=beyond
+        ) as act:
             self._open = act
             try:
                 yield act
@@ -365,6 +371,7 @@ class Team(ActContext):
         hasty: bool = False,
         opened: Sequence[Draft] = (),
         late: Sequence[str] = (),
+        beyond: str = "",
     ) -> Iterator[Act]:
         """Steps 1 to 5, once; ``late`` are files that another program wrote in the time before."""
         act: Act
@@ -385,9 +392,11 @@ class Team(ActContext):
                 self.files = Files(self.disk, self.source, names)
                 self.files.is_weak = is_weak
                 act = Act(self, self.files, transaction, full=full)
+                act.look.beyond = beyond
                 self._begin(act, anew=anew, hasty=hasty, late=late, opened=opened)
                 try:
                     yield act
+                    renew_older_positions(act, act.renew_older_states())
                     act.refuse_blocked()
                     act.keep_displaced()
                 except BaseException:
@@ -467,13 +476,16 @@ class Team(ActContext):
             refold(transaction, read_sound_entries(entries) if anew else entries)
         signing = self._signing()
         act.sign = None if signing is None else signing.sign
+        act.look.head_beyond = partial(self._head_beyond, act)
         self.files.known = manifest.load(transaction.tables)
         if not os.path.isdir(self.root):
             act.look.emptied = True
             act.warn(f"{self.root} was gone (`git clean`?): its files are written again")
             ignore_files(self)
         act.look.ahead = refuse_if_ahead(act, anew=anew)
-        if act.look.ahead:
+        if act.look.beyond:  # asked before anything is appended that makes up for the number
+            act.look.ahead = act.look.ahead or self._head_beyond(act) is not None
+        elif act.look.ahead:
             return
         behind = act.look.full or anew or late or self._files_behind()
         uncounted: list[str] | None = [] if hasty else None
@@ -490,6 +502,18 @@ class Team(ActContext):
                 act.rewrite.add(path)
                 if not self.files.is_ours(path, digest_of(self.disk, path)):
                     act.displace(path, "another program wrote it while we did")
+
+    def _head_beyond(self, act: Act) -> str | None:
+        """A head of this ledger that is remembered, and that the ledger does not reach."""
+        if self.store.db.execute("SELECT 1 FROM keys LIMIT 1").fetchone() is None:
+            return None  # nothing was ever sealed
+        from tripod.trust.seal import head_beyond
+
+        found = head_beyond(act.transaction, self.disk, git=act.look.full)
+        if found is None:
+            return None
+        size = act.transaction.size
+        return f"{found.where} tells of {found.size} entries of this ledger, and it holds {size}"
 
     def _is_quiet(self, known: manifest.Manifest, **lists: list[str] | None) -> bool:
         return self.disk.is_file(COUNTS.path) and files_are_quiet(
@@ -517,7 +541,7 @@ class Team(ActContext):
         for own in OWN:  # also what others did is shown in the files that are ours alone
             for entry in act.entries:
                 if entry.kind in own.kinds:
-                    act.rewrite.update(own.touched(entry))
+                    act.rewrite.update(p for p in own.touched(entry) if not act.is_older(p))
         late = files < first_new
         self.files.project(entries(), act.rewrite, grows=not late, behind=late or act.parts > 1)
         for work in act.later.values():
@@ -525,6 +549,8 @@ class Team(ActContext):
         if healed or act.look.full:
             self.files.clear()
         noted = self.files.note(act.look.seen_ns, act.conflicts)
+        for path in filter(act.is_older, act.conflicts):  # looked at until it is new again
+            noted.pop(path.rpartition("/")[0], None)
         shown = files if self.files.late or self.files.failed else size
         if shown < size:  # these entries come again: nothing is to be added after a log then
             noted = {path: known for path, known in noted.items() if not is_live_log_file(path)}

@@ -23,20 +23,24 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from tripod.errors import LedgerError, RefusedError, TripodError
-from tripod.ledger import REDACTED, Draft, Entry, Head, LedgerReader, Nodes, root_of
+from tripod.ledger import RECORD, REDACTED, Draft, Entry, Head, LedgerReader, Nodes, root_of
 from tripod.ledger.files import hold_file_lock, read_plain_file
 from tripod.ledger.ids import format_at, now_us
+from tripod.ledger.kinds.peers import NAME_IDS
 from tripod.ledger.kinds.trust import KEY_SET, SEAL_MADE, SealReason
 from tripod.ledger.locator import WorkTree
 from tripod.ledger.tlog import seal as seals
-from tripod.ledger.tlog.note import MAX_NOTE, Note, SigningKey, format_note
+from tripod.ledger.tlog.note import MAX_NOTE, Note, SigningKey, VerifierKey, format_note, parse_note
 from tripod.ledger.tlog.seal import Seal, format_seal, read_seal, sign_rotation, sign_seal
+from tripod.ledger.tlog.tiles import SEAL
 from tripod.peers.replica import name_team, tree_of_team, written_path
-from tripod.projections import TRUST
+from tripod.projections import TRUST, Disk
+from tripod.projections.manifest import counted_entry
 from tripod.team.act import ActContext
 from tripod.trust import keys
 from tripod.trust.keys import LockedKeyError, Passphrase, sealing_key
@@ -354,3 +358,70 @@ def seal_fork(team: ActContext, old: str) -> None:
         new_sealing_key(team, passphrase)
     except (TripodError, LedgerError, OSError) as error:
         team.warnings.append(f"the new line has no key yet, so nothing is sealed: {error}")
+
+
+# Remembered heads --------------------------------------------------------------------------------
+#
+# A ledger that does not reach a head which is remembered of it was rolled back: what its files show
+# beyond it may be what it lost, and is not taken for what others wrote. Only heads that a key of
+# the ledger signed count, and the count of its own files; what vouches for it besides (pins,
+# witnesses, peers) is for ``tripod verify`` to judge.
+
+
+class RememberedHead(NamedTuple):
+    """That the ledger held ``size`` entries, and where that is remembered, in words."""
+
+    size: int
+    where: str
+
+
+def head_beyond(ledger: LedgerReader, disk: Disk, *, git: bool = False) -> RememberedHead | None:
+    """The largest head that is remembered of this ledger, if the ledger does not reach it.
+
+    The files' count and the last seal of this host are asked; with ``git`` also a record in the
+    team directory, and this replica's record on the refs of the repository around it.
+    """
+    heads = _heads(ledger, disk, git=git)
+    newest = max(heads, key=lambda head: head.size, default=None)
+    return newest if newest is not None and newest.size > ledger.size else None
+
+
+def _heads(ledger: LedgerReader, disk: Disk, *, git: bool) -> Iterator[RememberedHead]:
+    counted = counted_entry(disk)
+    if counted is not None and ledger.seq_of(counted[1]) != counted[0]:
+        yield RememberedHead(max(counted[0], ledger.size) + 1, f"counts.json in {disk.root}")
+    vkeys = ledger.tables.execute("SELECT vkey FROM keys").fetchall()
+    keys = [VerifierKey.parse(vkey) for (vkey,) in vkeys]
+    keys = [key for key in keys if key.name == ledger.origin]
+    if not keys:
+        return
+    for where, note in _notes(ledger, disk, git=git):
+        with suppress(LedgerError):
+            seal = seals.open_seal(parse_note(note), keys, extensions=True).seal
+            if seal.origin == ledger.origin:
+                yield RememberedHead(seal.size, where)
+
+
+def _notes(ledger: LedgerReader, disk: Disk, *, git: bool) -> Iterator[tuple[str, bytes]]:
+    """Each seal that may be of this ledger, and where it stands."""
+    with suppress(TripodError):
+        note = last_seal_note(ledger.origin)
+        if note is not None:
+            yield f"the last seal of this host ({seal_path(ledger.origin)})", note.encode()
+    if not git:
+        return
+    path = f"{disk.root}/{RECORD}/{SEAL}"
+    with suppress(OSError):
+        yield f"the record ({path})", read_plain_file(path, MAX_NOTE)
+    named = [entry.seq for entry in ledger.raw_by_id(*NAME_IDS)]
+    newest = ledger.entry(named[-1]) if named else None
+    if newest is None:
+        return
+    from tripod.verify.anchors.git import Repository
+
+    with suppress(TripodError), Repository(disk.root) as repository:
+        for name in repository.refs.refs:
+            if name.rpartition("/")[2] == newest.data["replica"]:
+                data = repository.file_at(name, SEAL)
+                if data is not None:
+                    yield f"the ref {name}", data[:MAX_NOTE]

@@ -30,7 +30,7 @@ from itertools import chain
 from tripod.projections.decisions.format import parse_decision, split_decision_log
 from tripod.projections.decisions.tables import LOG
 from tripod.projections.layout import LIVE
-from tripod.projections.pieces import BLOCKED, UNMERGED, UNMERGED_CURE
+from tripod.projections.pieces import BLOCKED, OLDER_STATE, UNMERGED, UNMERGED_CURE
 from tripod.verify.anchors.growth import Break, FileHistory
 from tripod.verify.check import (
     TABLES,
@@ -110,7 +110,7 @@ def judge(evidence: Evidence) -> Outcome:
     pieces = evidence.query("SELECT count(*) FROM pieces")[0][0]
     edited = []
     for conflict in evidence.found.conflicts:
-        if conflict.path.startswith(f"{LOG.folder}/"):
+        if conflict.path.startswith(f"{LOG.folder}/") and conflict.what != OLDER_STATE:
             want, have = evidence.rendered(conflict.path), evidence.file(conflict.path)
             message = f"{conflict.what}: {conflict.detail}"
             help_ = UNMERGED_CURE if conflict.what == UNMERGED else HELP

@@ -21,6 +21,7 @@ from collections import Counter
 
 from tripod.projections.decisions.format import count_decision_headings
 from tripod.projections.decisions.tables import LOG
+from tripod.projections.pieces import OLDER_STATE
 from tripod.verify.check import (
     TABLES,
     Evidence,
@@ -49,9 +50,10 @@ def judge(evidence: Evidence) -> Outcome:
         return not_applicable(NAME, "there is no decision log")
     found = Findings()
     headings = 0
+    older = {one.path for one in evidence.found.conflicts if one.what == OLDER_STATE}
     for path in files:
         counts = [("what the ledger renders", count_decision_headings(evidence.rendered(path)))]
-        if evidence.root is not None:
+        if evidence.root is not None and path not in older:  # `drift` names these
             counts.insert(0, ("the file", count_decision_headings(evidence.file(path) or b"")))
         headings += counts[0][1]
         name = path.removeprefix(f"{LOG.folder}/")

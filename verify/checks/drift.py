@@ -24,6 +24,12 @@ tables' cursor moves in the transaction of the entries themselves; no crash leav
 D-1795294626 (Use TLS), …`` names decisions, messages and events that a rebuild, or any other
 command, put the ledger's version in the place of. It is a failure until an entry holds them.
 
+``4 files show an older state, as of entry 41: scribe/log.md, ...`` names files whose bytes are what
+the ledger gave as of that entry: a checkout, a stash or a backup put them there. Nothing of them is
+taken in, the ledger holds it all, and the next act writes the newest state. It is a warning; where
+a log or a chat lacks its end alone, and ``counts.json`` is the newest, it was cut by hand, and that
+is a failure.
+
 ``unmerged: line 4 is a conflict marker of a merge that is not finished`` names a file that no
 command takes in or writes: a log, a chat, an event, a worker's file, the configuration, a policy. A
 text that quotes markers (a message, a field of a decision, a fenced block) is no conflict.
@@ -45,10 +51,17 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from tripod.projections.decisions.tables import LOG
-from tripod.projections.erasure import name_pieces, unrecorded_pieces
+from tripod.projections.erasure import unrecorded_pieces
 from tripod.projections.layout import REPLACED
-from tripod.projections.pieces import BLOCKED, UNMERGED, UNMERGED_CURE, Conflict
-from tripod.projections.team.tables import FILES
+from tripod.projections.pieces import (
+    BLOCKED,
+    OLDER_STATE,
+    UNMERGED,
+    UNMERGED_CURE,
+    Conflict,
+    name_pieces,
+)
+from tripod.projections.team.tables import COUNTS, FILES
 from tripod.verify.check import (
     OLDER,
     POLICIES,
@@ -139,6 +152,8 @@ def _files(evidence: Evidence, found: Findings) -> int:
     """Add what is wrong with the files and their folders; give how many were looked at."""
     found.extend(_absent(evidence))
     conflicts = {conflict.path: conflict for conflict in evidence.found.conflicts}
+    older = [one.path for one in conflicts.values() if one.what == OLDER_STATE]
+    found.extend(_older(evidence, older))
     for part, why in evidence.team.unread:
         message = f"{part} could not be compared: {why}"
         found.add(Finding(NAME, message, part, help="see the ledger's checks", fault=None))
@@ -146,7 +161,9 @@ def _files(evidence: Evidence, found: Findings) -> int:
     for path, want, have, problem in evidence.projected():
         files += 1
         conflict = conflicts.pop(path, None)
-        if problem is None or (conflict is not None and path.startswith(f"{LOG.folder}/")):
+        if problem is None or path in older:
+            continue
+        if conflict is not None and path.startswith(f"{LOG.folder}/"):
             continue
         shown = shown_difference(want, have) if want != have else ()
         help_ = HELP if conflict is None else _help(conflict, IN_THE_WAY)
@@ -171,7 +188,7 @@ def _files(evidence: Evidence, found: Findings) -> int:
         )
     kept = set(FILES.evidence(evidence.source))
     for c in conflicts.values():
-        if not c.path.startswith(f"{LOG.folder}/"):
+        if not c.path.startswith(f"{LOG.folder}/") and c.what != OLDER_STATE:
             help_ = EVIDENCE if c.path in kept else _help(c, UNREAD)
             holds = None if _is_unseen(c) else fault_of_file(evidence, c.path)
             fault = None if holds is None else f"{c.what} {holds}"
@@ -191,6 +208,29 @@ def _files(evidence: Evidence, found: Findings) -> int:
         fault = fault_of_file(evidence, path)
         found.add(Finding(NAME, message, path, (), help_, "warning", fault=fault))
     return files
+
+
+def _older(evidence: Evidence, paths: list[str]) -> Iterator[Finding]:
+    """Files that are as they were as of an earlier entry: one finding for all of them.
+
+    A checkout, a stash or a copy of the folder puts the counts back with the logs and chats, since
+    each decision and message moves them. A log or chat alone that lacks its end was cut by hand.
+    """
+    if not paths:
+        return
+    shown = evidence.found.shown or 0
+    count = "1 file shows" if len(paths) == 1 else f"{len(paths)} files show"
+    message = f"{count} an older state, as of entry {shown - 1}: {name_pieces(paths)}"
+    help_ = (
+        "a checkout, a stash or a backup put it there, and the ledger holds it all: the next act "
+        "writes the newest state, and so does `tripod sync`"
+    )
+    severity: Severity = "warning"
+    if COUNTS.path not in paths and any(path.endswith((".chat", ".md")) for path in paths):
+        message += f", and {COUNTS.path} the newest"
+        severity = "failure"
+    fault = fault_of_texts(str(shown), *paths)
+    yield Finding(NAME, message, evidence.what, (), help_, severity, fault=fault)
 
 
 def _left(evidence: Evidence) -> Coverage:

@@ -11,9 +11,10 @@ from story import Story, folder
 from tripod.bus import events as bus
 from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
-from tripod.errors import BadArgumentError, RefusedError, TripodError
+from tripod.errors import BadArgumentError, RefusedError
 from tripod.projections.chat.format import format_line
-from tripod.projections.erasure import name_pieces, unrecorded_pieces
+from tripod.projections.erasure import unrecorded_pieces
+from tripod.projections.pieces import name_pieces
 from tripod.recovery import backup as copies
 from tripod.recovery import rebuild as recover
 from tripod.recovery.doctor import examine, mend
@@ -73,46 +74,63 @@ def slip_in(story: Story, path: str) -> bytes:
 
 
 @pytest.mark.parametrize("path", ["scribe/log.md", "chat/live.chat"])
-def test_a_rebuild_does_not_shorten_a_file_by_what_no_entry_holds(story: Story, path: str) -> None:
+@pytest.mark.parametrize("act", ["sync", "rebuild", "more"])
+def test_what_no_entry_holds_is_taken_in_wherever_it_stands(
+    story: Story, path: str, act: str
+) -> None:
+    """A merge of two clones leaves the other's pieces in front of ours."""
     piece = slip_in(story, path)
-    data = (story.root / path).read_bytes()
     with story.team() as team:
         size = team.store.head().size
-        with pytest.raises(RefusedError, match=r"--discard REASON") as refused:
+        if act == "sync":
+            adoption.sync(team)
+        elif act == "rebuild":
             recover.rebuild(team)
-        assert path in str(refused.value)
-        assert team.store.head().size == size
-    with pytest.raises(TripodError, match="--discard REASON"):
-        mend(examine(str(story.root)))
-    assert (story.root / path).read_bytes() == data
-    with story.team() as team:
-        done = recover.rebuild(team, discard="not ours")
-        (entry,) = team.store.read(stream=f"files/{path}")
-    assert done.displaced == 1
-    assert entry.data["reason"].endswith("; with 1 pieces that no entry holds, discarded: not ours")
-    assert piece not in (story.root / path).read_bytes()
-    (found,) = failures(story)
-    assert "1 piece of" in found.message
-    assert "no entry holds them: " in found.message
-    story.original.append(path, piece)
-    with story.team() as team:
-        adoption.sync(team)
-    assert failures(story) == [], "an entry holds it now"
-
-
-@pytest.mark.parametrize("path", ["scribe/log.md", "chat/live.chat"])
-def test_what_another_act_writes_over_stays_a_finding(story: Story, path: str) -> None:
-    slip_in(story, path)
-    with story.team() as team:
-        if path.endswith(".md"):
+        elif path.endswith(".md"):
             decisions_log.log(team, decisions_log.DecisionRequest("Third", ["ann"], "r"))
         else:
             chat_send.send(team, "live", "ann", "more")
-    for _ in range(2):
-        (found,) = failures(story)
-        assert "no entry holds them" in found.message
-        with story.team() as team:
-            assert recover.rebuild(team).written == []
+        (first,) = [e for e in team.store.read(size) if e.kind in ("decision.logged", "chat.sent")][
+            :1
+        ]
+        assert "observed" in first.data
+        if act == "sync":
+            assert any("what no entry held of it was taken in" in one for one in team.warnings)
+            assert recover.rebuild(team).displaced == 1
+    assert piece.strip().splitlines()[-1] in (story.root / path).read_bytes()
+    assert failures(story) == []
+    with story.team() as team:
+        size = team.store.head().size
+        assert recover.rebuild(team).written == []
+        assert team.store.head().size == size
+
+
+def rolled_back(story: Story) -> None:
+    roll_back(story)
+    slip_in(story, "scribe/log.md")
+
+
+def test_of_a_ledger_that_was_rolled_back_a_person_says_what_becomes_of_it(story: Story) -> None:
+    rolled_back(story)
+    paths = ("scribe/log.md", "chat/live.chat")
+    before = {path: (story.root / path).read_bytes() for path in paths}
+    with story.team() as team:
+        for attempt in (lambda: recover.rebuild(team), lambda: adoption.sync(team)):
+            with pytest.raises(RefusedError, match="--take-in REASON"):
+                attempt()
+        with pytest.raises(BadArgumentError, match="give one of them"):
+            recover.rebuild(team, take="a", discard="b")
+    assert [one.stops for one in mend(examine(str(story.root))).troubles].count(True) == 1
+    assert before == {path: (story.root / path).read_bytes() for path in before}
+    with story.team() as team:
+        recover.rebuild(team, take="the disk broke")
+        kinds = [e.kind for e in team.store.read() if "observed" in e.data]
+        assert kinds.count("decision.logged") == 2
+        assert kinds.count("chat.sent") == 1
+    assert failures(story) == []
+    with collect(str(story.root)) as evidence:
+        found = [f.message for o in run(evidence).outcomes for f in o.findings]
+    assert any("that was taken in: the disk broke" in text for text in found)
 
 
 def test_an_edit_that_was_undone_is_no_lost_piece(story: Story) -> None:
@@ -134,8 +152,13 @@ def test_another_decision_under_an_id_of_ours_is_one_of_its_own(story: Story) ->
     which = int(ours[ours.rindex(b"### D-") + 6 :].split(b" ")[0])
     at = ours.rindex(b"\n---\n\n### D-")
     log.write_bytes(ours[:at] + THEIRS % (which, b"Theirs", b"another reason"))
-    with story.team() as team, pytest.raises(RefusedError, match=f"D-{which} \\(Theirs\\)"):
+    with story.team() as team:
         recover.rebuild(team)
+    assert log.read_bytes().startswith(ours)
+    assert log.read_bytes().count(b"### D-%d " % which) == 2
+    with collect(str(story.root)) as evidence:
+        found = [f.check for o in run(evidence).outcomes for f in o.findings if f.seq]
+    assert "decision-ids-unique" in found
 
 
 def roll_back(story: Story) -> Path:
