@@ -335,11 +335,19 @@ def work_tree(top: str) -> WorkTree | None:
 def configured_team(tree: WorkTree) -> str | None:
     """The team directory that the repository's own configuration names as ``tripod.team``.
 
-    The path is absolute, or relative to the folder around the common directory. Git reads it, with
-    no file that the configuration includes, and only where the word stands in it at all: no command
-    in a repository that does not use the key pays for a process.
+    The path is absolute, or relative to the folder around the common directory.
     """
-    path = os.path.join(tree.common, "config")
+    name = repository_setting(tree.common, "tripod.team")
+    return name and os.path.normpath(os.path.join(os.path.dirname(tree.common), name))
+
+
+def repository_setting(common: str, key: str) -> str | None:
+    """What a repository's own configuration says of ``tripod.KEY``; None: nothing.
+
+    Git reads it, with no file that the configuration includes, and only where the word stands in it
+    at all: no command in a repository that does not use such a key pays for a process.
+    """
+    path = os.path.join(common, "config")
     try:
         if b"tripod" not in read_plain_file(path, _SMALL).lower():
             return None
@@ -347,12 +355,11 @@ def configured_team(tree: WorkTree) -> str | None:
         return None
     import subprocess
 
-    asked = ("git", "config", "--file", path, "--no-includes", "--null", "--get", "tripod.team")
+    asked = ("git", "config", "--file", path, "--no-includes", "--null", "--get", key)
     with suppress(OSError, subprocess.SubprocessError):
         done = subprocess.run(asked, capture_output=True, check=False, timeout=30)
-        name = os.fsdecode(done.stdout.removesuffix(b"\0"))
-        if done.returncode == 0 and name:
-            return os.path.normpath(os.path.join(os.path.dirname(tree.common), name))
+        if done.returncode == 0:
+            return os.fsdecode(done.stdout.removesuffix(b"\0")) or None
     return None
 
 

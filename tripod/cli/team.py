@@ -21,10 +21,11 @@ from tripod.cli.commands import (
     known_handle,
     log_keys_param,
 )
-from tripod.errors import BadArgumentError, NoTeamError, NotFoundError, PagesDamagedError
+from tripod.errors import BadArgumentError, NoTeamError, PagesDamagedError
 from tripod.ledger import DATABASE, RECORD
 from tripod.ledger.files import replace_file
 from tripod.ledger.locator import (
+    ACTOR_ENV,
     database_apart,
     database_of,
     explain_team,
@@ -32,8 +33,10 @@ from tripod.ledger.locator import (
     has_ledger,
     named,
     no_team_problem,
+    stated_handle,
 )
 from tripod.output import emit_report, one_line, remark, safe
+from tripod.peers.replica import replica_name, tree_of_team
 from tripod.projections import LOG
 from tripod.recovery.backup import restore_from_record
 from tripod.recovery.rebuild import Rebuilt, rebuild, rebuild_database
@@ -90,6 +93,8 @@ def _report(found: adoption.Adoption) -> list[str]:
 def _init(call: CommandCall) -> None:
     path = given = call.path or named() or "."
     root = adoption.team_to_adopt(path, new=call.new)
+    if not call.json:
+        _ask_handle()  # a replica is called by it, once for ever
     if call.from_ is not None:
         if call.new:
             raise BadArgumentError("--from joins a team, and --new begins another: give one")
@@ -118,8 +123,7 @@ def _init(call: CommandCall) -> None:
         lines += _merge_more(found)
     for warning in found.warnings:
         remark(f"warning: {warning}")
-    if found.key:
-        lines += _key_lines(found.key)
+    lines += _key_lines(found)
     full = os.path.abspath(given)
     if full not in (found.root, os.path.dirname(found.root)):
         lines += [f"{one_line(full)} belongs to that team; `tripod init --new` begins another"]
@@ -129,8 +133,6 @@ def _init(call: CommandCall) -> None:
 
         lines += [*logs_to_adopt(os.path.dirname(found.root)), NEXT]
     call.answer(value, lines)
-    if not call.json:
-        _ask_handle()
 
 
 def _merge_more(found: adoption.Adoption) -> list[str]:
@@ -160,9 +162,7 @@ def _fetch(call: CommandCall, root: str) -> None:
     if os.path.lexists(database_of(root)):
         raise BadArgumentError("--from: there is a ledger already; `tripod pull` merges others'")
     with call.progress():
-        fetch_records_to_join(os.path.dirname(root), call.from_)
-    if not named_replicas(root):
-        raise NotFoundError(f"{call.from_} holds no record of a team: `tripod init` begins one")
+        fetch_records_to_join(root, call.from_)
 
 
 def _join(call: CommandCall, path: str) -> None:
@@ -171,26 +171,33 @@ def _join(call: CommandCall, path: str) -> None:
 
     if call.key is False:
         raise BadArgumentError("--no-key: a replica needs a key, by which its peers know it")
-    if not call.json:
-        _ask_handle()  # the replica is called by it
     with check_access(os.path.abspath(path)), call.progress():
         names = {name: call.values[name] for name in ("project", "origin", "scribe")}
         folders = {"events": call.events, "chat": call.chat}
-        done = join_team(path, call.actor(), names, folders)
+        done = join_team(path, known_handle() or "", names, folders)
     found = done.adopted
     for warning in found.warnings:
         remark(f"warning: {warning}")
     lines = [f"Joined the team {one_line(done.team)}: {database_of(found.root)}", *_report(found)]
     lines += _merged_lines(done.merged)
-    lines += _key_lines(found.key) if found.key else []
+    lines += _key_lines(found)
     peers = [one._asdict() for one in done.merged]
     value = {**vars(found), "untracked": _untrack(call, found.root, lines)}
     call.answer({**value, "team": done.team, "peers": peers}, lines)
 
 
-def _key_lines(vkey: str) -> list[str]:
-    path = key_path(vkey.partition("+")[0])
-    return [f"Sealed by the new key {vkey}", f"Keep a copy of its private part: {path}"]
+def _key_lines(found: adoption.Adoption) -> list[str]:
+    """Lines on the key that was made, if one was, and a remark where it is nobody's."""
+    if not found.key:
+        return []
+    if tree_of_team(found.root) is not None and stated_handle() is None:
+        remark(
+            f"nothing says who you are, so this replica is called {replica_name('', found.key)}: "
+            f"set {ACTOR_ENV[0]} or write your handle into {one_line(handle_path())}, then `tripod "
+            "restore --as-copy` gives it a name with that"
+        )
+    path = key_path(found.key.partition("+")[0])
+    return [f"Sealed by the new key {found.key}", f"Keep a copy of its private part: {path}"]
 
 
 def _untrack(call: CommandCall, root: str, lines: list[str]) -> list[str]:
@@ -376,7 +383,7 @@ init [PATH]
     --scribe HANDLE    The handle that logs decisions; `scribe` by default.
     --events DIR       The folder of the events; .nbs/events by default.
     --chat DIR         The folder of the chats; .nbs/chat by default.
-    --from REMOTE      Fetch the records of replicas from a remote, and join their team.
+    --from REMOTE      Fetch the records of a remote (a name, a URL or a path), and join its team.
     --untrack          Take files of .nbs that git tracks out of its index; they stay on the disk.
     --new              Begin another team here, though there is one around.
     --key/--no-key     Make a key that seals the ledger; by default in a git repository alone.

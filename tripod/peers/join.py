@@ -17,11 +17,8 @@ order, and what it means if we die between two steps:
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from tempfile import TemporaryDirectory
@@ -29,23 +26,28 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from tripod.errors import (
-    BadArgumentError,
     LedgerError,
     MalformedError,
+    NotFoundError,
     RefusedError,
     TripodError,
-    UnreachableError,
     UnwritableError,
 )
 from tripod.ledger import CHAT, EVENTS, LOGS, WORKERS, Draft, parse_header
 from tripod.ledger.files import read_plain_file
 from tripod.ledger.kinds.peers import TEAM_NAMED
-from tripod.ledger.locator import database_of, work_tree_around
+from tripod.ledger.locator import database_of
 from tripod.ledger.sqlite.reader import SQLiteReader
 from tripod.ledger.tlog.note import MAX_NOTE, parse_note
 from tripod.ledger.tlog.seal import open_seal, read_seal
 from tripod.ledger.tlog.tiles import SEAL
 from tripod.peers.merge import Merged, merge_record
+from tripod.peers.remote import (
+    fetch_records,
+    find_remote,
+    open_repository,
+    records_among_branches,
+)
 from tripod.peers.replica import replica_name, replica_of
 from tripod.peers.roster import Peer, read_roster
 from tripod.projections import (
@@ -68,7 +70,7 @@ from tripod.verify.anchors.git_folder import GitError
 from tripod.verify.checks import record_agrees
 from tripod.verify.export import FileError, load_export
 from tripod.verify.peers.record import RefFiles
-from tripod.verify.peers.refs import OWN, REMOTES, ReplicaRef, longest_records, replica_refs
+from tripod.verify.peers.refs import ReplicaRef, longest_records, replica_refs
 from tripod.verify.peers.seals import RecordProblemError, SealedRecord, sealed_identity
 
 ASIDE = "joining"
@@ -76,8 +78,6 @@ ASIDE = "joining"
 
 FETCH_S = 300  # seconds for a remote
 
-_REMOTE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
-_FETCH = ("--quiet", "--no-tags", "--no-prune", "--no-write-fetch-head", "--no-recurse-submodules")
 _FOLDERS = (LOGS, CHAT, EVENTS, f"{EVENTS}/processed", WORKERS)
 _MAX_FILE = 2**28
 _MISREAD = (LedgerError, TripodError, sqlite3.Error, LookupError, TypeError, ValueError)
@@ -99,34 +99,18 @@ class _Neighbour(NamedTuple):
     source: Source
 
 
-def fetch_records_to_join(path: str, remote: str) -> None:
-    """Fetch the refs of records from a remote of the repository around ``path``, by its name.
+def fetch_records_to_join(root: str, given: str) -> None:
+    """Fetch the records of a remote for a team directory ``root`` that is to be begun.
 
-    Git does it in the user's repository, with the user's credentials; no hook is run.
-
-    Raises BadArgumentError where that is no plain name of a remote, UnreachableError where git
-    fails or takes too long; nothing was begun.
+    Raises NotFoundError where it holds none, and what ``find_remote`` and ``fetch_records`` raise.
     """
-    tree = work_tree_around(os.path.abspath(path))
-    if tree is None or not _REMOTE.fullmatch(remote):
-        raise BadArgumentError(f"--from {remote[:80]!r}: give the name of a remote of a repository")
-    words = ("git", "-C", tree.top, "-c", "core.hooksPath=/dev/null", "fetch", *_FETCH, remote)
-    environment = {"GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh"}
-    if not sys.stdin or not sys.stdin.isatty():
-        environment["GIT_TERMINAL_PROMPT"] = "0"
-    try:
-        done = subprocess.run(
-            (*words, f"+{OWN}*:{REMOTES}{remote}/*", f"^{OWN}seals"),
-            capture_output=True,
-            check=False,
-            env=os.environ | environment,
-            timeout=FETCH_S,
-        )
-        problem = done.stderr.decode(errors="replace").strip() if done.returncode else ""
-    except (OSError, subprocess.SubprocessError) as error:
-        problem = str(error)
-    if problem:
-        raise UnreachableError(f"{remote}: {problem}; nothing was begun")
+    with open_repository(root, FETCH_S) as repository:
+        remote = find_remote(repository, given)
+        fetch_records(repository, remote, then="tripod init")
+        if not any(one.remote == remote.folder for one in replica_refs(repository)):
+            elsewhere = records_among_branches(repository, remote)
+            none = f"{remote.name} holds no record of a team: `tripod init` begins one"
+            raise NotFoundError(elsewhere or none)
 
 
 def join_team(

@@ -16,21 +16,25 @@ from typing import NamedTuple
 
 import orjson
 
-from tripod.errors import LedgerError, UnreachableError
+from tripod.errors import LedgerError, RefusedError
 from tripod.ledger import root_of
 from tripod.ledger.kinds.peers import PEER_ENTRY
 from tripod.ledger.tlog.seal import Seal, read_seal
 from tripod.ledger.tlog.tiles import SEAL
-from tripod.peers.remote import FETCH, Remote, ask_remote, find_remote
-from tripod.peers.replica import name_team, replica_of, tree_of_team
+from tripod.peers.remote import (
+    TIMEOUT_S,
+    fetch_records,
+    find_remote,
+    open_repository,
+    records_among_branches,
+)
+from tripod.peers.replica import name_team, replica_of
 from tripod.peers.roster import read_roster
 from tripod.team.team import Team
 from tripod.trust.keys import sealing_key
 from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_folder import GitError
-from tripod.verify.peers.refs import OWN, REMOTES, REPLICA, refs_folder
-
-TIMEOUT_S = 120  # seconds for the remote
+from tripod.verify.peers.refs import REMOTES, REPLICA
 
 
 class PulledRecord(NamedTuple):
@@ -69,32 +73,6 @@ def ready_team(team: Team) -> tuple[str, str]:
     return name_team(team)
 
 
-def open_repository(team: Team, seconds: float) -> Repository:
-    """The repository that a team lies in, with a limit for the remote (GitError: no repository)."""
-    tree = tree_of_team(team.root)
-    if tree is None:
-        raise GitError(
-            f"{team.root}: there is no git repository around it, so there is nothing to exchange "
-            "records by; `tripod export DIR` writes the record into a folder"
-        )
-    return Repository(f"{tree.top}/{OWN}", seconds)
-
-
-def fetch_records(repository: Repository, remote: Remote, only: str = "*") -> None:
-    """Fetch the refs of records from a remote (GitError: it cannot be reached, or refuses)."""
-    folder = refs_folder(repository)
-    specs = [f"+{folder}{only}:{REMOTES}{remote.folder}/{only}"]
-    if folder == OWN and only == "*":
-        specs.append(f"^{OWN}seals")  # `tripod anchor git` keeps seals there
-    try:
-        ask_remote(repository, remote, "fetch", *FETCH, remote.source, *specs)
-    except GitError as error:
-        raise UnreachableError(
-            f"{error}; nothing was taken. Try again, or fetch by git itself and then `tripod pull "
-            f"--no-fetch`: `git fetch {remote.name} '{specs[0]}'`"
-        ) from error
-
-
 def pull(
     team: Team,
     given: str | None = None,
@@ -120,14 +98,18 @@ def pull(
     """
     if not dry_run:
         ready_team(team)
-    with open_repository(team, seconds) as repository:
+    with open_repository(team.root, seconds) as repository:
         remote = find_remote(repository, given)
         if dry_run:
             repository.stand_apart(f"{REMOTES}{remote.folder}/")
         if fetch:
             fetch_records(repository, remote)
-        repository.limit(None)
         front = f"{REMOTES}{remote.folder}/"
+        if fetch and not any(ref.startswith(front) for ref in repository.refs.refs):
+            elsewhere = records_among_branches(repository, remote)
+            if elsewhere is not None:
+                raise RefusedError(elsewhere)
+        repository.limit(None)
         refs = [ref for ref in sorted(repository.refs.refs) if ref.startswith(front)]
         names = {ref: name for ref in refs if REPLICA.fullmatch(name := ref.removeprefix(front))}
         records = [

@@ -17,9 +17,17 @@ from typing import NamedTuple
 
 from tripod.errors import RefusedError, UnreachableError
 from tripod.peers.merge import merge_record
-from tripod.peers.pull import TIMEOUT_S, fetch_records, open_repository, ready_team, record_seal
+from tripod.peers.pull import ready_team, record_seal
 from tripod.peers.record import keep_record
-from tripod.peers.remote import PUSH, Remote, ask_remote, find_remote
+from tripod.peers.remote import (
+    PUSH,
+    TIMEOUT_S,
+    Remote,
+    ask_remote,
+    fetch_records,
+    find_remote,
+    open_repository,
+)
 from tripod.peers.replica import replica_of
 from tripod.peers.roster import read_roster
 from tripod.team.team import Team
@@ -83,7 +91,7 @@ def push(
     if dry_run and known is None:
         raise RefusedError("this ledger has no name as a replica yet: `tripod push` gives it one")
     replica = (known or ready_team(team))[1]
-    with open_repository(team, seconds) as repository:
+    with open_repository(team.root, seconds) as repository:
         remote = find_remote(repository, given)
         if not dry_run:
             _keep(team, repository, own_ref(repository, replica))

@@ -39,7 +39,7 @@ from tripod.trust.export import nodes_to_export, stage_export
 from tripod.verify.anchors.git import Repository
 from tripod.verify.export_file import FileError
 from tripod.verify.peers.record import RefFiles
-from tripod.verify.peers.refs import own_ref
+from tripod.verify.peers.refs import OWN, own_ref
 
 GIT_S = 30  # seconds that an act waits for git
 
@@ -65,6 +65,8 @@ def keep_record(team: NamedTeam, note: str) -> str:
             with Repository(f"{tree.top}/{replica}", GIT_S) as repository:
                 ref = own_ref(repository, replica)
                 write_record_ref(repository, ref, database_of(team.root), note)
+                if ref != OWN + replica:
+                    _leave_former(repository, OWN + replica, database_of(team.root), note)
         except BaseException:
             # A git that is slow is not waited for at each seal; one that refuses is asked again.
             is_slow = time.monotonic() - began > GIT_S / 2
@@ -73,6 +75,20 @@ def keep_record(team: NamedTeam, note: str) -> str:
             raise
         replace_file(noted, written, 0o644)
     return ref
+
+
+def _leave_former(repository: Repository, ref: str, database: str, note: str) -> None:
+    """Remove the ref that was written before ``tripod.refs`` named another folder.
+
+    A redaction would not reach it. One that holds something else is left.
+    """
+    tip = repository.tip(ref)
+    if tip is not None:
+        with closing(read_only(database)) as db, suppress(RefusedError):
+            seal, ledger = read_seal(note.encode()), SQLiteReader(db)
+            _sealed_size(ref, RefFiles(repository, tip), seal, ledger)
+            repository.lend_refs()
+            repository.ask("update-ref", "--no-deref", "-d", ref, tip)
 
 
 class _Stream:

@@ -13,18 +13,22 @@ import re
 from hashlib import sha256
 from typing import NamedTuple
 
-from tripod.errors import BadArgumentError, NotFoundError
+from tripod.errors import BadArgumentError, NotFoundError, UnreachableError
+from tripod.peers.replica import tree_of_team
 from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_folder import GitError
+from tripod.verify.peers.refs import OWN, REMOTES, REPLICA, refs_folder
 
+TIMEOUT_S = 120  # seconds for the remote
 PUSH = ("--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no")
 """What ``git push`` is always told: our refs, and no more."""
-FETCH = (
+_FETCH = (
     "--quiet", "--no-tags", "--no-prune", "--no-write-fetch-head", "--no-auto-maintenance",
     "--no-recurse-submodules", "--no-show-forced-updates",
 )  # fmt: skip
 """What ``git fetch`` is always told. A ref that is gone there stays here: it is a memory."""
 
+_BRANCHES = "refs/heads/tripod/"
 _HEADER = re.compile(r"http\..*\.extraheader")
 _HELPED = re.compile(r"[A-Za-z0-9+.-]*::")
 _PASSED = ("GIT_SSH", "GIT_CONFIG_", "GIT_ASKPASS", "GIT_ALLOW_PROTOCOL")
@@ -55,6 +59,20 @@ class Remote(NamedTuple):
         return f"{last or 'remote'}-{sha256(os.fsencode(self.source)).hexdigest()[:8]}"
 
 
+def open_repository(root: str, seconds: float) -> Repository:
+    """The repository that a team directory lies in, with a limit for the remote.
+
+    GitError: no repository is there, or it is not read.
+    """
+    tree = tree_of_team(root)
+    if tree is None:
+        raise GitError(
+            f"{root}: there is no git repository around it, so there is nothing to exchange "
+            "records by; `tripod export DIR` writes the record into a folder"
+        )
+    return Repository(f"{tree.top}/{OWN}", seconds)
+
+
 def find_remote(repository: Repository, given: str | None) -> Remote:
     """The remote of a name, a URL or a path; without one ``origin``, or the only one.
 
@@ -74,6 +92,8 @@ def find_remote(repository: Repository, given: str | None) -> Remote:
         given = "origin" if "origin" in names else names[0]
     if given.startswith("-") or not given:
         raise BadArgumentError(f"{given[:100]!r} is no remote")
+    if _HELPED.match(given):
+        raise BadArgumentError(f"{given[:100]!r} names a program: git itself reaches such a remote")
     source = settings.get(f"remote.{given}.url", ())
     target = settings.get(f"remote.{given}.pushurl") or source
     if not target:
@@ -122,6 +142,44 @@ def ask_remote(
         raise GitError(f"{remote.name}: {_without_top(str(error), repository.top)}") from error
     finally:
         repository.forget_refs()
+
+
+def fetch_records(
+    repository: Repository, remote: Remote, only: str = "*", then: str = "tripod pull --no-fetch"
+) -> None:
+    """Fetch the refs of records from a remote (UnreachableError: it gives no answer, or refuses).
+
+    ``then`` is the command that goes on with what git itself fetched.
+    """
+    folder = refs_folder(repository)
+    specs = [f"+{folder}{only}:{REMOTES}{remote.folder}/{only}"]
+    if folder == OWN and only == "*":
+        specs.append(f"^{OWN}seals")  # `tripod anchor git` keeps seals there
+    try:
+        ask_remote(repository, remote, "fetch", *_FETCH, remote.source, *specs)
+    except GitError as error:
+        raise UnreachableError(
+            f"{error}; nothing was taken. Try again, or fetch by git itself and then `{then}`: "
+            f"`git fetch {remote.name} '{specs[0]}'`"
+        ) from error
+    repository.forget_refs()
+
+
+def records_among_branches(repository: Repository, remote: Remote) -> str | None:
+    """What to do where a remote keeps records among its branches, and this clone looks elsewhere.
+
+    None: it holds none there, or they are looked for there.
+    """
+    if refs_folder(repository) != OWN:
+        return None
+    said = ask_remote(repository, remote, "ls-remote", "--refs", remote.source, f"{_BRANCHES}*")
+    names = [line.rpartition(_BRANCHES)[2] for line in said.decode("utf-8", "replace").splitlines()]
+    if not any(map(REPLICA.fullmatch, names)):
+        return None
+    return (
+        f"{remote.name} keeps records among its branches, and they are not looked for there: `git "
+        f"config tripod.refs {_BRANCHES}`, then again"
+    )
 
 
 def _without_top(text: str, top: str) -> str:

@@ -14,7 +14,13 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from tripod.ledger import MalformedError
-from tripod.ledger.locator import FOLDER, has_ledger, team_of, work_tree_around
+from tripod.ledger.locator import (
+    FOLDER,
+    has_ledger,
+    repository_setting,
+    team_of,
+    work_tree_around,
+)
 from tripod.ledger.places import RECORD
 from tripod.ledger.tlog.note import MAX_NOTE
 from tripod.ledger.tlog.seal import Seal, read_seal
@@ -25,6 +31,7 @@ from tripod.verify.anchors.git_folder import GitError, find, read_git_refs
 OWN = "refs/tripod/"
 REMOTES = "refs/tripod-remotes/"
 REPLICA = re.compile(r"[A-Za-z0-9_-]{1,111}-[0-9a-f]{16}")
+_SETTING = "tripod.refs"
 _FOLDER = re.compile(r"refs/(?!tripod-remotes/)[A-Za-z0-9_-]+/([A-Za-z0-9._-]+/)*")
 
 
@@ -42,8 +49,11 @@ class ReplicaRef(NamedTuple):
 
 def refs_folder(repository: Repository) -> str:
     """The folder of refs for this repository's own replica, with its slash."""
-    named = "".join(repository.settings.get("tripod.refs", ())[-1:])
-    return named if _FOLDER.fullmatch(named) else OWN
+    return _folder("".join(repository.settings.get(_SETTING, ())[-1:]))
+
+
+def _folder(named: str | None) -> str:
+    return named if named and _FOLDER.fullmatch(named) else OWN
 
 
 def own_ref(repository: Repository, replica: str) -> str:
@@ -69,13 +79,17 @@ def replica_refs(repository: Repository) -> list[ReplicaRef]:
 
 
 def named_replicas(path: str) -> list[str]:
-    """The refs with a replica's name in the repository around a path; git is not run."""
+    """The refs with a replica's name in the repository around a path.
+
+    Git is run only where the repository's configuration has a word of ours.
+    """
     try:
         place = find(path)
         refs = () if place is None else read_git_refs(place).refs
     except (GitError, OSError):
         return []
-    fronts = (OWN, REMOTES)
+    named = None if place is None else repository_setting(place.common, _SETTING)
+    fronts = (OWN, REMOTES, _folder(named))
     return [
         ref
         for ref in sorted(refs)

@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from doors.inside import TRIPOD, run_as
+from doors.inside import TRIPOD, run, run_as
 from replicas import Clone
 
 from tripod.errors import RefusedError
@@ -261,6 +261,7 @@ def test_the_records_are_fetched_first_where_a_remote_is_named(ann: Clone, tmp_p
     assert cid.run("init", "--from", "origin", "--new").code == 2
     cid.git("--git-dir", str(cid.remote), "update-ref", "-d", f"refs/tripod/{named(ann)[1]}")  # type: ignore[index]
     assert "holds no record of a team" in cid.run("init", "--from", "origin").err
+    assert "no git repository around it" in run(tmp_path, "init", "--from", "x").err
     assert not cid.database.exists()
 
 

@@ -163,10 +163,7 @@ def test_a_host_that_takes_no_refs_outside_of_branches(anna: Clone, ben: Clone) 
     for ref in remote_refs(anna):
         if ref.startswith(OWN):
             Git(anna.remote, made=False)("update-ref", "-d", ref)
-    hook = anna.remote / "hooks/update"
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text('#!/bin/sh\ncase "$1" in refs/heads/*) ;; *) exit 1;; esac\n', encoding="utf-8")
-    hook.chmod(0o755)
+    refuse_other_refs(anna)
     decide(ben, "Serve tea")
     done = ben.run("push")
     assert (done.code, "git config tripod.refs" in done.err) == (1, True), done
@@ -175,6 +172,64 @@ def test_a_host_that_takes_no_refs_outside_of_branches(anna: Clone, ben: Clone) 
     ben.said("push")
     assert f"refs/heads/tripod/{name_of(ben)}" in remote_refs(ben)
     assert f"pulled {name_of(ben)}" in anna.said("pull")
+
+
+def test_a_team_among_the_branches_from_its_beginning_to_a_lost_ledger(tmp_path: Path) -> None:
+    anna, ben = Clone(tmp_path, "anna"), Clone(tmp_path, "ben")
+    refuse_other_refs(anna)
+    anna.said("init")
+    anna.said("chat", "create", "live")
+    where = "git config tripod.refs refs/heads/tripod/"
+    assert where in anna.run("push").err
+    anna.git("config", "tripod.refs", "refs/heads/tripod/")
+    anna.said("push")
+    for words in (("init", "--from", "origin"), ("init", "--from", str(anna.remote))):
+        done = ben.run(*words)
+        assert (done.code, where in done.err) == (1, True), done
+    assert not ben.database.exists()
+    ben.git("config", "tripod.refs", "refs/heads/tripod/")
+    ben.said("init", "--from", "origin")
+    decide(ben, "Serve tea")
+    ben.said("push")
+    ben.git("config", "--unset", "tripod.refs")
+    for ref in refs(ben).splitlines():
+        if REMOTES in ref:
+            ben.git("update-ref", "-d", ref.split("\t")[1])
+    done = ben.run("pull")
+    assert (done.code, where in done.err) == (1, True), done
+    ben.git("config", "tripod.refs", "refs/heads/tripod/")
+    anna.said("pull")
+    anna.said("hooks", "install")
+    with anna.at_home():
+        decide(anna, "Serve coffee")
+        anna.git("commit", "--allow-empty", "-m", "tea")
+    for clone in (anna, ben):
+        clone.said("push")
+        assert not [ref for ref in refs(clone).splitlines() if OWN in ref]
+    assert all(ref.startswith("refs/heads/") for ref in remote_refs(anna))
+    ben.said("pull")
+    for clone in (anna, ben):
+        clone.said("verify")
+        assert "Serve coffee" in clone.said("scribe", "query")
+        assert clone.git("status", "--porcelain", "--untracked-files=all") == ""
+    shutil.rmtree(anna.database.parent)
+    shutil.rmtree(anna.root)
+    for command in ("verify", "bus check", "init"):
+        done = anna.run(*command.split())
+        assert done.code, command
+        assert "refs/heads/tripod/anna-" in done.err + done.out.decode(), (command, done)
+    assert "Restored: " in anna.said("restore")
+    anna.said("verify")
+    assert "Serve tea" in anna.said("scribe", "query")
+    anna.said("push")
+
+
+def refuse_other_refs(clone: Clone) -> None:
+    """Have the remote take branches and nothing else."""
+    hook = clone.remote / "hooks/update"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text('#!/bin/sh\ncase "$1" in refs/heads/*) ;; *) exit 1;; esac\n', encoding="utf-8")
+    hook.chmod(0o755)
 
 
 def test_without_a_repository_there_is_nothing_to_exchange_by(

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from doors.cli.screen import drained
 from doors.inside import TRIPOD, begin, run
+from git_repo import Git
 
 from tripod.ledger.kinds.chat import SENT, Sent
 from tripod.ledger.sqlite.store import SQLiteStore
@@ -141,6 +142,31 @@ def test_init_asks_a_person_for_a_handle_until_there_is_one(
     kept.unlink()
     assert question not in run(tmp_path, "init", given=b"bob\n").err
     assert not kept.exists()
+
+
+def test_a_replica_is_called_by_the_handle_that_init_asked_for(
+    tmp_path: Path, signers_home: str
+) -> None:
+    git = Git(tmp_path / "shop")
+    seen = asked(git.root, "ann")
+    assert seen.index("Your handle") < seen.index("Begun: ")
+    assert "refs/tripod/ann-" in git("for-each-ref", "--format=%(refname)")
+
+
+def test_a_replica_of_nobody_is_named_once_somebody_is_known(
+    tmp_path: Path, signers_home: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git = Git(tmp_path / "shop")
+    (told,) = run(git.root, "init").err.splitlines()
+    assert "this replica is called unknown-" in told
+    assert "TRIPOD_AS" in told
+    assert "`tripod restore --as-copy`" in told
+    monkeypatch.setenv("TRIPOD_AS", "ann")
+    assert run(git.root, "restore", "--as-copy").code == 0
+    assert run(git.root, "seal").code == 0
+    refs = git("for-each-ref", "--format=%(refname)").splitlines()
+    assert [ref.partition("-")[0] for ref in refs] == ["refs/tripod/ann", "refs/tripod/unknown"]
+    assert run(git.root, "verify").code == 0
 
 
 def test_init_asks_nobody_whose_handle_the_environment_says(
