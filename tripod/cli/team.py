@@ -38,8 +38,8 @@ from tripod.ledger.locator import (
 from tripod.output import emit_report, one_line, remark, safe
 from tripod.peers.replica import replica_name, tree_of_team
 from tripod.projections import LOG
-from tripod.recovery.backup import restore_from_record
 from tripod.recovery.rebuild import Rebuilt, rebuild, rebuild_database
+from tripod.recovery.record import restore_from_record
 from tripod.team import adoption, git_index
 from tripod.team import watch as watching
 from tripod.team.access import check_access

@@ -1,7 +1,5 @@
 """Backups: a copy of the ledger while others write, and an honest way back from one.
 
-A ledger that is gone comes back from its record, too: the same entries, byte for byte.
-
 A copy that goes on under the old name would be a second history of one log. So a restored backup
 takes a new name in its first entry (``ledger.forked-from``), unless the ledger that it replaces is
 there to be read and holds nothing that the backup lacks.
@@ -11,22 +9,17 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
 
 from tripod.errors import (
-    BadArgumentError,
-    LedgerDamagedError,
     LedgerError,
     NoTeamError,
     RefusedError,
     UnwritableError,
 )
-from tripod.ledger import RECORD, Draft, Head, root_of
-from tripod.ledger.files import hold_file_lock, rename_file, sync_name, sync_path
-from tripod.ledger.ids import fresh_ids
-from tripod.ledger.kinds.trust import FORKED_FROM
+from tripod.ledger import Head, root_of
+from tripod.ledger.files import hold_file_lock, sync_name
 from tripod.ledger.locator import (
     FOLDER,
     database_apart,
@@ -39,42 +32,19 @@ from tripod.ledger.locator import (
 )
 from tripod.ledger.sqlite.reader import SQLiteReader, read_block_nodes, read_only
 from tripod.ledger.sqlite.schema import check_schema, put_triggers_back
-from tripod.ledger.tlog.note import VerifierKey
 from tripod.projections import (
     CHAT,
     LOG,
     Disk,
-    file_differences,
     files_ahead_of,
     recorded,
-    refold,
     source_of,
     tables_current,
-    text,
 )
 from tripod.recovery import rebuild as recover
 from tripod.team.team import Team
 from tripod.trust import seal as sealing
-from tripod.trust.seal import last_seal, last_seal_note, seal_contradiction
-from tripod.verify.export import ExportFiles, load_export
-
-MAX_ORIGIN = 200  # bytes, as `tripod init` has it
-RESTORING = "restoring"  # ledger.db.restoring, and ledger.db-restoring from a record
-
-
-@dataclass(frozen=True)
-class RestoredBackup:
-    """What a restore did; ``kept`` is where the replaced database is, '' where there was none."""
-
-    root: str
-    size: int
-    origin: str
-    old: str
-    forked: bool
-    kept: str
-    written: int
-    displaced: int
-    warnings: list[str] = field(default_factory=list)
+from tripod.trust.seal import last_seal, seal_contradiction
 
 
 def backup(team: Team, path: str) -> Head:
@@ -139,7 +109,7 @@ def restore(
     sign_fork: bool = False,
     discard: str | None = None,
     take: str | None = None,
-) -> RestoredBackup:
+) -> recover.RestoredBackup:
     """Put the backup at ``path`` in the place of the ledger of the team directory ``root``.
 
     1. The backup is copied beside the ledger, judged, and forked there. Dead here: nothing
@@ -163,16 +133,16 @@ def restore(
         BadArgumentError: the name breaks its rule, or was used before; or the reason does.
     """
     database = database_of(root)
-    fresh = f"{database}.{RESTORING}"
+    fresh = f"{database}.{recover.RESTORING}"
     try:
         with hold_file_lock(f"{database}.lock"):
             _take(path, fresh)
             old, new, reason = _choose(root, fresh, as_origin)
-            size = prepare_copy(fresh, old, new, reason, sign_fork=sign_fork)
+            size = recover.prepare_copy(fresh, old, new, reason, sign_fork=sign_fork)
             _refuse_losses(root, fresh, discard, take)
             kept = recover.put_rebuilt_in_place(database, fresh, "replaced")
             if new != old:
-                put_record_aside(root)
+                recover.put_record_aside(root)
     finally:
         recover.remove_rebuilt_database(fresh)
     with Team(root) as team:
@@ -180,14 +150,9 @@ def restore(
         if new != old:
             sealing.seal_fork(team, old)
         counts = len(done.written), done.displaced
-        return RestoredBackup(root, size, new, old, new != old, kept, *counts, team.warnings)
-
-
-def put_record_aside(root: str) -> None:
-    """Keep the record of a line that was left: it may hold more than the new line's has."""
-    record = f"{root}/{RECORD}"
-    if os.path.lexists(record):
-        rename_file(record, recover.free_database_name(f"{record}.replaced"))
+        return recover.RestoredBackup(
+            root, size, new, old, new != old, kept, *counts, team.warnings
+        )
 
 
 def _take(path: str, fresh: str) -> None:
@@ -222,19 +187,7 @@ def _choose(root: str, fresh: str, as_origin: str | None) -> tuple[str, str, str
         used = {old}
         if tables_current(ledger):
             used |= {row[0] for row in ledger.db.execute("SELECT origin FROM forks")}
-    return old, new_origin(old, as_origin, used), reason or "another name was asked for"
-
-
-def new_origin(old: str, new: str | None, used: set[str]) -> str:
-    """The name under which a line goes on (BadArgumentError: it breaks its rule, or was used)."""
-    if new is None:
-        new = f"{old.partition('/fork/')[0]}/fork/{fresh_ids(1)[0][0]}"
-    problem = text.text_word_problem(new, "--as-origin", MAX_ORIGIN, "+")
-    if problem is None and new in used:
-        problem = f"--as-origin: {new} was this ledger's name already, and a name is used once"
-    if problem is not None:
-        raise BadArgumentError(problem)
-    return new
+    return old, recover.new_origin(old, as_origin, used), reason or "another name was asked for"
 
 
 def _lacking(root: str, ledger: SQLiteReader) -> str | None:
@@ -266,30 +219,6 @@ def _lacking(root: str, ledger: SQLiteReader) -> str | None:
     return f"the ledger in its place had gone on, to {head.size} entries as {name}"
 
 
-def prepare_copy(fresh: str, old: str, new: str, reason: str, *, sign_fork: bool) -> int:
-    """Make the copy ready to be the ledger; give how many entries it was restored with."""
-    with recover.rebuilt_copy(fresh) as (store, transaction):
-        head = store.head()
-        if new != old:
-            note = sealing.sign_fork(store, head, new) if sign_fork else None
-            transaction.fork(new, fork_draft(old, head, reason, note))
-    return head.size
-
-
-def fork_draft(old: str, head: Head, reason: str, note: str | None) -> Draft:
-    """The draft by which a line goes on under another name than ``old``."""
-    return FORKED_FROM.draft(
-        {
-            "origin": old,
-            "size": head.size,
-            "root": head.root.hex(),
-            "reason": reason,
-            "seal": last_seal_note(old),
-            "note": note,
-        }
-    )
-
-
 def _refuse_losses(root: str, fresh: str, discard: str | None, take: str | None) -> None:
     """Refuse where the files show decisions, messages or events that the backup does not hold.
 
@@ -309,68 +238,3 @@ def _refuse_losses(root: str, fresh: str, discard: str | None, take: str | None)
         lost = recover.unrecorded_pieces(source, disk, paths)
     if lost:
         raise RefusedError(recover.refusal_of_losses(lost, "restore"))
-
-
-def restore_from_record(root: str, keys: Sequence[VerifierKey] = ()) -> tuple[int, str, str | None]:
-    """Make the ledger of a team directory from its record.
-
-    Gives how many entries came back, under which name, and what the files show beyond them. No
-    entry is added, and of the files only modes are set. Nobody but the log's own key vouches for
-    the seal unless ``keys`` are given. Raises RefusedError where the record does not verify, or
-    holds no bodies; nothing was made.
-    """
-    record, scratch = f"{root}/{RECORD}", f"{database_of(root)}-{RESTORING}"
-    os.makedirs(os.path.dirname(scratch), exist_ok=True)
-    try:
-        load_record(ExportFiles(record), record, scratch, root=root, keys=keys)
-        sync_path(scratch)
-        rename_file(scratch, database_of(root))
-    finally:
-        recover.remove_rebuilt_database(scratch)
-    with Team(root) as team:
-        fold_restored(team)
-        ahead = files_ahead_of(team.store, team.disk)
-        return team.store.head().size, team.store.origin, ahead
-
-
-def load_record(
-    files: ExportFiles,
-    name: str,
-    scratch: str,
-    *,
-    root: str | None = None,
-    keys: Sequence[VerifierKey] = (),
-) -> None:
-    """Make a database of a record, and judge it (RefusedError: it does not verify)."""
-    from tripod.verify.checks import LEDGER_CHECKS
-    from tripod.verify.evidence import DatabaseEvidence, OpenEvidence
-    from tripod.verify.run import run
-
-    recover.remove_rebuilt_database(scratch)
-    loaded = load_export(files, scratch, keys)
-    if loaded.seal is not None and not loaded.bodies:
-        raise RefusedError(f"{name} holds headers alone: no ledger can be restored from it")
-    database = DatabaseEvidence(scratch, source=name)
-    with OpenEvidence(root or name, database=database, record=loaded.judged()) as evidence:
-        evidence.problem = database.open()
-        report = run(evidence, select={"record-agrees", *(check.NAME for check in LEDGER_CHECKS)})
-    found = [f for o in report.outcomes for f in o.findings if f.severity == "failure"]
-    if found or not loaded.entries:
-        first = f"{found[0].where}: {found[0].message}" if found else "it holds no entry"
-        raise RefusedError(
-            f"{name} does not verify ({first}): nothing was restored; `tripod verify` tells all"
-        )
-    if report.problem:
-        raise LedgerDamagedError(report.problem)
-
-
-def fold_restored(team: Team) -> None:
-    """Make the tables of a ledger that was restored, and give its files their modes.
-
-    Git keeps no such modes: what has the ledger's bytes gets the ledger's mode again.
-    """
-    with team.store.transaction() as transaction:
-        refold(transaction, team.store.read())
-    for apart in file_differences(team.source, team.disk):
-        if apart.have == apart.want.data:
-            team.disk.set_mode(apart.path, apart.want.mode)

@@ -37,8 +37,11 @@ from tripod.errors import (
     RefusedError,
     UnwritableError,
 )
+from tripod.ledger import RECORD, Draft, Head
 from tripod.ledger.files import hold_file_lock, rename_file, sync_name, sync_path
+from tripod.ledger.ids import fresh_ids
 from tripod.ledger.kinds.team import DISPLACED
+from tripod.ledger.kinds.trust import FORKED_FROM
 from tripod.ledger.locator import database_of
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.sqlite.repair import copy_ledger_rows, walk
@@ -65,10 +68,14 @@ from tripod.projections import (
 )
 from tripod.team.act import Act
 from tripod.team.team import Team
+from tripod.trust import seal as sealing
+from tripod.trust.seal import last_seal_note
 
+MAX_ORIGIN = 200  # bytes, as `tripod init` has it
 MAX_REASON = 500  # characters
 MAX_READ = 2**30
 RENEWING = "renewing"  # ledger.db.renewing: kept out of git as every ledger.db*
+RESTORING = "restoring"  # ledger.db.restoring, and ledger.db-restoring from a record
 _FILES = ("", "-wal", "-shm", "-journal")
 
 
@@ -361,3 +368,76 @@ def rebuild_database(root: str) -> str:
         f"are sound and all there; the damaged file is kept as {kept}"
     )
     return kept
+
+
+# Ledgers that come back ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RestoredBackup:
+    """What a restore did; ``kept`` is where the replaced database is, '' where there was none."""
+
+    root: str
+    size: int
+    origin: str
+    old: str
+    forked: bool
+    kept: str
+    written: int
+    displaced: int
+    warnings: list[str] = field(default_factory=list)
+
+
+def put_record_aside(root: str) -> None:
+    """Keep the record of a line that was left: it may hold more than the new line's has."""
+    record = f"{root}/{RECORD}"
+    if os.path.lexists(record):
+        rename_file(record, free_database_name(f"{record}.replaced"))
+
+
+def new_origin(old: str, new: str | None, used: set[str]) -> str:
+    """The name under which a line goes on (BadArgumentError: it breaks its rule, or was used)."""
+    if new is None:
+        new = f"{old.partition('/fork/')[0]}/fork/{fresh_ids(1)[0][0]}"
+    problem = text.text_word_problem(new, "--as-origin", MAX_ORIGIN, "+")
+    if problem is None and new in used:
+        problem = f"--as-origin: {new} was this ledger's name already, and a name is used once"
+    if problem is not None:
+        raise BadArgumentError(problem)
+    return new
+
+
+def prepare_copy(fresh: str, old: str, new: str, reason: str, *, sign_fork: bool) -> int:
+    """Make the copy ready to be the ledger; give how many entries it was restored with."""
+    with rebuilt_copy(fresh) as (store, transaction):
+        head = store.head()
+        if new != old:
+            note = sealing.sign_fork(store, head, new) if sign_fork else None
+            transaction.fork(new, fork_draft(old, head, reason, note))
+    return head.size
+
+
+def fork_draft(old: str, head: Head, reason: str, note: str | None) -> Draft:
+    """The draft by which a line goes on under another name than ``old``."""
+    return FORKED_FROM.draft(
+        {
+            "origin": old,
+            "size": head.size,
+            "root": head.root.hex(),
+            "reason": reason,
+            "seal": last_seal_note(old),
+            "note": note,
+        }
+    )
+
+
+def fold_restored(team: Team) -> None:
+    """Make the tables of a ledger that was restored, and give its files their modes.
+
+    Git keeps no such modes: what has the ledger's bytes gets the ledger's mode again.
+    """
+    with team.store.transaction() as transaction:
+        refold(transaction, team.store.read())
+    for apart in file_differences(team.source, team.disk):
+        if apart.have == apart.want.data:
+            team.disk.set_mode(apart.path, apart.want.mode)

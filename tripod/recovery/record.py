@@ -17,23 +17,28 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from tripod.errors import LedgerError, MalformedError, RefusedError, TripodError
+from tripod.errors import (
+    LedgerDamagedError,
+    LedgerError,
+    MalformedError,
+    RefusedError,
+    TripodError,
+)
 from tripod.ledger import RECORD, Head, LedgerReader, parse_header, root_of
-from tripod.ledger.files import hold_file_lock
+from tripod.ledger.files import hold_file_lock, rename_file, sync_path
 from tripod.ledger.kinds.peers import PEER_MERGED
 from tripod.ledger.locator import database_apart, database_of
 from tripod.ledger.sqlite.reader import SQLiteReader, read_block_nodes, read_only
 from tripod.ledger.sqlite.repair import copy_first_entries
-from tripod.ledger.tlog.note import MAX_NOTE
+from tripod.ledger.tlog.note import MAX_NOTE, VerifierKey
 from tripod.ledger.tlog.seal import Seal, read_seal
 from tripod.ledger.tlog.tiles import SEAL
-from tripod.projections import COUNTS, desired_file
-from tripod.recovery import backup as copies
+from tripod.projections import COUNTS, desired_file, files_ahead_of
 from tripod.recovery import rebuild as recover
 from tripod.team.files import ignore_files
 from tripod.team.team import Team
@@ -74,33 +79,33 @@ def restore_as_copy(root: str, as_origin: str | None = None) -> RestoredRecord:
             pass
         old = team.store.origin
         used = {old} | {row[0] for row in team.store.db.execute("SELECT origin FROM forks")}
-        new = copies.new_origin(old, as_origin, used)
+        new = recover.new_origin(old, as_origin, used)
         parted = _parted(root, team.store)
         if parted is None:
             with team.store.transaction() as transaction:
                 head = transaction.head()
                 note = _signed_end(team, head, new)
-                draft = copies.fork_draft(old, head, "it is a copy, or its key is lost", note)
+                draft = recover.fork_draft(old, head, "it is a copy, or its key is lost", note)
                 transaction.fork(new, draft)
                 if transaction.cursors().files == head.size:
                     team.store.set_files(transaction.size)
             if database_apart(root) is None:  # else a ref has it, and a folder is an old one
-                copies.put_record_aside(root)
+                recover.put_record_aside(root)
             sealing.seal_fork(team, old)
-            done = copies.RestoredBackup(
+            done = recover.RestoredBackup(
                 root, head.size, new, old, forked=True, kept="", written=0, displaced=0,
                 warnings=team.warnings,
             )  # fmt: skip
             return RestoredRecord(done, "", {})
         is_signed = _signed_end(team, team.store.head(), new) is not None
     database = database_of(root)
-    fresh = f"{database}.{copies.RESTORING}"
+    fresh = f"{database}.{recover.RESTORING}"
     reason = f"a copy of it went on otherwise: {parted.where} has another entry {parted.size}"
     try:
         with hold_file_lock(f"{database}.lock"):
             recover.remove_rebuilt_database(fresh)
             copy_first_entries(database, fresh, parted.size)
-            copies.prepare_copy(fresh, old, new, reason, sign_fork=is_signed)
+            recover.prepare_copy(fresh, old, new, reason, sign_fork=is_signed)
             kept = recover.put_rebuilt_in_place(database, fresh, "replaced")
     finally:
         recover.remove_rebuilt_database(fresh)
@@ -197,7 +202,7 @@ class FoundRecord(NamedTuple):
 class RestoredRecord(NamedTuple):
     """What came back: the restored ledger, from where, and the kinds that the files added."""
 
-    done: copies.RestoredBackup
+    done: recover.RestoredBackup
     where: str
     kinds: dict[str, int]
 
@@ -247,7 +252,7 @@ def restore_own_record(root: str, replica: str | None = None) -> RestoredRecord:
     that is there holds more.
     """
     database = database_of(root)
-    fresh = f"{database}.{copies.RESTORING}"
+    fresh = f"{database}.{recover.RESTORING}"
     os.makedirs(os.path.dirname(fresh), exist_ok=True)
     with ExitStack() as held:
         repository = open_repository(root)
@@ -262,20 +267,20 @@ def restore_own_record(root: str, replica: str | None = None) -> RestoredRecord:
         _refuse_longer(database, chosen)
         with closing(read_only(fresh)) as db:
             reason = _lost(SQLiteReader(db), old, records)
-        new = old if reason is None else copies.new_origin(old, None, {old})
-        size = copies.prepare_copy(fresh, old, new, reason or "", sign_fork=reason is not None)
+        new = old if reason is None else recover.new_origin(old, None, {old})
+        size = recover.prepare_copy(fresh, old, new, reason or "", sign_fork=reason is not None)
         kept = recover.put_rebuilt_in_place(database, fresh, "replaced")
     return RestoredRecord(*_taken_in(root, (size, new, old), kept, chosen.where))
 
 
 def _taken_in(
     root: str, line: tuple[int, str, str], kept: str, where: str
-) -> tuple[copies.RestoredBackup, str, dict[str, int]]:
+) -> tuple[recover.RestoredBackup, str, dict[str, int]]:
     """Fold a ledger that was put in place, and take in what the files show beyond it."""
     size, new, old = line
     os.makedirs(root, exist_ok=True)  # `git clean` may have removed it
     with Team(root) as team:
-        copies.fold_restored(team)
+        recover.fold_restored(team)
         ignore_files(team)
         counts = desired_file(team.source, COUNTS.path)
         if counts is not None:  # it may count what was lost: then nothing would be taken in
@@ -285,7 +290,7 @@ def _taken_in(
         kinds = Counter(entry.kind for entry in act.entries if "observed" in entry.data)
         if new != old:
             sealing.seal_fork(team, old)
-        done = copies.RestoredBackup(root, size, new, old, new != old, kept, 0, 0, team.warnings)
+        done = recover.RestoredBackup(root, size, new, old, new != old, kept, 0, 0, team.warnings)
         return done, where, dict(kinds)
 
 
@@ -325,7 +330,7 @@ def _longest(own: list[FoundRecord], fresh: str) -> FoundRecord:
     problems = []
     for chosen in own:
         try:
-            copies.load_record(chosen.files, chosen.where, fresh)
+            load_record(chosen.files, chosen.where, fresh)
         except (TripodError, LedgerError, sqlite3.Error) as error:
             problems.append(str(error))
             continue
@@ -386,3 +391,56 @@ def _remembered(record: FoundRecord, origin: str) -> Iterator[Seal]:
                         size, root = entry.data["size"], bytes.fromhex(entry.data["root"])
                         yield Seal(origin, size, root)
                         return
+
+
+def restore_from_record(root: str, keys: Sequence[VerifierKey] = ()) -> tuple[int, str, str | None]:
+    """Make the ledger of a team directory from its record.
+
+    Gives how many entries came back, under which name, and what the files show beyond them. No
+    entry is added, and of the files only modes are set. Nobody but the log's own key vouches for
+    the seal unless ``keys`` are given. Raises RefusedError where the record does not verify, or
+    holds no bodies; nothing was made.
+    """
+    record, scratch = f"{root}/{RECORD}", f"{database_of(root)}-{recover.RESTORING}"
+    os.makedirs(os.path.dirname(scratch), exist_ok=True)
+    try:
+        load_record(ExportFiles(record), record, scratch, root=root, keys=keys)
+        sync_path(scratch)
+        rename_file(scratch, database_of(root))
+    finally:
+        recover.remove_rebuilt_database(scratch)
+    with Team(root) as team:
+        recover.fold_restored(team)
+        ahead = files_ahead_of(team.store, team.disk)
+        return team.store.head().size, team.store.origin, ahead
+
+
+def load_record(
+    files: ExportFiles,
+    name: str,
+    scratch: str,
+    *,
+    root: str | None = None,
+    keys: Sequence[VerifierKey] = (),
+) -> None:
+    """Make a database of a record, and judge it (RefusedError: it does not verify)."""
+    from tripod.verify.checks import LEDGER_CHECKS
+    from tripod.verify.evidence import DatabaseEvidence, OpenEvidence
+    from tripod.verify.run import run
+
+    recover.remove_rebuilt_database(scratch)
+    loaded = load_export(files, scratch, keys)
+    if loaded.seal is not None and not loaded.bodies:
+        raise RefusedError(f"{name} holds headers alone: no ledger can be restored from it")
+    database = DatabaseEvidence(scratch, source=name)
+    with OpenEvidence(root or name, database=database, record=loaded.judged()) as evidence:
+        evidence.problem = database.open()
+        report = run(evidence, select={"record-agrees", *(check.NAME for check in LEDGER_CHECKS)})
+    found = [f for o in report.outcomes for f in o.findings if f.severity == "failure"]
+    if found or not loaded.entries:
+        first = f"{found[0].where}: {found[0].message}" if found else "it holds no entry"
+        raise RefusedError(
+            f"{name} does not verify ({first}): nothing was restored; `tripod verify` tells all"
+        )
+    if report.problem:
+        raise LedgerDamagedError(report.problem)

@@ -22,7 +22,7 @@ from tripod.ledger.sqlite.reader import read_only
 from tripod.recovery import backup as copies
 from tripod.recovery import rebuild as recover
 from tripod.recovery import redaction
-from tripod.recovery.backup import restore_from_record as restore
+from tripod.recovery.record import restore_from_record as restore
 from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.trust import actors as authors

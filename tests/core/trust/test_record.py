@@ -16,8 +16,8 @@ from tripod.errors import RefusedError
 from tripod.ledger.tlog.policy import Policy, TrustedLog
 from tripod.recovery import backup as copies
 from tripod.recovery import redaction
-from tripod.recovery.backup import restore_from_record as restore
 from tripod.recovery.rebuild import rebuild
+from tripod.recovery.record import restore_from_record as restore
 from tripod.team.team import Team
 from tripod.trust import seal as sealing
 from tripod.trust.export import has_record, update_record
