@@ -30,6 +30,7 @@ from tripod.ledger.entry import (
     redaction_entry_id,
 )
 from tripod.ledger.errors import (
+    GitError,
     LedgerDamagedError,
     LedgerError,
     MalformedError,
@@ -69,9 +70,9 @@ from tripod.ledger.store import Head, LedgerReader, RawEntry, Transaction
 __all__ = [
     "ARCHIVE", "CHANGE_IDS", "CHAT", "COUNTS", "DATABASE", "EMPTY_ROOT", "EVENTS", "GENESIS",
     "LOGS", "MAX_BODY", "MAX_HEADER", "MERGED", "PLACE_IDS", "PROCESSED", "RECORD", "REDACTED",
-    "SEARCH", "SPOOL", "WORKERS", "Draft", "Entry", "Head", "Header", "LedgerDamagedError",
-    "LedgerError", "LedgerReader", "MalformedError", "MissingExtraError", "Nodes",
-    "NotVerifiedError", "RawEntry", "Transaction", "Tree", "TripodError", "actor_entry_id",
+    "SEARCH", "SPOOL", "WORKERS", "Draft", "Entry", "GitError", "Head", "Header",
+    "LedgerDamagedError", "LedgerError", "LedgerReader", "MalformedError", "MissingExtraError",
+    "Nodes", "NotVerifiedError", "RawEntry", "Transaction", "Tree", "TripodError", "actor_entry_id",
     "added_place_problem", "check_consistency", "check_link", "commit_body", "consistency_proof",
     "entry_leaf_hash", "entry_mark", "format_canonical", "header_auth", "inclusion_proof",
     "observed_entry_id", "parse_canonical", "parse_entry_time", "parse_header", "place_problem",

@@ -47,6 +47,10 @@ class PagesDamagedError(LedgerDamagedError):
     """SQLite met pages that make no sense; where the entries are sound, ``rebuild`` writes anew."""
 
 
+class GitError(TripodError):
+    """A git repository cannot be asked; the message says why, and where it can be, what to do."""
+
+
 class UnknownCauseError(LedgerError):
     """An entry was to follow from one that does not stand before it; nothing was recorded."""
 

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypedDict
 
 from tripod import ledger
-from tripod.ledger import tell_progress
+from tripod.ledger import GitError, tell_progress
 from tripod.ledger.ids import now_us
 from tripod.ledger.kinds.registry import KINDS
 from tripod.ledger.locator import team_of
@@ -36,7 +36,6 @@ from tripod.verify.acceptance import (
 from tripod.verify.anchors.anchors import USUAL, AnchorOptions
 from tripod.verify.anchors.comparison import compare_heads
 from tripod.verify.anchors.git import Repository
-from tripod.verify.anchors.git_folder import GitError
 from tripod.verify.anchors.git_growth import read_growth
 from tripod.verify.anchors.heads import KnownHead
 from tripod.verify.anchors.policy import Rules
@@ -72,8 +71,7 @@ from tripod.verify.export import ExportFiles, compare_record_files, is_export, l
 from tripod.verify.finding import Acceptance, FindingNames, naming_findings
 from tripod.verify.finding_place import finding_line, locate_findings
 from tripod.verify.fold import Compared
-from tripod.verify.peers.record import RefFiles
-from tripod.verify.peers.refs import longest_records, replica_refs, team_judged_by_refs
+from tripod.verify.peers.refs import RefFiles, longest_records, replica_refs, team_judged_by_refs
 from tripod.verify.scan.database import begin_database_scan, scan_database_since
 from tripod.verify.scan.signatures import scan_signatures
 

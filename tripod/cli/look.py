@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tripod.cli.commands import CommandCall, command_verb, moment_param, text_param
 from tripod.errors import (
     BadArgumentError,
+    GitError,
     LedgerDamagedError,
     NoTeamError,
     NotFoundError,
@@ -423,9 +424,8 @@ def _opened_ref(ref: str) -> Iterator[tuple[RowReader, bytes]]:
     from tripod.ledger.tlog import tiles
     from tripod.ledger.tlog.note import MAX_NOTE
     from tripod.verify.anchors.git import Repository
-    from tripod.verify.anchors.git_folder import GitError
     from tripod.verify.export import FileError, load_export
-    from tripod.verify.peers.record import RefFiles
+    from tripod.verify.peers.refs import RefFiles
 
     with TemporaryDirectory(prefix="tripod-") as scratch:
         try:

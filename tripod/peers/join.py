@@ -26,6 +26,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from tripod.errors import (
+    GitError,
     LedgerError,
     MalformedError,
     NotFoundError,
@@ -66,11 +67,9 @@ from tripod.team.adoption import Adoption
 from tripod.team.team import Team
 from tripod.trust.keys import key_path
 from tripod.verify.anchors.git import Repository
-from tripod.verify.anchors.git_folder import GitError
 from tripod.verify.checks import record_agrees
 from tripod.verify.export import FileError, load_export
-from tripod.verify.peers.record import RefFiles
-from tripod.verify.peers.refs import ReplicaRef, longest_records, replica_refs
+from tripod.verify.peers.refs import RefFiles, ReplicaRef, longest_records, replica_refs
 from tripod.verify.peers.seals import RecordProblemError, SealedRecord, sealed_identity
 
 ASIDE = "joining"

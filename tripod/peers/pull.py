@@ -11,16 +11,14 @@ A record that was merged already is known by its seal, and nothing else of it is
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import suppress
 from typing import NamedTuple
 
 import orjson
 
-from tripod.errors import LedgerError, RefusedError
+from tripod.errors import GitError, RefusedError
 from tripod.ledger import root_of
 from tripod.ledger.kinds.peers import PEER_ENTRY
-from tripod.ledger.tlog.seal import Seal, read_seal
-from tripod.ledger.tlog.tiles import SEAL
+from tripod.ledger.tlog.seal import Seal
 from tripod.peers.remote import (
     TIMEOUT_S,
     fetch_records,
@@ -28,13 +26,11 @@ from tripod.peers.remote import (
     open_repository,
     records_among_branches,
 )
-from tripod.peers.replica import name_team, replica_of
-from tripod.peers.roster import read_roster
+from tripod.peers.replica import replica_of
+from tripod.peers.roster import read_roster, ready_team
 from tripod.team.team import Team
-from tripod.trust.keys import sealing_key
 from tripod.verify.anchors.git import Repository
-from tripod.verify.anchors.git_folder import GitError
-from tripod.verify.peers.refs import REMOTES, REPLICA
+from tripod.verify.peers.refs import REMOTES, REPLICA, RefFiles, record_seal
 
 
 class PulledRecord(NamedTuple):
@@ -62,15 +58,6 @@ class Pulled(NamedTuple):
     remote: str
     records: list[PulledRecord]
     strange: list[str]
-
-
-def ready_team(team: Team) -> tuple[str, str]:
-    """The team id and the name of this replica; a ledger without a key gets one."""
-    if sealing_key(team.store) is None:
-        from tripod.trust.seal import new_sealing_key
-
-        new_sealing_key(team)
-    return name_team(team)
 
 
 def pull(
@@ -121,14 +108,6 @@ def pull(
     return Pulled(remote.name, records, strange)
 
 
-def record_seal(repository: Repository, commit: str) -> Seal | None:
-    """The seal of the record in the tree of an object, not judged; None where it cannot be read."""
-    with suppress(GitError, LedgerError):
-        note = repository.file_at(commit, SEAL)
-        return None if note is None else read_seal(note)
-    return None
-
-
 def _pulled(
     team: Team,
     repository: Repository,
@@ -145,7 +124,6 @@ def _pulled(
     if not commit:
         return record._replace(problem=f"{ref} leads to no commit, so there is no record on it")
     from tripod.peers.merge import MergeLimits, merge_record  # dear, and seldom anything is new
-    from tripod.verify.peers.record import RefFiles
 
     before = team.store.size
     try:

@@ -15,9 +15,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from tripod.errors import RefusedError, UnreachableError
+from tripod.errors import GitError, RefusedError, UnreachableError
 from tripod.peers.merge import merge_record
-from tripod.peers.pull import ready_team, record_seal
 from tripod.peers.record import keep_record
 from tripod.peers.remote import (
     PUSH,
@@ -29,14 +28,20 @@ from tripod.peers.remote import (
     open_repository,
 )
 from tripod.peers.replica import replica_of
-from tripod.peers.roster import read_roster
+from tripod.peers.roster import read_roster, ready_team
 from tripod.team.team import Team
 from tripod.trust.keys import LockedKeyError
 from tripod.trust.seal import newest, seal
 from tripod.verify.anchors.git import Repository
-from tripod.verify.anchors.git_folder import GitError
-from tripod.verify.peers.record import RefFiles
-from tripod.verify.peers.refs import REMOTES, ReplicaRef, own_ref, refs_folder, replica_refs
+from tripod.verify.peers.refs import (
+    REMOTES,
+    RefFiles,
+    ReplicaRef,
+    own_ref,
+    record_seal,
+    refs_folder,
+    replica_refs,
+)
 
 _LINE = re.compile(rb"([ +*=!-])\t[^:\t]*:([^\t]+)\t(.*)")
 _BEHIND = ("fetch first", "non-fast-forward", "stale info")

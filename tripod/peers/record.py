@@ -38,8 +38,7 @@ from tripod.peers.replica import NamedTeam, name_team, tree_of_team, written_pat
 from tripod.trust.export import nodes_to_export, stage_export
 from tripod.verify.anchors.git import Repository
 from tripod.verify.export_file import FileError
-from tripod.verify.peers.record import RefFiles
-from tripod.verify.peers.refs import OWN, own_ref
+from tripod.verify.peers.refs import OWN, RefFiles, own_ref
 
 GIT_S = 30  # seconds that an act waits for git
 

@@ -13,10 +13,9 @@ import re
 from hashlib import sha256
 from typing import NamedTuple
 
-from tripod.errors import BadArgumentError, NotFoundError, UnreachableError
+from tripod.errors import BadArgumentError, GitError, NotFoundError, UnreachableError
 from tripod.peers.replica import tree_of_team
 from tripod.verify.anchors.git import Repository
-from tripod.verify.anchors.git_folder import GitError
 from tripod.verify.peers.refs import OWN, REMOTES, REPLICA, refs_folder
 
 TIMEOUT_S = 120  # seconds for the remote

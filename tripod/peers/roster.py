@@ -12,8 +12,11 @@ from typing import NamedTuple
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.ledger import LedgerReader
 from tripod.ledger.kinds.peers import PEER_ACCEPTED, PEER_CLOSED
+from tripod.peers.replica import name_team
 from tripod.projections.text import text_line_problem
 from tripod.team.team import Team
+from tripod.trust.keys import sealing_key
+from tripod.trust.seal import new_sealing_key
 
 MAX_REASON = 1000  # bytes
 
@@ -55,6 +58,13 @@ class Peer(NamedTuple):
             return "waiting"
         is_accepted = self.accepted is not None and self.accepted_key == self.key
         return "accepted" if is_accepted or self.how == "person" else "first-use"
+
+
+def ready_team(team: Team) -> tuple[str, str]:
+    """The team id and the name of this replica; a ledger without a key gets one."""
+    if sealing_key(team.store) is None:
+        new_sealing_key(team)
+    return name_team(team)
 
 
 def read_roster(ledger: LedgerReader) -> dict[str, Peer]:

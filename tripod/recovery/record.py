@@ -23,6 +23,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from tripod.errors import (
+    GitError,
     LedgerDamagedError,
     LedgerError,
     MalformedError,
@@ -46,10 +47,8 @@ from tripod.trust import seal as sealing
 from tripod.trust.keys import key_path
 from tripod.trust.seal import last_seal, seal_contradiction
 from tripod.verify.anchors.git import Repository
-from tripod.verify.anchors.git_folder import GitError
 from tripod.verify.export import ExportFiles, FileError, load_export
-from tripod.verify.peers.record import RefFiles
-from tripod.verify.peers.refs import replica_refs
+from tripod.verify.peers.refs import RefFiles, replica_refs
 from tripod.verify.peers.seals import RecordProblemError, SealedRecord
 
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from tripod.errors import RefusedError
+from tripod.errors import GitError, RefusedError
 from tripod.ledger.locator import FOLDER, work_tree_around
 from tripod.verify.anchors.git import Repository
-from tripod.verify.anchors.git_folder import GitError, find
+from tripod.verify.anchors.git_folder import find
 
 
 class TrackedFiles(NamedTuple):

@@ -28,6 +28,7 @@ import orjson
 
 from tripod.errors import (
     BadArgumentError,
+    GitError,
     LedgerError,
     MalformedError,
     NotFoundError,
@@ -67,7 +68,6 @@ from tripod.peers.remote import PUSH, ask_remote, find_remote
 from tripod.team.team import Team
 from tripod.trust.keys import sealing_key
 from tripod.verify.anchors.git import Repository
-from tripod.verify.anchors.git_folder import GitError
 
 POLICY = "policy.tlog"
 ROUNDS = 4  # how often we begin again because others of this team are witnessed meanwhile

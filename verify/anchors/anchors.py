@@ -15,7 +15,7 @@ from functools import reduce
 from types import MappingProxyType
 from typing import NamedTuple
 
-from tripod.ledger import RECORD, LedgerError, MalformedError, TripodError
+from tripod.ledger import RECORD, GitError, LedgerError, MalformedError, TripodError
 from tripod.ledger.files import read_plain_file
 from tripod.ledger.locator import FOLDER
 from tripod.ledger.tlog.note import VerifierKey
@@ -28,7 +28,7 @@ from tripod.projections.decisions.format import is_decision_log, parse_decision_
 from tripod.projections.decisions.tables import LOG
 from tripod.projections.layout import LIVE
 from tripod.verify.anchors.git import Repository
-from tripod.verify.anchors.git_folder import GitError, find
+from tripod.verify.anchors.git_folder import find
 from tripod.verify.anchors.git_growth import describe_growth_commit, read_growth
 from tripod.verify.anchors.heads import MAX_HEAD, KnownHead, OutsideHeads, parse_head
 from tripod.verify.anchors.policy import PROJECT, Rules, parse_project, stricter_rules

@@ -23,9 +23,10 @@ from functools import cached_property
 from hashlib import sha1, sha256
 from typing import IO, NamedTuple, Self
 
+from tripod.ledger import GitError
 from tripod.ledger.tlog.trailer import TRAILER, Trailer, parse_trailers
 from tripod.verify.anchors import git_folder
-from tripod.verify.anchors.git_folder import GitError, Refs, find
+from tripod.verify.anchors.git_folder import Refs, find
 
 MAX_BLOB = 256 * 1024 * 1024
 _MAX_ANSWER = 256 * 1024 * 1024

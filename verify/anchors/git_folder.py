@@ -14,7 +14,7 @@ import stat
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tripod.ledger import TripodError
+from tripod.ledger import GitError
 from tripod.ledger.files import read_plain_file
 from tripod.ledger.locator import repository_around, work_tree
 
@@ -25,10 +25,6 @@ _MAX_STEPS = 5
 _NAME = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _REFLOG = re.compile(rb"^([0-9a-f]{40,64}) ([0-9a-f]{40,64}) ", re.MULTILINE)
 _NO_GIT = "--no-git leaves the history alone"
-
-
-class GitError(TripodError):
-    """The repository cannot be asked; the text says why, and where it can be, what to do."""
 
 
 class RepositoryPath(NamedTuple):

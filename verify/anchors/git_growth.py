@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 from functools import lru_cache, partial
 from itertools import groupby, pairwise
 
-from tripod.ledger import tell_over
+from tripod.ledger import GitError, tell_over
 from tripod.ledger.files import read_plain_file
 from tripod.verify.anchors.git import MAX_BLOB, Commit, FileChange, Repository
-from tripod.verify.anchors.git_folder import GitError, find
+from tripod.verify.anchors.git_folder import find
 from tripod.verify.anchors.growth import (
     Break,
     FileHistory,

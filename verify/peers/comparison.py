@@ -18,7 +18,15 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tripod.ledger import LedgerError, LedgerReader, MalformedError, Tree, header_auth, parse_header
+from tripod.ledger import (
+    GitError,
+    LedgerError,
+    LedgerReader,
+    MalformedError,
+    Tree,
+    header_auth,
+    parse_header,
+)
 from tripod.ledger.entry import MERGED
 from tripod.ledger.kinds.merged import read_kept
 from tripod.ledger.kinds.peers import PEER_FORKED, PEER_MERGED
@@ -27,13 +35,11 @@ from tripod.ledger.tlog.seal import Seal, open_seal, parse_seal
 from tripod.ledger.tlog.trailer import KEY_DIGITS, key_digits, trailer_seal
 from tripod.projections import TRUST
 from tripod.verify.anchors.git import Repository
-from tripod.verify.anchors.git_folder import GitError
 from tripod.verify.anchors.git_growth import describe_growth_commit
 from tripod.verify.anchors.heads import KnownHead, OutsideHeads
 from tripod.verify.check import Evidence, Finding, HeadsJudged, Severity
 from tripod.verify.export_file import FileError
-from tripod.verify.peers.record import RefFiles
-from tripod.verify.peers.refs import ReplicaRef, replica_refs, seal_of_ref, strange_refs
+from tripod.verify.peers.refs import RefFiles, ReplicaRef, record_seal, replica_refs, strange_refs
 from tripod.verify.peers.seals import (
     RecordProblemError,
     SealedRecord,
@@ -248,7 +254,7 @@ class _Comparison:
             self._peer_finding(message, (ref, None), _REF, severity="warning")
         for one in refs:
             self.is_here = True
-            seal = seal_of_ref(repository, one)
+            seal = record_seal(repository, one.commit)
             if seal is None:
                 message = "it holds no record: there is no seal that can be read"
                 self._peer_finding(message, (one.ref, None), _REF, severity="warning")

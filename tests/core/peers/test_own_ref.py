@@ -23,8 +23,7 @@ from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.trust import seal as sealing
 from tripod.verify.anchors.git import Repository
-from tripod.verify.peers.record import RefFiles
-from tripod.verify.peers.refs import OWN
+from tripod.verify.peers.refs import OWN, RefFiles
 
 
 @pytest.fixture

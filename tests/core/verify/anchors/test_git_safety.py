@@ -13,8 +13,9 @@ from doors.inside import Done, run
 from git_repo import Git, track, write_tracked_record
 from warm import search_path
 
+from tripod.errors import GitError
 from tripod.verify.anchors.git import Repository
-from tripod.verify.anchors.git_folder import GitError, find, git_owner_differs, git_store_problem
+from tripod.verify.anchors.git_folder import find, git_owner_differs, git_store_problem
 
 LOG = ".nbs/scribe/log.md"
 HOOKS = (

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tripod.cli import main
+from tripod.errors import GitError
 from tripod.verify.anchors import git as git_module
 from tripod.verify.anchors.git import Repository
-from tripod.verify.anchors.git_folder import GitError
 from tripod.verify.anchors.growth import is_growth, is_growth_in_between
 from tripod.verify.check import CANNOT_TELL, CLEAN, FINDINGS, Report
 from tripod.verify.run import judge_growth
