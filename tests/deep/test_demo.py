@@ -11,6 +11,7 @@ import pytest
 
 from tripod.demo import demo
 from tripod.demo.demo import TAMPERINGS
+from tripod.demo.replicas import Week
 
 
 def test_the_demo_goes_as_it_should() -> None:
@@ -37,6 +38,11 @@ def test_the_demo_goes_as_it_should() -> None:
     assert done.stdout.count("caught; pythia-isolation") == 4 + 3 * (not apart)
     assert "byte for byte as before: yes" in done.stdout
     assert "no byte of the team's files changed" in done.stdout
+    week = done.stdout.split("A team's week over git")[1]
+    assert week.count("git status shows nothing; verify is clean") == 6
+    assert "13 decisions, each once in the log of 2 replicas" in week
+    assert "peers-agree: fork: " in week, "the rewritten replica is named"
+    assert "tripod peer show" in week, "with both seals"
 
 
 def test_a_tampering_that_nobody_names_fails_the_demo(
@@ -44,6 +50,22 @@ def test_a_tampering_that_nobody_names_fails_the_demo(
 ) -> None:
     harmless = TAMPERINGS[0]._replace(do=lambda _: None)
     monkeypatch.setattr(demo, "TAMPERINGS", (harmless,))
+    monkeypatch.setattr(demo, "play_week", lambda *_: 0)
     told: list[tuple[str, str]] = []
     assert demo.play(str(tmp_path), lambda style, text: told.append((style, text))) == 1
     assert any("NOT named" in text for _, text in told)
+
+
+def test_a_decision_that_a_replica_lacks_fails_the_week(tmp_path: Path) -> None:
+    told: list[tuple[str, str]] = []
+    week = Week(str(tmp_path), lambda style, text: told.append((style, text)))
+    ann = week.begin()
+    week.evening(ann)
+    assert (week.wrong, told[-1][0]) == (0, "good"), told
+    week.decided.append("Decided, and lost")
+    week.evening(ann)
+    assert week.wrong == 1
+    assert told[-1][0] == "bad"
+    assert told[-1][1].endswith("NOT SO")
+    week.tripod(ann, "verify", code=1)
+    assert week.wrong == 2, "a command that ends otherwise is wrong, too"

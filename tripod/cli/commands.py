@@ -588,7 +588,7 @@ look verify verify Judge a project, a team directory, a database, an export or a
 look accept acceptance Accept a finding of `tripod verify`, with a reason, or take that back.
 look where team Say which team directory commands work on here, and why.
 look doctor recovery Say what is wrong with a team directory, and how to mend it.
-look demo team Tamper with a copy of a real team's files, crash, recover, and have a review.
+look demo team Tamper with a copy of a real team's files, recover, review; a week over git.
 keep init team Begin a ledger in PATH; an existing .nbs/ is taken in whole, without changing it.
 keep sync team Take in what other programs wrote to the team's files.
 keep adopt-log adoption Take in decisions and messages from files of other forms.

@@ -29,6 +29,7 @@ from tripod.bus import events
 from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
 from tripod.demo import reviewer
+from tripod.demo.replicas import play_week
 from tripod.errors import RefusedError
 from tripod.ledger.entry import commit_body, format_canonical
 from tripod.ledger.sqlite.reader import SQLiteReader
@@ -292,7 +293,7 @@ def play(folder: str, tell: Tell) -> int:
     for number, tampering in enumerate(TAMPERINGS, 1):
         wrong += _tamper(project, f"{folder}/copy-{number}", number, tampering, tell)
     wrong += _crash(project, root, tell)
-    return wrong + play_review(folder, tell)
+    return wrong + play_review(folder, tell) + play_week(f"{folder}/week", tell)
 
 
 def _verdict(project: str, tell: Tell) -> int:

@@ -305,7 +305,10 @@ def put_rebuilt_in_place(database: str, fresh: str, word: str) -> str:
     UnwritableError where the disk refuses, or others hold the database; nothing was replaced.
     """
     sync_path(fresh)
-    if not any(os.path.lexists(database + suffix) for suffix in _FILES):
+    if not any(_may_hold_entries(database + suffix) for suffix in ("", "-wal", "-journal")):
+        for suffix in _FILES[1:]:  # what a removed database leaves: nothing can be read of it
+            with suppress(FileNotFoundError):
+                os.unlink(database + suffix)
         rename_file(fresh, database)
         return ""
     kept = free_database_name(f"{database}.{word}")
@@ -324,6 +327,14 @@ def put_rebuilt_in_place(database: str, fresh: str, word: str) -> str:
         os.rename(fresh, database)
     sync_name(database)
     return kept
+
+
+def _may_hold_entries(path: str) -> bool:
+    """Whether something stands there; an empty file beside a database that is gone is nothing."""
+    is_empty = (
+        path.endswith(("-wal", "-journal")) and os.path.isfile(path) and not os.path.getsize(path)
+    )
+    return os.path.lexists(path) and not is_empty
 
 
 def free_database_name(path: str) -> str:

@@ -277,11 +277,13 @@ def _taken_in(
 ) -> tuple[recover.RestoredBackup, str, dict[str, int]]:
     """Fold a ledger that was put in place, and take in what the files show beyond it."""
     size, new, old = line
-    os.makedirs(root, exist_ok=True)  # `git clean` may have removed it
+    is_there = os.path.isdir(root)  # `git clean` may have removed it: the act begins it then
     with Team(root) as team:
         recover.fold_restored(team)
-        ignore_files(team)
-        counts = desired_file(team.source, COUNTS.path)
+        counts = None
+        if is_there:
+            ignore_files(team)
+            counts = desired_file(team.source, COUNTS.path)
         if counts is not None:  # it may count what was lost: then nothing would be taken in
             team.disk.write(COUNTS.path, counts)
         with team.act(full=True) as act:
