@@ -26,7 +26,6 @@ from typing import IO, NamedTuple, Self
 from tripod.ledger import GitError
 from tripod.ledger.tlog.trailer import TRAILER, Trailer, parse_trailers
 from tripod.verify.anchors import git_folder
-from tripod.verify.anchors.git_folder import Refs, find
 
 MAX_BLOB = 256 * 1024 * 1024
 _MAX_ANSWER = 256 * 1024 * 1024
@@ -112,7 +111,7 @@ class Repository:
             GitError: git is not installed, there is no repository with a work tree, it is another
                 user's, or what stands there is not read by us.
         """
-        place = find(path)
+        place = git_folder.find(path)
         if place is None:
             raise GitError(f"{path}: there is no git repository around it")
         self.place = place
@@ -199,7 +198,7 @@ class Repository:
         self.__dict__.pop("refs", None)
 
     @cached_property
-    def refs(self) -> Refs:
+    def refs(self) -> git_folder.Refs:
         """All that the repository names (GitError: it cannot be read)."""
         found = git_folder.read_git_refs(self.place)
         if self._objects.startswith(self.folder):  # it stands apart
@@ -230,7 +229,7 @@ class Repository:
         top = os.path.join(os.path.realpath(self.top), "")
         if not here.startswith(top) or "\n" in path:
             raise GitError(f"{path} is no path inside the repository {self.top}")
-        place = find(path)
+        place = git_folder.find(path)
         if place is None or not os.path.samefile(place.top, self.top):
             raise GitError(f"{path} lies in another repository than {self.top}")
         if os.path.islink(path) and not link:
