@@ -78,6 +78,11 @@ from tripod.verify.scan.signatures import scan_signatures
 _WHOLE = (Need.TABLES, Need.RECORD)
 """What only the whole ledger gives: a run from a pin leaves out the checks that need it."""
 
+_OF_ONE = (
+    "--since {}: the number of an entry is of one ledger, and {} replicas are judged by their refs "
+    "here: give a git revision"
+)
+
 Broken = dict[Need, Exception]
 """Unforeseen errors, by the source of evidence that could not be made."""
 
@@ -248,6 +253,8 @@ def judge_refs(
         with Repository(root) as repository:
             parts = []
             records = longest_records(repository, replica_refs(repository))
+            if len(records) > 1 and re.fullmatch("[0-9]{1,15}", asked.since or ""):
+                return Report(path, (), problem=_OF_ONE.format(asked.since, len(records)))
             origins = frozenset(seal.origin for _, seal in records if seal is not None)
             for ref, _ in records:
                 evidence = OpenEvidence(ref.ref, nearby=nearby, now_us=now_us())

@@ -5,7 +5,8 @@
 replica's ref; the hook does not wait for it, so what goes wrong there is told at the next commit.
 
 Neither writes to the ledger, neither stops a commit, and neither says anything unless something is
-wrong. A ledger without a key, or whose key is elsewhere or locked, is passed over without a word.
+wrong. A ledger without a key, or whose key is elsewhere or locked, is passed over without a word;
+so is each commit where nothing is to be changed (``TRIPOD_READ_ONLY``).
 What is imported here is what each commit waits for.
 """
 
@@ -20,6 +21,7 @@ from contextlib import closing, contextmanager, suppress
 
 from tripod.errors import LedgerError, RefusedError, TripodError
 from tripod.ledger import Draft, Entry
+from tripod.ledger.files import is_read_only
 from tripod.ledger.locator import APART, database_of, named, nearest_team, work_tree_around
 from tripod.ledger.sqlite.reader import SQLiteReader, read_block_nodes, read_only
 from tripod.ledger.tlog.note import parse_note
@@ -173,6 +175,8 @@ def _keep(problem: str) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Do what the hook of this name does; the exit code is always 0: no commit is stopped."""
+    if is_read_only():
+        return 0
     broken = (TripodError, LedgerError, OSError, sqlite3.Error, ValueError, LookupError, TypeError)
     try:
         if arguments[:1] == ["post-commit"]:

@@ -152,7 +152,7 @@ def _files(evidence: Evidence, found: Findings) -> int:
     """Add what is wrong with the files and their folders; give how many were looked at."""
     found.extend(_absent(evidence))
     conflicts = {conflict.path: conflict for conflict in evidence.found.conflicts}
-    older = [one.path for one in conflicts.values() if one.what == OLDER_STATE]
+    older = {one.path: one.detail for one in conflicts.values() if one.what == OLDER_STATE}
     found.extend(_older(evidence, older))
     for part, why in evidence.team.unread:
         message = f"{part} could not be compared: {why}"
@@ -210,15 +210,15 @@ def _files(evidence: Evidence, found: Findings) -> int:
     return files
 
 
-def _older(evidence: Evidence, paths: list[str]) -> Iterator[Finding]:
-    """Files that are as they were as of an earlier entry: one finding for all of them.
+def _older(evidence: Evidence, states: dict[str, str]) -> Iterator[Finding]:
+    """Files that are as they were as of an earlier entry, by path: one finding for all of them.
 
     A checkout, a stash or a copy of the folder puts the counts back with the logs and chats, since
     each decision and message moves them. A log or chat alone that lacks its end was cut by hand.
     """
-    if not paths:
+    if not states:
         return
-    shown = evidence.found.shown or 0
+    shown, paths = evidence.found.shown or 0, list(states)
     count = "1 file shows" if len(paths) == 1 else f"{len(paths)} files show"
     message = f"{count} an older state, as of entry {shown - 1}: {name_pieces(paths)}"
     help_ = (
@@ -229,7 +229,7 @@ def _older(evidence: Evidence, paths: list[str]) -> Iterator[Finding]:
     if COUNTS.path not in paths and any(path.endswith((".chat", ".md")) for path in paths):
         message += f", and {COUNTS.path} the newest"
         severity = "failure"
-    fault = fault_of_texts(str(shown), *paths)
+    fault = fault_of_texts(*(f"{path}: {state}" for path, state in sorted(states.items())))
     yield Finding(NAME, message, evidence.what, (), help_, severity, fault=fault)
 
 

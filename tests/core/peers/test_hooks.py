@@ -10,6 +10,7 @@ import pytest
 from clones import begin, say
 from git_repo import Git
 
+from tripod.ledger.files import READ_ONLY
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.ledger.tlog.seal import open_seal
 from tripod.ledger.tlog.tiles import SEAL
@@ -72,6 +73,22 @@ def test_the_ledger_is_not_written_and_the_same_head_is_not_signed_again(tmp_pat
     with Team(f"{git.root}/.nbs") as team:
         assert team.store.size == size
     written(git, replica, size)
+
+
+def test_nothing_is_written_where_nothing_is_to_be_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git, _, key = begin(tmp_path / "cafe")
+    install_hooks(str(git.root))
+    say(git, "Tea!")
+    refs = git("for-each-ref", "refs/tripod")
+    before = last_seal(key.name)
+    monkeypatch.setenv(READ_ONLY, "1")
+    git.commit("menu", b"tea\n")
+    hook = [sys.executable, "-P", "-m", "tripod.peers.commit", "post-commit"]  # waited for
+    subprocess.run(hook, cwd=git.root, check=True)
+    assert (trailers(git), last_seal(key.name)) == ([], before)
+    assert git("for-each-ref", "refs/tripod") == refs
 
 
 def test_amend_rebase_merge_cherry_pick_and_squash_keep_one_trailer(tmp_path: Path) -> None:

@@ -390,6 +390,29 @@ def test_what_was_not_compared_cannot_be_accepted(deed: Deed, root: str) -> None
     assert [one.is_acceptable for one in found] == [False] * len(found) != []
 
 
+def test_a_log_that_is_cut_further_beside_a_chat_that_is_cut_as_before(root: str) -> None:
+    chat = "chat/live.chat"
+    logs = [Path(root, LOG).read_bytes()]
+    for _ in range(2):
+        decide(root, GOOD)
+        logs.append(Path(root, LOG).read_bytes())
+    say(root)
+    cut = Path(root, chat).read_bytes()
+    say(root)
+
+    def put(log: bytes) -> Finding:
+        write(root, LOG, log)
+        write(root, chat, cut)
+        (found,) = failures(judge(root))
+        return found
+
+    accepted = put(logs[1])
+    with Team(root) as team:
+        request = AcceptanceRequest((accepted.fingerprint,))
+        accept_findings(team, request, reason="x", actor="ann")
+    assert put(logs[0]).fingerprint != accepted.fingerprint
+
+
 def test_the_doctor_agrees_about_what_is_accepted(root: str) -> None:
     def told() -> list[str]:
         return [one.name for one in examine(root).troubles if one.name == "log-altered"]

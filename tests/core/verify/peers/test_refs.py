@@ -162,6 +162,17 @@ def test_of_a_replica_without_a_head_in_the_commits_all_is_new(clone: Git, tmp_p
     assert "there is no such commit" in report.parts[0].problem
 
 
+def test_a_number_is_no_point_in_several_ledgers(clone: Git) -> None:
+    """All that a new replica brought before that number was left out as old."""
+    report = verify(clone.root, since=6)
+    assert (report.exit_code, report.parts) == (3, ())
+    assert "--since 6: the number of an entry is of one ledger, and 2 replicas" in report.problem
+    clone("update-ref", "-d", refs(clone)[1])
+    (part,) = verify(clone.root, since=6).parts
+    assert part.since is not None
+    assert part.since.size == 6
+
+
 def test_a_team_with_a_ledger_is_judged_by_it(tmp_path: Path) -> None:
     ann, name, _ = begin(tmp_path / "ann", "example.com/ann")
     record(ann, name)
