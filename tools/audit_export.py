@@ -380,14 +380,14 @@ class Audit:
         data = self.content(what, header)
         inner = read_header(data, f"{what}, header of a peer")
         name = sha(f"{origin}\0{seq}".encode()).hex()[:40]
-        good = (inner["ledger"], inner["seq"], head["id"]) == (origin, seq, f"peer-{name}")
+        good = (inner["seq"], head["id"]) == (seq, f"peer-{name}")
         auth = sha(b"\x03" + self.content(what, value["auth"])).hex() if value.get("auth") else None
         if value.get("content"):
             said = self.content(what, value["content"])
             mark = b"\x02" + said[:32] + inner["kind"].encode() + b"\x00"
             good = good and sha(mark + said[32:]).hex() == inner["body"]
         self.wrong_if(not good or auth != inner.get("auth"), f"{what}: not that entry of its peer")
-        self.kept.append((what, inner["ledger"], inner["seq"], sha(b"\x00" + data)))
+        self.kept.append((what, str(origin), inner["seq"], sha(b"\x00" + data)))
 
     def merged(self, what: str, value: dict[str, Any]) -> None:
         """A head of another replica that is remembered, and the seal that says so."""

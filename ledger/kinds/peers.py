@@ -50,7 +50,8 @@ class Place(TypedDict, total=False):
     ``size`` of an event are ours; so are ``event`` and ``message``, numbers of entries that the
     inner body names. ``made``: the replica and the id by which the maker of a decision knows it.
     ``known``: what the maker of a ``bus.acked-all`` knew, of this ledger first. ``same``: the entry
-    here that holds the same observed piece already, so that this one is not folded.
+    here that holds the same observed piece, or this very entry as another replica has it, so that
+    this one is not folded.
     """
 
     actor: Name

@@ -35,7 +35,7 @@ _PUT = {
     "peer.accepted": _put("accepted", "accepted_key"),
     "peer.closed": _put("closed"),
 }
-_KEPT = "INSERT INTO merged VALUES (?, ?, ?, ?, ?, ?)"
+_KEPT = "INSERT INTO merged VALUES (?, ?, ?, ?, ?, ?, ?)"
 _FIELDS = {
     "peer.added": ("replica", "key", "how"),
     "peer.merged": ("size", "root"),
@@ -49,12 +49,13 @@ class Peers(Projection):
     """The other replicas of the team, by origin; numbers are those of entries here.
 
     Of an entry that was merged, ``peer_seq`` is its number in its maker's ledger, ``kind`` its kind
-    there ('' where its header is too long to stand in the body), ``observed`` its id there if it
-    was read from a file; ``same`` is the entry here that holds that piece, and is shown instead.
+    there ('' where its header is too long to stand in the body), ``line`` the ledger that its
+    header names where the maker had another name then, ``observed`` its id there if it was read
+    from a file; ``same`` is the entry here that holds the same, and is shown instead.
     """
 
     name = "peers"
-    version = 1
+    version = 2
     tables = ("peers", "merged")
     ddl = """
 CREATE TABLE peers (
@@ -76,10 +77,12 @@ CREATE TABLE merged (
     origin TEXT NOT NULL,
     peer_seq INTEGER NOT NULL,
     kind TEXT NOT NULL,
+    line TEXT,
     observed TEXT,
     same INTEGER
 ) STRICT;
 CREATE UNIQUE INDEX merged_made ON merged (origin, peer_seq);
+CREATE INDEX merged_line ON merged (line, peer_seq) WHERE line IS NOT NULL;
 CREATE INDEX merged_observed ON merged (observed) WHERE observed IS NOT NULL;
 """
     kinds = frozenset((*_PUT, MERGED))
@@ -89,9 +92,10 @@ CREATE INDEX merged_observed ON merged (observed) WHERE observed IS NOT NULL;
         body = entry.data
         origin: str = body["origin"]
         if entry.kind == MERGED:
-            kind, observed = _told(body["header"])
+            kind, line, observed = _told(body["header"])
             same = (body.get("place") or {}).get("same")
-            row = (entry.seq, origin, body["seq"], kind, observed, same)
+            former = None if line == origin else line
+            row = (entry.seq, origin, body["seq"], kind, former, observed, same)
             return (("merged", _KEPT, row, str(entry.seq)),)
         values = (origin, entry.seq, *(body[name] for name in _FIELDS[entry.kind]))
         return (("peers", _PUT[entry.kind], values, origin),)
@@ -100,11 +104,11 @@ CREATE INDEX merged_observed ON merged (observed) WHERE observed IS NOT NULL;
 PEERS = Peers()
 
 
-def _told(header: dict[str, Any]) -> tuple[str, str | None]:
-    """The kind that a header's content names, and its id if that is of an observed piece."""
+def _told(header: dict[str, Any]) -> tuple[str, str | None, str | None]:
+    """Kind and ledger that a header's content names, and its id if it is of an observed piece."""
     said = json.loads(header["text"]) if "text" in header else {}
     kind, id_ = said.get("kind", ""), said.get("id", "")
-    return kind, id_ if id_.startswith("obs-") else None
+    return kind, said.get("ledger"), id_ if id_.startswith("obs-") else None
 
 
 def seq_here(db: Tables, origin: str, seq: int) -> int | None:
@@ -112,6 +116,15 @@ def seq_here(db: Tables, origin: str, seq: int) -> int | None:
     sql = "SELECT coalesce(same, seq) FROM merged WHERE origin = ? AND peer_seq = ?"
     row = db.execute(sql, (origin, seq)).fetchone()
     return None if row is None else int(row[0])
+
+
+def kept_elsewhere(db: Tables, line: str, seq: int) -> list[int]:
+    """The entries here that keep what other replicas have as entry ``seq`` of the ``line``.
+
+    They have it from before they left that line.
+    """
+    sql = "SELECT seq FROM merged WHERE line = ? AND peer_seq = ? ORDER BY seq"
+    return [int(row[0]) for row in db.execute(sql, (line, seq))]
 
 
 def made_as(db: Tables, seq: int) -> tuple[str, int] | None:

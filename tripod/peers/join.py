@@ -40,7 +40,7 @@ from tripod.ledger.kinds.peers import TEAM_NAMED
 from tripod.ledger.locator import database_of
 from tripod.ledger.sqlite.reader import SQLiteReader
 from tripod.ledger.tlog.note import MAX_NOTE, parse_note
-from tripod.ledger.tlog.seal import open_seal, read_seal
+from tripod.ledger.tlog.seal import Seal, open_seal, read_seal
 from tripod.ledger.tlog.tiles import SEAL
 from tripod.peers.merge import Merged, merge_record
 from tripod.peers.remote import (
@@ -69,7 +69,13 @@ from tripod.trust.keys import key_path
 from tripod.verify.anchors.git import Repository
 from tripod.verify.checks import record_agrees
 from tripod.verify.export import FileError, load_export
-from tripod.verify.peers.refs import RefFiles, ReplicaRef, longest_records, replica_refs
+from tripod.verify.peers.refs import (
+    RefFiles,
+    ReplicaRef,
+    longest_records,
+    merge_order,
+    replica_refs,
+)
 from tripod.verify.peers.seals import RecordProblemError, SealedRecord, sealed_identity
 
 ASIDE = "joining"
@@ -184,7 +190,7 @@ def _named(team: str, handle: str, vkey: str) -> Draft:
 
 def _longest(repository: Repository, refs: Sequence[ReplicaRef]) -> dict[str, ReplicaRef]:
     """Of each replica the ref with the longest record, by name (RefusedError: one is our own)."""
-    found: dict[str, tuple[int, ReplicaRef]] = {}
+    found: dict[str, tuple[Seal, ReplicaRef]] = {}
     for ref in refs:
         with suppress(FileError, MalformedError, GitError):
             seal = read_seal(RefFiles(repository, ref.commit).read(SEAL, MAX_NOTE))
@@ -193,9 +199,10 @@ def _longest(repository: Repository, refs: Sequence[ReplicaRef]) -> dict[str, Re
                     f"{ref.ref} holds the record of this repository's own replica, and its key is "
                     "here: `tripod restore` brings the ledger back"
                 )
-            if seal.size > found.get(ref.replica, (-1, ref))[0]:
-                found[ref.replica] = (seal.size, ref)
-    return {name: ref for name, (_, ref) in found.items()}
+            if ref.replica not in found or seal.size > found[ref.replica][0].size:
+                found[ref.replica] = (seal, ref)
+    ordered = sorted(found, key=lambda name: merge_order(found[name][0]))
+    return {name: found[name][1] for name in ordered}
 
 
 @contextmanager
@@ -318,8 +325,12 @@ def go_on_joining(root: str) -> list[Merged]:
         named = replica_of(team.store)
         if named is None or named[0] == parse_header(team.store.header(0) or b"").ledger:
             return []
-        refs = [ref for ref, seal in longest_records(repository, replica_refs(repository)) if seal]
-        merged = [merge_record(team, RefFiles(repository, ref.commit)) for ref in refs]
+        records = longest_records(repository, replica_refs(repository))
+        merged = [
+            merge_record(team, RefFiles(repository, ref.commit))
+            for ref, seal in sorted(records, key=lambda one: merge_order(one[1]))
+            if seal is not None
+        ]
         return [one for one in merged if not one.is_own]
 
 

@@ -20,13 +20,21 @@ copied), the one that meets the other is told so.
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tripod.errors import LedgerError, MalformedError, NotVerifiedError, RefusedError
-from tripod.ledger import MAX_BODY, Draft, format_canonical, parse_header, root_of, tell_over
+from tripod.ledger import (
+    MAX_BODY,
+    Draft,
+    Entry,
+    format_canonical,
+    parse_header,
+    root_of,
+    tell_over,
+)
 from tripod.ledger.kinds.base import INLINE_LIMIT
 from tripod.ledger.kinds.merged import KeptEntry, peer_entry_draft
 from tripod.ledger.kinds.peers import (
@@ -44,6 +52,7 @@ from tripod.peers.places import Places
 from tripod.peers.replica import replica_of
 from tripod.peers.roster import Peer, is_closed, read_roster, refusal_of_peer
 from tripod.projections.erasure import tombstone
+from tripod.projections.peers.tables import kept_elsewhere
 from tripod.recovery.redaction import MAX_REASON, erase_within, files_to_redact
 from tripod.verify.export_file import ExportFiles, FileError
 from tripod.verify.peers.seals import (
@@ -78,8 +87,7 @@ class Merged(NamedTuple):
 
     ``sealed`` is how many entries the record holds. ``problem`` says in words why the peer stopped
     there, '' where it did not. ``added``: it is a new peer. ``is_own``: the record is our own, or
-    an earlier state of it. ``is_older``: it is one of what was merged before. ``parted``: so many
-    entries stay out, which a copy recorded under the name of another one before it took its own.
+    an earlier state of it. ``is_older``: it is one of what was merged before.
     """
 
     origin: str = ""
@@ -92,7 +100,6 @@ class Merged(NamedTuple):
     added: bool = False
     is_own: bool = False
     is_older: bool = False
-    parted: int = 0
 
 
 def merge_record(
@@ -293,9 +300,8 @@ class _Merge:
         ]
         if own:
             header, raw = own[-1]
-            if raw not in (
-                self.store.header(header.seq),
-                self.kept_header(header.ledger, header.seq),
+            if not self.is_here(header.ledger, header.seq, raw) and (
+                raw != self.kept_header(self.seal.origin, header.seq)
             ):
                 self.fork(f"{told}, of another history")
         self.done = self.done._replace(is_older=True)
@@ -309,6 +315,10 @@ class _Merge:
         at = self.store.seq_of(peer_entry_id(origin, seq))
         entry = None if at is None else self.store.entry(at)
         return None if entry is None else self.team.source.content(entry.data["header"])
+
+    def is_here(self, line: str, seq: int, raw: bytes) -> bool:
+        """Whether ``raw`` is the header of entry ``seq`` of our ledger, or of the line as kept."""
+        return raw in (self.store.header(seq), self.kept_header(line, seq))
 
     def fork(self, problem: str) -> None:
         """Keep both seals, once, and take nothing (RecordProblemError, always)."""
@@ -339,7 +349,6 @@ class _Taking:
         self.store = merge.store
         self.tree = record.tree()
         self.keys: dict[str, list[VerifierKey]] = {}
-        self.parted: set[str] = set()
         self.batch: list[JudgedEntry] = []
         self.room = _BATCH_BYTES
         self.older: _Head | None = None
@@ -432,7 +441,7 @@ class _Taking:
         taken = erased = 0
         if merge.dry_run:
             merge.done = merge.done._replace(added=merge.peer.added is None)
-            taken = sum(merge.kept_header(one.header.ledger, one.seq) is None for one in batch)
+            taken = len(self._absent(batch))
         else:
             is_erasing = any(one.header.kind == REDACTED.name for one in batch)
             try:
@@ -468,9 +477,9 @@ class _Taking:
             )
             self.merge.done = self.merge.done._replace(added=now is None or now.added is None)
         places = Places(act)
-        drafts = [_draft(one, places) for one in self._absent(batch)]
+        drafts = [_draft(peer.origin, one, places) for one in self._absent(batch)]
         act.append(drafts)
-        erased = _erase(act, self.merge.who, batch)
+        erased = _erase(act, self.merge, batch)
         if seal is not None and (now is None or now.size < seal.size):
             act.append([_merged(peer.origin, seal)])
         return len(drafts), erased
@@ -483,27 +492,21 @@ class _Taking:
                 return self.older
         return None
 
-    def _absent(self, batch: Sequence[JudgedEntry]) -> list[JudgedEntry]:
+    def _absent(self, batch: Sequence[JudgedEntry]) -> Sequence[JudgedEntry]:
         """Those that are not here yet: entries come in their order, so behind the first all.
 
-        A copy that parted from another one may have gone on under the old name before. What it
-        recorded so contradicts what the other one did, here or in our own ledger: the old name
-        stays the other's, and the copy is taken from where it parted.
+        The line that a replica left by a fork has a record of its own, and what is here of that is
+        not taken again. The rest is the replica's, whatever name it had then: a copy may have gone
+        on under the old name, and so contradict what the other copy recorded under it.
         """
-        fresh: list[JudgedEntry] = []
-        for one in batch:
-            line = one.header.ledger
-            kept = None if fresh else self.merge.kept_header(line, one.seq)
-            is_other = kept is not None and kept != one.raw
-            if is_other and line == self.merge.seal.origin:
+        origin = self.merge.seal.origin
+        for number, one in enumerate(batch):
+            kept = self.merge.kept_header(origin, one.seq)
+            if kept is not None and kept != one.raw:
                 raise _OtherEntryError(f"its entry {one.seq} is another than the one taken before")
-            if is_other or line == self.store.origin:
-                self.parted.add(line)
-            if line in self.parted:
-                self.merge.done = self.merge.done._replace(parted=self.merge.done.parted + 1)
-            elif kept is None:
-                fresh.append(one)
-        return fresh
+            if kept is None and not self.merge.is_here(one.header.ledger, one.seq, one.raw):
+                return batch[number:]
+        return ()
 
 
 def _merged(origin: str, head: _Head) -> Draft:
@@ -512,11 +515,11 @@ def _merged(origin: str, head: _Head) -> Draft:
     )
 
 
-def _draft(one: JudgedEntry, places: Places) -> Draft:
-    """The entry that keeps an entry of a peer, with the place that it gets here."""
+def _draft(origin: str, one: JudgedEntry, places: Places) -> Draft:
+    """The entry that keeps an entry of the peer ``origin``, with the place that it gets here."""
     header, salt, body = one.header, one.salt, one.body
-    place = places.place(header.ledger, header, one.data, signed=one.signed)
-    kept = KeptEntry(header.ledger, one.seq, one.raw, one.auth, salt, body)
+    place = places.place(origin, header, one.data, signed=one.signed)
+    kept = KeptEntry(origin, one.seq, one.raw, one.auth, salt, body)
     keep = one.data if body is None else None
     return peer_entry_draft(kept, header.stream, place=place, blobs=one.blobs, keep=keep)
 
@@ -530,30 +533,42 @@ def _is_too_large(one: JudgedEntry) -> bool:
     return size + 3 * len(format_canonical(beside)) > MAX_BODY - _SURE
 
 
-def _erase(act: Act, who: str, batch: Sequence[JudgedEntry]) -> int:
+def _erase(act: Act, merge: _Merge, batch: Sequence[JudgedEntry]) -> int:
     """Erase our copies of the entries that the peer erased of its own; give how many."""
     erasures = []
     for one in batch:
         if one.header.kind != REDACTED.name:
             continue
-        erased = one.data["seq"]
-        at = act.store.seq_of(peer_entry_id(one.header.ledger, erased))
-        entry = None if at is None else act.store.entry(at)
-        if entry is None or entry.body is None or "content" not in entry.data:
-            continue
-        if parse_header(act.source.content(entry.data["header"])).kind != one.data["kind"]:
-            continue  # it says what is not so: the body stays
-        draft = REDACTED.draft(
-            {
-                "seq": entry.seq,
-                "kind": entry.kind,
-                "reason": f"{who} erased its entry {erased}: {one.data['reason']}"[:MAX_REASON],
-                "by": "tripod",
-                "keep": tombstone(entry.kind, entry.data | {"keep": one.data["keep"]}),
-            },
-            cause=entry.id,
-        )
-        erasures.append(draft)
+        erased, who = one.data["seq"], merge.who
+        for entry in _copies(act, merge, one.header.ledger, erased):
+            if parse_header(act.source.content(entry.data["header"])).kind != one.data["kind"]:
+                continue  # it says what is not so: the body stays
+            draft = REDACTED.draft(
+                {
+                    "seq": entry.seq,
+                    "kind": entry.kind,
+                    "reason": f"{who} erased its entry {erased}: {one.data['reason']}"[:MAX_REASON],
+                    "by": "tripod",
+                    "keep": tombstone(entry.kind, entry.data | {"keep": one.data["keep"]}),
+                },
+                cause=entry.id,
+            )
+            erasures.append(draft)
     if erasures:
         erase_within(act, erasures)
     return len(erasures)
+
+
+def _copies(act: Act, merge: _Merge, line: str, seq: int) -> Iterator[Entry]:
+    """The entries that keep entry ``seq`` of the peer, or of its ``line``, with its body.
+
+    A replica that left the line later may have brought the same entry along.
+    """
+    own = act.store.seq_of(peer_entry_id(merge.seal.origin, seq))
+    raw = merge.kept_header(line, seq)
+    for at in {own, *kept_elsewhere(act.transaction.tables, line, seq)} - {None}:
+        entry = None if at is None else act.store.entry(at)
+        if entry is None or entry.body is None or "content" not in entry.data:
+            continue
+        if at == own or act.source.content(entry.data["header"]) == raw:
+            yield entry

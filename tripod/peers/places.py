@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from tripod.ledger import CHAT, EVENTS, LOGS, Header
+from tripod.ledger import CHAT, EVENTS, LOGS, Header, parse_header
 from tripod.ledger.kinds.bus import ACKED, ACKED_ALL, PUBLISHED
 from tripod.ledger.kinds.chat import CREATED, SENT, UNREADABLE
 from tripod.ledger.kinds.decisions import BEGUN, LOGGED, NOTED
 from tripod.ledger.kinds.merged import peer_view
 from tripod.ledger.kinds.peers import PEER_MERGED, Known, Place
 from tripod.ledger.kinds.pythia import ASSESSED
+from tripod.ledger.kinds.trust import FORKED_FROM
 from tripod.peers.replica import replica_of
 from tripod.projections.bus.format import (
     Event,
@@ -37,13 +38,14 @@ from tripod.projections.chat.tables import last_chat_line, ref_to_chat_line, spa
 from tripod.projections.decisions import format as log_format
 from tripod.projections.decisions.format import ChatRef
 from tripod.projections.layout import LIVE
-from tripod.projections.peers.tables import made_as, seq_here
+from tripod.projections.peers.tables import kept_elsewhere, made_as, seq_here
 from tripod.projections.text import text_line_problem, text_size
 
 if TYPE_CHECKING:
     from tripod.team.act import Act
 
 _LONGEST = 90  # characters of a name that is made here
+_MOST_FORKS = 8  # of a line, one after another, that are gone back
 _MARK = 16  # hex digits at the end of a replica's name
 
 
@@ -83,8 +85,8 @@ class Places:
         """Our ids of the decisions among them, by replica and id there."""
         self._next: dict[str, int] = {}
         """The next index or number, by channel and log."""
-        self._knew: dict[str, list[tuple[int, str, int]]] = {}
-        """By peer, its entries ``peer.merged``: the number of each, an origin and a size."""
+        self._knew: dict[tuple[str, str], list[tuple[int, str, int]]] = {}
+        """By peer and kind, its entries with a head: the number of each, an origin and a size."""
 
     def place(
         self, origin: str, header: Header, body: Mapping[str, Any], *, signed: bool = False
@@ -97,15 +99,16 @@ class Places:
         if self._act.transaction.size != self._size:
             self._forget()
         ours = self._size + len(self._numbers)
-        find, same = _FINDERS.get(header.kind), self._same(header.id)
+        find, same = _FINDERS.get(header.kind), self._same(origin, header)
         place: Place = {} if same is None else {"same": same}
         if same is None and find is not None:
             if not signed:
                 place["actor"] = self._shown(header.actor, origin)
             find(self, origin, header, body, place)
             self._remember(ours, origin, header, body, place)
-        elif header.kind == PEER_MERGED.name:
-            self._heads(origin).append((header.seq, str(body["origin"]), int(body["size"])))
+        elif header.kind in (FORKED_FROM.name, PEER_MERGED.name):
+            head = header.seq, str(body["origin"]), int(body["size"])
+            self._heads(origin, header.kind).append(head)
         self._numbers[origin, header.seq] = ours if same is None else same
         return place or None
 
@@ -128,16 +131,27 @@ class Places:
             self._events.setdefault(name, {})[origin] = ours, here
             self._taken.add(here)
 
-    def _same(self, entry_id: str) -> int | None:
-        """The entry here that holds the observed piece with this id, if one does."""
-        if not entry_id.startswith("obs-"):
-            return None
-        ours = self._act.transaction.seq_of(entry_id)
+    def _same(self, origin: str, header: Header) -> int | None:
+        """The entry here that holds the same observed piece, or this very entry, if one does."""
+        if not header.id.startswith("obs-"):
+            return self._kept_of_line(origin, header)
+        ours = self._act.transaction.seq_of(header.id)
         if ours is not None:
             return ours
         sql = "SELECT min(coalesce(same, seq)) FROM merged WHERE observed = ?"
-        row = self._db.execute(sql, (entry_id,)).fetchone()
+        row = self._db.execute(sql, (header.id,)).fetchone()
         return None if row[0] is None else int(row[0])
+
+    def _kept_of_line(self, origin: str, header: Header) -> int | None:
+        """The entry here that keeps this one as a replica has it that left the line later."""
+        for seq in kept_elsewhere(self._db, header.ledger, header.seq):
+            entry = self._act.transaction.entry(seq)
+            # One whose body that replica erased does not stand for one that is whole.
+            if entry is None or entry.data["origin"] == origin or "content" not in entry.data:
+                continue
+            if parse_header(self._act.source.content(entry.data["header"])) == header:
+                return int((entry.data.get("place") or {}).get("same", seq))
+        return None
 
     # Names -------------------------------------------------------------------------------------
 
@@ -265,6 +279,8 @@ class Places:
         if made in self._ids or row is not None:
             return self._ids[made] if made in self._ids else str(row[0])
         known = {one["origin"]: one["size"] for one in self._known(origin, seq)}
+        for _, line, size in self._heads(origin, FORKED_FROM.name):
+            known[line] = max(size, known.get(line, 0))
         mine = self._act.transaction.origin
         sql = "SELECT id, seq FROM pieces WHERE (made IS NULL AND id = ?) OR made LIKE ?"
         rows = () if slash else self._db.execute(sql, (said, f"%/{said}")).fetchall()
@@ -321,7 +337,7 @@ class Places:
             line = int(number)
         return {"channel": channel, "file": file, "index": index, "line": line, "seq": ours}
 
-    def _seq_here(self, origin: str, seq: int) -> int | None:
+    def _seq_here(self, origin: str, seq: int, deep: int = 0) -> int | None:
         if origin == self._act.transaction.origin:
             return seq if 0 <= seq < self._size else None
         sql = "SELECT max(size) FROM forks WHERE origin = ?"
@@ -329,7 +345,12 @@ class Places:
         if left is not None and seq < left:
             return seq
         waiting = self._numbers.get((origin, seq))
-        return seq_here(self._db, origin, seq) if waiting is None else waiting
+        found = seq_here(self._db, origin, seq) if waiting is None else waiting
+        if found is None and deep < _MOST_FORKS:  # it may be that of a line which the peer left
+            left = self._heads(origin, FORKED_FROM.name)
+            lines = (self._seq_here(line, seq, deep + 1) for _, line, size in left if seq < size)
+            found = next((one for one in lines if one is not None), None)
+        return found
 
     # Events ------------------------------------------------------------------------------------
 
@@ -411,23 +432,26 @@ class Places:
 
     def _known(self, origin: str, seq: int) -> list[Known]:
         """What a peer had of each replica at its entry ``seq``: of this ledger first, of itself."""
-        sizes = {whose: size for number, whose, size in self._heads(origin) if number < seq}
+        heads = self._heads(origin, PEER_MERGED.name)
+        sizes = {whose: size for number, whose, size in heads if number < seq}
         mine = max((size for whose, size in sizes.items() if self._is_ours(whose)), default=0)
         others = {whose: size for whose, size in sizes.items() if not self._is_ours(whose)}
         others[origin] = seq
         found: list[Known] = [{"origin": self._act.transaction.origin, "size": mine}]
         return [*found, *(Known(origin=whose, size=size) for whose, size in others.items())]
 
-    def _heads(self, origin: str) -> list[tuple[int, str, int]]:
-        if origin not in self._knew:
+    def _heads(self, origin: str, kind: str) -> list[tuple[int, str, int]]:
+        """The heads that a peer merged, or at which it left a line, by the number of the entry."""
+        key = origin, kind
+        if key not in self._knew:
             sql = "SELECT seq FROM merged WHERE origin = ? AND kind = ? ORDER BY peer_seq"
-            rows = self._db.execute(sql, (origin, PEER_MERGED.name)).fetchall()
+            rows = self._db.execute(sql, key).fetchall()
             entries = [self._act.transaction.entry(seq) for (seq,) in rows]
             found = [peer_view(one, self._act.transaction.blob).data for one in entries if one]
-            self._knew[origin] = [
+            self._knew[key] = [
                 (int(one["peer"]["seq"]), str(one["origin"]), int(one["size"])) for one in found
             ]
-        return self._knew[origin]
+        return self._knew[key]
 
     # Reviews -----------------------------------------------------------------------------------
 

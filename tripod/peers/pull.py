@@ -30,7 +30,7 @@ from tripod.peers.replica import replica_of
 from tripod.peers.roster import read_roster, ready_team
 from tripod.team.team import Team
 from tripod.verify.anchors.git import Repository
-from tripod.verify.peers.refs import REMOTES, REPLICA, RefFiles, record_seal
+from tripod.verify.peers.refs import REMOTES, REPLICA, RefFiles, merge_order, record_seal
 
 
 class PulledRecord(NamedTuple):
@@ -99,9 +99,10 @@ def pull(
         repository.limit(None)
         refs = [ref for ref in sorted(repository.refs.refs) if ref.startswith(front)]
         names = {ref: name for ref in refs if REPLICA.fullmatch(name := ref.removeprefix(front))}
+        seals = {ref: record_seal(repository, repository.refs.refs[ref]) for ref in names}
         records = [
-            _pulled(team, repository, PulledRecord(ref, name), limits, dry_run=dry_run)
-            for ref, name in names.items()
+            _pulled(team, repository, PulledRecord(ref, names[ref]), seal, limits, dry_run=dry_run)
+            for ref, seal in sorted(seals.items(), key=lambda one: merge_order(one[1]))
         ]
         # A remote whose name begins with the name of this one, and a slash, has refs of its own.
         strange = [ref for ref in refs if not REPLICA.fullmatch(ref.rpartition("/")[2])]
@@ -112,12 +113,12 @@ def _pulled(
     team: Team,
     repository: Repository,
     record: PulledRecord,
+    seal: Seal | None,
     limits: tuple[int, int, int] | None,
     *,
     dry_run: bool,
 ) -> PulledRecord:
     ref, replica = record.ref, record.replica
-    seal = record_seal(repository, repository.refs.refs[ref])
     if seal is not None and _is_merged(team, replica, seal):
         return record._replace(size=seal.size, sealed=seal.size)
     commit = repository.tips([ref]).get(ref)

@@ -30,8 +30,8 @@ from tripod.peers.remote import (
 from tripod.peers.replica import replica_of
 from tripod.peers.roster import read_roster, ready_team
 from tripod.team.team import Team
-from tripod.trust.keys import LockedKeyError
-from tripod.trust.seal import newest, seal
+from tripod.trust.keys import LockedKeyError, passphrase_from_file
+from tripod.trust.seal import newest, seal_now
 from tripod.verify.anchors.git import Repository
 from tripod.verify.peers.refs import (
     REMOTES,
@@ -88,9 +88,9 @@ def push(
         seconds: how long the remote may take.
         dry_run: seal and push nothing; say what would be pushed.
 
-    Raises RefusedError where the remote holds another history of this replica or does not take its
-    ref, UnreachableError where it gives no answer, GitError where the repository cannot be used,
-    NotFoundError or BadArgumentError where there is no such remote.
+    Raises RefusedError where the private key is not here, the remote holds another history of this
+    replica or does not take its ref, UnreachableError where it gives no answer, GitError where the
+    repository cannot be used, NotFoundError or BadArgumentError where there is no such remote.
     """
     known = replica_of(team.store)
     if dry_run and known is None:
@@ -122,7 +122,7 @@ def push(
 def _keep(team: Team, repository: Repository, ref: str) -> None:
     """Seal what is not sealed yet, and see that the ref has it."""
     try:
-        seal(team, "asked")
+        seal_now(team, passphrase_from_file)
     except LockedKeyError as error:
         team.warnings.append(f"not sealed anew, the newest seal is pushed: {error}")
     made = newest(team.store.db)

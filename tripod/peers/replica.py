@@ -20,7 +20,7 @@ from tripod.errors import RefusedError
 from tripod.ledger import Draft, Entry, LedgerReader
 from tripod.ledger.kinds.peers import NAME_IDS, TEAM_NAMED
 from tripod.ledger.locator import APART, WorkTree, stated_handle, work_tree_around
-from tripod.trust.keys import sealing_key
+from tripod.trust.keys import check_key_here, sealing_key
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_]+")
 _LONGEST = 40  # characters of a handle
@@ -80,7 +80,8 @@ def name_team(team: NamedTeam, handle: str | None = None) -> tuple[str, str]:
 
     The team id stays that which an earlier line of the ledger had, else it is the ledger's first
     origin. ``handle`` is who begins the replica; by default who acts here, as far as that is known.
-    Raises RefusedError where the ledger has no key.
+    Raises RefusedError where the ledger has no key, or its private part is not on this host: a copy
+    of another's ledger has no name before it has a key of its own.
     """
     found = replica_of(team.store)
     if found is not None:
@@ -95,6 +96,7 @@ def name_team(team: NamedTeam, handle: str | None = None) -> tuple[str, str]:
             )
         if replica_of(team.store) is not None:
             return ()
+        check_key_here(vkey)
         return (
             TEAM_NAMED.draft({"team": _team_id(team.store), "replica": replica_name(who, vkey)}),
         )

@@ -173,8 +173,20 @@ def load_key_in_force(vkey: str, passphrase: Passphrase = no_passphrase) -> Sign
                 if place != path:
                     rename_file(place, path)
                 return key
+    raise _not_here(vkey)
+
+
+def check_key_here(vkey: str) -> None:
+    """Raise RefusedError where no file for the private key of ``vkey`` is on this host."""
+    path = key_path(vkey.partition("+")[0])
+    if not os.path.exists(path) and not os.path.exists(f"{path}.new"):
+        raise _not_here(vkey)
+
+
+def _not_here(vkey: str) -> RefusedError:
+    path = key_path(vkey.partition("+")[0])
     what = "is not the one in force" if os.path.exists(path) else "is not there"
-    raise RefusedError(
+    return RefusedError(
         f"the private key {path} {what}; in force is {vkey}. Put its file there; or, if it is "
         "lost or this ledger is a copy of another's, `tripod restore --as-copy` goes on as a "
         "replica of its own, with a new key"

@@ -69,7 +69,8 @@ def kept_problem(header: Header, data: dict[str, Any], blob: BlobReader) -> str 
         inner = parse_header(kept.header)
     except (LedgerError, LookupError, TypeError, ValueError) as error:
         return f"{header.kind}: what it keeps cannot be read: {error}"
-    if (inner.ledger, inner.seq) != (data["origin"], data["seq"]) or inner.kind == MERGED:
+    # Its header may name another ledger: the line that its maker left later by a fork.
+    if inner.seq != data["seq"] or inner.kind == MERGED:
         return f"{header.kind}: it keeps another entry than it says"
     if (None if kept.auth is None else header_auth(kept.auth)) != inner.auth:
         return f"{header.kind}: the signature record is not the one that its header names"

@@ -228,10 +228,8 @@ class _Comparison:
     def _read_kept(self, at: int, data: dict[str, Any], ledger: LedgerReader) -> None:
         kept = read_kept(data, ledger.blob)
         head = parse_header(kept.header)
-        if (head.ledger, head.seq) != (kept.origin, kept.seq):
-            raise MalformedError(
-                f"it keeps entry {head.seq} of {head.ledger} as entry {kept.seq} of {kept.origin}"
-            )
+        if head.seq != kept.seq:
+            raise MalformedError(f"it keeps entry {head.seq} of {kept.origin} as entry {kept.seq}")
         if (None if kept.auth is None else header_auth(kept.auth)) != head.auth:
             raise MalformedError(
                 f"entry {kept.seq} of {kept.origin} is kept with another signature than it had"

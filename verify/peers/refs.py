@@ -111,6 +111,15 @@ def strange_refs(repository: Repository, known: list[ReplicaRef]) -> list[str]:
     return [ref for ref in refs if ref.startswith(REMOTES) and ref not in names]
 
 
+def merge_order(seal: Seal | None) -> str:
+    """What records are sorted by before they are merged: a line before the copies that left it.
+
+    What both have is then its own, and not a copy's. The name of a copy begins with that of the
+    line which it left, unless a person chose another.
+    """
+    return "" if seal is None else seal.origin
+
+
 def record_seal(repository: Repository, commit: str) -> Seal | None:
     """The seal of the record in the tree of an object, not judged; None where it cannot be read."""
     with suppress(GitError, LedgerError):

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from peering import Forger, Replica
 
+from tripod.ledger.kinds.merged import peer_view
 from tripod.ledger.kinds.peers import PEER_ACCEPTED, PEER_CLOSED
 from tripod.peers.replica import name_team
 from tripod.peers.roster import read_roster
@@ -126,10 +127,9 @@ def test_a_copy_whose_first_line_nobody_has_brings_it_along(ann: Replica, bob: R
     assert ann.merge(bob).problem == ""
     assert len(ann.says("Before the copy.")) == 1
     first.say("on the other disk")
-    done = ann.merge(first.record())
-    assert (done.problem, done.taken) == ("", 1)
-    assert len(ann.says("Before the copy.")) == 1
-    assert len(ann.says("on the other disk")) == 1
+    assert ann.merge(first.record()).problem == ""
+    assert len(ann.says("Before the copy.")) == len(ann.says("on the other disk")) == 1
+    assert ann.findings() == []
 
 
 def test_our_own_other_copy_is_a_peer_from_where_we_parted(ann: Replica, bob: Replica) -> None:
@@ -161,17 +161,100 @@ def test_a_copy_that_went_on_under_the_old_name_is_taken_from_where_it_parted(
     twin.part("example.org/bob/fork/1", ann.team_id, "bob")
     twin.say("on the other disk, by its own name")
     for here in (ann, bob):
-        done = here.merge(twin.record())
-        assert (done.problem, done.parted) == ("", 9)
+        assert here.merge(twin.record()).problem == ""
         assert here.entries("peer.forked") == []
         assert len(here.says("by its own name")) == len(here.says("on the first disk")) == 1
-        assert here.says("as the first") == []
+        shown = [f"eve@{twin.name}: on the other disk, as the first {n}" for n in range(9)]
+        assert here.says("as the first") == shown
         twin.say("and more")
         assert here.merge(twin.record()).taken == 1
     bob.say("still the first")
     assert ann.merge(bob).problem == ""
     assert len(ann.says("still the first")) == 1
     assert ann.findings() == bob.findings() == []
+
+
+@pytest.mark.parametrize("first", ["the copy", "the original"])
+def test_who_meets_a_copy_first_takes_all_of_both(ann: Replica, bob: Replica, first: str) -> None:
+    """The original was blamed for a fork where the copy's work under the old name came first."""
+    bob.say("We both have this.")
+    twin = Forger(bob)
+    twin.say("on the other disk, as the first")
+    twin.part("example.org/bob/fork/1", ann.team_id, "bob")
+    twin.say("on the other disk, by its own name")
+    bob.say("on the first disk")
+    for number in range(3):
+        for record in (twin.record(), bob.record())[:: 1 if first == "the copy" else -1]:
+            assert ann.merge(record).problem == ""
+        twin.say(f"and more there {number}")
+        bob.say(f"and more here {number}")
+    assert len(ann.says("We both have this.")) == 1
+    assert len(ann.says("on the other disk")) == 2
+    assert len(ann.says("on the first disk")) == 1
+    assert ann.entries("peer.forked") == []
+    assert ann.findings() == []
+
+
+def test_two_copies_bring_what_they_share_once(ann: Replica, bob: Replica) -> None:
+    """Both took names of their own, and the line that they left has no record."""
+    bob.say("They both have this.")
+    copies = [Forger(bob), Forger(bob)]
+    for number, one in enumerate(copies):
+        one.say(f"as the first {number}")
+        one.part(f"example.org/bob/fork/{number}", ann.team_id, "bob")
+        one.say(f"by its own name {number}")
+        assert ann.merge(one.record()).problem == ""
+    for text, times in (("They both have this.", 1), ("as the first", 2), ("by its own name", 2)):
+        assert len(ann.says(text)) == times
+    assert ann.findings() == []
+
+
+def test_what_the_original_erases_is_erased_of_its_copy_too(ann: Replica, bob: Replica) -> None:
+    bob.say("The password is hunter2.")
+    twin = Forger(bob)
+    twin.part("example.org/bob/fork/1", ann.team_id, "bob")
+    assert ann.merge(twin.record()).problem == ""
+    assert len(ann.says("hunter2")) == 1
+    bob.redact("hunter2")
+    assert ann.merge(bob).erased == 2, "the message, and the event that told of it"
+    assert ann.says("hunter2") == []
+    assert not any(b"hunter2" in path.read_bytes() for path in ann.files())
+    assert ann.findings() == []
+
+
+def test_a_copy_that_erased_a_body_does_not_stand_for_one_that_is_whole(
+    ann: Replica, bob: Replica
+) -> None:
+    bob.say("The password is hunter2.")
+    whole = bob.record(bob.folder / "whole")
+    restore_as_copy(bob.root)
+    with bob.team() as team:
+        name_team(team, "bob")
+    bob.redact("hunter2")
+    assert ann.merge(bob).problem == ""
+    assert ann.says("hunter2") == []
+    assert ann.merge(whole).problem == ""
+    assert len(ann.says("hunter2")) == 1
+    assert ann.findings() == []
+
+
+def test_what_a_copy_says_of_entries_before_it_is_found_here(ann: Replica, bob: Replica) -> None:
+    bob.say("Shall we?")
+    assert ann.merge(bob).problem == ""
+    bob.say("Only the copy has this.")
+    restore_as_copy(bob.root)
+    with bob.team() as team:
+        name_team(team, "bob")
+    bob.decide("We shall", refs=["live.chat:~L7", "live.chat:~L8"])
+    assert ann.merge(bob).problem == ""
+    with ann.team() as team:
+        (kept,) = [
+            peer_view(one, team.store.blob)
+            for one in team.store.read(kinds=("peer.entry",))
+            if peer_view(one, team.store.blob).kind == "decision.logged"
+        ]
+        assert [ref["channel"] for ref in kept.data["refs"]] == ["live", "live"]
+    assert ann.findings() == []
 
 
 # Keys of actors ---------------------------------------------------------------------------------
