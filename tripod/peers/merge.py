@@ -13,6 +13,13 @@ seal contradicts one that was merged is evidence against its maker: both seals a
 ``peer.forked``, and nothing of it is taken. An older state of a record contradicts nothing: a
 remote that was not pushed to holds one.
 
+Where all that a peer recorded since is bookkeeping of merging (that it merged, and sealed), nothing
+is appended, or two replicas that only push and pull would tell each other so for ever. It comes
+along with the next entry that somebody made there, or once it is long. The seal, its key, and that
+it continues what was merged and what was seen last are judged all the same. So the newest memory
+that a peer has of this ledger may not be in it: `verify` reads it in the peer's record on its ref,
+by which a memory has to be proven in any case, and counts ``PEERED`` and the unanchored tail by it.
+
 Our own record is never merged. Where two copies of one replica went on apart (a disk that was
 copied), the one that meets the other is told so.
 """
@@ -45,12 +52,20 @@ from tripod.ledger.kinds.peers import (
     peer_entry_id,
 )
 from tripod.ledger.kinds.redaction import REDACTED
+from tripod.ledger.kinds.trust import SEAL_MADE
 from tripod.ledger.tlog.note import MAX_NOTE, VerifierKey, parse_note
 from tripod.ledger.tlog.seal import open_seal, read_seal
 from tripod.ledger.tlog.tiles import SEAL, WIDTH
 from tripod.peers.places import Places
 from tripod.peers.replica import replica_of
-from tripod.peers.roster import Peer, is_closed, read_roster, refusal_of_peer
+from tripod.peers.roster import (
+    Peer,
+    is_closed,
+    note_seen,
+    read_roster,
+    read_seen,
+    refusal_of_peer,
+)
 from tripod.projections.erasure import tombstone
 from tripod.projections.peers.tables import kept_elsewhere
 from tripod.recovery.redaction import MAX_REASON, erase_within, files_to_redact
@@ -70,7 +85,14 @@ if TYPE_CHECKING:
 
 BATCH = 1000  # entries
 _LONGEST = 4 * BATCH
+_LONG = 10_000
+"""So many entries of bookkeeping are taken by themselves, so that few are read again and again.
+
+Among 100 replicas or fewer merging them makes less than that, and so they come to rest.
+"""
+_BOOKKEEPING = {PEER_ENTRY.name, PEER_MERGED.name, SEAL_MADE.name}
 _SURE = 8 * 1024  # bytes
+_OTHER = "its record is another than the one that it sealed before"
 _BATCH_BYTES = 16 * 1024 * 1024  # of blobs in one act
 
 
@@ -109,6 +131,7 @@ def merge_record(
     limits: MergeLimits = MergeLimits(),  # noqa: B008 - it never changes
     dry_run: bool = False,
     closed: bool | None = None,
+    seen: str | None = None,
 ) -> Merged:
     """Take what the peer whose record ``files`` are recorded itself, and is not here yet.
 
@@ -118,6 +141,7 @@ def merge_record(
         limits: how much is taken at most.
         dry_run: only say what would be taken.
         closed: whether a person must have accepted the peer; None: as the policy says.
+        seen: the file that notes which seal was looked at last (``seen_path``).
 
     Raises RefusedError where nothing can be merged here at all: the team was not named, or its
     policy is not understood. What is wrong with the peer is the ``problem`` of what is given back.
@@ -128,7 +152,7 @@ def merge_record(
             "this ledger has no name as a replica of its team yet: `tripod push` gives it one"
         )
     try:
-        merge = _Merge(team, files, named[0], limits, dry_run=dry_run)
+        merge = _Merge(team, files, named[0], limits, dry_run=dry_run, seen=seen)
     except (FileError, MalformedError) as error:
         return Merged(problem=f"there is no seal to judge the record by: {error}")
     try:
@@ -161,8 +185,9 @@ class _Merge:
         limits: MergeLimits,
         *,
         dry_run: bool,
+        seen: str | None,
     ) -> None:
-        self.team, self.store = team, team.store
+        self.team, self.store, self.seen = team, team.store, seen
         self.files, self.note = files, files.read(SEAL, MAX_NOTE)
         self.seal = seal = read_seal(self.note)
         self.team_id, self.limits, self.dry_run = team_id, limits, dry_run
@@ -182,7 +207,7 @@ class _Merge:
         if self.seal.origin == self.store.origin:
             raise RecordProblemError(self._other_self())
         self._refuse(closed=False)
-        if self.peer.merged is not None and self._merged_note() == self.note:
+        if self.peer.merged is not None and self.merged_note() == self.note:
             return
         if self.seal.size < self.peer.size:
             self._judge_older()
@@ -196,9 +221,31 @@ class _Merge:
         record = SealedRecord(self.files, self.seal, self.peer.size, self.limits.bytes)
         key = self._identify(record)
         if self.peer.size and record.tree().root().hex() != self.peer.root:
-            self.fork("its record is another than the one that it sealed before")
+            self.fork(_OTHER, self.merged_note())
         self._refuse(closed=is_closed(self.team.root) if closed is None else closed)
-        _Taking(self, record, key).run()
+        if self.peer.merged is None or not self._is_bookkeeping(record):
+            _Taking(self, record, key).run()
+        elif not self.dry_run:
+            note_seen(self.seen, self.peer, self.note)
+
+    def _is_bookkeeping(self, record: SealedRecord) -> bool:
+        """Whether a record holds nothing to be taken now behind what was merged.
+
+        What was found so at an earlier pull is not read again; the record must continue it.
+        """
+        last = read_seen(self.seen, self.peer)
+        if last is not None and last[0].size <= self.seal.size:
+            seal, note = last
+            with suppress(LedgerError):  # a note that the peer's key did not make says nothing
+                open_seal(parse_note(note), [VerifierKey.parse(self.peer.key)])
+                record = SealedRecord(self.files, self.seal, seal.size, self.limits.bytes)
+                if record.tree().root() != seal.root:
+                    self.fork(_OTHER, note)
+        kinds = [header.kind for header, _ in record.headers()]
+        is_read = len(kinds) == self.seal.size - record.start
+        return (
+            is_read and _BOOKKEEPING.issuperset(kinds) and self.seal.size - self.peer.size < _LONG
+        )
 
     def _refuse(self, *, closed: bool) -> None:
         why = refusal_of_peer(self.peer, closed=closed)
@@ -276,7 +323,7 @@ class _Merge:
         if not replica.endswith(f"-{sha256(key.format().encode()).hexdigest()[:16]}"):
             raise RecordProblemError(f"it calls itself {replica!r}, and has another key")
 
-    def _merged_note(self) -> bytes:
+    def merged_note(self) -> bytes:
         """The note of the seal that was merged last; b'' where none was."""
         entry = None if self.peer.merged is None else self.store.entry(self.peer.merged)
         return b"" if entry is None else self.team.source.content(entry.data["seal"])
@@ -303,7 +350,7 @@ class _Merge:
             if not self.is_here(header.ledger, header.seq, raw) and (
                 raw != self.kept_header(self.seal.origin, header.seq)
             ):
-                self.fork(f"{told}, of another history")
+                self.fork(f"{told}, of another history", self.merged_note())
         self.done = self.done._replace(is_older=True)
         raise RecordProblemError(
             f"{told}: an older state of it, of which nothing is to be taken (a remote that it did "
@@ -320,7 +367,7 @@ class _Merge:
         """Whether ``raw`` is the header of entry ``seq`` of our ledger, or of the line as kept."""
         return raw in (self.store.header(seq), self.kept_header(line, seq))
 
-    def fork(self, problem: str) -> None:
+    def fork(self, problem: str, ours: bytes) -> None:
         """Keep both seals, once, and take nothing (RecordProblemError, always)."""
         if not self.dry_run:
             with self.team.act() as act:
@@ -329,7 +376,7 @@ class _Merge:
                     draft = PEER_FORKED.draft(
                         {
                             "origin": self.peer.origin,
-                            "ours": self._merged_note(),
+                            "ours": ours,
                             "theirs": self.note,
                             "problem": problem,
                         }
@@ -449,7 +496,7 @@ class _Taking:
                 with merge.team.act(locks=locks, seals=is_last) as act:
                     taken, erased = self._append(act, batch, seal)
             except _OtherEntryError as error:
-                merge.fork(str(error))
+                merge.fork(str(error), merge.merged_note())
         done = merge.done
         size = done.size if seal is None else max(done.size, seal.size)
         merge.done = done._replace(taken=done.taken + taken, erased=done.erased + erased, size=size)

@@ -27,7 +27,7 @@ from tripod.peers.remote import (
     records_among_branches,
 )
 from tripod.peers.replica import replica_of
-from tripod.peers.roster import read_roster, ready_team
+from tripod.peers.roster import has_merged, read_roster, ready_team, seen_path
 from tripod.team.team import Team
 from tripod.verify.anchors.git import Repository
 from tripod.verify.peers.refs import REMOTES, REPLICA, RefFiles, merge_order, record_seal
@@ -130,7 +130,8 @@ def _pulled(
     try:
         files = RefFiles(repository, commit)
         asked = MergeLimits() if limits is None else MergeLimits(*limits)
-        done = merge_record(team, files, limits=asked, dry_run=dry_run)
+        seen = seen_path(team.root, replica)
+        done = merge_record(team, files, limits=asked, dry_run=dry_run, seen=seen)
     except GitError as error:
         return record._replace(problem=str(error))
     problem = done.problem
@@ -142,7 +143,7 @@ def _pulled(
 
 
 def _is_merged(team: Team, replica: str, seal: Seal) -> bool:
-    """Whether all entries under a seal are ours, or were merged of a peer that is taken from."""
+    """Whether all entries under a seal are ours, or nothing more is to be taken of their peer."""
     store = team.store
     if seal.origin == store.origin:
         named = replica_of(store)
@@ -151,7 +152,7 @@ def _is_merged(team: Team, replica: str, seal: Seal) -> bool:
     peer = read_roster(store).get(seal.origin)
     if peer is None or peer.state not in ("accepted", "first-use") or peer.replica != replica:
         return False
-    return (peer.size, peer.root) == (seal.size, seal.root.hex())
+    return has_merged(team.root, peer, seal)
 
 
 def _kinds(team: Team, before: int) -> dict[str, int]:

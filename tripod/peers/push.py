@@ -28,7 +28,7 @@ from tripod.peers.remote import (
     open_repository,
 )
 from tripod.peers.replica import replica_of
-from tripod.peers.roster import read_roster, ready_team
+from tripod.peers.roster import has_merged, read_roster, ready_team
 from tripod.team.team import Team
 from tripod.trust.keys import LockedKeyError, passphrase_from_file
 from tripod.trust.seal import newest, seal_now
@@ -153,15 +153,17 @@ def _held(repository: Repository, remote: Remote, replica: str) -> int:
 
 def _relays(team: Team, repository: Repository, remote: Remote) -> list[_Offer]:
     """Records of peers that were merged whole, and of which the remote had less."""
-    peers = {(one.origin, one.size, one.root): one for one in read_roster(team.store).values()}
+    peers = read_roster(team.store)
     found: dict[str, _Offer] = {}
     others: list[ReplicaRef] = [one for one in replica_refs(repository) if one.remote is not None]
     for one in others:
         sealed = None if one.remote == remote.folder else record_seal(repository, one.commit)
         if sealed is None:
             continue
-        peer = peers.get((sealed.origin, sealed.size, sealed.root.hex()))
+        peer = peers.get(sealed.origin)
         if peer is None or peer.replica != one.replica or peer.state in ("closed", "forked"):
+            continue
+        if not has_merged(team.root, peer, sealed):
             continue
         before = _held(repository, remote, one.replica)
         if before < sealed.size:

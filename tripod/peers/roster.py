@@ -3,16 +3,25 @@
 A new peer is taken at first use, and that is an entry. Where the policy says ``peers: closed``,
 nothing is taken of a peer before a person accepted it. A peer that was closed, or that contradicted
 its own seals, is not taken any more, whatever the policy says.
+
+Beside the ledger a file for each peer notes the newest seal that was looked at and gave nothing to
+be taken. What the peer seals later must continue it. Where the file is gone, a pull reads the
+peer's bookkeeping again.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import NamedTuple
 
-from tripod.errors import BadArgumentError, NotFoundError, RefusedError
+from tripod.errors import BadArgumentError, LedgerError, NotFoundError, RefusedError
 from tripod.ledger import LedgerReader
+from tripod.ledger.files import read_plain_file, replace_file
 from tripod.ledger.kinds.peers import PEER_ACCEPTED, PEER_CLOSED
-from tripod.peers.replica import name_team
+from tripod.ledger.locator import APART
+from tripod.ledger.tlog.note import MAX_NOTE
+from tripod.ledger.tlog.seal import Seal, read_seal
+from tripod.peers.replica import name_team, tree_of_team
 from tripod.projections.text import text_line_problem
 from tripod.team.team import Team
 from tripod.trust.keys import sealing_key
@@ -75,6 +84,44 @@ def read_roster(ledger: LedgerReader) -> dict[str, Peer]:
         " coalesce(root, '') FROM peers ORDER BY coalesce(added, accepted, merged), origin"
     )
     return {row[0]: Peer(*row) for row in ledger.tables.execute(sql)}
+
+
+def seen_path(root: str, replica: str) -> str | None:
+    """The file that notes the seal of a peer that was looked at last; None: in no repository."""
+    tree = tree_of_team(root)
+    return None if tree is None else f"{tree.common}/{APART}/{replica}.seen"
+
+
+def read_seen(path: str | None, peer: Peer) -> tuple[Seal, bytes] | None:
+    """The seal of ``peer`` that was looked at last, and its note.
+
+    None unless it is newer than the one that is merged now, and nothing was to be taken between.
+    """
+    with suppress(OSError, ValueError, LedgerError):
+        head, _, note = read_plain_file(path or "", MAX_NOTE).partition(b"\n")
+        seal = read_seal(note)
+        if head == _merged_head(peer) and seal.origin == peer.origin and seal.size > peer.size:
+            return seal, note
+    return None
+
+
+def has_merged(root: str, peer: Peer, seal: Seal) -> bool:
+    """Whether what a seal of ``peer`` covers is here, but for what gives nothing to be taken."""
+    if (peer.size, peer.root) == (seal.size, seal.root.hex()):
+        return True
+    seen = read_seen(seen_path(root, peer.replica), peer)
+    return seen is not None and seen[0] == seal
+
+
+def note_seen(path: str | None, peer: Peer, note: bytes) -> None:
+    """Note the seal of ``peer`` that was looked at last; where the disk refuses it, nothing is."""
+    if path is not None:
+        with suppress(OSError):
+            replace_file(path, _merged_head(peer) + b"\n" + note, 0o644)
+
+
+def _merged_head(peer: Peer) -> bytes:
+    return f"{peer.size} {peer.root}".encode()
 
 
 def is_closed(root: str) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 from git_repo import Git
 from replicas import Clone
 
+from tripod.ledger.kinds.merged import peer_view
+from tripod.peers import merge
 from tripod.peers.replica import replica_of
 from tripod.trust.seal import seal
 from tripod.verify.peers.refs import OWN, REMOTES
@@ -387,3 +390,146 @@ def test_no_hook_and_no_program_of_the_repository_is_run(
     done = anna.run("pull")
     assert "names a program" in done.err
     assert not canary.exists()
+
+
+# Rest -------------------------------------------------------------------------------------------
+
+
+def size_of(clone: Clone) -> int:
+    with clone.team() as team:
+        return team.store.size
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_clones_that_only_push_and_pull_come_to_rest(tmp_path: Path, count: int) -> None:
+    clones: list[Clone] = []
+    for name in ("anna", "ben", "cleo", "dora")[:count]:
+        clone = Clone(tmp_path, name)
+        clone.said("init", *(("--from", "origin") if clones else ()))
+        clone.said("push")
+        clones.append(clone)
+    for clone in clones:
+        decide(clone, f"{clone.name} decides")
+    for _ in range(3):
+        for clone in clones:
+            clone.said("push")
+            clone.said("pull")
+    for clone in clones:
+        clone.said("push")
+    held, sizes = remote_refs(clones[0]), [size_of(clone) for clone in clones]
+    for clone in clones:
+        assert clone.said("pull") == "nothing new from origin\n"
+        assert clone.said("push").count("nothing new") == 1
+    assert (remote_refs(clones[0]), [size_of(clone) for clone in clones]) == (held, sizes)
+    for clone in clones:
+        told = clone.said("scribe", "query")
+        assert all(f"{one.name} decides" in told for one in clones)
+
+
+def test_what_a_peer_merged_vouches_before_it_is_taken(anna: Clone, ben: Clone) -> None:
+    ben.said("push")
+    anna.said("pull")
+    anna.said("peer", "accept", name_of(ben), "--reason", "We met.")
+    decide(anna, "Serve tea")
+    anna.said("push")
+    size = size_of(anna)
+    ben.said("pull")
+    ben.said("push")
+    assert anna.said("pull") == "nothing new from origin\n"
+    assert size_of(anna) == size
+    told = anna.said("verify", "-v")
+    (reach,) = re.findall(f"PEERED by {name_of(ben)} up to entry ([0-9]+)", told)
+    assert int(reach) == size - 2, "all but the entry of the seal"
+    # With the next entry that Ben makes, what he merged comes along.
+    ben.said("chat", "send", "live", "ben", "Tea is ready.")
+    ben.said("push")
+    assert "(1 message, 1 event)" in anna.said("pull")
+    with anna.team() as team:
+        kinds = [peer_view(one, team.store.blob).kind for one in team.store.read(size)]
+    assert kinds.count("peer.merged") == 2, "one of Ben's, one of Anna's"
+
+
+def test_bookkeeping_is_read_once(anna: Clone, ben: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    ben.said("push")
+    anna.said("pull")
+    decide(anna, "Serve tea")
+    anna.said("push")
+    ben.said("pull")
+    ben.said("push")
+    assert anna.said("pull") == "nothing new from origin\n"
+    monkeypatch.setattr(merge, "merge_record", None)
+    assert anna.said("pull") == "nothing new from origin\n"
+    # Whom an older ledger knows less of is read again.
+    monkeypatch.undo()
+    (seen,) = anna.database.parent.glob("*.seen")
+    seen.write_bytes(b"0 \n" + seen.read_bytes().partition(b"\n")[2])
+    assert anna.said("pull") == "nothing new from origin\n"
+    seen.write_bytes(b"\xff")
+    assert anna.said("pull") == "nothing new from origin\n"
+
+
+def test_long_bookkeeping_is_taken(
+    anna: Clone, ben: Clone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ben.said("push")
+    anna.said("pull")
+    decide(anna, "Serve tea")
+    anna.said("push")
+    ben.said("pull")
+    ben.said("push")
+    monkeypatch.setattr(merge, "_LONG", 5)
+    assert f"pulled {name_of(ben)}: 2 new entries" in anna.said("pull")
+    for clone in (anna, ben, anna):
+        clone.said("push")
+        clone.said("pull")
+    assert ben.said("pull") == anna.said("pull") == "nothing new from origin\n"
+
+
+def test_a_peer_that_rewrites_what_was_seen_of_it_is_a_fork(
+    anna: Clone, ben: Clone, tmp_path: Path
+) -> None:
+    decide(ben, "Serve soup")
+    ben.said("push")
+    anna.said("pull")
+    before = tmp_path / "before.db"
+    ben.said("backup", str(before))
+    decide(anna, "Serve tea")
+    anna.said("push")
+    ben.said("pull")
+    ben.said("push")
+    assert anna.said("pull") == "nothing new from origin\n"
+    first = anna.git("rev-parse", f"{REMOTES}origin/{name_of(ben)}").strip()
+    for path in ben.database.parent.glob("ledger.db*"):
+        path.unlink()
+    shutil.copy(before, ben.database)
+    shutil.rmtree(ben.home / "seals")
+    ben.git("update-ref", "-d", f"{OWN}{name_of(ben)}")
+    ben.said("rebuild", "--take-in", "I begin again")
+    decide(ben, "Serve another soup")
+    decide(ben, "Serve a third soup")
+    ben.push()
+    size = size_of(anna)
+    done = anna.run("pull")
+    assert done.code == 1
+    assert b"it contradicts itself: its record is another than the one that it sealed" in done.out
+    assert size_of(anna) <= size + 2, "the fork, and a seal"
+    shown = anna.said("peer", "show", name_of(ben))
+    note = anna.git("show", f"{first}:checkpoint")
+    assert note.split("\n")[2] in shown, "the seal that was seen and not merged is the proof"
+
+
+def test_a_record_is_passed_on_with_bookkeeping_behind_it(
+    anna: Clone, ben: Clone, tmp_path: Path
+) -> None:
+    decide(ben, "Serve tea")
+    ben.said("push")
+    anna.said("pull")
+    decide(anna, "Serve coffee")
+    anna.said("push")
+    ben.said("pull")
+    ben.said("push")
+    anna.said("pull")
+    other = Git(tmp_path / "other.git", made=False)
+    other.root.mkdir()
+    other("init", "--quiet", "--bare")
+    assert f"passed on {name_of(ben)}" in anna.said("push", str(other.root))
