@@ -79,7 +79,7 @@ class PeerEntry(TypedDict):
     ``header`` and ``auth`` are the exact bytes; ``content`` is a blob: the salt (32 bytes) and the
     inner body behind it. ``blobs`` are those that the inner body names. Where the peer erased the
     body before it came here, ``keep`` is what its ``redacted`` entry keeps of it, and there is no
-    ``content``. ``place`` says what it is called here.
+    ``content``. ``place`` says what it is called here. The stream is that of the inner entry.
     """
 
     origin: Name

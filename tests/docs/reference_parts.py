@@ -101,6 +101,7 @@ def kinds() -> str:
     for kind in KINDS:
         stream = f"`{kind.stream}…`" if kind.stream.endswith("/") else f"`{kind.stream}`"
         table = _fields(body_fields(kind) | {"v": (Literal[1], True)}, shared)
+        stream += ". Shared: a peer's entry counts here as well" if kind.merge == "shared" else ""
         parts.append(f"### {kind.name}\n\n{_doc(kind.body)}\n\nStream: {stream}.\n\n{table}")
     parts.append("## Shared parts")
     for part in _closure(shared):

@@ -397,6 +397,36 @@ def _is_listed(name: str, words: Collection[str]) -> bool:
     return name in words or singular in words
 
 
+_OF_DOMAINS = ("/format.py", "/intake.py")
+_HELD = re.compile(r"^\| (`[^|]+`) \|", re.MULTILINE)
+
+
+def modules_without_a_row(page: str, paths: Iterable[str]) -> list[str]:
+    """What the last section of the glossary leaves out, names twice, or names and is not there.
+
+    Registries have a row for all of their modules. So have formats and intakes of domains.
+    """
+    rows: Counter[str] = Counter()
+    for room, text in zip(PACKAGES, page.split("\n### ")[-len(PACKAGES) :], strict=True):
+        for cell in _HELD.findall(text):
+            first, *more = re.findall(r"`([^`]+)`", cell)
+            folder = first.rpartition("/")[0]
+            rows.update(
+                f"{room}/{name}.py" for name in (first, *(f"{folder}/{one}" for one in more))
+            )
+    faces = {path.replace("/__init__.py", ".py") for path in paths}
+    there = {path for path in paths if not (_is_face(path) or _in_registry(path))}
+    missing = {path for path in there - rows.keys() if not path.endswith(_OF_DOMAINS)}
+    named = {path for path in rows if "<" not in path and "." not in path.removesuffix(".py")}
+    gone = {path for path in named - there - faces if not _in_registry(path)}
+    twice = {path for path, count in rows.items() if count > 1}
+    return [
+        *(f"{path}: no row" for path in sorted(missing)),
+        *(f"{path}: no such module" for path in sorted(gone)),
+        *(f"{path}: two rows" for path in sorted(twice)),
+    ]
+
+
 def lists_its_names(path: str, text: str) -> bool:
     """Whether a module has an ``__all__`` and is not a package's face."""
     return not _is_face(path) and any(

@@ -1,12 +1,25 @@
 """Every module says what it is for; everything public is documented and typed."""
 
-from repo.rules import PACKAGES, sources, undocumented
+from repo.rules import PACKAGES, ROOT, modules_without_a_row, sources, undocumented
 
 
 def test_the_tree_is_documented_and_typed() -> None:
     files = sources(*PACKAGES, "benchmarks")
     assert files
     assert [line for path, text in files.items() for line in undocumented(path, text)] == []
+
+
+def test_the_glossary_says_what_each_module_holds() -> None:
+    page = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
+    assert modules_without_a_row(page, sources(*PACKAGES)) == []
+    row = next(line for line in page.splitlines() if line.startswith("| `peers/refs` |"))
+    paths = [*sources(*PACKAGES), "verify/new.py"]
+    paths.remove("verify/peers/seals.py")
+    assert modules_without_a_row(page.replace(row, f"{row}\n{row}"), paths) == [
+        "verify/new.py: no row",
+        "verify/peers/seals.py: no such module",
+        "verify/peers/refs.py: two rows",
+    ]
 
 
 def test_each_omission_is_named() -> None:
