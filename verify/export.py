@@ -43,7 +43,7 @@ from tripod.ledger.sqlite.reader import SQLiteReader, read_block_nodes
 from tripod.ledger.sqlite.repair import add_blob_row, add_entry_rows, add_head_row
 from tripod.ledger.sqlite.schema import migrate_schema
 from tripod.ledger.tlog import tiles
-from tripod.ledger.tlog.note import ED25519, MAX_NOTE, Note, VerifierKey, parse_note
+from tripod.ledger.tlog.note import ED25519, Note, VerifierKey, parse_note
 from tripod.ledger.tlog.policy import Policy, TrustedLog
 from tripod.ledger.tlog.proof import MAX_PROOF, parse_proof, verify_proof
 from tripod.ledger.tlog.receipt import parse_witness_request
@@ -105,7 +105,7 @@ class LoadedExport:
     def read_seal(self, files: ExportFiles) -> Note | None:
         """Read the seal into ``self.seal``; None, with a finding, where that is impossible."""
         try:
-            note = parse_note(files.read(tiles.SEAL, MAX_NOTE))
+            note = parse_note(files.seal_note())
             self.seal = parse_seal(note.text)
         except (FileError, MalformedError) as error:
             self.add(f"there is no seal to judge the files by: {error}", tiles.SEAL)

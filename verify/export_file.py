@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from tripod.ledger import TripodError
 from tripod.ledger.tlog import tiles
+from tripod.ledger.tlog.note import MAX_NOTE
 from tripod.ledger.tlog.tiles import WIDTH, Tile
 from tripod.projections.disk import Disk, UnreadableError
 
@@ -39,6 +40,10 @@ class ExportFiles:
         if data is None:
             raise FileError(f"{path} is missing")
         return data
+
+    def seal_note(self) -> bytes:
+        """The note of the seal, which is not judged here."""
+        return self.read(tiles.SEAL, MAX_NOTE)
 
     def tile(self, tile: Tile) -> bytes:
         """The bytes of a tile or an entry bundle."""

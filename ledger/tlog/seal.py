@@ -117,7 +117,7 @@ def cosign_seal(seal: Seal, key: SigningKey, seconds: int) -> Signature:
 
 
 def open_seal(
-    note: Note,
+    note: Note | bytes,
     logs: Sequence[VerifierKey],
     witnesses: Sequence[VerifierKey] = (),
     *,
@@ -134,6 +134,7 @@ def open_seal(
         MalformedError: the text is no seal, or a key is not of the type that its place asks for.
         NotVerifiedError: a signature by one of the keys is bad, or the log's is missing.
     """
+    note = parse_note(note) if isinstance(note, bytes) else note
     for keys, kind, role in ((logs, ED25519, "log"), (witnesses, COSIGNATURE, "witness")):
         for key in keys:
             if key.kind != kind:

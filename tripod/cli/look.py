@@ -421,8 +421,6 @@ def _opened_ref(ref: str) -> Iterator[tuple[RowReader, bytes]]:
     """The record that a ref of the repository around the current folder holds, and its seal."""
     from tempfile import TemporaryDirectory
 
-    from tripod.ledger.tlog import tiles
-    from tripod.ledger.tlog.note import MAX_NOTE
     from tripod.verify.anchors.git import Repository
     from tripod.verify.export import FileError, load_export
     from tripod.verify.peers.refs import RefFiles
@@ -434,7 +432,7 @@ def _opened_ref(ref: str) -> Iterator[tuple[RowReader, bytes]]:
                 if commit is None:
                     raise NoTeamError(f"there is no {ref} in {repository.top}")
                 files = RefFiles(repository, commit)
-                note = files.read(tiles.SEAL, MAX_NOTE)
+                note = files.seal_note()
                 loaded = load_export(files, f"{scratch}/{DATABASE}")
         except (GitError, FileError, sqlite3.Error) as error:
             raise LedgerDamagedError(f"{ref} cannot be read as a record: {error}") from error

@@ -16,11 +16,11 @@ import os
 import re
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from typing import NamedTuple
 
-from tripod.errors import LedgerError, RefusedError, TripodError
-from tripod.ledger import Draft, Entry
+from tripod.errors import LedgerError, TripodError
 from tripod.ledger.files import is_read_only
 from tripod.ledger.locator import APART, database_of, named, nearest_team, work_tree_around
 from tripod.ledger.sqlite.reader import SQLiteReader, read_block_nodes, read_only
@@ -39,15 +39,13 @@ _COMMENTS = b"#;@!$%^&|:"
 _TRAILERS = re.compile(rb"([A-Za-z0-9-]+: [^\n]*|[ \t][^\n]*|\(cherry picked from commit [^\n]*)")
 
 
-class _Team:
+class _Team(NamedTuple):
     """A team that is looked at only: its directory, its ledger, its replica's name and key."""
 
-    def __init__(self, root: str, store: SQLiteReader, replica: str, vkey: str) -> None:
-        self.root, self.store, self.replica, self.vkey = root, store, replica, vkey
-
-    def append_apart(self, make: Callable[[], Sequence[Draft]]) -> list[Entry]:
-        """Refuse it: a hook writes nothing to the ledger."""
-        raise RefusedError(f"{self.root}: nothing is recorded for {make!r}")
+    root: str
+    store: SQLiteReader
+    replica: str
+    vkey: str
 
 
 def message_with_trailer(message: bytes, line: bytes) -> bytes:
@@ -141,7 +139,7 @@ def write_ref() -> None:
     with _team(os.getcwd()) as team:
         note = None if isinstance(team, str) else last_seal_note(team.store.origin)
         if not isinstance(team, str) and note is not None:
-            keep_record(team, note)
+            keep_record(team.root, team.replica, note)
 
 
 def _problem_path() -> str | None:

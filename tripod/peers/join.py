@@ -39,9 +39,7 @@ from tripod.ledger.files import read_plain_file
 from tripod.ledger.kinds.peers import TEAM_NAMED
 from tripod.ledger.locator import database_of
 from tripod.ledger.sqlite.reader import SQLiteReader
-from tripod.ledger.tlog.note import MAX_NOTE, parse_note
-from tripod.ledger.tlog.seal import Seal, open_seal, read_seal
-from tripod.ledger.tlog.tiles import SEAL
+from tripod.ledger.tlog.seal import open_seal, read_seal
 from tripod.peers.merge import Merged, merge_record
 from tripod.peers.remote import (
     fetch_records,
@@ -74,6 +72,7 @@ from tripod.verify.peers.refs import (
     ReplicaRef,
     longest_records,
     merge_order,
+    record_seal,
     replica_refs,
 )
 from tripod.verify.peers.seals import RecordProblemError, SealedRecord, sealed_identity
@@ -138,7 +137,8 @@ def join_team(
         Repository(root) as repository,
         TemporaryDirectory(prefix="tripod-join-") as folder,
     ):
-        refs = _longest(repository, replica_refs(repository))
+        _refuse_own(repository)
+        refs = _longest(repository)
         with _neighbours(repository, refs, folder) as (neighbours, problems):
             team = _team_of(neighbours, problems)
             first = neighbours[0].source
@@ -153,9 +153,7 @@ def join_team(
             named=lambda vkey: [_named(team, handle, vkey)],
         )
         with Team(adopted.root) as ledger:
-            merged = [
-                merge_record(ledger, RefFiles(repository, ref.commit)) for ref in refs.values()
-            ]
+            merged = [merge_record(ledger, RefFiles(repository, ref.commit)) for ref in refs]
             problems += [one.problem for one in merged if one.problem]
             ledger.warnings += [*problems, *settle_aside(ledger)]
             adopted.warnings.extend(ledger.warnings)
@@ -188,34 +186,35 @@ def _named(team: str, handle: str, vkey: str) -> Draft:
     return TEAM_NAMED.draft({"team": team, "replica": replica_name(handle, vkey)})
 
 
-def _longest(repository: Repository, refs: Sequence[ReplicaRef]) -> dict[str, ReplicaRef]:
-    """Of each replica the ref with the longest record, by name (RefusedError: one is our own)."""
-    found: dict[str, tuple[Seal, ReplicaRef]] = {}
-    for ref in refs:
-        with suppress(FileError, MalformedError, GitError):
-            seal = read_seal(RefFiles(repository, ref.commit).read(SEAL, MAX_NOTE))
-            if ref.remote is None and os.path.exists(key_path(seal.origin)):
-                raise RefusedError(
-                    f"{ref.ref} holds the record of this repository's own replica, and its key is "
-                    "here: `tripod restore` brings the ledger back"
-                )
-            if ref.replica not in found or seal.size > found[ref.replica][0].size:
-                found[ref.replica] = (seal, ref)
-    ordered = sorted(found, key=lambda name: merge_order(found[name][0]))
-    return {name: found[name][1] for name in ordered}
+def _refuse_own(repository: Repository) -> None:
+    """Refuse where the record of this repository's own replica is to be restored."""
+    for ref in replica_refs(repository):
+        seal = record_seal(repository, ref.commit) if ref.remote is None else None
+        if seal is not None and os.path.exists(key_path(seal.origin)):
+            raise RefusedError(
+                f"{ref.ref} holds the record of this repository's own replica, and its key is "
+                "here: `tripod restore` brings the ledger back"
+            )
+
+
+def _longest(repository: Repository) -> list[ReplicaRef]:
+    """Of each replica the ref with the longest record, in the order in which they are merged."""
+    found = longest_records(repository, replica_refs(repository))
+    ordered = sorted(found, key=lambda one: merge_order(one[1]))
+    return [ref for ref, seal in ordered if seal is not None]
 
 
 @contextmanager
 def _neighbours(
-    repository: Repository, refs: dict[str, ReplicaRef], folder: str
+    repository: Repository, refs: Sequence[ReplicaRef], folder: str
 ) -> Iterator[tuple[list[_Neighbour], list[str]]]:
     """The replicas whose records can be read, and why others cannot."""
     found: list[_Neighbour] = []
     problems: list[str] = []
     databases = []
     try:
-        for number, (name, ref) in enumerate(refs.items()):
-            path = f"{folder}/{number}.db"
+        for number, ref in enumerate(refs):
+            name, path = ref.replica, f"{folder}/{number}.db"
             try:
                 loaded = load_export(RefFiles(repository, ref.commit), path)
                 db = sqlite3.connect(path, isolation_level=None)
@@ -273,13 +272,13 @@ def waiting_peers(root: str, known: Collection[str]) -> dict[str, Peer]:
         for ref in replica_refs(repository):
             with suppress(FileError, MalformedError, RecordProblemError, GitError):
                 files = RefFiles(repository, ref.commit)
-                note = files.read(SEAL, MAX_NOTE)
+                note = files.seal_note()
                 seal = read_seal(note)
                 if seal.origin in known:
                     continue
                 key = sealed_identity(SealedRecord(files, seal), None).key
                 if key is not None:
-                    open_seal(parse_note(note), [key])
+                    open_seal(note, [key])
                     size = max(seal.size, found.get(seal.origin, Peer("")).size)
                     found[seal.origin] = Peer(seal.origin, ref.replica, key.format(), size=size)
     return found
@@ -325,11 +324,8 @@ def go_on_joining(root: str) -> list[Merged]:
         named = replica_of(team.store)
         if named is None or named[0] == parse_header(team.store.header(0) or b"").ledger:
             return []
-        records = longest_records(repository, replica_refs(repository))
         merged = [
-            merge_record(team, RefFiles(repository, ref.commit))
-            for ref, seal in sorted(records, key=lambda one: merge_order(one[1]))
-            if seal is not None
+            merge_record(team, RefFiles(repository, ref.commit)) for ref in _longest(repository)
         ]
         return [one for one in merged if not one.is_own]
 

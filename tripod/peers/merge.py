@@ -53,9 +53,9 @@ from tripod.ledger.kinds.peers import (
 )
 from tripod.ledger.kinds.redaction import REDACTED
 from tripod.ledger.kinds.trust import SEAL_MADE
-from tripod.ledger.tlog.note import MAX_NOTE, VerifierKey, parse_note
+from tripod.ledger.tlog.note import VerifierKey
 from tripod.ledger.tlog.seal import open_seal, read_seal
-from tripod.ledger.tlog.tiles import SEAL, WIDTH
+from tripod.ledger.tlog.tiles import WIDTH
 from tripod.peers.places import Places
 from tripod.peers.replica import replica_of
 from tripod.peers.roster import (
@@ -188,7 +188,7 @@ class _Merge:
         seen: str | None,
     ) -> None:
         self.team, self.store, self.seen = team, team.store, seen
-        self.files, self.note = files, files.read(SEAL, MAX_NOTE)
+        self.files, self.note = files, files.seal_note()
         self.seal = seal = read_seal(self.note)
         self.team_id, self.limits, self.dry_run = team_id, limits, dry_run
         self.peer = read_roster(team.store).get(seal.origin) or Peer(seal.origin)
@@ -237,7 +237,7 @@ class _Merge:
         if last is not None and last[0].size <= self.seal.size:
             seal, note = last
             with suppress(LedgerError):  # a note that the peer's key did not make says nothing
-                open_seal(parse_note(note), [VerifierKey.parse(self.peer.key)])
+                open_seal(note, [VerifierKey.parse(self.peer.key)])
                 record = SealedRecord(self.files, self.seal, seal.size, self.limits.bytes)
                 if record.tree().root() != seal.root:
                     self.fork(_OTHER, note)
@@ -264,7 +264,7 @@ class _Merge:
         vkeys = [vkey for (vkey,) in self.store.tables.execute("SELECT vkey FROM keys")]
         keys = [VerifierKey.parse(vkey) for vkey in vkeys]
         try:
-            open_seal(parse_note(self.note), [key for key in keys if key.name == self.seal.origin])
+            open_seal(self.note, [key for key in keys if key.name == self.seal.origin])
         except LedgerError as error:
             return f"its record bears the name of this very ledger, and not its key: {error}"
         size = self.store.size
@@ -289,7 +289,7 @@ class _Merge:
         known = VerifierKey.parse(self.peer.key) if self.peer.added is not None else None
         if known is not None:
             with suppress(NotVerifiedError):
-                open_seal(parse_note(self.note), [known])
+                open_seal(self.note, [known])
                 return known
         found = sealed_identity(record, known)
         if known is None:
@@ -297,7 +297,7 @@ class _Merge:
         try:
             if found.key is None:
                 raise NotVerifiedError("its record sets no key")
-            open_seal(parse_note(self.note), [found.key])
+            open_seal(self.note, [found.key])
         except LedgerError as error:
             raise RecordProblemError(
                 f"its seal is not by the key on record: {error}; nothing was taken"
@@ -336,7 +336,7 @@ class _Merge:
         told = f"its record holds {self.seal.size} entries, and {self.peer.size} were merged"
         known = VerifierKey.parse(self.peer.key)
         try:
-            open_seal(parse_note(self.note), [known])
+            open_seal(self.note, [known])
         except LedgerError as error:
             raise RecordProblemError(f"{told}; its seal is not by the key on record") from error
         start = max(0, self.seal.size - 2 * WIDTH)
@@ -535,7 +535,7 @@ class _Taking:
         """The older seal that was passed, if the key that made the record's seal made it."""
         if self.older is not None:
             with suppress(LedgerError):
-                open_seal(parse_note(self.older.note), [self.key])
+                open_seal(self.older.note, [self.key])
                 return self.older
         return None
 

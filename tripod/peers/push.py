@@ -99,7 +99,7 @@ def push(
     with open_repository(team.root, seconds) as repository:
         remote = find_remote(repository, given)
         if not dry_run:
-            _keep(team, repository, own_ref(repository, replica))
+            _keep(team, repository, replica)
         offers = [_own_offer(team, repository, remote, replica), *_relays(team, repository, remote)]
         if dry_run:
             folder = refs_folder(repository)
@@ -119,8 +119,8 @@ def push(
     return Pushed(remote.name, done)
 
 
-def _keep(team: Team, repository: Repository, ref: str) -> None:
-    """Seal what is not sealed yet, and see that the ref has it."""
+def _keep(team: Team, repository: Repository, replica: str) -> None:
+    """Seal what is not sealed yet, and see that the replica's ref has it."""
     try:
         seal_now(team, passphrase_from_file)
     except LockedKeyError as error:
@@ -129,11 +129,11 @@ def _keep(team: Team, repository: Repository, ref: str) -> None:
     if made is None:
         raise RefusedError("nothing is sealed yet: `tripod seal`")
     repository.forget_refs()
-    tip = repository.tip(ref)
+    tip = repository.tip(own_ref(repository, replica))
     known = None if tip is None else record_seal(repository, tip)
     if known is None or known.size < made.size:
         team.warnings[:] = [text for text in team.warnings if "is not up to date" not in text]
-        keep_record(team, made.note)
+        keep_record(team.root, replica, made.note)
         repository.forget_refs()
 
 

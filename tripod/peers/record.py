@@ -31,10 +31,9 @@ from tripod.ledger import REDACTED, root_of
 from tripod.ledger.files import hold_file_lock, replace_file
 from tripod.ledger.locator import database_of
 from tripod.ledger.sqlite.reader import SQLiteReader, read_block_nodes, read_only
-from tripod.ledger.tlog.note import MAX_NOTE
 from tripod.ledger.tlog.seal import Seal, read_seal
 from tripod.ledger.tlog.tiles import BLOBS, SEAL
-from tripod.peers.replica import NamedTeam, name_team, tree_of_team, written_path
+from tripod.peers.replica import tree_of_team, written_path
 from tripod.trust.export import nodes_to_export, stage_export
 from tripod.verify.anchors.git import Repository
 from tripod.verify.export_file import FileError
@@ -46,16 +45,15 @@ _PERSON = b"tripod <record@tripod.invalid>"
 _NEW = "refs/new"  # in the git directory of ours
 
 
-def keep_record(team: NamedTeam, note: str) -> str:
+def keep_record(root: str, replica: str, note: str) -> str:
     """Bring the record on this replica's ref up to the seal in ``note``; give the ref's name.
 
     Raises GitError, RefusedError, LedgerDamagedError or OSError where it cannot be written; the
     next seal tries again.
     """
-    tree = tree_of_team(team.root)
+    tree = tree_of_team(root)
     if tree is None:
-        raise RefusedError(f"{team.root}: there is no git repository around it for a ref")
-    replica = name_team(team)[1]
+        raise RefusedError(f"{root}: there is no git repository around it for a ref")
     noted = written_path(tree, replica)
     os.makedirs(os.path.dirname(noted), exist_ok=True)
     with hold_file_lock(f"{noted}.lock"):
@@ -63,9 +61,9 @@ def keep_record(team: NamedTeam, note: str) -> str:
         try:
             with Repository(f"{tree.top}/{replica}", GIT_S) as repository:
                 ref = own_ref(repository, replica)
-                write_record_ref(repository, ref, database_of(team.root), note)
+                write_record_ref(repository, ref, database_of(root), note)
                 if ref != OWN + replica:
-                    _leave_former(repository, OWN + replica, database_of(team.root), note)
+                    _leave_former(repository, OWN + replica, database_of(root), note)
         except BaseException:
             # A git that is slow is not waited for at each seal; one that refuses is asked again.
             is_slow = time.monotonic() - began > GIT_S / 2
@@ -171,7 +169,7 @@ def _replaced(present: set[str], wanted: set[str]) -> Iterator[str]:
 def _sealed_size(ref: str, old: RefFiles, seal: Seal, ledger: SQLiteReader) -> int:
     """How many entries the ref's record holds (RefusedError: it is not the beginning of ours)."""
     try:
-        before = read_seal(old.read(SEAL, MAX_NOTE))
+        before = read_seal(old.seal_note())
     except (MalformedError, FileError) as error:
         raise RefusedError(
             f"{ref} holds no record of ours ({error}): nothing was written"

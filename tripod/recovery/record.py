@@ -36,7 +36,7 @@ from tripod.ledger.kinds.peers import PEER_MERGED
 from tripod.ledger.locator import database_apart, database_of
 from tripod.ledger.sqlite.reader import SQLiteReader, read_block_nodes, read_only
 from tripod.ledger.sqlite.repair import copy_first_entries
-from tripod.ledger.tlog.note import MAX_NOTE, VerifierKey
+from tripod.ledger.tlog.note import VerifierKey
 from tripod.ledger.tlog.seal import Seal, read_seal
 from tripod.ledger.tlog.tiles import SEAL
 from tripod.projections import COUNTS, desired_file, files_ahead_of
@@ -223,7 +223,7 @@ def _record(
     where: str, replica: str, files: ExportFiles, *, is_own_ref: bool = False
 ) -> Iterator[FoundRecord]:
     with suppress(FileError, MalformedError):
-        seal = read_seal(files.read(SEAL, MAX_NOTE))
+        seal = read_seal(files.seal_note())
         yield FoundRecord(where, replica, files, seal, is_own_ref)
 
 

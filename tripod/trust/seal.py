@@ -33,9 +33,8 @@ from tripod.ledger.files import hold_file_lock, read_plain_file
 from tripod.ledger.ids import format_at, now_us
 from tripod.ledger.kinds.peers import NAME_IDS
 from tripod.ledger.kinds.trust import KEY_SET, SEAL_MADE, SealReason
-from tripod.ledger.locator import WorkTree
 from tripod.ledger.tlog import seal as seals
-from tripod.ledger.tlog.note import MAX_NOTE, Note, SigningKey, VerifierKey, format_note, parse_note
+from tripod.ledger.tlog.note import MAX_NOTE, Note, SigningKey, VerifierKey, format_note
 from tripod.ledger.tlog.seal import Seal, format_seal, read_seal, sign_rotation, sign_seal
 from tripod.ledger.tlog.tiles import SEAL
 from tripod.peers.replica import name_team, tree_of_team, written_path
@@ -107,29 +106,22 @@ def _seal(
         return (SEAL_MADE.draft({"note": made[0], "size": head.size, "reason": reason}),)
 
     tree = tree_of_team(team.root)
-    if tree is not None:
-        name_team(team)  # before the first seal: readers of the record know whose it is
+    # Before the first seal, so that readers of the record know whose it is.
+    replica = "" if tree is None else name_team(team)[1]
     team.append_apart(sign)
     try:
-        _keep_record(team, tree, made[0], now=now)
+        if tree is None:
+            from tripod.trust.export import update_record
+
+            update_record(team.root, team.store.path, made[0])
+        elif now or not _was_written_lately(written_path(tree, replica), team.store.size):
+            from tripod.peers.record import keep_record  # it starts git, which few commands have to
+
+            keep_record(team.root, replica, made[0])
     except (TripodError, LedgerError, OSError) as error:
         # The seal stands all the same; the next one makes the record whole.
         team.warnings.append(f"sealed, but the record is not up to date: {error}")
     return made[0]
-
-
-def _keep_record(team: ActContext, tree: WorkTree | None, note: str, *, now: bool) -> None:
-    """Bring the record up to a seal; unless ``now``, a ref that was written lately waits."""
-    if tree is None:
-        from tripod.trust.export import update_record
-
-        update_record(team.root, team.store.path, note)
-        return
-    if not now and _was_written_lately(written_path(tree, name_team(team)[1]), team.store.size):
-        return
-    from tripod.peers.record import keep_record  # it starts git, which few commands have to
-
-    keep_record(team, note)
 
 
 def _update_tracked_record(team: ActContext, note: str) -> None:
@@ -397,7 +389,7 @@ def _heads(ledger: LedgerReader, disk: Disk, *, git: bool) -> Iterator[Remembere
         return
     for where, note in _notes(ledger, disk, git=git):
         with suppress(LedgerError):
-            seal = seals.open_seal(parse_note(note), keys, extensions=True).seal
+            seal = seals.open_seal(note, keys, extensions=True).seal
             if seal.origin == ledger.origin:
                 yield RememberedHead(seal.size, where)
 

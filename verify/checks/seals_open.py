@@ -28,7 +28,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tripod.ledger import MalformedError, NotVerifiedError
-from tripod.ledger.tlog.note import VerifierKey, parse_note
+from tripod.ledger.tlog.note import VerifierKey
 from tripod.ledger.tlog.seal import open_seal, rotation_problem
 from tripod.verify.check import (
     LEDGER,
@@ -143,7 +143,7 @@ def _seal_problem(
     if key is None:
         return f"{what}: no key of {origin!r} was in force"
     try:
-        seal = open_seal(parse_note(data), [key]).seal
+        seal = open_seal(data, [key]).seal
     except (MalformedError, NotVerifiedError) as error:
         return f"{what}: {error}"
     if seal.size != size:

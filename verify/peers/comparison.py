@@ -268,7 +268,7 @@ class _Comparison:
 
     def _read_ref(self, repository: Repository, ref: ReplicaRef, seal: Seal) -> None:
         files = RefFiles(repository, ref.commit, ref.replica)
-        note = parse_note(files.read("checkpoint", 1024 * 1024))
+        note = parse_note(files.seal_note())
         known = self.known.keys.get(seal.origin, [])
         with suppress(LedgerError):
             open_seal(note, known)

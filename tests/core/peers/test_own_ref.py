@@ -13,7 +13,6 @@ from tripod.bus import events as bus
 from tripod.chat import writer as chat
 from tripod.decisions import writer as decisions
 from tripod.errors import RefusedError
-from tripod.ledger.tlog.note import MAX_NOTE
 from tripod.ledger.tlog.seal import read_seal
 from tripod.peers import record
 from tripod.peers.replica import name_team, replica_of
@@ -48,7 +47,7 @@ def sealed_size(git: Git, name: str = "") -> int:
     with Repository(f"{git.root}/x") as repository:
         tip = repository.tip(name or ref(git))
         assert tip is not None
-        return read_seal(RefFiles(repository, tip).read("checkpoint", MAX_NOTE)).size
+        return read_seal(RefFiles(repository, tip).seal_note()).size
 
 
 def decide(team: Team, title: str) -> None:
@@ -158,11 +157,11 @@ def test_a_ref_that_holds_something_else_or_more_is_left(git: Git) -> None:
     more = git("rev-parse", name)
     shutil.copy2(copy, f"{git.root}/.git/tripod/ledger.db")
     with Team(git.root) as team, pytest.raises(RefusedError, match="an older ledger was put back"):
-        record.keep_record(team, sealing.newest(team.store.db).note)  # type: ignore[union-attr]
+        record.keep_record(team.root, name.rpartition("/")[2], sealing.newest(team.store.db).note)  # type: ignore[union-attr]
     assert git("rev-parse", name) == more
     git("update-ref", name, "HEAD")
     with Team(git.root) as team, pytest.raises(RefusedError, match="holds no record of ours"):
-        record.keep_record(team, sealing.newest(team.store.db).note)  # type: ignore[union-attr]
+        record.keep_record(team.root, name.rpartition("/")[2], sealing.newest(team.store.db).note)  # type: ignore[union-attr]
     assert git("rev-parse", name) == git("rev-parse", "HEAD")
 
 
