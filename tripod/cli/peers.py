@@ -22,6 +22,7 @@ _HOW = {
     "closed": "closed: nothing of it is taken",
     "forked": "it contradicts what it sealed: nothing of it is taken",
 }
+_SEALS = {"ours": "the seal up to which it was merged", "theirs": "the seal that contradicts it"}
 
 
 def _known(team: Team) -> dict[str, Peer]:
@@ -66,7 +67,10 @@ def _show(call: CommandCall) -> None:
     for name, body in said.items():
         for field in ("reason", "problem", "ours", "theirs"):
             text = body.get(field)
-            if isinstance(text, str):
+            if isinstance(text, str) and field in _SEALS:  # as a file of it would be: it is proof
+                lines.append(f"{_SEALS[field]}:")
+                lines += [f"  {one_line(line)}".rstrip() for line in text.splitlines()]
+            elif isinstance(text, str):
                 lines.append(f"{name}, {field}: {one_line(text)}")
     lines += [problem] if problem else []
     call.answer({**value, **{name: body or None for name, body in said.items()}}, lines)

@@ -134,7 +134,7 @@ def _pulled(
         done = merge_record(team, files, limits=asked, dry_run=dry_run, seen=seen)
     except GitError as error:
         return record._replace(problem=str(error))
-    problem = done.problem
+    problem = done.problem.removeprefix(f"{replica}: ")  # who is told shows the name already
     if not problem and not done.is_own and done.replica not in ("", replica):
         problem = f"the record on this ref is that of {done.replica}"
     kinds = _kinds(team, before) if done.taken and not dry_run else {}

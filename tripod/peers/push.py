@@ -210,7 +210,8 @@ def _replace(team: Team, repository: Repository, remote: Remote, offer: _Offer) 
         raise RefusedError(f"{remote.name}: {ref} was moved while it was looked at: push again")
     held = merge_record(team, RefFiles(repository, tip), dry_run=True)
     if not held.is_own:
-        why = held.problem or f"it is the record of {held.replica}"
+        own = f"{team.store.origin}: "  # as the ref's name says
+        why = held.problem.removeprefix(own) or f"it is the record of {held.replica}"
         raise RefusedError(f"{remote.name} holds something else on {ref}, and it was left: {why}")
     (done,) = _push(repository, remote, [offer], f"--force-with-lease={ref}:{tip}")
     return done._replace(before=held.sealed)
