@@ -67,7 +67,8 @@ _LABEL = re.compile(
 _END = re.compile(r"End of checkpoint\b", re.IGNORECASE)
 _CONFIDENCE_WORD = re.compile(r"\b(high|medium|moderate|low)\b", re.IGNORECASE)
 _PAYLOAD = re.compile(
-    r"Checkpoint at decision ([0-9]{1,9})\. Decisions (D-[0-9]{1,16}) through (D-[0-9]{1,16})\.\n?"
+    r"Checkpoint at decision ([0-9]{1,9})\. Decisions (D-[0-9]{1,16}) through (D-[0-9]{1,16})\."
+    r"(?: Entries: [^\n]*)?\n?"
 )
 
 
@@ -193,9 +194,13 @@ def parse_assessment(text: str) -> Assessment | None:
     )
 
 
-def format_checkpoint_payload(count: int, first: str, last: str) -> str:
-    """Give the payload of a ``pythia-checkpoint`` event (ValueError: it would not read back)."""
+def format_checkpoint_payload(count: int, first: str, last: str, entries: str = "") -> str:
+    """Give the payload of a ``pythia-checkpoint`` event (ValueError: it would not read back).
+
+    ``entries`` says where decisions of several replicas stand, as their makers number them.
+    """
     text = f"Checkpoint at decision {count}. Decisions {first} through {last}."
+    text += f" Entries: {entries}." if entries else ""
     if parse_checkpoint_payload(text) != (count, first, last):
         raise ValueError(f"no checkpoint at {count!r} from {first!r} through {last!r}")
     return text

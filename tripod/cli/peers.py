@@ -171,6 +171,10 @@ def _pull(call: CommandCall) -> int:
             code = code if one.is_older else 1
         values.append({"remote": done.remote, **one._asdict()})
     lines += [f"left {one_line(ref)}: it is no record of a replica" for ref in done.strange]
+    if done.asked:
+        lines.append(
+            f"published {one_line(done.asked)}: no replica's checkpoint covered these decisions"
+        )
     lines = lines or [f"nothing new from {one_line(done.remote)}"]
     call.answers(values, lines)
     return code

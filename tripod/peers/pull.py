@@ -17,6 +17,7 @@ import orjson
 
 from tripod.errors import GitError, RefusedError
 from tripod.ledger import root_of
+from tripod.ledger.kinds.decisions import LOGGED
 from tripod.ledger.kinds.peers import PEER_ENTRY
 from tripod.ledger.tlog.seal import Seal
 from tripod.peers.remote import (
@@ -53,11 +54,15 @@ class PulledRecord(NamedTuple):
 
 
 class Pulled(NamedTuple):
-    """What a pull did; ``strange`` are refs there that are no records, which were left."""
+    """What a pull did; ``strange`` are refs there that are no records, which were left.
+
+    ``asked`` is the checkpoint event that it published over decisions of several replicas, or ''.
+    """
 
     remote: str
     records: list[PulledRecord]
     strange: list[str]
+    asked: str = ""
 
 
 def pull(
@@ -106,7 +111,21 @@ def pull(
         ]
         # A remote whose name begins with the name of this one, and a slash, has refs of its own.
         strange = [ref for ref in refs if not REPLICA.fullmatch(ref.rpartition("/")[2])]
-    return Pulled(remote.name, records, strange)
+    is_due = not dry_run and _may_be_due(team, records)
+    return Pulled(remote.name, records, strange, _ask(team) if is_due else "")
+
+
+def _may_be_due(team: Team, records: list[PulledRecord]) -> bool:
+    """Whether anything was decided since the last pull that took something, here or elsewhere."""
+    sql = "SELECT (SELECT max(seq) FROM pieces) > (SELECT max(merged) FROM peers)"
+    is_decided = bool(team.store.db.execute(sql).fetchone()[0])
+    return is_decided or any(one.kinds.get(LOGGED.name) for one in records)
+
+
+def _ask(team: Team) -> str:
+    from tripod.pythia.checkpoints import ask_over_team  # seldom needed
+
+    return ask_over_team(team)
 
 
 def _pulled(

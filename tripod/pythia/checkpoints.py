@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
+from tripod.bus.events import settings
 from tripod.errors import NotFoundError, RefusedError
 from tripod.ledger import Draft, parse_header
 from tripod.projections import LOG
@@ -23,6 +24,7 @@ from tripod.projections.pythia.format import (
     parse_assessment,
     parse_checkpoint_payload,
 )
+from tripod.projections.pythia.tables import uncovered_decisions
 from tripod.team.act import Act, draft_event_for_act
 from tripod.team.team import Team
 
@@ -237,6 +239,31 @@ def ask(team: Team, act: Act, handle: str) -> Draft | None:
     ).fetchone()[0]
     payload = format_checkpoint_payload(count, rows[0][1], rows[-1][1])
     return draft_event_for_act(act, handle, TYPE, "high", payload)
+
+
+def ask_over_team(team: Team) -> str:
+    """Publish a checkpoint event over decisions that no replica's checkpoint covers; give its name.
+
+    Each replica counts its own, so that several could stay below the interval for ever. '' where
+    there are fewer of them than ``pythia-interval``, or that is off.
+    """
+    interval = settings(team)["pythia_interval"]
+    if not interval or len(uncovered_decisions(team.source, team.store.size)) < interval:
+        return ""
+    with team.act() as act:
+        left = uncovered_decisions(act.source, act.transaction.size)
+        if len(left) < interval:
+            return ""
+        entries = "; ".join(
+            f"{origin} {', '.join(str(one.made) for one in left if one.origin == origin)}"
+            for origin in dict.fromkeys(one.origin for one in left)
+        )
+        sql = "SELECT count(*) FROM pieces WHERE id IS NOT NULL"
+        count = act.transaction.tables.execute(sql).fetchone()[0]
+        payload = format_checkpoint_payload(count, left[0].id, left[-1].id, entries)
+        draft = draft_event_for_act(act, "scribe", TYPE, "high", payload)
+        act.append([draft])
+    return str(draft.body["name"])
 
 
 def checkpoint_snapshot(team: Team, point: Point) -> Snapshot:

@@ -7,11 +7,15 @@ between two such decisions answers the first. One that names decisions which are
 for nothing. 0 switches the interval off. A decision that another program logged is given until the
 next decision of its log.
 
+Each replica of a team counts its own decisions. Where as many as an interval were merged here or
+made here before, and no replica's checkpoint covers them, the pull that merged them asked for one.
+
 **Why it matters.** The seeds: decisions grow and no checkpoint comes, so that nobody ever
 challenges them. With the original tools the event has no consumer.
 
 **What a finding looks like.** ``decision 40 (D-1795294658) reached the interval of 20, and no
-pythia-checkpoint event followed``.
+pythia-checkpoint event followed``. Of several replicas it is a warning: ``30 decisions of 3
+replicas are covered by no replica's checkpoint, and the interval is 20``; the next pull asks.
 
 **What to do.** Have the review now: publish the event by hand, with the range in its payload
 (``Checkpoint at decision 40. Decisions D-… through D-….``). Log decisions with ``tripod scribe
@@ -26,7 +30,8 @@ from collections import deque
 from dataclasses import dataclass
 
 from tripod.projections.bus.format import Config
-from tripod.verify.check import TABLES, Evidence, Outcome, not_applicable, outcome
+from tripod.projections.pythia.tables import uncovered_decisions
+from tripod.verify.check import TABLES, Evidence, Finding, Outcome, not_applicable, outcome
 from tripod.verify.isolation.runs import EVENT, Checkpoint, checkpoints_for_runs
 
 NAME = "pythia-fires"
@@ -56,15 +61,16 @@ def judge(evidence: Evidence) -> Outcome:
         " (PARTITION BY log ORDER BY seq) AS theirs FROM pieces)"
         " WHERE id IS NOT NULL AND number IS NOT NULL AND made IS NULL ORDER BY seq"
     )
-    if not decisions:
-        return not_applicable(NAME, "no decision was logged")
     intervals = _Intervals(evidence)
+    together = _together(evidence, intervals)
+    if not decisions and together is None:
+        return not_applicable(NAME, "no decision was logged")
     due = []
     for seq, id_, number, log in decisions:
         interval = intervals.at(seq)
         if interval and number % interval == 0:
             due.append(DueDecision(seq, id_, number, log, interval))
-    if not due:
+    if not due and together is None:
         reason = "no interval of decisions was reached, or it is off"
         return not_applicable(NAME, reason)
     logs = {id_: log for _, id_, _, log in decisions}
@@ -78,7 +84,7 @@ def judge(evidence: Evidence) -> Outcome:
         for one in missing
         if one.seq == newest[one.log] and "observed" in evidence.body(one.seq)
     }
-    found = (
+    found = [
         evidence.finding(
             NAME,
             one.seq,
@@ -88,11 +94,34 @@ def judge(evidence: Evidence) -> Outcome:
         )
         for one in missing
         if one.seq not in given
-    )
+    ]
     seen = {"intervals reached": len(due), "checkpoint events": len(events)}
     if given:
         seen["not yet judged"] = len(given)
+    if together is not None:
+        found.append(together)
     return outcome(NAME, found, seen)
+
+
+def _together(evidence: Evidence, intervals: _Intervals) -> Finding | None:
+    """What is wrong where the decisions of several replicas reached an interval together."""
+    ((merged,),) = evidence.query("SELECT max(merged) FROM peers")
+    if merged is None:
+        return None
+    interval = intervals.at(merged)
+    try:
+        left = uncovered_decisions(evidence.source, merged) if interval else []
+    except evidence.unreadable:
+        return None  # `kinds-known` and `bodies-present` name it
+    if not interval or len(left) < interval:
+        return None
+    replicas = len({one.origin for one in left})
+    message = (
+        f"{len(left)} decisions of {replicas} replicas are covered by no replica's checkpoint, and "
+        f"the interval is {interval}"
+    )
+    help_ = "`tripod pull` asks for the review, once it takes a decision or one was made here"
+    return evidence.finding(NAME, left[-1].seq, message, help_, severity="warning")
 
 
 class _Intervals:

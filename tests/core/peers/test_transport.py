@@ -11,8 +11,10 @@ from git_repo import Git
 from replicas import Clone
 
 from tripod.ledger.kinds.merged import peer_view
-from tripod.peers import merge
+from tripod.peers import merge, pull
 from tripod.peers.replica import replica_of
+from tripod.peers.roster import read_roster
+from tripod.projections.pythia.tables import uncovered_decisions
 from tripod.trust.seal import seal
 from tripod.verify.peers.refs import OWN, REMOTES
 
@@ -535,3 +537,106 @@ def test_a_record_is_passed_on_with_bookkeeping_behind_it(
     other.root.mkdir()
     other("init", "--quiet", "--bare")
     assert f"passed on {name_of(ben)}" in anna.said("push", str(other.root))
+
+
+# Reviews ----------------------------------------------------------------------------------------
+
+
+def asked(clone: Clone) -> list[str]:
+    """The payloads of the checkpoint events that this clone holds, whoever published them."""
+    with clone.team() as team:
+        sql = "SELECT seq FROM events WHERE type = 'pythia-checkpoint' ORDER BY seq"
+        bodies = team.source.each_body_of(sql)
+        return [team.source.content(body["payload"]).decode() for body in bodies]
+
+
+@pytest.fixture
+def three(tmp_path: Path, anna: Clone, ben: Clone) -> list[Clone]:
+    """Clones with an interval of five decisions."""
+    cleo = Clone(tmp_path, "cleo")
+    cleo.said("init", "--from", "origin")
+    for clone in (anna, ben, cleo):
+        (clone.root / "events/config.yaml").write_text("pythia-interval: 5\n")
+        clone.said("sync")
+    return [anna, ben, cleo]
+
+
+def rounds(*clones: Clone) -> str:
+    """Each pushes, pulls and pushes by turns; what the pulls said."""
+    told = ""
+    for clone in clones:
+        clone.said("push")
+        told += clone.said("pull")
+        clone.said("push")
+    return told
+
+
+def test_a_puller_asks_for_the_review_that_no_replica_reached_alone(three: list[Clone]) -> None:
+    anna, ben, cleo = three
+    for clone in three:
+        decide(clone, f"{clone.name} decides")
+        decide(clone, f"{clone.name} decides again")
+    assert "published" not in rounds(cleo, ben), "Ben has three of Cleo's and his own"
+    assert not asked(ben)
+    said = rounds(anna)
+    assert "no replica's checkpoint covered these decisions" in said
+    (payload,) = asked(anna)
+    with anna.team() as team:
+        origins = [one.origin for one in read_roster(team.store).values()]
+        seqs = [seq for (seq,) in team.store.db.execute(
+            "SELECT seq FROM pieces WHERE made IS NULL")]  # fmt: skip
+        mine = f"{team.store.origin} {', '.join(map(str, seqs))}"
+    assert mine in payload
+    assert all(origin in payload for origin in origins)
+    # Whoever has the event knows that they are covered; everybody comes to rest again.
+    for _ in range(3):
+        assert "published" not in rounds(ben, cleo, anna)
+    assert [len(asked(clone)) for clone in three] == [1, 1, 1]
+    for clone in three:
+        assert "covered by no replica" not in clone.run("verify").out.decode()
+    # One more of each, and two of Ben's: the count began anew.
+    for clone in (*three, ben):
+        decide(clone, f"{clone.name} decides once more")
+    assert "published" not in rounds(ben, cleo, anna, ben, cleo, anna)
+    decide(cleo, "the fifth")
+    assert rounds(cleo).count("published") == 1, "one was decided here since the last pull"
+    assert "published" not in rounds(ben, anna, cleo)
+    assert [len(asked(clone)) for clone in three] == [2, 2, 2]
+
+
+def test_a_checkpoint_of_a_peer_covers_what_the_peer_had(three: list[Clone]) -> None:
+    anna, ben, _ = three
+    for number in range(3):
+        decide(anna, f"Serve tea {number}")
+    rounds(anna, ben)
+    for number in range(5):
+        decide(ben, f"Serve soup {number}")
+    assert len(asked(ben)) == 1, "Ben's own fifth decision"
+    decide(anna, "Serve coffee")
+    assert "published" not in rounds(ben, anna)
+    assert len(asked(anna)) == 1
+    with anna.team() as team:
+        left = uncovered_decisions(team.source, team.store.size)
+        titles = [team.source.body(one.seq)["title"] for one in left]
+    assert titles == ["Serve coffee"]
+
+
+def test_a_review_that_no_pull_asked_for_is_a_warning(
+    three: list[Clone], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    anna, ben, cleo = three
+    for clone in (cleo, ben):
+        for number in range(3):
+            decide(clone, f"{clone.name} decides {number}")
+    rounds(cleo)
+    ben.said("push")
+    monkeypatch.setattr(pull, "_ask", lambda _: "")
+    rounds(anna)
+    done = anna.run("verify")
+    assert done.code == 0
+    told = done.out.decode()
+    assert "6 decisions of 2 replicas are covered by no replica's checkpoint" in told
+    monkeypatch.undo()
+    decide(anna, "Serve coffee")
+    assert "published" in rounds(anna)
+    assert "covered by no replica" not in anna.run("verify").out.decode()
