@@ -11,8 +11,11 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 from tripod.ledger.entry import MERGED
 from tripod.ledger.kinds.base import Bytes, Content, Count, Erasure, Kind, Limits, Name, Sha256
 
-ReplicaName = Annotated[str, Limits(18, 128, r"^[^/]{1,111}-[0-9a-f]{16}$")]
-"""The handle of who began the replica, and 16 hex digits of the SHA-256 of its verifier key."""
+ReplicaName = Annotated[str, Limits(18, 128, r"^[A-Za-z0-9_-]{1,111}-[0-9a-f]{16}$")]
+"""The handle of who began the replica, and 16 hex digits of the SHA-256 of its verifier key.
+
+It is a part of the names of refs, and stands behind handles.
+"""
 
 
 class TeamNamed(TypedDict):
@@ -45,7 +48,8 @@ class Known(TypedDict):
 class Place(TypedDict, total=False):
     """What an entry of a peer is called here, where that is not what its maker calls it.
 
-    ``actor``: who it is shown as. ``channel`` and ``index`` of a message, ``file``, ``number``,
+    ``actor``: who it is shown as; ``handle``: who is shown as speaking in a message of somebody
+    else's. ``channel`` and ``index`` of a message, ``file``, ``number``,
     ``id``, ``supersedes``, ``chat_ref`` and ``refs`` of a decision, ``name``, ``source`` and
     ``size`` of an event are ours; so are ``event`` and ``message``, numbers of entries that the
     inner body names. ``made``: the replica and the id by which the maker of a decision knows it.
@@ -55,6 +59,7 @@ class Place(TypedDict, total=False):
     """
 
     actor: Name
+    handle: Name
     channel: Name
     index: Count
     file: Name

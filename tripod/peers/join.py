@@ -265,7 +265,8 @@ def _team_of(neighbours: Sequence[_Neighbour], problems: Sequence[str]) -> str:
 def waiting_peers(root: str, known: Collection[str]) -> dict[str, Peer]:
     """Replicas that git holds a record of and that are not among the ``known`` origins.
 
-    The newest record of each that can be read says who it is. Nothing is merged.
+    The newest record of each that can be read says who it is, also where it stands on the ref of
+    another replica: a person accepts a name with its key. Nothing is merged.
     """
     found: dict[str, Peer] = {}
     with suppress(GitError), Repository(root) as repository:
@@ -276,11 +277,11 @@ def waiting_peers(root: str, known: Collection[str]) -> dict[str, Peer]:
                 seal = read_seal(note)
                 if seal.origin in known:
                     continue
-                key = sealed_identity(SealedRecord(files, seal), None).key
-                if key is not None:
-                    open_seal(note, [key])
+                who = sealed_identity(SealedRecord(files, seal), None)
+                if who.key is not None and who.names_itself():
+                    open_seal(note, [who.key])
                     size = max(seal.size, found.get(seal.origin, Peer("")).size)
-                    found[seal.origin] = Peer(seal.origin, ref.replica, key.format(), size=size)
+                    found[seal.origin] = Peer(seal.origin, who.replica, who.key.format(), size=size)
     return found
 
 

@@ -29,7 +29,6 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from hashlib import sha256
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tripod.errors import LedgerError, MalformedError, NotVerifiedError, RefusedError
@@ -74,6 +73,7 @@ from tripod.verify.peers.seals import (
     BadEntryError,
     RecordProblemError,
     SealedEntry,
+    SealedIdentity,
     SealedRecord,
     sealed_identity,
 )
@@ -293,7 +293,7 @@ class _Merge:
                 return known
         found = sealed_identity(record, known)
         if known is None:
-            self._check_new(found.team, found.replica, found.named)
+            self._check_new(found)
         try:
             if found.key is None:
                 raise NotVerifiedError("its record sets no key")
@@ -309,19 +309,19 @@ class _Merge:
         self.done = self.done._replace(replica=self.peer.replica)
         return found.key
 
-    def _check_new(self, team_id: str, replica: str, key: VerifierKey | None) -> None:
+    def _check_new(self, found: SealedIdentity) -> None:
         """Refuse a peer that is of another team, or bears a name that its key does not give it."""
-        if not replica or key is None:
+        if not found.replica or found.named is None:
             raise RecordProblemError(
                 "its record does not say of which team it is (`team.named`): `tripod push` there, "
                 "with this version"
             )
-        if team_id != self.team_id:
+        if found.team != self.team_id:
             raise RecordProblemError(
-                f"it is a replica of the team {team_id!r}, and this one is of {self.team_id!r}"
+                f"it is a replica of the team {found.team!r}, and this one is of {self.team_id!r}"
             )
-        if not replica.endswith(f"-{sha256(key.format().encode()).hexdigest()[:16]}"):
-            raise RecordProblemError(f"it calls itself {replica!r}, and has another key")
+        if not found.names_itself():
+            raise RecordProblemError(f"it calls itself {found.replica!r}, and has another key")
 
     def merged_note(self) -> bytes:
         """The note of the seal that was merged last; b'' where none was."""
@@ -609,11 +609,14 @@ def _erase(act: Act, merge: _Merge, batch: Sequence[JudgedEntry]) -> int:
 def _copies(act: Act, merge: _Merge, line: str, seq: int) -> Iterator[Entry]:
     """The entries that keep entry ``seq`` of the peer, or of its ``line``, with its body.
 
-    A replica that left the line later may have brought the same entry along.
+    A replica that left the line later may have brought the same entry along. What that says of the
+    line which it left erases nothing of others: it has no key of theirs.
     """
     own = act.store.seq_of(peer_entry_id(merge.seal.origin, seq))
     raw = merge.kept_header(line, seq)
-    for at in {own, *kept_elsewhere(act.transaction.tables, line, seq)} - {None}:
+    is_its = line == merge.seal.origin
+    others = kept_elsewhere(act.transaction.tables, line, seq) if is_its else ()
+    for at in {own, *others} - {None}:
         entry = None if at is None else act.store.entry(at)
         if entry is None or entry.body is None or "content" not in entry.data:
             continue

@@ -11,12 +11,14 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from tripod.ledger import CHAT, EVENTS, LOGS, Header, parse_header
+import orjson
+
+from tripod.ledger import CHAT, EVENTS, LOGS, Entry, Header, parse_header
 from tripod.ledger.kinds.bus import ACKED, ACKED_ALL, PUBLISHED
 from tripod.ledger.kinds.chat import CREATED, SENT, UNREADABLE
 from tripod.ledger.kinds.decisions import BEGUN, LOGGED, NOTED
-from tripod.ledger.kinds.merged import peer_view
-from tripod.ledger.kinds.peers import PEER_MERGED, Known, Place
+from tripod.ledger.kinds.merged import peer_view, read_kept
+from tripod.ledger.kinds.peers import PEER_ENTRY, PEER_MERGED, Known, Place
 from tripod.ledger.kinds.pythia import ASSESSED
 from tripod.ledger.kinds.trust import FORKED_FROM
 from tripod.peers.replica import replica_of
@@ -99,7 +101,7 @@ class Places:
         if self._act.transaction.size != self._size:
             self._forget()
         ours = self._size + len(self._numbers)
-        find, same = _FINDERS.get(header.kind), self._same(origin, header)
+        find, same = _FINDERS.get(header.kind), self._same(origin, header, body)
         place: Place = {} if same is None else {"same": same}
         if same is None and find is not None:
             if not signed:
@@ -131,16 +133,28 @@ class Places:
             self._events.setdefault(name, {})[origin] = ours, here
             self._taken.add(here)
 
-    def _same(self, origin: str, header: Header) -> int | None:
-        """The entry here that holds the same observed piece, or this very entry, if one does."""
+    def _same(self, origin: str, header: Header, body: Mapping[str, Any]) -> int | None:
+        """The entry here that holds the same observed piece, or this very entry, if one does.
+
+        A peer says what id its entry has: one that says something else is another piece.
+        """
         if not header.id.startswith("obs-"):
             return self._kept_of_line(origin, header)
-        ours = self._act.transaction.seq_of(header.id)
-        if ours is not None:
-            return ours
-        sql = "SELECT min(coalesce(same, seq)) FROM merged WHERE observed = ?"
-        row = self._db.execute(sql, (header.id,)).fetchone()
-        return None if row[0] is None else int(row[0])
+        sql = "SELECT coalesce(same, seq) FROM merged WHERE observed = ? ORDER BY seq"
+        held = [seq for (seq,) in self._db.execute(sql, (header.id,))]
+        for ours in (self._act.transaction.seq_of(header.id), *held):
+            entry = None if ours is None else self._act.transaction.entry(ours)
+            if entry is not None and self._said(entry) == (header.kind, _piece(body)):
+                return entry.seq
+        return None
+
+    def _said(self, entry: Entry) -> tuple[str, dict[str, Any]]:
+        """Kind and piece of an entry, as its maker recorded them."""
+        if entry.kind != PEER_ENTRY.name:
+            return entry.kind, _piece(entry.data)
+        kept = read_kept(entry.data, self._act.transaction.blob)
+        body = entry.data["keep"] if kept.body is None else orjson.loads(kept.body)
+        return parse_header(kept.header).kind, _piece(body)
 
     def _kept_of_line(self, origin: str, header: Header) -> int | None:
         """The entry here that keeps this one as a replica has it that left the line later."""
@@ -224,6 +238,9 @@ class Places:
         channel = place.get("channel", str(body["channel"]))
         sql = "SELECT coalesce(max(lines), 0) FROM channels WHERE channel = ?"
         place["index"] = self._counted(f"{CHAT}/{channel}", sql, channel)
+        speaker = body.get("handle", header.actor)
+        if speaker != header.actor:  # nobody's signature is one for another handle
+            place["handle"] = self._shown(str(speaker), origin)
 
     def _counted(self, key: str, sql: str, name: str) -> int:
         if key not in self._next:
@@ -354,12 +371,12 @@ class Places:
 
     # Events ------------------------------------------------------------------------------------
 
-    def _event(self, origin: str, _header: Header, body: Mapping[str, Any], place: Place) -> None:
+    def _event(self, origin: str, header: Header, body: Mapping[str, Any], place: Place) -> None:
         said, us = str(body["name"]), int(body["us"])
         name = self._event_name(origin, said, us)
         if name != said:
             place["name"] = name
-        if "actor" not in place:
+        if "actor" not in place and not self._speaks_for_another(header, str(body["source"])):
             return
         source, type_ = self._shown(str(body["source"]), origin), str(body["type"])
         payload = body.get("payload", {"text": ""})
@@ -367,6 +384,12 @@ class Places:
         if "text" in payload:
             words = (source, type_, str(body["priority"]), format_time(us), f"{source}:{type_}")
             place["size"] = len(format_event(Event(*words, str(payload["text"]))))
+
+    def _speaks_for_another(self, header: Header, source: str) -> bool:
+        """Whether a signed event names somebody else as who speaks, who has or had a key here."""
+        sql = "SELECT 1 FROM actors WHERE handle = ?"
+        is_other = source != header.actor
+        return is_other and self._db.execute(sql, (source,)).fetchone() is not None
 
     def _event_name(self, origin: str, said: str, us: int) -> str:
         """A name here that is free, with the same time in it."""
@@ -462,6 +485,13 @@ class Places:
             ours = self._seq_here(origin, int(body[part]))
             if ours is not None:
                 place[part] = ours
+
+
+def _piece(body: Mapping[str, Any]) -> dict[str, Any]:
+    """What an observed piece says, without what it is called where it stands."""
+    apart = {*Place.__annotations__, "observed"} - {"handle", "source"}
+    said = {part: value for part, value in body.items() if part not in apart}
+    return said | {"raw": body.get("observed", {}).get("raw")}
 
 
 def _digest(text: str) -> str:

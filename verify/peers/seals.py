@@ -9,6 +9,7 @@ A record is a stranger's: reads are bounded, and nothing of it is a path of the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -28,9 +29,11 @@ from tripod.ledger.tlog import tiles
 from tripod.ledger.tlog.note import ED25519, VerifierKey
 from tripod.ledger.tlog.seal import Seal, rotation_problem
 from tripod.ledger.tlog.tiles import ENTRIES, WIDTH, LeafContent, Tile
+from tripod.ledger.tlog.trailer import key_digits
 from tripod.verify.export_file import ExportFiles, FileError
 
 MAX_RECORD = 2**30  # bytes
+_FRONT = re.compile(r"[A-Za-z0-9_-]{1,111}")
 _BROKEN = (LookupError, TypeError, ValueError, AttributeError, RecursionError, MalformedError)
 
 
@@ -244,31 +247,42 @@ class SealedIdentity(NamedTuple):
     named: VerifierKey | None = None
     key: VerifierKey | None = None
 
+    def names_itself(self) -> bool:
+        """Whether its name is one that the key gives it which it had when it was named."""
+        if self.named is None:
+            return False
+        front = self.replica.removesuffix(f"-{key_digits(self.named.format())}")
+        return front != self.replica and _FRONT.fullmatch(front) is not None
+
 
 def sealed_identity(record: SealedRecord, key: VerifierKey | None) -> SealedIdentity:
     """What the entries from ``start`` on say; ``key`` was in force before them.
 
     A key counts that was put in force soundly: the first of a line, or one that the key before it
-    vouched for (`seals-open` judges them by the same rule).
+    vouched for (`seals-open` judges them by the same rule). The key of a line stays its key while
+    entries name another one: these may be anybody's, who would come back with a key of their own.
     """
     team = replica = ""
     named: VerifierKey | None = None
+    keys = {} if key is None else {key.name: key}
+    origin = record.seal.origin
     for header, said in record.of_kinds(("key.set", "team.named")):
         data = sealed_body(header, said)
         try:
             if header.kind == "team.named":
-                if header.ledger == record.seal.origin:
-                    team, replica, named = str(data["team"]), str(data["replica"]), key
+                if header.ledger == origin:
+                    team, replica = str(data["team"]), str(data["replica"])
+                    named = keys.get(origin)
                 continue
             new = VerifierKey.parse(str(data["vkey"]))
         except _BROKEN:
             continue
         if (new.name, new.kind) != (header.ledger, ED25519):
             continue
-        held = key if key is not None and key.name == new.name else None
+        held = keys.get(new.name)
         note = data.get("note")
         if held is None or (
             isinstance(note, str) and rotation_problem(note, new.name, held, new) is None
         ):
-            key = new
-    return SealedIdentity(team, replica, named, key)
+            keys[new.name] = new
+    return SealedIdentity(team, replica, named, keys.get(origin))

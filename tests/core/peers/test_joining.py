@@ -269,3 +269,17 @@ def test_a_key_is_needed(ann: Clone, tmp_path: Path) -> None:
     bob = Clone(tmp_path, "bob")
     bob.fetch()
     assert bob.run("init", "--no-key").code == 2
+
+
+def test_a_record_on_the_ref_of_another_waits_under_its_own_name(
+    ann: Clone, tmp_path: Path
+) -> None:
+    """A person who accepts Ann must not accept the key of whoever stands on her ref."""
+    mallory = joined(tmp_path, "mallory")
+    theirs, hers = mallory.push(), ann.push()
+    specs = f"+refs/tripod/{theirs}:refs/tripod/{hers}", f":refs/tripod/{theirs}"
+    mallory.git("push", "--quiet", "origin", *specs)
+    bob = Clone(tmp_path, "bob")
+    bob.fetch()
+    names = {peer.replica for peer in join.waiting_peers(str(bob.git.root), set()).values()}
+    assert names == {theirs}

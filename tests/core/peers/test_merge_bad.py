@@ -15,6 +15,8 @@ from tripod.ledger.actors import Record, format_actor_record
 from tripod.ledger.tlog.note import SigningKey
 from tripod.ledger.tlog.tiles import SEAL
 from tripod.peers.merge import MergeLimits
+from tripod.trust import actors, keys
+from tripod.trust.signature import actor_key_path
 from tripod.verify.export import ExportFiles
 
 SOUND = 3
@@ -387,3 +389,91 @@ def test_our_name_under_another_key_is_refused(tmp_path: Path, ann: Replica) -> 
     twin.say("more")
     twin.key = SigningKey(twin.key.name, os.urandom(32))
     assert "and not its key" in ann.merge(twin.record()).problem
+
+
+# Who speaks for a replica -----------------------------------------------------------------------
+
+
+def test_a_key_that_comes_back_from_another_line_is_not_the_replicas(
+    tmp_path: Path, ann: Replica
+) -> None:
+    """Whoever has a replica's record, and not its key, adds to it and names a key of their own."""
+    bob = Replica(tmp_path / "bob", "bob", ann.team_id)
+    bob.say("I am Bob.")
+    assert ann.merge(bob).problem == ""
+    thief = Forger(bob)
+    thief.key = SigningKey(bob.origin, os.urandom(32))
+    thief.say("I am Bob, too.", handle="bob", actor="bob")
+    other = SigningKey("example.org/other", os.urandom(32))
+    thief.add("key.set", {"vkey": other.verifier().format()}, ledger=other.name)
+    thief.add("key.set", {"vkey": thief.key.verifier().format()})
+    size = ann.size()
+    done = ann.merge(thief.record())
+    assert "its seal is not by the key on record" in done.problem
+    assert (done.taken, ann.size()) == (0, size)
+    bob.say("Still Bob.")
+    assert ann.merge(bob).problem == ""
+    assert ann.findings() == []
+
+
+@pytest.mark.parametrize("front", ["ann\x1b[2J", "ann\u202e", "ann\n", "ann/../bob", "ann bob", ""])
+def test_a_name_that_is_none_of_a_replica_is_refused(ann: Replica, eve: Forger, front: str) -> None:
+    """Its digits are those of the key, and what stands before them would be shown."""
+    name = f"{front}-{eve.name[-16:]}"
+    eve.add("team.named", {"team": ann.team_id, "replica": name}, id=f"replica-{name}")
+    done = ann.merge(eve.record())
+    assert (done.taken, done.replica) == (0, "")
+    assert "it calls itself" in done.problem
+    assert "\x1b" not in done.problem
+
+
+# Who is shown -----------------------------------------------------------------------------------
+
+
+def test_a_message_of_one_is_not_shown_as_anothers(ann: Replica, eve: Forger) -> None:
+    ann.say("I am Ann.")
+    eve.say("So am I.", handle="ann", actor="eve")
+    eve.say("So am I.", handle="ann", actor="tripod")
+    assert ann.merge(eve.record()).problem == ""
+    assert ann.says("So am I.") == 2 * [f"ann@{eve.name}: So am I."]
+    assert ann.findings() == []
+
+
+def test_a_signature_is_none_for_another_handle(ann: Replica, eve: Forger) -> None:
+    """Zoe signs what shows Ann as speaking: both have a key here."""
+    with ann.team() as team:
+        actors.enrol_actor(team, "ann", keys.passphrase_from_file)
+        vkey = actors.enrol_actor(team, "zoe", keys.passphrase_from_file)
+    zoe = keys.load_key(actor_key_path(vkey), "zoe", keys.passphrase_from_file)
+    eve.say("I am Ann.", handle="ann", actor="zoe", signer=zoe)
+    for source in ("ann", "zoe", "scribe"):
+        told = event(f"7-{source}-x-1.event", source=source, payload={"text": source})
+        eve.add("bus.published", told, "bus", actor="zoe", signer=zoe)
+    assert ann.merge(eve.record()).problem == ""
+    assert ann.says("I am Ann.") == [f"ann@{eve.name}: I am Ann."]
+    with ann.team() as team:
+        rows = team.store.tables.execute("SELECT source FROM events ORDER BY seq DESC LIMIT 3")
+        sources = [source for (source,) in rows][::-1]
+    assert sources == [f"ann@{eve.name}", "zoe", "scribe"]
+
+
+@pytest.mark.parametrize("what", ["text", "handle", "kind"])
+def test_an_id_of_an_observed_piece_hides_no_other_piece(
+    tmp_path: Path, ann: Replica, eve: Forger, what: str
+) -> None:
+    """Eve gives an entry of hers the id that Carl's piece has."""
+    carl = Forger(Replica(tmp_path / "carl", "carl", ann.team_id))
+    carl.say("Mind the gap.", handle="carl", id="obs-1")
+    if what == "kind":
+        eve.add("chat.created", {"channel": "live"}, "chat/live", id="obs-1")
+    else:
+        text = "Mind the dog." if what == "text" else "Mind the gap."
+        eve.say(text, handle="carl" if what == "text" else "eve", id="obs-1")
+    for one in (eve, carl):
+        assert ann.merge(one.record()).problem == ""
+    assert ann.says("Mind the gap.")[-1:] == [f"carl@{carl.name}: Mind the gap."]
+    twin = Forger(Replica(tmp_path / "twin", "twin", ann.team_id))
+    twin.say("Mind the gap.", handle="carl", id="obs-1")
+    assert ann.merge(twin.record()).problem == ""
+    assert len(ann.says("Mind the gap.")) == (2 if what == "handle" else 1)
+    assert ann.findings() == []

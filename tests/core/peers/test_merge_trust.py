@@ -1,14 +1,17 @@
 """Whose word counts in a merge: keys of peers and of actors, copies of one replica, the policy."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from peering import Forger, Replica
 
+from tripod.ledger import redaction_entry_id
 from tripod.ledger.kinds.merged import peer_view
 from tripod.ledger.kinds.peers import PEER_ACCEPTED, PEER_CLOSED
 from tripod.peers.replica import name_team
 from tripod.peers.roster import read_roster
+from tripod.projections.erasure import tombstone
 from tripod.recovery.record import restore_as_copy
 from tripod.trust import actors, keys
 from tripod.trust.seal import rotate_sealing_key
@@ -254,6 +257,48 @@ def test_what_a_copy_says_of_entries_before_it_is_found_here(ann: Replica, bob: 
             if peer_view(one, team.store.blob).kind == "decision.logged"
         ]
         assert [ref["channel"] for ref in kept.data["refs"]] == ["live", "live"]
+    assert ann.findings() == []
+
+
+def forged_copy(bob: Replica, act: Callable[[Forger], object]) -> Forger:
+    """Eve's record: Bob's own, something that she says he recorded, and a fork to her name."""
+    eve = Forger(bob)
+    act(eve)
+    eve.part("example.org/eve", "example.org/ann", "eve")
+    eve.say("I am Eve.")
+    return eve
+
+
+def test_what_a_copy_says_under_the_old_name_is_the_copys(ann: Replica, bob: Replica) -> None:
+    """She has his record, as all have, and not his key."""
+    bob.say("First.")
+    assert ann.merge(bob).problem == ""
+    eve = forged_copy(bob, lambda eve: eve.say("Bob says so.", handle="bob", actor="bob"))
+    assert ann.merge(eve.record()).problem == ""
+    assert ann.says("Bob says so.") == [f"bob@{eve.name}: Bob says so."]
+    bob.say("Second.")
+    assert ann.merge(bob).problem == ""
+    assert ann.says("Second.") == [f"bob@{bob.name}: Second."]
+    assert ann.findings() == []
+
+
+def test_a_copy_erases_nothing_of_others_under_the_old_name(ann: Replica, bob: Replica) -> None:
+    """Carl's copy stands for Bob's message; Eve says that Bob erased it."""
+    bob.say("First.")
+    first = bob.entries("chat.sent")[0]
+    carl = Forger(bob)
+    carl.part("example.org/carl", "example.org/ann", "carl")
+    assert ann.merge(carl.record()).problem == ""
+
+    def erase(eve: Forger) -> None:
+        keep = tombstone(first.kind, first.data)
+        said = {"seq": first.seq, "kind": first.kind, "reason": "asked", "by": "bob", "keep": keep}
+        eve.add("redacted", said, id=redaction_entry_id(first.seq))
+
+    assert ann.merge(bob).problem == ""
+    done = ann.merge(forged_copy(bob, erase).record())
+    assert (done.problem, done.erased) == ("", 0)
+    assert len(ann.says("First.")) == 1
     assert ann.findings() == []
 
 
