@@ -12,9 +12,9 @@ from tripod.team.team import Team
 from tripod.trust import export
 from tripod.verify.peers.entries import RecordJudge
 
-__all__ = ["MERGE", "die_in_merge"]
+__all__ = ["MERGE", "MERGE_PLACES", "die_in_merge"]
 
-_PLACES: dict[str, tuple[Any, str]] = {
+MERGE_PLACES: dict[str, tuple[Any, str]] = {
     "while it judges": (RecordJudge, "judge"),
     "before a batch": (merge._Taking, "_flush"),
     "in the act": (merge._Taking, "_append"),
@@ -28,13 +28,13 @@ _PLACES: dict[str, tuple[Any, str]] = {
     "behind an act": (Team, "_conclude"),
     "before erased bytes are swept": (export, "redact_exports"),
 }
-MERGE = tuple(_PLACES)
-"""The steps of a merge."""
+"""The steps of a merge: what is called at each."""
+MERGE = tuple(MERGE_PLACES)
 
 
 def die_in_merge(step: str, times: int) -> None:
     """Die as a step of ``MERGE`` is begun for the ``times``-th time."""
-    owner, name = _PLACES[step]
+    owner, name = MERGE_PLACES[step]
     real: Callable[..., Any] = getattr(owner, name)
     left = times
 

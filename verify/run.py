@@ -263,9 +263,12 @@ def judge_refs(
                     collect_outside_evidence(evidence, asked, root)
                     if not ref.commit:
                         evidence.problem = f"{ref.ref} leads to no commit, so to no record"
-                    if not evidence.problem:
-                        files = RefFiles(repository, ref.commit, ref.replica)
-                        _load(evidence, files, f"{repository.place.common}/{ref.ref}")
+                    try:
+                        if not evidence.problem:
+                            files = RefFiles(repository, ref.commit, ref.replica)
+                            _load(evidence, files, f"{repository.place.common}/{ref.ref}")
+                    except GitError as error:
+                        evidence.problem = f"{ref.ref}: {error}"
                     collect_since(evidence, asked, root)
                     parts.append(run(evidence, select))
         own = [(ref, seal) for ref, seal in records if ref.remote is None and seal is not None]

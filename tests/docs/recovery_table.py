@@ -133,13 +133,22 @@ MISHAPS = (
         "It goes on as ",
     ),
     Mishap(
-        "disk full while merging",
+        "disk full while joining",
         "a clone joined, and the disk was full in its first merge, before the chat came",
         (0, "checks hold over"),
         (0, "Nothing is wrong"),
         (2, "no chat live"),
         "tripod init",
         "Merged ",
+    ),
+    Mishap(
+        "disk full while pulling",
+        "the disk was full in the middle of what a pull merged",
+        (0, "checks hold over"),
+        (0, "Nothing is wrong"),
+        (0, "live.chat:~L"),
+        "tripod pull",
+        "pulled ",
     ),
 )
 

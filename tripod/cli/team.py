@@ -46,7 +46,7 @@ from tripod.team.access import check_access
 from tripod.team.team import Team, find_team
 from tripod.trust.export import has_record
 from tripod.trust.keys import key_path
-from tripod.verify.peers.refs import named_replicas
+from tripod.verify.peers.refs import REMOTES, named_replicas
 
 MAX_TIMEOUT = 2**32  # seconds: more than a century
 NEXT = "Next: `tripod chat create live` begins a chat, `tripod verify` judges what is there"
@@ -106,6 +106,7 @@ def _init(call: CommandCall) -> None:
         if has_record(root):
             _restore(call, root)
             return
+    before = named_replicas(root) if call.new and database_apart(root) is not None else []
     with check_access(os.path.abspath(path)), call.progress():
         found = adoption.init(
             path,
@@ -123,6 +124,8 @@ def _init(call: CommandCall) -> None:
         lines += _merge_more(found)
     for warning in found.warnings:
         remark(f"warning: {warning}")
+    if found.begun:
+        _tell_lost(before)
     lines += _key_lines(found)
     full = os.path.abspath(given)
     if full not in (found.root, os.path.dirname(found.root)):
@@ -133,6 +136,17 @@ def _init(call: CommandCall) -> None:
 
         lines += [*logs_to_adopt(os.path.dirname(found.root)), NEXT]
     call.answer(value, lines)
+
+
+def _tell_lost(refs: Sequence[str]) -> None:
+    """Say how a ledger comes back that was here before another team was begun in its place."""
+    for ref in refs:
+        if not ref.startswith(REMOTES):
+            remark(
+                f"{one_line(ref)} holds the record of a ledger that was here: `tripod restore "
+                f"--replica {one_line(ref.rpartition('/')[2])}` puts it in the place of this new "
+                "one, if its private key is on this host"
+            )
 
 
 def _merge_more(found: adoption.Adoption) -> list[str]:

@@ -39,7 +39,9 @@ from tripod.ledger.files import read_plain_file
 from tripod.ledger.kinds.peers import TEAM_NAMED
 from tripod.ledger.locator import database_of
 from tripod.ledger.sqlite.reader import SQLiteReader
+from tripod.ledger.tlog.note import MAX_NOTE
 from tripod.ledger.tlog.seal import open_seal, read_seal
+from tripod.ledger.tlog.tiles import SEAL
 from tripod.peers.merge import Merged, merge_record
 from tripod.peers.remote import (
     fetch_records,
@@ -138,8 +140,9 @@ def join_team(
         TemporaryDirectory(prefix="tripod-join-") as folder,
     ):
         _refuse_own(repository)
-        refs = _longest(repository)
+        refs, unread = _longest(repository)
         with _neighbours(repository, refs, folder) as (neighbours, problems):
+            problems.extend(unread)
             team = _team_of(neighbours, problems)
             first = neighbours[0].source
             said = first.db.execute("SELECT project, scribe FROM team").fetchone()
@@ -197,11 +200,21 @@ def _refuse_own(repository: Repository) -> None:
             )
 
 
-def _longest(repository: Repository) -> list[ReplicaRef]:
-    """Of each replica the ref with the longest record, in the order in which they are merged."""
+def _longest(repository: Repository) -> tuple[list[ReplicaRef], list[str]]:
+    """Of each replica the ref with the longest record, in the order in which they are merged.
+
+    And why others cannot be read.
+    """
     found = longest_records(repository, replica_refs(repository))
+    problems = []
+    for ref, seal in found:
+        if seal is None:
+            try:
+                read_seal(RefFiles(repository, ref.commit).read(SEAL, MAX_NOTE))
+            except (FileError, MalformedError, GitError) as error:
+                problems.append(f"{ref.ref}: {error}; nothing of it is taken")
     ordered = sorted(found, key=lambda one: merge_order(one[1]))
-    return [ref for ref, seal in ordered if seal is not None]
+    return [ref for ref, seal in ordered if seal is not None], problems
 
 
 @contextmanager
@@ -325,9 +338,8 @@ def go_on_joining(root: str) -> list[Merged]:
         named = replica_of(team.store)
         if named is None or named[0] == parse_header(team.store.header(0) or b"").ledger:
             return []
-        merged = [
-            merge_record(team, RefFiles(repository, ref.commit)) for ref in _longest(repository)
-        ]
+        refs, _ = _longest(repository)
+        merged = [merge_record(team, RefFiles(repository, ref.commit)) for ref in refs]
         return [one for one in merged if not one.is_own]
 
 

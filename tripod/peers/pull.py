@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import orjson
 
-from tripod.errors import GitError, RefusedError
+from tripod.errors import GitError, RefusedError, UnwritableError
 from tripod.ledger import root_of
 from tripod.ledger.kinds.decisions import LOGGED
 from tripod.ledger.kinds.peers import PEER_ENTRY
@@ -86,7 +86,7 @@ def pull(
 
     Raises UnreachableError where the remote gives no answer, GitError where the repository cannot
     be used, NotFoundError or BadArgumentError where there is no such remote, RefusedError where
-    nothing can be merged here at all.
+    nothing can be merged here at all, UnwritableError where the disk refuses.
     """
     if not dry_run:
         ready_team(team)
@@ -153,6 +153,12 @@ def _pulled(
         done = merge_record(team, files, limits=asked, dry_run=dry_run, seen=seen)
     except GitError as error:
         return record._replace(problem=str(error))
+    except UnwritableError as error:
+        why = str(error).removesuffix("; nothing was recorded")
+        merged = team.store.size - before
+        raise UnwritableError(
+            f"{ref}: {why}; {merged} entries stand, and the next `tripod pull` goes on: make room"
+        ) from error
     problem = done.problem.removeprefix(f"{replica}: ")  # who is told shows the name already
     if not problem and not done.is_own and done.replica not in ("", replica):
         problem = f"the record on this ref is that of {done.replica}"

@@ -37,7 +37,7 @@ OWN = "refs/tripod/"
 REMOTES = "refs/tripod-remotes/"
 REPLICA = re.compile(r"[A-Za-z0-9_-]{1,111}-[0-9a-f]{16}")
 _SETTING = "tripod.refs"
-_LINE = re.compile(rb"([0-7]{6}) [a-z]+ ([0-9a-f]{40,64}) +([0-9]+|-)\t(.+)", re.DOTALL)
+_LINE = re.compile(rb"([0-7]{6}) [a-z]+ ([0-9a-f]{40,64}) +([0-9]+|-|BAD)\t(.+)", re.DOTALL)
 _PLAIN = b"100644"
 _FOLDER = re.compile(r"refs/(?!tripod-remotes/)[A-Za-z0-9_-]+/([A-Za-z0-9._-]+/)*")
 
@@ -193,6 +193,12 @@ class RefFiles(ExportFiles):
                 raise GitError(f"git lists {line[:100]!r} in {commit}: it cannot be read")
             mode, blob, size, name = found.groups()
             path = name.decode("utf-8", "surrogateescape")
+            if size == b"BAD":
+                raise GitError(
+                    f"git has not all of the record in {commit}: {path} is missing, as in a clone "
+                    "that was made with --filter. `git fetch --refetch --no-filter REMOTE "
+                    "'+refs/tripod/*:refs/tripod-remotes/REMOTE/*'` brings the whole"
+                )
             if mode == _PLAIN and size != b"-":
                 self.files[path] = TreeFile(blob.decode(), int(size))
             else:

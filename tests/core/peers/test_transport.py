@@ -237,6 +237,29 @@ def refuse_other_refs(clone: Clone) -> None:
     hook.chmod(0o755)
 
 
+def test_a_clone_that_was_fetched_in_part_is_told_how_to_fetch_the_whole(
+    anna: Clone, tmp_path: Path
+) -> None:
+    Git(anna.remote, made=False)("config", "uploadpack.allowFilter", "true")
+    cleo = Clone.__new__(Clone)
+    vars(cleo).update(vars(anna), git=Git(tmp_path / "cleo", made=False), home=tmp_path / "home-c")
+    cleo.git.root.mkdir()
+    cleo.git("clone", "--quiet", "--filter=blob:none", f"file://{anna.remote}", ".")
+    cleo.fetch()
+    whole = f"git fetch --refetch --no-filter REMOTE '+{OWN}*:{REMOTES}REMOTE/*'"
+    done = cleo.run("verify")
+    assert (done.code, f"{REMOTES}origin/{name_of(anna)}: " in done.out.decode()) == (3, True), done
+    assert whole in done.out.decode()
+    done = cleo.run("init")
+    assert (done.code, whole in done.err) == (1, True), done
+    assert not cleo.database.exists()
+    cleo.git(*whole.replace("REMOTE", "origin").replace("'", "").split()[1:])
+    cleo.said("verify")
+    cleo.said("init")
+    cleo.said("push")
+    cleo.said("verify")
+
+
 def test_without_a_repository_there_is_nothing_to_exchange_by(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

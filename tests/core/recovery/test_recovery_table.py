@@ -76,7 +76,10 @@ def _wiped(ann: Clone, folder: Path) -> None:
 
 def _begun_anew(ann: Clone, folder: Path) -> None:
     _wiped(ann, folder)
-    ann.said("init", "--new")
+    replica = _ref(ann).rpartition("/")[2]
+    told = ann.run("init", "--new").err
+    assert f"refs/tripod/{replica} holds the record of a ledger that was here" in told
+    assert f"`tripod restore --replica {replica}`" in told
 
 
 def _ref(ann: Clone) -> str:
@@ -120,10 +123,31 @@ def _copied(ann: Clone, folder: Path) -> None:
     ann.fetch()
 
 
-def _full(_: Clone, folder: Path) -> Clone:
+def _full_joining(_: Clone, folder: Path) -> Clone:
     bob = Clone(folder, "bob")
     bob.fetch()
-    append, left = SQLiteTransaction.append, [2]
+    _fill(bob, "init", 2)
+    return bob
+
+
+def _full_pulling(ann: Clone, folder: Path) -> Clone:
+    bob = Clone(folder, "bob")
+    bob.said("init", "--from", "origin")
+    for number in range(5):
+        ann.said("chat", "send", "live", "ann", f"number {number}")
+        ann.said("seal")
+    ann.said("push")
+    before = len(bob.said("log").splitlines())
+    told = _fill(bob, "pull", 3).err
+    assert "the next `tripod pull` goes on" in told
+    assert before < len(bob.said("log").splitlines()), "a batch came"
+    assert "number 4" not in bob.said("chat", "read", "live")
+    return bob
+
+
+def _fill(bob: Clone, command: str, batches: int) -> Done:
+    """Run a command; the disk is full when it has merged less than so many batches."""
+    append, left = SQLiteTransaction.append, [batches]
 
     def refuses(self: SQLiteTransaction, drafts: Sequence[Draft], *rest: Any) -> list[Entry]:
         left[0] -= any(draft.kind == "peer.entry" for draft in drafts)
@@ -135,10 +159,10 @@ def _full(_: Clone, folder: Path) -> Clone:
 
     with mock.patch.object(merge, "BATCH", 2):
         with mock.patch.object(SQLiteTransaction, "append", refuses):
-            done = bob.run("init")
+            done = bob.run(command)
         assert done.code == 1, done
         assert "full" in done.err
-    return bob
+    return done
 
 
 DEEDS: dict[str, Callable[[Clone, Path], Clone | None]] = {
@@ -154,7 +178,8 @@ DEEDS: dict[str, Callable[[Clone, Path], Clone | None]] = {
     "ref ahead": _ahead,
     "key gone": _key,
     "copied disk": _copied,
-    "disk full while merging": _full,
+    "disk full while joining": _full_joining,
+    "disk full while pulling": _full_pulling,
 }
 
 
