@@ -12,14 +12,12 @@ from doors.inside import Done, run
 from git_repo import Git
 
 from tripod.ledger.locator import database_of
-from tripod.peers.record import write_record_ref
 from tripod.peers.replica import name_team
 from tripod.team.team import Team
-from tripod.trust.seal import newest, seal
-from tripod.verify.anchors.git import Repository
+from tripod.trust.seal import seal
 from tripod.verify.peers.refs import OWN, REMOTES
 
-__all__ = ["Clone"]
+__all__ = ["Clone", "pushed_replica"]
 
 
 class Clone:
@@ -75,10 +73,7 @@ class Clone:
         with self.team() as team:
             name = name_team(team)[1]
             seal(team, "asked")
-            made = newest(team.store.db)
-            assert made is not None
-            with Repository(str(self.root)) as repository:
-                write_record_ref(repository, OWN + name, team.store.path, made.note)
+            assert team.warnings == []
         return name
 
     def push(self) -> str:
@@ -90,3 +85,13 @@ class Clone:
     def fetch(self) -> None:
         """Fetch the records of the remote by git alone."""
         self.git("fetch", "--quiet", "origin", f"+refs/tripod/*:{REMOTES}origin/*")
+
+
+def pushed_replica(folder: Path, name: str) -> Clone:
+    """A clone with a replica that said something, and pushed its record."""
+    clone = Clone(folder, name)
+    clone.said("init", "--project", "shop")
+    clone.said("chat", "create", "live")
+    clone.said("chat", "send", "live", name, "hello")
+    clone.push()
+    return clone

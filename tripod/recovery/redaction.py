@@ -24,9 +24,8 @@ from typing import Any
 import orjson
 
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
-from tripod.ledger import DATABASE, Draft, Entry, redaction_entry_id
+from tripod.ledger import DATABASE, MERGED, Draft, Entry, redaction_entry_id
 from tripod.ledger.files import read_plain_file
-from tripod.ledger.kinds.peers import PEER_ENTRY
 from tripod.ledger.kinds.redaction import REDACTED
 from tripod.ledger.kinds.registry import BY_NAME
 from tripod.projections import CHAT, LOG, Source, desired_file, manifest, refold
@@ -272,7 +271,7 @@ def _named(team: Team, seqs: Iterable[int]) -> Iterator[tuple[Entry, str]]:
 
 def _hindrance(team: Team, entry: Entry) -> str | None:
     """Why an entry cannot be erased (now)."""
-    if entry.kind == PEER_ENTRY.name:
+    if entry.kind == MERGED:
         return (
             f"it is entry {entry.data['seq']} of {entry.data['origin']}: it is redacted there, and "
             "here by the next `tripod pull`"

@@ -19,6 +19,7 @@ import orjson
 from tripod.ledger import (
     GENESIS,
     MAX_BODY,
+    MERGED,
     REDACTED,
     Header,
     MalformedError,
@@ -29,7 +30,6 @@ from tripod.ledger import (
 )
 from tripod.ledger.actors import ENROLLED, Record, actor_statement
 from tripod.ledger.entry import entry_blobs, entry_leaf_hash
-from tripod.ledger.kinds.peers import PEER_ENTRY
 from tripod.ledger.kinds.registry import BY_NAME
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.projections.bus import format as bus_format
@@ -124,7 +124,7 @@ class RecordJudge:
             self._line = header.ledger
         self._require(seq, check_link(header, seq, self._prev, self._line))
         self._prev = leaf.hex()
-        if header.kind == PEER_ENTRY.name:
+        if header.kind == MERGED:
             return None
         if header.kind not in BY_NAME:
             raise BadEntryError(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from doors.inside import run
 from git_repo import Git
-from replicas import Clone
+from replicas import Clone, pushed_replica
 
 from tripod.peers.merge import merge_record
 from tripod.peers.replica import replica_of
@@ -21,12 +21,7 @@ from tripod.verify.peers.refs import RefFiles, replica_refs
 @pytest.fixture
 def ann(tmp_path: Path) -> Clone:
     """A clone with a replica that said something, and pushed its record."""
-    ann = Clone(tmp_path, "ann")
-    ann.said("init", "--project", "shop")
-    ann.said("chat", "create", "live")
-    ann.said("chat", "send", "live", "ann", "hello")
-    ann.push()
-    return ann
+    return pushed_replica(tmp_path, "ann")
 
 
 def joined(folder: Path) -> Clone:

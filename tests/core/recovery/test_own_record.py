@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from doors.inside import run
-from replicas import Clone
+from replicas import Clone, pushed_replica
 
 from tripod.ledger.kinds.peers import PEER_MERGED
 from tripod.trust.seal import newest
@@ -18,12 +18,7 @@ from tripod.trust.seal import newest
 @pytest.fixture
 def ann(tmp_path: Path) -> Clone:
     """A clone with a replica that said something, and pushed its record."""
-    ann = Clone(tmp_path, "ann")
-    ann.said("init", "--project", "shop")
-    ann.said("chat", "create", "live")
-    ann.said("chat", "send", "live", "ann", "hello")
-    ann.push()
-    return ann
+    return pushed_replica(tmp_path, "ann")
 
 
 def lose(clone: Clone) -> None:
