@@ -84,6 +84,7 @@ def pull(
     be used, NotFoundError or BadArgumentError where there is no such remote, RefusedError where
     nothing can be merged here at all, UnwritableError where the disk refuses.
     """
+    team.refresh()  # tables that an older version folded have no peers
     if not dry_run:
         ready_team(team)
     with open_repository(team.root, seconds) as repository:

@@ -92,6 +92,7 @@ def push(
     replica or does not take its ref, UnreachableError where it gives no answer, GitError where the
     repository cannot be used, NotFoundError or BadArgumentError where there is no such remote.
     """
+    team.refresh()  # what other programs wrote is given too; an older version folded its tables
     known = replica_of(team.store)
     if dry_run and known is None:
         raise RefusedError("this ledger has no name as a replica yet: `tripod push` gives it one")

@@ -8,8 +8,8 @@ where it is not, entries are lost that others saw, and the ledger goes on under 
 so. What the files show beyond the record is taken in as observed: nobody else holds it.
 
 Two copies of one ledger (a copied disk, two clones of one committed record) contradict each other
-as soon as both go on. One of them leaves the line at the last entry that both have, and what it
-recorded since is taken in from its files, as observed.
+as soon as both go on. One of them leaves the line at the last entry that both have, as far as git
+knows, or that its key sealed, and what it recorded since is taken in from its files, as observed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tripod.errors import (
     RefusedError,
     TripodError,
 )
-from tripod.ledger import RECORD, Head, LedgerReader, parse_header, root_of
+from tripod.ledger import RECORD, Head, LedgerReader, root_of
 from tripod.ledger.files import hold_file_lock, rename_file, sync_path
 from tripod.ledger.kinds.peers import PEER_MERGED
 from tripod.ledger.locator import database_apart, database_of
@@ -39,6 +39,7 @@ from tripod.ledger.sqlite.repair import copy_first_entries
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.ledger.tlog.seal import Seal, read_seal
 from tripod.ledger.tlog.tiles import SEAL
+from tripod.peers.replica import tree_of_team
 from tripod.projections import COUNTS, desired_file, files_ahead_of
 from tripod.recovery import rebuild as recover
 from tripod.team.files import ignore_files
@@ -51,6 +52,8 @@ from tripod.verify.export import ExportFiles, FileError, load_export
 from tripod.verify.peers.refs import RefFiles, replica_refs
 from tripod.verify.peers.seals import RecordProblemError, SealedRecord
 
+_MOST_TRACKED = 200  # commits with a record that are looked at, the newest
+
 
 def restore_as_copy(root: str, as_origin: str | None = None) -> RestoredRecord:
     """Have a ledger go on as a replica of its own: under a new name, and with a new key.
@@ -59,8 +62,8 @@ def restore_as_copy(root: str, as_origin: str | None = None) -> RestoredRecord:
     where the lines part, and peers take its entries from there on. The old key signs that, where it
     is here.
 
-    Where git holds a record in which the old line went on otherwise, what this ledger recorded
-    since they parted cannot stand under the old name:
+    Where git holds a record in which the old line went on otherwise, or the private key was never
+    on this host, what this ledger recorded since they parted cannot stand under the old name:
 
     1. Its entries up to there are copied beside it, and forked. Dead here: nothing happened.
     2. The copy takes its place, which is kept. Dead here: commands ask for what is next.
@@ -99,12 +102,11 @@ def restore_as_copy(root: str, as_origin: str | None = None) -> RestoredRecord:
         is_signed = _signed_end(team, team.store.head(), new) is not None
     database = database_of(root)
     fresh = f"{database}.{recover.RESTORING}"
-    reason = f"a copy of it went on otherwise: {parted.where} has another entry {parted.size}"
     try:
         with hold_file_lock(f"{database}.lock"):
             recover.remove_rebuilt_database(fresh)
             copy_first_entries(database, fresh, parted.size)
-            recover.prepare_copy(fresh, old, new, reason, sign_fork=is_signed)
+            recover.prepare_copy(fresh, old, new, parted.reason, sign_fork=is_signed)
             kept = recover.put_rebuilt_in_place(database, fresh, "replaced")
     finally:
         recover.remove_rebuilt_database(fresh)
@@ -114,54 +116,72 @@ def restore_as_copy(root: str, as_origin: str | None = None) -> RestoredRecord:
 
 
 class _Parted(NamedTuple):
-    """How many entries another history of this very line has in common with the ledger; where.
+    """How many entries of a ledger stay under its name where it goes on as a copy, and why.
 
-    ``left`` are refs of this repository that carry what is left: they contradict the other one.
+    ``left`` are refs of this repository that carry what is left: they contradict the other copy.
     """
 
     size: int
-    where: str
-    left: tuple[str, ...]
+    reason: str
+    left: tuple[str, ...] = ()
 
 
 def _parted(root: str, ledger: LedgerReader) -> _Parted | None:
-    """Where the line of a ledger and the record of another copy of it part, the first such place.
+    """Where the line of a ledger and that of another copy part; None: at its head.
 
-    A record that another copy left by a fork of its own contradicts nothing.
+    That is where the record of another copy has another entry. What was recorded where the private
+    key never was is nobody's line yet, since nothing seals it: the other copy may record under the
+    same numbers, and seal that later. Another copy that took a name of its own contradicts nothing,
+    whatever it recorded before.
     """
     repository = open_repository(root)
     if repository is None:
         return None
     found: _Parted | None = None
     ours: list[FoundRecord] = []
+    nodes = read_block_nodes(ledger.tables)
     with repository:
-        for record in find_records(root, repository):
+        for record in (*find_records(root, repository), *_tracked_records(root, repository)):
+            if record.seal.origin != ledger.origin:
+                continue
             with suppress(RecordProblemError, FileError, MalformedError, GitError):
-                size = _common(ledger, record)
-                if size is None:
-                    continue
-                if size == record.seal.size:
+                seal = record.seal
+                if seal.size <= ledger.size and root_of(nodes, 0, seal.size) == seal.root:
                     ours.append(record)
-                elif size < ledger.size and (found is None or size < found.size):
-                    found = _Parted(size, record.where, ())
+                    continue
+                size = _common(ledger, record)
+                if size < ledger.size and (found is None or size < found.size):
+                    reason = f"a copy of it went on otherwise: {record.where} has another entry"
+                    found = _Parted(size, f"{reason} {size}")
     if found is None:
-        return None
-    left = [one.where for one in ours if one.is_own_ref and one.seal.size > found.size]
-    return found._replace(left=tuple(left))
+        sealed = max((one.seal.size for one in ours), default=0)
+        is_signer = os.path.exists(key_path(ledger.origin)) or last_seal(ledger.origin) is not None
+        if is_signer or not 0 < sealed < ledger.size:
+            return None
+        found = _Parted(sealed, f"its key, which sealed {sealed} entries of it, was never here")
+    left = tuple(one.where for one in ours if one.is_own_ref and one.seal.size > found.size)
+    return found._replace(left=left)
 
 
-def _common(ledger: LedgerReader, record: FoundRecord) -> int | None:
-    """How many first entries a record has in common with a ledger; None: it is of another one.
+def _tracked_records(root: str, repository: Repository) -> Iterator[FoundRecord]:
+    """The records that an earlier version committed with the work, the newest first."""
+    tree = tree_of_team(root)
+    if tree is None:
+        return
+    folder = f"{os.path.relpath(os.path.realpath(root), tree.top)}/{RECORD}"
+    changes = repository.changes((f"{folder}/{SEAL}",), repository.everything())
+    newest = dict.fromkeys(one.commit.name for one in reversed(changes) if one.new)
+    for commit in list(newest)[:_MOST_TRACKED]:
+        where = f"{commit}:{folder}"
+        yield from _record(where, "", RefFiles(repository, where))
 
-    Also None where they part because one of them forked there.
-    """
+
+def _common(ledger: LedgerReader, record: FoundRecord) -> int:
+    """How many first entries a record has in common with a ledger."""
     common = 0
     for header, raw in SealedRecord(record.files, record.seal).headers():
-        ours = ledger.header(header.seq)
-        if ours is None or header.seq != common:
+        if header.seq != common or ledger.header(common) != raw:
             break
-        if ours != raw:
-            return common if common and parse_header(ours).ledger == header.ledger else None
         common += 1
     return common
 

@@ -11,14 +11,22 @@ authority whose key came from elsewhere; the ledger's own claims count for nothi
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 import orjson
 
-from tripod.ledger import Entry, LedgerError, MalformedError, MissingExtraError, NotVerifiedError
+from tripod.ledger import (
+    Entry,
+    LedgerError,
+    MalformedError,
+    MissingExtraError,
+    NotVerifiedError,
+    Tree,
+    entry_leaf_hash,
+)
 from tripod.ledger.sqlite.reader import SQLiteReader
 from tripod.ledger.tlog.note import VerifierKey, parse_note
 from tripod.ledger.tlog.receipt import open_timestamp
@@ -168,7 +176,12 @@ def compare_heads(evidence: OpenEvidence) -> HeadsJudged | None:
     peers, trailers, remembered = compare_peers(evidence, scan.origin, lines, keys, outside)
     others = evidence.database.peers | _peers(evidence)
     others -= {scan.origin, *lines}
-    outside.known = tuple(one for one in outside.known if one.seal.origin not in others)
+    others_heads = _heads_of_left_lines(evidence, db, lines, outside.known)
+    outside.known = tuple(
+        one
+        for one in outside.known
+        if one.seal.origin not in others and one.seal not in others_heads
+    )
     roots = roots_of_rows(db, scan, (known.seal.size for known in outside.known))
     ledger = heads.Ledger(
         scan.origin,
@@ -198,6 +211,48 @@ def _peers(evidence: OpenEvidence) -> set[str]:
     if evidence.folded is None:
         return set()
     return {str(origin) for (origin,) in evidence.query("SELECT origin FROM peers")}
+
+
+def _heads_of_left_lines(
+    evidence: OpenEvidence,
+    db: sqlite3.Connection,
+    lines: Mapping[str, int],
+    known: Sequence[heads.KnownHead],
+) -> set[Seal]:
+    """Heads of lines that this ledger left, and that go on as peers, if all before them is here.
+
+    Of two copies of one ledger one keeps the name. What it recorded since they parted is kept here
+    as its own, and gives the root that is remembered: nothing was lost at the fork.
+    """
+    ledger, found = SQLiteReader(db), set[Seal]()
+    for origin in lines if evidence.folded is not None else ():
+        left = [one.seal for one in known if one.seal.origin == origin]
+        sizes = {one.size for one in left if one.size > lines[origin]}
+        tree, roots = Tree(), dict[int, bytes]()
+        for seq in range(max(sizes, default=0)):
+            header = _header_of_line(evidence, ledger, origin, seq, own=seq < lines[origin])
+            if header is None:
+                break
+            tree.append(entry_leaf_hash(header))
+            tree.full.clear()
+            if tree.size in sizes:
+                roots[tree.size] = tree.root()
+        found |= {one for one in left if roots.get(one.size) == one.root}
+    return found
+
+
+def _header_of_line(
+    evidence: OpenEvidence, ledger: SQLiteReader, origin: str, seq: int, *, own: bool
+) -> bytes | None:
+    """The header of an entry of a line that this ledger left: our own, or the one that is kept."""
+    if own:
+        return ledger.header(seq)
+    sql = "SELECT seq FROM merged WHERE origin = ? AND peer_seq = ?"
+    for (at,) in evidence.query(sql, origin, seq):
+        entry = entry_to_compare(ledger.tables, at)
+        with suppress(LookupError, TypeError, ValueError, LedgerError):
+            return None if entry is None else evidence.source.content(entry.data["header"])
+    return None
 
 
 def _fork(

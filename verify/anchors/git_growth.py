@@ -154,9 +154,8 @@ class _Walk:
         if new:
             settled = [change for change in changes if self._settled(change)]
             changes = [change for change in changes if change not in settled]
-        appended = [
-            c for c in changes if c.old and not is_growth(self._bytes(c.old), self._at(new))
-        ]
+        now = self._at(new) if new else self._untracked()
+        appended = [c for c in changes if c.old and not is_growth(self._bytes(c.old), now)]
         begins = len(commit.parents) > len(appended)
         appended = [change for change in appended if not self._handed_on(change, begins=begins)]
         if not appended:
@@ -171,6 +170,13 @@ class _Walk:
             return
         for change in appended:
             self._add(change, "" if new else "it was removed")
+
+    def _untracked(self) -> bytes | None:
+        """What stands on disk, if git tracks the file no more: then it goes on there."""
+        with suppress(OSError):
+            if self.repository.file_at("HEAD", self.name) is None:
+                return read_plain_file(self.path, MAX_BLOB)
+        return None
 
     def _add(self, change: FileChange, what: str) -> None:
         merge = " (a merge)" if len(change.commit.parents) > 1 else ""

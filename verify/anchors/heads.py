@@ -184,7 +184,8 @@ NAME = "pins-extend"
 
 _ROLLBACK = (
     "the ledger was rolled back or cut off, or this is an old copy: find the newest one. A "
-    "restored backup goes on under a new origin (`tripod restore --as-origin`), and says so"
+    "restored backup, or a copy of another's ledger, goes on under a name of its own, and says so: "
+    "`tripod restore --as-copy`"
 )
 _FORK = (
     "entries before this size were rewritten, or two ledgers go on under one name: compare with "
@@ -208,9 +209,10 @@ _FORGED = (
     "out who appended it (`tripod show SEQ`), and ask the witness or authority itself"
 )
 _LEFT = (
-    "the entries between are lost here: find who has them. If the line is to end here, the old key "
-    "signs that (`tripod restore --sign-fork`), or the verifier names it under `given-up` in a "
-    "policy from outside (`--policy FILE`)"
+    "the entries between are not here: `tripod pull` takes them where another copy goes on with "
+    "that line; else find who has them. If the line is to end here, the old key signs that "
+    "(`tripod restore --sign-fork`), or the verifier names it under `given-up` in a policy from "
+    "outside (`--policy FILE`)"
 )
 _GIVEN_UP = (
     "the team's own policy gives it up, and that counts only in a policy from outside of the team "
