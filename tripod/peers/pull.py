@@ -120,9 +120,10 @@ def _may_be_due(team: Team, records: list[PulledRecord]) -> bool:
 
 
 def _ask(team: Team) -> str:
-    from tripod.pythia.checkpoints import ask_over_team  # seldom needed
+    from tripod.bus.events import settings  # seldom needed
+    from tripod.pythia.checkpoints import ask_over_team
 
-    return ask_over_team(team)
+    return ask_over_team(team, settings(team)["pythia_interval"])
 
 
 def _pulled(

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from tripod.bus.events import settings
 from tripod.errors import NotFoundError, RefusedError
 from tripod.ledger import Draft, parse_header
 from tripod.projections import LOG
 from tripod.projections.decisions.tables import render_decision_piece
+from tripod.projections.pythia.checkpoint import uncovered_decisions
 from tripod.projections.pythia.format import (
     DatedReviewEntry,
     DecisionRange,
@@ -24,7 +24,6 @@ from tripod.projections.pythia.format import (
     parse_assessment,
     parse_checkpoint_payload,
 )
-from tripod.projections.pythia.tables import uncovered_decisions
 from tripod.team.act import Act, draft_event_for_act
 from tripod.team.team import Team
 
@@ -241,13 +240,12 @@ def ask(team: Team, act: Act, handle: str) -> Draft | None:
     return draft_event_for_act(act, handle, TYPE, "high", payload)
 
 
-def ask_over_team(team: Team) -> str:
+def ask_over_team(team: Team, interval: int) -> str:
     """Publish a checkpoint event over decisions that no replica's checkpoint covers; give its name.
 
     Each replica counts its own, so that several could stay below the interval for ever. '' where
-    there are fewer of them than ``pythia-interval``, or that is off.
+    there are fewer of them than ``interval``, or that is 0: off.
     """
-    interval = settings(team)["pythia_interval"]
     if not interval or len(uncovered_decisions(team.source, team.store.size)) < interval:
         return ""
     with team.act() as act:

@@ -30,7 +30,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from tripod.projections.bus.format import Config
-from tripod.projections.pythia.tables import uncovered_decisions
+from tripod.projections.pythia.checkpoint import uncovered_decisions
 from tripod.verify.check import TABLES, Evidence, Finding, Outcome, not_applicable, outcome
 from tripod.verify.isolation.runs import EVENT, Checkpoint, checkpoints_for_runs
 

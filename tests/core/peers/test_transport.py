@@ -14,7 +14,7 @@ from tripod.ledger.kinds.merged import peer_view
 from tripod.peers import merge, pull
 from tripod.peers.replica import replica_of
 from tripod.peers.roster import read_roster
-from tripod.projections.pythia.tables import uncovered_decisions
+from tripod.projections.pythia.checkpoint import uncovered_decisions
 from tripod.trust.seal import seal
 from tripod.verify.peers.refs import OWN, REMOTES
 
