@@ -14,13 +14,16 @@ Each function gives how many entries the file shows, the fewest that are possibl
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
 from collections.abc import Callable
+from itertools import islice
+from operator import itemgetter
 from typing import TypeAlias
 
 from tripod.ledger.files import read_plain_file
 from tripod.ledger.locator import FOLDER, work_tree_around
 from tripod.projections.chat.format import split_chat_file
-from tripod.projections.chat.tables import CHAT
+from tripod.projections.chat.tables import CHAT, render_chat_line
 from tripod.projections.decisions.format import split_decision_log
 from tripod.projections.decisions.tables import render_decision_piece
 from tripod.projections.layout import LIVE
@@ -77,16 +80,18 @@ def older_chat(source: Source, past: Past, channel: str, data: bytes) -> int | N
     cuts = sorted({seq for seq, _ in moved} | {gone for *_, gone in lines if gone is not None})
     for start, end in reversed([*zip([0, *cuts], [*cuts, 2**62], strict=True)]):
         live_from = max((stop for seq, stop in moved if seq <= start), default=0)
-        shown = [
-            (seq, length)
-            for number, seq, length, gone in lines
-            if number >= live_from and seq < end and (gone is None or gone >= end)
-        ]
+        first = bisect_left(lines, live_from, key=itemgetter(0))
+        come = (lines[at] for at in range(first, bisect_left(lines, end, key=itemgetter(1))))
+        there = ((seq, length) for _, seq, length, gone in come if gone is None or gone >= end)
+        shown = [*islice(there, count + 1)]
         part = shown[:count]
         if len(part) < count or sum(length for _, length in part) != size:
             continue
+        bodies = source.each_body([seq for seq, _ in part])
+        if b"".join(render_chat_line(source, body) for body in bodies) != data[len(data) - size :]:
+            continue  # to fold the header again takes long
         low = max([start, *(seq for seq, _ in part)]) + 1
-        high = min([end, *(seq for seq, _ in shown[count : count + 1])])
+        high = min([end, *(seq for seq, _ in shown[count:])])
         for before in dict.fromkeys((high, low)):  # another program's header has its own entry
             stream = f"{CHAT.folder}/{channel}"
             want = past(source, stream, before, CHAT.file(channel))

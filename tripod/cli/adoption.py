@@ -92,7 +92,7 @@ class _Files:
         """Read a file whole, or say what is wrong with it."""
         shown = one_line(os.path.relpath(full))
         try:
-            data = read_plain_file(full, _MOST_BYTES, named=True)
+            data = read_plain_file(full, _MOST_BYTES)  # a link that a person named is resolved
             if len(data) > _MOST_BYTES:
                 self.problems.append(f"{shown}: it has more than {_MOST_BYTES} bytes")
             elif full.endswith(_LINES):

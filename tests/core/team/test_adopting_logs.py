@@ -133,6 +133,20 @@ def test_what_cannot_stand_in_the_log_is_refused_before_anything_is_recorded(sho
     assert run(shop, "log").out == before
 
 
+def test_a_link_that_lies_in_a_folder_is_not_followed(shop: Path) -> None:
+    """A clone can hold one that leads to a private file: what is taken in is pushed to others."""
+    madr(shop, 1, "2021-03-04")
+    (shop.parent / "private.md").write_text("# My own\n\n## Decision\n\nNobody's business.\n")
+    (shop / "docs/decisions/0002-link.md").symlink_to(shop.parent / "private.md")
+    done = run(shop, "adopt-log", "docs/decisions")
+    assert done.code == 1
+    assert b"Taken in: 1 decision into" in done.out
+    assert "0002-link.md: it is a symbolic link, and is not followed" in done.err
+    assert b"private" not in run(shop, "log", "--json").out
+    named = run(shop, "adopt-log", "docs/decisions/0002-link.md")
+    assert named.code == 0, "a person named it"
+
+
 def test_a_long_decision_is_cut_in_the_log_and_kept_in_its_entry(shop: Path) -> None:
     text = "# Long\n\n## Decision\n\n" + "ä " * 20_000 + "\n"
     (shop / "docs").mkdir()

@@ -6,13 +6,16 @@ import json
 import shutil
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from doors.inside import run
 from git_repo import Git
 
+from tripod.chat import writer
 from tripod.ledger.locator import database_of
 from tripod.ledger.sqlite.reader import SQLiteReader, read_only
+from tripod.projections import intake
 from tripod.team import adoption
 
 WARNED = "an older state, as of entry "
@@ -185,3 +188,21 @@ def test_a_copy_of_the_folder_that_is_put_back_is_one(shop: Git, tmp_path: Path)
     said(shop.root, "sync")
     assert files(shop.root) == newest
     assert size_of(shop) == size
+
+
+def test_an_edited_chat_is_not_folded_again_for_each_archive(shop: Git) -> None:
+    """Lines of one size fit the part of every archive: only those with the same bytes are tried."""
+    with (
+        mock.patch.object(writer, "ROTATE_ABOVE", 4),
+        mock.patch.object(writer, "ROTATE_COUNT", 2),
+    ):
+        for number in range(12):
+            said(shop.root, "chat", "send", "live", "ann", f"{number:03}")
+    assert len([*(shop.root / ".nbs/chat").glob("live*.chat")]) > 4
+    path = shop.root / ".nbs/chat/live.chat"
+    data = path.read_bytes()
+    path.write_bytes(data[:-5] + b"AAA=\n")
+    with mock.patch.object(intake, "past_file", wraps=intake.past_file) as folded:
+        assert "edited outside the ledger" in run(shop.root, "chat", "read", "live").err
+    assert folded.call_count == 0
+    path.write_bytes(data)
