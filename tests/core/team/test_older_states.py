@@ -15,7 +15,7 @@ from git_repo import Git
 from tripod.chat import writer
 from tripod.ledger.locator import database_of
 from tripod.ledger.sqlite.reader import SQLiteReader, read_only
-from tripod.projections import intake
+from tripod.projections import engine, intake
 from tripod.team import adoption
 
 WARNED = "an older state, as of entry "
@@ -202,7 +202,7 @@ def test_an_edited_chat_is_not_folded_again_for_each_archive(shop: Git) -> None:
     path = shop.root / ".nbs/chat/live.chat"
     data = path.read_bytes()
     path.write_bytes(data[:-5] + b"AAA=\n")
-    with mock.patch.object(intake, "past_file", wraps=intake.past_file) as folded:
+    with mock.patch.object(intake, "past_file", wraps=engine.past_file) as folded:
         assert "edited outside the ledger" in run(shop.root, "chat", "read", "live").err
     assert folded.call_count == 0
     path.write_bytes(data)
