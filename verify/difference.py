@@ -13,7 +13,17 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tripod.ledger import LedgerError, RawEntry, Tree, entry_leaf_hash, tell_over
+from tripod.ledger import (
+    MERGED,
+    LedgerError,
+    RawEntry,
+    Tree,
+    entry_leaf_hash,
+    parse_header,
+    tell_over,
+)
+from tripod.ledger.kinds.merged import read_kept
+from tripod.ledger.kinds.peers import peer_entry_id
 from tripod.ledger.tlog.note import ED25519, Note, VerifierKey, parse_note
 from tripod.ledger.tlog.seal import open_seal, read_seal
 from tripod.verify.rows import RowReader
@@ -96,6 +106,11 @@ class LedgerDifference:
         return self.first is None and not self.contents_count
 
     @property
+    def are_apart(self) -> bool:
+        """Whether they are two ledgers from their first entries on, such as two replicas."""
+        return self.first == 0 and None not in self.rows and "id" in self.apart
+
+    @property
     def problem(self) -> str:
         """Why it cannot be told whether they differ; '' where it can."""
         problems = [side.problem for side in self.sides if side.problem]
@@ -169,15 +184,28 @@ def _walked(side: LedgerSide, sizes: set[int]) -> Iterator[RawEntry]:
 def _collect_only(
     found: LedgerDifference, walks: Sequence[Iterator[RawEntry]], listed: int
 ) -> None:
-    """Read both sides to their ends; an entry whose id the other side has is not its own."""
+    """Read both sides to their ends; an entry that the other side has too is not its own."""
     for at, side in enumerate(found.sides):
         other, row = found.sides[1 - at].ledger, found.rows[at]
         while row is not None:
-            if other.seq_of(row.id) is None:
+            if other.seq_of(row.id) is None and not _is_merged(side.ledger, row, other):
                 side.only += 1
                 if len(side.first_only) < listed:
                     side.first_only.append(row)
             row = next(walks[at], None)
+
+
+def _is_merged(ledger: RowReader, row: RawEntry, other: RowReader) -> bool:
+    """Whether one of two replicas made an entry, and the other merged it."""
+    with suppress(*_BROKEN):
+        if row.kind == MERGED:
+            kept = read_kept(_data(row), ledger.blob)
+            return any(one.header == kept.header for one in other.raw_of([kept.seq]))
+        line = parse_header(row.header).ledger
+        at = other.seq_of(peer_entry_id(line, row.seq))
+        there = () if at is None else other.raw_of([at])
+        return any(read_kept(_data(one), other.blob).header == row.header for one in there)
+    return False
 
 
 # Seals ------------------------------------------------------------------------------------------

@@ -514,9 +514,10 @@ def _proof(found: LedgerDifference) -> Iterator[str]:
         both = " (both have it)" if side.keys.get(good.key, found.common) < found.common else ""
         held = found.sides[1 - at].fits(good)
         has = {True: "has them too", False: "has others in their place", None: "lacks some of them"}
+        what = "is another ledger" if found.are_apart else has[held]
         yield (
             f"{name}: its first {good.size} entries are those that the key {key}{both} sealed; "
-            f"{other} {has[held]}"
+            f"{other} {what}"
         )
         if found.first is not None and good.size <= found.first < side.size:
             yield f"{name}: no seal covers where it parts from {other}"

@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import clones
 import pytest
 from damaged import scribble
 from doors.inside import run
@@ -372,6 +373,30 @@ def test_a_record_on_a_ref_is_a_side(shop: Git) -> None:
     assert shop("status", "--porcelain") == ""
     (shop.root / "src").mkdir()
     assert diff(shop.root / "src", REF, "..")["common"] == found["common"]
+
+
+def test_what_a_replica_merged_of_another_is_in_both(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRIPOD_HOME", str(tmp_path / "home"))
+    ann, name, _ = clones.begin(tmp_path / "ann")
+    bob, _, _ = clones.begin(tmp_path / "bob", "example.com/bob")
+    clones.record(ann, name)
+    clones.fetch(bob, ann)
+    clones.merge(bob, f"refs/tripod-remotes/ann/{name}")
+    size = clones.say(ann, "Tea!")
+    with Team(bob.root) as team:
+        kinds = [one.kind for one in team.store.read()]
+    merged = kinds.count("peer.entry")
+    assert merged > 5
+    for a, b in (("ann", "bob"), ("bob", "ann")):
+        found = diff(tmp_path, a, b)
+        ours, theirs = (found["a"], found["b"]) if a == "ann" else (found["b"], found["a"])
+        assert found["first"] == 0
+        assert (ours["only"], theirs["only"]) == (size - merged, len(kinds) - merged)
+        text = run(tmp_path, "diff", a, b).out.decode()
+        assert "B is another ledger" in text
+        assert "others in their place" not in text
 
 
 def test_a_ref_that_holds_no_record_is_refused_in_words(shop: Git) -> None:
