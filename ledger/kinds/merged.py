@@ -168,11 +168,6 @@ def erased_view(body: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     return kind.name, _placed(kind.name, body.get("keep") or {}, place, head["actor"])
 
 
-def is_of_peer(data: Mapping[str, Any]) -> bool:
-    """Whether the data of an entry, as tables and files see it, are of a peer's entry."""
-    return PEER in data
-
-
 def _placed(
     name: str, body: Mapping[str, Any], place: Mapping[str, Any], actor: str
 ) -> dict[str, Any]:

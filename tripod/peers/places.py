@@ -51,13 +51,6 @@ _MOST_FORKS = 8  # of a line, one after another, that are gone back
 _MARK = 16  # hex digits at the end of a replica's name
 
 
-def place_entry(
-    act: Act, origin: str, header: Header, body: Mapping[str, Any], *, signed: bool = False
-) -> Place | None:
-    """The place of one entry that is appended before the next is asked for; see ``Places``."""
-    return Places(act).place(origin, header, body, signed=signed)
-
-
 class Places:
     """Places for the entries of one transaction.
 

@@ -27,7 +27,7 @@ from tempfile import TemporaryFile
 from typing import IO
 
 from tripod.errors import MalformedError, RefusedError
-from tripod.ledger import REDACTED, root_of
+from tripod.ledger import REDACTED, parse_entry_time, root_of
 from tripod.ledger.files import hold_file_lock, replace_file
 from tripod.ledger.locator import database_of
 from tripod.ledger.sqlite.reader import SQLiteReader, read_block_nodes, read_only
@@ -134,7 +134,7 @@ def write_record_ref(repository: Repository, ref: str, database: str, note: str)
         elif old is not None and since >= seal.size:
             return old.directory
         at = ledger.entry(seal.size - 1)
-        seconds = 0 if at is None else _seconds(at.at)
+        seconds = 0 if at is None else parse_entry_time(at.at) // 1_000_000
         stream.write(b"commit %b\nmark :1\n" % _NEW.encode())
         stream.write(b"committer %b %d +0000\n" % (_PERSON, seconds))
         message = f"Record of {seal.size} entries of {seal.origin}\n".encode()
@@ -151,12 +151,6 @@ def write_record_ref(repository: Repository, ref: str, database: str, note: str)
     repository.lend_refs()
     repository.ask("update-ref", "--no-deref", ref, commit, tip or "0" * len(commit))
     return commit
-
-
-def _seconds(at: str) -> int:
-    from tripod.ledger.entry import parse_entry_time
-
-    return parse_entry_time(at) // 1_000_000
 
 
 def _replaced(present: set[str], wanted: set[str]) -> Iterator[str]:
