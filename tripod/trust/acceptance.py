@@ -129,19 +129,23 @@ def revoke_acceptances(
 
 
 def read_baseline(path: str) -> set[tuple[str, str]]:
-    """Check and fingerprint of each failure in a report (BadArgumentError: it is no report)."""
+    """Check and fingerprint of each failure in a report (BadArgumentError: it is no report).
+
+    One of a clone that was judged by its refs has a part for each replica.
+    """
     try:
         data = read_plain_file(path, MAX_REPORT, named=True)
         report = json.loads(data[: MAX_REPORT + 1])
         found = {
             (check["check"], finding["fingerprint"])
-            for check in report["checks"]
+            for part in (report, *report.get("parts", ()))
+            for check in part["checks"]
             for finding in check["findings"]
             if finding["severity"] == "failure" and "fingerprint" in finding
         }
     except OSError as error:
         raise BadArgumentError(f"--all-from {path}: {error.strerror or error}") from error
-    except (ValueError, LookupError, TypeError, RecursionError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise BadArgumentError(
             f"--all-from {path} is no report: `tripod verify --json` writes one"
         ) from error

@@ -136,6 +136,20 @@ def test_a_baseline_is_the_failures_of_a_report_that_are_still_there(
         accept(root, report=str(tmp_path / "none"))
 
 
+def test_a_baseline_may_be_the_report_of_a_clone_that_was_judged_by_its_refs(
+    root: str, tmp_path: Path
+) -> None:
+    """Then there is a part for each replica; nothing of it was accepted, with exit code 0."""
+    import json
+
+    decide(root)
+    (found,) = failures(judge(root))
+    value = {"checks": [], "parts": [{"checks": []}, report_as_json(judge(root))]}
+    baseline = tmp_path / "report.json"
+    baseline.write_text(json.dumps(value), encoding="utf-8")
+    assert accept(root, report=str(baseline)) == [found.fingerprint]
+
+
 def test_more_findings_than_a_report_keeps_are_accepted(
     root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
