@@ -13,6 +13,7 @@ git is started: small files of the repository are read as data, with a limit.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from contextlib import suppress
 from typing import NamedTuple
@@ -31,6 +32,7 @@ _FOLDERS = (CHAT, EVENTS, LOGS)
 _TEAM_FOLDERS = (*_FOLDERS, WORKERS)
 _TRACES = (DATABASE, RECORD, COUNTS)
 _SMALL = 1024 * 1024
+_REMOTE = re.compile(rb'^\[remote "([A-Za-z0-9._/-]+)"\]', re.MULTILINE)
 _ID_AT = 68  # where a SQLite file has its application's number, in 4 bytes
 
 
@@ -251,10 +253,60 @@ def explain_team(given: str | None) -> tuple[str | None, str]:
 
 def no_team_problem(path: str) -> str:
     """Why a folder that is no team directory cannot be judged, and what to do next."""
+    next_ = advice_to_begin(path) or f"begin a ledger in this one: `tripod init {path}`"
     return (
         f"{path} is no team directory: it holds neither {FOLDER} nor chat. Give the project's "
-        f"folder, or begin a ledger in this one: `tripod init {path}`"
+        f"folder, or {next_}"
     )
+
+
+def advice_to_begin(path: str) -> str | None:
+    """What to do in a clone before a ledger is begun: its team may be at work elsewhere.
+
+    None where there is no repository, or one without a remote.
+    """
+    path = os.path.abspath(path)
+    problem = unseen_repository_problem(path)
+    tree = None if problem else work_tree_around(path)
+    if tree is None:
+        return problem
+    try:
+        config = read_plain_file(os.path.join(tree.common, "config"), _SMALL)
+    except OSError:
+        return None
+    remotes = [os.fsdecode(name) for name in _REMOTE.findall(config)]
+    if not remotes:
+        return None
+    remote = "origin" if "origin" in remotes else remotes[0]
+    return (
+        f"join a team that works in other clones: `tripod init --from {remote}`; to judge its "
+        f"records alone, `git fetch {remote} '+refs/tripod/*:refs/tripod-remotes/{remote}/*'`. "
+        "Where there is no team yet, `tripod init` begins one"
+    )
+
+
+def unseen_repository_problem(path: str) -> str | None:
+    """Why the team of the work tree around ``path`` cannot be found, and what to do; None: it can.
+
+    A team that is begun in such a work tree is one that no other work tree sees.
+    """
+    top = repository_around(path)
+    git = None if top is None else os.path.join(top, ".git")
+    if top is None or git is None or not os.path.isfile(git):
+        return None
+    tree = work_tree(top)
+    if tree is None:
+        return (
+            f"mend {git}, which leads to no repository: where the main work tree was moved, `git "
+            f"worktree repair {top}` in it does so"
+        )
+    if tree.main is None and configured_team(tree) is None:
+        return (
+            f"work in a clone: {tree.common} is bare, or lies apart from its work tree, so the "
+            "work trees of it have no folder in common for a team; `tripod init --new` begins one "
+            "for this work tree alone"
+        )
+    return None
 
 
 def team_to_begin(path: str, *, new: bool = False) -> str:

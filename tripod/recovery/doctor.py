@@ -53,7 +53,7 @@ from tripod.verify.checks.drift import IN_THE_WAY
 from tripod.verify.evidence import OpenEvidence, collect
 from tripod.verify.finding import FindingNames
 from tripod.verify.isolation.runs import EVENT
-from tripod.verify.run import run
+from tripod.verify.run import judge_refs, run
 from tripod.workers.worker import record_ends
 
 SYNC, REBUILD, CLEAR, IGNORE = "sync", "rebuild", "clear", "ignore"
@@ -376,11 +376,13 @@ class Examined(NamedTuple):
 
 def examine(path: str) -> Examined:
     """Look at everything in a project or team directory; raise nothing for what is wrong."""
-    root = team_of(path) if os.path.isdir(path) else None
+    root = team_of(path)  # the folder itself may be gone: `git clean`
+    by_refs = judge_refs(path)
+    if by_refs is not None:
+        return _troubles_of_records(path, by_refs)
     if root is None:
         return Examined(path, (), no_team_problem(path))
-    database = database_of(root)
-    if not os.path.lexists(database):
+    if not os.path.lexists(database_of(root)):
         what = "there is no ledger in this team directory"
         cure = f"if there was one, {RESTORE}; if not, `tripod init` begins one"
         return Examined(root, (Trouble("no-ledger", DATABASE, what, cure, stops=True),))
@@ -403,6 +405,22 @@ def examine(path: str) -> Examined:
                 cure = "if it hangs, end it: the place is free at once, and nothing is lost"
                 found.append(Trouble("busy", f"{DATABASE}.lock", what, cure, stops=True))
     return Examined(root, tuple(grouped_troubles(found)))
+
+
+def _troubles_of_records(path: str, report: Report) -> Examined:
+    """What is wrong in a clone without a ledger, of which the records on its refs are judged."""
+    if report.exit_code == 3:
+        said = [report.problem, *(part.problem for part in report.parts)]
+        why = next(filter(None, said), "`tripod verify` tells what cannot be judged")
+        return Examined(path, (), why)
+    troubles = (
+        Trouble(outcome.check, found.where, found.message, found.help, stops=True)
+        for part in report.parts
+        for outcome in part.outcomes
+        for found in outcome.findings
+        if found.severity == "failure"
+    )
+    return Examined(path, tuple(troubles))
 
 
 def mend(found: Examined) -> Examined:

@@ -36,8 +36,10 @@ from tripod.ledger.locator import (
     FOLDER,
     database_apart,
     database_of,
+    has_ledger,
     repository_around,
     team_to_begin,
+    unseen_repository_problem,
 )
 from tripod.projections import (
     BUS,
@@ -91,14 +93,19 @@ class Adoption:
 
 
 def team_to_adopt(path: str, *, new: bool = False) -> str:
-    """The team directory of a project, or ``path`` if it is one (RefusedError: no folder).
+    """The team directory of a project, or ``path`` if it is one.
 
-    ``new``: another team, though ``path`` belongs to one.
+    ``new``: another team, though ``path`` belongs to one. Raises RefusedError where there is no
+    folder, or where the repository of a work tree that has no ledger cannot be found.
     """
     full = os.path.abspath(path)
     if not os.path.isdir(full):
         raise RefusedError(f"{path} is no folder: make the project's folder first")
-    return team_to_begin(full, new=new)
+    root = team_to_begin(full, new=new)
+    problem = None if new or has_ledger(root) else unseen_repository_problem(full)
+    if problem is not None:
+        raise RefusedError(f"no ledger was begun in {full}: {problem}")
+    return root
 
 
 def init(

@@ -36,6 +36,7 @@ from tripod.ledger.ids import format_at, now_us
 from tripod.ledger.locator import (
     FOLDER,
     LEDGER,
+    advice_to_begin,
     database_of,
     has_ledger,
     is_ledger_folder,
@@ -88,7 +89,8 @@ def find_team(given: str | os.PathLike[str] | None, start: str | None = None) ->
     else:
         begin = os.path.abspath(start or os.getcwd())
         found = nearest_team(begin)
-        problem = f"no {FOLDER} here or above {begin}: `tripod init` makes one"
+        next_ = advice_to_begin(begin) or "`tripod init` makes one"
+        problem = f"no {FOLDER} here or above {begin}: {next_}"
         if found is not None:
             problem = f"no ledger in {found}: `tripod init {os.path.dirname(found)}` makes one"
     if found is None or not has_ledger(found):

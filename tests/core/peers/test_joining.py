@@ -67,6 +67,21 @@ def test_a_clone_begins_a_replica_of_its_own_in_the_same_team(ann: Clone, tmp_pa
     assert bob.git("status", "--porcelain", "--untracked-files=all") == ""
 
 
+def test_a_clone_that_has_nothing_yet_is_told_how_to_join_and_how_to_judge(
+    ann: Clone, tmp_path: Path
+) -> None:
+    bob = Clone(tmp_path, "bob")
+    for words in (("verify",), ("doctor",), ("where",), ("log",), ("pull",), ("bus", "check")):
+        done = bob.run(*words)
+        assert done.code not in (0, None), done
+        assert "`tripod init --from origin`" in done.out.decode() + done.err
+    asked = "git fetch origin '+refs/tripod/*:refs/tripod-remotes/origin/*'"
+    assert f"`{asked}`" in bob.run("verify").out.decode()
+    bob.fetch()
+    for word in ("verify", "doctor"):
+        assert bob.run(word).code == 0, "the records on the refs are judged"
+
+
 def test_what_each_records_is_in_both(ann: Clone, tmp_path: Path) -> None:
     bob = joined(tmp_path)
     bob.said("chat", "send", "live", "bob", "hello ann")

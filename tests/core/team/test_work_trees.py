@@ -70,14 +70,47 @@ def test_git_cannot_remove_the_ledger_by_accident(shop: Git, words: tuple[str, .
 def test_a_team_whose_files_are_all_gone_is_judged_and_says_so(shop: Git) -> None:
     said(shop.root, "chat", "create", "live")
     shutil.rmtree(shop.root / ".nbs")
-    done = run(shop.root, "verify")
-    assert done.code == 1
-    assert b"live.chat" in done.out
+    for where in (shop.root, shop.root.parent / "fix"):
+        for word in ("verify", "doctor"):
+            done = run(where, word)
+            assert done.code == 1, done
+            assert b"live.chat" in done.out
     said(shop.root, "chat", "send", "live", "ann", "hello")
     done = run(shop.root, "verify")
     assert (done.code, b"warning" in done.out) == (0, False), done
     shutil.rmtree(shop.root / ".nbs")
+    assert run(shop.root, "doctor").code == 1
     assert not (shop.root / ".nbs").exists(), "the judge wrote"
+    assert run(shop.root, "doctor", "--fix").code == 0
+    assert "hello" in said(shop.root, "--read-only", "chat", "read", "live")
+
+
+def test_no_team_is_begun_where_the_repository_of_a_work_tree_cannot_be_found(shop: Git) -> None:
+    """Its main work tree was moved: what is recorded here would be in no team."""
+    fix = shop.root.parent / "fix"
+    shop.root.rename(shop.root.parent / "store")
+    for words in (("init",), ("chat", "create", "live"), ("verify",), ("doctor",), ("where",)):
+        done = run(fix, *words)
+        assert done.code != 0
+        assert "git worktree repair" in done.out.decode() + done.err, done
+    assert not (fix / FOLDER).exists()
+    Git(shop.root.parent / "store", made=False)("worktree", "repair", "../fix")
+    said(fix, "chat", "create", "live")
+
+
+def test_a_worktree_of_a_bare_repository_begins_no_team_that_its_neighbours_cannot_see(
+    shop: Git,
+) -> None:
+    bare = shop.root.parent / "bare.git"
+    shop("clone", "--quiet", "--bare", str(shop.root), str(bare))
+    shop("-C", str(bare), "worktree", "add", "--quiet", "../one", "main")
+    one = shop.root.parent / "one"
+    for words in (("init",), ("init", "--from", "origin")):
+        done = run(one, *words)
+        assert done.code != 0
+        assert "is bare" in done.err, done
+    assert not (one / FOLDER).exists()
+    said(one, "init", "--new")
 
 
 def test_the_ledger_of_an_earlier_version_is_moved_once_by_init(tmp_path: Path) -> None:
