@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tripod.team.team import Team
 
 _MOST_FILES = 10_000  # of a folder
+_NO_TEXT = re.compile("[\ud800-\udfff]")  # how Python shows bytes of a name that are no UTF-8
 _MOST_BYTES = 256 * 1024 * 1024  # of a file
 _LISTED = 20
 _PAGES, _LINES = (".md", ".markdown"), (".jsonl", ".ndjson")
@@ -91,6 +92,9 @@ class _Files:
     def read(self, full: str, fields: dict[str, str]) -> None:
         """Read a file whole, or say what is wrong with it."""
         shown = one_line(os.path.relpath(full))
+        if _NO_TEXT.search(os.path.relpath(full)):
+            self.problems.append(f"{shown}: its name is not UTF-8, and entries hold it: rename it")
+            return
         try:
             data = read_plain_file(full, _MOST_BYTES)  # a link that a person named is resolved
             if len(data) > _MOST_BYTES:
@@ -228,8 +232,10 @@ def _named_files(given: Sequence[str], problems: list[str]) -> Iterator[str]:
             continue
         if 0 < len(names) <= _MOST_FILES:
             yield from (f"{full}/{name}" for name in names)
+        elif names:
+            problems.append(f"{shown}: {len(names)} decisions; name at most {_MOST_FILES} files")
         else:
-            problems.append(f"{shown}: {len(names)} files in it are named as 0001-title.md is")
+            problems.append(f"{shown}: no file in it is named as 0001-title.md is")
 
 
 def _path_to_record(root: str, full: str) -> str:

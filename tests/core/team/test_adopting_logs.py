@@ -1,6 +1,7 @@
 """Decisions and messages of other forms, taken in: intervals, long chats, a death on the way."""
 
 import json
+import os
 from pathlib import Path
 from unittest import mock
 
@@ -9,6 +10,7 @@ from doors.inside import run
 from git_repo import Git
 
 from tripod.chat.writer import ROTATE_ABOVE, adopt_messages
+from tripod.cli import adoption
 from tripod.errors import RefusedError
 from tripod.projections.chat.jsonl import FIELDS, FoundMessage, parse_jsonl_messages
 from tripod.team.files import Files
@@ -131,6 +133,20 @@ def test_what_cannot_stand_in_the_log_is_refused_before_anything_is_recorded(sho
     assert "docs/decisions/0002-odd.md: line 1: title" in done.err
     assert "\x1b" not in done.err
     assert run(shop, "log").out == before
+
+
+def test_files_that_are_not_taken_say_why(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name with bytes that are no text ended in the words of a damaged ledger."""
+    name = os.fsdecode(b"bad\xff.jsonl")
+    (shop / name).write_bytes(lines(2))
+    done = run(shop, "adopt-log", name, "--channel", "live")
+    assert (done.code, "its name is not UTF-8" in done.err) == (1, True), done
+    (shop / "docs").mkdir()
+    assert "docs: no file in it is named as" in run(shop, "adopt-log", "docs").err
+    madr(shop, 1, "2021-03-04")
+    madr(shop, 2, "2021-03-05")
+    monkeypatch.setattr(adoption, "_MOST_FILES", 1)
+    assert "2 decisions; name at most 1 files" in run(shop, "adopt-log", "docs/decisions").err
 
 
 def test_a_link_that_lies_in_a_folder_is_not_followed(shop: Path) -> None:
