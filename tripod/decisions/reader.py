@@ -159,16 +159,28 @@ def _decisions(team: Team, seqs: Sequence[int]) -> Iterator[Decision]:
 def _changes(team: Team) -> dict[str, Change]:
     """Of each decision that a later one refers to: what became of it.
 
-    Where several refer to one, as in an adopted log, the newest says what stands.
+    Where several refer to one, as in an adopted log, the newest says what stands. Among replicas,
+    which took them in different orders, it is the one with the latest id of its maker.
     """
     rows = team.store.db.execute(
-        "SELECT supersedes, status, id, seq FROM pieces"
+        "SELECT supersedes, status, id, seq, made FROM pieces"
         " WHERE supersedes IS NOT NULL AND id IS NOT NULL ORDER BY seq"
-    )
+    ).fetchall()
+    if any(made is not None for *_, made in rows):
+        from tripod.peers.replica import replica_of  # seldom needed
+
+        mine = (replica_of(team.store) or ("", ""))[1]
+        rows.sort(key=lambda row: _as_everywhere(row[2], row[4], mine))
     return {
         target: Change(status if status in CHANGES else "superseded", id_, seq)
-        for target, status, id_, seq in rows
+        for target, status, id_, seq, _ in rows
     }
+
+
+def _as_everywhere(here: str, made: str | None, mine: str) -> tuple[int, str]:
+    """What orders decisions alike in all replicas: the maker's id, and the maker."""
+    replica, _, id_ = (made or f"{mine}/{here}").rpartition("/")
+    return int(id_.removeprefix("D-")), replica
 
 
 def _decision(seq: int, body: dict[str, Any], changes: dict[str, Change]) -> Decision:

@@ -358,9 +358,12 @@ def _log_for(act: Act | Team, into: str | None) -> str:
     if into is None:
         if LIVE in logs or not logs:
             return LIVE
-        if len(logs) == 1:
-            return logs[0]
-        raise BadArgumentError(f"which log? There are {', '.join(logs)}; name one")
+        ours = [log for log in logs if log not in _logs_of_peers(act)]
+        if not ours:
+            return LIVE
+        if len(ours) == 1:
+            return ours[0]
+        raise BadArgumentError(f"which log? There are {', '.join(ours)}; name one")
     problem = format_.decision_log_name_problem(into)
     if problem is None and not _has_folder(act.disk, into):
         folder = into.rpartition("/")[0]
@@ -377,6 +380,12 @@ def _log_for(act: Act | Team, into: str | None) -> str:
     if problem is not None:
         raise BadArgumentError(problem)
     return into
+
+
+def _logs_of_peers(act: Act | Team) -> set[str]:
+    """The logs that are here because a peer has them: no decision goes there unless it is asked."""
+    sql = "SELECT file FROM logs WHERE seq IN (SELECT seq FROM merged)"
+    return {file for (file,) in act.source.db.execute(sql)}
 
 
 def judge_decision(request: DecisionRequest) -> DecisionRequest:

@@ -373,3 +373,49 @@ def test_an_entry_of_a_peer_shows_what_it_keeps_and_its_makers_leaf(
     assert (shown["kind"], shown["mark"]) == ("peer.entry", "peer")
     assert shown["inner"]["leaf"] == made["leaf"]
     assert shown["inner"]["body"]["text"] == made["body"]["text"]
+
+
+def test_a_log_of_a_peer_is_not_where_decisions_go_by_default(
+    pair: tuple[Replica, Replica],
+) -> None:
+    ann, ben = pair
+    assert told(ben, "scribe", "log", "Tea", "-r", "Wet.", "-p", "ben", "--no-ref", "none",
+                "--log", "tea.md").code == 0  # fmt: skip
+    pull(ann, ben)
+    assert [one.title for one in decided(ann, "tea.md")] == ["Tea"]
+    ann.decide("Coffee", "wakes", ())
+    assert [one.title for one in decided(ann, "tea.md")] == ["Tea"]
+    assert [one.title for one in decided(ann)] == ["Coffee"]
+
+
+def test_replicas_that_supersede_one_decision_differently_agree_and_say_so(
+    pair: tuple[Replica, Replica],
+) -> None:
+    ann, ben = pair
+    ann.decide("Tea", "wet", ())
+    pull(ben, ann)
+    (tea,) = (one.id for one in decided(ann))
+    ben.clock.ns = ann.clock.ns
+    ann.supersede(tea, "Coffee")
+    ben.supersede(tea, "Milk")
+    pull(ann, ben)
+    pull(ben, ann)
+
+    def stands(one: Replica) -> dict[str, str]:
+        lines = told(one, "scribe", "query", "--json").out.splitlines()
+        rows = {row["id"]: row for row in map(json.loads, lines)}
+        return {row["title"]: rows[row["by"]]["title"] for row in rows.values() if row["by"]}
+
+    assert stands(ann) == stands(ben) == {"Tea": "Milk"}
+    for one, other in (pair, pair[::-1]):
+        ours, theirs = (each.id for each in decided(one)[1:])
+        (found,) = [each for each in findings(one) if each.check == "supersession"]
+        assert found.severity == "warning"
+        assert f"{tea} was replaced in several replicas: by {ours} and by {theirs}" in found.message
+        assert f"({other.name}/" in found.message
+    coffee = next(one.id for one in decided(ann) if one.title == "Coffee")
+    ann.supersede(f"{ann.name}/{coffee}", "Neither coffee")
+    pull(ben, ann)
+    for one in pair:
+        assert "supersession" not in {each.check for each in findings(one)}
+    assert stands(ann) == stands(ben) == {"Tea": "Milk", "Coffee": "Neither coffee"}
