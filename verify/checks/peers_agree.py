@@ -6,6 +6,9 @@ kept of its peers, and in the records on all refs, those that were fetched inclu
 them the replica that it is of has at least as many entries, and its first so many have that root.
 Each entry that is kept of a peer is the one in the tree that the peer's key sealed, with the
 content and the signature that its header names. A head counts if the replica's own key signed it.
+A seal of the peer covers each entry that is kept of it, and all that it recorded below the newest
+one that was merged is here. An entry stands without its body only if the peer says so, and is shown
+as somebody's here only if a key of theirs signed it.
 
 **Why it matters.** Somebody with a replica's key, its database and its ref can make its history
 anew from end to end, and it agrees with itself. The replicas that merged it before still hold its
@@ -15,8 +18,11 @@ older seal. To rewrite one unseen, all who merged it must be rewritten too.
 ann-0123456789abcdef, and in the record on refs/tripod-remotes/origin/ann-0123456789abcdef they have
 07aa…``, with both seals: two seals by one key are proof against their maker. ``rollback: it
 remembers 60 entries, and the ledger has 51`` (of this ledger). ``it keeps another entry 7 of bob-…
-than the record on … has``. A ref that holds no record, a head that no known key opens, and a peer
-whose record is shorter than what was merged of it (``behind``) are warnings.
+than the record on … has``. ``no seal of bob-… that is known here covers its entry 500``. ``entry 7
+of bob-… is not here, and this ledger says that all of its first 60 entries are``. ``its seal is by
+no key that is known of …: two replicas have that name, or one was made up``. A ref that holds no
+record, a head that no known key opens, and a peer whose record is shorter than what was merged of
+it (``behind``) are warnings.
 
 **What to do.** Keep both records as they are: `tripod diff` shows where they part. Ask who has the
 true one. A copy that goes on does so under a name of its own: `tripod restore --as-copy`.

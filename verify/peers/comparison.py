@@ -19,17 +19,22 @@ from typing import Any, NamedTuple
 import orjson
 
 from tripod.ledger import (
+    REDACTED,
     GitError,
+    Header,
     LedgerError,
     LedgerReader,
     MalformedError,
     Tree,
+    entry_leaf_hash,
     header_auth,
     parse_header,
 )
+from tripod.ledger.actors import actor_record_problem, actor_statement, parse_actor_record
 from tripod.ledger.entry import MERGED
-from tripod.ledger.kinds.merged import read_kept
-from tripod.ledger.kinds.peers import PEER_FORKED, PEER_MERGED
+from tripod.ledger.kinds.merged import KeptEntry, read_kept
+from tripod.ledger.kinds.peers import PEER_ADDED, PEER_FORKED, PEER_MERGED, peer_entry_id
+from tripod.ledger.kinds.registry import BY_NAME
 from tripod.ledger.tlog.note import Note, VerifierKey, format_note, parse_note
 from tripod.ledger.tlog.seal import Seal, open_seal, parse_seal
 from tripod.ledger.tlog.trailer import KEY_DIGITS, key_digits, trailer_seal
@@ -50,6 +55,7 @@ from tripod.verify.peers.seals import (
 PEERS, TRAILERS = "peers-agree", "trailers-agree"
 
 _BROKEN = (LookupError, TypeError, ValueError, AttributeError, RecursionError, LedgerError)
+_MERGED = b'"kind":"%b",' % MERGED.encode()
 _KINDS = (MERGED, PEER_MERGED.name, PEER_FORKED.name)
 _FORK = (
     "two seals by one key that no ledger can have both: one history of that replica was rewritten, "
@@ -71,6 +77,19 @@ _NOT_HERE = (
 _ALTERED = (
     "compare the entry with the peer's own record and with other replicas: here or there it was "
     "changed after it was merged"
+)
+_TWO = (
+    "ask the owner of that replica for the first line of `tripod key`, and compare it with that of "
+    "the peer (`tripod peer show`): one of them is nobody's. Remove the ref that is, or close the "
+    "peer (`tripod peer close`) and keep both"
+)
+_LOST = (
+    "it was left out when that peer was merged, or taken out since: find out how, and compare "
+    "this ledger with other replicas (`tripod diff`)"
+)
+_UNSEALED = (
+    "pull again: a merge may have been stopped. If it stays, the peer did not make it: it was put "
+    "into this ledger; compare it with the peer's own record and with other replicas"
 )
 _REF = "nobody vouches for it: find out who put it there, and remove it (`git update-ref -d REF`)"
 
@@ -102,13 +121,19 @@ class ReplicaTree:
     keys: list[VerifierKey]
     leaves: list[bytes] = field(default_factory=list)
     roots: dict[int, bytes] = field(default_factory=dict)
+    own: list[int] = field(default_factory=list)
+    """The numbers of the entries that it recorded itself under the name that it has."""
 
     def fill(self, sizes: set[int]) -> None:
         """Read the leaf hashes, and the roots of so many of them (else RecordProblemError)."""
         tree, wanted = Tree(), {size for size in sizes if size <= self.record.seal.size}
         if 0 in wanted:
             self.roots[0] = tree.root()
-        for leaf in self.record.leaves():
+        line = b'"ledger":%b,' % orjson.dumps(self.record.seal.origin)
+        for raw in self.record.raw_headers():
+            leaf = entry_leaf_hash(raw)
+            if line in raw and _MERGED not in raw:
+                self.own.append(len(self.leaves))
             self.leaves.append(leaf)
             tree.append(leaf)
             tree.full.clear()
@@ -123,7 +148,8 @@ class _Known:
     keys: dict[str, list[VerifierKey]] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     accepted: set[str] = field(default_factory=set)
-    merged: dict[str, int] = field(default_factory=dict)
+    covered: dict[str, int] = field(default_factory=dict)
+    """How many entries of each the largest of its seals covers that was merged here."""
 
 
 class _Kept(NamedTuple):
@@ -133,6 +159,22 @@ class _Kept(NamedTuple):
     origin: str
     seq: int
     leaf: bytes
+
+
+@dataclass
+class _KeptEntries:
+    """What this ledger keeps of peers: the entries that can be read, and the ids of all.
+
+    ``heads`` are those of which the head was read that they remember. By origin and number:
+    ``erased`` are those without a body, each with the entry here and what stands for the body, and
+    ``erasing`` is what their makers say that stands for it.
+    """
+
+    entries: list[_Kept] = field(default_factory=list)
+    ids: set[str] = field(default_factory=set)
+    heads: set[tuple[str, int]] = field(default_factory=set)
+    erased: dict[tuple[str, int], tuple[int, object]] = field(default_factory=dict)
+    erasing: dict[tuple[str, int], object] = field(default_factory=dict)
 
 
 class _Comparison:
@@ -153,7 +195,7 @@ class _Comparison:
             self.known.keys.setdefault(key.name, []).append(key)
         self.heads: list[PeerMemory] = []
         self.proven: set[int] = set()  # entries here that keep one of a peer's sealed tree
-        self.kept: list[_Kept] = []
+        self.kept = _KeptEntries()
         self.trees: dict[str, ReplicaTree] = {}
         self.peers, self.trailers = HeadsJudged(), HeadsJudged()
         self.is_here = False  # whether there is anything of replicas to judge
@@ -167,11 +209,10 @@ class _Comparison:
             return
         policy = self.outside.policy
         named = {log.key.format() for log in policy.logs} if policy is not None else set()
-        sql = "SELECT origin, replica, key, how, accepted_key, accepted, closed, size FROM peers"
-        for origin, replica, vkey, how, accepted, at, closed, size in evidence.query(sql):
+        sql = "SELECT origin, replica, key, how, accepted_key, accepted, closed FROM peers"
+        for origin, replica, vkey, how, accepted, at, closed in evidence.query(sql):
             self.is_here = True
             self.known.names[origin] = str(replica or origin)
-            self.known.merged[origin] = size if type(size) is int else 0
             for text in dict.fromkeys((vkey, accepted)):
                 with suppress(*_BROKEN):
                     key = VerifierKey.parse(text)
@@ -187,12 +228,18 @@ class _Comparison:
         ledger = self.evidence.ledger
         if ledger is None or (self.evidence.folded is not None and not self.is_here):
             return
+        for row in ledger.raw(kinds=(PEER_ADDED.name,)):  # also keys that were replaced since
+            with suppress(*_BROKEN):
+                key = VerifierKey.parse(orjson.loads(row.body or b"{}")["key"])
+                if key not in self.known.keys.setdefault(key.name, []):
+                    self.known.keys[key.name].append(key)
         for row in ledger.raw(start, kinds=_KINDS):
             self.is_here = True
             where = f"entry {row.seq}"
             try:
                 data = orjson.loads(row.body or b"{}")
                 if row.kind == MERGED:
+                    self.kept.ids.add(row.id)
                     self._read_kept(row.seq, data, ledger)
                 elif row.kind == PEER_MERGED.name:
                     self._add_merged(data, where, self.origin, row.seq)
@@ -234,12 +281,54 @@ class _Comparison:
             raise MalformedError(
                 f"entry {kept.seq} of {kept.origin} is kept with another signature than it had"
             )
-        self.kept.append(_Kept(at, kept.origin, kept.seq, kept.leaf()))
-        if head.kind == PEER_MERGED.name and kept.body is not None:
+        self.kept.entries.append(_Kept(at, kept.origin, kept.seq, kept.leaf()))
+        if kept.body is None:
+            self.kept.erased[kept.origin, kept.seq] = at, data.get("keep")
+        elif head.kind == REDACTED:
+            said = orjson.loads(kept.body)
+            self.kept.erasing[kept.origin, said["seq"]] = said["keep"]
+        elif head.kind == PEER_MERGED.name:
             with suppress(*_BROKEN):
                 who = self.known.names.get(kept.origin, kept.origin)
                 said = orjson.loads(kept.body)
                 self._add_merged(said, f"entry {at} (entry {kept.seq} of {who})", kept.origin, at)
+                self.kept.heads.add((kept.origin, kept.seq))
+        problem = self._shown_problem(kept, head, data.get("place") or {})
+        if problem is not None:
+            raise MalformedError(problem)
+
+    def _shown_problem(self, kept: KeptEntry, head: Header, place: Mapping[str, Any]) -> str | None:
+        """Whether an entry of a peer is shown as somebody's who did not make it.
+
+        Without the mark of a replica it is shown only where a key of its actor signed it that this
+        ledger has, or had.
+        """
+        kind = BY_NAME.get(head.kind)
+        if kind is None or kind.merge != "shared" or "same" in place:
+            return None
+        shown = [str(place[part]) for part in ("actor", "handle", "source") if part in place]
+        who = self.known.names.get(kept.origin, kept.origin)
+        for name in shown if kept.origin in self.known.names else ():
+            if name.rpartition("@")[2] not in (who, who[-KEY_DIGITS:]):
+                return f"it shows an entry of {who} as one by {name!r}"
+        body = {} if kept.body is None else orjson.loads(kept.body)
+        speaker = body.get(kind.actor, head.actor) if kind.is_speech else head.actor
+        if speaker != head.actor and not {"handle", "source"} & place.keys():
+            keys = self.evidence.query("SELECT 1 FROM actors WHERE handle = ?", speaker)
+            if "actor" in place or keys:
+                return f"it shows {speaker!r} as who speaks, and {head.actor!r} of {who} did it"
+        if "actor" in place:
+            return None
+        keys = self.evidence.query("SELECT vkey FROM actors WHERE handle = ?", head.actor)
+        with suppress(MalformedError):
+            record, stated = (
+                parse_actor_record(kept.auth or b""),
+                actor_statement(orjson.loads(kept.header)),
+            )
+            for (vkey,) in keys:
+                if actor_record_problem(record, stated, VerifierKey.parse(vkey)) is None:
+                    return None
+        return f"it shows an entry of {who} as one by {head.actor!r}, whose key did not sign it"
 
     # Refs --------------------------------------------------------------------------------------
 
@@ -270,14 +359,24 @@ class _Comparison:
         files = RefFiles(repository, ref.commit, ref.replica)
         note = parse_note(files.seal_note())
         known = self.known.keys.get(seal.origin, [])
+        names = {key_digits(key.format()) for key in known}
+        names.add(self.known.names.get(seal.origin, "")[-KEY_DIGITS:])
         with suppress(LedgerError):
             open_seal(note, known)
-            self._add_ref(ref, SealedRecord(files, seal, 0), note, known)
-            return
+            if ref.replica[-KEY_DIGITS:] in names or self.evidence.loaded:  # its own part names it
+                self._add_ref(ref, SealedRecord(files, seal, 0), note, known)
+                return
         record = SealedRecord(files, seal, 0)
         found = sealed_identity(record, None)
         if known and (found.named is None or found.named not in known):
-            raise MalformedError(f"its seal is by no key that is known of {seal.origin}")
+            message = f"its seal is by no key that is known of {seal.origin}"
+            if found.key is None or not found.names_itself():
+                raise MalformedError(message)
+            open_seal(note, [found.key])
+            message = f"{message}: two replicas have that name, or one was made up"
+            shown = _shown_note(format_note(note))
+            self._peer_finding(message, (ref.ref, None), _TWO, shown)
+            return
         keys = [key for key in (found.named, found.key) if key is not None]
         if not any(key_digits(k.format()) == ref.replica[-KEY_DIGITS:] for k in keys):
             raise MalformedError(f"it is sealed under another key than that of {ref.replica}")
@@ -296,12 +395,15 @@ class _Comparison:
             self.trees[seal.origin] = ReplicaTree(ref, record, note, keys)
 
     def read_newer(self) -> None:
-        """What the records on refs remember that was not merged here yet."""
+        """What the records on refs remember, but for what was read of them here.
+
+        That this ledger says that it merged them is not enough: it may have left something out.
+        """
         for origin, tree in self.trees.items():
-            start = min(self.known.merged.get(origin, 0), tree.record.seal.size)
-            record = SealedRecord(tree.record.files, tree.record.seal, start)
+            record = SealedRecord(tree.record.files, tree.record.seal)
+            read = {seq for whose, seq in self.kept.heads if whose == origin}
             with suppress(RecordProblemError):
-                for header, said in record.of_kinds((PEER_MERGED.name,)):
+                for header, said in record.of_kinds((PEER_MERGED.name,), read):
                     with suppress(*_BROKEN):
                         data = sealed_body(header, said)
                         where = f"entry {header.seq} of {self.known.names.get(origin, origin)}"
@@ -345,14 +447,16 @@ class _Comparison:
             except RecordProblemError as error:
                 self._warn_ref(tree.ref, error)
                 del self.trees[origin]
-        compared = sum(self._judge_kept(kept) for kept in self.kept)
+        compared = sum(self._judge_kept(kept) for kept in self.kept.entries)
         met: dict[tuple[str, int], PeerMemory] = {}
         for head in self.heads:
             self._judge_head(head, met)
         replicas = {self.origin, *(head.seal.origin for head in self.heads), *self.known.names}
         self.peers.seen["replicas"] = len(replicas)
-        if self.kept:
-            self.peers.seen["entries of peers"] = len(self.kept)
+        self._judge_covered()
+        self._judge_erased()
+        if self.kept.entries:
+            self.peers.seen["entries of peers"] = len(self.kept.entries)
             self.peers.seen["held against their trees"] = compared
         self.peers.heads = sum(not head.is_trailer for head in self.heads)
 
@@ -377,6 +481,52 @@ class _Comparison:
             )
         return True
 
+    def _judge_covered(self) -> None:
+        """What is kept of a peer is under a seal of its; of what that covers nothing is missing."""
+        scan, ledger = self.evidence.scan, self.evidence.ledger
+        loose: dict[str, list[_Kept]] = {}
+        for kept in self.kept.entries if self.outside.repository is not None else ():
+            tree, covered = self.trees.get(kept.origin), self.known.covered.get(kept.origin, 0)
+            if kept.seq >= max(covered, len(tree.leaves) if tree is not None else 0):
+                loose.setdefault(kept.origin, []).append(kept)
+        for origin, entries in loose.items():
+            who, first = self.known.names.get(origin, origin), entries[0]
+            more = f", and {len(entries) - 1} more" if entries[1:] else ""
+            message = f"no seal of {who} that is known here covers its entry {first.seq}{more}"
+            self._peer_finding(message, (f"entry {first.at}", first.at), _UNSEALED)
+        for origin, tree in self.trees.items():
+            if ledger is None or (scan is not None and scan.since):
+                continue
+            size, who = self.known.covered.get(origin, 0), self.known.names.get(origin, origin)
+            lost = [
+                seq
+                for seq in tree.own
+                if seq < size
+                and peer_entry_id(origin, seq) not in self.kept.ids
+                and entry_leaf_hash(ledger.header(seq) or b"") != tree.leaves[seq]
+            ]
+            if lost:
+                more = f", and {len(lost) - 1} more" if lost[1:] else ""
+                message = (
+                    f"entry {lost[0]} of {who}{more} is not here, and this ledger says that all of "
+                    f"its first {size} entries are"
+                )
+                self._peer_finding(message, (tree.ref.ref, None), _LOST)
+
+    def _judge_erased(self) -> None:
+        """Where an entry of a peer has no body here, the peer said what stands for it."""
+        for (origin, seq), (at, keep) in self.kept.erased.items():
+            said, tree = self.kept.erasing.get((origin, seq)), self.trees.get(origin)
+            if said is None and tree is not None:
+                with suppress(RecordProblemError):
+                    bodies = [sealed_body(*one) for one in tree.record.of_kinds((REDACTED,))]
+                    found = [body.get("keep") for body in bodies if body.get("seq") == seq]
+                    said = found[0] if found else None
+            if said != keep and (said is not None or self.outside.repository is not None):
+                who = self.known.names.get(origin, origin)
+                message = f"it keeps entry {seq} of {who} as erased otherwise than {who} says"
+                self._peer_finding(message, (f"entry {at}", at), _ALTERED)
+
     def _judge_head(self, head: PeerMemory, met: dict[tuple[str, int], PeerMemory]) -> None:
         seal = head.seal
         if head.note is not None and not head.is_trailer:
@@ -386,6 +536,9 @@ class _Comparison:
                 message = f"a head of {seal.origin} that no known key opens: {error}"
                 self._add(head, message, _STRANGER, severity="warning")
                 return
+            if head.by == self.origin:
+                covered = self.known.covered
+                covered[seal.origin] = max(seal.size, covered.get(seal.origin, 0))
         is_own = seal.origin == self.origin or seal.size <= self.lines.get(seal.origin, -1)
         tree = None if is_own else self.trees.get(seal.origin)
         size = self.evidence.rows if is_own else tree.record.seal.size if tree else None

@@ -104,11 +104,10 @@ class SealedRecord:
                 header = headers[at]
                 yield SealedEntry(first + at, header, entry_leaf_hash(header), contents[at])
 
-    def leaves(self) -> Iterator[bytes]:
-        """The leaf hash of every entry from ``start`` on, as the seal vouches for it."""
+    def raw_headers(self) -> Iterator[bytes]:
+        """The bytes of every header from ``start`` on, as the seal vouches for them."""
         for block in range(self.start // WIDTH, -(-self.seal.size // WIDTH)):
-            skipped = max(self.start - block * WIDTH, 0)
-            yield from map(entry_leaf_hash, self._headers(block)[skipped:])
+            yield from self._headers(block)[max(self.start - block * WIDTH, 0) :]
 
     def headers(self, *marks: bytes) -> Iterator[tuple[Header, bytes]]:
         """The headers from ``start`` on that can be read, with their bytes.
@@ -123,11 +122,16 @@ class SealedRecord:
                         if header.seq == seq:
                             yield header, raw
 
-    def of_kinds(self, kinds: Collection[str]) -> Iterator[tuple[Header, LeafContent]]:
-        """The entries of some kinds from ``start`` on, as far as their headers can be read."""
+    def of_kinds(
+        self, kinds: Collection[str], but: Collection[int] = ()
+    ) -> Iterator[tuple[Header, LeafContent]]:
+        """The entries of some kinds from ``start`` on, as far as their headers can be read.
+
+        The bodies of those with the numbers ``but`` are not read, and they are left out.
+        """
         for header, _ in self.headers(*(b'"kind":"%b"' % kind.encode() for kind in kinds)):
             block, at = divmod(header.seq, WIDTH)
-            if header.kind in kinds:
+            if header.kind in kinds and header.seq not in but:
                 width = min(WIDTH, self.seal.size - block * WIDTH)
                 yield header, self._contents(block, width)[at]
 

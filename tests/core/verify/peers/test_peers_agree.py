@@ -1,6 +1,7 @@
 """Replicas as witnesses of each other: what they remember of heads, and keep of entries."""
 
 import shutil
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,10 +10,18 @@ from clones import begin, fetch, kept, merge, record, rewrite, say
 from doors.inside import run
 from git_repo import Git
 
+from tripod.ledger import Draft, commit_body, format_canonical
 from tripod.ledger.kinds.merged import KeptEntry, peer_entry_draft
+from tripod.ledger.kinds.peers import PEER_ADDED, PEER_MERGED, Place
 from tripod.ledger.locator import database_of
+from tripod.ledger.sqlite.repair import copy_first_entries
+from tripod.ledger.tlog.note import Note, SigningKey, VerifierKey, format_note
+from tripod.ledger.tlog.seal import Seal, format_seal, read_seal, sign_seal
 from tripod.peers.hooks import install_hooks
+from tripod.peers.replica import replica_name
 from tripod.team.team import Team
+from tripod.trust import actors, keys
+from tripod.trust.seal import rotate_sealing_key, seal_path
 from tripod.verify.check import Outcome, Report
 from tripod.verify.run import verify
 
@@ -124,7 +133,8 @@ def test_an_entry_that_is_kept_otherwise_than_its_maker_has_it(pair: Pair, harm:
         seq += 1
     kept_ = KeptEntry("example.com/ann", seq, header, entry.auth, entry.salt, entry.body)
     with Team(f"{pair.bob.root}/.nbs") as team:
-        team.append_apart(lambda: [peer_entry_draft(kept_, entry.stream)])
+        place: Place = {"actor": f"ann@{pair.ann_name}", "index": 9}
+        team.append_apart(lambda: [peer_entry_draft(kept_, entry.stream, place=place)])
     report = verify(pair.bob.root)
     found = [one for one in outcome(report).findings if one.severity == "failure"]
     says = {
@@ -307,3 +317,186 @@ def test_a_peers_newer_head_in_a_commit_is_only_not_here_yet(pair: Pair) -> None
     pair.bob("fetch", "--quiet", str(pair.ann.root), "main:ann")
     told = outcome(verify(pair.bob.root), "trailers-agree")
     assert (told.verdict, told.coverage["not here yet"]) == ("clean", 1)
+
+
+# A ledger whose owner puts into it what its peers did not say -------------------------------------
+
+
+class Forged(NamedTuple):
+    """Ann's clone, who has fetched Bob's record and merged nothing, and what she puts in."""
+
+    ann: Git
+    bob: Git
+    name: str  # of Bob's replica
+    ref: str
+    note: bytes
+    key: VerifierKey
+
+    def put(self, *drafts: Draft) -> None:
+        with Team(f"{self.ann.root}/.nbs") as team:
+            team.append_apart(lambda: drafts)
+
+    def added(self, key: VerifierKey | None = None, name: str = "") -> Draft:
+        vkey = (key or self.key).format()
+        return PEER_ADDED.draft(
+            {
+                "origin": "example.com/bob",
+                "replica": name or self.name,
+                "key": vkey,
+                "how": "first-use",
+            }
+        )
+
+    def merged(self, note: bytes = b"") -> Draft:
+        seal = read_seal(note or self.note)
+        return PEER_MERGED.draft(
+            {
+                "origin": seal.origin,
+                "size": seal.size,
+                "root": seal.root.hex(),
+                "seal": note or self.note,
+            }
+        )
+
+    def found(self) -> list[str]:
+        report = verify(f"{self.ann.root}/.nbs")
+        failures = [one for one in outcome(report).findings if one.severity == "failure"]
+        assert bool(failures) == bool(report.exit_code), report
+        return [finding.message for finding in failures]
+
+
+@pytest.fixture
+def forged(tmp_path: Path) -> Forged:
+    ann, ann_name, _ = begin(tmp_path / "ann", "example.com/ann")
+    bob, bob_name, key = begin(tmp_path / "bob", "example.com/bob")
+    say(ann, "Tea!")
+    record(ann, ann_name)
+    fetch(bob, ann)
+    merge(bob, f"refs/tripod-remotes/ann/{ann_name}")
+    say(bob, "Milk!")
+    note = record(bob, bob_name).encode()
+    fetch(ann, bob)
+    return Forged(ann, bob, bob_name, f"refs/tripod-remotes/bob/{bob_name}", note, key)
+
+
+def made_up(seq: int) -> Draft:
+    """An entry of Bob's that he did not make."""
+    text = {"channel": "live", "index": 0, "handle": "bob", "time": 7, "text": {"text": "Rum!"}}
+    body, salt = format_canonical({**text, "v": 1}), bytes(32)
+    header = {
+        "actor": "bob", "at": "2026-01-01T00:00:00.000000Z", "id": f"made-{seq}", "v": 1,
+        "body": commit_body(salt, "chat.sent", body), "kind": "chat.sent",
+        "ledger": "example.com/bob", "prev": "00" * 32, "seq": seq, "stream": "chat/live",
+    }  # fmt: skip
+    kept_ = KeptEntry("example.com/bob", seq, format_canonical(header), None, salt, body)
+    return peer_entry_draft(kept_, "chat/live", place={"index": 9})
+
+
+@pytest.mark.parametrize("is_ref_there", [True, False])
+def test_an_entry_behind_all_that_its_maker_sealed(forged: Forged, is_ref_there: bool) -> None:
+    merge(forged.ann, forged.ref)
+    if not is_ref_there:
+        forged.ann("update-ref", "-d", forged.ref)
+    assert forged.found() == []
+    draft = made_up(500)
+    draft.body["place"] = {"actor": f"bob@{forged.name}", "index": 9}
+    forged.put(draft)
+    assert forged.found() == [f"no seal of {forged.name} that is known here covers its entry 500"]
+
+
+def test_entries_that_are_said_to_be_merged_and_are_not_here(forged: Forged) -> None:
+    forged.put(forged.added(), forged.merged())
+    (message,) = forged.found()
+    assert message.startswith(f"entry 0 of {forged.name}, and ")
+    assert message.endswith("says that all of its first 18 entries are")
+
+
+def test_a_rewritten_ledger_does_not_say_away_what_a_peer_remembers(
+    forged: Forged, tmp_path: Path
+) -> None:
+    """It says that all of the peer was merged, so that only newer memories would be looked for."""
+    database = Path(database_of(f"{forged.ann.root}/.nbs"))
+    with Team(f"{forged.ann.root}/.nbs") as team:
+        size = next(entry.seq for entry in team.store.read(kinds=("chat.sent",)))
+        Path(seal_path(team.store.origin)).unlink()
+    copy_first_entries(str(database), str(tmp_path / "cut.db"), size)
+    for path in database.parent.glob("ledger.db*"):
+        path.unlink()
+    shutil.copy(tmp_path / "cut.db", database)
+    shutil.rmtree(forged.ann.root / ".nbs")
+    (forged.ann.root / ".nbs").mkdir()
+    assert run(forged.ann.root, "rebuild").code == 0
+    forged.put(forged.added(), forged.merged())
+    for text in ("Wine!", "More wine!"):
+        say(forged.ann, text)
+    for name in forged.ann("for-each-ref", "--format=%(refname)", "refs/tripod").split():
+        forged.ann("update-ref", "-d", name)
+        record(forged.ann, name.rpartition("/")[2])
+    assert any(message.startswith("fork: it remembers root") for message in forged.found())
+
+
+@pytest.mark.parametrize(
+    "shown", [{}, {"actor": "ann"}, {"actor": "ann@x-0123456789abcdef"}, {"handle": "ann"}]
+)
+def test_an_entry_that_is_shown_as_one_by_somebody_else(
+    forged: Forged, shown: dict[str, str]
+) -> None:
+    """Ann has a key here; another Ann, in Bob's replica, wrote without it."""
+    with Team(f"{forged.ann.root}/.nbs") as team:
+        actors.enrol_actor(team, "ann", keys.passphrase_from_file)
+    with Team(f"{forged.bob.root}/.nbs") as team:
+        one = [entry for entry in team.store.read() if entry.kind == "chat.sent"][-1]
+    kept_ = KeptEntry("example.com/bob", one.seq, one.header, one.auth, one.salt, one.body)
+    place: Place = {"index": 9}
+    if "handle" in shown:
+        place |= {"actor": f"ann@{forged.name}", "handle": shown["handle"]}
+    elif shown:
+        place["actor"] = shown["actor"]
+    forged.put(forged.added(), peer_entry_draft(kept_, "chat/live", place=place))
+    (message,) = forged.found()
+    assert message.startswith(f"it shows an entry of {forged.name} as one by 'ann")
+
+
+def test_a_body_that_its_maker_did_not_erase(forged: Forged) -> None:
+    with Team(f"{forged.bob.root}/.nbs") as team:
+        entry = [one for one in team.store.read() if one.kind == "chat.sent"][-1]
+    keep: dict[str, object] = {**entry.data, "text": {"text": "Rum!"}}
+    kept_ = KeptEntry("example.com/bob", entry.seq, entry.header, None, None, None)
+    place: Place = {"index": 9, "actor": f"ann@{forged.name}"}
+    forged.put(forged.added(), peer_entry_draft(kept_, "chat/live", place=place, keep=keep))
+    (message,) = forged.found()
+    assert message.startswith(f"it keeps entry {entry.seq} of {forged.name} as erased otherwise")
+
+
+def test_a_second_key_for_one_replica(forged: Forged) -> None:
+    """Ann knows Bob by a key that she made, and what he says by it."""
+    key = SigningKey("example.com/bob", sha256(b"ann").digest())
+    seal = Seal("example.com/bob", 9, bytes(32))
+    note = format_note(Note(format_seal(seal), (sign_seal(seal, key),)))
+    name = replica_name("bob", key.verifier().format())
+    draft = made_up(5)
+    draft.body["place"] = {"actor": f"bob@{name}", "index": 9}
+    forged.put(forged.added(key.verifier(), name), draft, forged.merged(note))
+    (message,) = forged.found()
+    assert "two replicas have that name, or one was made up" in message
+
+
+def test_a_key_that_was_rotated_opens_what_was_merged_before(forged: Forged) -> None:
+    merge(forged.ann, forged.ref)
+    with Team(f"{forged.bob.root}/.nbs") as team:
+        rotate_sealing_key(team, keys.passphrase_from_file, None)
+    say(forged.bob, "Cocoa!")
+    record(forged.bob, forged.name)
+    fetch(forged.ann, forged.bob)
+    merge(forged.ann, forged.ref)
+    assert outcome(verify(f"{forged.ann.root}/.nbs")).findings == ()
+
+
+def test_a_record_on_the_ref_of_another_is_named(forged: Forged) -> None:
+    merge(forged.ann, forged.ref)
+    name = forged.ann("for-each-ref", "--format=%(refname)", "refs/tripod").split()[0]
+    other = f"refs/tripod-remotes/bob/{name.rpartition('/')[2]}"
+    forged.ann("update-ref", other, forged.ref)
+    (found,) = outcome(verify(f"{forged.ann.root}/.nbs")).findings
+    assert found.where == other
+    assert "sealed under another key" in found.message
