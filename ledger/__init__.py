@@ -57,6 +57,7 @@ from tripod.ledger.places import (
     PLACE_IDS,
     PROCESSED,
     RECORD,
+    SEAL,
     SEARCH,
     SPOOL,
     WORKERS,
@@ -70,7 +71,7 @@ from tripod.ledger.store import Head, LedgerReader, RawEntry, Transaction
 __all__ = [
     "ARCHIVE", "CHANGE_IDS", "CHAT", "COUNTS", "DATABASE", "EMPTY_ROOT", "EVENTS", "GENESIS",
     "LOGS", "MAX_BODY", "MAX_HEADER", "MERGED", "PLACE_IDS", "PROCESSED", "RECORD", "REDACTED",
-    "SEARCH", "SPOOL", "WORKERS", "Draft", "Entry", "GitError", "Head", "Header",
+    "SEAL", "SEARCH", "SPOOL", "WORKERS", "Draft", "Entry", "GitError", "Head", "Header",
     "LedgerDamagedError", "LedgerError", "LedgerReader", "MalformedError", "MissingExtraError",
     "Nodes", "NotVerifiedError", "RawEntry", "Transaction", "Tree", "TripodError", "actor_entry_id",
     "added_place_problem", "check_consistency", "check_link", "commit_body", "consistency_proof",

@@ -19,7 +19,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from tripod.ledger.files import read_plain_file
-from tripod.ledger.places import CHAT, COUNTS, DATABASE, EVENTS, LOGS, RECORD, WORKERS
+from tripod.ledger.places import CHAT, COUNTS, DATABASE, EVENTS, LOGS, RECORD, SEAL, WORKERS
 from tripod.ledger.sqlite.schema import APPLICATION_ID
 
 FOLDER = ".nbs"
@@ -112,6 +112,11 @@ def database_apart(root: str) -> str | None:
 def has_ledger(path: str) -> bool:
     """Whether a file or folder stands where the ledger of the folder ``path`` lies."""
     return os.path.lexists(database_of(path))
+
+
+def has_record(root: str) -> bool:
+    """Whether a team directory holds a record that a ledger may be restored from."""
+    return os.path.isfile(f"{root}/{RECORD}/{SEAL}") and not os.path.islink(f"{root}/{RECORD}")
 
 
 def is_ledger_folder(path: str) -> bool:

@@ -15,6 +15,7 @@ import re
 
 DATABASE = "ledger.db"  # the file of the team directory that is the ledger
 RECORD = "record"  # the folder of the team directory that holds the ledger as plain files
+SEAL = "checkpoint"  # the name that its format gives the seal, in a record and in an export
 SPOOL = "spool"  # its folder for the files of programs that are being run
 COUNTS = "counts.json"  # the file of the team directory that says how much the other files show
 SEARCH = "ledger.db-search"  # its file with an index over decisions; it can be made again

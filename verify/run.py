@@ -21,9 +21,8 @@ from tripod import ledger
 from tripod.ledger import GitError, tell_progress
 from tripod.ledger.ids import now_us
 from tripod.ledger.kinds.registry import KINDS
-from tripod.ledger.locator import team_of
+from tripod.ledger.locator import has_record, team_of
 from tripod.ledger.tlog.note import VerifierKey
-from tripod.ledger.tlog.tiles import SEAL
 from tripod.projections import TRUST
 from tripod.projections.text import text_meant
 from tripod.verify.acceptance import (
@@ -227,7 +226,7 @@ def open_run(
             _load(evidence, ExportFiles(path), path)
     elif not evidence.has_ledger and not evidence.problem and not no_ledger:
         record = f"{evidence.root}/{ledger.RECORD}"
-        if os.path.isfile(f"{record}/{SEAL}") and not os.path.islink(record):
+        if has_record(evidence.root):
             _load(evidence, ExportFiles(record), record)
     collect_since(evidence, asked)
     return evidence

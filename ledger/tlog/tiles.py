@@ -32,6 +32,7 @@ from typing import NamedTuple
 
 import orjson
 
+from tripod.ledger import places
 from tripod.ledger.actors import MAX_RECORD
 from tripod.ledger.entry import MAX_BODY, entry_blobs, entry_leaf_hash
 from tripod.ledger.errors import MalformedError, TooLargeError
@@ -42,7 +43,7 @@ WIDTH = 256  # hashes in a full tile, entries in a full bundle
 MAX_ENTRY = 65_535  # bytes
 ENTRIES = -1  # the level of a bundle: below the leaves
 
-SEAL = "checkpoint"  # the name that the format gives the seal's file
+SEAL = places.SEAL
 FOLDERS = TILES, BODIES, BLOBS = "tile", "bodies", "blobs"
 
 _MAX_LEVEL = 63

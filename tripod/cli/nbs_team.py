@@ -20,6 +20,7 @@ from tripod.ledger.locator import (
     LEDGER,
     database_of,
     has_ledger,
+    has_record,
     is_ledger_folder,
     named,
     team_around,
@@ -233,7 +234,6 @@ def _begin(root: str, places: Callable[[], dict[str, str]]) -> None:
     if os.path.lexists(root) and not os.path.isdir(root):
         raise NoTeamError(f"{root} is no folder: name a team directory in {LEDGER}")
     from tripod.output import progress_shown
-    from tripod.trust.export import has_record
 
     # Another process may have begun it since we looked; its record comes after its database.
     if has_record(root) and not os.path.lexists(database_of(root)):

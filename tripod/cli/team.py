@@ -31,6 +31,7 @@ from tripod.ledger.locator import (
     explain_team,
     handle_path,
     has_ledger,
+    has_record,
     named,
     no_team_problem,
     stated_handle,
@@ -44,7 +45,6 @@ from tripod.team import adoption, git_index
 from tripod.team import watch as watching
 from tripod.team.access import check_access
 from tripod.team.team import Team, find_team
-from tripod.trust.export import has_record
 from tripod.trust.keys import key_path
 from tripod.verify.peers.refs import REMOTES, named_replicas
 

@@ -30,15 +30,14 @@ from tripod.errors import (
     RefusedError,
     TripodError,
 )
-from tripod.ledger import RECORD, Head, LedgerReader, root_of
+from tripod.ledger import RECORD, SEAL, Head, LedgerReader, root_of
 from tripod.ledger.files import hold_file_lock, rename_file, sync_path
 from tripod.ledger.kinds.peers import PEER_MERGED
-from tripod.ledger.locator import database_apart, database_of
+from tripod.ledger.locator import database_apart, database_of, has_record
 from tripod.ledger.sqlite.reader import SQLiteReader, read_block_nodes, read_only
 from tripod.ledger.sqlite.repair import copy_first_entries
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.ledger.tlog.seal import Seal, read_seal
-from tripod.ledger.tlog.tiles import SEAL
 from tripod.peers.replica import tree_of_team
 from tripod.projections import COUNTS, desired_file, files_ahead_of
 from tripod.recovery import rebuild as recover
@@ -229,7 +228,7 @@ class RestoredRecord(NamedTuple):
 def find_records(root: str, repository: Repository | None) -> list[FoundRecord]:
     """Every record that git or the team directory holds, longest first; odd ones are left out."""
     found: list[FoundRecord] = []
-    if os.path.isfile(f"{root}/{RECORD}/{SEAL}") and not os.path.islink(f"{root}/{RECORD}"):
+    if has_record(root):
         found += _record(f"{root}/{RECORD}", "", ExportFiles(f"{root}/{RECORD}"))
     for ref in replica_refs(repository) if repository is not None else ():
         with suppress(GitError):  # it leads to no commit, or that is missing

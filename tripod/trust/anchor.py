@@ -36,7 +36,7 @@ from tripod.errors import (
     RefusedError,
     UnreachableError,
 )
-from tripod.ledger import RECORD, consistency_proof, root_of
+from tripod.ledger import RECORD, SEAL, consistency_proof, root_of
 from tripod.ledger.files import read_plain_file
 from tripod.ledger.kinds.trust import ANCHOR_RECEIVED, AnchorMethod
 from tripod.ledger.sqlite.reader import read_block_nodes
@@ -63,7 +63,6 @@ from tripod.ledger.tlog.receipt import (
     require_timestamp_extra,
 )
 from tripod.ledger.tlog.seal import Seal, format_seal, parse_seal
-from tripod.ledger.tlog.tiles import SEAL
 from tripod.peers.remote import PUSH, ask_remote, find_remote
 from tripod.team.team import Team
 from tripod.trust.keys import sealing_key

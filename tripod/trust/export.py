@@ -180,11 +180,6 @@ def update_record(root: str, database: str, note: str) -> Exported:
     return export(database, folder, note, bodies=True)
 
 
-def has_record(root: str) -> bool:
-    """Whether a team directory holds a record that a ledger may be restored from."""
-    return os.path.isfile(f"{root}/{RECORD}/{SEAL}") and not os.path.islink(f"{root}/{RECORD}")
-
-
 def nodes_to_export(ledger: SQLiteReader, seal: Seal, otherwise: str = _UNSEALED) -> Nodes:
     """A ledger's nodes, if the seal is of its tree (else RefusedError, ending in ``otherwise``)."""
     size, origin, nodes = ledger.size, ledger.origin, read_block_nodes(ledger.db)

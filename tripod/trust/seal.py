@@ -28,7 +28,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from tripod.errors import LedgerError, RefusedError, TripodError
-from tripod.ledger import RECORD, REDACTED, Draft, Entry, Head, LedgerReader, Nodes, root_of
+from tripod.ledger import RECORD, REDACTED, SEAL, Draft, Entry, Head, LedgerReader, Nodes, root_of
 from tripod.ledger.files import hold_file_lock, read_plain_file
 from tripod.ledger.ids import format_at, now_us
 from tripod.ledger.kinds.peers import NAME_IDS
@@ -36,7 +36,6 @@ from tripod.ledger.kinds.trust import KEY_SET, SEAL_MADE, SealReason
 from tripod.ledger.tlog import seal as seals
 from tripod.ledger.tlog.note import MAX_NOTE, Note, SigningKey, VerifierKey, format_note
 from tripod.ledger.tlog.seal import Seal, format_seal, read_seal, sign_rotation, sign_seal
-from tripod.ledger.tlog.tiles import SEAL
 from tripod.peers.replica import name_team, tree_of_team, written_path
 from tripod.projections import TRUST, Disk
 from tripod.projections.manifest import counted_entry
@@ -126,7 +125,8 @@ def _seal(
 
 def _update_tracked_record(team: ActContext, note: str) -> None:
     """Where an earlier version tracked the record, a clone must see why a body is gone from it."""
-    from tripod.trust.export import has_record, update_record
+    from tripod.ledger.locator import has_record
+    from tripod.trust.export import update_record
 
     if has_record(team.root):
         update_record(team.root, team.store.path, note)

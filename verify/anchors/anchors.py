@@ -15,14 +15,13 @@ from functools import reduce
 from types import MappingProxyType
 from typing import NamedTuple
 
-from tripod.ledger import RECORD, GitError, LedgerError, MalformedError, TripodError
+from tripod.ledger import RECORD, SEAL, GitError, LedgerError, MalformedError, TripodError
 from tripod.ledger.files import read_plain_file
 from tripod.ledger.locator import FOLDER
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.ledger.tlog.policy import parse_policy
 from tripod.ledger.tlog.receipt import parse_timestamp_authorities
 from tripod.ledger.tlog.seal import Seal, open_seal
-from tripod.ledger.tlog.tiles import SEAL
 from tripod.ledger.tlog.trailer import trailer_seal
 from tripod.projections.decisions.format import is_decision_log, parse_decision_archive_name
 from tripod.projections.decisions.tables import LOG

@@ -17,13 +17,12 @@ from tripod.chat import reader as chat_read
 from tripod.chat import writer as chat_send
 from tripod.cli.nbs_team import team_of
 from tripod.errors import NoTeamError, RefusedError, TripodError
-from tripod.ledger.locator import LEDGER
+from tripod.ledger.locator import LEDGER, has_record
 from tripod.projections.bus.format import Event, format_event
 from tripod.projections.erasure import withhold_erased
 from tripod.recovery import redaction
 from tripod.team import adoption
 from tripod.team.team import Team
-from tripod.trust.export import has_record
 
 EVENT = format_event(Event("ann", "done", "low", "2020-09-13T12:26:40Z", "ann:done", "text"))
 NAME = "1600000000000000-ann-done-7.event"
@@ -384,7 +383,7 @@ def test_a_ledger_that_another_process_begins_meanwhile_is_not_a_lost_one(
             nbs_chat(shop, "create", "y.chat")
         return has_record(root)
 
-    monkeypatch.setattr("tripod.trust.export.has_record", begun_meanwhile)
+    monkeypatch.setattr("tripod.cli.nbs_team.has_record", begun_meanwhile)
     nbs_chat(shop, "create", "x.chat")
     assert (shop / "y.chat").exists()
     assert (shop / "x.chat").exists()

@@ -13,6 +13,7 @@ from specimens import build, database
 
 from tripod.chat import writer as chat_send
 from tripod.errors import RefusedError
+from tripod.ledger.locator import has_record
 from tripod.ledger.tlog.policy import Policy, TrustedLog
 from tripod.recovery import backup as copies
 from tripod.recovery import redaction
@@ -20,7 +21,7 @@ from tripod.recovery.rebuild import rebuild
 from tripod.recovery.record import restore_from_record as restore
 from tripod.team.team import Team
 from tripod.trust import seal as sealing
-from tripod.trust.export import has_record, update_record
+from tripod.trust.export import update_record
 from tripod.verify.anchors.anchors import AnchorOptions
 from tripod.verify.check import Report
 from tripod.verify.run import open_run, run, verify
