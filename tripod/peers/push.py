@@ -222,6 +222,11 @@ def _refusal(remote: Remote, one: PushedRecord) -> str:
     told = f"{remote.name} does not take {one.ref}: {one.problem}"
     if any(word in one.problem for word in _BEHIND):
         return f"{told}. Somebody pushed meanwhile: push again"
+    if "failed to update ref" in one.problem:
+        return (
+            f"{told}. Another push moves it: push again; if that does not help, one that was "
+            f"killed left its lock in the remote's repository: remove {one.ref}.lock there"
+        )
     return (
         f"{told}. If it takes no refs outside of branches, `git config tripod.refs "
         "refs/heads/tripod/` here and in the other clones keeps them among the branches"

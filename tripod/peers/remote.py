@@ -10,10 +10,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from hashlib import sha256
 from typing import NamedTuple
 
 from tripod.errors import BadArgumentError, GitError, NotFoundError, UnreachableError
+from tripod.ledger.files import hold_file_lock
+from tripod.ledger.locator import APART
 from tripod.peers.replica import tree_of_team
 from tripod.verify.anchors.git import Repository
 from tripod.verify.peers.refs import OWN, REMOTES, REPLICA, refs_folder
@@ -104,6 +108,8 @@ def find_remote(repository: Repository, given: str | None) -> Remote:
 
 
 def _checked(name: str, address: str, top: str) -> str:
+    if not address:
+        raise GitError(f"the remote {name} has no address: `git remote set-url {name} URL`")
     if _HELPED.match(address) or address.startswith("-"):
         raise GitError(
             f"the remote {name} names a program ({address[:100]!r}): it is not asked, and nothing "
@@ -136,11 +142,23 @@ def ask_remote(
     folders = [name for name in os.get_exec_path() if os.path.isabs(name)]
     environment |= {"GIT_TERMINAL_PROMPT": "0", "PATH": os.pathsep.join(folders)}
     try:
-        return repository.ask(*words, environment=environment, configured=True, answers=answers)
+        with _alone(repository):
+            return repository.ask(*words, environment=environment, configured=True, answers=answers)
     except GitError as error:
         raise GitError(f"{remote.name}: {_without_top(str(error), repository.top)}") from error
     finally:
         repository.forget_refs()
+
+
+@contextmanager
+def _alone(repository: Repository) -> Iterator[None]:
+    """Wait for other exchanges of this clone: git does not wait where another one moves a ref."""
+    with ExitStack() as held:
+        folder = f"{repository.place.common}/{APART}"
+        with suppress(OSError):  # it may only be read: then nothing moves here
+            os.makedirs(folder, exist_ok=True)
+            held.enter_context(hold_file_lock(f"{folder}/exchange.lock"))
+        yield
 
 
 def fetch_records(

@@ -648,9 +648,9 @@ class Repository:
             self._check_time()
             if status and (answers is None or answers not in said):
                 errors.seek(0)
-                lines = errors.read(20_000).decode("utf-8", "replace").strip().split("\n")
-                reason = lines[0] or f"exit {status}"
-                raise GitError(f"{self.top}: git {arguments[0]}: {reason}")
+                said_why = errors.read(20_000).decode("utf-8", "replace")
+                reason = git_folder.git_failure(said_why.replace(self.folder, self.place.common))
+                raise GitError(f"{self.top}: git {arguments[0]}: {reason or f'exit {status}'}")
         return said
 
 

@@ -56,6 +56,26 @@ class Refs(NamedTuple):
     logs: dict[str, tuple[str, ...]]
 
 
+_CURES = (
+    (
+        ".lock': File exists",
+        " Another git is at work there; if none is, one that was killed left the lock: remove it",
+    ),
+    ("dubious ownership", ": `git config --global --add safe.directory PATH` says you trust it"),
+    ("mismatched algorithms", ": git exchanges nothing between sha1 and sha256"),
+    ("unexpected capabilities^{}", ": git exchanges nothing between sha1 and sha256"),
+)
+"""Words of git's own, and what they mean for somebody who never saw them."""
+
+
+def git_failure(said: str) -> str:
+    """Why git failed, of all that it said: the first line that is no advice, and what to do."""
+    lines = said.strip().split("\n")
+    telling = (one for one in lines if not one.lower().startswith(("hint:", "warning:")))
+    reason = next(telling, lines[0])
+    return reason + next((cure for word, cure in _CURES if word in reason), "")
+
+
 def find(path: str) -> RepositoryPath | None:
     """The nearest repository above the folder that ``path`` lies in; None if absent.
 

@@ -4,9 +4,13 @@ import json
 import os
 import re
 import shutil
+import signal
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
+from doors.inside import TRIPOD
 from git_repo import Git
 from replicas import Clone
 
@@ -288,6 +292,88 @@ def test_a_remote_that_hangs_or_is_not_there(
     # What was recorded stands, and the next push gives it.
     anna.git("remote", "set-url", "origin", str(anna.remote))
     anna.said("push")
+
+
+@pytest.mark.parametrize("command", ["push", "pull"])
+def test_a_remote_without_an_address_is_named(anna: Clone, command: str) -> None:
+    anna.git("config", "remote.origin.url", "")
+    done = anna.run(command)
+    assert (done.code, "origin has no address" in done.err) == (1, True), done
+
+
+def test_locks_that_a_killed_git_left_are_named_with_their_path(anna: Clone, ben: Clone) -> None:
+    own = f"{OWN}{name_of(anna)}"
+    git = anna.git.root / ".git"
+    decide(ben, "Serve tea")
+    ben.said("push")
+    for lock, command in (
+        (git / f"{own}.lock", "push"),
+        (git / f"{REMOTES}origin/{name_of(anna)}.lock", "push"),
+        (git / f"{REMOTES}origin/{name_of(ben)}.lock", "pull"),
+        (anna.remote / f"{own}.lock", "push"),
+    ):
+        anna.said("chat", "send", "live", "anna", "again")
+        lock.parent.mkdir(exist_ok=True, parents=True)
+        lock.write_bytes(b"")
+        done = anna.run(command)
+        assert done.code, lock
+        named = lock.relative_to(anna.remote) if lock.is_relative_to(anna.remote) else lock
+        assert str(named) in done.err, (lock, done)
+        assert "hint" not in done.err
+        assert "remove" in done.err
+        lock.unlink()
+        anna.said(command)
+    anna.said("verify")
+
+
+def test_exchanges_of_two_work_trees_wait_for_each_other(
+    anna: Clone, ben: Clone, tmp_path: Path
+) -> None:
+    ben.git("worktree", "add", "--quiet", str(tmp_path / "other"))
+    env = os.environ | {"TRIPOD_HOME": str(ben.home), "TRIPOD_AS": "ben"}
+    for number in range(4):
+        for clone in (anna, ben):
+            clone.said("chat", "send", "live", clone.name, f"Tea number {number}.")
+        anna.said("push")
+        started = [
+            subprocess.Popen([TRIPOD, command], cwd=at, env=env, stderr=subprocess.PIPE)
+            for command in ("push", "pull")
+            for at in (ben.git.root, tmp_path / "other")
+        ]
+        for one in started:
+            told = one.communicate()[1]
+            assert one.returncode == 0, told
+    anna.said("pull")
+    for clone in (anna, ben):
+        read = clone.said("chat", "read", "live")
+        assert [read.count(f"number {number}.") for number in range(4)] == [2] * 4
+        clone.said("verify")
+
+
+def test_who_is_stopped_in_a_fetch_leaves_nothing_running(anna: Clone, tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    anna.git("remote", "set-url", "origin", "ssh://example.invalid/shop")
+    env = os.environ | {
+        "TRIPOD_HOME": str(anna.home),
+        "GIT_SSH_COMMAND": f"echo $$ >{pid}.new; mv {pid}.new {pid}; exec sleep 600; :",
+    }
+    running = subprocess.Popen(
+        # A shell that started these tests in the background has it ignore the signal.
+        ["env", "--default-signal=INT", TRIPOD, "pull"],
+        cwd=anna.git.root, env=env, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    until = time.monotonic() + 30
+    while not pid.exists():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    running.send_signal(signal.SIGINT)
+    told = running.communicate(timeout=30)[1]
+    assert (running.returncode, told.strip()) == (130, "tripod: stopped")
+    while Path("/proc", pid.read_text(encoding="utf-8").strip()).exists():
+        assert time.monotonic() < until, "git goes on"
+        time.sleep(0.01)
+    anna.git("remote", "set-url", "origin", str(anna.remote))
+    anna.said("pull")
 
 
 # Histories that part ----------------------------------------------------------------------------
