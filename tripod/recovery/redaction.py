@@ -272,8 +272,11 @@ def _named(team: Team, seqs: Iterable[int]) -> Iterator[tuple[Entry, str]]:
 def _hindrance(team: Team, entry: Entry) -> str | None:
     """Why an entry cannot be erased (now)."""
     if entry.kind == MERGED:
+        sql = "SELECT coalesce(replica, origin) FROM peers WHERE origin = ?"
+        row = team.store.tables.execute(sql, (entry.data["origin"],)).fetchone()
+        who = entry.data["origin"] if row is None else row[0]
         return (
-            f"it is entry {entry.data['seq']} of {entry.data['origin']}: it is redacted there, and "
+            f"it is entry {entry.data['seq']} of {who}: it is redacted there, and "
             "here by the next `tripod pull`"
         )
     if not is_erasable(entry.kind):

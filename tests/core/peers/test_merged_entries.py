@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -250,6 +251,18 @@ def test_the_folders_of_a_peer_do_not_mix_with_ours(pair: tuple[Replica, Replica
     pull(ann, ben)
     assert said(ann, f"{ben.name}.docs.live") == [(f"ben@{ben.name}", "apart")]
     clean(ann)
+    # From the day that this team has such a folder, what is new stands there.
+    docs = ann.project / "docs"
+    docs.mkdir()
+    with ann.team() as team:
+        add_place(team, "chat", str(docs))
+    ben.say("docs/live", "ben", "together")
+    pull(ann, ben)
+    assert said(ann, f"{ben.name}.docs.live") == [(f"ben@{ben.name}", "apart")]
+    file = split_chat_file((docs / "live.chat").read_bytes())
+    assert file is not None
+    assert [parse_line(line) is not None for line in file.lines] == [True]
+    clean(ann)
 
 
 def told(replica: Replica, *words: str) -> Done:
@@ -419,3 +432,16 @@ def test_replicas_that_supersede_one_decision_differently_agree_and_say_so(
     for one in pair:
         assert "supersession" not in {each.check for each in findings(one)}
     assert stands(ann) == stands(ben) == {"Tea": "Milk", "Coffee": "Neither coffee"}
+
+
+def test_who_redacts_what_a_peer_said_is_told_where_that_is_done(
+    pair: tuple[Replica, Replica],
+) -> None:
+    ann, ben = pair
+    ben.create("live")
+    ben.say("live", "ben", "his secret")
+    pull(ann, ben)
+    done = told(ann, "redact", "--match", "secret", "--reason", "leaked", "--as", "ann")
+    assert done.code == 1
+    assert re.search(f"it is entry [0-9]+ of {ben.name}: it is redacted there", done.err)
+    assert said(ann) == [(f"ben@{ben.name}", "his secret")]

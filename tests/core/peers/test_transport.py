@@ -8,17 +8,20 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from doors.inside import TRIPOD
 from git_repo import Git
 from replicas import Clone
+from schedules import KilledError
 
 from tripod.ledger.kinds.merged import peer_view
 from tripod.peers import merge, pull
 from tripod.peers.replica import replica_of
 from tripod.peers.roster import read_roster
 from tripod.projections.pythia.checkpoint import uncovered_decisions
+from tripod.team.team import Team
 from tripod.trust.seal import seal
 from tripod.verify.peers.refs import OWN, REMOTES
 
@@ -749,3 +752,21 @@ def test_a_review_that_no_pull_asked_for_is_a_warning(
     decide(anna, "Serve coffee")
     assert "published" in rounds(anna)
     assert "covered by no replica" not in anna.run("verify").out.decode()
+
+
+def test_a_pull_of_nothing_new_writes_what_a_killed_one_left_unwritten(
+    anna: Clone, ben: Clone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ben.said("chat", "send", "live", "ben", "Tea is ready.")
+    ben.said("push")
+    monkeypatch.setattr(Team, "_write_files", mock.Mock(side_effect=KilledError))
+    with pytest.raises(KilledError), anna.team() as team:
+        pull.pull(team)
+    monkeypatch.undo()
+    file = anna.root / "chat/live.chat"
+    before = file.read_bytes()
+    size = size_of(anna)
+    assert anna.said("pull") == "nothing new from origin\n"
+    assert file.read_bytes() != before
+    assert size_of(anna) <= size + 2, "an event of the bus, and a seal at most"
+    anna.said("verify")
