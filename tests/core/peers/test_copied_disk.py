@@ -161,8 +161,7 @@ def test_somebody_merged_both(ann: Clone, tmp_path: Path) -> None:
     assert "both seals are kept" in told(bob, "pull", "other")
     assert "peers-agree: fork" in told(bob, "verify")
     shown = bob.said("peer", "show", "ann")
-    assert "forked, ours: " in shown
-    assert "forked, theirs: " in shown
+    assert "the seal that contradicts it:" in shown
     log = (bob.root / "scribe/log.md").read_text()
     assert "On the one" in log
     assert "On the other" not in log
