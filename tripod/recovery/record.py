@@ -30,7 +30,7 @@ from tripod.errors import (
     RefusedError,
     TripodError,
 )
-from tripod.ledger import RECORD, SEAL, Head, LedgerReader, root_of
+from tripod.ledger import CHAT, EVENTS, LOGS, RECORD, SEAL, Head, LedgerReader, root_of
 from tripod.ledger.files import hold_file_lock, rename_file, sync_path
 from tripod.ledger.kinds.peers import PEER_MERGED
 from tripod.ledger.locator import database_apart, database_of, has_record
@@ -39,7 +39,9 @@ from tripod.ledger.sqlite.repair import copy_first_entries
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.ledger.tlog.seal import Seal, read_seal
 from tripod.peers.replica import tree_of_team
-from tripod.projections import COUNTS, desired_file, files_ahead_of
+from tripod.projections import COUNTS, Disk, File, desired_file, files_ahead_of
+from tripod.projections.chat.format import join_chat_file, split_chat_file
+from tripod.projections.decisions.format import split_decision_log
 from tripod.recovery import rebuild as recover
 from tripod.team.files import ignore_files
 from tripod.team.team import Team
@@ -51,6 +53,11 @@ from tripod.verify.export import ExportFiles, FileError, load_export
 from tripod.verify.peers.refs import RefFiles, replica_refs
 from tripod.verify.peers.seals import RecordProblemError, SealedRecord
 
+_LIVE_LINES = (
+    "SELECT lines.seq FROM lines JOIN channels USING (channel) WHERE channel = ?"
+    " AND number >= live_from AND gone IS NULL ORDER BY number"
+)
+_MAX_FILE = 2**28  # bytes of a file that is looked at
 _MOST_TRACKED = 200  # commits with a record that are looked at, the newest
 
 
@@ -64,9 +71,11 @@ def restore_as_copy(root: str, as_origin: str | None = None) -> RestoredRecord:
     Where git holds a record in which the old line went on otherwise, or the private key was never
     on this host, what this ledger recorded since they parted cannot stand under the old name:
 
-    1. Its entries up to there are copied beside it, and forked. Dead here: nothing happened.
-    2. The copy takes its place, which is kept. Dead here: commands ask for what is next.
-    3. What the files show beyond is taken in as observed.
+    1. What its files show of peers from there on is taken out of them: it comes by the next pull.
+       Dead here: the next command writes it again.
+    2. Its entries up to there are copied beside it, and forked. Dead here: nothing happened.
+    3. The copy takes its place, which is kept. Dead here: commands ask for what is next.
+    4. What the files show beyond is taken in as observed.
 
     Else nothing changes but that the fork is appended. Then the new key is made, and seals. Dead
     before that: the line has no key yet: `tripod key new`.
@@ -99,6 +108,7 @@ def restore_as_copy(root: str, as_origin: str | None = None) -> RestoredRecord:
             )  # fmt: skip
             return RestoredRecord(done, "", {})
         is_signed = _signed_end(team, team.store.head(), new) is not None
+        _leave_out_merged(team, parted.size)
     database = database_of(root)
     fresh = f"{database}.{recover.RESTORING}"
     try:
@@ -112,6 +122,46 @@ def restore_as_copy(root: str, as_origin: str | None = None) -> RestoredRecord:
     for ref in parted.left:
         _remove_ref(root, ref)
     return RestoredRecord(*_taken_in(root, (parted.size, new, old), kept, ""))
+
+
+def _leave_out_merged(team: Team, size: int) -> None:
+    """Take what the files show of peers' entries from ``size`` on out of them.
+
+    Each stands in its maker's record. As an observed piece it would be here, and then everywhere, a
+    second time.
+    """
+    db, disk = team.store.db, team.disk
+    merged = {seq for (seq,) in db.execute("SELECT seq FROM merged WHERE seq >= ?", (size,))}
+    if not merged:
+        return
+    for (log,) in db.execute("SELECT file FROM logs").fetchall():
+        rows = db.execute("SELECT seq FROM pieces WHERE file = ? ORDER BY seq", (log,))
+        header, pieces = split_decision_log(disk.read(f"{LOGS}/{log}", _MAX_FILE) or b"")
+        own = _without_peers(pieces, [seq in merged for (seq,) in rows])
+        _write_less(disk, f"{LOGS}/{log}", header + b"".join(own))
+    for (channel,) in db.execute("SELECT channel FROM channels WHERE closed = 0").fetchall():
+        rows = db.execute(_LIVE_LINES, (channel,))
+        chat = split_chat_file(disk.read(f"{CHAT}/{channel}.chat", _MAX_FILE) or b"")
+        if chat is not None:
+            lines = _without_peers(chat.lines, [seq in merged for (seq,) in rows])
+            less = join_chat_file(chat._replace(lines=tuple(lines)))
+            _write_less(disk, f"{CHAT}/{channel}.chat", less)
+    for name, seq in db.execute("SELECT name, seq FROM events").fetchall():
+        for folder in (EVENTS, f"{EVENTS}/processed") if seq in merged else ():
+            disk.remove(f"{folder}/{name}")
+
+
+def _without_peers(pieces: Sequence[bytes], of_peers: Sequence[bool]) -> Sequence[bytes]:
+    """The pieces of a file that are not of peers; all, if the file has others than it should."""
+    if len(pieces) != len(of_peers):
+        return pieces
+    return [piece for piece, is_peers in zip(pieces, of_peers, strict=True) if not is_peers]
+
+
+def _write_less(disk: Disk, path: str, data: bytes) -> None:
+    found = disk.look(path, _MAX_FILE)
+    if found is not None and found[0] != data:
+        disk.write(path, File(data, found[1].mode))
 
 
 class _Parted(NamedTuple):

@@ -141,7 +141,12 @@ def test_the_copy_pulls_and_never_takes_a_name(ann: Clone, tmp_path: Path) -> No
     log = (twin.root / "scribe/log.md").read_text()
     for title in ("Before", "By Bob", "On the other", "More 0", "More 1"):
         assert log.count(f" {title}") == 1
-    assert AS_COPY in told(twin, "verify")
+    twin.said("restore", "--as-copy")
+    met(twin, ann, bob)
+    for one in (ann, twin, bob):
+        everything(one, "Before", "On the one", "By Bob", "On the other", "More 0", "More 1")
+        pending = one.said("bus", "check").splitlines()
+        assert len(pending) == 12, pending  # a message and a decision have an event each
 
 
 def test_somebody_merged_both(ann: Clone, tmp_path: Path) -> None:
