@@ -618,11 +618,13 @@ class Repository:
         environment: Mapping[str, str] | None = None,
         configured: bool = False,
         answers: bytes | None = None,
+        most: int = _MAX_ANSWER,
     ) -> bytes:
         """What git says on its standard output to ``arguments``, run in the git directory of ours.
 
         ``given`` is its standard input, ``environment`` adds variables; ``configured``: the
-        configuration of the user and the system is in force. GitError: it fails, or says too much.
+        configuration of the user and the system is in force. GitError: it fails, or says more than
+        ``most`` bytes.
         A failure that prints ``answers`` is an answer all the same.
         """
         with tempfile.TemporaryFile() as scratch, tempfile.TemporaryFile() as errors:
@@ -638,12 +640,10 @@ class Repository:
             more = {**(places if configured else _NO_CONFIGURATION), **(environment or {})}
             with self._start(*arguments, stdin=source, errors=errors, environment=more) as process:
                 assert process.stdout is not None
-                said = process.stdout.read(_MAX_ANSWER + 1)
-                if len(said) > _MAX_ANSWER:
+                said = process.stdout.read(most + 1)
+                if len(said) > most:
                     process.kill()
-                    raise GitError(
-                        f"git {arguments[0]} says more than {_MAX_ANSWER} bytes: not read"
-                    )
+                    raise GitError(f"git {arguments[0]} says more than {most} bytes: not read")
                 status = process.wait()
             self._check_time()
             if status and (answers is None or answers not in said):

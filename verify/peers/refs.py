@@ -35,6 +35,8 @@ from tripod.verify.export_file import ExportFiles, FileError
 
 OWN = "refs/tripod/"
 REMOTES = "refs/tripod-remotes/"
+MAX_LISTED = 32 * 1024 * 1024
+"""Bytes of the list of a record's files: of 200,000. A few trees can name the same ones for ever."""
 REPLICA = re.compile(r"[A-Za-z0-9_-]{1,111}-[0-9a-f]{16}")
 _SETTING = "tripod.refs"
 _LINE = re.compile(rb"([0-7]{6}) [a-z]+ ([0-9a-f]{40,64}) +([0-9]+|-|BAD)\t(.+)", re.DOTALL)
@@ -186,7 +188,8 @@ class RefFiles(ExportFiles):
         self.directory, self.replica = commit, replica
         self.files: dict[str, TreeFile] = {}
         self._strange: list[str] = []
-        listed = repository.ask("ls-tree", "-r", "-z", "--long", "--full-tree", commit)
+        asked = "ls-tree", "-r", "-z", "--long", "--full-tree", commit
+        listed = repository.ask(*asked, most=MAX_LISTED)
         for line in listed.split(b"\0")[:-1]:
             found = _LINE.fullmatch(line)
             if found is None:

@@ -23,6 +23,7 @@ from tripod.team.team import Team
 from tripod.trust import actors, keys
 from tripod.trust.seal import rotate_sealing_key, seal_path
 from tripod.verify.check import Outcome, Report
+from tripod.verify.peers import refs
 from tripod.verify.run import verify
 
 
@@ -228,6 +229,24 @@ def test_refs_that_hold_something_else_are_named(pair: Pair) -> None:
     assert sorted(one.where for one in outcome(report).findings) == [
         "refs/tripod-remotes/x/README", f"refs/tripod-remotes/x/{pair.bob_name}"
     ]  # fmt: skip
+
+
+def test_a_tree_of_more_files_than_a_record_has_is_not_listed(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each level names the one below ten times: a few hundred bytes, and 10^7 paths."""
+    tree = pair.ann("rev-parse", f"{pair.bob_ref}^{{tree}}").strip()
+    note = pair.ann("rev-parse", f"{pair.bob_ref}:checkpoint").strip()
+    for _ in range(6):
+        lines = "".join(f"040000 tree {tree}\td{number}\n" for number in range(10))
+        lines += f"100644 blob {note}\tcheckpoint\n"
+        tree = pair.ann("mktree", given=lines.encode()).strip()
+    commit = pair.ann("commit-tree", tree, "-m", "many").strip()
+    pair.ann("update-ref", f"refs/tripod-remotes/x/{pair.bob_name}", commit)
+    monkeypatch.setattr(refs, "MAX_LISTED", 100_000)
+    report = verify(pair.ann.root)
+    (message,) = messages(report)
+    assert "git ls-tree says more than 100000 bytes: not read" in message
 
 
 def test_heads_in_commits_are_pins(pair: Pair, tmp_path: Path) -> None:
