@@ -36,7 +36,7 @@ from tripod.verify.export_file import ExportFiles, FileError
 OWN = "refs/tripod/"
 REMOTES = "refs/tripod-remotes/"
 MAX_LISTED = 32 * 1024 * 1024
-"""Bytes of the list of a record's files: of 200,000. A few trees can name the same ones for ever."""
+"""Bytes of the list of a record's files: 200,000 of them. A few trees can name any number."""
 REPLICA = re.compile(r"[A-Za-z0-9_-]{1,111}-[0-9a-f]{16}")
 _SETTING = "tripod.refs"
 _LINE = re.compile(rb"([0-7]{6}) [a-z]+ ([0-9a-f]{40,64}) +([0-9]+|-|BAD)\t(.+)", re.DOTALL)
