@@ -36,7 +36,7 @@ from tripod.errors import (
 )
 from tripod.ledger import CHAT, EVENTS, LOGS, WORKERS, Draft, parse_header
 from tripod.ledger.files import read_plain_file
-from tripod.ledger.kinds.peers import TEAM_NAMED
+from tripod.ledger.kinds.peers import PEER_ENTRY, TEAM_NAMED
 from tripod.ledger.locator import database_of
 from tripod.ledger.sqlite.reader import SQLiteReader
 from tripod.ledger.tlog.note import MAX_NOTE
@@ -225,6 +225,8 @@ def _neighbours(
     found: list[_Neighbour] = []
     problems: list[str] = []
     databases = []
+    seals = [record_seal(repository, ref.commit) for ref in refs]
+    origins = {seal.origin for seal in seals if seal is not None}
     try:
         for number, ref in enumerate(refs):
             name, path = ref.replica, f"{folder}/{number}.db"
@@ -241,7 +243,13 @@ def _neighbours(
                     why = failed[0].message if failed else f"it does not name the replica {name}"
                     problems.append(f"{ref.ref}: {why}; nothing of it is taken")
                     continue
-                for batch in fold_batches(ledger.read(), 1000):
+                # What a third replica recorded comes by that one's own record, if it is here.
+                own = (
+                    entry
+                    for entry in ledger.read()
+                    if entry.kind != PEER_ENTRY.name or entry.data.get("origin") in origins
+                )
+                for batch in fold_batches(own, 1000):
                     fold_into(db, batch, ledger.blob)
                 found.append(_Neighbour(ref, named[0], source_of(ledger)))
             except (OSError, sqlite3.OperationalError) as error:

@@ -77,9 +77,7 @@ def restore_as_copy(root: str, as_origin: str | None = None) -> RestoredRecord:
     3. The copy takes its place, which is kept. Dead here: commands ask for what is next.
     4. What the files show beyond is taken in as observed.
 
-    Else nothing changes but that the fork is appended. Then the new key is made, and seals. Dead
-    before that: the line has no key yet: `tripod key new`.
-
+    Else only the fork is appended. Then a new key seals. Dead before that: `tripod key new`.
     Raises BadArgumentError where the name breaks its rule, or was used before.
     """
     with Team(root) as team:
