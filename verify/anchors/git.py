@@ -210,13 +210,12 @@ class Repository:
     @cached_property
     def settings(self) -> Mapping[str, tuple[str, ...]]:
         """The repository's own settings as texts, without what they include; none is in force."""
-        self._put("theirs", git_folder.read_git_config(self.place))
+        config = git_folder.read_git_config(self.place)
+        if (plain := git_folder.plain_git_settings(config)) is not None:
+            return plain
+        self._put("theirs", config)
         said = self.ask("config", "--file", "theirs", "--no-includes", "--null", "--list")
-        found: dict[str, tuple[str, ...]] = {}
-        for line in os.fsdecode(said).split("\0")[:-1]:
-            key, _, value = line.partition("\n")
-            found[key] = (*found.get(key, ()), value)
-        return found
+        return git_folder.listed_git_settings(said)
 
     def name_of(self, path: str, *, link: bool = False) -> str:
         """A path, which need not be there, from the repository's top, with forward slashes.

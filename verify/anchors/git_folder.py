@@ -24,6 +24,10 @@ _MAX_DEPTH = 50
 _MAX_STEPS = 5
 _NAME = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _REFLOG = re.compile(rb"^([0-9a-f]{40,64}) ([0-9a-f]{40,64}) ", re.MULTILINE)
+_PLAIN_SECTION = re.compile(r'\[([A-Za-z][A-Za-z0-9-]*)(?: "([A-Za-z0-9_./@+-]+)")?\]')
+_PLAIN_SETTING = re.compile(
+    r"\t([A-Za-z][A-Za-z0-9-]*) = ([A-Za-z0-9_:/.,@+*~%=^-]+(?: [A-Za-z0-9_:/.,@+*~%=^-]+)*)"
+)
 _NO_GIT = "--no-git leaves the history alone"
 
 
@@ -166,6 +170,42 @@ def _read_present(path: str, limit: int) -> bytes:
 def read_git_config(place: RepositoryPath) -> bytes:
     """The repository's own configuration as it stands there; b'' if absent."""
     return _read_present(os.path.join(place.common, "config"), _MAX_SMALL)
+
+
+def plain_git_settings(config: bytes) -> dict[str, tuple[str, ...]] | None:
+    """The settings of a configuration in the form that git itself writes; None: git must read it.
+
+    A quote, a comment, a line that goes on, a value without its key: all that is left to git. What
+    is read here costs no process.
+    """
+    settings: dict[str, tuple[str, ...]] = {}
+    front = ""
+    try:
+        lines = config.decode("ascii").split("\n")
+    except UnicodeDecodeError:
+        return None
+    if lines.pop():
+        return None
+    for line in lines:
+        section = _PLAIN_SECTION.fullmatch(line)
+        if section is not None:
+            front = ".".join(filter(None, (section[1].lower(), section[2]))) + "."
+            continue
+        setting = _PLAIN_SETTING.fullmatch(line)
+        if setting is None or not front:
+            return None
+        key = front + setting[1].lower()
+        settings[key] = (*settings.get(key, ()), setting[2])
+    return settings
+
+
+def listed_git_settings(listed: bytes) -> dict[str, tuple[str, ...]]:
+    """The settings in what ``git config --null --list`` prints."""
+    settings: dict[str, tuple[str, ...]] = {}
+    for line in os.fsdecode(listed).split("\0")[:-1]:
+        key, _, value = line.partition("\n")
+        settings[key] = (*settings.get(key, ()), value)
+    return settings
 
 
 def read_git_shallow(place: RepositoryPath) -> bytes:

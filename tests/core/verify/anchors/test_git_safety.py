@@ -15,7 +15,13 @@ from warm import search_path
 
 from tripod.errors import GitError
 from tripod.verify.anchors.git import Repository
-from tripod.verify.anchors.git_folder import find, git_owner_differs, git_store_problem
+from tripod.verify.anchors.git_folder import (
+    find,
+    git_owner_differs,
+    git_store_problem,
+    listed_git_settings,
+    plain_git_settings,
+)
 
 LOG = ".nbs/scribe/log.md"
 HOOKS = (
@@ -686,3 +692,51 @@ def test_a_blob_that_is_too_large_answers_no_later_question(
         with pytest.raises(GitError, match="more than 100"):
             repository.blob(large)
         assert repository.blob(small) == b"small\n"
+
+
+PLAIN = (
+    b"",
+    b"[core]\n",
+    b"[core]\n\tbare = false\n\tBare = TRUE\n",
+    b'[remote "Origin"]\n\turl = git@host.example:team/shop.git\n\tfetch = +refs/*:refs/o/*\n',
+    b"[User]\n\tname = Ann de Vries\n\temail = ann@example.org\n[user]\n\tname = Bo\n",
+    b'[branch "feature/a.b"]\n\tmerge = refs/heads/feature/a.b\n[extensions]\n\tx = a=b\n',
+)
+LEFT_TO_GIT = (
+    b'[core]\n\ta = "b"\n',
+    b"[core]\n\ta = b # more\n",
+    b"[core]\n\ta = b;c\n",
+    b"[core]\n\ta = b \n",
+    b"[core]\n\ta = b  c\n",
+    b"[core]\n\ta = b\\\n\tc\n",
+    b"[core]\n\ta\n",
+    b"[core]\n\ta =\n",
+    b"[core]\n\ta = b",
+    b"[core]\r\n\ta = b\r\n",
+    b"[core] a = b\n",
+    b"[core.sub]\n\ta = b\n",
+    b'[core "a\\"b"]\n\ta = b\n',
+    b'[core ""]\n\ta = b\n',
+    b"\ta = b\n",
+    b"[core]\n\ta_b = c\n",
+    b"[core]\n\n\ta = b\n",
+    "[user]\n\tname = Zo\u00eb\n".encode(),
+    b"\xef\xbb\xbf[core]\n\ta = b\n",
+)
+
+
+@pytest.mark.parametrize("config", PLAIN)
+def test_plain_settings_are_read_as_git_reads_them(config: bytes, tmp_path: Path) -> None:
+    """What git itself writes needs no process of git to be read."""
+    (tmp_path / "config").write_bytes(config)
+    asked = ("git", "config", "--file", "config", "--no-includes", "--null", "--list")
+    listed = subprocess.run(asked, cwd=tmp_path, check=True, stdout=subprocess.PIPE).stdout
+    plain = plain_git_settings(config)
+    assert plain is not None
+    assert list(plain.items()) == list(listed_git_settings(listed).items())
+
+
+@pytest.mark.parametrize("config", LEFT_TO_GIT)
+def test_settings_of_any_other_form_are_left_to_git(config: bytes) -> None:
+    """No second reader of git's language decides what a quote or a comment means."""
+    assert plain_git_settings(config) is None
