@@ -42,7 +42,7 @@ from tripod.projections.decisions.tables import LOG
 from tripod.projections.disk import KEPT, RACY_NS, Disk, UnreadableError
 from tripod.projections.manifest import Manifest, ManifestEntry
 from tripod.projections.peers.tables import PEERS
-from tripod.projections.projection import File, Op, Projection, Render, Source
+from tripod.projections.projection import TOGETHER, File, Op, Projection, Render, Source
 from tripod.projections.pythia.tables import PYTHIA
 from tripod.projections.team.tables import COUNTS, FILES, REDACTIONS, TRUST
 from tripod.projections.workers.tables import AGENTS, WORKERS
@@ -60,6 +60,10 @@ OWN: tuple[Projection, ...] = tuple(
     one for one in PROJECTIONS if one not in _SHARED and type(one).paths is not Projection.paths
 )
 """Those whose files we alone write: the intake reads nothing back from them."""
+
+_SHOWN = tuple(one for one in PROJECTIONS if type(one).render is not Projection.render)
+"""Those that have files."""
+_NO_EVENTS = tuple(one for one in _SHOWN if one is not BUS)
 
 TABLES: tuple[str, ...] = tuple(table for p in PROJECTIONS for table in p.tables)
 BATCH = 1000
@@ -303,6 +307,8 @@ def source_of(ledger: LedgerReader) -> Source:
         found = next(ledger.raw(seq, seq + 1), None)
         if found is None:
             raise LedgerDamagedError(f"entry {seq} is missing: see `tripod verify`")
+        if (newest := _newest(found)) is not None:
+            return newest
         if found.salt is None and found.body is None:
             erased = ledger.entry(seq)
             if erased is None or not erased.data:
@@ -319,11 +325,13 @@ def source_of(ledger: LedgerReader) -> Source:
         return data if found.kind != MERGED else inner_data(found, data, ledger.blob)
 
     def bodies(seqs: Sequence[int]) -> dict[int, dict[str, Any]]:
-        return {
-            found.seq: _inner_data(found, orjson.loads(found.body))
-            for found in ledger.raw_of(seqs)
-            if found.body is not None and _is_committed(found)
-        }
+        found: dict[int, dict[str, Any]] = {}
+        for one in ledger.raw_of(seqs):
+            if (newest := _newest(one)) is not None:
+                found[one.seq] = newest
+            elif one.body is not None and _is_committed(one):
+                found[one.seq] = _inner_data(one, orjson.loads(one.body))
+        return found
 
     def blob(digest: str) -> bytes:
         found = ledger.blob(bytes.fromhex(digest))
@@ -332,6 +340,16 @@ def source_of(ledger: LedgerReader) -> Source:
         return found
 
     return Source(ledger.tables, body, blob, bodies, ledger)
+
+
+def _newest(found: RawEntry) -> dict[str, Any] | None:
+    """What an entry of a peer keeps, where a merge appended it just now and holds it still."""
+    if found.kind != MERGED:
+        return None
+    from tripod.ledger.kinds.merged import newest_inner
+
+    newest = newest_inner(found.seq, found.header, found.body)
+    return None if newest is None else newest.data
 
 
 def inner_data(found: RawEntry, data: dict[str, Any], blob: Blobs) -> dict[str, Any]:
@@ -413,10 +431,24 @@ class Difference(NamedTuple):
     mode: int | None
 
 
-def desired_file(source: Source, path: str) -> File | None:
+def desired_file(source: Source, path: str, among: Sequence[Projection] = _SHOWN) -> File | None:
     """What stands at ``path`` according to the ledger, None where nothing of ours does."""
-    files = (projection.render(source, path) for projection in PROJECTIONS)
-    return next((file for file in files if file is not None), None)
+    for projection in among:
+        file = projection.render(source, path)
+        if file is not None:
+            return file
+    return None
+
+
+def desired_files(source: Source, paths: Sequence[str]) -> Iterator[tuple[str, File]]:
+    """What stands at those of these paths at which something of ours does."""
+    for start in range(0, len(paths), TOGETHER):
+        part = paths[start : start + TOGETHER]
+        events = BUS.render_many(source, part)
+        for path in part:
+            file = events.get(path) or desired_file(source, path, _NO_EVENTS)
+            if file is not None:
+                yield path, file
 
 
 def past_file(source: Source, stream: str, before: int, path: str) -> File | None:

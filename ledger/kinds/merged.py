@@ -93,14 +93,21 @@ def read_kept(data: Mapping[str, Any], blob: BlobReader) -> KeptEntry:
     Raises MalformedError where a blob is missing or the body is not the one that the header commits
     to; KeyError, TypeError, ValueError for a body of another shape.
     """
-    header, auth = _bytes(data["header"], blob), data.get("auth")
+    header = _bytes(data["header"], blob)
+    return _read(data, blob, header, orjson.loads(header))
+
+
+def _read(
+    data: Mapping[str, Any], blob: BlobReader, header: bytes, head: Mapping[str, Any]
+) -> KeptEntry:
+    """What a body keeps whose header is decoded: decoding it again would cost each entry."""
+    auth = data.get("auth")
     record = None if auth is None else _bytes(auth, blob)
     origin, seq = data["origin"], data["seq"]
     if "content" not in data:
         return KeptEntry(origin, seq, header, record, None, None)
     content = _bytes(data["content"], blob)
     salt, body = content[:_SALT], content[_SALT:]
-    head = orjson.loads(header)
     if commit_body(salt, head["kind"], body) != head["body"]:
         raise MalformedError(f"entry {seq} of {origin} has a body that it did not commit to")
     return KeptEntry(origin, seq, header, record, salt, body)
@@ -114,8 +121,12 @@ def peer_view(entry: Entry, blob: BlobReader) -> Entry:
     """
     if entry.kind != MERGED or not entry.data:
         return entry
-    kept = read_kept(entry.data, blob)
-    head = orjson.loads(kept.header)
+    header = _bytes(entry.data["header"], blob)
+    return _view(entry, blob, header, orjson.loads(header))
+
+
+def _view(entry: Entry, blob: BlobReader, header: bytes, head: Mapping[str, Any]) -> Entry:
+    kept = _read(entry.data, blob, header, head)
     kind = head["kind"]
     said = entry.data.get("keep") or {} if kept.body is None else orjson.loads(kept.body)
     place = entry.data.get("place") or {}
@@ -125,7 +136,7 @@ def peer_view(entry: Entry, blob: BlobReader) -> Entry:
     stream = entry.stream if known is None else known.stream_of(data)
     return Entry(
         entry.seq, entry.id, kind, stream, actor, head["at"],
-        kept.header, kept.salt, kept.body, data, kept.auth,
+        header, kept.salt, kept.body, data, kept.auth,
     )  # fmt: skip
 
 
@@ -140,18 +151,30 @@ def inner_entry(entry: Entry, blob: BlobReader) -> Entry:
     held = _NEWEST.get(entry.seq)
     if held is not None and held[0] is entry:
         return held[1]
-    header = entry.data.get("header", ())
-    if "text" in header:  # most are not shared: their contents need not be fetched
-        kind = BY_NAME.get(orjson.loads(header["text"])["kind"])
-        if kind is None or kind.merge != "shared":
-            return entry
-    inner = peer_view(entry, blob)
-    kind = BY_NAME.get(inner.kind)
-    found = inner if kind is not None and kind.merge == "shared" else entry
+    if not entry.data:
+        return entry
+    header = _bytes(entry.data["header"], blob)
+    head = orjson.loads(header)
+    kind = BY_NAME.get(head["kind"])
+    # Most are not shared: their contents need not be fetched.
+    is_shared = kind is not None and kind.merge == "shared"
+    found = _view(entry, blob, header, head) if is_shared else entry
     if len(_NEWEST) >= _FEW:
         _NEWEST.clear()
     _NEWEST[entry.seq] = entry, found
     return found
+
+
+def newest_inner(seq: int, header: bytes, body: bytes | None) -> Entry | None:
+    """What ``inner_entry`` gave for the entry of these very bytes; None where it is not held."""
+    held = _NEWEST.get(seq)
+    is_it = held is not None and (held[0].header, held[0].body) == (header, body)
+    return held[1] if held is not None and is_it else None
+
+
+def forget_newest() -> None:
+    """Hold none of the entries that were appended any longer."""
+    _NEWEST.clear()
 
 
 def erased_view(body: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -175,14 +175,28 @@ CREATE TABLE acks_ahead (
 
     def render(self, source: Source, path: str) -> File | None:
         """One event's file, in the place where it belongs now."""
+        row = self._row(source, path)
+        return None if row is None else _file(source, *row)
+
+    def render_many(self, source: Source, paths: Iterable[str]) -> dict[str, File]:
+        """The files of events at these paths, where they belong now; bodies are fetched at once."""
+        rows = {path: row for path in paths if (row := self._row(source, path)) is not None}
+        bodies = source.bodies([seq for seq, _ in rows.values()])
+        return {
+            path: _file(source, seq, mode, bodies.get(seq)) for path, (seq, mode) in rows.items()
+        }
+
+    def _row(self, source: Source, path: str) -> tuple[int, int] | None:
         if not path.startswith(f"{self.folder}/"):
             return None
         inside = path.removeprefix(f"{self.folder}/")
         name = inside.removeprefix("processed/")
         where = f"{IS_PENDING if name == inside else IS_DONE} AND us = ? AND name = ?"
         sql = f"SELECT seq, mode FROM events WHERE {where} ORDER BY seq DESC"
-        row = source.db.execute(sql, (event_name_us(name), name)).fetchone()
-        return None if row is None else _file(source, *row)
+        found: tuple[int, int] | None = source.db.execute(
+            sql, (event_name_us(name), name)
+        ).fetchone()
+        return found
 
 
 BUS = BusQueue()

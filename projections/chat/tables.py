@@ -28,7 +28,13 @@ _WRITER = (
     f"UPDATE channels SET {_MORE}, last_writer = ?4, last_time = ?5, header = NULL"
     " WHERE channel = ?1"
 )
-_REOPEN = "UPDATE channels SET closed = 0 WHERE channel = ?1 AND closed = 1"
+# Of a line of a peer: its channel begins, or opens again, where it has no live file here. One
+# statement: of several that take turns, the runner makes one call for each line.
+_MERGE = (
+    "INSERT INTO channels VALUES (?1, ?4, ?2 + 1, 0, ?3, ?5, ?6, NULL, ?7, 0)"
+    f" ON CONFLICT (channel) DO UPDATE SET {_MORE}, closed = 0"
+)
+_MERGE_WRITER = f"{_MERGE}, last_writer = ?5, last_time = ?6, header = NULL"
 _CREATE = "INSERT OR IGNORE INTO channels VALUES (?, ?, 0, 0, 0, 'system', ?, NULL, ?, 0)"
 _ANEW = (
     "UPDATE channels SET live_bytes = 0, last_writer = 'system', last_time = ?2, header = NULL,"
@@ -174,25 +180,18 @@ CREATE TABLE archives (
         )
 
     def _merged(self, entry: Entry) -> Iterable[Op]:
-        """A line of a peer: its channel begins, or opens again, where it has no live file here."""
+        """A line of a peer."""
         body, channel = entry.data, entry.data["channel"]
         number, size = body["index"], chat_line_size(body)
-        opened: tuple[Op, ...] = (
-            ("channels", _CREATE, (channel, entry.seq, 0, MODE), None),
-            ("channels", _REOPEN, (channel,), None),
-        )
         if entry.kind == "chat.unreadable":
             line = (channel, number, entry.seq, None, 0, size)
-            return (
-                *opened,
-                ("lines", _LINE, line, None),
-                ("channels", _GROW, (channel, number, size), None),
-            )
+            said = (channel, number, size, entry.seq, "system", 0, MODE)
+            return (("lines", _LINE, line, None), ("channels", _MERGE, said, None))
         handle, time = body["handle"], body["time"]
+        said = (channel, number, size, entry.seq, handle, time, MODE)
         return (
-            *opened,
             ("lines", _LINE, (channel, number, entry.seq, handle, time, size), None),
-            ("channels", _WRITER, (channel, number, size, handle, time), None),
+            ("channels", _MERGE_WRITER, said, None),
             ("participants", _COUNT, (channel, handle), None),
         )
 

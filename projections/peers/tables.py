@@ -10,9 +10,10 @@ entry here keeps it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any
+
+import orjson
 
 from tripod.ledger import MERGED, Entry
 from tripod.projections.projection import Op, Projection, Source, Tables
@@ -106,7 +107,7 @@ PEERS = Peers()
 
 def _told(header: dict[str, Any]) -> tuple[str, str | None, str | None]:
     """Kind and ledger that a header's content names, and its id if it is of an observed piece."""
-    said = json.loads(header["text"]) if "text" in header else {}
+    said = orjson.loads(header["text"]) if "text" in header else {}
     kind, id_ = said.get("kind", ""), said.get("id", "")
     return kind, said.get("ledger"), id_ if id_.startswith("obs-") else None
 

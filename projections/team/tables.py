@@ -176,8 +176,10 @@ CREATE TABLE counted (
 
     def render(self, source: Source, path: str) -> File | None:
         """Decisions in all, by status, by log where one is not ``log.md``; messages by channel."""
+        if path != self.path:
+            return None
         newest = source.db.execute("SELECT seq, id FROM counted").fetchone()
-        return None if path != self.path or newest is None else self.as_of(source, *newest)
+        return None if newest is None else self.as_of(source, *newest)
 
     def as_of(self, source: Source, newest: int, entry_id: str) -> File:
         """What the file counted while ``newest`` was the newest of the entries that it counts."""

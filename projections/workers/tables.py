@@ -109,9 +109,10 @@ CREATE INDEX worker_steps_name ON worker_steps (name);
 
     def render(self, source: Source, path: str) -> File | None:
         """A task file: as its worker left it, or anew since its state changed."""
+        name = worker_of_path(path)
         columns = "slug, seq, state, changed, started, completed, noted, mode"
         sql = f"SELECT {columns} FROM workers WHERE name = ?"
-        row = source.db.execute(sql, (worker_of_path(path),)).fetchone()
+        row = source.db.execute(sql, (name,)).fetchone() if name else None
         if row is None:
             return None
         from tripod.projections.workers import format as workers_format  # for few commands

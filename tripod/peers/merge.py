@@ -42,7 +42,7 @@ from tripod.ledger import (
     tell_over,
 )
 from tripod.ledger.kinds.base import INLINE_LIMIT
-from tripod.ledger.kinds.merged import KeptEntry, peer_entry_draft
+from tripod.ledger.kinds.merged import KeptEntry, forget_newest, peer_entry_draft
 from tripod.ledger.kinds.peers import (
     PEER_ADDED,
     PEER_ENTRY,
@@ -497,6 +497,8 @@ class _Taking:
                     taken, erased = self._append(act, batch, seal)
             except _OtherEntryError as error:
                 merge.fork(str(error), merge.merged_note())
+            finally:
+                forget_newest()
         done = merge.done
         size = done.size if seal is None else max(done.size, seal.size)
         merge.done = done._replace(taken=done.taken + taken, erased=done.erased + erased, size=size)

@@ -33,6 +33,7 @@ from tripod.projections import (
     UnmergedError,
     UnreadableError,
     desired_file,
+    desired_files,
     in_the_way_on_disk,
     layout,
     manifest,
@@ -118,16 +119,16 @@ class Files(ActFileState):
                 new = grows and entry.kind in _GROWING and "observed" not in entry.data
                 said.update((path, said.get(path, 0) + (1 if new else NEVER)) for path in touched)
         many = len(paths) > SOME
-        staged: list[tuple[str, File]] = []
+        absent: list[str] = []
         for path in tell_over(paths, "writing files", len(paths)):
             if not many or self.disk.stat(path) is not None:
                 self.write(path, said.get(path, 0))
-            elif (want := desired_file(self.source, path)) is not None:
-                staged.append((path, want))
-                if len(staged) >= GROUP:
-                    self._publish(staged)
-                    staged = []
-        self._publish(staged)
+            else:
+                absent.append(path)
+                if len(absent) >= GROUP:
+                    self._publish(absent)
+                    absent = []
+        self._publish(absent)
         for folder in sorted(self.folders):
             with self.attempt(folder):
                 self.disk.sync_folder(folder)
@@ -164,8 +165,9 @@ class Files(ActFileState):
             return None
         return CHAT.grown(self.source, path, have, said)
 
-    def _publish(self, staged: list[tuple[str, File]]) -> None:
+    def _publish(self, paths: Sequence[str]) -> None:
         """Write many files at once, each where none stands."""
+        staged = list(desired_files(self.source, paths))
         if not staged:
             return
         from tripod.projections import write_missing_to_disk

@@ -10,7 +10,7 @@ A record is a stranger's: reads are bounded, and nothing of it is a path of the 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -97,12 +97,11 @@ class SealedRecord:
         if not self.files.bodies and self.start < self.seal.size:
             raise RecordProblemError("its record holds headers alone: its bodies were taken away")
         for block in range(self.start // WIDTH, -(-self.seal.size // WIDTH)):
-            headers = self._headers(block)
+            headers, leaves = self._block(block)
             first = block * WIDTH
             contents = self._contents(block, len(headers))
             for at in range(max(self.start - first, 0), len(headers)):
-                header = headers[at]
-                yield SealedEntry(first + at, header, entry_leaf_hash(header), contents[at])
+                yield SealedEntry(first + at, headers[at], leaves[at], contents[at])
 
     def raw_headers(self) -> Iterator[bytes]:
         """The bytes of every header from ``start`` on, as the seal vouches for them."""
@@ -191,21 +190,26 @@ class SealedRecord:
 
     def _grown(self, blocks: int, headers: Sequence[bytes]) -> Tree:
         """The tree of the first ``blocks`` blocks and of the entries with these ``headers``."""
-        tree, rest = Tree(self._first, self._before), _tree_of(headers)
+        tree = Tree(self._first, self._before)
+        rest = _tree_of(map(entry_leaf_hash, headers))
         for root in self._roots[: blocks - self._first]:
             tree.append(root)
         size = blocks * WIDTH + rest.size
         return Tree(size, [*tree.stack, *rest.stack])
 
     def _headers(self, block: int) -> list[bytes]:
-        """The headers of a block (RecordProblemError: they are not those of the seal)."""
+        return self._block(block)[0]
+
+    def _block(self, block: int) -> tuple[list[bytes], list[bytes]]:
+        """Headers of a block, and their leaves (RecordProblemError: they are not the seal's)."""
         if block * WIDTH + WIDTH > self.seal.size:
-            return self._last
+            return self._last, [entry_leaf_hash(header) for header in self._last]
         tile = Tile(ENTRIES, block, WIDTH)
         try:
             headers = tiles.parse_bundle(self._read(tile), WIDTH)
-            if _tree_of(headers).root() == self._roots[block - self._first]:
-                return headers
+            leaves = [entry_leaf_hash(header) for header in headers]
+            if _tree_of(leaves).root() == self._roots[block - self._first]:
+                return headers, leaves
             problem = f"{tiles.format_tile_path(tile)} is not what was sealed"
         except (FileError, MalformedError) as error:
             problem = str(error)
@@ -221,10 +225,10 @@ class SealedRecord:
             raise RecordProblemError(f"its record is damaged: {error}") from error
 
 
-def _tree_of(headers: Sequence[bytes]) -> Tree:
+def _tree_of(leaves: Iterable[bytes]) -> Tree:
     tree = Tree()
-    for header in headers:
-        tree.append(entry_leaf_hash(header))
+    for leaf in leaves:
+        tree.append(leaf)
     return tree
 
 
