@@ -297,7 +297,7 @@ def unseen_repository_problem(path: str) -> str | None:
     """
     top = repository_around(path)
     git = None if top is None else os.path.join(top, ".git")
-    if top is None or git is None or not os.path.isfile(git):
+    if top is None or git is None or os.path.isdir(git):
         return None
     tree = work_tree(top)
     if tree is None:

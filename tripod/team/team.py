@@ -43,6 +43,7 @@ from tripod.ledger.locator import (
     named,
     nearest_team,
     team_of,
+    unseen_repository_problem,
     work_tree_around,
 )
 from tripod.ledger.sqlite.reader import read_sound_entries
@@ -99,10 +100,11 @@ def find_team(given: str | os.PathLike[str] | None, start: str | None = None) ->
 
 
 def _lost_problem(path: str) -> str | None:
-    """What to do where a repository holds records of a team, and no ledger; None: it holds none."""
+    """What to do where a ledger is lost, or its repository; None: nothing is known of one."""
     tree = work_tree_around(os.path.abspath(path))
     if tree is None:
-        return None
+        problem = unseen_repository_problem(os.path.abspath(path))
+        return problem and f"no ledger is found in {path}: {problem}"
     from tripod.verify.peers.refs import named_replicas
 
     refs = named_replicas(f"{tree.main or tree.top}/{FOLDER}")

@@ -267,3 +267,25 @@ def test_a_record_that_an_earlier_version_tracked_stays_as_it_was_committed(
     git("commit", "--quiet", "-m", "Erase")
     git("clone", "--quiet", str(git.root), "../clone")
     said(tmp_path / "clone", "verify", ".nbs/record")
+
+
+def test_no_ledger_is_begun_where_a_git_file_leads_in_a_circle(tmp_path: Path) -> None:
+    git = Git(tmp_path / "shop")
+    adoption.init(str(git.root))
+    counts = (git.root / ".nbs/counts.json").rename(tmp_path / "counts.json")
+    own = git.root / ".git"
+    own.rename(tmp_path / "away")
+    for words in ("gitdir: .git\n", None):
+        if words is None:
+            own.symlink_to(".git")
+        else:
+            own.write_text(words)
+        for command in ("init", "push", "chat read live", "bus check"):
+            done = run(git.root, *command.split())
+            assert done.code, command
+            assert f"mend {own}, which leads to no repository" in done.err, (command, done)
+        assert not (git.root / ".nbs/ledger.db").exists()
+        own.unlink()
+    (tmp_path / "away").rename(own)
+    counts.rename(git.root / ".nbs/counts.json")
+    assert run(git.root, "verify").code == 0
