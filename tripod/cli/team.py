@@ -98,6 +98,9 @@ def _init(call: CommandCall) -> None:
     if call.from_ is not None:
         if call.new:
             raise BadArgumentError("--from joins a team, and --new begins another: give one")
+        if os.path.lexists(database_of(root)):
+            _move(call, root)
+            return
         _fetch(call, root)
     if not os.path.lexists(database_of(root)) and not call.new:
         if database_apart(root) is not None and named_replicas(root):
@@ -173,10 +176,22 @@ def _fetch(call: CommandCall, root: str) -> None:
     """Fetch the records of a remote, so that its team is joined."""
     from tripod.peers.join import fetch_records_to_join
 
-    if os.path.lexists(database_of(root)):
-        raise BadArgumentError("--from: there is a ledger already; `tripod pull` merges others'")
     with call.progress():
         fetch_records_to_join(root, call.from_)
+
+
+def _move(call: CommandCall, root: str) -> None:
+    """Have a ledger that was begun apart go on in the team of a remote."""
+    from tripod.peers.join import move_to_team
+
+    with check_access(root), call.progress():
+        team, merged = move_to_team(root, call.from_)
+    for one in merged:
+        if one.problem:
+            remark(f"warning: {one.problem}")
+    lines = [f"Joined the team {one_line(team)}: {database_of(root)}", *_merged_lines(merged)]
+    lines += ["What was recorded here before is the team's as well: `tripod push` gives it"]
+    call.answer({"root": root, "team": team, "peers": [one._asdict() for one in merged]}, lines)
 
 
 def _join(call: CommandCall, path: str) -> None:
@@ -397,7 +412,8 @@ init [PATH]
     --scribe HANDLE    The handle that logs decisions; `scribe` by default.
     --events DIR       The folder of the events; .nbs/events by default.
     --chat DIR         The folder of the chats; .nbs/chat by default.
-    --from REMOTE      Fetch the records of a remote (a name, a URL or a path), and join its team.
+    --from REMOTE      Fetch the records of a remote (a name, a URL or a path), and join its team;
+        also with a ledger that was begun apart, and merged no peer.
     --untrack          Take files of .nbs that git tracks out of its index; they stay on the disk.
     --new              Begin another team here, though there is one around.
     --key/--no-key     Make a key that seals the ledger; by default in a git repository alone.

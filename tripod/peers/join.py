@@ -21,11 +21,13 @@ import shutil
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from hashlib import sha256
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import NamedTuple
 
 from tripod.errors import (
+    BadArgumentError,
     GitError,
     LedgerError,
     MalformedError,
@@ -49,7 +51,7 @@ from tripod.peers.remote import (
     open_repository,
     records_among_branches,
 )
-from tripod.peers.replica import replica_name, replica_of
+from tripod.peers.replica import name_team, replica_name, replica_of
 from tripod.peers.roster import Peer, read_roster
 from tripod.projections import (
     COUNTS,
@@ -65,7 +67,7 @@ from tripod.projections.text import text_line_problem, text_word_problem
 from tripod.team import adoption
 from tripod.team.adoption import Adoption
 from tripod.team.team import Team
-from tripod.trust.keys import key_path
+from tripod.trust.keys import key_path, sealing_key
 from tripod.verify.anchors.git import Repository
 from tripod.verify.checks import record_agrees
 from tripod.verify.export import FileError, load_export
@@ -161,6 +163,54 @@ def join_team(
             ledger.warnings += [*problems, *settle_aside(ledger)]
             adopted.warnings.extend(ledger.warnings)
     return JoinedTeam(adopted, team, tuple(merged))
+
+
+def move_to_team(root: str, given: str) -> tuple[str, list[Merged]]:
+    """Have the ledger of ``root``, which was begun apart, go on as a replica of a remote's team.
+
+    Somebody ran ``tripod init`` before the team's records were fetched. No entry of it was merged
+    anywhere, so all of them become the team's. Gives the team's id, and what was merged.
+
+    Raises RefusedError where the ledger merged peers of its own team, or the remote has records of
+    several others; BadArgumentError where there is no other team to join; and what ``find_remote``
+    and ``fetch_records`` raise.
+    """
+    with open_repository(root, FETCH_S) as repository, Team(root) as team:
+        remote = find_remote(repository, given)
+        fetch_records(repository, remote, then="tripod pull")
+        own, replica = name_team(team)
+        teams = _teams_of(repository, remote.folder, team.store.origin)
+        if own in teams or not teams:
+            raise BadArgumentError(
+                "--from: there is a ledger already; `tripod pull` merges others'"
+            )
+        if len(teams) > 1 or read_roster(team.store):
+            what = " and ".join(f"{ref} is of {one}" for one, ref in sorted(teams.items()))
+            has = "has merged peers" if read_roster(team.store) else "can join one team only"
+            raise RefusedError(f"this ledger is of the team {own}, and {has}; {what}")
+        (other,) = teams
+        vkey = sealing_key(team.store) or ""
+        named = _named(other, replica.rpartition("-")[0], vkey)
+        # The name may be that of before: the id is another.
+        team.append_apart(
+            lambda: [named._replace(id=f"{named.id}.{sha256(other.encode()).hexdigest()}")]
+        )
+        refs, _ = _longest(repository)
+        merged = [merge_record(team, RefFiles(repository, ref.commit)) for ref in refs]
+        return other, [one for one in merged if not one.is_own]
+
+
+def _teams_of(repository: Repository, remote: str, own: str) -> dict[str, str]:
+    """The teams of the records that were fetched from a remote, but for ours; a ref of each."""
+    found: dict[str, str] = {}
+    for one in replica_refs(repository):
+        with suppress(FileError, MalformedError, RecordProblemError, GitError):
+            files = RefFiles(repository, one.commit)
+            seal = read_seal(files.seal_note())
+            if one.remote == remote and seal.origin != own:
+                team = sealed_identity(SealedRecord(files, seal), None).team
+                found.update({team: one.ref} if team else {})
+    return found
 
 
 @contextmanager

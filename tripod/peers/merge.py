@@ -318,7 +318,9 @@ class _Merge:
             )
         if found.team != self.team_id:
             raise RecordProblemError(
-                f"it is a replica of the team {found.team!r}, and this one is of {self.team_id!r}"
+                f"it is a replica of the team {found.team!r}, and this one is of {self.team_id!r}. "
+                "If one of them was begun by mistake and merged nobody yet, `tripod init --from "
+                "REMOTE` in its clone takes it into the other, with all that it holds"
             )
         if not found.names_itself():
             raise RecordProblemError(f"it calls itself {found.replica!r}, and has another key")

@@ -366,7 +366,9 @@ def _own(records: list[FoundRecord], replica: str | None) -> list[FoundRecord]:
     """The records of the replica to restore (RefusedError: it is not clear which)."""
     here = [one for one in records if one.has_key]
     if replica is not None:
-        named = [one for one in here if replica in (one.replica, one.seal.origin)]
+        named = [one for one in here if replica in (one.replica, one.seal.origin)] or [
+            one for one in here if one.replica.startswith(replica)
+        ]
         origins = {one.seal.origin for one in named}
     else:
         origins = {one.seal.origin for one in here if one.is_own_ref or not one.replica}
@@ -384,9 +386,14 @@ def _own(records: list[FoundRecord], replica: str | None) -> list[FoundRecord]:
             f"clone is lost, `tripod restore --replica {fetched[0]}`; if it is still at work, this "
             "one joins it: `tripod init`"
         )
-    what = "no record of a replica is here"
+    what = (
+        "no record of a replica is here, which `git fetch REMOTE '+refs/tripod/*:refs/"
+        "tripod-remotes/REMOTE/*'` brings"
+    )
     if others:
         what = f"the private key of none of the records here ({', '.join(others)}) is on this host"
+    if fetched:
+        what = f"no record here is of a replica {replica!r}; there are {', '.join(fetched)}"
     raise RefusedError(
         f"{what}: nothing was restored. `tripod restore FILE` takes a backup; `tripod init` joins "
         "the team as a new replica, and the old one stays as a peer that has ended"

@@ -82,6 +82,58 @@ def test_a_clone_that_has_nothing_yet_is_told_how_to_join_and_how_to_judge(
         assert bob.run(word).code == 0, "the records on the refs are judged"
 
 
+def test_a_ledger_that_was_begun_before_the_fetch_is_taken_into_the_team(
+    ann: Clone, tmp_path: Path
+) -> None:
+    bob = Clone(tmp_path, "bob")
+    bob.said("init")
+    bob.said("chat", "create", "tea")
+    bob.said("chat", "send", "tea", "bob", "at four")
+    bob.said("scribe", "log", "Tea", "--rationale", "Dry.", "-p", "bob", "--ref", "last")
+    bob.push()
+    for clone in (ann, bob):
+        assert "`tripod init --from REMOTE`" in clone.run("pull").out.decode()
+    before = named(bob)
+    out = bob.said("init", "--from", "origin")
+    ours, theirs = named(bob), named(ann)
+    assert ours is not None
+    assert theirs is not None
+    assert before is not None
+    assert (ours[0], ours[1]) == (theirs[0], before[1])
+    assert f"Joined the team {theirs[0]}" in out
+    assert "hello" in bob.said("chat", "read", "live")
+    bob.said("push")
+    ann.said("pull")
+    assert "at four" in ann.said("chat", "read", "tea")
+    assert ann.said("scribe", "query").count("Tea") == 1
+    cid = joined(tmp_path, "cid")
+    assert "at four" in cid.said("chat", "read", "tea")
+    for clone in (ann, bob, cid):
+        assert "nothing new" in clone.said("pull")
+        assert clone.run("verify").code == 0
+        assert clone.run("doctor").code == 0
+    again = bob.run("init", "--from", "origin")
+    assert (again.code, "`tripod pull` merges" in again.err) == (2, True)
+
+
+def test_a_ledger_with_peers_of_its_own_stays_in_its_team(ann: Clone, tmp_path: Path) -> None:
+    bob = Clone(tmp_path, "bob")
+    bob.said("init")
+    bob.push()
+    other = ann.git("rev-parse", f"refs/tripod/{(named(ann) or ('', ''))[1]}")
+    ann.git("push", "--quiet", "origin", f":refs/tripod/{(named(ann) or ('', ''))[1]}")
+    cid = joined(tmp_path, "cid")
+    cid.push()
+    bob.said("pull")
+    ann.git("push", "--quiet", "origin", f"{other}:refs/tripod/{(named(ann) or ('', ''))[1]}")
+    done = ann.run("pull")
+    assert done.code == 1
+    for clone in (bob, cid):
+        before = named(clone)
+        assert clone.run("init", "--from", "origin").code != 0
+        assert named(clone) == before
+
+
 def test_what_each_records_is_in_both(ann: Clone, tmp_path: Path) -> None:
     bob = joined(tmp_path)
     bob.said("chat", "send", "live", "bob", "hello ann")

@@ -91,7 +91,15 @@ def test_a_lost_laptop_is_restored_by_name_where_its_key_was_saved(
     assert done.code == 1
     assert f"`tripod restore --replica {name}`" in done.err
     assert "`tripod init`" in done.err
-    again.said("restore", "--replica", name)
+    done = again.run("restore", "--replica", "nobody")
+    assert (
+        done.code,
+        f"no record here is of a replica 'nobody'; there are {name}" in done.err,
+    ) == (
+        1,
+        True,
+    )
+    again.said("restore", "--replica", name.partition("-")[0])
     assert "hello" in again.said("chat", "read", "live")
     again.said("verify")
 
