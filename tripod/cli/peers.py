@@ -168,7 +168,7 @@ def _pull(call: CommandCall) -> int:
             lines.append(f"{line}; a new peer, taken at first use" if one.added else line)
         if one.problem:
             lines.append(f"{name}: {one_line(one.problem)}")
-            code = code if one.is_older else 1
+            code = code if one.is_older or one.is_stranger else 1
         values.append({"remote": done.remote, **one._asdict()})
     lines += [f"left {one_line(ref)}: it is no record of a replica" for ref in done.strange]
     if done.asked:

@@ -109,7 +109,8 @@ class Merged(NamedTuple):
 
     ``sealed`` is how many entries the record holds. ``problem`` says in words why the peer stopped
     there, '' where it did not. ``added``: it is a new peer. ``is_own``: the record is our own, or
-    an earlier state of it. ``is_older``: it is one of what was merged before.
+    an earlier state of it. ``is_older``: it is one of what was merged before. ``is_stranger``: it
+    is of another team.
     """
 
     origin: str = ""
@@ -122,6 +123,7 @@ class Merged(NamedTuple):
     added: bool = False
     is_own: bool = False
     is_older: bool = False
+    is_stranger: bool = False
 
 
 def merge_record(
@@ -317,6 +319,8 @@ class _Merge:
                 "with this version"
             )
         if found.team != self.team_id:
+            if found.names_itself():
+                self.done = self.done._replace(replica=found.replica, is_stranger=True)
             raise RecordProblemError(
                 f"it is a replica of the team {found.team!r}, and this one is of {self.team_id!r}. "
                 "If one of them was begun by mistake and merged nobody yet, `tripod init --from "

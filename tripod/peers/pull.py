@@ -35,6 +35,8 @@ class PulledRecord(NamedTuple):
 
     ``taken``, ``erased``, ``size``, ``sealed``, ``problem``, ``added`` and ``is_older`` are as in
     ``tripod.peers.merge.Merged``; ``kinds`` counts the entries that were taken by what they are.
+    ``is_stranger``: another team uses the same remote, of which this one needs nothing: it has
+    peers of its own, and the ref bears the name that the record gives.
     """
 
     ref: str
@@ -46,6 +48,7 @@ class PulledRecord(NamedTuple):
     problem: str = ""
     added: bool = False
     is_older: bool = False
+    is_stranger: bool = False
     kinds: dict[str, int] = {}  # noqa: RUF012 - it never changes
 
 
@@ -157,12 +160,15 @@ def _pulled(
         raise UnwritableError(
             f"{ref}: {why}; {merged} entries stand, and the next `tripod pull` goes on: make room"
         ) from error
-    problem = done.problem.removeprefix(f"{replica}: ")  # who is told shows the name already
+    problem = done.problem  # who is told shows the name already
+    for name in (replica, done.origin):
+        problem = problem.removeprefix(f"{name}: ")
     if not problem and not done.is_own and done.replica not in ("", replica):
         problem = f"the record on this ref is that of {done.replica}"
     kinds = _kinds(team, before) if done.taken and not dry_run else {}
+    is_stranger = done.is_stranger and done.replica == replica and bool(read_roster(team.store))
     told = (done.taken, done.erased, done.size, done.sealed, problem, done.added, done.is_older)
-    return PulledRecord(ref, replica, *told, kinds)
+    return PulledRecord(ref, replica, *told, is_stranger, kinds)
 
 
 def _is_merged(team: Team, replica: str, seal: Seal) -> bool:

@@ -435,6 +435,25 @@ def test_a_peer_whose_remote_state_is_older_is_no_failure(anna: Clone, ben: Clon
 # Strangers --------------------------------------------------------------------------------------
 
 
+def test_another_team_on_the_same_remote_is_named_and_fails_no_pull(
+    anna: Clone, ben: Clone, tmp_path: Path
+) -> None:
+    eve = Clone(tmp_path, "eve")
+    eve.said("init", "--new")
+    eve.said("push")
+    size = size_of(ben)
+    said = ben.said("pull")
+    assert f"{name_of(eve)}: it is a replica of the team" in said
+    assert size_of(ben) == size
+    assert ben.run("pull").code == 0, "at every pull"
+    lone = eve.run("pull")
+    assert lone.code == 1, "of two teams, the one without a peer may have been begun by mistake"
+    assert b"tripod init --from" in lone.out
+    bare = Git(anna.remote, made=False)
+    bare("update-ref", f"{OWN}{name_of(anna)}", remote_refs(anna)[f"{OWN}{name_of(eve)}"])
+    assert ben.run("pull").code == 1, "under the name of a replica of this team it is a failure"
+
+
 def test_refs_that_hold_something_else_are_named_and_left(anna: Clone, ben: Clone) -> None:
     bare = Git(anna.remote, made=False)
     blob = bare("hash-object", "-w", "--stdin", given=b"hello\n")
