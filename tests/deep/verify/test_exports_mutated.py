@@ -109,7 +109,7 @@ def signed(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_it_is_one_short_file_of_the_standard_library() -> None:
     text = TOOL.read_text()
-    assert len(text.splitlines()) < 500
+    assert len(text.splitlines()) < 700
     names = {line.split()[1].split(".")[0] for line in text.splitlines()
              if line.startswith(("import ", "from "))}  # fmt: skip
     assert names <= sys.stdlib_module_names
@@ -143,7 +143,8 @@ def test_both_agree_on_every_specimen(
         codes = ours(there), theirs(there)
         # What the files alone show wrong is not in the export; a team's rules are for us alone.
         told = specimen.check in SHARED - OUTSIDE and "column" not in specimen.says
-        told = told or specimen.says.startswith("it forks at")  # both hold a fork to its head
+        # Both hold a fork to its head, and a key to the one that it replaces.
+        told = told or specimen.says.startswith("it forks at") or "did not sign" in specimen.says
         # What a redaction may keep is said by the models of the kinds, which the tool has not.
         alone = "it keeps more of entry" in specimen.says
         # A key in force that is not among the given ones is an entry's text, which the tool does

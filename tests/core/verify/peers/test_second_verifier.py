@@ -2,13 +2,29 @@
 
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 from clones import begin, fetch, kept, merge, record, rewrite, say
 from git_repo import Git
+from peering import Forger, Replica, copied, peers_of
+
+from tripod.ledger import Draft, commit_body, format_canonical
+from tripod.ledger.kinds.merged import KeptEntry, peer_entry_draft
+from tripod.ledger.kinds.peers import PEER_ADDED, PEER_MERGED, Place
+from tripod.ledger.kinds.redaction import REDACTED
+from tripod.ledger.tlog.note import Note, SigningKey, VerifierKey, format_note
+from tripod.ledger.tlog.seal import Seal, format_seal, read_seal, sign_seal
+from tripod.peers.replica import replica_name
+from tripod.projections.erasure import tombstone
+from tripod.recovery.redaction import erase_within
+from tripod.trust import actors, keys
+from tripod.trust.seal import rotate_sealing_key
 
 TOOL = Path(__file__).resolve().parents[4] / "tools/audit_export.py"
+LATE = "2999-01-01T00:00:00.000000Z"
 
 
 @pytest.fixture
@@ -75,3 +91,284 @@ def test_a_replica_that_was_rewritten_contradicts_what_its_peer_keeps(
     assert code == 1
     assert "example.com/ann itself has it" in said
     assert "example.com/ann has another root: a fork" in said
+
+
+# A replica whose owner puts into it what its peers did not say ------------------------------------
+
+
+class Pair(NamedTuple):
+    """Replicas as folders: Ann forges hers, Bob's is sound."""
+
+    ann: Replica
+    bob: Replica
+    folder: Path
+
+    def added(self, key: VerifierKey | None = None, name: str = "") -> Draft:
+        vkey = self.bob_key().format() if key is None else key.format()
+        return PEER_ADDED.draft(
+            {
+                "origin": self.bob.origin,
+                "replica": name or self.bob.name,
+                "key": vkey,
+                "how": "first-use",
+            }
+        )
+
+    def bob_key(self) -> VerifierKey:
+        with self.bob.team() as team:
+            return VerifierKey.parse(keys.sealing_key(team.store) or "")
+
+    def merged(self, note: bytes = b"") -> Draft:
+        note = note or self.bob.record().seal_note()
+        seal = read_seal(note)
+        return PEER_MERGED.draft(
+            {
+                "origin": seal.origin,
+                "size": seal.size,
+                "root": seal.root.hex(),
+                "seal": note,
+            }
+        )
+
+    def kept(self, place: Place | None = None, **changed: Any) -> Draft:
+        """Bob's newest message as Ann keeps it."""
+        one = self.bob.entries("chat.sent")[-1]
+        found = KeptEntry(self.bob.origin, one.seq, one.header, one.auth, one.salt, one.body)
+        shown: Place = {"actor": f"bob@{self.bob.name}", "index": 9} if place is None else place
+        keep = changed.pop("keep", None)
+        return peer_entry_draft(found._replace(**changed), "chat/live", place=shown, keep=keep)
+
+    def audit(self, *, alone: bool = False) -> tuple[int, str]:
+        for one in (self.ann,) if alone else (self.ann, self.bob):
+            one.record()
+        return audit(*(f"{one.folder}/export" for one in (self.ann, self.bob)[: 2 - alone]))
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Pair:
+    """Bob said something, and Ann took nothing of it yet."""
+    ann, bob = peers_of(tmp_path, "ann", "bob")
+    ann.say("Tea!")
+    bob.say("Milk!")
+    return Pair(ann, bob, tmp_path)
+
+
+def test_what_was_really_merged_is_sound(pair: Pair) -> None:
+    pair.bob.redact("Milk")
+    pair.bob.say("Cream!")
+    assert pair.ann.merge(pair.bob).problem == ""
+    pair.bob.redact("Cream")
+    assert pair.ann.merge(pair.bob).erased > 0
+    for alone in (False, True):
+        code, said = pair.audit(alone=alone)
+        assert code == 0, said
+    # What she had taken of it was erased here, and says what Bob says.
+    assert {one.data["kind"] for one in pair.ann.entries("redacted")} == {"peer.entry"}
+
+
+def made_up(pair: Pair, seq: int) -> Draft:
+    """An entry of Bob's that he did not make."""
+    text = {"channel": "live", "index": 0, "handle": "bob", "time": 7, "text": {"text": "Rum!"}}
+    body, salt = format_canonical({**text, "v": 1}), bytes(32)
+    header = {
+        "actor": "bob", "at": "2026-01-01T00:00:00.000000Z", "id": f"made-{seq}", "v": 1,
+        "body": commit_body(salt, "chat.sent", body), "kind": "chat.sent",
+        "ledger": pair.bob.origin, "prev": "00" * 32, "seq": seq, "stream": "chat/live",
+    }  # fmt: skip
+    kept = KeptEntry(pair.bob.origin, seq, format_canonical(header), None, salt, body)
+    place: Place = {"actor": f"bob@{pair.bob.name}", "index": 9}
+    return peer_entry_draft(kept, "chat/live", place=place)
+
+
+def test_an_entry_behind_all_that_its_maker_sealed(pair: Pair) -> None:
+    assert pair.ann.merge(pair.bob).problem == ""
+    pair.ann.append(made_up(pair, 500))
+    text = f"no seal of {pair.bob.origin} covers its entry 500"
+    code, said = pair.audit()
+    assert (code, text in said) == (1, True), said
+    code, said = pair.audit(alone=True)
+    assert (code, f"could not judge: entry {pair.ann.size() - 2}: {text}" in said) == (3, True)
+
+
+def test_entries_that_are_said_to_be_merged_and_are_not_here(pair: Pair) -> None:
+    pair.ann.append(pair.added(), pair.merged())
+    size = pair.bob.size() - 1
+    code, said = pair.audit()
+    assert code == 1
+    assert f"says that the first {size} entries of {pair.bob.origin} are here, and {size}" in said
+
+
+def test_a_head_by_no_key_that_is_on_record(pair: Pair) -> None:
+    pair.ann.append(pair.merged())
+    code, said = pair.audit(alone=True)
+    assert (code, "that is on record made its seal" in said) == (1, True), said
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        {},
+        {"actor": "bob"},
+        {"actor": "bob@x-0123456789abcdef"},
+        {"actor": "carl"},
+        {"actor": "BOB", "handle": "bob"},
+        {"actor": "BOB", "source": "BOB"},
+        {"actor": "ann@BOB"},
+    ],
+)
+def test_an_entry_that_is_shown_as_one_by_somebody_else(pair: Pair, place: Place) -> None:
+    """A Bob has a key here; another Bob, in his replica, wrote without it."""
+    with pair.ann.team() as team:
+        actors.enrol_actor(team, "bob", keys.passphrase_from_file)
+    name = f"bob@{pair.bob.name}"
+    shown: Any = {
+        part: name if said == "BOB" else said.replace("BOB", pair.bob.name)
+        for part, said in place.items()
+        if isinstance(said, str)
+    }
+    shown["index"] = 9
+    pair.ann.append(pair.added(), pair.kept(shown), pair.merged())
+    code, said = pair.audit()
+    assert (code, "it is shown as somebody's of" in said) == (1, True), said
+
+
+def test_an_entry_that_another_is_shown_for(pair: Pair) -> None:
+    """It would be hidden."""
+    pair.ann.append(pair.added(), pair.kept({"same": 3}))
+    code, said = pair.audit()
+    assert (code, "entry 3, which is shown for it, is another" in said) == (1, True), said
+
+
+@pytest.mark.parametrize("is_erased", [True, False])
+def test_a_body_that_its_maker_erased_otherwise(pair: Pair, is_erased: bool) -> None:
+    one = pair.bob.entries("chat.sent")[-1]
+    keep = {**one.data, "text": {"text": "Rum!"}}
+    draft = pair.kept(salt=None, body=None, keep=keep)
+    if is_erased:
+        pair.bob.redact("Milk")
+    pair.ann.append(pair.added(), draft)
+    text = f"{pair.bob.origin} does not say that this stands for its entry {one.seq}"
+    code, said = pair.audit()
+    assert (code, text in said) == (1, True), said
+    assert pair.audit(alone=True)[0] == 3
+
+
+def test_an_entry_that_is_erased_here_and_not_by_its_maker(pair: Pair) -> None:
+    """Its header is then what the entry says that erased it."""
+    assert pair.ann.merge(pair.bob).problem == ""
+    (seq,) = (
+        entry.seq
+        for entry in pair.ann.entries("peer.entry")
+        if '"chat.sent"' in entry.data["header"].get("text", "")
+    )
+    with pair.ann.team() as team, team.act() as act:
+        entry = team.store.entry(seq)
+        assert entry is not None
+        inner = pair.bob.entries("chat.sent")[-1].data | {"time": 8}
+        keep = tombstone(entry.kind, entry.data | {"keep": tombstone("chat.sent", inner)})
+        said: Any = {"seq": seq, "kind": entry.kind, "reason": "so", "by": "tripod", "keep": keep}
+        erase_within(act, [REDACTED.draft(said, cause=entry.id)])
+    code, told = pair.audit()
+    assert (code, "does not say that this stands for its entry" in told) == (1, True), told
+
+
+def test_a_second_key_for_one_replica(pair: Pair) -> None:
+    """Ann knows Bob by a key that she made, and what he says by it."""
+    key = SigningKey(pair.bob.origin, sha256(b"ann").digest())
+    seal = Seal(pair.bob.origin, 3, bytes(32))
+    note = format_note(Note(format_seal(seal), (sign_seal(seal, key),)))
+    name = replica_name("bob", key.verifier().format())
+    text = "by another name or key than it has"
+    pair.ann.append(pair.added(key.verifier(), name), pair.merged(note))
+    code, said = pair.audit()
+    assert (code, text in said) == (1, True), said
+
+
+def test_a_key_that_its_maker_never_had(pair: Pair) -> None:
+    """A rotation that he did not make covers what he did not say: his newest record would tell."""
+    assert pair.ann.merge(pair.bob).problem == ""
+    key = SigningKey(pair.bob.origin, sha256(b"ann").digest())
+    seal = Seal(pair.bob.origin, 1000, bytes(32))
+    note = format_note(Note(format_seal(seal), (sign_seal(seal, key),)))
+    pair.ann.append(pair.added(key.verifier()), made_up(pair, 500), pair.merged(note))
+    code, said = pair.audit()
+    assert code == 3
+    assert "could not judge: example.org/ann knows example.org/bob by another name or key" in said
+    assert "had 1000 entries, its export has fewer: old, or cut off" in said
+
+
+def test_a_key_that_was_rotated(pair: Pair) -> None:
+    assert pair.ann.merge(pair.bob).problem == ""
+    older = copied(pair.bob.record(), pair.folder / "older")
+    with pair.bob.team() as team:
+        rotate_sealing_key(team, keys.passphrase_from_file, None)
+    pair.bob.say("Cocoa!")
+    assert pair.ann.merge(pair.bob).problem == ""
+    assert pair.audit()[0] == 0
+    # With the record from before, nobody can say so.
+    code, said = audit(f"{pair.ann.folder}/export", older.directory)
+    assert (code, "or its export is too old" in said) == (3, True), said
+    # A key that the one before it did not sign is none.
+    eve = Forger(pair.bob)
+    vkey = SigningKey(pair.bob.origin, bytes(32)).verifier().format()
+    eve.add("key.set", {"vkey": vkey}, at=LATE)
+    code, said = audit(written(eve, pair.folder / "eve"))
+    assert (code, "a key for which the key before it does not vouch" in said) == (1, True), said
+
+
+def test_a_name_that_its_key_does_not_give_it(pair: Pair) -> None:
+    eve = Forger(pair.bob)
+    name = "eve-0123456789abcdef"
+    eve.add(
+        "team.named", {"team": pair.ann.team_id, "replica": name}, id=f"replica-{name}", at=LATE
+    )
+    code, said = audit(written(eve, pair.folder / "eve"))
+    assert (code, "a name that its key does not give it" in said) == (1, True), said
+
+
+def test_two_records_of_one_replica_that_contradict_each_other(pair: Pair) -> None:
+    older = Forger(pair.bob)
+    older.say("Wine!", handle="bob", actor="bob", at=LATE)
+    pair.bob.say("Cream!")
+    pair.bob.record()
+    words = f"{pair.bob.folder}/export", written(older, pair.folder / "older")
+    for one in words:
+        assert audit(one)[0] == 0
+    code, said = audit(*words)
+    assert (code, "two exports of it contradict each other: a fork" in said) == (1, True), said
+
+
+def test_what_a_copy_says_under_the_name_that_it_left_vouches_for_nothing(pair: Pair) -> None:
+    """Eve has Bob's record, as all have, and not his key; Ann keeps what Eve says that he said."""
+    assert pair.ann.merge(pair.bob).problem == ""
+    eve = Forger(pair.bob)
+    eve.say("Bob says so.", handle="bob", actor="bob", at=LATE)
+    row = eve.rows[-1]
+    eve.part("example.org/eve", pair.ann.team_id, "eve")
+    pair.bob.say("Cream!")
+    kept = KeptEntry(pair.bob.origin, row.seq, row.header, None, row.salt, row.body)
+    place: Place = {"actor": f"bob@{pair.bob.name}", "index": 9}
+    pair.ann.append(peer_entry_draft(kept, "chat/live", place=place))
+    assert pair.audit()[0] == 1
+    more = written(eve, pair.folder / "eve")
+    code, said = audit(*(f"{one.folder}/export" for one in (pair.ann, pair.bob)), more)
+    assert (code, f"not entry {row.seq} as {pair.bob.origin} itself has it" in said) == (1, True)
+
+
+def test_a_record_that_is_shorter_than_what_was_merged(pair: Pair) -> None:
+    """Its ref was put back, or it was not fetched: it cannot be judged by."""
+    older = copied(pair.bob.record(), pair.folder / "older")
+    pair.bob.say("Cream!")
+    assert pair.ann.merge(pair.bob).problem == ""
+    pair.ann.record()
+    code, said = audit(f"{pair.ann.folder}/export", older.directory)
+    assert (code, "its export has fewer: old, or cut off" in said) == (3, True), said
+
+
+def written(forger: Forger, to: Path) -> str:
+    """The record of a forger as a folder."""
+    for path, data in forger.record().files.items():
+        place = to / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(data)
+    return str(to)
