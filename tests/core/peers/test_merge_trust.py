@@ -16,6 +16,7 @@ from tripod.recovery.record import restore_as_copy
 from tripod.trust import actors, keys
 from tripod.trust.seal import rotate_sealing_key
 from tripod.trust.signature import actor_key_path
+from tripod.verify.run import verify
 
 
 @pytest.fixture
@@ -346,4 +347,35 @@ def test_what_a_peer_signs_with_a_key_of_its_own_is_taken(ann: Replica, bob: Rep
     bob.say("Signed by Bob.")
     assert ann.merge(bob).problem == ""
     assert ann.says("Signed by Bob.") == [f"bob@{bob.name}: Signed by Bob."]
+    assert ann.findings() == []
+
+
+# Kinds that count in their own replica alone ----------------------------------------------------
+
+
+def test_what_counts_in_its_own_replica_alone_changes_nothing_here(
+    ann: Replica, bob: Replica
+) -> None:
+    """Bob accepts a finding of Ann's, has a key for her handle, and erases what she said."""
+    ann.say("Tea!")
+    ann.decide("Open at nine")
+    told = [one for outcome in verify(ann.root).outcomes for one in outcome.findings]
+    (finding,) = [one for one in told if one.check == "chat-refs-resolve"]
+    enrol(bob, "ann")
+    for number in range(10):
+        bob.say(f"{number}")
+    (tea,) = ann.entries("chat.sent")
+    eve = Forger(bob)
+    accepted = {"check": finding.check, "fingerprint": finding.fingerprint, "reason": "So."}
+    eve.add("finding.accepted", accepted, "findings")
+    keep = tombstone(tea.kind, tea.data)
+    said = {"seq": tea.seq, "kind": tea.kind, "reason": "asked", "by": "bob", "keep": keep}
+    eve.add("redacted", said, id=redaction_entry_id(tea.seq))
+    done = ann.merge(eve.record())
+    assert (done.problem, done.erased) == ("", 0)
+    ann.say("Coffee!")
+    assert ann.says("Tea!") + ann.says("Coffee!") == ["ann: Tea!", "ann: Coffee!"]
+    report = verify(ann.root)
+    left = [one.fingerprint for outcome in report.outcomes for one in outcome.findings]
+    assert (finding.fingerprint in left, report.accepted) == (True, 0)
     assert ann.findings() == []
