@@ -18,7 +18,7 @@ from tripod.team.team import Team
 from tripod.trust.keys import no_passphrase, sealing_key
 from tripod.trust.seal import seal_now, seal_path
 from tripod.verify.anchors.git import Repository
-from tripod.verify.peers.refs import RefFiles
+from tripod.verify.export_file import RefFiles
 
 __all__ = ["begin", "fetch", "kept", "merge", "record", "rewrite", "say"]
 

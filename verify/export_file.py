@@ -1,16 +1,30 @@
-"""Reads the files of an export or a record from a folder: with limits, and no link followed."""
+"""Reads the files of an export or a record, from a folder or from the tree of a commit.
+
+They are a stranger's: no link and no submodule is followed, no path of a tree is used as one of the
+disk, and a file is read up to a limit. Git says what a tree holds; that the bytes are the replica's
+is shown by its seal.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
-from tripod.ledger import TripodError
+from tripod.ledger import GitError, TripodError
 from tripod.ledger.tlog import tiles
 from tripod.ledger.tlog.note import MAX_NOTE
 from tripod.ledger.tlog.tiles import WIDTH, Tile
 from tripod.projections.disk import Disk, UnreadableError
 
+if TYPE_CHECKING:
+    from tripod.verify.anchors.git import Repository
+
+MAX_LISTED = 32 * 1024 * 1024
+"""Bytes of the list of a record's files: 200,000 of them. A few trees can name any number."""
+_LINE = re.compile(rb"([0-7]{6}) [a-z]+ ([0-9a-f]{40,64}) +([0-9]+|-|BAD)\t(.+)", re.DOTALL)
+_PLAIN = b"100644"
 _DEEP = 64  # folders in each other: ours are never nearly so deep
 
 
@@ -75,3 +89,69 @@ class ExportFiles:
                 waiting += reversed(inner)
             else:
                 yield from inner
+
+
+# The record on a ref ---------------------------------------------------------------------------
+
+
+class TreeFile(NamedTuple):
+    """A plain file of a tree: the name of its blob, and its size in bytes."""
+
+    blob: str
+    size: int
+
+
+class RefFiles(ExportFiles):
+    """The record in the tree of one commit, read-only. Reading raises ``FileError``."""
+
+    def __init__(self, repository: Repository, commit: str, replica: str = "") -> None:
+        """List the tree (GitError: the commit or a tree of it is missing, or there are too many).
+
+        The repository stays open as long as files are read. ``replica`` is the name of the ref,
+        whose digits are those of a key: the record of another key is not that replica's.
+        """
+        self._repository = repository
+        self.directory, self.replica = commit, replica
+        self.files: dict[str, TreeFile] = {}
+        self._strange: list[str] = []
+        asked = "ls-tree", "-r", "-z", "--long", "--full-tree", commit
+        listed = repository.ask(*asked, most=MAX_LISTED)
+        for line in listed.split(b"\0")[:-1]:
+            found = _LINE.fullmatch(line)
+            if found is None:
+                raise GitError(f"git lists {line[:100]!r} in {commit}: it cannot be read")
+            mode, blob, size, name = found.groups()
+            path = name.decode("utf-8", "surrogateescape")
+            if size == b"BAD":
+                raise GitError(
+                    f"git has not all of the record in {commit}: {path} is missing, as in a clone "
+                    "that was made with --filter. `git fetch --refetch --no-filter REMOTE "
+                    "'+refs/tripod/*:refs/tripod-remotes/REMOTE/*'` brings the whole"
+                )
+            if mode == _PLAIN and size != b"-":
+                self.files[path] = TreeFile(blob.decode(), int(size))
+            else:
+                self._strange.append(path)
+        self.bodies = any(path.startswith(f"{tiles.BODIES}/") for path in self.files)
+
+    def read(self, path: str, limit: int) -> bytes:
+        """The bytes of a plain file of at most ``limit`` bytes."""
+        file = self.files.get(path)
+        if file is None:
+            raise FileError(f"{path} is missing")
+        if file.size > limit:
+            raise FileError(f"{path} has {file.size} bytes, more than {limit}: it is not read")
+        try:
+            data = self._repository.blob(file.blob)
+        except GitError as error:
+            raise FileError(f"{path}: {error}") from error
+        if data is None:
+            raise FileError(f"{path} is missing: git has no blob {file.blob}")
+        return data
+
+    def strays(self, size: int, named: Callable[[str], bool]) -> Iterator[str]:
+        """What stands there and belongs to no record of ``size`` entries."""
+        yield from self._strange
+        yield from (
+            path for path in self.files if not tiles.is_tile_or_bundle_of(path, size, named)
+        )

@@ -67,10 +67,11 @@ from tripod.verify.evidence import (
     collect_since,
 )
 from tripod.verify.export import ExportFiles, compare_record_files, is_export, load_export
+from tripod.verify.export_file import RefFiles
 from tripod.verify.finding import Acceptance, FindingNames, naming_findings
 from tripod.verify.finding_place import finding_line, locate_findings
 from tripod.verify.fold import Compared
-from tripod.verify.peers.refs import RefFiles, longest_records, replica_refs, team_judged_by_refs
+from tripod.verify.peers.refs import longest_records, replica_refs, team_judged_by_refs
 from tripod.verify.scan.database import begin_database_scan, scan_database_since
 from tripod.verify.scan.signatures import scan_signatures
 

@@ -423,7 +423,7 @@ def _opened_ref(ref: str) -> Iterator[tuple[RowReader, bytes]]:
 
     from tripod.verify.anchors.git import Repository
     from tripod.verify.export import FileError, load_export
-    from tripod.verify.peers.refs import RefFiles
+    from tripod.verify.export_file import RefFiles
 
     with TemporaryDirectory(prefix="tripod-") as scratch:
         try:

@@ -71,8 +71,8 @@ from tripod.trust.keys import key_path, sealing_key
 from tripod.verify.anchors.git import Repository
 from tripod.verify.checks import record_agrees
 from tripod.verify.export import FileError, load_export
+from tripod.verify.export_file import RefFiles
 from tripod.verify.peers.refs import (
-    RefFiles,
     ReplicaRef,
     longest_records,
     merge_order,

@@ -5,17 +5,24 @@
 2. each record is merged by itself (``tripod.peers.merge``): what is wrong with one is told, and the
    others go on.
 
-A record that was merged already is known by its seal, and nothing else of it is read.
+A record that was merged already is known by its seal, and nothing else of it is read. The seals of
+commits that were read once are noted beside the ledger: where no ref moved, git is not asked for
+them again. A note says what a commit holds, never what is merged: that the ledger alone says.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import NamedTuple
 
-from tripod.errors import GitError, RefusedError, UnwritableError
+import orjson
+
+from tripod.errors import GitError, LedgerError, RefusedError, UnwritableError
 from tripod.ledger import root_of
-from tripod.ledger.kinds.decisions import LOGGED
-from tripod.ledger.tlog.seal import Seal
+from tripod.ledger.files import read_plain_file, replace_file
+from tripod.ledger.locator import APART
+from tripod.ledger.tlog.seal import Seal, format_seal, parse_seal
 from tripod.peers.remote import (
     TIMEOUT_S,
     fetch_records,
@@ -27,7 +34,10 @@ from tripod.peers.replica import replica_of
 from tripod.peers.roster import has_merged, read_roster, ready_team, seen_path
 from tripod.team.team import Team
 from tripod.verify.anchors.git import Repository
-from tripod.verify.peers.refs import REMOTES, REPLICA, RefFiles, merge_order, record_seal
+from tripod.verify.peers.refs import REMOTES, REPLICA, merge_order, record_seal
+
+_NOTED = "pulled-seals.json"
+_MAX_NOTED = 32 * 1024 * 1024  # bytes
 
 
 class PulledRecord(NamedTuple):
@@ -104,7 +114,7 @@ def pull(
         repository.limit(None)
         refs = [ref for ref in sorted(repository.refs.refs) if ref.startswith(front)]
         names = {ref: name for ref in refs if REPLICA.fullmatch(name := ref.removeprefix(front))}
-        seals = {ref: record_seal(repository, repository.refs.refs[ref]) for ref in names}
+        seals = _seals(repository, names, dry_run=dry_run)
         records = [
             _pulled(team, repository, PulledRecord(ref, names[ref]), seal, limits, dry_run=dry_run)
             for ref, seal in sorted(seals.items(), key=lambda one: merge_order(one[1]))
@@ -115,11 +125,36 @@ def pull(
     return Pulled(remote.name, records, strange, _ask(team) if is_due else "")
 
 
+def _seals(repository: Repository, refs: Iterable[str], *, dry_run: bool) -> dict[str, Seal | None]:
+    """The seals of the records on refs, not judged; None where one cannot be read."""
+    named = repository.refs.refs
+    path = f"{repository.place.common}/{APART}/{_NOTED}"
+    seals: dict[str, Seal | None] = {}
+    with suppress(OSError, ValueError, TypeError, AttributeError, LedgerError):  # nothing is noted
+        noted = orjson.loads(read_plain_file(path, _MAX_NOTED))
+        seals = {commit: parse_seal(text) for commit, text in noted.items()}
+    new = {named[ref] for ref in refs} - seals.keys()
+    seals |= {commit: record_seal(repository, commit) for commit in sorted(new)}
+    if not dry_run and any(seals[commit] for commit in new):
+        kept = {
+            commit: format_seal(seal)
+            for commit in set(named.values())
+            if (seal := seals.get(commit)) is not None
+        }
+        with suppress(OSError):
+            replace_file(path, orjson.dumps(kept), 0o644)
+    return {ref: seals[named[ref]] for ref in refs}
+
+
 def _may_be_due(team: Team, records: list[PulledRecord]) -> bool:
     """Whether anything was decided since the last pull that took something, here or elsewhere."""
     sql = "SELECT (SELECT max(seq) FROM pieces) > (SELECT max(merged) FROM peers)"
     is_decided = bool(team.store.db.execute(sql).fetchone()[0])
-    return is_decided or any(one.kinds.get(LOGGED.name) for one in records)
+    if is_decided or not any(one.kinds for one in records):
+        return is_decided
+    from tripod.ledger.kinds.decisions import LOGGED  # seldom anything came
+
+    return any(LOGGED.name in one.kinds for one in records)
 
 
 def _ask(team: Team) -> str:
@@ -144,7 +179,9 @@ def _pulled(
     commit = repository.tips([ref]).get(ref)
     if not commit:
         return record._replace(problem=f"{ref} leads to no commit, so there is no record on it")
-    from tripod.peers.merge import MergeLimits, merge_record  # dear, and seldom anything is new
+    # Dear, and seldom anything is new.
+    from tripod.peers.merge import MergeLimits, merge_record
+    from tripod.verify.export_file import RefFiles
 
     before = team.store.size
     try:

@@ -33,9 +33,9 @@ from tripod.team.team import Team
 from tripod.trust.keys import LockedKeyError, passphrase_from_file
 from tripod.trust.seal import newest, seal_now
 from tripod.verify.anchors.git import Repository
+from tripod.verify.export_file import RefFiles
 from tripod.verify.peers.refs import (
     REMOTES,
-    RefFiles,
     ReplicaRef,
     own_ref,
     record_seal,

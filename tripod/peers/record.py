@@ -36,8 +36,8 @@ from tripod.ledger.tlog.tiles import BLOBS, SEAL
 from tripod.peers.replica import tree_of_team, written_path
 from tripod.trust.export import nodes_to_export, stage_export
 from tripod.verify.anchors.git import Repository
-from tripod.verify.export_file import FileError
-from tripod.verify.peers.refs import OWN, RefFiles, own_ref
+from tripod.verify.export_file import FileError, RefFiles
+from tripod.verify.peers.refs import OWN, own_ref
 
 GIT_S = 30  # seconds that an act waits for git
 

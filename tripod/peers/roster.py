@@ -25,7 +25,6 @@ from tripod.peers.replica import name_team, tree_of_team
 from tripod.projections.text import text_line_problem
 from tripod.team.team import Team
 from tripod.trust.keys import sealing_key
-from tripod.trust.seal import new_sealing_key
 
 MAX_REASON = 1000  # bytes
 
@@ -72,6 +71,8 @@ class Peer(NamedTuple):
 def ready_team(team: Team) -> tuple[str, str]:
     """The team id and the name of this replica; a ledger without a key gets one."""
     if sealing_key(team.store) is None:
+        from tripod.trust.seal import new_sealing_key  # a pull mostly has no use for it
+
         new_sealing_key(team)
     return name_team(team)
 

@@ -50,7 +50,8 @@ from tripod.trust.keys import key_path
 from tripod.trust.seal import last_seal, seal_contradiction
 from tripod.verify.anchors.git import Repository
 from tripod.verify.export import ExportFiles, FileError, load_export
-from tripod.verify.peers.refs import RefFiles, replica_refs
+from tripod.verify.export_file import RefFiles
+from tripod.verify.peers.refs import replica_refs
 from tripod.verify.peers.seals import RecordProblemError, SealedRecord
 
 _LIVE_LINES = (

@@ -43,8 +43,8 @@ from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_growth import describe_growth_commit
 from tripod.verify.anchors.heads import KnownHead, OutsideHeads
 from tripod.verify.check import Evidence, Finding, HeadsJudged, Severity
-from tripod.verify.export_file import FileError
-from tripod.verify.peers.refs import RefFiles, ReplicaRef, record_seal, replica_refs, strange_refs
+from tripod.verify.export_file import FileError, RefFiles
+from tripod.verify.peers.refs import ReplicaRef, record_seal, replica_refs, strange_refs
 from tripod.verify.peers.seals import (
     RecordProblemError,
     SealedRecord,

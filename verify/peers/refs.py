@@ -1,20 +1,18 @@
-"""Which refs of a repository hold the records of replicas, and reads the record of one.
+"""Which refs of a repository hold the records of replicas.
 
 Ours are ``refs/tripod/<replica>``, or below another folder of refs where the repository's
 ``tripod.refs`` names one, for hosts that refuse refs outside of branches. Fetched ones are
 ``refs/tripod-remotes/<remote>/<replica>``. The ref of a team's seals (``tripod anchor git``) lies
 in the same folder and is no record.
 
-The tree of a record is a stranger's: no path of it is used as one of the disk, links and submodules
-are named and not followed, and a file is read up to a limit. Git says what the tree holds; that the
-bytes are the replica's is shown by its seal.
+The files of a record are read by ``tripod.verify.export_file``.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -26,21 +24,15 @@ from tripod.ledger.locator import (
     team_of,
     work_tree_around,
 )
-from tripod.ledger.places import RECORD
+from tripod.ledger.places import RECORD, SEAL
 from tripod.ledger.tlog.seal import Seal, read_seal
-from tripod.ledger.tlog.tiles import BODIES, SEAL, is_tile_or_bundle_of
 from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_folder import find, read_git_refs
-from tripod.verify.export_file import ExportFiles, FileError
 
 OWN = "refs/tripod/"
 REMOTES = "refs/tripod-remotes/"
-MAX_LISTED = 32 * 1024 * 1024
-"""Bytes of the list of a record's files: 200,000 of them. A few trees can name any number."""
 REPLICA = re.compile(r"[A-Za-z0-9_-]{1,111}-[0-9a-f]{16}")
 _SETTING = "tripod.refs"
-_LINE = re.compile(rb"([0-7]{6}) [a-z]+ ([0-9a-f]{40,64}) +([0-9]+|-|BAD)\t(.+)", re.DOTALL)
-_PLAIN = b"100644"
 _FOLDER = re.compile(r"refs/(?!tripod-remotes/)[A-Za-z0-9_-]+/([A-Za-z0-9._-]+/)*")
 
 
@@ -163,67 +155,3 @@ def team_judged_by_refs(path: str) -> str | None:
         return None
     is_recorded = os.path.lexists(f"{root}/{RECORD}/{SEAL}")
     return None if has_ledger(root) or is_recorded else root
-
-
-# The record on a ref ---------------------------------------------------------------------------
-
-
-class TreeFile(NamedTuple):
-    """A plain file of a tree: the name of its blob, and its size in bytes."""
-
-    blob: str
-    size: int
-
-
-class RefFiles(ExportFiles):
-    """The record in the tree of one commit, read-only. Reading raises ``FileError``."""
-
-    def __init__(self, repository: Repository, commit: str, replica: str = "") -> None:
-        """List the tree (GitError: the commit or a tree of it is missing, or there are too many).
-
-        The repository stays open as long as files are read. ``replica`` is the name of the ref,
-        whose digits are those of a key: the record of another key is not that replica's.
-        """
-        self._repository = repository
-        self.directory, self.replica = commit, replica
-        self.files: dict[str, TreeFile] = {}
-        self._strange: list[str] = []
-        asked = "ls-tree", "-r", "-z", "--long", "--full-tree", commit
-        listed = repository.ask(*asked, most=MAX_LISTED)
-        for line in listed.split(b"\0")[:-1]:
-            found = _LINE.fullmatch(line)
-            if found is None:
-                raise GitError(f"git lists {line[:100]!r} in {commit}: it cannot be read")
-            mode, blob, size, name = found.groups()
-            path = name.decode("utf-8", "surrogateescape")
-            if size == b"BAD":
-                raise GitError(
-                    f"git has not all of the record in {commit}: {path} is missing, as in a clone "
-                    "that was made with --filter. `git fetch --refetch --no-filter REMOTE "
-                    "'+refs/tripod/*:refs/tripod-remotes/REMOTE/*'` brings the whole"
-                )
-            if mode == _PLAIN and size != b"-":
-                self.files[path] = TreeFile(blob.decode(), int(size))
-            else:
-                self._strange.append(path)
-        self.bodies = any(path.startswith(f"{BODIES}/") for path in self.files)
-
-    def read(self, path: str, limit: int) -> bytes:
-        """The bytes of a plain file of at most ``limit`` bytes."""
-        file = self.files.get(path)
-        if file is None:
-            raise FileError(f"{path} is missing")
-        if file.size > limit:
-            raise FileError(f"{path} has {file.size} bytes, more than {limit}: it is not read")
-        try:
-            data = self._repository.blob(file.blob)
-        except GitError as error:
-            raise FileError(f"{path}: {error}") from error
-        if data is None:
-            raise FileError(f"{path} is missing: git has no blob {file.blob}")
-        return data
-
-    def strays(self, size: int, named: Callable[[str], bool]) -> Iterator[str]:
-        """What stands there and belongs to no record of ``size`` entries."""
-        yield from self._strange
-        yield from (path for path in self.files if not is_tile_or_bundle_of(path, size, named))

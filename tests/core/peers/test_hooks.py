@@ -20,7 +20,7 @@ from tripod.peers.hooks import install_hooks, remove_hooks
 from tripod.team.team import Team
 from tripod.trust.seal import last_seal
 from tripod.verify.anchors.git import Repository
-from tripod.verify.peers.refs import RefFiles
+from tripod.verify.export_file import RefFiles
 
 LINE = b"Tripod-Head: ann-0123456789abcdef 7 " + b"A" * 43 + b"= " + b"B" * 91 + b"="
 

@@ -22,7 +22,8 @@ from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.trust import seal as sealing
 from tripod.verify.anchors.git import Repository
-from tripod.verify.peers.refs import OWN, RefFiles
+from tripod.verify.export_file import RefFiles
+from tripod.verify.peers.refs import OWN
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -23,6 +24,7 @@ from tripod.peers.roster import read_roster
 from tripod.projections.pythia.checkpoint import uncovered_decisions
 from tripod.team.team import Team
 from tripod.trust.seal import seal
+from tripod.verify.anchors.git import Repository
 from tripod.verify.peers.refs import OWN, REMOTES
 
 
@@ -599,6 +601,65 @@ def test_bookkeeping_is_read_once(anna: Clone, ben: Clone, monkeypatch: pytest.M
     assert anna.said("pull") == "nothing new from origin\n"
     seen.write_bytes(b"\xff")
     assert anna.said("pull") == "nothing new from origin\n"
+
+
+def test_a_pull_of_nothing_new_runs_git_once(
+    anna: Clone, ben: Clone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    start = Repository._start
+
+    def noting(repository: Repository, *words: str, **rest: Any) -> Any:
+        asked.append(words[0])
+        return start(repository, *words, **rest)
+
+    def pulls_nothing(*words: str) -> list[str]:
+        asked.clear()
+        assert anna.said("pull", *words) == "nothing new from origin\n"
+        return list(asked)
+
+    ben.said("push")
+    anna.said("pull")
+    monkeypatch.setattr(Repository, "_start", noting)
+    assert pulls_nothing() == ["fetch"]
+    # What no note says is read, and noted.
+    noted = anna.database.parent / "pulled-seals.json"
+    held = noted.read_bytes()
+    for damaged in (b"\xff", b"[]", b"{}", b'{"a": 1}', b'{"a": "b"}'):
+        noted.write_bytes(damaged)
+        assert pulls_nothing() == ["fetch", "cat-file"]
+        assert pulls_nothing() == ["fetch"]
+    assert json.loads(noted.read_bytes()) == json.loads(held)
+    noted.unlink()
+    assert "cat-file" in pulls_nothing("--dry-run")
+    assert not noted.exists()
+    # A ref that moved is read.
+    decide(ben, "Serve tea")
+    ben.said("push")
+    assert "1 decision" in anna.said("pull")
+    assert pulls_nothing() == ["fetch"]
+
+
+def test_an_older_ledger_takes_again_what_it_lacks_of_a_seal_that_was_read(
+    anna: Clone, ben: Clone, tmp_path: Path
+) -> None:
+    ben.said("push")
+    anna.said("pull")
+    old = tmp_path / "old.db"
+    anna.said("backup", str(old))
+    decide(ben, "Serve tea")
+    ben.said("push")
+    anna.said("pull")
+    noted = (anna.database.parent / "pulled-seals.json").read_bytes()
+    for path in anna.database.parent.glob("ledger.db*"):
+        path.unlink()
+    shutil.copy2(old, anna.database)
+    shutil.rmtree(anna.root)  # its files show more than the older ledger
+    anna.git("update-ref", "-d", f"{OWN}{name_of(anna)}")
+    shutil.rmtree(anna.home / "seals")
+    assert (anna.database.parent / "pulled-seals.json").read_bytes() == noted
+    assert f"pulled {name_of(ben)}: " in anna.said("pull")
+    assert "Serve tea" in anna.said("scribe", "query")
 
 
 def test_long_bookkeeping_is_taken(

@@ -15,7 +15,8 @@ from tripod.peers.merge import merge_record
 from tripod.peers.replica import replica_of
 from tripod.trust.keys import sealing_key
 from tripod.verify.anchors.git import Repository
-from tripod.verify.peers.refs import RefFiles, replica_refs
+from tripod.verify.export_file import RefFiles
+from tripod.verify.peers.refs import replica_refs
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from doors.inside import begin
+from replicas import Clone
 
 HEAVY = {
     "asyncio",
@@ -163,6 +164,26 @@ def test_who_signs_brings_cryptography_and_nothing_else_that_is_heavy(tmp_path: 
     imported(tmp_path, "actor", "enrol", "ann")
     names = imported(tmp_path, "chat", "send", "live", "ann", "hello @bob")
     assert names & HEAVY == {"cryptography"}
+
+
+def test_a_pull_of_nothing_new_imports_nothing_of_merging(tmp_path: Path) -> None:
+    anna, ben = Clone(tmp_path, "anna"), Clone(tmp_path, "ben")
+    anna.said("init")
+    anna.said("push")
+    ben.said("init", "--from", "origin")
+    ben.said("pull")
+    with ben.at_home():
+        names = imported(ben.git.root, "pull")
+    roots = {name.partition(".")[0] for name in names} | names
+    assert roots & (HEAVY - {"subprocess", "tempfile", "tripod.verify"}) == set()
+    assert not names & {
+        "tripod.ledger.kinds.decisions",
+        "tripod.ledger.kinds.registry",
+        "tripod.ledger.tlog.tiles",
+        "tripod.peers.merge",
+        "tripod.trust.seal",
+        "tripod.verify.export_file",
+    }
 
 
 FORMATS = """

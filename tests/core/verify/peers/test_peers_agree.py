@@ -22,8 +22,8 @@ from tripod.peers.replica import replica_name
 from tripod.team.team import Team
 from tripod.trust import actors, keys
 from tripod.trust.seal import rotate_sealing_key, seal_path
+from tripod.verify import export_file
 from tripod.verify.check import Outcome, Report
-from tripod.verify.peers import refs
 from tripod.verify.run import verify
 
 
@@ -243,7 +243,7 @@ def test_a_tree_of_more_files_than_a_record_has_is_not_listed(
         tree = pair.ann("mktree", given=lines.encode()).strip()
     commit = pair.ann("commit-tree", tree, "-m", "many").strip()
     pair.ann("update-ref", f"refs/tripod-remotes/x/{pair.bob_name}", commit)
-    monkeypatch.setattr(refs, "MAX_LISTED", 100_000)
+    monkeypatch.setattr(export_file, "MAX_LISTED", 100_000)
     report = verify(pair.ann.root)
     (message,) = messages(report)
     assert "git ls-tree says more than 100000 bytes: not read" in message
