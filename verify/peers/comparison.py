@@ -21,7 +21,6 @@ import orjson
 from tripod.ledger import (
     REDACTED,
     GitError,
-    Header,
     LedgerError,
     LedgerReader,
     MalformedError,
@@ -29,12 +28,11 @@ from tripod.ledger import (
     entry_leaf_hash,
     header_auth,
     parse_header,
+    redaction_entry_id,
 )
-from tripod.ledger.actors import actor_record_problem, actor_statement, parse_actor_record
 from tripod.ledger.entry import MERGED
 from tripod.ledger.kinds.merged import KeptEntry, read_kept
 from tripod.ledger.kinds.peers import PEER_ADDED, PEER_FORKED, PEER_MERGED, peer_entry_id
-from tripod.ledger.kinds.registry import BY_NAME
 from tripod.ledger.tlog.note import Note, VerifierKey, format_note, parse_note
 from tripod.ledger.tlog.seal import Seal, open_seal, parse_seal
 from tripod.ledger.tlog.trailer import KEY_DIGITS, key_digits, trailer_seal
@@ -44,6 +42,7 @@ from tripod.verify.anchors.git_growth import describe_growth_commit
 from tripod.verify.anchors.heads import KnownHead, OutsideHeads
 from tripod.verify.check import Evidence, Finding, HeadsJudged, Severity
 from tripod.verify.export_file import FileError, RefFiles
+from tripod.verify.peers.attribution import misattribution
 from tripod.verify.peers.refs import ReplicaRef, record_seal, replica_refs, strange_refs
 from tripod.verify.peers.seals import (
     RecordProblemError,
@@ -165,7 +164,8 @@ class _Kept(NamedTuple):
 class _KeptEntries:
     """What this ledger keeps of peers: the entries that can be read, and the ids of all.
 
-    ``heads`` are those of which the head was read that they remember. By origin and number:
+    ``heads`` are those of which the head was read that they remember; ``pieces`` are kind and id of
+    each, by its number here. By origin and number:
     ``erased`` are those without a body, each with the entry here and what stands for the body, and
     ``erasing`` is what their makers say that stands for it.
     """
@@ -173,6 +173,7 @@ class _KeptEntries:
     entries: list[_Kept] = field(default_factory=list)
     ids: set[str] = field(default_factory=set)
     heads: set[tuple[str, int]] = field(default_factory=set)
+    pieces: dict[int, tuple[str, str]] = field(default_factory=dict)
     erased: dict[tuple[str, int], tuple[int, object]] = field(default_factory=dict)
     erasing: dict[tuple[str, int], object] = field(default_factory=dict)
 
@@ -240,6 +241,7 @@ class _Comparison:
                 data = orjson.loads(row.body or b"{}")
                 if row.kind == MERGED:
                     self.kept.ids.add(row.id)
+                    data = data or _erased_body(ledger, row.seq)
                     self._read_kept(row.seq, data, ledger)
                 elif row.kind == PEER_MERGED.name:
                     self._add_merged(data, where, self.origin, row.seq)
@@ -293,42 +295,32 @@ class _Comparison:
                 said = orjson.loads(kept.body)
                 self._add_merged(said, f"entry {at} (entry {kept.seq} of {who})", kept.origin, at)
                 self.kept.heads.add((kept.origin, kept.seq))
-        problem = self._shown_problem(kept, head, data.get("place") or {})
+        place = data.get("place") or {}
+        self.kept.pieces[at] = head.kind, head.id
+        if "same" in place:
+            problem = self._hidden_problem(at, place["same"], kept, ledger)
+        else:
+            name = self.known.names.get(kept.origin)
+            problem = misattribution(kept, head, data, name, self.evidence.query)
         if problem is not None:
             raise MalformedError(problem)
 
-    def _shown_problem(self, kept: KeptEntry, head: Header, place: Mapping[str, Any]) -> str | None:
-        """Whether an entry of a peer is shown as somebody's who did not make it.
-
-        Without the mark of a replica it is shown only where a key of its actor signed it that this
-        ledger has, or had.
-        """
-        kind = BY_NAME.get(head.kind)
-        if kind is None or kind.merge != "shared" or "same" in place:
+    def _hidden_problem(
+        self, at: int, same: int, kept: KeptEntry, ledger: LedgerReader
+    ) -> str | None:
+        """Whether entry ``same``, which is shown for an entry of a peer, is another piece."""
+        raw = ledger.header(same) if same < at else None
+        head = None if raw is None else parse_header(raw)
+        if head is not None and head.kind == MERGED:
+            piece = self.kept.pieces.get(same)  # it may be erased, or before what is read
+        else:
+            piece = ("", "") if head is None else (head.kind, head.id)
+        if piece in (None, self.kept.pieces[at]):
             return None
-        shown = [str(place[part]) for part in ("actor", "handle", "source") if part in place]
         who = self.known.names.get(kept.origin, kept.origin)
-        for name in shown if kept.origin in self.known.names else ():
-            if name.rpartition("@")[2] not in (who, who[-KEY_DIGITS:]):
-                return f"it shows an entry of {who} as one by {name!r}"
-        body = {} if kept.body is None else orjson.loads(kept.body)
-        speaker = body.get(kind.actor, head.actor) if kind.is_speech else head.actor
-        if speaker != head.actor and not {"handle", "source"} & place.keys():
-            keys = self.evidence.query("SELECT 1 FROM actors WHERE handle = ?", speaker)
-            if "actor" in place or keys:
-                return f"it shows {speaker!r} as who speaks, and {head.actor!r} of {who} did it"
-        if "actor" in place:
-            return None
-        keys = self.evidence.query("SELECT vkey FROM actors WHERE handle = ?", head.actor)
-        with suppress(MalformedError):
-            record, stated = (
-                parse_actor_record(kept.auth or b""),
-                actor_statement(orjson.loads(kept.header)),
-            )
-            for (vkey,) in keys:
-                if actor_record_problem(record, stated, VerifierKey.parse(vkey)) is None:
-                    return None
-        return f"it shows an entry of {who} as one by {head.actor!r}, whose key did not sign it"
+        return (
+            f"it shows entry {same} in the place of entry {kept.seq} of {who}, and that is another"
+        )
 
     # Refs --------------------------------------------------------------------------------------
 
@@ -646,6 +638,13 @@ _STRANGER = (
 def _content(evidence: Evidence, held: Mapping[str, Any]) -> bytes:
     """The bytes of a short field, or of a blob (LookupError: it is not there)."""
     return held["text"].encode() if "text" in held else evidence.source.content(dict(held))
+
+
+def _erased_body(ledger: LedgerReader, seq: int) -> dict[str, Any]:
+    """What stands for an entry whose body was erased; empty where nothing says so."""
+    at = ledger.seq_of(redaction_entry_id(seq))
+    entry = None if at is None else ledger.entry(at)
+    return {} if entry is None else dict(entry.data["keep"])
 
 
 def _shown_note(note: bytes) -> tuple[str, ...]:

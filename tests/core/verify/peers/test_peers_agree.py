@@ -3,22 +3,26 @@
 import shutil
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from clones import begin, fetch, kept, merge, record, rewrite, say
 from doors.inside import run
 from git_repo import Git
 
+from tripod.bus import events as bus
 from tripod.ledger import Draft, commit_body, format_canonical
 from tripod.ledger.kinds.merged import KeptEntry, peer_entry_draft
-from tripod.ledger.kinds.peers import PEER_ADDED, PEER_MERGED, Place
+from tripod.ledger.kinds.peers import PEER_ADDED, PEER_MERGED, Place, peer_entry_id
+from tripod.ledger.kinds.redaction import REDACTED
 from tripod.ledger.locator import database_of
 from tripod.ledger.sqlite.repair import copy_first_entries
 from tripod.ledger.tlog.note import Note, SigningKey, VerifierKey, format_note
 from tripod.ledger.tlog.seal import Seal, format_seal, read_seal, sign_seal
 from tripod.peers.hooks import install_hooks
 from tripod.peers.replica import replica_name
+from tripod.projections.erasure import tombstone
+from tripod.recovery.redaction import erase_within
 from tripod.team.team import Team
 from tripod.trust import actors, keys
 from tripod.trust.seal import rotate_sealing_key, seal_path
@@ -455,7 +459,15 @@ def test_a_rewritten_ledger_does_not_say_away_what_a_peer_remembers(
 
 
 @pytest.mark.parametrize(
-    "shown", [{}, {"actor": "ann"}, {"actor": "ann@x-0123456789abcdef"}, {"handle": "ann"}]
+    "shown",
+    [
+        {},
+        {"actor": "ann"},
+        {"actor": "ann@x-0123456789abcdef"},
+        {"actor": "anna@BOB"},
+        {"handle": "ann"},
+        {"source": "ann@BOB"},
+    ],
 )
 def test_an_entry_that_is_shown_as_one_by_somebody_else(
     forged: Forged, shown: dict[str, str]
@@ -467,13 +479,60 @@ def test_an_entry_that_is_shown_as_one_by_somebody_else(
         one = [entry for entry in team.store.read() if entry.kind == "chat.sent"][-1]
     kept_ = KeptEntry("example.com/bob", one.seq, one.header, one.auth, one.salt, one.body)
     place: Place = {"index": 9}
-    if "handle" in shown:
-        place |= {"actor": f"ann@{forged.name}", "handle": shown["handle"]}
-    elif shown:
-        place["actor"] = shown["actor"]
+    said: Any = {part: one.replace("BOB", forged.name) for part, one in shown.items()}
+    if shown and "actor" not in shown:
+        place["actor"] = f"ann@{forged.name}"
+    place |= said
     forged.put(forged.added(), peer_entry_draft(kept_, "chat/live", place=place))
     (message,) = forged.found()
     assert message.startswith(f"it shows an entry of {forged.name} as one by 'ann")
+
+
+def test_an_entry_that_another_is_shown_for(forged: Forged) -> None:
+    """It would be hidden."""
+    with Team(f"{forged.bob.root}/.nbs") as team:
+        one = [entry for entry in team.store.read() if entry.kind == "chat.sent"][-1]
+    kept_ = KeptEntry("example.com/bob", one.seq, one.header, one.auth, one.salt, one.body)
+    forged.put(forged.added(), peer_entry_draft(kept_, "chat/live", place={"same": 3}))
+    (message,) = forged.found()
+    assert message.startswith(f"it shows entry 3 in the place of entry {one.seq} of {forged.name}")
+
+
+def test_an_entry_that_is_erased_here_and_not_by_its_maker(forged: Forged) -> None:
+    merge(forged.ann, forged.ref)
+    with Team(f"{forged.bob.root}/.nbs") as team:
+        one = [entry for entry in team.store.read() if entry.kind == "chat.sent"][-1]
+    with Team(f"{forged.ann.root}/.nbs") as team, team.act() as act:
+        seq = team.store.seq_of(peer_entry_id("example.com/bob", one.seq))
+        assert seq is not None
+        entry = team.store.entry(seq)
+        assert entry is not None
+        keep = tombstone(entry.kind, entry.data | {"keep": tombstone(one.kind, one.data)})
+        said: Any = {"seq": seq, "kind": entry.kind, "reason": "so", "by": "tripod", "keep": keep}
+        erase_within(act, [REDACTED.draft(said, cause=entry.id)])
+    (message,) = forged.found()
+    assert message.startswith(f"it keeps entry {one.seq} of {forged.name} as erased otherwise")
+
+
+def test_an_acknowledgement_of_all_events_of_a_handle_here_is_shown_as_that(forged: Forged) -> None:
+    """Bob calls her what his files call her, and she is called Ann here."""
+    merge(forged.ann, forged.ref)
+    (ref,) = forged.ann("for-each-ref", "--format=%(refname)", "refs/tripod").split()
+    name = ref.rpartition("/")[2]
+    done = run(forged.ann.root, "bus", "publish", "ann", "done", "low")
+    assert done.code == 0, done
+    record(forged.ann, name)
+    fetch(forged.bob, forged.ann)
+    merge(forged.bob, f"refs/tripod-remotes/ann/{name}")
+    with Team(f"{forged.bob.root}/.nbs") as team:
+        assert bus.ack_all(team, f"ann@{name}") == 1
+    record(forged.bob, forged.name)
+    fetch(forged.ann, forged.bob)
+    merge(forged.ann, forged.ref)
+    with Team(f"{forged.ann.root}/.nbs") as team:
+        places = [entry.data.get("place") or {} for entry in team.store.read(kinds=("peer.entry",))]
+    assert "ann" in [place.get("source") for place in places]
+    assert forged.found() == []
 
 
 def test_a_body_that_its_maker_did_not_erase(forged: Forged) -> None:
