@@ -99,7 +99,8 @@ def make_team(
     root = os.path.join(folder, FOLDER)
     os.makedirs(os.path.join(root, BUS.folder))
     _configure(root, scale, 0)
-    adoption.init(folder, project="bench", origin=origin, new=True)
+    # A repository may be around the folder, and nothing is to be sealed on the way.
+    adoption.init(folder, project="bench", origin=origin, key=False, new=True)
     with Team(root) as team:
         life = Life(team, scale, random.Random(seed))
         life.begin()
@@ -114,7 +115,7 @@ def make_team(
 def fill_queue(folder: str, pending: int) -> str:
     """Make a project in ``folder`` with so many pending events, files too; give its ``.nbs``."""
     os.makedirs(folder, exist_ok=True)
-    root = adoption.init(folder, project="bench", new=True).root  # a repository may be around it
+    root = adoption.init(folder, project="bench", key=False, new=True).root  # as above
     rng = random.Random(pending)
     events = [event_draft(BEGIN_US + number, rng) for number in range(pending)]
     with Team(root) as team:

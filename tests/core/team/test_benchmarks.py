@@ -15,8 +15,10 @@ from benchmarks import evidence as evidence_rows
 from benchmarks.adoption import lay
 from benchmarks.measure import Pair, Row, cost_row, growth_row, rate_row, size_row, time_row
 from benchmarks.workload import Scale, fill_queue, make_team
+from tripod.ledger.locator import database_of
 from tripod.team import adoption
 from tripod.team.team import Team
+from tripod.trust.keys import sealing_key
 from tripod.verify.check import FINDINGS
 from tripod.verify.checks import record_agrees, seals_open
 from tripod.verify.evidence import collect
@@ -53,6 +55,16 @@ def test_the_same_seed_gives_the_same_team(team: str, tmp_path: Path) -> None:
     again = make_team(str(tmp_path), SMALL)
     for path in ("scribe/log.md", "chat/live.chat"):
         assert Path(again, path).read_bytes() == Path(team, path).read_bytes()
+
+
+def test_the_team_is_the_same_in_a_repository(tmp_path: Path) -> None:
+    """The benchmarks work in a folder of a clone by default, where `init` makes a key."""
+    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
+    (tmp_path / "bench").mkdir()
+    root = make_team(str(tmp_path / "bench"), Scale(300))
+    with Team(root) as team:
+        assert sealing_key(team.store) is None
+        assert database_of(root).startswith(root)
 
 
 def test_removed_files_come_back(team: str, tmp_path: Path) -> None:
