@@ -40,7 +40,7 @@ def test_the_demo_goes_as_it_should() -> None:
     assert "no byte of the team's files changed" in done.stdout
     week = done.stdout.split("A team's week over git")[1]
     assert week.count("git status shows nothing; verify is clean") == 6
-    assert "13 decisions, each once in the log of 2 replicas" in week
+    assert "15 decisions, each once in the log of 2 replicas" in week
     assert "peers-agree: fork: " in week, "the rewritten replica is named"
     assert "tripod peer show" in week, "with both seals"
 
@@ -59,11 +59,12 @@ def test_a_tampering_that_nobody_names_fails_the_demo(
 def test_a_decision_that_a_replica_lacks_fails_the_week(tmp_path: Path) -> None:
     told: list[tuple[str, str]] = []
     week = Week(str(tmp_path), lambda style, text: told.append((style, text)))
-    ann = week.begin()
-    week.evening(ann)
+    demo.extract_demo(str(tmp_path), demo.CLONES)
+    team = ann, _ = week.begin()
+    week.evening(*team)
     assert (week.wrong, told[-1][0]) == (0, "good"), told
     week.decided.append("Decided, and lost")
-    week.evening(ann)
+    week.evening(*team)
     assert week.wrong == 1
     assert told[-1][0] == "bad"
     assert told[-1][1].endswith("NOT SO")

@@ -260,6 +260,7 @@ def data_file(name: str) -> str:
 
 WIDTH = 150
 ARCHIVE = "nbs-team.tar.gz"
+CLONES = "clones-852efc6.tar.xz"
 
 # A writer that dies between the commit of its entry and the writing of its file.
 _DYING = """
@@ -272,9 +273,9 @@ with Team(sys.argv[1]) as team:
 """
 
 
-def extract_demo(target: str) -> None:
-    """Lay the team directory out in ``target``."""
-    with tarfile.open(data_file(ARCHIVE)) as tar:
+def extract_demo(target: str, archive: str = ARCHIVE) -> None:
+    """Lay the team directory, or another archive of the demo's, out in ``target``."""
+    with tarfile.open(data_file(archive)) as tar:
         if hasattr(tarfile, "data_filter"):
             tar.extractall(target, filter="data")
         else:  # Python 3.11.0 to 3.11.3; the archive is our own
@@ -293,7 +294,9 @@ def play(folder: str, tell: Tell) -> int:
     for number, tampering in enumerate(TAMPERINGS, 1):
         wrong += _tamper(project, f"{folder}/copy-{number}", number, tampering, tell)
     wrong += _crash(project, root, tell)
-    return wrong + play_review(folder, tell) + play_week(f"{folder}/week", tell)
+    wrong += play_review(folder, tell)
+    extract_demo(f"{folder}/week", CLONES)
+    return wrong + play_week(f"{folder}/week", tell)
 
 
 def _verdict(project: str, tell: Tell) -> int:

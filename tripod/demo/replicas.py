@@ -1,4 +1,4 @@
-"""A team's week over git, told: clones, worktrees and branches, and what may befall them.
+"""A team's week over git, told: an earlier version's clones, worktrees, branches, accidents.
 
 Every act is a command that a person runs, each in a process of its own. Each evening all meet by
 ``tripod push`` and ``tripod pull``, and then: every decision that anybody ever logged stands once
@@ -102,24 +102,27 @@ class Week:
         self.wrong += not good
         self.tell("good" if good else "bad", f"  {what}{'' if good else ': NOT SO'}")
 
-    def begin(self) -> Developer:
-        """The shop's repository, and the first developer, who begins the team and pushes."""
-        outside = Developer("ann", self.folder, f"{self.folder}/home-ann")
-        self.git(outside, "init", "--quiet", "--bare", "--initial-branch=main", "shop.git")
-        ann = self.clone("ann")
-        self.git(ann, "commit", "--quiet", "--allow-empty", "--message", "begin")
-        self.git(ann, "push", "--quiet", "origin", "HEAD:main")
-        self.tripod(ann, "init")
-        self.tripod(ann, "hooks", "install")
-        self.tripod(ann, "chat", "create", "live")
-        self.tripod(ann, "chat", "send", "live", "let us begin")
-        self.decide(ann, "Open a shop")
+    def begin(self) -> tuple[Developer, Developer]:
+        """Two clones that an earlier version's commands left go on with today's."""
+        ann, bob = (self.developer(name) for name in ("ann", "bob"))
+        for who in (ann, bob):
+            self.tripod(who, "init", "--untrack")
+            self.tripod(who, "hooks", "install")
+            self.git(who, "commit", "--quiet", "--message", "track the team's files no more")
+        self.git(ann, "push", "--quiet", "origin", "main")
         self.shown(ann, "push")
-        return ann
+        self.shown(bob, "pull", code=1)
+        self.shown(bob, "restore", "--as-copy")
+        self.decided += ["Files", "Anns own", "Bobs own"]
+        return ann, bob
+
+    def developer(self, name: str) -> Developer:
+        """Whose clone and home lie beside the others'."""
+        return Developer(name, f"{self.folder}/{name}", f"{self.folder}/home-{name}")
 
     def clone(self, name: str) -> Developer:
         """A developer with a fresh clone of the shop's repository."""
-        who = Developer(name, f"{self.folder}/{name}", f"{self.folder}/home-{name}")
+        who = self.developer(name)
         self.git(who._replace(clone=self.folder), "clone", "--quiet", "shop.git", name)
         return who
 
@@ -156,12 +159,14 @@ class Week:
 
 
 def play_week(folder: str, tell: Callable[[str, str], None]) -> int:
-    """Tell it in ``folder``; give the number of things that went otherwise."""
-    tell("step", "A team's week over git: two developers, three worktrees, five branches")
+    """Tell it in ``folder``, where its two clones and their remote lie; give what went otherwise.
+
+    Returns the number of such things.
+    """
+    tell("step", "A team's week over git: two clones, three worktrees, five branches")
     if shutil.which("git") is None:
         tell("plain", "  git is not here: this part is left out")
         return 0
-    os.makedirs(folder, exist_ok=True)
     week = Week(folder, tell)
     ann, bob = _monday(week)
     _midweek(week, ann, bob)
@@ -173,11 +178,8 @@ def play_week(folder: str, tell: Callable[[str, str], None]) -> int:
 
 
 def _monday(week: Week) -> tuple[Developer, Developer]:
-    """A team begins; a second developer joins with a clone, and a worktree for each branch."""
-    ann = week.begin()
-    bob = week.clone("bob")
-    week.shown(bob, "init", "--from", "origin")
-    week.tripod(bob, "hooks", "install")
+    """A team of an earlier version, in two clones; then a worktree for each branch."""
+    ann, bob = week.begin()
     for who, branch in ((ann, "cart"), (ann, "pay"), (bob, "search")):
         tree = f"../{who.name}-{branch}"
         week.git(who, "worktree", "add", "--quiet", "-b", branch, tree)
