@@ -11,6 +11,8 @@ from repo.rules import PACKAGES, ROOT, tracked
 _DEMO = {
     "nbs-team.tar.gz": "tests/golden",
     "nbs-team.README.md": "tests/golden",
+    "clones-852efc6.tar.xz": "tests/golden",
+    "clones-852efc6.README.md": "tests/golden",
     "pythia.py": "examples",
 }
 
