@@ -2,10 +2,14 @@
 
 In this order: the path that is given (``-C``, ``--team``, a PATH), the one that the variable
 ``TRIPOD_LEDGER`` names, the one that ``tripod.team`` in the repository's own configuration names,
-``.nbs/`` at the top of the repository's main work tree, the nearest ``.nbs/`` above. So every work
-tree and branch of a repository has one team.
+``.nbs/`` at the repository's home, the nearest ``.nbs/`` above. So every work tree and branch of a
+repository has one team.
 
-The ledger of a team at the top of a repository lies in the repository's common directory, where
+The *home* of a repository is the top of its main work tree. A bare one has none, and each of its
+work trees may be removed: its home is the folder whose ``.git`` leads to it, if it lies right
+there (``.git`` says ``gitdir: ./.bare``), else the folder ``tripod`` in it.
+
+The ledger of a team at the home of a repository lies in the repository's common directory, where
 ``git clean`` and ``git stash --all`` do not reach it; every other one in its team directory. No
 git is started: small files of the repository are read as data, with a limit.
 """
@@ -32,6 +36,7 @@ _FOLDERS = (CHAT, EVENTS, LOGS)
 _TEAM_FOLDERS = (*_FOLDERS, WORKERS)
 _TRACES = (DATABASE, RECORD, COUNTS)
 _SMALL = 1024 * 1024
+_BARE = re.compile(rb"^[ \t]*bare[ \t]*=[ \t]*true[ \t]*$", re.MULTILINE | re.IGNORECASE)
 _REMOTE = re.compile(rb'^\[remote "([A-Za-z0-9._/-]+)"\]', re.MULTILINE)
 _ID_AT = 68  # where a SQLite file has its application's number, in 4 bytes
 
@@ -72,24 +77,24 @@ def stated_handle() -> tuple[str, str] | None:
 
 
 class WorkTree(NamedTuple):
-    """A work tree of a git repository.
+    """A work tree of a git repository, or a bare repository itself.
 
     ``top`` is its first folder, ``git`` its own git directory, ``common`` the one that all work
-    trees of the repository share. ``main`` is the top of the main work tree; None: a bare
-    repository, which has none.
+    trees of the repository share. ``home`` is the folder that holds the team directory of them all;
+    None: it lies apart from its main work tree, which nothing in it names.
     """
 
     top: str
     git: str
     common: str
-    main: str | None
+    home: str | None
 
 
 def database_of(root: str) -> str:
     """Where the ledger of the team directory ``root`` lies, or is to be begun.
 
-    For ``.nbs`` at the top of a repository's main work tree that is the common directory. One that
-    an earlier version began in ``.nbs`` is used there until ``tripod init`` moves it.
+    For ``.nbs`` at the home of a repository that is the common directory. One that an earlier
+    version began in ``.nbs`` is used there until ``tripod init`` moves it.
     """
     inside, apart = f"{root}/{DATABASE}", database_apart(root)
     if apart is None or (os.path.lexists(inside) and not os.path.lexists(apart)):
@@ -100,13 +105,16 @@ def database_of(root: str) -> str:
 def database_apart(root: str) -> str | None:
     """Where the repository's common directory has room for the ledger of ``root``.
 
-    None where ``root`` is not ``.nbs`` at the top of a repository's main work tree.
+    None where ``root`` is not ``.nbs`` at the home of a repository.
     """
-    top, name = os.path.split(os.path.abspath(root))
-    if name != FOLDER or not os.path.lexists(f"{top}/.git"):
+    home, name = os.path.split(os.path.abspath(root))
+    around, last = os.path.split(home)
+    top = home if last != APART or os.path.lexists(f"{home}/.git") else around
+    if name != FOLDER or not (top == around or os.path.lexists(f"{top}/.git")):
         return None
     tree = work_tree(top)
-    return None if tree is None or tree.main != top else f"{tree.common}/{APART}/{DATABASE}"
+    is_home = tree is not None and tree.home in (home, os.path.realpath(home))
+    return f"{tree.common}/{APART}/{DATABASE}" if tree is not None and is_home else None
 
 
 def has_ledger(path: str) -> bool:
@@ -153,9 +161,12 @@ def team_of(path: str) -> str | None:
         return None
     inner = os.path.join(path, FOLDER)
     is_inner = os.path.basename(os.path.abspath(path)) == FOLDER
-    tree = work_tree(path) if os.path.isfile(os.path.join(path, ".git")) else None
-    if tree is not None and tree.main is not None and tree.main != path:
-        return team_of(tree.main)  # a linked work tree: what lies in its own .nbs was checked out
+    is_file = os.path.isfile(os.path.join(path, ".git"))
+    tree = work_tree(path) if is_file or is_bare(path) else None
+    if tree is not None and tree.home is not None and tree.home != path:
+        found = team_of(tree.home)  # what lies in .nbs of a linked work tree was checked out
+        if found is not None or not _is_inside(tree) or not has_ledger(inner):
+            return found  # else it was begun for this work tree of a bare repository alone
     if has_ledger(path if is_inner else inner):  # the folder itself may be gone: `git clean`
         return path if is_inner else inner
     if not is_inner and os.path.isdir(inner):
@@ -179,12 +190,12 @@ def nearest_team(start: str) -> str | None:
         return near
     if (set_ := configured_team(tree)) is not None:
         return set_
-    if tree.main is None:
+    if tree.home is None:
         return near
-    team = os.path.join(tree.main, FOLDER)
+    team = os.path.join(tree.home, FOLDER)
     # A team that was begun below on purpose has a database there, which git does not carry.
-    is_own = near is not None and tree.top == tree.main and near != team and has_ledger(near)
-    is_below = is_own and f"{near}/".startswith(f"{tree.main}/")
+    is_own = near is not None and tree.top == tree.home and near != team and has_ledger(near)
+    is_below = is_own and f"{near}/".startswith(f"{tree.home}/")
     is_there = os.path.isdir(team) or has_ledger(team)  # `git clean` removes the files
     return team if is_there and not is_below else near
 
@@ -251,7 +262,9 @@ def explain_team(given: str | None) -> tuple[str | None, str]:
     found, tree = nearest_team(here), work_tree_around(here)
     if found is not None and tree is not None and found == configured_team(tree):
         return found, f"tripod.team in {tree.common}/config names it"
-    if found is not None and tree is not None and tree.main == os.path.dirname(found):
+    if found is not None and tree is not None and tree.home == os.path.dirname(found):
+        if is_bare(tree.common):
+            return found, f"{tree.common} is bare, and this is the team of all its work trees"
         return found, f"it is at the top of the main work tree of {tree.common}"
     return found, f"it is the nearest {FOLDER} in {here} or above"
 
@@ -305,11 +318,18 @@ def unseen_repository_problem(path: str) -> str | None:
             f"mend {git}, which leads to no repository: where the main work tree was moved, `git "
             f"worktree repair {top}` in it does so"
         )
-    if tree.main is None and configured_team(tree) is None:
+    if tree.home is None and configured_team(tree) is None:
+        around, name = os.path.split(tree.common)
+        if is_bare(tree.common):
+            return (
+                f"{tree.common} is bare, and lies in the repository {repository_around(around)}: "
+                f"`echo 'gitdir: ./{name}' >{around}/.git` tells the two apart, or `tripod init "
+                "--new` begins a team for this work tree alone"
+            )
         return (
-            f"work in a clone: {tree.common} is bare, or lies apart from its work tree, so the "
-            "work trees of it have no folder in common for a team; `tripod init --new` begins one "
-            "for this work tree alone"
+            f"work in a clone: {tree.common} lies apart from its main work tree, so the work trees "
+            "of it have no folder in common for a team; `tripod init --new` begins one for this "
+            "work tree alone"
         )
     return None
 
@@ -319,8 +339,8 @@ def team_to_begin(path: str, *, new: bool = False) -> str:
 
     It is the folder itself where that is called ``.nbs``, has a ledger, looks like a team
     directory or is the one that the variable names. Else it is the team that commands find there;
-    where a repository has none, ``.nbs`` at the top of its main work tree. ``new``: ``.nbs`` in
-    ``path``, though there is a team around.
+    where a repository has none, ``.nbs`` at its home. ``new``: ``.nbs`` in ``path``, though there
+    is a team around.
     """
     inner = os.path.join(path, FOLDER)
     parts = sum(os.path.isdir(os.path.join(path, name)) for name in _TEAM_FOLDERS)
@@ -334,8 +354,11 @@ def team_to_begin(path: str, *, new: bool = False) -> str:
         return near or inner
     if near is not None and near == configured_team(tree):
         return near
-    main = tree.main or tree.top
-    return near if near is not None and f"{near}/".startswith(f"{main}/") else f"{main}/{FOLDER}"
+    home = tree.home or tree.top
+    # One that was begun beside a bare repository, or in this work tree of it alone, stays.
+    begun = (f"{os.path.dirname(tree.common)}/{FOLDER}/", f"{tree.top}/")
+    fronts = begun if _is_inside(tree) and near is not None and has_ledger(near) else (f"{home}/",)
+    return near if near is not None and f"{near}/".startswith(fronts) else f"{home}/{FOLDER}"
 
 
 def team_around(folder: str, holds: str = CHAT) -> str:
@@ -349,6 +372,8 @@ def team_around(folder: str, holds: str = CHAT) -> str:
     if found is not None:
         return found
     top = repository_around(folder)
+    if top is not None and (tree := work_tree_around(folder)) is not None:
+        top = tree.home or top
     if top is None:
         around, name = os.path.split(folder)
         is_part = holds == EVENTS or name in _TEAM_FOLDERS
@@ -359,34 +384,75 @@ def team_around(folder: str, holds: str = CHAT) -> str:
 def work_tree_around(folder: str) -> WorkTree | None:
     """The work tree that holds ``folder``; None also where a stranger may have put it there."""
     top = repository_around(folder)
-    if top is None or _is_planted(top, os.path.join(top, ".git")):
+    if top is None or any(_is_planted(top, f"{top}/{name}") for name in (".git", "config")):
         return None
     return work_tree(top)
 
 
 def work_tree(top: str) -> WorkTree | None:
-    """The work tree whose first folder is ``top``; None where its ``.git`` names no repository."""
-    git = os.path.join(top, ".git")
+    """The work tree whose first folder is ``top``, or the bare repository that it is.
+
+    None where its ``.git`` names no repository.
+    """
+    if not os.path.lexists(os.path.join(top, ".git")):
+        common = os.path.realpath(top)
+        return WorkTree(top, common, common, _home_of(common)) if is_bare(top) else None
     try:
-        if not os.path.isdir(git):
-            words = read_plain_file(git, _SMALL, named=True).removesuffix(b"\n")
-            if not words.startswith(b"gitdir: ") or b"\n" in words or b"\0" in words:
-                return None
-            git = os.path.join(top, os.fsdecode(words[8:]))
-        git = common = os.path.realpath(git)
-        main: str | None = top
+        git = _git_directory(top)
+        if git is None:
+            return None
+        common = git
+        home: str | None = top
         if os.path.lexists(os.path.join(git, "commondir")):
             words = read_plain_file(os.path.join(git, "commondir"), _SMALL).removesuffix(b"\n")
             if not words or b"\n" in words or b"\0" in words:
                 return None
             common = os.path.realpath(os.path.join(git, os.fsdecode(words)))
             around, name = os.path.split(common)
-            main = around if name == ".git" else None
+            home = around if name == ".git" else _home_of(common)
     except OSError:
         return None
     if not all(os.path.isdir(os.path.join(common, name)) for name in ("objects", "refs")):
         return None
-    return WorkTree(top, git, common, main)
+    return WorkTree(top, git, common, home)
+
+
+def _git_directory(top: str) -> str | None:
+    """Where ``.git`` of a folder leads; None: it says nothing (OSError: it cannot be read)."""
+    git = os.path.join(top, ".git")
+    if not os.path.isdir(git):
+        words = read_plain_file(git, _SMALL, named=True).removesuffix(b"\n")
+        if not words.startswith(b"gitdir: ") or b"\n" in words or b"\0" in words:
+            return None
+        git = os.path.join(top, os.fsdecode(words[8:]))
+    return os.path.realpath(git)
+
+
+def _home_of(common: str) -> str | None:
+    """The home of a repository whose common directory is not called ``.git``; None: not known."""
+    around = os.path.dirname(common)
+    with suppress(OSError):
+        if _git_directory(around) == common and not _is_planted(around, f"{around}/.git"):
+            return around
+    if not is_bare(common) or repository_around(around) is not None:
+        return None
+    return os.path.join(common, APART)
+
+
+def _is_inside(tree: WorkTree) -> bool:
+    """Whether a bare repository's home is the folder of ours in it."""
+    return tree.home == os.path.join(tree.common, APART)
+
+
+def is_bare(common: str) -> bool:
+    """Whether a folder is a git directory whose configuration says that it has no work tree."""
+    if not all(os.path.lexists(os.path.join(common, name)) for name in ("HEAD", "objects", "refs")):
+        return False
+    for name in ("config", "config.worktree"):
+        with suppress(OSError):
+            if _BARE.search(read_plain_file(os.path.join(common, name), _SMALL)):
+                return True
+    return False
 
 
 def configured_team(tree: WorkTree) -> str | None:
@@ -396,6 +462,15 @@ def configured_team(tree: WorkTree) -> str | None:
     """
     name = repository_setting(tree.common, "tripod.team")
     return name and os.path.normpath(os.path.join(os.path.dirname(tree.common), name))
+
+
+def is_only_stored_to(common: str) -> bool:
+    """Whether a repository is one that others push to: bare, with no work tree and no team.
+
+    No ledger was ever lost there: the records that it holds are those of others.
+    """
+    inside = any(os.path.lexists(os.path.join(common, name)) for name in (APART, "worktrees"))
+    return is_bare(common) and not inside
 
 
 def repository_setting(common: str, key: str) -> str | None:
@@ -421,10 +496,13 @@ def repository_setting(common: str, key: str) -> str | None:
 
 
 def repository_around(folder: str) -> str | None:
-    """The folder itself or the nearest above it that holds a ``.git``; None if no folder does."""
-    while not os.path.lexists(os.path.join(folder, ".git")):
-        above = os.path.dirname(folder)
-        if above == folder:
-            return None
-        folder = above
-    return folder
+    """The folder itself or the nearest above it that holds a ``.git``, else the nearest bare one.
+
+    A bare repository among the files of another one is a part of that: anybody may have put it
+    there. None: there is neither.
+    """
+    folders = [folder]
+    while (above := os.path.dirname(folders[-1])) != folders[-1]:
+        folders.append(above)
+    found = (one for one in folders if os.path.lexists(os.path.join(one, ".git")))
+    return next(found, None) or next(filter(is_bare, folders), None)

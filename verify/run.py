@@ -21,7 +21,7 @@ from tripod import ledger
 from tripod.ledger import GitError, tell_progress
 from tripod.ledger.ids import now_us
 from tripod.ledger.kinds.registry import KINDS
-from tripod.ledger.locator import has_record, team_of
+from tripod.ledger.locator import has_record, is_only_stored_to, team_of
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.projections import TRUST
 from tripod.projections.text import text_meant
@@ -272,7 +272,7 @@ def judge_refs(
                     collect_since(evidence, asked, root)
                     parts.append(run(evidence, select))
         own = [(ref, seal) for ref, seal in records if ref.remote is None and seal is not None]
-        if own:  # a ledger that was here wrote them
+        if own and not is_only_stored_to(repository.place.common):  # a ledger here wrote them
             with OpenEvidence(root) as evidence:
                 evidence.outside.known = tuple(KnownHead("git", one.ref, seal) for one, seal in own)
                 parts.append(run(evidence, {ledger_missing.NAME}))

@@ -33,10 +33,12 @@ from tripod.ledger.files import hold_file_lock, hold_folder_lock, rename_file
 from tripod.ledger.ids import fresh_ids, now_at
 from tripod.ledger.kinds.team import ADOPTED, OPENED, PLACE_ADDED, Holds
 from tripod.ledger.locator import (
+    APART,
     FOLDER,
     database_apart,
     database_of,
     has_ledger,
+    is_bare,
     repository_around,
     team_to_begin,
     unseen_repository_problem,
@@ -234,8 +236,11 @@ def adoption_lock(root: str) -> Iterator[None]:
     The lock is on the folder around, so that no file of it stays.
     """
     with ExitStack() as locks:
+        around = os.path.dirname(root)
         with suppress(OSError):  # it can be entered but not listed, or is to be made: do not wait
-            locks.enter_context(hold_folder_lock(os.path.dirname(root)))
+            if database_apart(root) is not None:
+                os.makedirs(around, exist_ok=True)  # in a bare repository
+            locks.enter_context(hold_folder_lock(around))
         yield
 
 
@@ -466,7 +471,7 @@ def foreign_content_to_adopt(front: str, folder: str) -> str | None:
 
 def _opening(root: str, names: Mapping[str, str | None], places: dict[str, str]) -> list[Draft]:
     project, origin, scribe = (names.get(name) for name in ("project", "origin", "scribe"))
-    name = project if project is not None else os.path.basename(os.path.dirname(root)) or "team"
+    name = project if project is not None else _project_name(root)
     if origin is None:  # a name that no other ledger has: also a restored copy must get its own
         slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "team"
         origin = f"tripod.invalid/{slug}/{fresh_ids(1)[0][0]}"
@@ -489,6 +494,15 @@ def _opening(root: str, names: Mapping[str, str | None], places: dict[str, str])
         }
     )
     return [first, *(_added(front, path) for front, path in places.items() if "/" in front)]
+
+
+def _project_name(root: str) -> str:
+    """The name of the folder around a team directory, or that of the bare repository it is in."""
+    home = os.path.dirname(root)
+    around, name = os.path.split(os.path.dirname(home))
+    if os.path.basename(home) == APART and is_bare(f"{around}/{name}"):
+        return os.path.basename(around) if name.startswith(".") else name.removesuffix(".git")
+    return os.path.basename(home) or "team"
 
 
 def _added(front: str, path: str) -> Draft:

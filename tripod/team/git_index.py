@@ -74,7 +74,7 @@ def untrack_files(root: str, here: str) -> list[TrackedFiles]:
 def _folders(root: str, here: str) -> list[str]:
     """The team directory, and the folder of its name in the work tree around ``here``."""
     tree = work_tree_around(os.path.abspath(here))
-    linked = [] if tree is None or tree.main in (None, tree.top) else [f"{tree.top}/{FOLDER}"]
+    linked = [] if tree is None or tree.home in (None, tree.top) else [f"{tree.top}/{FOLDER}"]
     return [folder for folder in (root, *linked) if _is_in_repository(folder)]
 
 

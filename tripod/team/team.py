@@ -40,6 +40,7 @@ from tripod.ledger.locator import (
     database_of,
     has_ledger,
     is_ledger_folder,
+    is_only_stored_to,
     named,
     nearest_team,
     team_of,
@@ -107,16 +108,16 @@ def _lost_problem(path: str) -> str | None:
         return problem and f"no ledger is found in {path}: {problem}"
     from tripod.verify.peers.refs import named_replicas
 
-    refs = named_replicas(f"{tree.main or tree.top}/{FOLDER}")
+    refs = named_replicas(f"{tree.home or tree.top}/{FOLDER}")
     own = next((ref for ref in refs if not ref.startswith("refs/tripod-remotes/")), None)
-    if own is not None:
+    if own is not None and not is_only_stored_to(tree.common):
         return (
-            f"the ledger of {tree.main or tree.top} is gone, and {own} holds its record: `tripod "
+            f"the ledger of {tree.home or tree.top} is gone, and {own} holds its record: `tripod "
             "restore` brings it back"
         )
     if refs:
         return (
-            f"no ledger in {tree.main or tree.top}, and the repository holds records of a team "
+            f"no ledger in {tree.home or tree.top}, and the repository holds records of a team "
             f"({refs[0]}): `tripod init` joins it"
         )
     return None

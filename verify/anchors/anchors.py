@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from tripod.ledger import RECORD, SEAL, GitError, LedgerError, MalformedError, TripodError
 from tripod.ledger.files import read_plain_file
-from tripod.ledger.locator import FOLDER
+from tripod.ledger.locator import APART, FOLDER, is_bare, work_tree_around
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.ledger.tlog.policy import parse_policy
 from tripod.ledger.tlog.receipt import parse_timestamp_authorities
@@ -255,19 +255,33 @@ def _join(outside: OutsideHeads, found: list[_Demands]) -> None:
 
 
 def _project(root: str) -> str:
-    """The project's folder: the one that holds ``.nbs``; a team directory by another name is it."""
+    """The project's folder: the one that holds ``.nbs``; a team directory by another name is it.
+
+    For the team of a bare repository it is the repository, if the team directory lies in it.
+    """
     above, name = os.path.split(os.path.abspath(root))
+    around, last = os.path.split(above)
+    if name == FOLDER and last == APART and is_bare(around):
+        return around
     return above if name == FOLDER else root
 
 
 def _project_demands(outside: OutsideHeads, root: str) -> Iterator[_Demands]:
-    """The rules in ``tripod.toml`` of the work tree, if there is one."""
+    """The rules in ``tripod.toml`` of the work tree, if there is one.
+
+    A bare repository has several or none: there the file of the commit that its HEAD names counts.
+    """
     path = f"{_project(root)}/{PROJECT}"
     data = _read(path, named=False)
-    if data is None:
-        return
     try:
-        yield _Demands(path, parse_project(data), is_outside=False)
+        tree = work_tree_around(_project(root)) if data is None else None
+        if tree is not None and is_bare(tree.common):
+            with Repository(path) as git:
+                data = git.file_at("HEAD", PROJECT)
+        if data is not None:
+            yield _Demands(path, parse_project(data), is_outside=False)
+    except GitError as error:
+        outside.faults += (("unread", path, str(error)),)
     except MalformedError as error:
         message = f"{error}; a policy that is not understood is not passed over"
         outside.faults += (("broken", path, message),)

@@ -137,7 +137,8 @@ def _no_repository(entry: str) -> GitError:
 
 def git_owner_differs(place: RepositoryPath) -> str | None:
     """What of the repository belongs to another user, as git itself judges that; None: nothing."""
-    for path in (os.path.join(place.top, ".git"), place.top, place.git):
+    entry = os.path.join(place.top, ".git")
+    for path in (place.git if place.top == place.common else entry, place.top, place.git):
         try:
             owner = os.lstat(path).st_uid
         except OSError as error:

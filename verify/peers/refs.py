@@ -146,7 +146,7 @@ def team_judged_by_refs(path: str) -> str | None:
     tree = work_tree_around(os.path.abspath(path))
     if tree is None:
         return None
-    top, given = tree.main or tree.top, team_of(os.path.abspath(path))
+    top, given = tree.home or tree.top, team_of(os.path.abspath(path))
     root = f"{top}/{FOLDER}"
     # A project may have a folder `chat` or `events` of its own at its top.
     if given is not None and (

@@ -98,19 +98,128 @@ def test_no_team_is_begun_where_the_repository_of_a_work_tree_cannot_be_found(sh
     said(fix, "chat", "create", "live")
 
 
-def test_a_worktree_of_a_bare_repository_begins_no_team_that_its_neighbours_cannot_see(
-    shop: Git,
+@pytest.fixture
+def bare(tmp_path: Path) -> Git:
+    """A bare repository in a project's folder, with two work trees beside it: one and two."""
+    git = Git(tmp_path / "team")
+    git.commit("a", b"a\n")
+    git("clone", "--quiet", "--bare", str(git.root), str(tmp_path / "shop/.bare"))
+    found = Git(tmp_path / "shop/.bare", made=False)
+    for name in ("one", "two"):
+        found("worktree", "add", "--quiet", "-b", name, f"../{name}", "main")
+    return found
+
+
+@pytest.mark.parametrize("has_file", [False, True])
+def test_the_work_trees_of_a_bare_repository_have_one_team(bare: Git, *, has_file: bool) -> None:
+    around = bare.root.parent
+    home = around if has_file else bare.root / APART
+    if has_file:
+        (around / ".git").write_text("gitdir: ./.bare\n")
+    assert f"Begun: {bare.root}/{APART}/ledger.db" in said(around / "one", "init")
+    said(around / "one", "chat", "create", "live")
+    for name in ("one", "two"):
+        said(around / name, "chat", "send", "live", "ann", f"from {name}")
+        assert nearest_team(str(around / name)) == team_of(str(around / name)) == f"{home}/.nbs"
+        assert Git(around / name, made=False)("status", "--porcelain") == ""
+        assert not (around / name / FOLDER).exists()
+    assert said(around / "two", "where").splitlines() == [
+        f"team: {home}/.nbs ({bare.root} is bare, and this is the team of all its work trees)",
+        f"ledger: {bare.root}/{APART}/ledger.db",
+    ]
+    words = ("--rationale", "It works.", "-p", "ann", "--ref", "last")
+    said(around / "two", "scribe", "log", "Keep it", *words)
+    said(around / "one", "push")
+    said(around / "one", "hooks", "install")
+    two = Git(around / "two", made=False)
+    two("commit", "--quiet", "--allow-empty", "-m", "said")
+    assert "Tripod-Head: " in two("log", "-1", "--format=%B")
+    bare("worktree", "remove", "--force", "../one")
+    for where in (around / "two", bare.root):
+        assert "from one" in said(where, "chat", "read", "live")
+        assert b"not told" not in run(where, "verify").out
+    assert two("status", "--porcelain") == ""
+
+
+def test_a_lost_ledger_of_a_bare_repository_comes_back_and_another_clone_joins(bare: Git) -> None:
+    around, other = bare.root.parent, bare.root.parent.parent / "other.git"
+    said(around / "one", "init")
+    assert "tripod.invalid/shop/" in said(around / "one", "seal"), "named by the folder around"
+    said(around / "one", "chat", "create", "live")
+    said(around / "one", "chat", "send", "live", "ann", "hello")
+    said(around / "one", "push")
+    shutil.rmtree(bare.root / APART / FOLDER)
+    (bare.root / APART / "ledger.db").unlink()
+    assert "`tripod restore` brings it back" in run(around / "two", "chat", "read", "live").err
+    assert run(around / "two", "verify").code == 1, "there was a ledger"
+    said(around / "two", "restore")
+    assert "hello" in said(around / "two", "chat", "read", "live")
+    bare("clone", "--quiet", "--bare", str(around.parent / "team"), str(other))
+    Git(other, made=False)("worktree", "add", "--quiet", "../cid", "main")
+    assert "Joined the team" in said(around.parent / "cid", "init", "--from", "origin")
+    said(around.parent / "cid", "chat", "send", "live", "cid", "good day")
+    said(around.parent / "cid", "push")
+    said(around / "one", "pull")
+    assert "good day" in said(around / "one", "chat", "read", "live")
+    said(around / "one", "verify")
+    assert "Redacted" in said(
+        around / "one", "redact", "--match", "hello", "--reason", "x", "--as", "ann"
+    )
+
+
+def test_a_repository_that_others_push_to_is_judged_by_its_refs(bare: Git) -> None:
+    one, server = bare.root.parent / "one", bare.root.parent.parent / "server.git"
+    bare("init", "--quiet", "--bare", str(server))
+    said(one, "init")
+    said(one, "push", str(server))
+    before = sorted(server.rglob("*"))
+    for where, words in ((server, ()), (one, (str(server),))):
+        done = run(where, "verify", *words)
+        assert (done.code, done.out.count(b"refs/tripod/")) == (0, 1), done
+    assert "holds records of a team" in run(server, "chat", "read", "live").err
+    assert sorted(server.rglob("*")) == before
+    (server / APART).mkdir()
+    assert run(server, "verify").code == 1, "a ledger was at work there after all"
+
+
+def test_the_tracked_policy_of_a_bare_repository_is_that_of_its_head(bare: Git) -> None:
+    one = Git(bare.root.parent / "one", made=False)
+    said(one.root, "init")
+    said(one.root, "verify")
+    one.commit("tripod.toml", b'[policy]\nlevel = "PINNED"\n')
+    said(one.root, "verify")
+    bare("symbolic-ref", "HEAD", "refs/heads/one")
+    for where in (one.root, bare.root.parent / "two", bare.root):
+        done = run(where, "verify")
+        assert done.code != 0, "the policy of HEAD"
+        assert b"PINNED" in done.out
+
+
+def test_a_bare_repository_among_the_folders_of_another_has_no_home_until_it_says_where(
+    bare: Git,
 ) -> None:
-    bare = shop.root.parent / "bare.git"
-    shop("clone", "--quiet", "--bare", str(shop.root), str(bare))
-    shop("-C", str(bare), "worktree", "add", "--quiet", "../one", "main")
-    one = shop.root.parent / "one"
+    """Anybody may put a bare repository among the files of one: its own `.git` tells them apart."""
+    around = bare.root.parent
+    Git(around.parent)
     for words in (("init",), ("init", "--from", "origin")):
-        done = run(one, *words)
+        done = run(around / "one", *words)
         assert done.code != 0
-        assert "is bare" in done.err, done
-    assert not (one / FOLDER).exists()
+        assert "lies in the repository" in done.err, done
+    assert nearest_team(str(bare.root)) is None
+    assert not (around / "one" / FOLDER).exists()
+    (around / ".git").write_text("gitdir: ./.bare\n")
+    said(around / "one", "init")
+    said(around / "two", "verify")
+
+
+def test_what_was_begun_for_one_work_tree_of_a_bare_repository_stays_its_own(bare: Git) -> None:
+    one = bare.root.parent / "one"
     said(one, "init", "--new")
+    said(one, "chat", "create", "live")
+    assert nearest_team(str(one)) == team_of(str(one)) == f"{one}/.nbs"
+    assert "There is already" in said(one, "init")
+    assert "There is already" in said(bare.root.parent, "init", "one")
+    assert team_to_begin(f"{bare.root.parent}/two") == f"{bare.root}/{APART}/.nbs"
 
 
 def test_the_ledger_of_an_earlier_version_is_moved_once_by_init(tmp_path: Path) -> None:
