@@ -476,23 +476,34 @@ def is_only_stored_to(common: str) -> bool:
 def repository_setting(common: str, key: str) -> str | None:
     """What a repository's own configuration says of ``tripod.KEY``; None: nothing.
 
-    Git reads it, with no file that the configuration includes, and only where the word stands in it
+    Git reads it, with no file that the configuration includes, and only where the words stand in it
     at all: no command in a repository that does not use such a key pays for a process.
     """
     path = os.path.join(common, "config")
+    is_set = rb"(?im)(?<![a-z0-9-])%b[ \t]*(=|[\r#;]|$)" % key.rpartition(".")[2].encode()
     try:
-        if b"tripod" not in read_plain_file(path, _SMALL).lower():
+        config = read_plain_file(path, _SMALL)
+        if b"tripod" not in config.lower() or not re.search(is_set, config):
             return None
     except OSError:
         return None
     import subprocess
 
-    asked = ("git", "config", "--file", path, "--no-includes", "--null", "--get", key)
+    asked = (git_program() or "", "config", "--file", path, "--no-includes", "--null", "--get", key)
+    nothing = dict.fromkeys(("HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"), os.devnull)
     with suppress(OSError, subprocess.SubprocessError):
-        done = subprocess.run(asked, capture_output=True, check=False, timeout=30)
+        done = subprocess.run(asked, capture_output=True, check=False, timeout=30, env=nothing)
         if done.returncode == 0:
             return os.fsdecode(done.stdout.removesuffix(b"\0")) or None
     return None
+
+
+def git_program() -> str | None:
+    """Where git is: on a folder of the PATH that is named from the root, never the current one."""
+    import shutil  # seldom needed
+
+    folders = [name for name in os.get_exec_path() if os.path.isabs(name)]
+    return shutil.which("git", path=os.pathsep.join(folders)) if folders else None
 
 
 def repository_around(folder: str) -> str | None:

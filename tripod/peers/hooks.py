@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from tripod.errors import NotFoundError, RefusedError
 from tripod.ledger.files import read_plain_file, replace_file
-from tripod.ledger.locator import APART, WorkTree, work_tree_around
+from tripod.ledger.locator import APART, WorkTree, git_program, work_tree_around
 
 HOOKS = ("commit-msg", "post-commit")
 _OTHERS = (
@@ -67,7 +67,7 @@ class HookPlaces(NamedTuple):
 
 def _git(tree: WorkTree, *words: str) -> tuple[int, str]:
     """Ask git for a setting, or change one: nothing of the repository is run by that."""
-    git = shutil.which("git")
+    git = git_program()
     if git is None:
         raise RefusedError("git cannot be run: it is on no folder of the PATH")
     asked = (git, "-C", tree.top, "config", *words)

@@ -24,6 +24,7 @@ from hashlib import sha1, sha256
 from typing import IO, NamedTuple, Self
 
 from tripod.ledger import GitError
+from tripod.ledger.locator import git_program
 from tripod.ledger.tlog.trailer import TRAILER, Trailer, parse_trailers
 from tripod.verify.anchors import git_folder
 
@@ -116,9 +117,7 @@ class Repository:
             raise GitError(f"{path}: there is no git repository around it")
         self.place = place
         self.top = place.top
-        # Git is on a folder of the PATH that is named from the root, never the one we are in.
-        folders = [name for name in os.get_exec_path() if os.path.isabs(name)]
-        git = shutil.which("git", path=os.pathsep.join(folders)) if folders else None
+        git = git_program()
         if git is None:
             raise GitError(
                 "git cannot be run: it is on no folder of the PATH; install it, or mend the PATH"

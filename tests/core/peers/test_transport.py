@@ -14,6 +14,7 @@ from unittest import mock
 import pytest
 from doors.inside import TRIPOD
 from git_repo import Git
+from hostile import Canary, plant
 from replicas import Clone
 from schedules import KilledError
 
@@ -493,38 +494,49 @@ def test_a_huge_seal_is_not_read(anna: Clone) -> None:
 
 
 def test_no_hook_and_no_program_of_the_repository_is_run(
-    anna: Clone, ben: Clone, tmp_path: Path
+    anna: Clone, ben: Clone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    canary = tmp_path / "canary"
-    program = tmp_path / "program"
-    program.write_text(f"#!/bin/sh\ntouch {canary}\nexit 1\n", encoding="utf-8")
-    program.chmod(0o755)
+    canary = Canary(tmp_path / "canary")
     decide(ben, "Serve tea")
-    for key in (
-        "core.fsmonitor", "core.sshCommand", "core.askPass", "core.alternateRefsCommand",
-        "credential.helper", "gpg.program", "remote.origin.uploadpack",
-        "remote.origin.receivepack", "core.pager", "alias.fetch", "uploadpack.packObjectsHook",
-    ):  # fmt: skip
-        anna.git("config", key, str(program))
-        ben.git("config", key, str(program))
+    ben.git("config", "remote.origin.uploadpack", str(canary.program))
     with pytest.raises(AssertionError):
-        ben.git("fetch", "origin")  # so a canary sings
-    assert canary.exists()
-    canary.unlink()
-    ben.git("config", "push.gpgSign", "if-asked")
+        ben.git("fetch", "origin")
+    assert canary.fired, "so a canary sings"
+    canary.mark.unlink()
     for clone in (anna, ben):
-        hooks = clone.git.root / ".git/hooks"
-        hooks.mkdir(exist_ok=True)
-        for hook in ("pre-push", "reference-transaction", "post-merge", "pre-auto-gc"):
-            shutil.copy(program, hooks / hook)
+        plant(clone.git, canary, str(clone.remote))
+    monkeypatch.setenv("PATH", f".:{os.environ['PATH']}")
     ben.said("push")
     anna.said("pull")
+    anna.said("pull", "--dry-run")
     anna.said("push")
-    assert not canary.exists()
-    anna.git("config", "remote.origin.url", f"ext::{program}")
-    done = anna.run("pull")
-    assert "names a program" in done.err
-    assert not canary.exists()
+    assert "Serve tea" in anna.said("scribe", "query")
+    assert canary.fired == ""
+    plant(anna.git, canary, f"ext::{canary.program}")
+    for word in ("pull", "push"):
+        assert "names a program" in anna.run(word).err
+    assert canary.fired == ""
+
+
+def test_of_a_remote_s_programs_those_of_the_user_alone_are_run(
+    anna: Clone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The user's own configuration counts, and the remote's repository runs its own hooks."""
+    canary, users = Canary(tmp_path / "canary"), Canary(tmp_path / "users")
+    plant(anna.git, canary, "ssh://host.invalid/team.git")
+    (tmp_path / "config").write_text(f"[core]\n\tsshCommand = {users.program}\n")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "config"))
+    for word in ("pull", "push"):
+        assert anna.run(word).code == 3
+    assert users.fired.count("host.invalid git-") == 2, users.fired
+    plant(anna.git, canary, str(anna.remote))
+    hook = anna.remote / "hooks/post-receive"
+    hook.parent.mkdir(exist_ok=True)
+    shutil.copy(users.program, hook)
+    decide(anna, "Serve tea")
+    anna.said("push")
+    assert "post-receive" in users.fired
+    assert canary.fired == ""
 
 
 # Rest -------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from doors.inside import run
@@ -96,6 +97,15 @@ def test_no_team_is_begun_where_the_repository_of_a_work_tree_cannot_be_found(sh
     assert not (fix / FOLDER).exists()
     Git(shop.root.parent / "store", made=False)("worktree", "repair", "../fix")
     said(fix, "chat", "create", "live")
+
+
+def test_no_git_is_started_where_another_key_of_ours_is_set(shop: Git) -> None:
+    shop("config", "tripod.refs", "refs/heads/tripod/")
+    with mock.patch("subprocess.run", side_effect=AssertionError("git is started")):
+        assert nearest_team(f"{shop.root}/src") == f"{shop.root}/.nbs"
+    with (shop.root / ".git/config").open("a") as file:
+        file.write("[Tripod] Team=../there/.nbs ; a form that git reads as well\n")
+    assert nearest_team(f"{shop.root}/src") == f"{shop.root.parent}/there/.nbs"
 
 
 @pytest.fixture

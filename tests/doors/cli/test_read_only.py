@@ -15,6 +15,7 @@ from typing import NamedTuple
 import pytest
 from doors.inside import TRIPOD, Done, commands, run, run_as
 from git_repo import Git
+from hostile import Canary, plant
 
 from tripod.cli.commands import (
     FLAG,
@@ -215,6 +216,41 @@ def test_looking_changes_no_byte(place: Place, tmp_path: Path) -> None:
     assert (tmp_path / "copy.db").exists()
     assert (tmp_path / "export/checkpoint").exists()
     assert not set(tmp_path.iterdir()) - {tmp_path / n for n in ("all", "copy.db", "export")}
+
+
+VERIFY = [
+    [], ["--json"], ["-v"], ["--no-git"], ["--since", "HEAD"], ["--policy-from", "HEAD"],
+    ["--grow-only", ".nbs/scribe/log.md"], ["--accepted"], ["--select", "append-only"],
+]  # fmt: skip
+"""The forms of ``verify``; git is asked in most of them."""
+
+
+def test_nothing_that_a_repository_names_is_run_by_looking(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not by its configuration, attributes, hooks and files, whatever the command."""
+    canary = Canary(tmp_path / "canary")
+    git = Git(place.root, made=False)
+    git("config", "core.fsmonitor", str(canary.program))
+    git("status")
+    assert canary.fired, "so a canary sings"
+    canary.mark.unlink()
+    replica = git("for-each-ref", "--format=%(refname)", "refs/tripod")
+    git("update-ref", f"{replica}".replace("refs/tripod/", "refs/tripod-remotes/x/"), replica)
+    plant(git, canary, str(tmp_path / "nowhere"))
+    monkeypatch.setenv("PATH", f".:{os.environ['PATH']}")
+    codes = {}
+    forms = [["verify", *words] for words in VERIFY] + [["diff", replica, "."], *MORE]
+    for words in [[*name.split(), *rest] for name, rest in LOOKING.items()] + forms:
+        done = run(place.root, *place.arguments(words, tmp_path))
+        codes[" ".join(words)] = done.code
+        assert canary.fired == "", words
+    assert sum(not code for code in codes.values()) > 45, codes
+    assert 2 not in codes.values(), codes
+    (place.root / ".git/tripod/ledger.db").unlink()
+    for words in (["verify"], ["doctor"], ["where"], ["log"], ["chat", "read", "live"]):
+        run(place.root, *words)  # by the refs, and what there is to do
+        assert canary.fired == "", words
 
 
 def test_what_is_pending_is_said_and_taken_in_later(place: Place) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 from doors.inside import Done, run
 from git_repo import Git, track, write_tracked_record
+from hostile import Canary, plant
 from warm import search_path
 
 from tripod.errors import GitError
@@ -24,13 +24,6 @@ from tripod.verify.anchors.git_folder import (
 )
 
 LOG = ".nbs/scribe/log.md"
-HOOKS = (
-    "applypatch-msg", "commit-msg", "fsmonitor-watchman", "p4-changelist", "post-applypatch",
-    "post-checkout", "post-commit", "post-index-change", "post-merge", "post-receive",
-    "post-rewrite", "post-update", "pre-applypatch", "pre-auto-gc", "pre-commit", "pre-push",
-    "pre-rebase", "pre-receive", "prepare-commit-msg", "proc-receive", "push-to-checkout",
-    "reference-transaction", "sendemail-validate", "update",
-)  # fmt: skip
 
 
 @pytest.fixture
@@ -96,73 +89,9 @@ def forged(git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 # Nothing runs ----------------------------------------------------------------------------------
 
 
-class Canary:
-    """A program that leaves a mark when it is run, in whatever way."""
-
-    def __init__(self, folder: Path) -> None:
-        folder.mkdir()
-        self.mark = folder / "mark"
-        self.program = folder / "canary"
-        self.program.write_text(
-            f'#!/bin/sh\necho "$0 $*" >> {self.mark}\nexit 0\n', encoding="ascii"
-        )
-        self.program.chmod(0o755)
-
-    @property
-    def fired(self) -> str:
-        return self.mark.read_text(encoding="utf-8") if self.mark.exists() else ""
-
-
 @pytest.fixture
 def canary(tmp_path: Path) -> Canary:
     return Canary(tmp_path / "canary")
-
-
-_FORMAT = "core.repositoryFormatVersion"
-
-
-def settings() -> list[tuple[str, str, str]]:
-    """Every setting that git knows, as section, subsection and name; but those of the format.
-
-    The format is asked for first by any program that reads a repository, and runs nothing.
-    """
-    said = subprocess.run(["git", "help", "--config"], check=True, capture_output=True, text=True)
-    found = []
-    for line in said.stdout.split("\n"):
-        for below in ("origin", "main", "x", "https://example.com/"):
-            key = line.strip().replace("*", below)
-            while "<" in key:
-                key = f"{key.partition('<')[0]}{below}{key.partition('>')[2]}"
-            section, _, name = key.rpartition(".")
-            section, _, middle = section.partition(".")
-            if re.fullmatch("[A-Za-z][A-Za-z0-9-]*", name) and key != _FORMAT and section:
-                found.append((section, middle, name))
-    more = [(kind, "x", name) for kind in ("filter", "diff", "merge", "gpg", "alias", "credential")
-            for name in ("clean", "smudge", "process", "command", "textconv", "driver", "program",
-                         "helper", "required")]  # fmt: skip
-    return [one for one in dict.fromkeys([*found, *more]) if one[0] != "extensions"]
-
-
-def plant(git: Git, canary: Canary, address: str) -> None:
-    """Name the canary wherever a repository can name anything."""
-    program = str(canary.program)
-    folder = git.root / ".git"
-    more = folder / "more"
-    lines = [
-        f'[{section} "{below}"]\n\t{name} = "{program}"\n' if below
-        else f'[{section}]\n\t{name} = "{program}"\n'
-        for section, below, name in settings()
-    ]  # fmt: skip
-    assert len(lines) > 500
-    more.write_text("".join(lines), encoding="utf-8")
-    format_ = "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tworktreeConfig = true\n"
-    remote = f'[remote "origin"]\n\tpushurl = {address}\n[include]\n\tpath = {more}\n'
-    (folder / "config").write_text(format_ + "".join(lines) + remote, encoding="utf-8")
-    (folder / "config.worktree").write_text("".join(lines), encoding="utf-8")
-    for name in HOOKS:
-        shutil.copy(program, folder / "hooks" / name)
-    (folder / "info/attributes").write_text("* filter=x diff=x merge=x\n", encoding="ascii")
-    (git.root / ".gitattributes").write_text("* filter=x diff=x merge=x\n", encoding="ascii")
 
 
 def test_nothing_that_a_repository_names_is_run(
@@ -183,7 +112,6 @@ def test_nothing_that_a_repository_names_is_run(
     monkeypatch.setenv("GIT_OBJECT_DIRECTORY", str(bare / "objects"))
     monkeypatch.setenv("GIT_TRACE", str(tmp_path / "trace"))
     monkeypatch.chdir(git.root)
-    shutil.copy(canary.program, git.root / "git")
     monkeypatch.setenv("PATH", f".:{os.environ['PATH']}")
     words = json.loads(tripod(git.root, "verify", "--json").out)
     assert [(check["check"], check["verdict"]) for check in words["checks"]] == before
