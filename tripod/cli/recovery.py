@@ -97,13 +97,14 @@ def _doctor(call: CommandCall) -> int:
         stops = [one.name for one in after.troubles if one.stops]
         if stops:
             rest = f"; nothing is mended as long as there is {stops[0]}"
-        lines.append(f"{count} thing{'' if count == 1 else 's'} wrong{rest}")
+        what = "wrong" if after.code else "to put in order"  # `tripod verify` fails on none
+        lines.append(f"{count} thing{'' if count == 1 else 's'} {what}{rest}")
     elif not after.problem:
         lines.append("Nothing is wrong any more" if mended else "Nothing is wrong")
     call.answer(value, lines)
     if after.problem and not call.json:
         remark(f"cannot judge: {after.problem}")
-    return 3 if after.problem else 1 if after.troubles else 0
+    return after.code
 
 
 def _trouble_line(one: Trouble) -> str:
@@ -170,8 +171,11 @@ restore [FILE]
 """
 _DOCTOR = """\
 doctor
-    Exit codes: 0 nothing is wrong, or all was mended; 1 something is, 2 usage, 3 could not
-    judge.
+    Also says what breaks no rule and is to be put in order: what a dead command left, a lease
+    that ended.
+
+    Exit codes, those of `tripod verify`: 0 no rule is broken, or all was mended; 1 a rule is,
+    2 usage, 3 could not judge.
     --fix  Carry out the repairs that are named; evidence is never touched.
     looks: unless --fix
 """

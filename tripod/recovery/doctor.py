@@ -45,8 +45,10 @@ from tripod.verify.check import Report
 from tripod.verify.checks import (
     CHECKS,
     LEDGER_CHECKS,
+    drift,
     peers_agree,
     pins_extend,
+    trailers_agree,
     worker_lifecycle,
 )
 from tripod.verify.checks.drift import IN_THE_WAY
@@ -266,7 +268,7 @@ def _holder(inode: int) -> str:
 
 
 RESTORE = "put it back: `tripod restore` takes this replica's own record, or a backup"
-_REMEMBERED = (pins_extend.NAME, peers_agree.NAME)
+_REMEMBERED = (pins_extend.NAME, peers_agree.NAME, trailers_agree.NAME)
 """Checks that hold the ledger against what is remembered of it elsewhere."""
 _NEXT = "the next command that acts makes that good"
 _REBUILT = "`tripod rebuild` writes it anew from the ledger, and keeps the bytes that it replaces"
@@ -276,8 +278,9 @@ _GIVEN_BACK = f"{_UNTOUCHED}: `tripod rebuild --evidence` gives it back"
 
 def _troubles_in_ledger(evidence: OpenEvidence, report: Report) -> Iterator[Trouble]:
     """All that is wrong with the ledger, its tables and its files."""
+    of_ledger = {check.NAME for check in LEDGER_CHECKS}.union(_REMEMBERED)
     for outcome in report.outcomes:
-        for finding in outcome.findings:
+        for finding in outcome.findings if outcome.check in of_ledger else ():
             if finding.where == "schema":
                 what = f"{finding.message}: it is what keeps a program from changing entries"
                 cure = "`tripod rebuild` puts ours back; find out who wrote to the database"
@@ -366,12 +369,29 @@ def _troubles_in_projections(evidence: OpenEvidence) -> Iterator[Trouble]:
             yield Trouble("evidence", path, "is missing, and was kept as evidence", _GIVEN_BACK)
 
 
+def _rules_broken(report: Report) -> Iterator[Trouble]:
+    """Rules of the team that its own entries break: nothing that is written anew mends them."""
+    told = {check.NAME for check in LEDGER_CHECKS}.union(_REMEMBERED, (drift.NAME,))
+    for outcome in report.outcomes:
+        for found in outcome.findings if outcome.check not in told else ():
+            if found.severity == "failure":
+                what = found.message.partition("\n")[0]
+                yield Trouble(outcome.check, found.where, what, found.help)
+    for name in report.untold:
+        yield Trouble("untold", name, "this check cannot tell", "`tripod verify` says why")
+
+
 class Examined(NamedTuple):
-    """What is wrong with the team directory ``root``; ``problem`` says why nothing can be told."""
+    """What is wrong with the team directory ``root``; ``problem`` says why nothing can be told.
+
+    ``code`` is what ``tripod verify`` exits with, and so the doctor: a lease that ended, or what a
+    dead command left, is a trouble that breaks no rule.
+    """
 
     root: str
     troubles: tuple[Trouble, ...]
     problem: str = ""
+    code: int = 0
 
 
 def examine(path: str) -> Examined:
@@ -381,22 +401,27 @@ def examine(path: str) -> Examined:
     if by_refs is not None:
         return _troubles_of_records(path, by_refs)
     if root is None:
-        return Examined(path, (), no_team_problem(path))
-    if not os.path.lexists(database_of(root)):
-        what = "there is no ledger in this team directory"
-        cure = f"if there was one, {RESTORE}; if not, `tripod init` begins one"
-        return Examined(root, (Trouble("no-ledger", DATABASE, what, cure, stops=True),))
+        return Examined(path, (), no_team_problem(path), 3)
     with collect(root) as evidence:
-        if not evidence.problem and not evidence.rows:
+        is_empty = not evidence.problem and not evidence.rows
+        report = run(evidence)
+        if not os.path.lexists(database_of(root)):
+            what = "there is no ledger in this team directory"
+            cure = f"if there was one, {RESTORE}; if not, `tripod init` begins one"
+            none = Trouble("no-ledger", DATABASE, what, cure, stops=True)
+            return Examined(root, (none,), code=report.exit_code)
+        if is_empty:
             what = "it holds no entry: the command that began it died, or it was emptied"
             cure = f"if a ledger stood here, {RESTORE}; if not, `tripod init` begins it"
-            return Examined(root, (Trouble("empty-ledger", DATABASE, what, cure, stops=True),))
-        chosen = [*(check.NAME for check in LEDGER_CHECKS), *_REMEMBERED]
-        report = run(evidence, select=chosen)
+            empty = Trouble("empty-ledger", DATABASE, what, cure, stops=True)
+            return Examined(root, (empty,), code=report.exit_code)
         if report.problem or evidence.problem:
-            return Examined(root, (), report.problem or evidence.problem)
+            return Examined(root, (), report.problem or evidence.problem, 3)
         evidence.fold()
-        found = [*_troubles_in_ledger(evidence, report), *_troubles_around(evidence)]
+        found = list(_troubles_in_ledger(evidence, report))
+        if not any(one.stops or one.mends for one in found):  # many follow from files that differ
+            found += _rules_broken(report)
+        found += _troubles_around(evidence)
         with _writers_kept_out(root) as holder:
             if holder is None:
                 found += _leftovers(root, evidence)
@@ -404,7 +429,7 @@ def examine(path: str) -> Examined:
                 what = f"{holder} holds the writer's place; every other command waits for it"
                 cure = "if it hangs, end it: the place is free at once, and nothing is lost"
                 found.append(Trouble("busy", f"{DATABASE}.lock", what, cure, stops=True))
-    return Examined(root, tuple(grouped_troubles(found)))
+    return Examined(root, tuple(grouped_troubles(found)), code=report.exit_code)
 
 
 def _troubles_of_records(path: str, report: Report) -> Examined:
@@ -412,7 +437,7 @@ def _troubles_of_records(path: str, report: Report) -> Examined:
     if report.exit_code == 3:
         said = [report.problem, *(part.problem for part in report.parts)]
         why = next(filter(None, said), "`tripod verify` tells what cannot be judged")
-        return Examined(path, (), why)
+        return Examined(path, (), why, 3)
     troubles = (
         Trouble(outcome.check, found.where, found.message, found.help, stops=True)
         for part in report.parts
@@ -420,7 +445,7 @@ def _troubles_of_records(path: str, report: Report) -> Examined:
         for found in outcome.findings
         if found.severity == "failure"
     )
-    return Examined(path, tuple(troubles))
+    return Examined(path, tuple(troubles), code=report.exit_code)
 
 
 def mend(found: Examined) -> Examined:
