@@ -145,8 +145,11 @@ def named() -> str | None:
     if not given:
         return None
     path = os.path.abspath(given)
-    if os.path.basename(path) == DATABASE:
-        return os.path.dirname(path)
+    return os.path.dirname(path) if os.path.basename(path) == DATABASE else _named_team(path)
+
+
+def _named_team(path: str) -> str:
+    """The team directory that is named by itself, or by the project around it."""
     inner = os.path.join(path, FOLDER)
     return inner if not has_ledger(path) and has_ledger(inner) else path
 
@@ -458,10 +461,11 @@ def is_bare(common: str) -> bool:
 def configured_team(tree: WorkTree) -> str | None:
     """The team directory that the repository's own configuration names as ``tripod.team``.
 
-    The path is absolute, or relative to the folder around the common directory.
+    It, or the project around it; absolute, or relative to the folder around the common directory.
     """
     name = repository_setting(tree.common, "tripod.team")
-    return name and os.path.normpath(os.path.join(os.path.dirname(tree.common), name))
+    path = name and os.path.normpath(os.path.join(os.path.dirname(tree.common), name))
+    return path and _named_team(path)
 
 
 def is_only_stored_to(common: str) -> bool:

@@ -259,13 +259,17 @@ def _about(ledger: RowReader, decision: str) -> Callable[[RawEntry], bool]:
     seqs: set[int] = set()
     causes: list[bytes] = []
     meant: dict[str, str] = {}
+    own = ""
+    for named in ledger.raw(kinds=("team.named",)):
+        with suppress(*_BROKEN):
+            own = f"{orjson.loads(named.body or b'')['replica']}/"
     for each in ledger.raw(kinds=("decision.logged", MERGED)):
         row = _seen(ledger, each)
         with suppress(*_BROKEN):
             if not names(row.body or b"") or row.kind != "decision.logged":
                 continue
             data = orjson.loads(row.body or b"")
-            whole = data.get("made", data["id"])
+            whole = data.get("made") or f"{own}{data['id']}"
             if ours and "made" in data:
                 continue
             if decision in (data["id"], whole, whole.rpartition("/")[2]):

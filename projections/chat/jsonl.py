@@ -6,6 +6,7 @@ microseconds, or an ISO 8601 text with a zone (without one it is UTC).
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections import Counter
@@ -70,13 +71,30 @@ def parse_jsonl_messages(data: bytes, fields: Mapping[str, str]) -> FoundMessage
                 return found._replace(is_torn=True)
             found.problems.append((number, f"no JSON: {error}"))
             continue
-        message = _message(value, fields)
+        message = _twice(line) or _message(value, fields)
         if isinstance(message, str):
             found.problems.append((number, message))
             continue
         found.unmapped.update(value.keys() - {path.split(".")[0] for path in fields.values()})
         found.messages.append(FoundMessage(number, *message, line, seen[line]))
         seen[line] += 1
+    return found
+
+
+def _twice(line: bytes) -> str:
+    """What is wrong where an object names a field twice: readers differ in which of them counts."""
+    found = ""
+
+    def look(pairs: list[tuple[str, object]]) -> None:
+        nonlocal found
+        names = Counter(name for name, _ in pairs).most_common(1)
+        if names and names[0][1] > 1:
+            found = f"the field {names[0][0][:40]!r} stands there twice"
+
+    try:
+        json.loads(line, object_pairs_hook=look)
+    except RecursionError:
+        found = "too many objects stand in each other"
     return found
 
 

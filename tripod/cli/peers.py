@@ -26,9 +26,9 @@ _SEALS = {"ours": "the seal up to which it was merged", "theirs": "the seal that
 
 
 def _known(team: Team) -> dict[str, Peer]:
+    """The peers, and the replicas of which git holds a record that was not merged."""
     from tripod.peers.join import waiting_peers  # dear: it reads whole records
 
-    """The peers, and the replicas of which git holds a record that was not merged."""
     peers = read_roster(team.store)
     left = {row[0] for row in team.store.db.execute("SELECT origin FROM forks")}
     waiting = waiting_peers(team.root, {team.store.origin, *left, *peers})
@@ -158,6 +158,9 @@ def _pull(call: CommandCall) -> int:
             team, call.remote, limits=limits, seconds=call.timeout,
             fetch=not call.no_fetch, dry_run=call.dry_run,
         )  # fmt: skip
+        is_new = any(one.added for one in done.records)
+        known = read_roster(team.store).values() if is_new else ()
+    accepted = {peer.replica for peer in known if peer.state == "accepted"}
     lines, values, code = [], [], 0
     told = "would pull" if call.dry_run else "pulled"
     for one in done.records:
@@ -165,7 +168,9 @@ def _pull(call: CommandCall) -> int:
         if one.taken or one.erased:
             line = f"{told} {name}: {_count(one.taken, 'new entry')}{_of(one.kinds)}"
             line += f", {one.erased} erased" if one.erased else ""
-            lines.append(f"{line}; a new peer, taken at first use" if one.added else line)
+            line += "; a new peer" if one.added else ""
+            is_first_use = one.added and one.replica not in accepted
+            lines.append(f"{line}, taken at first use" if is_first_use else line)
         if one.problem:
             lines.append(f"{name}: {one_line(one.problem)}")
             code = code if one.is_older or one.is_stranger else 1

@@ -101,7 +101,8 @@ def push(
         remote = find_remote(repository, given)
         if not dry_run:
             _keep(team, repository, replica)
-        offers = [_own_offer(team, repository, remote, replica), *_relays(team, repository, remote)]
+        own = _own_offer(team, repository, remote, replica, sealed=not dry_run)
+        offers = [own, *_relays(team, repository, remote)]
         if dry_run:
             folder = refs_folder(repository)
             planned = [
@@ -117,7 +118,7 @@ def push(
                 repository.ask("update-ref", "--no-deref", name, offer.commit)
     if done[0].problem:
         raise RefusedError(_refusal(remote, done[0]))
-    return Pushed(remote.name, done)
+    return Pushed(remote.name, [done[0], *(_left(remote, one) for one in done[1:])])
 
 
 def _keep(team: Team, repository: Repository, replica: str) -> None:
@@ -138,10 +139,17 @@ def _keep(team: Team, repository: Repository, replica: str) -> None:
         repository.forget_refs()
 
 
-def _own_offer(team: Team, repository: Repository, remote: Remote, replica: str) -> _Offer:
+def _own_offer(
+    team: Team, repository: Repository, remote: Remote, replica: str, *, sealed: bool
+) -> _Offer:
+    """Our own record; not ``sealed``: as it would be once the ledger is."""
     tip = repository.tip(own_ref(repository, replica))
-    sealed = None if tip is None else record_seal(repository, tip)
-    size = team.store.size if sealed is None else sealed.size
+    on_ref = None if tip is None else record_seal(repository, tip)
+    size, last = team.store.size, newest(team.store.db)
+    if sealed and on_ref is not None:
+        size = on_ref.size
+    elif last is not None and last.seq + 1 == size:  # nothing came since: no seal is added
+        size = last.size
     return _Offer(replica, tip or "", size, _held(repository, remote, replica))
 
 
@@ -216,6 +224,16 @@ def _replace(team: Team, repository: Repository, remote: Remote, offer: _Offer) 
         raise RefusedError(f"{remote.name} holds something else on {ref}, and it was left: {why}")
     (done,) = _push(repository, remote, [offer], f"--force-with-lease={ref}:{tip}")
     return done._replace(before=held.sealed)
+
+
+def _left(remote: Remote, one: PushedRecord) -> PushedRecord:
+    """A record of a peer; where the remote has another commit of it, that is left as it is."""
+    if not any(word in one.problem for word in _BEHIND):
+        return one
+    why = (
+        f"{remote.name} has more of it, or another commit: `tripod pull {remote.name}` looks at it"
+    )
+    return one._replace(problem=why)
 
 
 def _refusal(remote: Remote, one: PushedRecord) -> str:

@@ -49,6 +49,27 @@ def test_any_bytes_are_read_or_named(data: bytes) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (b'{"body": "a", "body": "b", "author": {"name": "ann"}, "ts": 1}', "body"),
+        (b'{"body": "a", "\\u0062ody": "b", "author": {"name": "ann"}, "ts": 1}', "body"),
+        (b'{"body": "a", "author": {"name": "ann", "name": "bob"}, "ts": 1}', "name"),
+        (b'{"body": "a", "author": {"name": "ann"}, "ts": 1, "x": [{"y": 1, "y": 2}]}', "y"),
+    ],
+)
+def test_a_field_that_stands_there_twice_is_named(text: bytes, name: str) -> None:
+    found = parse_jsonl_messages(line("fine", "ann", 1) + text + b"\n", FIELDS)
+    assert found.problems == [(2, f"the field {name!r} stands there twice")]
+    assert [one.text for one in found.messages] == ["fine"]
+
+
+def test_objects_in_each_other_are_no_error() -> None:
+    for depth in (900, 1_000, 1_020, 2_000):
+        deep = b'{"x":' * depth + b"1" + b"}" * depth
+        assert [at for at, _ in parse_jsonl_messages(deep + b"\n\n", FIELDS).problems] == [1]
+
+
+@pytest.mark.parametrize(
     ("time", "seconds"),
     [
         (1_700_000_000, 1_700_000_000),

@@ -285,6 +285,7 @@ def test_an_id_that_means_two_is_refused_with_both_names(pair: tuple[Replica, Re
         assert done.out == b""
         assert f"{first} means 2 decisions" in done.err
         assert f"{ben.name}/{first}" in done.err
+        assert f"{ann.name}/{first}" in done.err
     for name, title in ((f"{ann.name}/{first}", "Tea"), (f"{ben.name}/{first}", "Coffee")):
         assert title.encode() in told(ann, "scribe", "show", name).out
         assert title.encode() in told(ann, "log", "--decision", name).out

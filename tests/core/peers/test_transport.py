@@ -78,7 +78,7 @@ def test_two_clones_exchange_what_they_recorded(anna: Clone, ben: Clone) -> None
     told = anna.said("pull")
     assert f"pulled {name_of(ben)}: " in told
     assert "(1 decision, 2 messages" in told
-    assert "a new peer, taken at first use" in told
+    assert "; a new peer, taken at first use" in told
     assert "Serve tea" in anna.said("scribe", "query")
     assert "Tea is ready." in anna.said("chat", "read", "live")
     size = len(anna.said("log").splitlines())
@@ -165,6 +165,15 @@ def test_a_remote_is_a_name_a_path_or_the_only_one(anna: Clone, ben: Clone, tmp_
     assert f"passed on {name_of(ben)}" in anna.said("push")
     assert f"{OWN}{name_of(ben)}" in remote_refs(anna)
     assert "passed on" not in anna.said("push", "up")
+    third = Git(tmp_path / "third.git", made=False)
+    third.root.mkdir()
+    third("init", "--quiet", "--bare")
+    decide(ben, "Serve cake")
+    ben.said("push", str(third.root))
+    newest = third("rev-parse", f"{OWN}{name_of(ben)}")
+    told = anna.said("push", str(third.root))
+    assert f"{name_of(ben)} was not passed on: {third.root} has more of it" in told
+    assert third("rev-parse", f"{OWN}{name_of(ben)}") == newest
     anna.git("remote", "add", "down", str(other.root))
     done = anna.run("pull")
     assert (done.code, "down, up" in done.err) == (2, True)

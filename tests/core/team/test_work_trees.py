@@ -291,8 +291,9 @@ def test_where_says_what_was_found_and_why(shop: Git, monkeypatch: pytest.Monkey
     said(free, "init", "--no-key")
     assert "it is the nearest .nbs" in said(free, "where")
     assert "it was given" in said(free, "where", "-C", str(shop.root))
-    shop("config", "tripod.team", str(free / ".nbs"))
-    assert "tripod.team in" in said(shop.root / "src", "where")
+    for named in (str(free / ".nbs"), str(free), "../free"):  # the team, or the project around it
+        shop("config", "tripod.team", named)
+        assert f"team: {free}/.nbs (tripod.team in" in said(shop.root / "src", "where")
     monkeypatch.setenv("TRIPOD_LEDGER", str(shop.root))
     assert f"team: {shop.root}/.nbs (TRIPOD_LEDGER names it)" in said(free, "where")
 
