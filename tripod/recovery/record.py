@@ -408,7 +408,7 @@ def _longest(own: list[FoundRecord], fresh: str) -> FoundRecord:
         try:
             load_record(chosen.files, chosen.where, fresh)
         except (TripodError, LedgerError, sqlite3.Error) as error:
-            problems.append(str(error))
+            problems.append(f"{chosen.where}: {error}")
             continue
         with closing(read_only(fresh)) as db:
             nodes = read_block_nodes(db)
