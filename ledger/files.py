@@ -151,7 +151,7 @@ def is_read_only() -> bool:
 
 
 class FileLock:
-    """A lock on ``path`` for the length of a ``with``; the file stays, empty.
+    """A lock on ``path`` for the length of a ``with``; the file stays, empty or with its holder.
 
     The descriptor is kept open between uses (opening costs more than locking).
     """
@@ -174,6 +174,11 @@ class FileLock:
         if self._fd >= 0:
             fcntl.flock(self._fd, fcntl.LOCK_UN)
 
+    def name_holder(self) -> None:
+        """Write the number of this process into the file, for those who wait (OSError)."""
+        os.ftruncate(self._fd, 0)
+        os.pwrite(self._fd, b"%d\n" % os.getpid(), 0)
+
     def __enter__(self) -> Self:
         """Wait for the lock (OSError if the file cannot be opened)."""
         self.acquire()
@@ -191,10 +196,10 @@ class FileLock:
 
 
 @contextmanager
-def hold_file_lock(path: str) -> Iterator[None]:
+def hold_file_lock(path: str) -> Iterator[FileLock]:
     """Hold the lock of a lock file, made if missing, also against threads of this process."""
     with closing(FileLock(path)) as lock, lock:
-        yield
+        yield lock
 
 
 @contextmanager

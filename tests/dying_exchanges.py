@@ -11,6 +11,7 @@ from dying_merges import MERGE_PLACES
 
 from tripod.ledger.sqlite.store import SQLiteTransaction
 from tripod.peers import merge, pull, push, record
+from tripod.trust import seal
 from tripod.verify.anchors.git import Repository
 
 __all__ = ["GIT_DIES", "PULL", "PUSH", "REPLACE", "await_git", "die_in_exchange", "set_git_traps"]
@@ -63,6 +64,8 @@ _PULL = {
     "behind a seal": _Place(merge._Merge, "_identify", behind=True),
     "before the kinds are counted": _Place(pull, "_kinds"),
     "before a review is asked for": _Place(pull, "_may_be_due"),
+    "before what came is sealed": _Place(seal, "keep_merged"),
+    "behind the seal of what came": _Place(record, "keep_record"),
     **{name: _Place(*place) for name, place in MERGE_PLACES.items()},
 }
 PUSH = (*_COMMON, *_PUSH)

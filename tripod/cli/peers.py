@@ -46,6 +46,8 @@ def _list(call: CommandCall) -> None:
         lines.append(f"{name}  {peer.state}  {peer.size} entries, {when}")
     if not lines:
         lines = ["No peers: `tripod pull` fetches what other replicas pushed, and merges it"]
+    elif any(peer.state == "waiting" for peer, _ in found):
+        lines.append("`tripod pull` merges what waits, or says why it does not")
     if closed:
         lines.append("The policy says `peers: closed`: a new peer waits for `tripod peer accept`")
     call.answers((value for _, value in found), lines)

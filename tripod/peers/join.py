@@ -68,6 +68,7 @@ from tripod.team import adoption
 from tripod.team.adoption import Adoption
 from tripod.team.team import Team
 from tripod.trust.keys import key_path, sealing_key
+from tripod.trust.seal import keep_merged
 from tripod.verify.anchors.git import Repository
 from tripod.verify.checks import record_agrees
 from tripod.verify.export import FileError, load_export
@@ -159,6 +160,7 @@ def join_team(
         )
         with Team(adopted.root) as ledger:
             merged = [merge_record(ledger, RefFiles(repository, ref.commit)) for ref in refs]
+            keep_merged(ledger)
             problems += [one.problem for one in merged if one.problem]
             ledger.warnings += [*problems, *settle_aside(ledger)]
             adopted.warnings.extend(ledger.warnings)
@@ -197,6 +199,7 @@ def move_to_team(root: str, given: str) -> tuple[str, list[Merged]]:
         )
         refs, _ = _longest(repository)
         merged = [merge_record(team, RefFiles(repository, ref.commit)) for ref in refs]
+        keep_merged(team)
         return other, [one for one in merged if not one.is_own]
 
 
@@ -398,6 +401,8 @@ def go_on_joining(root: str) -> list[Merged]:
             return []
         refs, _ = _longest(repository)
         merged = [merge_record(team, RefFiles(repository, ref.commit)) for ref in refs]
+        if any(one.taken for one in merged):
+            keep_merged(team)
         return [one for one in merged if not one.is_own]
 
 

@@ -2,8 +2,12 @@
 
 1. git fetches the refs of records to ``refs/tripod-remotes/<remote>/``; a ref of this replica's own
    is never a destination. Dead here: the next pull, or ``verify``, finds them.
+   Records that others pushed into this repository stand among its own refs, and come along.
 2. each record is merged by itself (``tripod.peers.merge``): what is wrong with one is told, and the
    others go on.
+3. where anything was appended, the ledger is sealed, and its record written to the ref of this
+   replica, so that a database that is lost comes back with what the files show of peers. Dead here:
+   the next seal or push does it.
 
 A record that was merged already is known by its seal, and nothing else of it is read. The seals of
 commits that were read once are noted beside the ledger: where no ref moved, git is not asked for
@@ -34,7 +38,14 @@ from tripod.peers.replica import replica_of
 from tripod.peers.roster import has_merged, read_roster, ready_team, seen_path
 from tripod.team.team import Team
 from tripod.verify.anchors.git import Repository
-from tripod.verify.peers.refs import REMOTES, REPLICA, merge_order, record_seal
+from tripod.verify.peers.refs import (
+    OWN,
+    REMOTES,
+    REPLICA,
+    merge_order,
+    record_seal,
+    refs_folder,
+)
 
 _NOTED = "pulled-seals.json"
 _MAX_NOTED = 32 * 1024 * 1024  # bytes
@@ -45,8 +56,8 @@ class PulledRecord(NamedTuple):
 
     ``taken``, ``erased``, ``size``, ``sealed``, ``problem``, ``added`` and ``is_older`` are as in
     ``tripod.peers.merge.Merged``; ``kinds`` counts the entries that were taken by what they are.
-    ``is_stranger``: another team uses the same remote, of which this one needs nothing: it has
-    peers of its own, and the ref bears the name that the record gives.
+    ``is_stranger``: another team uses the same remote, or pushed into this repository, and this one
+    needs nothing of it: it has peers of its own, and the ref bears the name that the record gives.
     """
 
     ref: str
@@ -98,6 +109,7 @@ def pull(
     nothing can be merged here at all, UnwritableError where the disk refuses.
     """
     team.refresh()  # tables that an older version folded have no peers
+    before = team.store.size
     if not dry_run:
         ready_team(team)
     with open_repository(team.root, seconds) as repository:
@@ -114,6 +126,7 @@ def pull(
         repository.limit(None)
         refs = [ref for ref in sorted(repository.refs.refs) if ref.startswith(front)]
         names = {ref: name for ref in refs if REPLICA.fullmatch(name := ref.removeprefix(front))}
+        names |= _pushed_here(team, repository)
         seals = _seals(repository, names, dry_run=dry_run)
         records = [
             _pulled(team, repository, PulledRecord(ref, names[ref]), seal, limits, dry_run=dry_run)
@@ -122,7 +135,25 @@ def pull(
         # A remote whose name begins with the name of this one, and a slash, has refs of its own.
         strange = [ref for ref in refs if not REPLICA.fullmatch(ref.rpartition("/")[2])]
     is_due = not dry_run and _may_be_due(team, records)
-    return Pulled(remote.name, records, strange, _ask(team) if is_due else "")
+    asked = _ask(team) if is_due else ""
+    if team.store.size > before:
+        from tripod.trust.seal import keep_merged  # a pull mostly has no use for it
+
+        keep_merged(team)
+    return Pulled(remote.name, records, strange, asked)
+
+
+def _pushed_here(team: Team, repository: Repository) -> dict[str, str]:
+    """The records of other replicas among this repository's own refs, and whose each is."""
+    own = replica_of(team.store)
+    fronts = (OWN, refs_folder(repository))
+    named = (
+        (ref, name)
+        for ref in sorted(repository.refs.refs)
+        for front in dict.fromkeys(fronts)
+        if ref.startswith(front) and REPLICA.fullmatch(name := ref.removeprefix(front))
+    )
+    return {ref: name for ref, name in named if own is None or name != own[1]}
 
 
 def _seals(repository: Repository, refs: Iterable[str], *, dry_run: bool) -> dict[str, Seal | None]:
@@ -174,7 +205,10 @@ def _pulled(
     dry_run: bool,
 ) -> PulledRecord:
     ref, replica = record.ref, record.replica
-    if seal is not None and _is_merged(team, replica, seal):
+    is_here = not ref.startswith(REMOTES)
+    if seal is not None and (
+        _is_merged(team, replica, seal) or (is_here and _is_behind(team, seal))
+    ):
         return record._replace(size=seal.size, sealed=seal.size)
     commit = repository.tips([ref]).get(ref)
     if not commit:
@@ -202,8 +236,11 @@ def _pulled(
         problem = problem.removeprefix(f"{name}: ")
     if not problem and not done.is_own and done.replica not in ("", replica):
         problem = f"the record on this ref is that of {done.replica}"
+    if is_here and seal is None:
+        problem += f"; it was pushed into this repository: `git update-ref -d {ref}` removes it"
     kinds = _kinds(team, before) if done.taken and not dry_run else {}
-    is_stranger = done.is_stranger and done.replica == replica and bool(read_roster(team.store))
+    has_others = is_here or bool(read_roster(team.store))
+    is_stranger = done.is_stranger and done.replica == replica and has_others
     told = (done.taken, done.erased, done.size, done.sealed, problem, done.added, done.is_older)
     return PulledRecord(ref, replica, *told, is_stranger, kinds)
 
@@ -219,6 +256,19 @@ def _is_merged(team: Team, replica: str, seal: Seal) -> bool:
     if peer is None or peer.state not in ("accepted", "first-use") or peer.replica != replica:
         return False
     return has_merged(team.root, peer, seal)
+
+
+def _is_behind(team: Team, seal: Seal) -> bool:
+    """Whether a record among our own refs is a state of what is here already.
+
+    It is the beginning of our ledger, which had another name then, or an older state of a peer,
+    which nobody but that peer can bring up to date. ``verify`` holds both against what is here.
+    """
+    store = team.store
+    peer = read_roster(store).get(seal.origin)
+    if peer is not None and seal.size < peer.size:
+        return True
+    return seal.size <= store.size and root_of(store.node, 0, seal.size) == seal.root
 
 
 def _kinds(team: Team, before: int) -> dict[str, int]:

@@ -16,6 +16,7 @@ import re
 from typing import NamedTuple
 
 from tripod.errors import GitError, RefusedError, UnreachableError
+from tripod.ledger.tlog.seal import read_seal
 from tripod.peers.merge import merge_record
 from tripod.peers.record import keep_record
 from tripod.peers.remote import (
@@ -36,7 +37,6 @@ from tripod.verify.anchors.git import Repository
 from tripod.verify.export_file import RefFiles
 from tripod.verify.peers.refs import (
     REMOTES,
-    ReplicaRef,
     own_ref,
     record_seal,
     refs_folder,
@@ -133,7 +133,7 @@ def _keep(team: Team, repository: Repository, replica: str) -> None:
     repository.forget_refs()
     tip = repository.tip(own_ref(repository, replica))
     known = None if tip is None else record_seal(repository, tip)
-    if known is None or known.size < made.size:
+    if known != read_seal(made.note.encode()):
         team.warnings[:] = [text for text in team.warnings if "is not up to date" not in text]
         keep_record(team.root, replica, made.note)
         repository.forget_refs()
@@ -164,8 +164,7 @@ def _relays(team: Team, repository: Repository, remote: Remote) -> list[_Offer]:
     """Records of peers that were merged whole, and of which the remote had less."""
     peers = read_roster(team.store)
     found: dict[str, _Offer] = {}
-    others: list[ReplicaRef] = [one for one in replica_refs(repository) if one.remote is not None]
-    for one in others:
+    for one in replica_refs(repository):
         sealed = None if one.remote == remote.folder else record_seal(repository, one.commit)
         if sealed is None:
             continue

@@ -166,17 +166,26 @@ def _sealed_size(ref: str, old: RefFiles, seal: Seal, ledger: SQLiteReader) -> i
         before = read_seal(old.seal_note())
     except (MalformedError, FileError) as error:
         raise RefusedError(
-            f"{ref} holds no record of ours ({error}): nothing was written"
+            f"{ref} holds no record of ours ({error}): nothing was written. {_free(ref)}"
         ) from error
     if before.origin != seal.origin:
         what = f"{ref} holds the record of {before.origin!r}, not of {seal.origin!r}"
-    elif before.size > ledger.size:
+        raise RefusedError(f"{what}: nothing was written. {_free(ref)}")
+    if before.size > ledger.size:
         what = (
             f"{ref} holds {before.size} entries, and the ledger {ledger.size}: an older ledger was "
-            "put back, or a copy of this one went on"
+            "put back, or a copy of this one went on (`tripod restore` takes the longest record)"
         )
     elif root_of(read_block_nodes(ledger.db), 0, before.size) != before.root:
-        what = f"{ref} holds another history: at {before.size} entries it has another root"
+        what = (
+            f"{ref} holds another history: at {before.size} entries it has another root. In one of "
+            "two copies `tripod restore --as-copy` goes on under a name of its own"
+        )
     else:
         return before.size
     raise RefusedError(f"{what}; nothing was written")
+
+
+def _free(ref: str) -> str:
+    """What to do where somebody put something else on our ref: our record is in the ledger."""
+    return f"Another program put that there: `git update-ref -d {ref}` takes it away"

@@ -13,16 +13,18 @@ import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from hashlib import sha256
+from threading import Timer
 from typing import NamedTuple
 
 from tripod.errors import BadArgumentError, GitError, NotFoundError, UnreachableError
-from tripod.ledger.files import hold_file_lock
+from tripod.ledger.files import hold_file_lock, read_plain_file
 from tripod.ledger.locator import APART
 from tripod.peers.replica import tree_of_team
 from tripod.verify.anchors.git import Repository
 from tripod.verify.peers.refs import OWN, REMOTES, REPLICA, refs_folder
 
 TIMEOUT_S = 120  # seconds for the remote
+SILENT_S = 1.0  # that an exchange waits for another one before it says so
 PUSH = ("--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no")
 """What ``git push`` is always told: our refs, and no more."""
 _FETCH = (
@@ -154,11 +156,31 @@ def ask_remote(
 def _alone(repository: Repository) -> Iterator[None]:
     """Wait for other exchanges of this clone: git does not wait where another one moves a ref."""
     with ExitStack() as held:
-        folder = f"{repository.place.common}/{APART}"
+        path = f"{repository.place.common}/{APART}/exchange.lock"
+        waiting = Timer(SILENT_S, _tell_waiting, (path,))
         with suppress(OSError):  # it may only be read: then nothing moves here
-            os.makedirs(folder, exist_ok=True)
-            held.enter_context(hold_file_lock(f"{folder}/exchange.lock"))
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            waiting.start()
+            try:
+                lock = held.enter_context(hold_file_lock(path))
+            finally:
+                waiting.cancel()
+            lock.name_holder()
         yield
+
+
+def _tell_waiting(path: str) -> None:
+    """Say which process another exchange is, and how to end this one."""
+    from tripod.output import remark
+
+    holder = b""
+    with suppress(OSError):
+        holder = read_plain_file(path, 20).strip()
+    whose = f" (process {holder.decode()})" if holder.isdigit() else ""
+    remark(
+        f"waiting until another push or pull of this repository{whose} ends, which its --timeout "
+        "sees to; then this one goes on. Ctrl-C ends this one, and nothing is lost"
+    )
 
 
 def fetch_records(

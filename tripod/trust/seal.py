@@ -119,7 +119,8 @@ def _seal(
             keep_record(team.root, replica, made[0])
     except (TripodError, LedgerError, OSError) as error:
         # The seal stands all the same; the next one makes the record whole.
-        team.warnings.append(f"sealed, but the record is not up to date: {error}")
+        what = f"sealed, but the record is not up to date: {error}"
+        team.warnings.append(f"{what}; the next seal brings it up to date")
     return made[0]
 
 
@@ -157,6 +158,20 @@ def seal_if_due(team: ActContext, entries: Sequence[Entry]) -> None:
         decided = any(entry.kind == "decision.logged" for entry in entries)
         if decided or not isinstance(error, LockedKeyError):  # else each command would warn
             team.warnings.append(f"recorded, but not sealed: {error}")
+
+
+def keep_merged(team: ActContext) -> None:
+    """Seal after peers were merged, due or not, and write the record's ref at once.
+
+    The files show what was merged from then on. Were the database lost before the ref has it, that
+    would come back from the files, as observed and under a new name, and from the peers once more.
+    """
+    try:
+        seal(team, "policy")
+    except LockedKeyError:
+        pass  # as after any act: a person who can unlock the key seals
+    except (TripodError, LedgerError, OSError) as error:
+        team.warnings.append(f"merged, but not sealed: {error}")
 
 
 def _due(ledger: LedgerReader, entries: Sequence[Entry]) -> SealReason | None:

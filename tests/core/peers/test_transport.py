@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -18,6 +19,7 @@ from hostile import Canary, plant
 from replicas import Clone
 from schedules import KilledError
 
+from tripod.ledger.files import hold_file_lock
 from tripod.ledger.kinds.merged import peer_view
 from tripod.peers import merge, pull
 from tripod.peers.replica import replica_of
@@ -363,6 +365,31 @@ def test_exchanges_of_two_work_trees_wait_for_each_other(
         read = clone.said("chat", "read", "live")
         assert [read.count(f"number {number}.") for number in range(4)] == [2] * 4
         clone.said("verify")
+
+
+@pytest.mark.parametrize("command", ["push", "pull"])
+def test_who_waits_for_another_exchange_says_for_whom_and_can_be_stopped(
+    anna: Clone, command: str
+) -> None:
+    env = os.environ | {"TRIPOD_HOME": str(anna.home), "TRIPOD_AS": "anna"}
+    start = partial(subprocess.Popen, [TRIPOD, command], cwd=anna.git.root, env=env, text=True,
+                    stderr=subprocess.PIPE, stdout=subprocess.PIPE)  # fmt: skip
+    with hold_file_lock(f"{anna.database.parent}/exchange.lock") as lock:
+        lock.name_holder()
+        goes_on, stopped = start(), start()
+        for one in (goes_on, stopped):
+            assert one.stderr is not None
+            told = one.stderr.readline()
+            assert f"(process {os.getpid()})" in told
+            assert "Ctrl-C" in told
+        stopped.send_signal(signal.SIGINT)
+        stopped.communicate()
+        assert stopped.returncode != 0
+        assert goes_on.poll() is None
+    said, told = goes_on.communicate()
+    assert (goes_on.returncode, told) == (0, ""), told
+    assert said
+    anna.said("verify")
 
 
 def test_who_is_stopped_in_a_fetch_leaves_nothing_running(anna: Clone, tmp_path: Path) -> None:

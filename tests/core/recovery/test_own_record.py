@@ -114,6 +114,68 @@ def test_without_the_key_nothing_is_restored(ann: Clone, tmp_path: Path) -> None
     assert not ann.database.exists()
 
 
+def two_talk(ann: Clone, folder: Path) -> Clone:
+    """A clone that joined ann's team, and pushed a message and a decision of its own."""
+    bob = Clone(folder, "bob")
+    bob.said("init", "--from", "origin")
+    bob.said("chat", "send", "live", "bob", "Tea at ten.")
+    bob.said("scribe", "log", "Drink tea", "-r", "It is good.", "-p", "bob", "--ref", "last")
+    bob.said("push")
+    return bob
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_what_a_pull_merged_comes_back_and_the_replica_goes_on(
+    ann: Clone, tmp_path: Path, later: bool
+) -> None:
+    bob, name = two_talk(ann, tmp_path), origin(ann)
+    ann.said("pull")
+    with ann.team() as team:
+        merged = team.store.size
+    if later:  # in the middle of a day: nothing of this is sealed
+        ann.said("chat", "send", "live", "ann", "Without milk.")
+    lose(ann)
+    out = ann.said("restore")
+    assert "goes on as" not in out
+    assert ("1 chat.sent" in out) == later
+    assert "decision.logged" not in out
+    assert origin(ann) == name
+    with ann.team() as team:
+        assert team.store.size >= merged - 1, "all but the entry of the newest seal"
+    ann.said("verify")
+    ann.said("push")
+    assert "nothing new" in ann.said("pull")
+    bob.said("pull")
+    for clone in (ann, bob):
+        read = clone.said("chat", "read", "live")
+        texts = [read.count(text) for text in ("hello", "Tea at ten.", "Without milk.")]
+        assert texts == [1, 1, later]
+        assert clone.said("scribe", "query").count("Drink tea") == 1
+        clone.said("verify")
+
+
+@pytest.mark.parametrize("how", ["init", "init again", "move"])
+def test_who_joined_comes_back_as_the_same_replica(ann: Clone, tmp_path: Path, how: str) -> None:
+    ann.said("scribe", "log", "Drink tea", "-r", "It is good.", "-p", "ann", "--ref", "last")
+    ann.push()
+    bob = Clone(tmp_path, "bob")
+    if how == "move":
+        bob.said("init", "--key")
+    bob.said("init", "--from", "origin")
+    if how == "init again":
+        ann.said("scribe", "log", "Eat cake", "-r", "It is good.", "-p", "ann", "--ref", "last")
+        ann.push()
+        bob.fetch()
+        bob.said("init")
+    name = origin(bob)
+    lose(bob)
+    assert "goes on as" not in bob.said("restore")
+    assert origin(bob) == name
+    assert bob.said("chat", "read", "live").count("hello") == 1
+    bob.said("verify")
+    bob.said("push")
+
+
 def test_what_a_seal_or_a_peer_remembers_more_of_is_a_line_of_its_own(ann: Clone) -> None:
     name = origin(ann)
     ann.said("chat", "send", "live", "ann", "sealed, and never pushed")
