@@ -241,7 +241,9 @@ push [REMOTE]
     and headers for it are used; no hook and no program that it names is run.
 
     --timeout S  Seconds that the remote may take. [default: 120]
-    --dry-run    Say what would be pushed; seal and push nothing.
+    --dry-run    Say what would be pushed, as far as is known here; seal and push nothing.
+
+    looks: with --dry-run
 """
 _PULL = """\
 pull [REMOTE]
@@ -256,6 +258,8 @@ pull [REMOTE]
     --no-fetch       Merge what was fetched before.
     --timeout S      Seconds that the remote may take. [default: 120]
     --dry-run        Say what would be merged; fetch into no ref, and merge nothing.
+
+    looks: with --dry-run
 """
 _SECONDS = {"S": NumberParam(1, 86_400)}
 COMMANDS = {

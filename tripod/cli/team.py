@@ -177,7 +177,7 @@ def _fetch(call: CommandCall, root: str) -> None:
     from tripod.peers.join import fetch_records_to_join
 
     with call.progress():
-        fetch_records_to_join(root, call.from_)
+        fetch_records_to_join(root, call.from_, seconds=call.timeout)
 
 
 def _move(call: CommandCall, root: str) -> None:
@@ -185,7 +185,7 @@ def _move(call: CommandCall, root: str) -> None:
     from tripod.peers.join import move_to_team
 
     with check_access(root), call.progress():
-        team, merged = move_to_team(root, call.from_)
+        team, merged = move_to_team(root, call.from_, seconds=call.timeout)
     for one in merged:
         if one.problem:
             remark(f"warning: {one.problem}")
@@ -414,6 +414,7 @@ init [PATH]
     --chat DIR         The folder of the chats; .nbs/chat by default.
     --from REMOTE      Fetch the records of a remote (a name, a URL or a path), and join its team;
         also with a ledger that was begun apart, and merged no peer.
+    --timeout S        Seconds that the remote may take. [default: 120]
     --untrack          Take files of .nbs that git tracks out of its index; they stay on the disk.
     --new              Begin another team here, though there is one around.
     --key/--no-key     Make a key that seals the ledger; by default in a git repository alone.
@@ -471,7 +472,7 @@ demo
 """
 
 COMMANDS = {
-    "init": command_verb(_INIT, _init),
+    "init": command_verb(_INIT, _init, {"S": NumberParam(1, 86_400)}),
     "where": command_verb(_WHERE, _where),
     "sync": command_verb(_SYNC, _sync, {"S": NumberParam(0, MAX_TIMEOUT)}),
     "rebuild": command_verb(_REBUILD, _rebuild),

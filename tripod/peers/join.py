@@ -46,6 +46,7 @@ from tripod.ledger.tlog.seal import open_seal, read_seal
 from tripod.ledger.tlog.tiles import SEAL
 from tripod.peers.merge import Merged, merge_record
 from tripod.peers.remote import (
+    TIMEOUT_S,
     fetch_records,
     find_remote,
     open_repository,
@@ -85,8 +86,6 @@ from tripod.verify.peers.seals import RecordProblemError, SealedRecord, sealed_i
 ASIDE = "joining"
 """The folder beside the ledger in which files wait until the merge explains them."""
 
-FETCH_S = 300  # seconds for a remote
-
 _FOLDERS = (LOGS, CHAT, EVENTS, f"{EVENTS}/processed", WORKERS)
 _MAX_FILE = 2**28
 _MISREAD = (LedgerError, TripodError, sqlite3.Error, LookupError, TypeError, ValueError)
@@ -108,12 +107,13 @@ class _Neighbour(NamedTuple):
     source: Source
 
 
-def fetch_records_to_join(root: str, given: str) -> None:
+def fetch_records_to_join(root: str, given: str, *, seconds: float = TIMEOUT_S) -> None:
     """Fetch the records of a remote for a team directory ``root`` that is to be begun.
 
-    Raises NotFoundError where it holds none, and what ``find_remote`` and ``fetch_records`` raise.
+    ``seconds`` is how long the remote may take. Raises NotFoundError where it holds none, and what
+    ``find_remote`` and ``fetch_records`` raise.
     """
-    with open_repository(root, FETCH_S) as repository:
+    with open_repository(root, seconds) as repository:
         remote = find_remote(repository, given)
         fetch_records(repository, remote, then="tripod init")
         if not any(one.remote == remote.folder for one in replica_refs(repository)):
@@ -167,17 +167,18 @@ def join_team(
     return JoinedTeam(adopted, team, tuple(merged))
 
 
-def move_to_team(root: str, given: str) -> tuple[str, list[Merged]]:
+def move_to_team(root: str, given: str, *, seconds: float = TIMEOUT_S) -> tuple[str, list[Merged]]:
     """Have the ledger of ``root``, which was begun apart, go on as a replica of a remote's team.
 
     Somebody ran ``tripod init`` before the team's records were fetched. No entry of it was merged
-    anywhere, so all of them become the team's. Gives the team's id, and what was merged.
+    anywhere, so all of them become the team's. ``seconds`` is how long the remote may take. Gives
+    the team's id, and what was merged.
 
     Raises RefusedError where the ledger merged peers of its own team, or the remote has records of
     several others; BadArgumentError where there is no other team to join; and what ``find_remote``
     and ``fetch_records`` raise.
     """
-    with open_repository(root, FETCH_S) as repository, Team(root) as team:
+    with open_repository(root, seconds) as repository, Team(root) as team:
         remote = find_remote(repository, given)
         fetch_records(repository, remote, then="tripod pull")
         own, replica = name_team(team)

@@ -192,8 +192,9 @@ def _push(
         )  # fmt: skip
     except GitError as error:
         raise UnreachableError(
-            f"{error}; the record stands on {folder}{offers[0].replica} here. Try again, or push "
-            f"by git itself: `git push {remote.name} {folder}{offers[0].replica}`"
+            f"{error}; the record stands on {folder}{offers[0].replica} here. Try again, give it "
+            "longer (`--timeout S`), or push by git itself: "
+            f"`git push {remote.name} {folder}{offers[0].replica}`"
         ) from error
     told = {
         m[2].decode("utf-8", "replace"): (m[1], m[3])

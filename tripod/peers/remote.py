@@ -155,6 +155,9 @@ def ask_remote(
 @contextmanager
 def _alone(repository: Repository) -> Iterator[None]:
     """Wait for other exchanges of this clone: git does not wait where another one moves a ref."""
+    if repository.is_apart:  # nothing moves here
+        yield
+        return
     with ExitStack() as held:
         path = f"{repository.place.common}/{APART}/exchange.lock"
         waiting = Timer(SILENT_S, _tell_waiting, (path,))
@@ -166,6 +169,7 @@ def _alone(repository: Repository) -> Iterator[None]:
             finally:
                 waiting.cancel()
             lock.name_holder()
+        repository.limit_anew()  # another exchange's time is not the remote's
         yield
 
 
@@ -198,8 +202,8 @@ def fetch_records(
         ask_remote(repository, remote, "fetch", *_FETCH, remote.source, *specs)
     except GitError as error:
         raise UnreachableError(
-            f"{error}; nothing was taken. Try again, or fetch by git itself and then `{then}`: "
-            f"`git fetch {remote.name} '{specs[0]}'`"
+            f"{error}; nothing was taken. Try again, give it longer (`--timeout S`), or fetch by "
+            f"git itself and then `{then}`: `git fetch {remote.name} '{specs[0]}'`"
         ) from error
     repository.forget_refs()
 

@@ -186,7 +186,7 @@ class Repository:
     def lend_refs(self) -> None:
         """Let git in our directory see the repository's refs, and move them with its own locks."""
         common = self.place.common
-        if not (self._objects.startswith(self.folder) or os.path.islink(f"{self.folder}/refs")):
+        if not (self.is_apart or os.path.islink(f"{self.folder}/refs")):
             shutil.rmtree(f"{self.folder}/refs")
             for name in ("refs", "packed-refs", "logs"):
                 if os.path.lexists(f"{common}/{name}"):
@@ -200,7 +200,7 @@ class Repository:
     def refs(self) -> git_folder.Refs:
         """All that the repository names (GitError: it cannot be read)."""
         found = git_folder.read_git_refs(self.place)
-        if self._objects.startswith(self.folder):  # it stands apart
+        if self.is_apart:
             listed = self.ask("for-each-ref", "--format=%(refname) %(objectname)")
             lines = os.fsdecode(listed).splitlines()
             found.refs.update((name, to) for name, _, to in (line.partition(" ") for line in lines))
@@ -436,6 +436,11 @@ class Repository:
             self._watch.cancel()
         self._watch = None if seconds is None else _Watch(seconds)
 
+    def limit_anew(self) -> None:
+        """From now on git has the seconds of the limit, if one is in force, once more."""
+        if self._watch is not None:
+            self.limit(self._watch.seconds)
+
     # For those that write --------------------------------------------------------------------
 
     def stand_apart(self, below: str) -> None:
@@ -452,6 +457,11 @@ class Repository:
             file.write(b"[core]\n\talternateRefsCommand = true\n")
         self._end_reader()
         self._objects = f"{self.folder}/objects"
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether git writes objects and refs into our directory alone, see ``stand_apart``."""
+        return self._objects.startswith(self.folder)
 
     @property
     def folder(self) -> str:

@@ -7,6 +7,8 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,14 +21,15 @@ from hostile import Canary, plant
 from replicas import Clone
 from schedules import KilledError
 
-from tripod.ledger.files import hold_file_lock
+from tripod.ledger.files import FileLock, hold_file_lock
 from tripod.ledger.kinds.merged import peer_view
-from tripod.peers import merge, pull
+from tripod.peers import merge, pull, remote
 from tripod.peers.replica import replica_of
 from tripod.peers.roster import read_roster
 from tripod.projections.pythia.checkpoint import uncovered_decisions
 from tripod.team.team import Team
 from tripod.trust.seal import seal
+from tripod.verify.anchors import git as git_module
 from tripod.verify.anchors.git import Repository
 from tripod.verify.peers.refs import OWN, REMOTES
 
@@ -129,13 +132,20 @@ def test_json(anna: Clone, ben: Clone) -> None:
 
 def test_a_dry_run_changes_nothing(anna: Clone, ben: Clone) -> None:
     decide(ben, "Serve tea")
-    before = remote_refs(anna), refs(ben)
-    assert "would be pushed" in ben.said("push", "--dry-run")
-    assert (remote_refs(anna), refs(ben)) == before
+    for text in ("one", "two"):
+        before = remote_refs(anna), refs(ben)
+        planned = ben.said("push", "--dry-run")
+        assert (remote_refs(anna), refs(ben)) == before
+        assert ben.said("push") == planned.replace("would be ", "")
+        assert "nothing new" in ben.said("push", "--dry-run")
+        ben.said("chat", "send", "live", "ben", text)
     ben.said("push")
     objects = sorted(Path(anna.git.root, ".git/objects").rglob("*"))
     size, named = len(anna.said("log").splitlines()), refs(anna)
-    assert f"would pull {name_of(ben)}: " in anna.said("pull", "--dry-run")
+    for words in ((), ("--read-only",)):
+        assert f"would pull {name_of(ben)}: " in anna.said(*words, "pull", "--dry-run")
+        told = anna.said(*words, "push", "--dry-run")
+        assert f"would be pushed {name_of(anna)}: {size - 1} entries, nothing new" in told
     assert (len(anna.said("log").splitlines()), refs(anna)) == (size, named)
     assert sorted(Path(anna.git.root, ".git/objects").rglob("*")) == objects
     assert f"pulled {name_of(ben)}: " in anna.said("pull")
@@ -294,21 +304,48 @@ def test_without_a_repository_there_is_nothing_to_exchange_by(
     assert done.code
 
 
-@pytest.mark.parametrize("words", [("push",), ("pull",)])
+@pytest.mark.parametrize("command", ["push", "pull", "init"])
+def test_the_wait_for_another_exchange_is_none_of_the_remote_s_time(
+    anna: Clone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    made: list[git_module._Watch] = []
+
+    class Noted(git_module._Watch):
+        def __init__(self, seconds: float) -> None:
+            super().__init__(seconds)
+            made.append(self)
+
+    @contextmanager
+    def wait_long(path: str) -> Iterator[FileLock]:
+        made[-1]._expire()
+        with hold_file_lock(path) as lock:
+            yield lock
+
+    monkeypatch.setattr(git_module, "_Watch", Noted)
+    monkeypatch.setattr(remote, "hold_file_lock", wait_long)
+    clone = Clone(tmp_path, "cleo") if command == "init" else anna
+    clone.said(command, *(("--from", "origin") if command == "init" else ()), "--timeout", "86400")
+    assert {one.seconds for one in made} >= {86400}
+
+
+@pytest.mark.parametrize("words", [("push",), ("pull",), ("init", "--from", "origin")])
 def test_a_remote_that_hangs_or_is_not_there(
-    anna: Clone, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    anna: Clone, tmp_path: Path, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     anna.said("chat", "send", "live", "anna", "hello")
+    clone = Clone(tmp_path, "cleo") if words[0] == "init" else anna
     monkeypatch.setenv("GIT_SSH_COMMAND", "/bin/sleep 600; :")
-    anna.git("remote", "set-url", "origin", "ssh://example.invalid/shop")
-    done = anna.run(*words, "--timeout", "1")
+    clone.git("remote", "set-url", "origin", "ssh://example.invalid/shop")
+    done = clone.run(*words, "--timeout", "1")
     assert (done.code, "did not end within 1 s" in done.err) == (3, True), done
-    anna.git("remote", "set-url", "origin", "../gone.git")
-    done = anna.run(*words)
+    assert "`--timeout S`" in done.err
+    clone.git("remote", "set-url", "origin", "../gone.git")
+    done = clone.run(*words)
     assert (done.code, "origin: " in done.err) == (3, True), done
     # What was recorded stands, and the next push gives it.
-    anna.git("remote", "set-url", "origin", str(anna.remote))
-    anna.said("push")
+    clone.git("remote", "set-url", "origin", str(anna.remote))
+    clone.said(*words)
+    clone.said("push")
 
 
 @pytest.mark.parametrize("command", ["push", "pull"])

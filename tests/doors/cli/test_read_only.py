@@ -69,6 +69,8 @@ LOOKING = {
     "show": [],
     "verify": [],
     "adopt-log": ["DECISIONS.md", "--dry-run"],
+    "push": ["../remote.git", "--dry-run"],
+    "pull": ["../remote.git", "--dry-run"],
     "where": [],
     "doctor": [],
     "completion": ["bash"],
@@ -133,6 +135,10 @@ def made(folder: Path) -> Place:
     assert witness
     done("witness", "trust", str(folder / "witness"), done("key", "show").splitlines()[0])
     done("anchor", "witness", str(folder / "witness"))
+    bare = Git(folder / "remote.git", made=False)
+    bare.root.mkdir()
+    bare("init", "--quiet", "--bare")
+    done("push", str(bare.root))
     done("seal")
     (project / "DECISIONS.md").write_text("## Serve tea\n\nNobody asked for coffee.\n")
     git("commit", "--quiet", "--allow-empty", "--message", "work")
