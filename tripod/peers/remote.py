@@ -169,7 +169,7 @@ def _alone(repository: Repository) -> Iterator[None]:
             finally:
                 waiting.cancel()
             lock.name_holder()
-        repository.limit_anew()  # another exchange's time is not the remote's
+        repository.limit(repository.seconds)  # the time of another exchange is not the remote's
         yield
 
 

@@ -126,6 +126,8 @@ class Repository:
         self._objects = os.path.join(self.place.common, "objects")
         self._reader: subprocess.Popen[bytes] | None = None
         self._watch: _Watch | None = None
+        self.is_apart = False
+        """Whether git writes objects and refs into our directory alone."""
         self._scratch = tempfile.TemporaryDirectory(prefix="tripod-git-")
         try:
             self.limit(seconds)
@@ -176,9 +178,7 @@ class Repository:
 
     def close(self) -> None:
         """End the reader of blobs, and remove what git ran in."""
-        self._end_reader()
-        if self._watch is not None:
-            self._watch.cancel()
+        self.limit(None)
         self._scratch.cleanup()
 
     # What it names -----------------------------------------------------------------------------
@@ -253,8 +253,7 @@ class Repository:
 
     def resolve(self, revision: str) -> str | None:
         """The commit that a revision names, as ``main``, ``HEAD~3`` or ``5a74209``; None: none."""
-        parts = _REVISION.fullmatch(revision)
-        if parts is None:
+        if (parts := _REVISION.fullmatch(revision)) is None:
             return None
         base, steps = parts[1], parts[2]
         fronts = ("", "refs/", "refs/tags/", "refs/heads/", "refs/remotes/")
@@ -434,12 +433,7 @@ class Repository:
         self._end_reader()  # it was started under another limit
         if self._watch is not None:
             self._watch.cancel()
-        self._watch = None if seconds is None else _Watch(seconds)
-
-    def limit_anew(self) -> None:
-        """From now on git has the seconds of the limit, if one is in force, once more."""
-        if self._watch is not None:
-            self.limit(self._watch.seconds)
+        self.seconds, self._watch = seconds, None if seconds is None else _Watch(seconds)
 
     # For those that write --------------------------------------------------------------------
 
@@ -456,12 +450,7 @@ class Repository:
         with open(os.path.join(self.folder, "config"), "ab") as file:
             file.write(b"[core]\n\talternateRefsCommand = true\n")
         self._end_reader()
-        self._objects = f"{self.folder}/objects"
-
-    @property
-    def is_apart(self) -> bool:
-        """Whether git writes objects and refs into our directory alone, see ``stand_apart``."""
-        return self._objects.startswith(self.folder)
+        self._objects, self.is_apart = f"{self.folder}/objects", True
 
     @property
     def folder(self) -> str:
