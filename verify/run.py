@@ -11,7 +11,7 @@ import os
 import re
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 from tempfile import TemporaryDirectory
@@ -21,8 +21,9 @@ from tripod import ledger
 from tripod.ledger import GitError, tell_progress
 from tripod.ledger.ids import now_us
 from tripod.ledger.kinds.registry import KINDS
-from tripod.ledger.locator import has_record, is_only_stored_to, team_of
+from tripod.ledger.locator import has_ledger, has_record, is_only_stored_to, team_of
 from tripod.ledger.tlog.note import VerifierKey
+from tripod.ledger.tlog.seal import read_seal
 from tripod.projections import TRUST
 from tripod.projections.text import text_meant
 from tripod.verify.acceptance import (
@@ -67,7 +68,7 @@ from tripod.verify.evidence import (
     collect_since,
 )
 from tripod.verify.export import ExportFiles, compare_record_files, is_export, load_export
-from tripod.verify.export_file import RefFiles
+from tripod.verify.export_file import FileError, RefFiles
 from tripod.verify.finding import Acceptance, FindingNames, naming_findings
 from tripod.verify.finding_place import finding_line, locate_findings
 from tripod.verify.fold import Compared
@@ -243,10 +244,12 @@ def judge_refs(
 ) -> Report | None:
     """Judge the record of every replica that a ref of the repository around ``path`` has.
 
-    That is how a clone without a ledger is judged: the report has a part for each replica. None
-    where ``path`` has a ledger or a record of its own, or there are no such refs.
+    That is how a clone without a ledger is judged: the report has a part for each replica, and one
+    for a ledger or a record in the work tree that is of none of them. None where the repository has
+    a ledger in its own directory, or there are no such refs.
     """
-    root = None if is_export(path) or not os.path.isdir(path) else team_judged_by_refs(path)
+    is_apart = is_export(path) and not os.path.lexists(f"{path}/.git")
+    root = None if is_apart or not os.path.isdir(path) else team_judged_by_refs(path)
     if root is None or not asked.git:
         return None
     try:
@@ -272,13 +275,24 @@ def judge_refs(
                     collect_since(evidence, asked, root)
                     parts.append(run(evidence, select))
         own = [(ref, seal) for ref, seal in records if ref.remote is None and seal is not None]
-        if own and not is_only_stored_to(repository.place.common):  # a ledger here wrote them
+        beside = team_of(path) if parts else None
+        if beside is not None and (has_ledger(beside) or _has_other_record(beside, origins)):
+            with open_run(path, nearby=nearby, keys=keys, asked=asked) as evidence:
+                parts.append(run(evidence, select))
+        elif own and not is_only_stored_to(repository.place.common):  # a ledger here wrote them
             with OpenEvidence(root) as evidence:
                 evidence.outside.known = tuple(KnownHead("git", one.ref, seal) for one, seal in own)
                 parts.append(run(evidence, {ledger_missing.NAME}))
     except GitError as error:
         return Report(path, (), problem=str(error)) if team_of(path) is None else None
     return Report(path, (), parts=tuple(parts)) if parts else None
+
+
+def _has_other_record(root: str, origins: Collection[str]) -> bool:
+    """Whether a record is committed in a team directory that is of none of these replicas."""
+    with suppress(FileError, ledger.LedgerError):
+        return read_seal(ExportFiles(f"{root}/{ledger.RECORD}").seal_note()).origin not in origins
+    return has_record(root)
 
 
 def _load(evidence: OpenEvidence, files: ExportFiles, source: str) -> None:

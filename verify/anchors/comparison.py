@@ -173,14 +173,19 @@ def compare_heads(evidence: OpenEvidence) -> HeadsJudged | None:
     compare_receipts(evidence, db, trust, outside)
     keys = list(dict.fromkeys(_keys(evidence, trust)))
     lines = {row[1]: row[2] for row in trust["forks"]}
-    peers, trailers, remembered = compare_peers(evidence, scan.origin, lines, keys, outside)
-    others = evidence.database.peers | _peers(evidence)
-    others -= {scan.origin, *lines}
+    own = {scan.origin, *lines}
+    judged = evidence.database.peers - own
+    peers, trailers, remembered = compare_peers(
+        evidence, scan.origin, lines, keys, outside, judged=judged
+    )
+    others = (judged | _peers(evidence)) - own  # they were held against the records of these
     others_heads = _heads_of_left_lines(evidence, db, lines, outside.known)
+    # A ledger in the place of another one could name it a peer: the pin that was given says so.
     outside.known = tuple(
         one
         for one in outside.known
-        if one.seal.origin not in others and one.seal not in others_heads
+        if one.seal.origin not in (judged if one.method == "pin" else others)
+        and one.seal not in others_heads
     )
     roots = roots_of_rows(db, scan, (known.seal.size for known in outside.known))
     ledger = heads.Ledger(

@@ -11,7 +11,7 @@ one that its header commits to.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -24,7 +24,6 @@ from tripod.ledger import (
     LedgerError,
     LedgerReader,
     MalformedError,
-    Tree,
     entry_leaf_hash,
     header_auth,
     parse_header,
@@ -46,6 +45,7 @@ from tripod.verify.peers.attribution import misattribution
 from tripod.verify.peers.refs import ReplicaRef, record_seal, replica_refs, strange_refs
 from tripod.verify.peers.seals import (
     RecordProblemError,
+    ReplicaTree,
     SealedRecord,
     sealed_body,
     sealed_identity,
@@ -54,7 +54,7 @@ from tripod.verify.peers.seals import (
 PEERS, TRAILERS = "peers-agree", "trailers-agree"
 
 _BROKEN = (LookupError, TypeError, ValueError, AttributeError, RecursionError, LedgerError)
-_MERGED = b'"kind":"%b",' % MERGED.encode()
+_IDS = "peer-", "peer."  # between these are the ids of the entries that keep one of a peer
 _KINDS = (MERGED, PEER_MERGED.name, PEER_FORKED.name)
 _FORK = (
     "two seals by one key that no ledger can have both: one history of that replica was rewritten, "
@@ -72,6 +72,10 @@ _BEHIND = (
 _NOT_HERE = (
     "fetch the newest record (`git fetch REMOTE '+refs/tripod/*:refs/tripod-remotes/REMOTE/*'`); "
     "if that is not longer, it was not pushed there (`tripod push`), or it was cut off"
+)
+_GONE = (
+    "fetch it, as `tripod pull` does. Where a remote has none, it was removed: a clone that has it "
+    "gives it again (`tripod push`). Close one that was given up (`tripod peer close`)"
 )
 _ALTERED = (
     "compare the entry with the peer's own record and with other replicas: here or there it was "
@@ -111,42 +115,14 @@ class PeerMemory(NamedTuple):
 
 
 @dataclass
-class ReplicaTree:
-    """The sealed tree of a replica by the record on a ref: its seal, and its leaf hashes."""
-
-    ref: ReplicaRef
-    record: SealedRecord
-    note: Note
-    keys: list[VerifierKey]
-    leaves: list[bytes] = field(default_factory=list)
-    roots: dict[int, bytes] = field(default_factory=dict)
-    own: list[int] = field(default_factory=list)
-    """The numbers of the entries that it recorded itself under the name that it has."""
-
-    def fill(self, sizes: set[int]) -> None:
-        """Read the leaf hashes, and the roots of so many of them (else RecordProblemError)."""
-        tree, wanted = Tree(), {size for size in sizes if size <= self.record.seal.size}
-        if 0 in wanted:
-            self.roots[0] = tree.root()
-        line = b'"ledger":%b,' % orjson.dumps(self.record.seal.origin)
-        for raw in self.record.raw_headers():
-            leaf = entry_leaf_hash(raw)
-            if line in raw and _MERGED not in raw:
-                self.own.append(len(self.leaves))
-            self.leaves.append(leaf)
-            tree.append(leaf)
-            tree.full.clear()
-            if tree.size in wanted:
-                self.roots[tree.size] = tree.root()
-
-
-@dataclass
 class _Known:
     """What is known of replicas, by origin: keys, names, who is accepted, how much was merged."""
 
     keys: dict[str, list[VerifierKey]] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     accepted: set[str] = field(default_factory=set)
+    closed: set[str] = field(default_factory=set)
+    judged: Collection[str] = ()  # those whose records have reports of their own
     covered: dict[str, int] = field(default_factory=dict)
     """How many entries of each the largest of its seals covers that was merged here."""
 
@@ -219,15 +195,22 @@ class _Comparison:
                     key = VerifierKey.parse(text)
                     if key.name == origin and key not in self.known.keys.setdefault(origin, []):
                         self.known.keys[origin].append(key)
-            is_open = closed is None or (at or 0) > closed
             by_person = how == "person" or (accepted is not None and accepted == vkey)
-            if is_open and (by_person or vkey in named):
+            if closed is not None and (at or 0) <= closed:
+                self.known.closed.add(origin)
+            elif by_person or vkey in named:
                 self.known.accepted.add(origin)
+        others = self.known.names.keys() - {self.origin, *self.lines, *self.known.judged}
+        pins = [pin for pin in self.outside.known if pin.seal.origin in others]
+        self.heads += [PeerMemory(pin.seal, pin.note, pin.where) for pin in pins]
 
     def read_entries(self, start: int) -> None:
         """The heads and entries of peers that this ledger holds."""
         ledger = self.evidence.ledger
-        if ledger is None or (self.evidence.folded is not None and not self.is_here):
+        if ledger is None:
+            return
+        # Who puts an entry of a peer here need not say who that is.
+        if self.evidence.folded is not None and not self.is_here and not ledger.count_by_id(*_IDS):
             return
         for row in ledger.raw(kinds=(PEER_ADDED.name,)):  # also keys that were replaced since
             with suppress(*_BROKEN):
@@ -366,8 +349,7 @@ class _Comparison:
                 raise MalformedError(message)
             open_seal(note, [found.key])
             message = f"{message}: two replicas have that name, or one was made up"
-            shown = _shown_note(format_note(note))
-            self._peer_finding(message, (ref.ref, None), _TWO, shown)
+            self._peer_finding(message, (ref.ref, None), _TWO, _shown_note(format_note(note)))
             return
         keys = [key for key in (found.named, found.key) if key is not None]
         if not any(key_digits(k.format()) == ref.replica[-KEY_DIGITS:] for k in keys):
@@ -418,8 +400,8 @@ class _Comparison:
             self.trailers.heads += 1
             if memory is None:
                 strangers.setdefault(trailer.replica, []).append(where)
-            elif not self.evidence.loaded or memory.seal.origin == self.origin:
-                self.heads.append(memory)  # each record of several has a report of its own
+            elif not self.evidence.loaded or memory.seal.origin not in self.known.judged:
+                self.heads.append(memory)
         for replica, places in sorted(strangers.items()):
             more = f", and {len(places) - 1} more" if places[1:] else ""
             message = f"a head of {replica} that no known key opens: it binds nothing{more}"
@@ -445,12 +427,28 @@ class _Comparison:
             self._judge_head(head, met)
         replicas = {self.origin, *(head.seal.origin for head in self.heads), *self.known.names}
         self.peers.seen["replicas"] = len(replicas)
+        self._judge_absent(met.values())
         self._judge_covered()
         self._judge_erased()
         if self.kept.entries:
             self.peers.seen["entries of peers"] = len(self.kept.entries)
             self.peers.seen["held against their trees"] = compared
         self.peers.heads = sum(not head.is_trailer for head in self.heads)
+
+    def _judge_absent(self, heads: Iterable[PeerMemory]) -> None:
+        """Of each replica that is remembered a ref has a record: else nobody can judge it."""
+        here = {self.origin, *self.lines, *self.known.closed, *self.trees}
+        here = here.union(*(tree.lines for tree in self.trees.values()))
+        most: dict[str, PeerMemory] = {}
+        for head in sorted(heads, key=lambda one: one.seal.size):
+            if head.seal.origin not in here and self.outside.repository is not None:
+                most[head.seal.origin] = head
+        # An auditor's clone has what a remote gives: none is as bad there as one that is cut off.
+        severity: Severity = "failure" if self.evidence.loaded else "warning"
+        for origin, head in most.items():
+            who = self.known.names.get(origin, origin)
+            message = f"{who} had {head.seal.size} entries, and no ref here holds its record"
+            self._peer_finding(message, (head.where, head.seq), _GONE, (), severity)
 
     def _judge_kept(self, kept: _Kept) -> bool:
         """Whether an entry of a peer could be held against its tree; what is wrong is added."""
@@ -477,7 +475,9 @@ class _Comparison:
         """What is kept of a peer is under a seal of its; of what that covers nothing is missing."""
         scan, ledger = self.evidence.scan, self.evidence.ledger
         loose: dict[str, list[_Kept]] = {}
-        for kept in self.kept.entries if self.outside.repository is not None else ():
+        for kept in self.kept.entries:
+            if self.outside.repository is None and kept.origin in self.known.names:
+                continue  # its newest seal may lie in its own record
             tree, covered = self.trees.get(kept.origin), self.known.covered.get(kept.origin, 0)
             if kept.seq >= max(covered, len(tree.leaves) if tree is not None else 0):
                 loose.setdefault(kept.origin, []).append(kept)
@@ -614,8 +614,7 @@ class _Comparison:
             found = Finding(TRAILERS, message, head.where, shown, help_, severity, fault=None)
             self.trailers.findings.add(found)
         else:
-            at = (head.where, head.seq)
-            self._peer_finding(message, at, help_, shown, severity)
+            self._peer_finding(message, (head.where, head.seq), help_, shown, severity)
 
     def _peer_finding(
         self,
@@ -625,8 +624,7 @@ class _Comparison:
         shown: tuple[str, ...] = (),
         severity: Severity = "failure",
     ) -> None:
-        where, seq = at
-        found = Finding(PEERS, message, where, shown, help_, severity, seq=seq, fault=None)
+        found = Finding(PEERS, message, at[0], shown, help_, severity, seq=at[1], fault=None)
         self.peers.findings.add(found)
 
 
@@ -657,13 +655,17 @@ def compare_peers(
     lines: Mapping[str, int],
     keys: Sequence[VerifierKey],
     outside: OutsideHeads,
+    *,
+    judged: Collection[str],
 ) -> tuple[HeadsJudged | None, HeadsJudged | None, list[KnownHead]]:
     """What the replicas remember of each other, heads in commits, and heads of ours that agree.
 
     ``lines`` are the lines that this ledger left, by origin, each with its size then; ``keys`` are
-    its own. The first two are None where there is nothing to judge.
+    its own, ``judged`` the replicas whose records are judged beside it. The first two are None
+    where there is nothing to judge.
     """
     found = _Comparison(evidence, origin, lines, keys, outside)
+    found.known.judged = judged
     found.read_roster()
     found.read_entries(evidence.scan.since if evidence.scan is not None else 0)
     if outside.repository is not None:

@@ -19,12 +19,13 @@ from typing import NamedTuple
 from tripod.ledger import GitError, LedgerError
 from tripod.ledger.locator import (
     FOLDER,
-    has_ledger,
+    database_apart,
+    database_of,
     repository_setting,
     team_of,
     work_tree_around,
 )
-from tripod.ledger.places import RECORD, SEAL
+from tripod.ledger.places import SEAL
 from tripod.ledger.tlog.seal import Seal, read_seal
 from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_folder import find, read_git_refs
@@ -139,9 +140,11 @@ def longest_records(
 
 
 def team_judged_by_refs(path: str) -> str | None:
-    """The team directory of a clone that has no ledger and no committed record; None: it has one.
+    """The team directory of a clone whose own directory has no ledger; None: it has one.
 
-    The directory need not be there. That there are refs with records is not asked.
+    The directory need not be there. What lies in the work tree may have come with the work: a
+    ledger or a record there is judged beside the refs, and takes no place of theirs. That there are
+    refs with records is not asked.
     """
     tree = work_tree_around(os.path.abspath(path))
     if tree is None:
@@ -149,9 +152,6 @@ def team_judged_by_refs(path: str) -> str | None:
     top, given = tree.home or tree.top, team_of(os.path.abspath(path))
     root = f"{top}/{FOLDER}"
     # A project may have a folder `chat` or `events` of its own at its top.
-    if given is not None and (
-        has_ledger(given) or os.path.realpath(given) not in map(os.path.realpath, (root, top))
-    ):
+    if given is not None and os.path.realpath(given) not in map(os.path.realpath, (root, top)):
         return None
-    is_recorded = os.path.lexists(f"{root}/{RECORD}/{SEAL}")
-    return None if has_ledger(root) or is_recorded else root
+    return None if os.path.lexists(database_apart(root) or database_of(root)) else root

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import orjson
@@ -25,14 +26,17 @@ from tripod.ledger import (
     entry_leaf_hash,
     parse_header,
 )
+from tripod.ledger.entry import MERGED
 from tripod.ledger.tlog import tiles
-from tripod.ledger.tlog.note import ED25519, VerifierKey
+from tripod.ledger.tlog.note import ED25519, Note, VerifierKey
 from tripod.ledger.tlog.seal import Seal, rotation_problem
 from tripod.ledger.tlog.tiles import ENTRIES, WIDTH, LeafContent, Tile
 from tripod.ledger.tlog.trailer import key_digits
 from tripod.verify.export_file import ExportFiles, FileError
+from tripod.verify.peers.refs import ReplicaRef
 
 MAX_RECORD = 2**30  # bytes
+_MERGED, _FORKED = (b'"kind":"%b",' % kind.encode() for kind in (MERGED, "ledger.forked-from"))
 _FRONT = re.compile(r"[A-Za-z0-9_-]{1,111}")
 _BROKEN = (LookupError, TypeError, ValueError, AttributeError, RecursionError, MalformedError)
 
@@ -230,6 +234,41 @@ def _tree_of(leaves: Iterable[bytes]) -> Tree:
     for leaf in leaves:
         tree.append(leaf)
     return tree
+
+
+@dataclass
+class ReplicaTree:
+    """The sealed tree of a replica by the record on a ref: its seal, and its leaf hashes."""
+
+    ref: ReplicaRef
+    record: SealedRecord
+    note: Note
+    keys: list[VerifierKey]
+    leaves: list[bytes] = field(default_factory=list)
+    roots: dict[int, bytes] = field(default_factory=dict)
+    own: list[int] = field(default_factory=list)
+    """The numbers of the entries that it recorded itself under the name that it has."""
+    lines: set[str] = field(default_factory=set)
+    """The names that it had, that one included."""
+
+    def fill(self, sizes: set[int]) -> None:
+        """Read the leaf hashes, and the roots of so many of them (else RecordProblemError)."""
+        tree, wanted = Tree(), {size for size in sizes if size <= self.record.seal.size}
+        if 0 in wanted:
+            self.roots[0] = tree.root()
+        line = b'"ledger":%b,' % orjson.dumps(self.record.seal.origin)
+        for raw in self.record.raw_headers():
+            if not self.leaves or _FORKED in raw:
+                with suppress(*_BROKEN):
+                    self.lines.add(parse_header(raw).ledger)
+            leaf = entry_leaf_hash(raw)
+            if line in raw and _MERGED not in raw:
+                self.own.append(len(self.leaves))
+            self.leaves.append(leaf)
+            tree.append(leaf)
+            tree.full.clear()
+            if tree.size in wanted:
+                self.roots[tree.size] = tree.root()
 
 
 def sealed_body(header: Header, said: LeafContent) -> dict[str, Any]:

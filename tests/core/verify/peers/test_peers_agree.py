@@ -427,6 +427,61 @@ def test_an_entry_behind_all_that_its_maker_sealed(forged: Forged, is_ref_there:
     assert forged.found() == [f"no seal of {forged.name} that is known here covers its entry 500"]
 
 
+def test_a_pin_of_a_ledger_that_another_one_calls_its_peer(forged: Forged, tmp_path: Path) -> None:
+    """Who puts a ledger of their own in the place of another one can name that one a peer."""
+    pin = tmp_path / "bob.pin"
+    pin.write_bytes(forged.note)
+    forged.ann("update-ref", "-d", forged.ref)
+    before = verify(forged.ann.root, pin=pin)
+    forged.put(forged.added())
+    report = verify(forged.ann.root, pin=pin)
+    assert (before.exit_code, report.exit_code) == (1, 1)
+    assert messages(report, "pins-extend") == messages(before, "pins-extend") != []
+    assert messages(report) == [f"{forged.name} had 18 entries, and no ref here holds its record"]
+
+
+@pytest.mark.parametrize("origin", ["example.com/bob", "example.com/ann"])
+@pytest.mark.parametrize("git", [True, False])
+def test_an_entry_of_a_replica_that_nobody_added(tmp_path: Path, origin: str, *, git: bool) -> None:
+    """A ledger that names no peer was not looked through for entries of peers."""
+    ann, name, _ = begin(tmp_path / "ann", "example.com/ann")
+    record(ann, name)
+    draft = made_up(500)
+    draft.body["place"] = {"actor": "bob@bob-0123456789abcdef", "index": 9}
+    draft.body["origin"] = origin
+    with Team(f"{ann.root}/.nbs") as team:
+        team.append_apart(lambda: [draft._replace(id=peer_entry_id(origin, 500))])
+    report = verify(ann.root, git=git)
+    (message,) = messages(report)
+    assert message.endswith("that is known here covers its entry 500")
+    assert report.exit_code == 1
+
+
+def test_a_record_that_is_on_no_ref_any_more(pair: Pair, tmp_path: Path) -> None:
+    """Of one that was cut off its own report says so; one that was removed has none."""
+    clone = Git(tmp_path / "clone")
+    clone.commit("README", b"x\n")
+    record(pair.ann, pair.ann_name)
+    fetch(clone, pair.ann, pair.bob)
+    assert verify(clone.root).exit_code == 0
+    clone("update-ref", "-d", pair.bob_ref)
+    said = f"{pair.bob_name} had 16 entries, and no ref here holds its record"
+    report = verify(clone.root)
+    assert (report.exit_code, messages(report)) == (1, [said])
+    # So does a commit that carries its head, where nobody merged as much.
+    install_hooks(str(pair.bob.root))
+    size = say(pair.bob, "One")
+    pair.bob.commit("hours", b"nine\n", "Open at nine")
+    clone("fetch", "--quiet", str(pair.bob.root), "main:bob")
+    assert messages(verify(clone.root)) == [said.replace("16", str(size))]
+    # Ann has all that she merged, and knows why the rest is not fetched any more.
+    pair.ann("update-ref", "-d", pair.bob_ref)
+    report = verify(pair.ann.root)
+    assert (report.exit_code, messages(report)) == (0, [said])
+    assert run(pair.ann.root, "peer", "close", pair.bob_name, "--reason", "Left").code == 0
+    assert messages(verify(pair.ann.root)) == []
+
+
 def test_entries_that_are_said_to_be_merged_and_are_not_here(forged: Forged) -> None:
     forged.put(forged.added(), forged.merged())
     (message,) = forged.found()

@@ -1,6 +1,7 @@
 """A clone without a ledger: the records of all replicas are judged by their refs."""
 
 import json
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from clones import begin, fetch, record, say
 from doors.inside import run
 from git_repo import Git
 
+from tripod.ledger.locator import database_of
 from tripod.ledger.tlog.tiles import SEAL
 from tripod.peers.hooks import install_hooks
 from tripod.verify.check import Report
@@ -143,6 +145,32 @@ def test_folders_of_the_project_that_are_called_as_a_teams_are_no_team(clone: Gi
     (clone.root / "events").mkdir()
     (clone.root / "chat").mkdir()
     assert len(verify(clone.root).parts) == 2
+
+
+@pytest.mark.parametrize("place", [".nbs/ledger.db", ".nbs/record", "tile", "checkpoint", "ledger"])
+def test_what_lies_in_the_work_tree_takes_no_record_from_the_judge(
+    clone: Git, tmp_path: Path, place: str
+) -> None:
+    """A pull request can add any file: a ledger of its own, for CI to judge in place of all."""
+    made, _, _ = begin(tmp_path / "made", "example.com/made")
+    root = clone.root / (".nbs" if place.startswith(".nbs") else "")
+    root.mkdir(exist_ok=True)
+    if "ledger" in place:
+        shutil.copytree(made.root / ".nbs", root, dirs_exist_ok=True)
+        for path in Path(database_of(f"{made.root}/.nbs")).parent.glob("ledger.db*"):
+            shutil.copy(path, root)
+    else:
+        folder = root / "record" if root.name == ".nbs" else root
+        assert run(made.root, "export", str(tmp_path / "record"), "--bodies").code == 0
+        chosen = None if folder != root else (lambda _, names: set(names) - {place})
+        shutil.copytree(tmp_path / "record", folder, ignore=chosen, dirs_exist_ok=True)
+    report = verify(clone.root)
+    assert [part.what for part in report.parts][:2] == refs(clone)
+    assert all(part.exit_code == 0 for part in report.parts[:2])
+    assert len(report.parts) == 2 + (place not in {"tile", "checkpoint"})
+    rewrite(clone, refs(clone)[0], lambda files: files.update({SEAL: b""}))
+    assert verify(clone.root).exit_code == 1
+    assert run(clone.root, "verify").code == 1
 
 
 def test_of_a_replica_without_a_head_in_the_commits_all_is_new(clone: Git, tmp_path: Path) -> None:
