@@ -139,8 +139,9 @@ _VERIFY = """\
 verify [PATH]
     Without PATH it is the team that TRIPOD_LEDGER names; else the nearest one above. A clone
     that has no ledger is judged by the records on its refs, each replica's, as `tripod pull` or
-    `git fetch REMOTE '+refs/tripod/*:refs/tripod-remotes/REMOTE/*'` brings them; or by a record
-    that is committed, .nbs/record.
+    `git fetch REMOTE '+refs/tripod/*:refs/tripod-remotes/REMOTE/*'` brings them, with a ledger or
+    record of another that lies in the work tree; without refs by a record that is committed,
+    .nbs/record.
 
     Exit codes: 0 all required checks clean, 1 findings, 2 usage, 3 could not judge.
 

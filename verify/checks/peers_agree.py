@@ -20,9 +20,10 @@ ann-0123456789abcdef, and in the record on refs/tripod-remotes/origin/ann-012345
 remembers 60 entries, and the ledger has 51`` (of this ledger). ``it keeps another entry 7 of bob-…
 than the record on … has``. ``no seal of bob-… that is known here covers its entry 500``. ``entry 7
 of bob-… is not here, and this ledger says that all of its first 60 entries are``. ``its seal is by
-no key that is known of …: two replicas have that name, or one was made up``. A ref that holds no
-record, a head that no known key opens, and a peer whose record is shorter than what was merged of
-it (``behind``) are warnings.
+no key that is known of …: two replicas have that name, or one was made up``. ``bob-… had 60
+entries, and no ref here holds its record``: a failure in a clone without a ledger, a warning beside
+a ledger, nothing once that peer is closed. A ref that holds no record, a head that no known key
+opens, and a peer whose record is shorter than what was merged of it (``behind``) are warnings.
 
 **What to do.** Keep both records as they are: `tripod diff` shows where they part. Ask who has the
 true one. A copy that goes on does so under a name of its own: `tripod restore --as-copy`.
