@@ -11,7 +11,7 @@ import os
 import re
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 from tempfile import TemporaryDirectory
@@ -21,7 +21,8 @@ from tripod import ledger
 from tripod.ledger import GitError, tell_progress
 from tripod.ledger.ids import now_us
 from tripod.ledger.kinds.registry import KINDS
-from tripod.ledger.locator import has_ledger, has_record, is_only_stored_to, team_of
+from tripod.ledger.locator import database_of, has_ledger, has_record, is_only_stored_to, team_of
+from tripod.ledger.sqlite.reader import SQLiteReader, read_only
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.ledger.tlog.seal import read_seal
 from tripod.projections import TRUST
@@ -245,8 +246,9 @@ def judge_refs(
     """Judge the record of every replica that a ref of the repository around ``path`` has.
 
     That is how a clone without a ledger is judged: the report has a part for each replica, and one
-    for a ledger or a record in the work tree that is of none of them. None where the repository has
-    a ledger in its own directory, or there are no such refs.
+    for a ledger or another's record in the work tree, which may have come with the work. None where
+    the repository has a ledger of its own (in its directory, or one that wrote a ref here), or
+    there are no such refs.
     """
     is_apart = is_export(path) and not os.path.lexists(f"{path}/.git")
     root = None if is_apart or not os.path.isdir(path) else team_judged_by_refs(path)
@@ -256,6 +258,10 @@ def judge_refs(
         with Repository(root) as repository:
             parts = []
             records = longest_records(repository, replica_refs(repository))
+            own = [(ref, seal) for ref, seal in records if ref.remote is None and seal is not None]
+            beside = team_of(path)
+            if beside and not _names_inside(beside).isdisjoint(seal.origin for _, seal in own):
+                return None
             if len(records) > 1 and re.fullmatch("[0-9]{1,15}", asked.since or ""):
                 return Report(path, (), problem=_OF_ONE.format(asked.since, len(records)))
             origins = frozenset(seal.origin for _, seal in records if seal is not None)
@@ -274,18 +280,27 @@ def judge_refs(
                         evidence.problem = f"{ref.ref}: {error}"
                     collect_since(evidence, asked, root)
                     parts.append(run(evidence, select))
-        own = [(ref, seal) for ref, seal in records if ref.remote is None and seal is not None]
-        beside = team_of(path) if parts else None
-        if beside is not None and (has_ledger(beside) or _has_other_record(beside, origins)):
-            with open_run(path, nearby=nearby, keys=keys, asked=asked) as evidence:
-                parts.append(run(evidence, select))
-        elif own and not is_only_stored_to(repository.place.common):  # a ledger here wrote them
+        if own and not is_only_stored_to(repository.place.common):  # a ledger here wrote them
             with OpenEvidence(root) as evidence:
                 evidence.outside.known = tuple(KnownHead("git", one.ref, seal) for one, seal in own)
                 parts.append(run(evidence, {ledger_missing.NAME}))
+        if parts and beside and (has_ledger(beside) or _has_other_record(beside, origins)):
+            with open_run(path, nearby=nearby, keys=keys, asked=asked) as evidence:
+                parts.append(run(evidence, select))
     except GitError as error:
         return Report(path, (), problem=str(error)) if team_of(path) is None else None
     return Report(path, (), parts=tuple(parts)) if parts else None
+
+
+def _names_inside(root: str) -> set[str]:
+    """The names that the ledger of a team directory has and had; none where it cannot be read."""
+    begun = "ledger.opened", "ledger.forked-from"
+    with (
+        suppress(ledger.LedgerError, sqlite3.Error, OSError),
+        closing(read_only(database_of(root))) as db,
+    ):
+        return {ledger.parse_header(row.header).ledger for row in SQLiteReader(db).raw(kinds=begun)}
+    return set()
 
 
 def _has_other_record(root: str, origins: Collection[str]) -> bool:

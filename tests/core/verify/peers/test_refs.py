@@ -173,6 +173,20 @@ def test_what_lies_in_the_work_tree_takes_no_record_from_the_judge(
     assert run(clone.root, "verify").code == 1
 
 
+def test_a_ledger_in_the_work_tree_that_wrote_a_ref_here_is_the_teams(
+    clone: Git, tmp_path: Path
+) -> None:
+    """So an earlier version's team is judged, until its ledger is moved: no file makes a ref."""
+    shutil.copytree(tmp_path / "ann/.nbs", clone.root / ".nbs")
+    for path in Path(database_of(f"{tmp_path}/ann/.nbs")).parent.glob("ledger.db*"):
+        shutil.copy(path, clone.root / ".nbs")
+    report = verify(clone.root)
+    assert [part.what for part in report.parts] == [*refs(clone), str(clone.root)]
+    clone("update-ref", refs(clone)[0].replace("-remotes/ann", ""), refs(clone)[0])
+    report = verify(clone.root)
+    assert (report.parts, report.exit_code) == ((), 0)
+
+
 def test_of_a_replica_without_a_head_in_the_commits_all_is_new(clone: Git, tmp_path: Path) -> None:
     ann = Git(tmp_path / "ann", made=False)
     install_hooks(str(ann.root))
