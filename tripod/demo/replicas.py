@@ -220,7 +220,6 @@ def _thursday(week: Week, ann: Developer, bob: Developer) -> None:
     week.git(bob, "clean", "-xfdq")
     week.decide(bob, "Clean up more often")
     week.tripod(bob, "rebuild")
-    week.tripod(ann, "push")  # what was sealed since is in no record, and the line would fork
     os.unlink(database_of(f"{ann.clone}/.nbs"))
     shutil.rmtree(f"{ann.clone}/.nbs")
     week.tell("do", "(ann) rm -r .git/tripod/ledger.db .nbs")
