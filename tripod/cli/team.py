@@ -185,7 +185,7 @@ def _move(call: CommandCall, root: str) -> None:
     from tripod.peers.join import move_to_team
 
     with check_access(root), call.progress():
-        team, merged = move_to_team(root, call.from_, seconds=call.timeout)
+        team, merged = move_to_team(root, call.from_, call.team_id, seconds=call.timeout)
     for one in merged:
         if one.problem:
             remark(f"warning: {one.problem}")
@@ -203,7 +203,7 @@ def _join(call: CommandCall, path: str) -> None:
     with check_access(os.path.abspath(path)), call.progress():
         names = {name: call.values[name] for name in ("project", "origin", "scribe")}
         folders = {"events": call.events, "chat": call.chat}
-        done = join_team(path, known_handle() or "", names, folders)
+        done = join_team(path, known_handle() or "", names, folders, call.team_id)
     found = done.adopted
     for warning in found.warnings:
         remark(f"warning: {warning}")
@@ -404,8 +404,9 @@ init [PATH]
 
     At a terminal it asks for your handle, unless that is known: your acts are recorded under it.
     A repository has one team, whatever the branch and the work tree: its files are in .nbs at the
-    top of the main work tree, its ledger is in the repository's own directory (.git), where
-    `git clean` does not reach it. A folder inside of a project that has a team belongs to that.
+    top of the main work tree (of a bare repository `tripod where` says where), its ledger is in
+    the repository's own directory (.git), where `git clean` does not reach it. A folder inside of
+    a project that has a team belongs to that.
 
     --project NAME     The project's name; the folder's by default.
     --origin NAME      The ledger's own name, unique for ever; made up by default.
@@ -415,6 +416,7 @@ init [PATH]
     --from REMOTE      Fetch the records of a remote (a name, a URL or a path), and join its team;
         also with a ledger that was begun apart, and merged no peer.
     --timeout S        Seconds that the remote may take. [default: 120]
+    --team-id ID       The team to join, where the records are of several: how its id begins.
     --untrack          Take files of .nbs that git tracks out of its index; they stay on the disk.
     --new              Begin another team here, though there is one around.
     --key/--no-key     Make a key that seals the ledger; by default in a git repository alone.

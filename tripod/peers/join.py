@@ -44,7 +44,7 @@ from tripod.ledger.sqlite.reader import SQLiteReader
 from tripod.ledger.tlog.note import MAX_NOTE
 from tripod.ledger.tlog.seal import open_seal, read_seal
 from tripod.ledger.tlog.tiles import SEAL
-from tripod.peers.merge import Merged, merge_record
+from tripod.peers.merge import Merged, fetched_teams, merge_record, shown_teams
 from tripod.peers.remote import (
     TIMEOUT_S,
     fetch_records,
@@ -127,14 +127,16 @@ def join_team(
     handle: str,
     names: Mapping[str, str | None] = MappingProxyType({}),
     folders: Mapping[str, str | None] = MappingProxyType({}),
+    chosen: str | None = None,
 ) -> JoinedTeam:
     """Begin a replica of the team whose records the repository around ``path`` holds.
 
     ``handle`` is who begins it; ``names`` and ``folders`` are as in ``adoption.begin_replica``.
-    Project and scribe are the peers' by default.
+    Project and scribe are the peers' by default. ``chosen`` is the beginning of the team's id.
 
-    Raises RefusedError where the records are of several teams, or one is of this repository's own
-    replica, whose key is here: that is restored. What ``adoption.begin_replica`` raises.
+    Raises RefusedError where the records are of several teams and none or several are chosen, or
+    one is of this repository's own replica, whose key is here: that is restored. What
+    ``adoption.begin_replica`` raises.
     """
     root = adoption.team_to_adopt(path)
     with (
@@ -146,10 +148,20 @@ def join_team(
         refs, unread = _longest(repository)
         with _neighbours(repository, refs, folder) as (neighbours, problems):
             problems.extend(unread)
-            team = _team_of(neighbours, problems)
-            first = neighbours[0].source
-            said = first.db.execute("SELECT project, scribe FROM team").fetchone()
-            _put_aside(root, [one.source for one in neighbours])
+            teams: dict[str, list[str]] = {}
+            for one in neighbours:
+                teams.setdefault(one.team, []).append(one.ref.ref)
+            if not teams:
+                raise RefusedError(
+                    f"no record here can be read: {'; '.join(problems)}. `tripod init --new` "
+                    "begins a team of its own"
+                )
+            team = _one_team(teams, chosen)
+            sources = [one.source for one in neighbours if one.team == team]
+            said = sources[0].db.execute("SELECT project, scribe FROM team").fetchone()
+            _put_aside(root, sources)
+            strange = {ref for name in teams.keys() - {team} for ref in teams[name]}
+            refs = [ref for ref in refs if ref.ref not in strange]
         given = {name: text for name, text in names.items() if text is not None}
         adopted = adoption.begin_replica(
             path,
@@ -167,31 +179,34 @@ def join_team(
     return JoinedTeam(adopted, team, tuple(merged))
 
 
-def move_to_team(root: str, given: str, *, seconds: float = TIMEOUT_S) -> tuple[str, list[Merged]]:
+def move_to_team(
+    root: str, given: str, chosen: str | None = None, *, seconds: float = TIMEOUT_S
+) -> tuple[str, list[Merged]]:
     """Have the ledger of ``root``, which was begun apart, go on as a replica of a remote's team.
 
     Somebody ran ``tripod init`` before the team's records were fetched. No entry of it was merged
-    anywhere, so all of them become the team's. ``seconds`` is how long the remote may take. Gives
-    the team's id, and what was merged.
+    anywhere, so all of them become the team's. ``chosen`` is the beginning of the team's id,
+    ``seconds`` how long the remote may take. Gives the whole id, and what was merged.
 
     Raises RefusedError where the ledger merged peers of its own team, or the remote has records of
-    several others; BadArgumentError where there is no other team to join; and what ``find_remote``
-    and ``fetch_records`` raise.
+    several others and none is chosen; BadArgumentError where there is no other team to join; and
+    what ``find_remote`` and ``fetch_records`` raise.
     """
     with open_repository(root, seconds) as repository, Team(root) as team:
         remote = find_remote(repository, given)
         fetch_records(repository, remote, then="tripod pull")
         own, replica = name_team(team)
-        teams = _teams_of(repository, remote.folder, team.store.origin)
+        teams = fetched_teams(repository, remote.folder, team.store.origin)
         if own in teams or not teams:
             raise BadArgumentError(
                 "--from: there is a ledger already; `tripod pull` merges others'"
             )
-        if len(teams) > 1 or read_roster(team.store):
-            what = " and ".join(f"{ref} is of {one}" for one, ref in sorted(teams.items()))
-            has = "has merged peers" if read_roster(team.store) else "can join one team only"
-            raise RefusedError(f"this ledger is of the team {own}, and {has}; {what}")
-        (other,) = teams
+        if read_roster(team.store):
+            raise RefusedError(
+                f"this ledger is of the team {own}, and has merged peers; the records of "
+                f"{remote.name} are of {shown_teams(teams)}"
+            )
+        other = _one_team(teams, chosen)
         vkey = sealing_key(team.store) or ""
         named = _named(other, replica.rpartition("-")[0], vkey)
         # The name may be that of before: the id is another.
@@ -201,20 +216,7 @@ def move_to_team(root: str, given: str, *, seconds: float = TIMEOUT_S) -> tuple[
         refs, _ = _longest(repository)
         merged = [merge_record(team, RefFiles(repository, ref.commit)) for ref in refs]
         keep_merged(team)
-        return other, [one for one in merged if not one.is_own]
-
-
-def _teams_of(repository: Repository, remote: str, own: str) -> dict[str, str]:
-    """The teams of the records that were fetched from a remote, but for ours; a ref of each."""
-    found: dict[str, str] = {}
-    for one in replica_refs(repository):
-        with suppress(FileError, MalformedError, RecordProblemError, GitError):
-            files = RefFiles(repository, one.commit)
-            seal = read_seal(files.seal_note())
-            if one.remote == remote and seal.origin != own:
-                team = sealed_identity(SealedRecord(files, seal), None).team
-                found.update({team: one.ref} if team else {})
-    return found
+        return other, [one for one in merged if not (one.is_own or one.is_stranger)]
 
 
 @contextmanager
@@ -319,26 +321,21 @@ def _neighbours(
             db.close()
 
 
-def _team_of(neighbours: Sequence[_Neighbour], problems: Sequence[str]) -> str:
-    """The id of the one team that the records are of."""
-    teams = {one.team: one for one in neighbours}
-    if len(teams) > 1:
-        said = " and ".join(f"{one.ref.ref} is of {team}" for team, one in sorted(teams.items()))
-        raise RefusedError(
-            f"the records here are of {len(teams)} teams: {said}. Keep the refs of one of them "
-            "(`git update-ref -d REF` removes a ref), then `tripod init`; `tripod init --new` "
-            "begins a team of its own"
-        )
-    if not teams:
-        raise RefusedError(
-            f"no record here can be read: {'; '.join(problems)}. `tripod init --new` begins a team "
-            "of its own"
-        )
-    return next(iter(teams))
+def _one_team(teams: Mapping[str, Sequence[str]], chosen: str | None) -> str:
+    """The team to join, of those that have refs here (RefusedError: none, or several)."""
+    found = [team for team in sorted(teams) if team.startswith(chosen or "")]
+    if len(found) == 1:
+        return found[0]
+    raise RefusedError(
+        f"the records here are of {shown_teams(teams)}: `tripod init --team-id ID` joins the one "
+        "whose id begins so; `tripod init --new` begins a team of its own"
+    )
 
 
-def waiting_peers(root: str, known: Collection[str]) -> dict[str, Peer]:
+def waiting_peers(root: str, known: Collection[str], team: str = "") -> dict[str, Peer]:
     """Replicas that git holds a record of and that are not among the ``known`` origins.
+
+    ``team`` leaves out those of another team.
 
     The newest record of each that can be read says who it is, also where it stands on the ref of
     another replica: a person accepts a name with its key. Nothing is merged.
@@ -353,7 +350,8 @@ def waiting_peers(root: str, known: Collection[str]) -> dict[str, Peer]:
                 if seal.origin in known:
                     continue
                 who = sealed_identity(SealedRecord(files, seal), None)
-                if who.key is not None and who.names_itself():
+                is_other = team not in ("", who.team)
+                if who.key is not None and who.names_itself() and not is_other:
                     open_seal(note, [who.key])
                     size = max(seal.size, found.get(seal.origin, Peer("")).size)
                     found[seal.origin] = Peer(seal.origin, who.replica, who.key.format(), size=size)
@@ -404,7 +402,7 @@ def go_on_joining(root: str) -> list[Merged]:
         merged = [merge_record(team, RefFiles(repository, ref.commit)) for ref in refs]
         if any(one.taken for one in merged):
             keep_merged(team)
-        return [one for one in merged if not one.is_own]
+        return [one for one in merged if not (one.is_own or one.is_stranger)]
 
 
 def settle_aside(team: Team) -> list[str]:
@@ -412,10 +410,10 @@ def settle_aside(team: Team) -> list[str]:
     aside = _aside(team.root)
     if not os.path.isdir(aside):
         return []
-    known = read_roster(team.store)
+    known, own = read_roster(team.store), replica_of(team.store) or ("",)
     waits = [
         peer.name
-        for peer in waiting_peers(team.root, {team.store.origin}).values()
+        for peer in waiting_peers(team.root, {team.store.origin}, own[0]).values()
         if known.get(peer.origin, Peer(peer.origin)).size < peer.size
     ]
     if not waits:

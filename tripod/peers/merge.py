@@ -27,11 +27,17 @@ copied), the one that meets the other is told so.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from tripod.errors import LedgerError, MalformedError, NotVerifiedError, RefusedError
+from tripod.errors import (
+    GitError,
+    LedgerError,
+    MalformedError,
+    NotVerifiedError,
+    RefusedError,
+)
 from tripod.ledger import (
     MAX_BODY,
     Draft,
@@ -68,7 +74,9 @@ from tripod.peers.roster import (
 from tripod.projections.erasure import tombstone
 from tripod.projections.peers.tables import kept_elsewhere
 from tripod.recovery.redaction import MAX_REASON, erase_within, files_to_redact
-from tripod.verify.export_file import ExportFiles, FileError
+from tripod.verify.anchors.git import Repository
+from tripod.verify.export_file import ExportFiles, FileError, RefFiles
+from tripod.verify.peers.refs import replica_refs
 from tripod.verify.peers.seals import (
     BadEntryError,
     RecordProblemError,
@@ -630,3 +638,26 @@ def _copies(act: Act, merge: _Merge, line: str, seq: int) -> Iterator[Entry]:
             continue
         if at == own or act.source.content(entry.data["header"]) == raw:
             yield entry
+
+
+def fetched_teams(repository: Repository, remote: str, own: str) -> dict[str, list[str]]:
+    """The teams of the records that were fetched from a remote, but for ours, and their refs."""
+    found: dict[str, list[str]] = {}
+    for one in replica_refs(repository):
+        with suppress(FileError, MalformedError, RecordProblemError, GitError):
+            files = RefFiles(repository, one.commit)
+            seal = read_seal(files.seal_note())
+            if one.remote == remote and seal.origin != own:
+                who = sealed_identity(SealedRecord(files, seal), None)
+                if who.team and who.names_itself():
+                    found.setdefault(who.team, []).append(one.ref)
+    return found
+
+
+def shown_teams(teams: Mapping[str, Sequence[str]]) -> str:
+    """Teams in words, each with the replicas whose records are on its refs."""
+    parts = (
+        f"the team {team} ({', '.join(sorted(ref.rpartition('/')[2] for ref in refs))})"
+        for team, refs in sorted(teams.items())
+    )
+    return " and ".join(parts)

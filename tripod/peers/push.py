@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from tripod.errors import GitError, RefusedError, UnreachableError
 from tripod.ledger.tlog.seal import read_seal
-from tripod.peers.merge import merge_record
+from tripod.peers.merge import fetched_teams, merge_record, shown_teams
 from tripod.peers.record import keep_record
 from tripod.peers.remote import (
     PUSH,
@@ -37,6 +37,7 @@ from tripod.verify.anchors.git import Repository
 from tripod.verify.export_file import RefFiles
 from tripod.verify.peers.refs import (
     REMOTES,
+    REPLICA,
     own_ref,
     record_seal,
     refs_folder,
@@ -89,8 +90,9 @@ def push(
         dry_run: seal and push nothing; say what would be pushed.
 
     Raises RefusedError where the private key is not here, the remote holds another history of this
-    replica or does not take its ref, UnreachableError where it gives no answer, GitError where the
-    repository cannot be used, NotFoundError or BadArgumentError where there is no such remote.
+    replica, does not take its ref or holds another team alone, UnreachableError where it gives no
+    answer, GitError where the repository cannot be used, NotFoundError or BadArgumentError where
+    there is no such remote.
     """
     team.refresh()  # what other programs wrote is given too; an older version folded its tables
     known = replica_of(team.store)
@@ -101,6 +103,7 @@ def push(
         remote = find_remote(repository, given)
         if not dry_run:
             _keep(team, repository, replica)
+        _refuse_strangers(team, repository, remote, seconds)
         own = _own_offer(team, repository, remote, replica, sealed=not dry_run)
         offers = [own, *_relays(team, repository, remote)]
         if dry_run:
@@ -119,6 +122,38 @@ def push(
     if done[0].problem:
         raise RefusedError(_refusal(remote, done[0]))
     return Pushed(remote.name, [done[0], *(_left(remote, one) for one in done[1:])])
+
+
+def _refuse_strangers(team: Team, repository: Repository, remote: Remote, seconds: float) -> None:
+    """Refuse a first push to a remote that holds records of other teams, and none of this one.
+
+    ``tripod init`` before the records of the team were fetched begins such a ledger.
+    """
+    own, replica = replica_of(team.store) or ("", "")
+    ours = {replica, *(peer.replica for peer in read_roster(team.store).values())}
+    front, folder = f"{REMOTES}{remote.folder}/", refs_folder(repository)
+    if any(f"{front}{name}" in repository.refs.refs for name in ours):
+        return
+    try:
+        said = ask_remote(repository, remote, "ls-remote", "--refs", remote.address, f"{folder}*")
+        refs = [line.partition("\t")[2] for line in said.decode("utf-8", "replace").splitlines()]
+        names = {name for ref in refs if REPLICA.fullmatch(name := ref.removeprefix(folder))}
+        if not names or names & ours:
+            return
+        with open_repository(team.root, seconds) as apart:  # nothing of them stays in this clone
+            apart.stand_apart(front)
+            fetch_records(apart, remote._replace(source=remote.address))
+            teams = fetched_teams(apart, remote.folder, team.store.origin)
+    except GitError as error:
+        raise _no_answer(error, remote, folder + replica) from error
+    if teams and own not in teams:
+        raise RefusedError(
+            f"{remote.name} holds records of {shown_teams(teams)}, and none of this team, {own}: "
+            f"nothing was pushed. `tripod init --from {remote.name}` takes this ledger into that "
+            "team, with all that it holds, if it merged no peer; `tripod push REMOTE` gives it to "
+            "another remote. Where both are to share one, git itself pushes: "
+            f"`git push {remote.name} {folder}{replica}`"
+        )
 
 
 def _keep(team: Team, repository: Repository, replica: str) -> None:
@@ -191,11 +226,7 @@ def _push(
             answers=b"\n!\t",
         )  # fmt: skip
     except GitError as error:
-        raise UnreachableError(
-            f"{error}; the record stands on {folder}{offers[0].replica} here. Try again, give it "
-            "longer (`--timeout S`), or push by git itself: "
-            f"`git push {remote.name} {folder}{offers[0].replica}`"
-        ) from error
+        raise _no_answer(error, remote, folder + offers[0].replica) from error
     told = {
         m[2].decode("utf-8", "replace"): (m[1], m[3])
         for m in map(_LINE.fullmatch, said.split(b"\n"))
@@ -208,6 +239,13 @@ def _push(
         problem = text.decode("utf-8", "replace") if mark == b"!" else ""
         done.append(PushedRecord(ref, one.replica, one.size, one.before, problem))
     return done
+
+
+def _no_answer(error: Exception, remote: Remote, ref: str) -> UnreachableError:
+    return UnreachableError(
+        f"{error}; the record stands on {ref} here. Try again, give it longer (`--timeout S`), or "
+        f"push by git itself: `git push {remote.name} {ref}`"
+    )
 
 
 def _replace(team: Team, repository: Repository, remote: Remote, offer: _Offer) -> PushedRecord:

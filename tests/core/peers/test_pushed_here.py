@@ -65,7 +65,8 @@ def test_what_is_no_record_or_another_team_s_is_named_with_what_to_do(
 ) -> None:
     eve = Clone(tmp_path, "eve")
     eve.said("init", "--new")
-    eve.said("push", str(anna.git.root))
+    eve.said("seal")
+    eve.git("push", "--quiet", str(anna.git.root), f"{OWN}{name_of(eve)}")
     done = anna.run("pull")
     assert (done.code, f"{name_of(eve)}: it is a replica of the team" in done.out.decode()) == (
         0,

@@ -59,6 +59,13 @@ def name_of(clone: Clone) -> str:
     return found[1]
 
 
+def team_of(clone: Clone) -> str:
+    with clone.team() as team:
+        found = replica_of(team.store)
+    assert found is not None
+    return found[0]
+
+
 def decide(clone: Clone, title: str) -> None:
     clone.said("scribe", "log", title, "-r", "It works.", "-p", clone.name, "--no-ref", "a test")
 
@@ -511,12 +518,56 @@ def test_a_peer_whose_remote_state_is_older_is_no_failure(anna: Clone, ben: Clon
 # Strangers --------------------------------------------------------------------------------------
 
 
+def push_beside(clone: Clone) -> None:
+    """Give a remote of another team this one's record, as git itself does on purpose."""
+    clone.said("seal")
+    clone.git("push", "--quiet", "origin", f"{OWN}{name_of(clone)}")
+
+
+def test_a_first_push_to_the_remote_of_another_team_is_refused(
+    anna: Clone, ben: Clone, tmp_path: Path
+) -> None:
+    ben.said("push")
+    eve = Clone(tmp_path, "eve")
+    eve.said("init", "--new")
+    before, own = remote_refs(anna), refs(eve)
+    for option in ([], ["--dry-run"]):
+        done = eve.run("push", *option)
+        assert done.code == 1, done
+        for told in (name_of(anna), name_of(ben), team_of(anna), team_of(eve), "--from origin"):
+            assert told in done.err, told
+    assert remote_refs(anna) == before
+    assert REMOTES not in refs(eve), own
+    push_beside(eve)
+    assert "nothing new" not in eve.said("push"), "it is there on purpose"
+    fay = Clone(tmp_path, "fay")
+    fay.said("init", "--new")
+    for chosen in ([], ["--team-id", "x"]):
+        done = fay.run("init", "--from", "origin", *chosen)
+        assert done.code == 1, done
+        for told in (name_of(anna), team_of(eve), "`tripod init --team-id ID`"):
+            assert told in done.err, told
+    told = fay.said("init", "--from", "origin", "--team-id", team_of(eve)[:-1])
+    assert f"Joined the team {team_of(eve)}" in told
+    assert team_of(fay) == team_of(eve)
+    fay.said("push")
+    gus = Clone(tmp_path, "gus")
+    assert "the records here are of the team" in gus.run("init", "--from", "origin").err
+    said = gus.said("init", "--from", "origin", "--team-id", team_of(anna))
+    assert f"Joined the team {team_of(anna)}" in said
+    assert name_of(eve) not in said
+    assert "the team" not in gus.run("init").err, "what is another team's is passed over"
+    gus.said("push")
+    ben.said("pull")
+    ben.said("verify")
+
+
 def test_another_team_on_the_same_remote_is_named_and_fails_no_pull(
     anna: Clone, ben: Clone, tmp_path: Path
 ) -> None:
     eve = Clone(tmp_path, "eve")
     eve.said("init", "--new")
-    eve.said("push")
+    push_beside(eve)
     size = size_of(ben)
     said = ben.said("pull")
     assert f"{name_of(eve)}: it is a replica of the team" in said
