@@ -10,9 +10,10 @@ from tripod.chat import writer as chat_send
 from tripod.ledger.kinds.peers import TEAM_NAMED
 from tripod.ledger.locator import database_of
 from tripod.ledger.tlog.note import VerifierKey
-from tripod.peers.merge import Merged, merge_record
+from tripod.peers.merge import merge_record
 from tripod.peers.record import write_record_ref
 from tripod.peers.replica import replica_name, replica_of
+from tripod.peers.roster import Merged
 from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.trust.keys import no_passphrase, sealing_key
@@ -20,7 +21,7 @@ from tripod.trust.seal import seal_now, seal_path
 from tripod.verify.anchors.git import Repository
 from tripod.verify.export_file import RefFiles
 
-__all__ = ["begin", "fetch", "kept", "merge", "record", "rewrite", "say"]
+__all__ = ["begin", "fetch", "kept", "merge", "put_back", "record", "rewrite", "say"]
 
 
 def begin(
@@ -86,10 +87,7 @@ def fetch(to: Git, *remotes: Git) -> None:
 
 def rewrite(git: Git, name: str, back_to: Path) -> None:
     """Put an older database in place, let it go on, and have its key seal another history."""
-    database = Path(database_of(f"{git.root}/.nbs"))
-    for path in database.parent.glob("ledger.db*"):
-        path.unlink()
-    shutil.copy(back_to, database)
+    put_back(Path(database_of(f"{git.root}/.nbs")), back_to)
     shutil.rmtree(git.root / ".nbs")
     (git.root / ".nbs").mkdir()
     assert run(git.root, "rebuild").code == 0
@@ -99,6 +97,13 @@ def rewrite(git: Git, name: str, back_to: Path) -> None:
         say(git, text)
     git("update-ref", "-d", f"refs/tripod/{name}")
     record(git, name)
+
+
+def put_back(database: Path, older: Path) -> None:
+    """Put a copy of an older ledger in the place of a database."""
+    for path in database.parent.glob("ledger.db*"):
+        path.unlink()
+    shutil.copy(older, database)
 
 
 def kept(git: Git, to: Path) -> Path:

@@ -29,8 +29,9 @@ from tripod.ledger.locator import database_of
 from tripod.ledger.tlog import tiles
 from tripod.ledger.tlog.note import Note, SigningKey, format_note
 from tripod.ledger.tlog.seal import Seal, format_seal, sign_seal
-from tripod.peers.merge import Merged, MergeLimits, merge_record
+from tripod.peers.merge import merge_record
 from tripod.peers.replica import name_team, replica_name
+from tripod.peers.roster import Merged, MergeLimits
 from tripod.projections.chat.format import parse_line, split_chat_file
 from tripod.recovery import redaction
 from tripod.team import adoption
@@ -133,14 +134,11 @@ class Replica:
         *,
         limits: MergeLimits | None = None,
         dry_run: bool = False,
-        closed: bool | None = None,
     ) -> Merged:
         """Merge another's record as it is now, or that in a folder."""
         files = other.record() if isinstance(other, Replica) else other
         with self.team() as team:
-            return merge_record(
-                team, files, limits=limits or MergeLimits(), dry_run=dry_run, closed=closed
-            )
+            return merge_record(team, files, limits=limits or MergeLimits(), dry_run=dry_run)
 
     def size(self) -> int:
         with self.team() as team:

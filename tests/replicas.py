@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from pathlib import Path
+from shutil import copytree
 from unittest import mock
 
 from doors.inside import Done, run
@@ -17,23 +19,39 @@ from tripod.team.team import Team
 from tripod.trust.seal import seal
 from tripod.verify.peers.refs import OWN, REMOTES
 
-__all__ = ["Clone", "pushed_replica"]
+__all__ = ["Clone", "begun_replica", "joined_replica", "pushed_replica"]
 
 
 class Clone:
     """A clone at ``git.root`` of the bare repository ``remote``, with its user's own home."""
 
     def __init__(self, folder: Path, name: str, *, home: Path | None = None) -> None:
-        """Clone ``folder/remote.git``, which is made where it is missing, as ``folder/name``."""
+        """The clone ``folder/name``; where it is missing, it is made of ``folder/remote.git``."""
         self.name, self.home = name, home or folder / f"home-{name}"
         self.remote = folder / "remote.git"
+        self.git = Git(folder / name, made=False)
+        if self.git.root.exists():
+            return
         if not self.remote.exists():
             seed = Git(folder / "seed")
             seed.commit("src/main.py", b"print()\n")
             seed("clone", "--quiet", "--bare", str(seed.root), str(self.remote))
-        self.git = Git(folder / name, made=False)
         self.git.root.mkdir()
         self.git("clone", "--quiet", str(self.remote), ".")
+
+    def elsewhere(self, root: Path, home: Path | None = None) -> Clone:
+        """The same user in another work tree, or in another clone with another home."""
+        there = copy(self)
+        there.git, there.home = Git(root, made=False), home or self.home
+        return there
+
+    def copied(self, folder: Path, *, keys: bool = True) -> Clone:
+        """The whole disk again, in ``folder``: the clone and its ledger; the user's ``keys``."""
+        twin = self.elsewhere(folder / "copy", folder / "home-copy")
+        copytree(self.git.root, twin.git.root)
+        if keys:
+            copytree(self.home, twin.home)
+        return twin
 
     @property
     def root(self) -> Path:
@@ -62,6 +80,18 @@ class Clone:
         assert done.code == 0, done
         return done.out.decode()
 
+    def refused(self, *words: str, code: int = 1) -> str:
+        """What a command prints, errors first, that must fail."""
+        done = self.run(*words)
+        assert done.code == code, done
+        return done.err + done.out.decode()
+
+    def decides(self, title: str, *ref: str) -> None:
+        """Say something in the chat ``live``; log a decision that refers to it, or to ``ref``."""
+        self.said("chat", "send", "live", self.name, f"shall we: {title}")
+        words = ("-p", self.name, "-r", "So.", *(ref or ("--ref", "last")))
+        self.said("scribe", "log", title, *words)
+
     @contextmanager
     def team(self) -> Iterator[Team]:
         """The team, opened."""
@@ -87,11 +117,24 @@ class Clone:
         self.git("fetch", "--quiet", "origin", f"+refs/tripod/*:{REMOTES}origin/*")
 
 
-def pushed_replica(folder: Path, name: str) -> Clone:
-    """A clone with a replica that said something, and pushed its record."""
+def begun_replica(folder: Path, name: str) -> Clone:
+    """A clone in which a team was begun, with a chat."""
     clone = Clone(folder, name)
     clone.said("init", "--project", "shop")
     clone.said("chat", "create", "live")
+    return clone
+
+
+def joined_replica(folder: Path, name: str) -> Clone:
+    """A clone that joined the team of the remote."""
+    clone = Clone(folder, name)
+    clone.said("init", "--from", "origin")
+    return clone
+
+
+def pushed_replica(folder: Path, name: str) -> Clone:
+    """A clone with a replica that said something, and pushed its record."""
+    clone = begun_replica(folder, name)
     clone.said("chat", "send", "live", name, "hello")
     clone.push()
     return clone

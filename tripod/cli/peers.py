@@ -5,6 +5,7 @@ from __future__ import annotations
 from tripod.cli.commands import CommandCall, NumberParam, command_group, command_verb
 from tripod.output import one_line
 from tripod.peers.roster import (
+    MergeLimits,
     Peer,
     accept_peer,
     close_peer,
@@ -154,29 +155,30 @@ def _push(call: CommandCall) -> None:
 def _pull(call: CommandCall) -> int:
     from tripod.peers.pull import pull
 
-    limits = call.max_entries, call.max_bytes, call.max_blobs
+    limits = MergeLimits(call.max_entries, call.max_bytes, call.max_blobs)
     with call.team() as team, call.progress():
         done = pull(
             team, call.remote, limits=limits, seconds=call.timeout,
             fetch=not call.no_fetch, dry_run=call.dry_run,
         )  # fmt: skip
-        is_new = any(one.added for one in done.records)
+        is_new = any(one.done.added for one in done.records)
         known = read_roster(team.store).values() if is_new else ()
     accepted = {peer.replica for peer in known if peer.state == "accepted"}
     lines, values, code = [], [], 0
     told = "would pull" if call.dry_run else "pulled"
-    for one in done.records:
-        name = one_line(one.replica)
-        if one.taken or one.erased:
-            line = f"{told} {name}: {_count(one.taken, 'new entry')}{_of(one.kinds)}"
-            line += f", {one.erased} erased" if one.erased else ""
-            line += "; a new peer" if one.added else ""
-            is_first_use = one.added and one.replica not in accepted
+    for ref, replica, what, kinds in done.records:
+        name = one_line(replica)
+        if what.taken or what.erased:
+            line = f"{told} {name}: {_count(what.taken, 'new entry')}{_of(kinds)}"
+            line += f", {what.erased} erased" if what.erased else ""
+            line += "; a new peer" if what.added else ""
+            is_first_use = what.added and replica not in accepted
             lines.append(f"{line}, taken at first use" if is_first_use else line)
-        if one.problem:
-            lines.append(f"{name}: {one_line(one.problem)}")
-            code = code if one.is_older or one.is_stranger else 1
-        values.append({"remote": done.remote, **one._asdict()})
+        if what.problem:
+            lines.append(f"{name}: {one_line(what.problem)}")
+            code = code if what.is_older or what.is_stranger else 1
+        told_of = {**what._asdict(), "replica": replica, "kinds": kinds}
+        values.append({"remote": done.remote, "ref": ref, **told_of})
     lines += [f"left {one_line(ref)}: it is no record of a replica" for ref in done.strange]
     if done.asked:
         lines.append(

@@ -52,7 +52,7 @@ MAX_TIMEOUT = 2**32  # seconds: more than a century
 NEXT = "Next: `tripod chat create live` begins a chat, `tripod verify` judges what is there"
 
 if TYPE_CHECKING:
-    from tripod.peers.merge import Merged
+    from tripod.peers.roster import Merged
 
 ASKED = "Your handle, under which your acts are recorded (one word; Enter for none)"
 

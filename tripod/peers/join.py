@@ -44,7 +44,7 @@ from tripod.ledger.sqlite.reader import SQLiteReader
 from tripod.ledger.tlog.note import MAX_NOTE
 from tripod.ledger.tlog.seal import open_seal, read_seal
 from tripod.ledger.tlog.tiles import SEAL
-from tripod.peers.merge import Merged, fetched_teams, merge_record, shown_teams
+from tripod.peers.merge import fetched_teams, merge_record, shown_teams
 from tripod.peers.remote import (
     TIMEOUT_S,
     fetch_records,
@@ -53,7 +53,7 @@ from tripod.peers.remote import (
     records_among_branches,
 )
 from tripod.peers.replica import name_team, replica_name, replica_of
-from tripod.peers.roster import Peer, read_roster
+from tripod.peers.roster import Merged, Peer, read_roster
 from tripod.projections import (
     COUNTS,
     Disk,

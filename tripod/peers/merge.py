@@ -64,6 +64,8 @@ from tripod.ledger.tlog.tiles import WIDTH
 from tripod.peers.places import Places
 from tripod.peers.replica import replica_of
 from tripod.peers.roster import (
+    Merged,
+    MergeLimits,
     Peer,
     is_closed,
     note_seen,
@@ -104,43 +106,12 @@ _OTHER = "its record is another than the one that it sealed before"
 _BATCH_BYTES = 16 * 1024 * 1024  # of blobs in one act
 
 
-class MergeLimits(NamedTuple):
-    """How much one merge takes of one peer: new entries, bytes that are read, blobs."""
-
-    entries: int = 500_000
-    bytes: int = 2**30
-    blobs: int = 100_000
-
-
-class Merged(NamedTuple):
-    """What a merge did: entries ``taken`` and ``erased``, and how many of the peer's are here now.
-
-    ``sealed`` is how many entries the record holds. ``problem`` says in words why the peer stopped
-    there, '' where it did not. ``added``: it is a new peer. ``is_own``: the record is our own, or
-    an earlier state of it. ``is_older``: it is one of what was merged before. ``is_stranger``: it
-    is of another team.
-    """
-
-    origin: str = ""
-    replica: str = ""
-    taken: int = 0
-    erased: int = 0
-    size: int = 0
-    sealed: int = 0
-    problem: str = ""
-    added: bool = False
-    is_own: bool = False
-    is_older: bool = False
-    is_stranger: bool = False
-
-
 def merge_record(
     team: Team,
     files: ExportFiles,
     *,
     limits: MergeLimits = MergeLimits(),  # noqa: B008 - it never changes
     dry_run: bool = False,
-    closed: bool | None = None,
     seen: str | None = None,
 ) -> Merged:
     """Take what the peer whose record ``files`` are recorded itself, and is not here yet.
@@ -150,7 +121,6 @@ def merge_record(
         files: a folder or a git ref with a record, bodies included.
         limits: how much is taken at most.
         dry_run: only say what would be taken.
-        closed: whether a person must have accepted the peer; None: as the policy says.
         seen: the file that notes which seal was looked at last (``seen_path``).
 
     Raises RefusedError where nothing can be merged here at all: the team was not named, or its
@@ -166,7 +136,7 @@ def merge_record(
     except (FileError, MalformedError) as error:
         return Merged(problem=f"there is no seal to judge the record by: {error}")
     try:
-        merge.run(closed=closed)
+        merge.run()
     except RecordProblemError as error:
         merge.done = merge.done._replace(problem=f"{merge.who}: {error}")
     return merge.done
@@ -209,7 +179,7 @@ class _Merge:
         """What a person calls the peer."""
         return self.peer.name
 
-    def run(self, *, closed: bool | None) -> None:
+    def run(self) -> None:
         """Judge the record as a whole, then take its entries (RecordProblemError: why it ends)."""
         if self._is_own():
             self.done = self.done._replace(is_own=True, size=self.seal.size)
@@ -232,7 +202,7 @@ class _Merge:
         key = self._identify(record)
         if self.peer.size and record.tree().root().hex() != self.peer.root:
             self.fork(_OTHER, self.merged_note())
-        self._refuse(closed=is_closed(self.team.root) if closed is None else closed)
+        self._refuse(closed=is_closed(self.team.root))
         if self.peer.merged is None or not self._is_bookkeeping(record):
             _Taking(self, record, key).run()
         elif not self.dry_run:

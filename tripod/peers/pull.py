@@ -35,7 +35,14 @@ from tripod.peers.remote import (
     records_among_branches,
 )
 from tripod.peers.replica import replica_of
-from tripod.peers.roster import has_merged, read_roster, ready_team, seen_path
+from tripod.peers.roster import (
+    Merged,
+    MergeLimits,
+    has_merged,
+    read_roster,
+    ready_team,
+    seen_path,
+)
 from tripod.team.team import Team
 from tripod.verify.anchors.git import Repository
 from tripod.verify.peers.refs import (
@@ -52,24 +59,16 @@ _MAX_NOTED = 32 * 1024 * 1024  # bytes
 
 
 class PulledRecord(NamedTuple):
-    """What became of one record: its ref, the replica, and what the merge did.
+    """What became of the record on a ref: the replica that the ref names, and what the merge did.
 
-    ``taken``, ``erased``, ``size``, ``sealed``, ``problem``, ``added`` and ``is_older`` are as in
-    ``tripod.peers.merge.Merged``; ``kinds`` counts the entries that were taken by what they are.
-    ``is_stranger``: another team uses the same remote, or pushed into this repository, and this one
-    needs nothing of it: it has peers of its own, and the ref bears the name that the record gives.
+    ``kinds`` counts the entries that were taken by what they are. It is a stranger's where this
+    team needs nothing of it: another team uses the same remote, or pushed into this repository,
+    this ledger has peers of its own, and the ref bears the name that the record gives.
     """
 
     ref: str
     replica: str
-    taken: int = 0
-    erased: int = 0
-    size: int = 0
-    sealed: int = 0
-    problem: str = ""
-    added: bool = False
-    is_older: bool = False
-    is_stranger: bool = False
+    done: Merged
     kinds: dict[str, int] = {}  # noqa: RUF012 - it never changes
 
 
@@ -89,7 +88,7 @@ def pull(
     team: Team,
     given: str | None = None,
     *,
-    limits: tuple[int, int, int] | None = None,
+    limits: MergeLimits = MergeLimits(),  # noqa: B008 - it never changes
     seconds: float = TIMEOUT_S,
     fetch: bool = True,
     dry_run: bool = False,
@@ -99,7 +98,7 @@ def pull(
     Args:
         team: the team, in a git repository.
         given: the remote's name, URL or path; ``origin``, or the only one, by default.
-        limits: entries, bytes and blobs that are taken of each peer at most, see ``MergeLimits``.
+        limits: how much is taken of each peer at most.
         seconds: how long the remote may take.
         fetch: whether to fetch; else what was fetched before is merged.
         dry_run: only say what would be merged. What is fetched stays out of the repository.
@@ -129,7 +128,7 @@ def pull(
         names |= _pushed_here(team, repository)
         seals = _seals(repository, names, dry_run=dry_run)
         records = [
-            _pulled(team, repository, PulledRecord(ref, names[ref]), seal, limits, dry_run=dry_run)
+            _pulled(team, repository, (ref, names[ref]), seal, limits, dry_run=dry_run)
             for ref, seal in sorted(seals.items(), key=lambda one: merge_order(one[1]))
         ]
         # A remote whose name begins with the name of this one, and a slash, has refs of its own.
@@ -198,33 +197,33 @@ def _ask(team: Team) -> str:
 def _pulled(
     team: Team,
     repository: Repository,
-    record: PulledRecord,
+    named: tuple[str, str],
     seal: Seal | None,
-    limits: tuple[int, int, int] | None,
+    limits: MergeLimits,
     *,
     dry_run: bool,
 ) -> PulledRecord:
-    ref, replica = record.ref, record.replica
+    ref, replica = named
     is_here = not ref.startswith(REMOTES)
     if seal is not None and (
         _is_merged(team, replica, seal) or (is_here and _is_behind(team, seal))
     ):
-        return record._replace(size=seal.size, sealed=seal.size)
+        done = Merged(seal.origin, replica, size=seal.size, sealed=seal.size)
+        return PulledRecord(ref, replica, done)
     commit = repository.tips([ref]).get(ref)
     if not commit:
-        return record._replace(problem=f"{ref} leads to no commit, so there is no record on it")
+        problem = f"{ref} leads to no commit, so there is no record on it"
+        return PulledRecord(ref, replica, Merged(problem=problem))
     # Dear, and seldom anything is new.
-    from tripod.peers.merge import MergeLimits, merge_record
+    from tripod.peers.merge import merge_record
     from tripod.verify.export_file import RefFiles
 
     before = team.store.size
     try:
-        files = RefFiles(repository, commit)
-        asked = MergeLimits() if limits is None else MergeLimits(*limits)
-        seen = seen_path(team.root, replica)
-        done = merge_record(team, files, limits=asked, dry_run=dry_run, seen=seen)
+        files, seen = RefFiles(repository, commit), seen_path(team.root, replica)
+        done = merge_record(team, files, limits=limits, dry_run=dry_run, seen=seen)
     except GitError as error:
-        return record._replace(problem=str(error))
+        return PulledRecord(ref, replica, Merged(problem=str(error)))
     except UnwritableError as error:
         why = str(error).removesuffix("; nothing was recorded")
         merged = team.store.size - before
@@ -241,8 +240,8 @@ def _pulled(
     kinds = _kinds(team, before) if done.taken and not dry_run else {}
     has_others = is_here or bool(read_roster(team.store))
     is_stranger = done.is_stranger and done.replica == replica and has_others
-    told = (done.taken, done.erased, done.size, done.sealed, problem, done.added, done.is_older)
-    return PulledRecord(ref, replica, *told, is_stranger, kinds)
+    done = done._replace(problem=problem, is_stranger=is_stranger)
+    return PulledRecord(ref, replica, done, kinds)
 
 
 def _is_merged(team: Team, replica: str, seal: Seal) -> bool:

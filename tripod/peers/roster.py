@@ -68,6 +68,36 @@ class Peer(NamedTuple):
         return "accepted" if is_accepted or self.how == "person" else "first-use"
 
 
+class MergeLimits(NamedTuple):
+    """How much one merge takes of one peer: new entries, bytes that are read, blobs."""
+
+    entries: int = 500_000
+    bytes: int = 2**30
+    blobs: int = 100_000
+
+
+class Merged(NamedTuple):
+    """What a merge did: entries ``taken`` and ``erased``, and how many of the peer's are here now.
+
+    ``sealed`` is how many entries the record holds. ``problem`` says in words why the peer stopped
+    there, '' where it did not. ``added``: it is a new peer. ``is_own``: the record is our own, or
+    an earlier state of it. ``is_older``: it is one of what was merged before. ``is_stranger``: it
+    is of another team.
+    """
+
+    origin: str = ""
+    replica: str = ""
+    taken: int = 0
+    erased: int = 0
+    size: int = 0
+    sealed: int = 0
+    problem: str = ""
+    added: bool = False
+    is_own: bool = False
+    is_older: bool = False
+    is_stranger: bool = False
+
+
 def ready_team(team: Team) -> tuple[str, str]:
     """The team id and the name of this replica; a ledger without a key gets one."""
     if sealing_key(team.store) is None:

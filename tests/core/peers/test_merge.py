@@ -121,13 +121,6 @@ def test_a_replica_of_another_team_is_named(tmp_path: Path, ann: Replica) -> Non
     assert (done.taken, done.added) == (0, False)
 
 
-def test_a_closed_policy_waits_for_a_person(ann: Replica, bob: Replica) -> None:
-    size = ann.size()
-    done = ann.merge(bob, closed=True)
-    assert "waits: the policy says `peers: closed`" in done.problem
-    assert ann.size() == size
-
-
 def test_an_older_state_of_a_record_is_no_fork(tmp_path: Path, ann: Replica, bob: Replica) -> None:
     bob.say("One.")
     old = copied(bob.record(), tmp_path / "old")

@@ -14,7 +14,7 @@ from peering import Forger, MemoryFiles, Replica, copied
 from tripod.ledger.actors import Record, format_actor_record
 from tripod.ledger.tlog.note import SigningKey
 from tripod.ledger.tlog.tiles import SEAL
-from tripod.peers.merge import MergeLimits
+from tripod.peers.roster import MergeLimits
 from tripod.trust import actors, keys
 from tripod.trust.signature import actor_key_path
 from tripod.verify.export import ExportFiles

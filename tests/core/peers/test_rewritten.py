@@ -8,24 +8,7 @@ from pathlib import Path
 
 import pytest
 from git_repo import Git
-from replicas import Clone
-
-
-def joined(folder: Path, name: str) -> Clone:
-    made = Clone(folder, name)
-    made.said("init", "--from", "origin")
-    return made
-
-
-def decides(one: Clone, title: str) -> None:
-    one.said("chat", "send", "live", one.name, f"shall we: {title}")
-    one.said("scribe", "log", title, "-p", one.name, "-r", "So.", "--ref", "last")
-
-
-def told(one: Clone, *words: str) -> str:
-    done = one.run(*words)
-    assert done.code == 1, done
-    return done.err + done.out.decode()
+from replicas import Clone, begun_replica, joined_replica
 
 
 def agreeing(one: Clone, *words: str) -> list[dict[str, object]]:
@@ -38,10 +21,8 @@ def agreeing(one: Clone, *words: str) -> list[dict[str, object]]:
 
 @pytest.fixture
 def ann(tmp_path: Path) -> Clone:
-    ann = Clone(tmp_path, "ann")
-    ann.said("init", "--project", "shop")
-    ann.said("chat", "create", "live")
-    decides(ann, "Begin")
+    ann = begun_replica(tmp_path, "ann")
+    ann.decides("Begin")
     ann.said("push")
     return ann
 
@@ -53,7 +34,7 @@ def rewritten(ann: Clone, folder: Path, *titles: str) -> None:
     shutil.copytree(ann.database.parent, early / "tripod")
     shutil.copytree(ann.home, early / "home")
     shutil.copytree(ann.root, early / "nbs")
-    decides(ann, "Pay the invoice")
+    ann.decides("Pay the invoice")
     ann.said("push")
     yield_to_others(folder)
     for now, then in (
@@ -68,15 +49,13 @@ def rewritten(ann: Clone, folder: Path, *titles: str) -> None:
     ann.git("update-ref", "-d", name)
     Git(ann.remote, made=False)("update-ref", "-d", name)
     for title in titles:
-        decides(ann, title)
+        ann.decides(title)
     ann.said("push")
 
 
 def yield_to_others(folder: Path) -> None:
     """Bob merges what Ann recorded, and pushes what he remembers of it."""
-    bob = Clone.__new__(Clone)
-    bob.name, bob.home, bob.remote = "bob", folder / "home-bob", folder / "remote.git"
-    bob.git = Git(folder / "bob", made=False)
+    bob = Clone(folder, "bob")
     bob.said("pull")
     bob.said("push")
 
@@ -86,10 +65,10 @@ def test_a_rewrite_is_found_by_whoever_merged_it(
     ann: Clone, tmp_path: Path, titles: list[str]
 ) -> None:
     """Shorter, longer: the key is right, the ref and the database agree, and it is found."""
-    bob = joined(tmp_path, "bob")
+    bob = joined_replica(tmp_path, "bob")
     rewritten(ann, tmp_path, *titles)
     ann.said("verify", "--no-git")  # by itself nothing is wrong with it
-    out = told(bob, "pull")
+    out = bob.refused("pull")
     assert "it contradicts itself" in out
     assert "`tripod peer show ann-" in out
     shown = bob.said("peer", "show", "ann")
@@ -104,7 +83,7 @@ def test_a_rewrite_is_found_by_whoever_merged_it(
     assert "Pay the invoice" in log
     assert not any(title in log for title in titles)
     # Others go on, and the forger hears of it from what they remember.
-    decides(bob, "By Bob")
+    bob.decides("By Bob")
     bob.said("push")
     ann.run("pull")
     assert agreeing(ann)
@@ -116,21 +95,21 @@ def test_a_rewrite_is_found_by_whoever_merged_it(
     assert b"peers-agree" in judged.out
     assert b"fork: it remembers root" in judged.out or b"rollback: it remembers" in judged.out
     # Who comes new meets the rewritten one, takes it, and is told by what Bob remembers.
-    cid = joined(tmp_path, "cid")
+    cid = joined_replica(tmp_path, "cid")
     assert "By Bob" in (cid.root / "scribe/log.md").read_text()
     assert cid.run("verify").code == 1
 
 
 def test_a_lost_laptop_whose_key_is_lost_too(ann: Clone, tmp_path: Path) -> None:
     """Its record stays, everybody keeps its decisions, and who comes back is a new replica."""
-    bob = joined(tmp_path, "bob")
+    bob = joined_replica(tmp_path, "bob")
     bob.said("push")
-    decides(ann, "Before the loss")
+    ann.decides("Before the loss")
     ann.said("push")
     for path in (ann.git.root, ann.home):
         shutil.rmtree(path)
-    again = joined(tmp_path, "ann")
-    decides(again, "On the new laptop")
+    again = joined_replica(tmp_path, "ann")
+    again.decides("On the new laptop")
     again.said("push")
     bob.said("pull")
     for one in (again, bob):
@@ -147,22 +126,22 @@ def test_a_lost_laptop_whose_key_is_lost_too(ann: Clone, tmp_path: Path) -> None
 
 
 def test_a_lost_laptop_whose_key_was_saved(ann: Clone, tmp_path: Path) -> None:
-    bob = joined(tmp_path, "bob")
-    decides(bob, "By Bob")
+    bob = joined_replica(tmp_path, "bob")
+    bob.decides("By Bob")
     bob.said("push")
     ann.said("pull")
-    decides(ann, "Before the loss")
+    ann.decides("Before the loss")
     ann.said("push")
-    decides(ann, "Never pushed")
+    ann.decides("Never pushed")
     name = ann.git("for-each-ref", "--format=%(refname:lstrip=2)", "refs/tripod")
     shutil.rmtree(ann.git.root)
     again = Clone(tmp_path, "ann", home=ann.home)
     again.fetch()
-    assert "`tripod restore --replica" in told(again, "restore")
+    assert "`tripod restore --replica" in again.refused("restore")
     out = again.said("restore", "--replica", name)
     # What was sealed and never pushed is lost, and the new line says so.
     assert "forked from" in out
-    decides(again, "On the new laptop")
+    again.decides("On the new laptop")
     for one in (again, bob, again, bob):
         one.said("push")
         one.said("pull")

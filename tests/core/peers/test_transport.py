@@ -15,6 +15,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from clones import put_back
 from doors.inside import TRIPOD
 from git_repo import Git
 from hostile import Canary, plant
@@ -279,8 +280,7 @@ def test_a_clone_that_was_fetched_in_part_is_told_how_to_fetch_the_whole(
     anna: Clone, tmp_path: Path
 ) -> None:
     Git(anna.remote, made=False)("config", "uploadpack.allowFilter", "true")
-    cleo = Clone.__new__(Clone)
-    vars(cleo).update(vars(anna), git=Git(tmp_path / "cleo", made=False), home=tmp_path / "home-c")
+    cleo = anna.elsewhere(tmp_path / "cleo", tmp_path / "home-c")
     cleo.git.root.mkdir()
     cleo.git("clone", "--quiet", "--filter=blob:none", f"file://{anna.remote}", ".")
     cleo.fetch()
@@ -787,9 +787,7 @@ def test_an_older_ledger_takes_again_what_it_lacks_of_a_seal_that_was_read(
     ben.said("push")
     anna.said("pull")
     noted = (anna.database.parent / "pulled-seals.json").read_bytes()
-    for path in anna.database.parent.glob("ledger.db*"):
-        path.unlink()
-    shutil.copy2(old, anna.database)
+    put_back(anna.database, old)
     shutil.rmtree(anna.root)  # its files show more than the older ledger
     anna.git("update-ref", "-d", f"{OWN}{name_of(anna)}")
     shutil.rmtree(anna.home / "seals")
@@ -829,9 +827,7 @@ def test_a_peer_that_rewrites_what_was_seen_of_it_is_a_fork(
     ben.said("push")
     assert anna.said("pull") == "nothing new from origin\n"
     first = anna.git("rev-parse", f"{REMOTES}origin/{name_of(ben)}").strip()
-    for path in ben.database.parent.glob("ledger.db*"):
-        path.unlink()
-    shutil.copy(before, ben.database)
+    put_back(ben.database, before)
     shutil.rmtree(ben.home / "seals")
     ben.git("update-ref", "-d", f"{OWN}{name_of(ben)}")
     ben.said("rebuild", "--take-in", "I begin again")

@@ -19,39 +19,25 @@ GOLDEN = Path(__file__).resolve().parents[2] / "golden/clones-852efc6.tar.xz"
 KEYLESS = "`tripod restore --as-copy` goes on as a replica of its own"
 
 
-def clone(folder: Path, name: str) -> Clone:
-    """A clone that is there already, and its user."""
-    found = Clone.__new__(Clone)
-    found.name, found.home = name, folder / f"home-{name}"
-    found.remote, found.git = folder / "shop.git", Git(folder / name, made=False)
-    return found
-
-
 @pytest.fixture
 def ann(tmp_path: Path) -> Clone:
     with tarfile.open(GOLDEN) as archive:
         archive.extractall(tmp_path, filter="data")
-    return clone(tmp_path, "ann")
+    return Clone(tmp_path, "ann")
 
 
 @pytest.fixture
 def bob(tmp_path: Path, ann: Clone) -> Clone:
-    return clone(tmp_path, "bob")
+    return Clone(tmp_path, "bob")
 
 
 def third(ann: Clone) -> Clone:
     """Somebody new, with a clone of the repository as it is now."""
     folder = ann.git.root.parent
     Git(folder, made=False)("clone", "--quiet", "shop.git", "cid")
-    cid = clone(folder, "cid")
+    cid = Clone(folder, "cid")
     shutil.rmtree(cid.root, ignore_errors=True)  # what the first commit tracked
     return cid
-
-
-def refused(one: Clone, *words: str) -> str:
-    done = one.run(*words)
-    assert done.code == 1, done
-    return done.err + done.out.decode()
 
 
 def untracked(*clones: Clone) -> None:
@@ -92,7 +78,7 @@ def test_ann_first(ann: Clone, bob: Clone) -> None:
     untracked(ann, bob)
     ann.said("push")
     for words in (["push"], ["pull"]):
-        assert KEYLESS in refused(bob, *words)
+        assert KEYLESS in bob.refused(*words)
     gone_on(bob)
     settled(ann, bob)
     for one in (ann, bob):
@@ -109,7 +95,7 @@ def third_joined(ann: Clone) -> Clone:
 def test_bob_first(ann: Clone, bob: Clone) -> None:
     """His push said that it was done, and gave what Ann had sealed under a name of his."""
     untracked(ann, bob)
-    assert KEYLESS in refused(bob, "push")
+    assert KEYLESS in bob.refused("push")
     assert ann.git("ls-remote", "origin", "refs/tripod/*") == ""
     gone_on(bob)
     cid = third_joined(ann)
@@ -121,7 +107,7 @@ def test_bob_first(ann: Clone, bob: Clone) -> None:
 def test_nobody_asks_init_first(ann: Clone, bob: Clone) -> None:
     """`tripod push` on a ledger of an earlier version ended with "no such table: peers"."""
     ann.said("push")
-    assert KEYLESS in refused(bob, "pull")
+    assert KEYLESS in bob.refused("pull")
     gone_on(bob)
     settled(ann, bob)
 
@@ -132,14 +118,14 @@ def test_the_work_was_untracked_and_merged_first(ann: Clone, bob: Clone) -> None
     ann.git("push", "--quiet", "origin", "main")
     bob.git("fetch", "--quiet", "origin")
     bob.run("bus", "check")
-    told = refused(bob, "verify")
+    told = bob.refused("verify")
     assert "pins-extend: rollback: it remembers 17 entries, and the ledger has 16" in told
     assert "`tripod restore --as-copy`" in told
     bob.said("init", "--untrack")
     out = bob.said("restore", "--as-copy")
     assert "forked from" in out
     assert "1 chat.sent, 1 decision.logged" in out.splitlines()[-1]
-    assert "`tripod pull` takes them" in refused(bob, "verify")
+    assert "`tripod pull` takes them" in bob.refused("verify")
     settled(ann, bob)
 
 
@@ -180,6 +166,6 @@ def test_a_log_that_git_tracks_no_more_must_still_go_on(ann: Clone) -> None:
     ann.said("verify")
     log = ann.root / "scribe/log.md"
     log.write_bytes(log.read_bytes().replace(b"They last", b"They do not"))
-    told = refused(ann, "verify")
+    told = ann.refused("verify")
     assert "append-only: edited: it differs from the ledger" in told
     assert re.search(r"append-only: .*commit .*: it was removed", told), told

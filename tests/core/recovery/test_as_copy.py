@@ -33,18 +33,8 @@ def joined(folder: Path) -> Clone:
     return bob
 
 
-def copied(clone: Clone, folder: Path, *, home: bool = True) -> Clone:
-    """The whole disk copied: the work tree, the repository, and the keys, unless ``home`` is no."""
-    copy = Clone.__new__(Clone)
-    vars(copy).update(vars(clone), git=Git(folder / "copy", made=False), home=folder / "home-copy")
-    shutil.copytree(clone.git.root, copy.git.root)
-    if home:
-        shutil.copytree(clone.home, copy.home)
-    return copy
-
-
 def test_a_copied_disk_goes_on_with_a_name_and_a_key_of_its_own(ann: Clone, tmp_path: Path) -> None:
-    copy = copied(ann, tmp_path)
+    copy = ann.copied(tmp_path)
     with ann.team() as team:
         before = team.store.origin, sealing_key(team.store), replica_of(team.store)
     out = copy.said("restore", "--as-copy")
@@ -71,7 +61,7 @@ def test_a_copied_disk_goes_on_with_a_name_and_a_key_of_its_own(ann: Clone, tmp_
 def test_copies_that_both_went_on_part_where_they_did_and_nothing_is_lost(
     ann: Clone, tmp_path: Path
 ) -> None:
-    copy = copied(ann, tmp_path)
+    copy = ann.copied(tmp_path)
     copy.said("chat", "send", "live", "ann", "on the copy")
     copy.said("scribe", "log", "Copy it", "--rationale", "So.", "-p", "ann", "--ref", "last")
     with copy.team() as team:

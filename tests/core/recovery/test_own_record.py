@@ -242,11 +242,7 @@ def test_two_records_that_contradict_each_other_are_refused_with_both_names(
     ann: Clone, tmp_path: Path
 ) -> None:
     """A copied disk: the same replica went on twice, with the same key."""
-    shutil.copytree(ann.git.root, tmp_path / "copy")
-    shutil.copytree(ann.home, tmp_path / "home-copy")
-    copy = Clone.__new__(Clone)
-    vars(copy).update(vars(ann), git=type(ann.git)(tmp_path / "copy", made=False))
-    copy.home = tmp_path / "home-copy"
+    copy = ann.copied(tmp_path)
     copy.said("chat", "send", "live", "ann", "on the copy")
     copy.push()
     ann.said("chat", "send", "live", "ann", "on the original")

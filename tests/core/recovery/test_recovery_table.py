@@ -12,7 +12,6 @@ from unittest import mock
 import pytest
 from docs.recovery_table import MISHAPS, Mishap
 from doors.inside import Done
-from git_repo import Git
 from replicas import Clone
 
 from tripod.ledger.entry import Draft, Entry
@@ -111,10 +110,7 @@ def _key(ann: Clone, _: Path) -> None:
 
 
 def _copied(ann: Clone, folder: Path) -> None:
-    copy = Clone.__new__(Clone)
-    vars(copy).update(vars(ann), git=Git(folder / "copy", made=False), home=folder / "home-copy")
-    shutil.copytree(ann.git.root, copy.git.root)
-    shutil.copytree(ann.home, copy.home)
+    copy = ann.copied(folder)
     copy.said("chat", "send", "live", "ann", "theirs")
     copy.push()
     for text in ("mine", "mine as well"):

@@ -7,31 +7,16 @@ import re
 from pathlib import Path
 
 import pytest
-from git_repo import Git
-from replicas import Clone
+from replicas import Clone, begun_replica, joined_replica
 
 from tripod.decisions import writer as decisions_log
 
 
 @pytest.fixture
 def ann(tmp_path: Path) -> Clone:
-    ann = Clone(tmp_path, "ann")
-    ann.said("init", "--project", "shop")
-    ann.said("chat", "create", "live")
-    decides(ann, "Begin")
+    ann = begun_replica(tmp_path, "ann")
+    ann.decides("Begin")
     return ann
-
-
-def decides(one: Clone, title: str, *ref: str) -> None:
-    one.said("chat", "send", "live", one.name, f"shall we: {title}")
-    one.said("scribe", "log", title, "-p", one.name, "-r", "So.", *(ref or ("--ref", "last")))
-
-
-def at(one: Clone, folder: Path) -> Clone:
-    """The same user in another work tree."""
-    there = Clone.__new__(Clone)
-    vars(there).update(vars(one), git=Git(folder, made=False))
-    return there
 
 
 def decisions(one: Clone) -> dict[str, str]:
@@ -46,13 +31,13 @@ def test_a_switch_of_branch_leaves_the_record_alone(ann: Clone) -> None:
     """Six findings, and git refused to switch back once a command had run."""
     ann.git("switch", "--quiet", "--create", "work")
     ann.git.commit("src/work.py", b"work\n", "work")
-    decides(ann, "On the branch")
+    ann.decides("On the branch")
     before = decisions(ann)
     for branch in ("main", "work", "main"):
         ann.git("switch", "--quiet", branch)
         ann.said("bus", "check")
         ann.said("verify")
-        decides(ann, f"After switching to {branch}, {len(before)}")
+        ann.decides(f"After switching to {branch}, {len(before)}")
         assert before.items() <= decisions(ann).items()
         before = decisions(ann)
     assert ann.git("status", "--porcelain", "--untracked-files=all") == ""
@@ -61,12 +46,12 @@ def test_a_switch_of_branch_leaves_the_record_alone(ann: Clone) -> None:
 def test_a_linked_work_tree_has_the_same_ledger(ann: Clone, tmp_path: Path) -> None:
     """Every command there advised `init`, which began a second ledger; both used the same ids."""
     ann.git("worktree", "add", "--quiet", "-b", "fix", str(tmp_path / "fix"))
-    there = at(ann, tmp_path / "fix")
+    there = ann.elsewhere(tmp_path / "fix")
     assert there.said("chat", "read", "live").count("shall we: Begin") == 1
     assert f"There is already: {ann.database}" in there.said("init")
     for number in range(3):
-        decides(ann, f"Here {number}")
-        decides(there, f"There {number}")
+        ann.decides(f"Here {number}")
+        there.decides(f"There {number}")
     assert not (tmp_path / "fix/.nbs").exists()
     assert len(decisions(ann)) == 7
     for one in (ann, there):
@@ -78,16 +63,16 @@ def test_a_linked_work_tree_has_the_same_ledger(ann: Clone, tmp_path: Path) -> N
 def test_a_third_clone_keeps_the_decision_of_a_second(ann: Clone, tmp_path: Path) -> None:
     """`rebuild` removed it from log.md as was advised, and verify said 0 findings."""
     ann.said("push")
-    bob, cid = Clone(tmp_path, "bob"), Clone(tmp_path, "cid")
-    bob.said("init", "--from", "origin")
-    decides(bob, "By Bob")
+    cid = Clone(tmp_path, "cid")
+    bob = joined_replica(tmp_path, "bob")
+    bob.decides("By Bob")
     bob.said("push")
     cid.said("init", "--from", "origin")
     before = (cid.root / "scribe/log.md").read_bytes()
     for words in (["sync"], ["rebuild"], ["doctor", "--fix"], ["bus", "check"], ["init"]):
         cid.said(*words)
         assert (cid.root / "scribe/log.md").read_bytes() == before
-    decides(cid, "By Cid")
+    cid.decides("By Cid")
     cid.said("push")
     for one in (ann, bob):
         one.said("pull")
@@ -121,8 +106,7 @@ def test_a_team_that_is_red_is_green_again(ann: Clone, tmp_path: Path) -> None:
     ann.said("verify")
     # It stays accepted, clones that join are green, and the next such decision is a new finding.
     ann.said("push")
-    bob = Clone(tmp_path, "bob")
-    bob.said("init", "--from", "origin")
+    bob = joined_replica(tmp_path, "bob")
     bob.said("verify")
     logged_as_before(ann, "Another without one")
     assert ann.run("verify").code == 1

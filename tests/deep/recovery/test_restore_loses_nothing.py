@@ -7,8 +7,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from git_repo import Git
-from replicas import Clone
+from replicas import Clone, begun_replica, joined_replica
 
 LEFT = ("own ref", "fetched", "peer", "files")
 """What may be left. Each holds another beginning of what Ann recorded."""
@@ -24,16 +23,13 @@ HOLDS = {
 def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Ann's laptop as it was, and what others have of it."""
     folder = tmp_path_factory.mktemp("before")
-    ann = Clone(folder, "ann")
-    ann.said("init", "--project", "shop")
-    ann.said("chat", "create", "live")
-    decides(ann, "pushed")
+    ann = begun_replica(folder, "ann")
+    ann.decides("pushed")
     ann.said("push")
-    bob = Clone(folder, "bob")
-    bob.said("init", "--from", "origin")
+    bob = joined_replica(folder, "bob")
     bob.said("push")
     ann.said("pull")
-    decides(ann, "sealed")
+    ann.decides("sealed")
     ann.said("seal")
     shutil.move(ann.home / "keys", folder / "keys")  # what is said last is not sealed
     ann.said("chat", "send", "live", "ann", "shall we: said last")
@@ -43,17 +39,10 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def decides(one: Clone, title: str) -> None:
-    one.said("chat", "send", "live", one.name, f"shall we: {title}")
-    one.said("scribe", "log", title, "-p", one.name, "-r", "So.", "--ref", "last")
-
-
 def left_of(before: Path, folder: Path, left: tuple[str, ...], *, seals: bool) -> Clone:
     """A copy of Ann's laptop, of which only that is left, and her keys."""
     shutil.copytree(before, folder, dirs_exist_ok=True)
-    ann = Clone.__new__(Clone)
-    ann.name, ann.home, ann.remote = "ann", folder / "home-ann", folder / "remote.git"
-    ann.git = Git(folder / "ann", made=False)
+    ann = Clone(folder, "ann")
     shutil.rmtree(ann.database.parent)
     if not seals:
         shutil.rmtree(ann.home / "seals")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from clones import begin, fetch, kept, merge, record, rewrite, say
+from clones import begin, fetch, kept, merge, put_back, record, rewrite, say
 from doors.inside import run
 from git_repo import Git
 
@@ -160,9 +160,7 @@ def test_a_ledger_that_was_cut_off_is_a_rollback(pair: Pair, tmp_path: Path) -> 
     merge(pair.bob, pair.ann_ref)
     record(pair.bob, pair.bob_name)
     database = Path(database_of(f"{pair.ann.root}/.nbs"))
-    for path in database.parent.glob("ledger.db*"):
-        path.unlink()
-    shutil.copy(before, database)
+    put_back(database, before)
     pair.ann("update-ref", "-d", f"refs/tripod/{pair.ann_name}")
     run(pair.ann.root, "show")
     fetch(pair.ann, pair.bob)
@@ -187,9 +185,7 @@ def test_own_refs_are_held_against_the_ledger(pair: Pair, tmp_path: Path) -> Non
         say(pair.bob, text)
     record(pair.bob, pair.bob_name)
     database = Path(database_of(f"{pair.bob.root}/.nbs"))
-    for path in database.parent.glob("ledger.db*"):
-        path.unlink()
-    shutil.copy(before, database)
+    put_back(database, before)
     run(pair.bob.root, "show")
     report = verify(pair.bob.root)
     assert any(text.startswith("rollback") for text in messages(report)), report
@@ -281,9 +277,7 @@ def test_a_shorter_ledger_than_a_commit_says_is_a_rollback(pair: Pair, tmp_path:
         say(pair.ann, text)
     pair.ann.commit("hours", b"nine\n", "Open at nine")
     database = Path(database_of(f"{pair.ann.root}/.nbs"))
-    for path in database.parent.glob("ledger.db*"):
-        path.unlink()
-    shutil.copy(before, database)
+    put_back(database, before)
     run(pair.ann.root, "show")
     (message,) = messages(verify(pair.ann.root), "trailers-agree")
     assert message.startswith("rollback: it remembers")
@@ -498,9 +492,7 @@ def test_a_rewritten_ledger_does_not_say_away_what_a_peer_remembers(
         size = next(entry.seq for entry in team.store.read(kinds=("chat.sent",)))
         Path(seal_path(team.store.origin)).unlink()
     copy_first_entries(str(database), str(tmp_path / "cut.db"), size)
-    for path in database.parent.glob("ledger.db*"):
-        path.unlink()
-    shutil.copy(tmp_path / "cut.db", database)
+    put_back(database, tmp_path / "cut.db")
     shutil.rmtree(forged.ann.root / ".nbs")
     (forged.ann.root / ".nbs").mkdir()
     assert run(forged.ann.root, "rebuild").code == 0
