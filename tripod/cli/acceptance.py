@@ -63,15 +63,16 @@ def _before(text: str | None) -> int | None:
 _ACCEPT = """\
 accept [FINDING]...
     FINDING is the id that `tripod verify` shows with a finding, or its first digits. From then
-    on `tripod verify` counts that finding as accepted, and does not fail on it. One that
-    changes is a new finding. What is wrong with the ledger itself cannot be accepted.
+    on `tripod verify` counts that finding as accepted, and does not fail on it. A finding that
+    changes has another id, and is not accepted. What is wrong with the ledger itself cannot be
+    accepted.
 
-    --reason TEXT    Why; it stays in the ledger. [required]
+    --reason TEXT    Why; the reason stays in the ledger. [required]
     --check NAME     Accept every failure of this check.
-    --before TIME    With --check: those about entries from before a day or a time.
-    --all-from FILE  Accept the failures that a report of `tripod verify --json` has, and that
+    --before TIME    With --check: only failures about entries from before a day or a time.
+    --all-from FILE  Accept the failures in FILE, a report of `tripod verify --json`, that
         are still there.
     --revoke         Take the acceptance back; that is an entry as well.
-    --as HANDLE      Who accepts it; unknown by default.
+    --as HANDLE      Who accepts it; by default your own handle.
 """
 COMMANDS = {"accept": command_verb(_ACCEPT, _accept, {"FILE": RAW})}

@@ -251,9 +251,10 @@ adopt-log FILE...
     0001-title.md), or one of these; a page with a decision below each heading (DECISIONS.md); or
     JSON lines of messages (.jsonl), which go to --channel.
 
-    They become observed entries, behind what the log or the channel has; the files stay as they
-    are. What was adopted before is there once; a file that grew adds what is new. A file in which
-    something cannot be read is not taken in at all, and each such line is named: exit code 1.
+    Decisions and messages become observed entries, at the end of the log or the channel. The files
+    stay as they are. A decision or a message that was adopted before is not added again, so that a
+    file that grew adds what is new. If a line of a file cannot be read, nothing of that file is
+    taken in, the line is named, and the exit code is 1.
 
     --dry-run       Say what would be taken in, and change nothing.
     --channel NAME  The channel of the messages; `tripod chat create` makes one.

@@ -31,16 +31,17 @@ def _install(call: CommandCall) -> None:
 
 _HOOKS = """\
 hooks
-    Heads of the ledger in the commits of the repository around it.
+    A commit that carries the head of the ledger is a witness of it for everybody who fetches it.
 
 install [PATH]
     Have each commit in the repository of PATH remember the ledger's head.
 
-    The hook commit-msg adds the trailer `Tripod-Head: REPLICA SIZE ROOT SIGNATURE` to the
-    message, the hook post-commit writes the record to the replica's ref. Hooks that are there
-    stay, and are called first. Ours stop no commit, and say nothing unless something is wrong.
+    The hook commit-msg adds the trailer `Tripod-Head: REPLICA SIZE ROOT SIGNATURE` to the message
+    of each commit. The hook post-commit writes the record to the replica's ref. Hooks that the
+    repository has already stay, and are called first. The two hooks stop no commit, and print
+    nothing unless something is wrong.
 
-    --remove  Take the hooks out again, and put back what was there before.
+    --remove  Remove the two hooks, and put back what was there before.
     without: --team
 """
 COMMANDS = {"hooks": command_group(_HOOKS, [_install], {})}

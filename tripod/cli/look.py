@@ -205,8 +205,9 @@ def _plain(text: str, **_: object) -> str:
 _LOG = """\
 log [PATH]
     A line for each entry, the newest first: its number, its time (UTC), who, what kind, and its
-    text. `(signed)` marks what its actor's key signed, `(observed)` what another program wrote
-    to the team's files. An entry that is damaged is listed as far as it can be read.
+    text. `(signed)` marks an entry that its actor's key signed, `(observed)` one that another
+    program wrote to the team's files, `(peer)` one that another replica recorded. A damaged
+    entry is listed as far as it can be read.
 
     PATH is a project, a team directory, a database, a backup or an export; without it, it is
     the team as every command finds it. Nothing is written, and nothing is taken in: what other
@@ -341,16 +342,16 @@ def _table_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 _QUERY = """query [SQL]
-    Answer a query (SELECT) over the ledger, opened only to be read. Without SQL, list the views
-    that there are: `log` has every entry, and each kind has its own, with the fields of its body
-    as columns (chat_sent, decision_logged, bus_published, ...).
+    SQL is a query (SELECT) over the ledger, which is opened only to be read. Without SQL, the
+    command lists the views: `log` has every entry, and each kind has a view of its own, with the
+    fields of its body as columns (chat_sent, decision_logged, bus_published, ...).
 
-    The tables of the database can be read as well. With --team, a database, backup or export
-    can be named in place of a team.
+    The tables of the database can be read as well. --team may also name a database, a backup or
+    an export.
 
     --file FILE    Take SQL from a file (- for standard input).
     --csv          Print comma-separated values, names first.
-    --table        Print columns of even width, long texts cut. It is so by default.
+    --table        Print columns of even width, with long texts cut. This is the default.
     --limit N      At most so many rows; 0 for all. [default: 1000]
     --timeout S    Give up after so many seconds. [default: 60]
     --views        Print the statements that make the views, for other programs.
@@ -531,14 +532,14 @@ def _proof(found: LedgerDifference) -> Iterator[str]:
 
 _DIFF = """\
 diff A B
-    Compare two ledgers, entry by entry: projects, team directories, databases, backups, exports,
-    or a replica's record on a git ref, by its full name (refs/tripod/...). It says at which entry
-    they part, what stands there on either side, what only one of them has, and what the seals
-    prove of each. Nothing is written.
+    Compare two ledgers, entry by entry. A and B are projects, team directories, databases, backups
+    or exports, or a replica's record on a git ref, by the ref's full name (refs/tripod/...). diff
+    prints the first entry at which they part, as each side has it, the entries that only one side
+    has, and what the seals prove of each side. It writes nothing.
 
     Exit codes: 0 they are the same, 1 they differ, 2 usage, 3 could not be compared.
 
-    -n, --number N  How many entries to list of those that only one has. [default: 10]
+    -n, --number N  List at most so many of the entries that only one side has. [default: 10]
     looks: always
     without: --team
 """

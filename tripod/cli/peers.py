@@ -207,7 +207,7 @@ peer
     REPLICA is a replica's name, its origin, or the beginning of either.
 
 list
-    List the peers: name, state, how many of a peer's entries are here, and since when.
+    List the peers: name, state, how many of a peer's entries are here, and when it was last merged.
 
     looks: always
 
@@ -219,28 +219,33 @@ show REPLICA
 accept REPLICA
     Say that a peer with its key belongs to the team.
 
-    A new peer is taken at first use, unless the policy says `peers: closed`: then nothing of it is
-    taken before. What a peer remembers of this ledger counts for `tripod verify` once it is
-    accepted. It also opens a peer again that was closed.
+    By default `tripod pull` merges a new peer without asking. Where the policy says `peers:
+    closed`, it merges nothing of a peer that nobody accepted. `tripod verify` counts what a peer
+    remembers of this ledger (PEERED) only once the peer was accepted. Accepting a peer that was
+    closed opens it again.
 
-    --reason TEXT  How you know whose it is; it stays in the ledger. [required]
-    --as HANDLE    Who accepts it; unknown by default.
+    --reason TEXT  How you know whose replica it is; the reason stays in the ledger. [required]
+    --as HANDLE    Who accepts it; by default your own handle.
 
 close REPLICA
     Take nothing more of a peer. What was merged of it stays.
 
-    --reason TEXT  Why; it stays in the ledger. [required]
-    --as HANDLE    Who closes it; unknown by default.
+    --reason TEXT  Why; the reason stays in the ledger. [required]
+    --as HANDLE    Who closes it; by default your own handle.
 """
 _PUSH = """\
 push [REMOTE]
-    The ledger is sealed, and its record goes from this repository's ref refs/tripod/NAME to the
-    same ref of REMOTE: a name, a URL or a path; by default origin, or the only remote. Records of
-    peers that were merged here, and of which REMOTE has less, go along. Refs move forward only.
+    It seals the ledger, writes the record to this repository's ref refs/tripod/NAME, and pushes
+    that ref to REMOTE (a name, a URL or a path; by default origin, or the only remote). It also
+    pushes the records of peers that were merged here, where REMOTE has less of them. It never
+    replaces a longer record.
 
-    A host that refuses refs outside of branches takes them after `git config tripod.refs
-    refs/heads/tripod/`, in each clone. Of the repository's own configuration the remote's address
-    and headers for it are used; no hook and no program that it names is run.
+    For a host that refuses refs outside of branches, run `git config tripod.refs
+    refs/heads/tripod/` in each clone. Of the repository's own configuration it uses the remote's
+    address and HTTP headers; it runs no hook and no program that the repository names.
+
+    Exit codes: 0 this record was pushed, or nothing was new; 1 refused, 2 usage, 3 the remote gave
+    no usable answer.
 
     --timeout S  Seconds that the remote may take. [default: 120]
     --dry-run    Say what would be pushed, as far as is known here; seal and push nothing.
@@ -249,17 +254,20 @@ push [REMOTE]
 """
 _PULL = """\
 pull [REMOTE]
-    The records of other replicas are fetched from REMOTE (a name, a URL or a path; by default
-    origin, or the only remote) to refs/tripod-remotes/REMOTE/, and what is new of each is merged:
-    decisions, messages and events of peers stand in this ledger and its files from then on. Exit
-    code 1: something of a peer was not taken; what was sound of it, and the others, were.
+    It fetches the records of other replicas from REMOTE (a name, a URL or a path; by default
+    origin, or the only remote) to refs/tripod-remotes/REMOTE/. Then it merges what is new of each:
+    it adds the decisions, messages and events of the peers to this ledger and its files.
 
-    --max-entries N  New entries that are taken of a peer at most. [default: 500000]
-    --max-bytes N    Bytes that are read of a peer's record at most. [default: 1073741824]
-    --max-blobs N    Long texts that are taken of a peer at most. [default: 100000]
+    Exit codes: 0 all that is new was merged; 1 something of a peer was not taken (what was sound
+    of it, and the other peers, were), or the pull was refused; 2 usage, 3 the remote gave no usable
+    answer.
+
+    --max-entries N  At most so many new entries of each peer. [default: 500000]
+    --max-bytes N    Read at most so many bytes of each peer's record. [default: 1073741824]
+    --max-blobs N    At most so many long texts of each peer. [default: 100000]
     --no-fetch       Merge what was fetched before.
     --timeout S      Seconds that the remote may take. [default: 120]
-    --dry-run        Say what would be merged; fetch into no ref, and merge nothing.
+    --dry-run        Say what would be merged; change no ref, and merge nothing.
 
     looks: with --dry-run
 """

@@ -143,29 +143,30 @@ backup FILE
 """
 _RESTORE = """\
 restore [FILE]
-    Without FILE it is this replica's own record, the longest that git knows of, on its ref or
-    fetched from a remote; its private key must be here. What the files show beyond it is taken in.
-    Where a peer, or this host's last seal, remembers more, it goes on under a new name.
+    Without FILE, restore takes this replica's own record: the longest that git knows of, on the
+    replica's ref or fetched from a remote. Its private key must be on this host. What the team's
+    files show beyond the record is taken in as observed. If a peer, or this host's last seal,
+    remembers more entries than the record has, the ledger goes on under a new name.
 
-    With FILE it is that backup. The team's files are then written as the backup has them. A
-    ledger that may lack entries goes on under a new name, and says so in its first entry: a seal
-    of the new line never contradicts one of the old. The name stays only where the ledger that is
-    replaced is wholly contained in FILE, and --as-origin is not given. The replaced database is
-    kept beside the new one. Where the files show decisions, messages or events that FILE does not
-    hold, nothing is replaced without --take-in or --discard; with the latter they are kept in the
-    ledger, and `tripod verify` names them from then on.
+    With FILE, restore takes that backup, and writes the team's files as the backup has them. The
+    ledger keeps its name only if FILE holds all of the ledger that it replaces, and --as-origin is
+    not given. Otherwise it goes on under a new name, and its first new entry says so, so that no
+    seal of the new line contradicts one of the old. The replaced database is kept beside the new
+    one. If the files show decisions, messages or events that FILE does not hold, nothing is
+    replaced without --take-in or --discard. What --discard removes is kept in the ledger, and
+    `tripod verify` names it from then on.
 
-    Where a pin or a commit remembers more entries of the old line than FILE has, `verify` fails
-    (`left behind`) until --sign-fork says that this is wanted, or a policy from outside does.
+    If a pin or a commit remembers more entries of the old line than FILE has, `verify` fails
+    (`left behind`) until --sign-fork, or a policy from outside, says that this is wanted.
 
-    --as-copy         Restore nothing: have the ledger go on as a replica of its own, with a new
-        name and key. For a copied disk, a clone of a committed record, and a lost key.
+    --as-copy         Restore nothing: give this ledger a new name and a new key, as a replica of
+        its own. For a copied disk, a clone of a committed record, and a lost key.
     --replica NAME    The replica to restore, where its record was fetched from a remote.
     --as-origin NAME  The new line's name; made up by default.
     --sign-fork       Sign with the old line's key that it ends here, though newer heads of it
         are known.
-    --take-in REASON  Take in what the files show and FILE does not hold, as others wrote it;
-        the reason is recorded.
+    --take-in REASON  Take in as observed what the files show and FILE does not hold; the reason
+        is recorded.
     --discard REASON  Also remove what the files show and FILE does not hold; the reason is
         recorded.
 """

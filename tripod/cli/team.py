@@ -390,23 +390,22 @@ def _demo(_: CommandCall) -> int:
 
 _INIT = """\
 init [PATH]
-    Where the repository holds records of replicas on git refs (refs/tripod-remotes, as `tripod
-    pull` or --from fetches them), it joins their team: it begins a replica of its own, with a key
-    of its own, and merges what they recorded. --new begins another team all the same.
+    If the repository holds records of replicas on git refs (refs/tripod-remotes, as `tripod pull`
+    or --from fetches them), init joins their team: it begins a new replica with a key of its own,
+    and merges what the others recorded. --new begins another team on purpose.
 
-    Where there is no ledger, but a record (.nbs/record, as in a clone), the ledger comes back
-    from that.
+    If there is no ledger, but a record that an earlier version committed (.nbs/record), init makes
+    the ledger from that record again.
 
-    Where there is a ledger already, only what is new is taken in, and its names stay as they
-    are. Folders that are kept elsewhere (--events, --chat) are recorded for ever, and every
-    command finds them. Without PATH it is the directory that TRIPOD_LEDGER names, or the
-    current folder.
+    If there is a ledger already, init takes in what is new, and changes none of its names. Folders
+    that are kept elsewhere (--events, --chat) are recorded for ever, and every command finds
+    them. The default of PATH is the directory that TRIPOD_LEDGER names, or the current folder.
 
-    At a terminal it asks for your handle, unless that is known: your acts are recorded under it.
-    A repository has one team, whatever the branch and the work tree: its files are in .nbs at the
-    top of the main work tree (of a bare repository `tripod where` says where), its ledger is in
-    the repository's own directory (.git), where `git clean` does not reach it. A folder inside of
-    a project that has a team belongs to that.
+    At a terminal init asks for your handle, unless it knows it; your acts are recorded under it.
+    A repository has one team for all branches and work trees. Its files are in .nbs at the top of
+    the main work tree (in a bare repository `tripod where` says where), its ledger is in the
+    repository's own directory (.git), where `git clean` does not reach it. A folder inside of a
+    project that has a team belongs to that team.
 
     --project NAME     The project's name; the folder's by default.
     --origin NAME      The ledger's own name, unique for ever; made up by default.
@@ -414,18 +413,18 @@ init [PATH]
     --events DIR       The folder of the events; .nbs/events by default.
     --chat DIR         The folder of the chats; .nbs/chat by default.
     --from REMOTE      Fetch the records of a remote (a name, a URL or a path), and join its team;
-        also with a ledger that was begun apart, and merged no peer.
+        a ledger that was begun too early, and merged no peer, joins it as well.
     --timeout S        Seconds that the remote may take. [default: 120]
     --team-id ID       The team to join, where the records are of several: how its id begins.
     --untrack          Take files of .nbs that git tracks out of its index; they stay on the disk.
-    --new              Begin another team here, though there is one around.
+    --new              Begin another team here, although there is one already.
     --key/--no-key     Make a key that seals the ledger; by default in a git repository alone.
     --log-key VKEY...  The log's public key, where a ledger is restored from its record.
     without: --team
 """
 _WHERE = """\
 where
-    Prints the team directory, by which rule it was found, and where its ledger lies.
+    It prints the team directory, the rule by which it was found, and where the ledger lies.
 
     looks: always
 """
@@ -440,14 +439,13 @@ sync
 """
 _REBUILD = """\
 rebuild
-    The old bytes of a file are kept as a blob in the ledger first. Where these hold
-    decisions, messages or events that no entry of this ledger holds (another clone's, or those
-    of a newer ledger that a backup replaced), they are taken in as others wrote them. But
-    where the ledger was rolled back, as files or seals tell, nothing is written without
-    --take-in or --discard; with the latter `tripod verify` names them from then on.
+    The old bytes of a file are first kept as a blob in the ledger. If they hold decisions,
+    messages or events that no entry of this ledger holds, rebuild takes these in as observed.
+    But if files or seals show that the ledger was rolled back, rebuild writes nothing without
+    --take-in or --discard. What --discard removes, `tripod verify` names from then on.
 
-    Where pages of the database are damaged, its entries are copied into a new one, if they are
-    sound; the damaged one is kept beside it.
+    If pages of the database are damaged, and the entries are sound, rebuild copies the entries
+    into a new database, and keeps the damaged one beside it.
 
     --evidence        Also give back kept logs that are gone or changed.
     --take-in REASON  Take in what the files show and no entry holds, though the ledger was

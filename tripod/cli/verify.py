@@ -137,15 +137,15 @@ def _say(call: CommandCall, report: Report) -> int:
 
 _VERIFY = """\
 verify [PATH]
-    Without PATH it is the team that TRIPOD_LEDGER names; else the nearest one above. A clone
-    that has no ledger is judged by the records on its refs, each replica's, as `tripod pull` or
-    `git fetch REMOTE '+refs/tripod/*:refs/tripod-remotes/REMOTE/*'` brings them, with a ledger or
-    record of another that lies in the work tree; without refs by a record that is committed,
-    .nbs/record.
+    The default of PATH is the team that TRIPOD_LEDGER names, else the nearest one above. A clone
+    without a ledger is judged by each replica's record on its refs, as `git fetch REMOTE
+    '+refs/tripod/*:refs/tripod-remotes/REMOTE/*'` brings them, and by a ledger or record of
+    another team that lies in the work tree. Without such refs it is judged by a record that is
+    committed (.nbs/record).
 
     Exit codes: 0 all required checks clean, 1 findings, 2 usage, 3 could not judge.
 
-    --no-ledger        No ledger is expected: judge the files alone.
+    --no-ledger        Expect no ledger: judge the files alone.
     --select CHECK...  Only this check.
     --nearby LINES     How far an approximate chat ref may be off. [default: 50]
     --key VKEY...      A log's public key: the seal of an export or proof must be signed by it.
@@ -153,19 +153,20 @@ verify [PATH]
     --grow-only FILE   Judge one file by git alone: each committed version begins with the one
         before.
     --pin FILE         Hold the ledger against the head in FILE.
-    --update-pin       If all is clean, let the pin remember the ledger as it is.
-    --new-only         Judge only what came after the pin, and say what that omits.
-    --since POINT      Report only what is new since an entry's number, or since a git revision
-        with a head of this ledger: a trailer in a commit up to it, a record's ref, a committed
-        seal. The rest is counted. For a pull request: --since origin/main.
+    --update-pin       If all is clean, write the head of the ledger into the pin.
+    --new-only         Judge only the entries after the pin, and say what that omits.
+    --since POINT      Report only what is new since an entry (its number, for one ledger), or
+        since a git revision that holds a head of the ledger: a trailer in a commit up to it, a
+        record's ref, a committed seal. The rest is counted. For a pull request: --since
+        origin/main.
     --policy FILE...   A policy from elsewhere (.tlog or .yaml) in place of the team's own.
-    --policy-from REV  The policy in tripod.toml as committed in REV, and not that of the work
-        tree: of a pull request, the branch that it goes to.
+    --policy-from REV  The policy in tripod.toml as committed in REV, in place of that in the
+        work tree. For a pull request: the branch that it goes to.
     --no-git           Do not read the history of the git repository.
     --explain CHECK    Print the manual section of a check.
     --list             Print all checks, and in a line what each proves.
-    --accepted         Also print the findings that were accepted, with who did it, and why.
-    -v, --verbose      Print all checks, and how far the ledger is vouched for from outside.
+    --accepted         Also print the accepted findings, with who accepted each, and why.
+    -v, --verbose      Print all checks, and how far heads from outside vouch for the ledger.
     -q, --quiet        Print nothing: the exit code is the verdict.
     looks: unless --update-pin
     without: --team
