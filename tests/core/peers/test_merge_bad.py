@@ -8,13 +8,15 @@ from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
+import orjson
 import pytest
-from peering import Forger, MemoryFiles, Replica, copied
+from peering import Forger, MemoryFiles, Replica, copied, record_of
 
 from tripod.ledger.actors import Record, format_actor_record
 from tripod.ledger.tlog.note import SigningKey
 from tripod.ledger.tlog.tiles import SEAL
 from tripod.peers.roster import MergeLimits
+from tripod.projections.erasure import tombstone
 from tripod.trust import actors, keys
 from tripod.trust.signature import actor_key_path
 from tripod.verify.export import ExportFiles
@@ -52,6 +54,17 @@ DECISION = {
 }  # fmt: skip
 RAW_DECISION = b"\n---\n\n### D-7 T\n- **Status:** decided\n\n---\n\n### D-8 Another\n"
 OBSERVED = {"path": "chat/live.chat", "claim": "content"}
+
+
+def erases_itself(eve: Forger) -> None:
+    """Take the body out of a message, and say so under another id than a redaction has."""
+    seq = eve.say()
+    row = eve.rows[seq]
+    eve.rows[seq] = row._replace(salt=None, body=None)
+    keep = tombstone(row.kind, orjson.loads(row.body or b""))
+    said = {"seq": seq, "kind": row.kind, "reason": "r", "by": "eve", "keep": keep}
+    eve.add("redacted", said)
+
 
 BAD: dict[str, tuple[Callable[[Forger], object], str]] = {
     "unknown kind": (lambda e: e.add("bus.exploded", {}), "upgrade tripod"),
@@ -156,6 +169,7 @@ BAD: dict[str, tuple[Callable[[Forger], object], str]] = {
             "keep": event("7-eve-x-1.event") | {"v": 1}}, id="redacted-999", actor="eve"),
         "does not stand where",
     ),
+    "a body that no redaction erased": (erases_itself, "no entry says that they were erased"),
     "a stripped signature": (lambda e: e.say(names="ab" * 32), "stripped"),
     "no signature": (lambda e: e.say(auth=b"\x09" * 69), "no signature record"),
     "many references": (
@@ -190,6 +204,20 @@ def test_a_bad_entry_ends_its_peer_there(ann: Replica, eve: Forger, name: str) -
     again = ann.merge(eve.record())
     assert (again.taken, again.problem) == (0, done.problem)
     assert ann.size() < size + seq + 5
+
+
+@pytest.mark.parametrize("is_its_own", [True, False])
+def test_what_is_sound_ends_at_a_seal_of_the_peers_own(
+    ann: Replica, eve: Forger, *, is_its_own: bool
+) -> None:
+    """A seal in the record by another key would be remembered as the peer's, and prove nothing."""
+    key = eve.key if is_its_own else SigningKey(eve.key.name, bytes(32))
+    note = record_of(eve.rows, eve.blobs, key).files[SEAL].decode()
+    eve.add("seal.made", {"note": note, "size": len(eve.rows), "reason": "asked"})
+    eve.add("bus.exploded", {})
+    assert "upgrade" in ann.merge(eve.record()).problem
+    assert len(ann.says("sound")) == SOUND
+    assert len(ann.entries("peer.merged")) == is_its_own
 
 
 # Records ----------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import orjson
 import pytest
 from peering import Forger, Replica
 
@@ -226,6 +227,25 @@ def test_what_the_original_erases_is_erased_of_its_copy_too(ann: Replica, bob: R
     assert ann.merge(bob).erased == 2, "the message, and the event that told of it"
     assert ann.says("hunter2") == []
     assert not any(b"hunter2" in path.read_bytes() for path in ann.files())
+    assert ann.findings() == []
+
+
+def test_what_the_copy_recorded_at_the_same_number_is_not_erased(
+    ann: Replica, bob: Replica
+) -> None:
+    bob.say("They both have this.")
+    first, twin = Forger(bob), Forger(bob)
+    seq = first.say("The password is hunter2.")
+    assert twin.say("Something else.") == seq
+    twin.part("example.org/bob/fork/1", ann.team_id, "bob")
+    for one in (first, twin):
+        assert ann.merge(one.record()).problem == ""
+    keep = tombstone("chat.sent", orjson.loads(first.rows[seq].body or b""))
+    said = {"seq": seq, "kind": "chat.sent", "reason": "asked", "by": "bob", "keep": keep}
+    first.add("redacted", said, id=redaction_entry_id(seq))
+    done = ann.merge(first.record())
+    assert (done.problem, done.erased) == ("", 1)
+    assert (ann.says("hunter2"), len(ann.says("Something else."))) == ([], 1)
     assert ann.findings() == []
 
 
