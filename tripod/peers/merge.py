@@ -366,8 +366,9 @@ class _Merge:
                         }
                     )
                     act.append([draft])
+        kept = "both seals are" if ours else "its new seal is"
         raise RecordProblemError(
-            f"it contradicts itself: {problem}. Nothing of it was taken, and both seals are kept: "
+            f"it contradicts itself: {problem}. Nothing of it was taken, and {kept} kept: "
             f"`tripod peer show {self.who}`"
         )
 

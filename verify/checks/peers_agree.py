@@ -1,18 +1,18 @@
 """What replicas of a team remember of each other agrees, and what is kept of a peer is unaltered.
 
-**What it proves.** Each replica that merges another one records that one's sealed head: it is its
-witness. All heads that anybody remembers are collected: in this ledger, in the entries that are
-kept of its peers, and in the records on all refs, those that were fetched included. For each of
-them the replica that it is of has at least as many entries, and its first so many have that root.
-Each entry that is kept of a peer is the one in the tree that the peer's key sealed, with the
-content and the signature that its header names. A head counts if the replica's own key signed it.
-A seal of the peer covers each entry that is kept of it, and all that it recorded below the newest
-one that was merged is here. An entry stands without its body only if the peer says so, and is shown
-as somebody's here only if a key of theirs signed it.
+**What it proves.** Each replica that merges another one records the sealed head of the other: it
+is a witness of it. The check collects all heads that any replica remembers: in this ledger, in the
+entries that are kept of its peers, and in the records on all refs, fetched ones included. A head
+counts if the key of its replica signed it. For each head, the replica has at least as many entries,
+and its first so many entries have that root. Each entry that is kept of a peer is the one in the
+tree that the peer's key sealed, with the content and the signature that its header names. A seal of
+the peer covers it. Below the newest head that was merged, no entry of the peer is left out. An
+entry is kept without its body only if the peer says that it erased the body. It is shown under a
+handle of this replica only if a key of that handle signed it.
 
 **Why it matters.** Somebody with a replica's key, its database and its ref can make its history
-anew from end to end, and it agrees with itself. The replicas that merged it before still hold its
-older seal. To rewrite one unseen, all who merged it must be rewritten too.
+anew from end to end, and the new history agrees with itself. The replicas that merged it before
+still hold the older seal. To rewrite one replica unseen, all that merged it must be rewritten too.
 
 **What a finding looks like.** ``fork: it remembers root 91bc… of the first 51 entries of
 ann-0123456789abcdef, and in the record on refs/tripod-remotes/origin/ann-0123456789abcdef they have
@@ -25,8 +25,8 @@ entries, and no ref here holds its record``: a failure in a clone without a ledg
 a ledger, nothing once that peer is closed. A ref that holds no record, a head that no known key
 opens, and a peer whose record is shorter than what was merged of it (``behind``) are warnings.
 
-**What to do.** Keep both records as they are: `tripod diff` shows where they part. Ask who has the
-true one. A copy that goes on does so under a name of its own: `tripod restore --as-copy`.
+**What to do.** Keep both records as they are: `tripod diff` shows where they part. Find out which
+one is true. A copy can go on under a name of its own: `tripod restore --as-copy`.
 """
 
 from __future__ import annotations

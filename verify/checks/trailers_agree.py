@@ -12,8 +12,8 @@ ledger that was made anew contradicts every commit made before.
 remembers 60 entries, and the ledger has 51``; ``fork: it remembers root 91bc… of the first 51
 entries, and in the ledger they have 07aa…``. A trailer that no known key opens binds nothing,
 and is a warning. Of a peer, more entries than its record here has are counted as ``not here yet``.
-In a clone that is judged by its refs, a record that is shorter than a commit says is a rollback,
-too: push it (`tripod push`), or fetch it.
+In a clone that is judged by its refs, a record that is shorter than a commit says is a rollback
+as well: push the newest record (`tripod push`), or fetch it.
 
 **What to do.** As with ``pins-extend``: do not append, keep the ledger as it is, and find the copy
 that the commit's author had.

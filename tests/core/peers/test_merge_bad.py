@@ -12,6 +12,7 @@ import orjson
 import pytest
 from peering import Forger, MemoryFiles, Replica, copied, record_of
 
+from tripod.ledger import redaction_entry_id
 from tripod.ledger.actors import Record, format_actor_record
 from tripod.ledger.tlog.note import SigningKey
 from tripod.ledger.tlog.tiles import SEAL
@@ -56,14 +57,14 @@ RAW_DECISION = b"\n---\n\n### D-7 T\n- **Status:** decided\n\n---\n\n### D-8 Ano
 OBSERVED = {"path": "chat/live.chat", "claim": "content"}
 
 
-def erases_itself(eve: Forger) -> None:
-    """Take the body out of a message, and say so under another id than a redaction has."""
-    seq = eve.say()
+def erases_itself(eve: Forger, handle: str = "eve", **header: str) -> None:
+    """Take the body out of a message, and say so in an entry with this ``id`` in its header."""
+    seq = eve.say(handle=handle, actor=handle)
     row = eve.rows[seq]
     eve.rows[seq] = row._replace(salt=None, body=None)
     keep = tombstone(row.kind, orjson.loads(row.body or b""))
     said = {"seq": seq, "kind": row.kind, "reason": "r", "by": "eve", "keep": keep}
-    eve.add("redacted", said)
+    eve.add("redacted", said, **header)
 
 
 BAD: dict[str, tuple[Callable[[Forger], object], str]] = {
@@ -170,6 +171,10 @@ BAD: dict[str, tuple[Callable[[Forger], object], str]] = {
         "does not stand where",
     ),
     "a body that no redaction erased": (erases_itself, "no entry says that they were erased"),
+    "an erased body of a handle that is none": (
+        lambda e: erases_itself(e, "e|ve", id=redaction_entry_id(len(e.rows))),
+        "would end within its name",
+    ),
     "a stripped signature": (lambda e: e.say(names="ab" * 32), "stripped"),
     "no signature": (lambda e: e.say(auth=b"\x09" * 69), "no signature record"),
     "many references": (
@@ -376,6 +381,24 @@ def test_a_peer_that_goes_back_to_another_history_is_a_fork(ann: Replica, eve: F
     eve.say("rewritten")
     assert "contradicts itself" in ann.merge(eve.record()).problem
     assert len(forks_of(ann)) == 1
+
+
+def test_a_peer_that_changes_what_was_taken_before_any_seal_of_its_is_named(
+    ann: Replica, eve: Forger
+) -> None:
+    """A bad entry ended the first merge, so that no seal covers what was taken of it."""
+    before = list(eve.rows)
+    eve.say("the first")
+    eve.add("bus.exploded", {})
+    assert "upgrade" in ann.merge(eve.record()).problem
+    eve.rows = before
+    seq = eve.say("another")
+    second = eve.record()
+    assert f"its entry {seq} is another than the one taken before" in ann.merge(second).problem
+    (fork,) = forks_of(ann)
+    assert fork["ours"] == {"text": ""}
+    assert fork["theirs"] == {"text": second.files[SEAL].decode()}
+    assert (len(ann.says("the first")), ann.says("another")) == (1, [])
 
 
 def test_a_peer_that_goes_back_is_named_and_may_come_back(ann: Replica, eve: Forger) -> None:
