@@ -7,6 +7,7 @@ from base64 import b64encode
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -57,7 +58,7 @@ RAW_DECISION = b"\n---\n\n### D-7 T\n- **Status:** decided\n\n---\n\n### D-8 Ano
 OBSERVED = {"path": "chat/live.chat", "claim": "content"}
 
 
-def erases_itself(eve: Forger, handle: str = "eve", **header: str) -> None:
+def erases_itself(eve: Forger, handle: str = "eve", **header: Any) -> None:
     """Take the body out of a message, and say so in an entry with this ``id`` in its header."""
     seq = eve.say(handle=handle, actor=handle)
     row = eve.rows[seq]
