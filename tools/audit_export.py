@@ -20,7 +20,7 @@ It shares no code with the program that wrote the export. Read it in an hour, th
 7. Where that replica's export is given, too, it is known here by its own name and key, and has that
    entry, that head, and for an entry without content the `redacted` that says what stands for it.
    All of its own entries below the newest head are kept (`git archive REF | tar -x` makes such a
-   folder of the ref of each replica).
+   folder of the ref of each replica). Of several exports none may be missing.
 
 What it does not judge: whether a body fits its kind, and a team's own rules.
 Exit: 0 nothing wrong, 1 something is wrong, 2 usage, 3 could not judge (no export, no key, or not
@@ -577,6 +577,9 @@ def agree(audits: list[Audit]) -> None:
             both = min(audit.size, one.size)
             bad = one.origin == audit.origin and one.leaves[:both] != audit.leaves[:both]
             audit.wrong_if(bad, f"{audit.origin}: two exports of it contradict each other: a fork")
+    for audit in audits if audits[1:] else ():
+        absent = {one.origin for one in audit.kept if not having(audits, one.origin)}
+        audit.unsure_if(absent, f"{audit.origin} keeps entries of {sorted(absent)}: no export")
     for audit in audits:
         for kept in audit.kept:
             there = having(audits, kept.origin)

@@ -74,8 +74,8 @@ _NOT_HERE = (
     "if that is not longer, it was not pushed there (`tripod push`), or it was cut off"
 )
 _GONE = (
-    "fetch it, as `tripod pull` does. Where a remote has none, it was removed: a clone that has it "
-    "gives it again (`tripod push`). Close one that was given up (`tripod peer close`)"
+    "fetch it, as `tripod pull` does. If a remote lost it, push it again: `tripod push` there, or "
+    "`git push` its ref from a clone that has it. Close one that was given up (`tripod peer close`)"
 )
 _ALTERED = (
     "compare the entry with the peer's own record and with other replicas: here or there it was "

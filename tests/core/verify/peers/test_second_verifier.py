@@ -366,6 +366,17 @@ def test_a_record_that_is_shorter_than_what_was_merged(pair: Pair) -> None:
     assert (code, "its export has fewer: old, or cut off" in said) == (3, True), said
 
 
+def test_of_several_exports_one_is_missing(pair: Pair) -> None:
+    """The remote removed it: what the others say that it recorded is held against nothing."""
+    assert pair.ann.merge(pair.bob).problem == ""
+    assert pair.audit()[0] == 0
+    cid = Replica(pair.folder / "cid", "cid", pair.ann.team_id)
+    cid.record()
+    code, said = audit(*(f"{one.folder}/export" for one in (pair.ann, cid)))
+    assert code == 3, said
+    assert f"could not judge: {pair.ann.origin} keeps entries of ['{pair.bob.origin}']" in said
+
+
 def written(forger: Forger, to: Path) -> str:
     """The record of a forger as a folder."""
     for path, data in forger.record().files.items():
