@@ -12,6 +12,8 @@ from tripod.ledger.kinds.trust import SEAL_MADE
 from tripod.ledger.sqlite.store import SQLiteTransaction
 from tripod.peers import record
 from tripod.peers.replica import replica_of
+from tripod.trust import keys
+from tripod.trust import seal as sealing
 from tripod.verify.peers.refs import OWN
 
 
@@ -113,6 +115,20 @@ def test_a_pull_that_takes_nothing_writes_no_ref(anna: Clone, ben: Clone) -> Non
         assert anna.said("pull") == "nothing new from origin\n"
         assert anna.said("pull") == "nothing new from origin\n"
     assert anna.git("for-each-ref", OWN) == after
+
+
+@pytest.mark.parametrize("decided", [False, True])
+def test_a_key_that_is_locked_is_said_once_behind_what_came(
+    anna: Clone, ben: Clone, decided: bool
+) -> None:
+    with anna.team() as team:
+        sealing.rotate_sealing_key(team, keys.no_passphrase, b"secret")
+    if decided:
+        ben.said("scribe", "log", "Drink tea", "-r", "It is good.", "-p", "ben", "--ref", "last")
+    ben.said("push")
+    done = anna.run("pull")
+    assert (done.code, done.err.count("but not sealed: "), done.err.count("encrypted")) == (0, 1, 1)
+    assert anna.run("pull").err == "", "nothing came"
 
 
 @pytest.mark.parametrize("what", ["the seal", "the ref"])

@@ -124,22 +124,26 @@ def two_talk(ann: Clone, folder: Path) -> Clone:
     return bob
 
 
-@pytest.mark.parametrize("later", [False, True])
+@pytest.mark.parametrize("later", ["nothing", "a message", "a decision"])
 def test_what_a_pull_merged_comes_back_and_the_replica_goes_on(
-    ann: Clone, tmp_path: Path, later: bool
+    ann: Clone, tmp_path: Path, later: str
 ) -> None:
     bob, name = two_talk(ann, tmp_path), origin(ann)
     ann.said("pull")
     with ann.team() as team:
         merged = team.store.size
-    if later:  # in the middle of a day: nothing of this is sealed
+    if later == "a message":  # in the middle of a day: nothing of this is sealed
         ann.said("chat", "send", "live", "ann", "Without milk.")
+    if later == "a decision":  # it is sealed at once, and not on the ref yet
+        ann.said(
+            "scribe", "log", "Without milk.", "-r", "It is good.", "-p", "ann", "--ref", "last"
+        )
     lose(ann)
     out = ann.said("restore")
-    assert "goes on as" not in out
-    assert ("1 chat.sent" in out) == later
-    assert "decision.logged" not in out
-    assert origin(ann) == name
+    assert ("goes on as" in out) == (later == "a decision")
+    assert ("1 chat.sent" in out) == (later == "a message")
+    assert ("1 decision.logged" in out) == (later == "a decision")
+    assert (origin(ann) == name) == (later != "a decision")
     with ann.team() as team:
         assert team.store.size >= merged - 1, "all but the entry of the newest seal"
     ann.said("verify")
@@ -148,9 +152,9 @@ def test_what_a_pull_merged_comes_back_and_the_replica_goes_on(
     bob.said("pull")
     for clone in (ann, bob):
         read = clone.said("chat", "read", "live")
-        texts = [read.count(text) for text in ("hello", "Tea at ten.", "Without milk.")]
-        assert texts == [1, 1, later]
-        assert clone.said("scribe", "query").count("Drink tea") == 1
+        read += clone.said("scribe", "query")
+        texts = ("hello", "Tea at ten.", "Drink tea", "Without milk.")
+        assert [read.count(text) for text in texts] == [1, 1, 1, later != "nothing"]
         clone.said("verify")
 
 

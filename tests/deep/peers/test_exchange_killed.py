@@ -58,13 +58,17 @@ class World:
         set_git_traps(self.anna.remote, folder)
 
     def record(self) -> None:
-        """Have Ben and Cleo record what is new, a long text too; Ben gets Cleo's by another way."""
-        for clone in (self.ben, self.cleo):
+        """Have Ben and Cleo record what is new, a long text too; Ben gets Cleo's by another way.
+
+        Ben's is not sealed yet: the pull before it sealed what came.
+        """
+        for clone in (self.cleo, self.ben):
             self.number += 1
             clone.said("chat", "send", "live", clone.name, f"Tea number {self.number}.")
             clone.said("bus", "publish", clone.name, f"tea-{self.number}", "normal", "t" * 20_000)
-        self.cleo.said("push", str(self.side.root))
-        self.ben.said("pull", str(self.side.root))
+            if clone is self.cleo:
+                clone.said("push", str(self.side.root))
+                self.ben.said("pull", str(self.side.root))
 
     def redact(self) -> None:
         """Have Ben regret a message that was pushed."""
