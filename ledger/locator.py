@@ -181,6 +181,16 @@ def team_of(path: str) -> str | None:
     return path if any(os.path.isdir(os.path.join(path, name)) for name in _FOLDERS) else None
 
 
+def found_team(given: str | None) -> str | None:
+    """The team directory that a command works on, which may have no ledger; None: none is found.
+
+    ``given`` is the project's folder or its team directory.
+    """
+    if given is not None:
+        return team_of(os.path.abspath(given))
+    return named() or nearest_team(os.getcwd())
+
+
 def nearest_team(start: str) -> str | None:
     """The nearest team directory of the folder ``start``, an absolute path, or of one above.
 
@@ -249,10 +259,7 @@ def team_to_judge(given: str | None) -> str:
     ``given`` as it is; else the directory that the variable names, the nearest one above, or the
     current folder.
     """
-    if given is not None:
-        return given
-    here = os.getcwd()
-    return named() or nearest_team(here) or here
+    return given if given is not None else found_team(None) or os.getcwd()
 
 
 def explain_team(given: str | None) -> tuple[str | None, str]:
@@ -504,10 +511,9 @@ def repository_setting(common: str, key: str) -> str | None:
 
 def git_program() -> str | None:
     """Where git is: on a folder of the PATH that is named from the root, never the current one."""
-    import shutil  # seldom needed
-
-    folders = [name for name in os.get_exec_path() if os.path.isabs(name)]
-    return shutil.which("git", path=os.pathsep.join(folders)) if folders else None
+    folders = filter(os.path.isabs, os.get_exec_path())
+    paths = (os.path.join(folder, "git") for folder in folders)
+    return next((one for one in paths if os.path.isfile(one) and os.access(one, os.X_OK)), None)
 
 
 def repository_around(folder: str) -> str | None:

@@ -10,7 +10,7 @@ from dying import die
 from dying_merges import MERGE_PLACES
 
 from tripod.ledger.sqlite.store import SQLiteTransaction
-from tripod.peers import merge, pull, push, record
+from tripod.peers import merge, pull, push, record, remote
 from tripod.trust import seal
 from tripod.verify.anchors.git import Repository
 
@@ -56,8 +56,8 @@ _REPLACE = {
     "behind what is replaced": _Place(push, "_replace", behind=True),
 }
 _PULL = {
-    "before the fetch": _Place(pull, "fetch_records"),
-    "behind the fetch": _Place(pull, "fetch_records", behind=True),
+    "before the fetch": _Place(remote, "fetch_records"),
+    "behind the fetch": _Place(remote, "fetch_records", behind=True),
     "before a record": _Place(pull, "_pulled"),
     "behind a record": _Place(pull, "_pulled", behind=True),
     "before a seal is opened": _Place(merge._Merge, "_identify"),

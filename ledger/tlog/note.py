@@ -24,7 +24,7 @@ Source: spec: tlog-formats 2, 3 (errors 2a) and 4; ``docs/formats/seals.md``.
 from __future__ import annotations
 
 import re
-from base64 import b64decode, b64encode
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from hashlib import sha256
@@ -40,13 +40,13 @@ _REFUSED = re.compile("[\x00-\x09\x0b-\x1f\ud800-\udfff]")
 
 def format_base64(data: bytes) -> str:
     """Write bytes in standard base64 with padding."""
-    return b64encode(data).decode("ascii")
+    return b2a_base64(data, newline=False).decode("ascii")
 
 
 def parse_base64(text: str, where: str) -> bytes:
     """Read base64 with padding, in its one spelling (MalformedError: begins with ``where``)."""
     try:
-        data = b64decode(text, validate=True)
+        data = a2b_base64(text, strict_mode=True)
     except ValueError as error:  # binascii.Error, or text that is not ASCII
         raise MalformedError(f"{where}: not base64: {text[:100]!r}") from error
     # Bits that padding leaves over may be set, and the decoder lets them pass.

@@ -577,8 +577,8 @@ work chat chat Send messages to channels, read and search them.
 work scribe scribe Log decisions, count and find them.
 work worker worker Spawn workers, see what became of them, read what they found.
 work pythia pythia See which reviews are due, have Pythia give them, show what it found.
-work push peers Give this replica's record to a remote, and those of peers that were merged.
-work pull peers Fetch the records of other replicas from a remote, and merge what is new.
+work push remote Give this replica's record to a remote, and those of peers that were merged.
+work pull remote Fetch the records of other replicas from a remote, and merge what is new.
 work peer peers List the other replicas of the team; accept and close them.
 look log look List what happened: who, when, what kind, and the text.
 look query look Ask the ledger in SQL: views with readable columns, opened only to be read.

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from tripod.cli.commands import CommandCall, NumberParam, command_group, command_verb
+from tripod.cli.commands import CommandCall, command_group
 from tripod.output import one_line
 from tripod.peers.roster import (
-    MergeLimits,
     Peer,
     accept_peer,
     close_peer,
@@ -119,86 +118,6 @@ def _said(team: Team, seq: int | None) -> dict[str, object]:
     return {"seq": entry.seq, "at": entry.at, "actor": entry.actor, **entry.data, **texts}
 
 
-# Remotes ---------------------------------------------------------------------------------------
-
-
-_WORDS = (
-    ("decision.logged", "decision"),
-    ("chat.sent", "message"),
-    ("bus.published", "event"),
-    ("pythia.assessed", "assessment"),
-)
-"""Kinds that a person asks for, and their words."""
-
-
-def _push(call: CommandCall) -> None:
-    from tripod.peers.push import push
-
-    with call.team() as team, call.progress():
-        done = push(team, call.remote, seconds=call.timeout, dry_run=call.dry_run)
-    lines = []
-    own = done.records[0].replica
-    for one in done.records:
-        what = "pushed" if one.replica == own else "passed on"
-        told = f"would be {what}" if call.dry_run else what
-        if one.problem:
-            lines.append(f"{one_line(one.replica)} was not passed on: {one_line(one.problem)}")
-            continue
-        new = one.size - one.before
-        more = f", {new} of them new" if one.before and new else ", nothing new" * (not new)
-        where = f"{one_line(done.remote)} ({one_line(one.ref)})"
-        count = _count(one.size, "entry")
-        lines.append(f"{told} {one_line(one.replica)}: {count}{more}, to {where}")
-    call.answers(({"remote": done.remote, **one._asdict()} for one in done.records), lines)
-
-
-def _pull(call: CommandCall) -> int:
-    from tripod.peers.pull import pull
-
-    limits = MergeLimits(call.max_entries, call.max_bytes, call.max_blobs)
-    with call.team() as team, call.progress():
-        done = pull(
-            team, call.remote, limits=limits, seconds=call.timeout,
-            fetch=not call.no_fetch, dry_run=call.dry_run,
-        )  # fmt: skip
-        is_new = any(one.done.added for one in done.records)
-        known = read_roster(team.store).values() if is_new else ()
-    accepted = {peer.replica for peer in known if peer.state == "accepted"}
-    lines, values, code = [], [], 0
-    told = "would pull" if call.dry_run else "pulled"
-    for ref, replica, what, kinds in done.records:
-        name = one_line(replica)
-        if what.taken or what.erased:
-            line = f"{told} {name}: {_count(what.taken, 'new entry')}{_of(kinds)}"
-            line += f", {what.erased} erased" if what.erased else ""
-            line += "; a new peer" if what.added else ""
-            is_first_use = what.added and replica not in accepted
-            lines.append(f"{line}, taken at first use" if is_first_use else line)
-        if what.problem:
-            lines.append(f"{name}: {one_line(what.problem)}")
-            code = code if what.is_older or what.is_stranger else 1
-        told_of = {**what._asdict(), "replica": replica, "kinds": kinds}
-        values.append({"remote": done.remote, "ref": ref, **told_of})
-    lines += [f"left {one_line(ref)}: it is no record of a replica" for ref in done.strange]
-    if done.asked:
-        lines.append(
-            f"published {one_line(done.asked)}: no replica's checkpoint covered these decisions"
-        )
-    lines = lines or [f"nothing new from {one_line(done.remote)}"]
-    call.answers(values, lines)
-    return code
-
-
-def _of(kinds: dict[str, int]) -> str:
-    parts = [_count(kinds[kind], word) for kind, word in _WORDS if kinds.get(kind)]
-    return f" ({', '.join(parts)})" if parts else ""
-
-
-def _count(number: int, word: str) -> str:
-    plural = f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
-    return f"{number} {word if number == 1 else plural}"
-
-
 _PEER = """\
 peer
     A replica is the ledger of one clone, with a key of its own; a peer is another replica of the
@@ -233,47 +152,4 @@ close REPLICA
     --reason TEXT  Why; the reason stays in the ledger. [required]
     --as HANDLE    Who closes it; by default your own handle.
 """
-_PUSH = """\
-push [REMOTE]
-    It seals the ledger, writes the record to this repository's ref refs/tripod/NAME, and pushes
-    that ref to REMOTE (a name, a URL or a path; by default origin, or the only remote). It also
-    pushes the records of peers that were merged here, where REMOTE has less of them. It never
-    replaces a longer record.
-
-    For a host that refuses refs outside of branches, run `git config tripod.refs
-    refs/heads/tripod/` in each clone. Of the repository's own configuration it uses the remote's
-    address and HTTP headers; it runs no hook and no program that the repository names.
-
-    Exit codes: 0 this record was pushed, or nothing was new; 1 refused, 2 usage, 3 the remote gave
-    no usable answer.
-
-    --timeout S  Seconds that the remote may take. [default: 120]
-    --dry-run    Say what would be pushed, as far as is known here; seal and push nothing.
-
-    looks: with --dry-run
-"""
-_PULL = """\
-pull [REMOTE]
-    It fetches the records of other replicas from REMOTE (a name, a URL or a path; by default
-    origin, or the only remote) to refs/tripod-remotes/REMOTE/. Then it merges what is new of each:
-    it adds the decisions, messages and events of the peers to this ledger and its files.
-
-    Exit codes: 0 all that is new was merged; 1 something of a peer was not taken (what was sound
-    of it, and the other peers, were), or the pull was refused; 2 usage, 3 the remote gave no usable
-    answer.
-
-    --max-entries N  At most so many new entries of each peer. [default: 500000]
-    --max-bytes N    Read at most so many bytes of each peer's record. [default: 1073741824]
-    --max-blobs N    At most so many long texts of each peer. [default: 100000]
-    --no-fetch       Merge what was fetched before.
-    --timeout S      Seconds that the remote may take. [default: 120]
-    --dry-run        Say what would be merged; change no ref, and merge nothing.
-
-    looks: with --dry-run
-"""
-_SECONDS = {"S": NumberParam(1, 86_400)}
-COMMANDS = {
-    "peer": command_group(_PEER, [_list, _show, _accept, _close]),
-    "push": command_verb(_PUSH, _push, _SECONDS),
-    "pull": command_verb(_PULL, _pull, {**_SECONDS, "N": NumberParam(1)}),
-}
+COMMANDS = {"peer": command_group(_PEER, [_list, _show, _accept, _close])}

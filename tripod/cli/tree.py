@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from tripod.cli.commands import (
     FLAG,
@@ -29,6 +28,8 @@ from tripod.cli.commands import (
 from tripod.ledger.files import READ_ONLY
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from tripod.team.team import Team
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 80}
@@ -55,6 +56,8 @@ class TreeParamType(click.ParamType):  # type: ignore[type-arg] # generic in new
     ) -> list[CompletionItem]:
         """The words of a choice; for a path, what the shell knows."""
         del ctx, param
+        from click.shell_completion import CompletionItem  # only a shell that completes asks
+
         if isinstance(self.kind, ChoiceParam):
             return [CompletionItem(word) for word in self.kind.words if word.startswith(incomplete)]
         return [CompletionItem(incomplete, type="file")] if self.kind is RAW else []

@@ -17,7 +17,7 @@ them again. A note says what a commit holds, never what is merged: that the ledg
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import NamedTuple
 
 import orjson
@@ -29,6 +29,8 @@ from tripod.ledger.locator import APART
 from tripod.ledger.tlog.seal import Seal, format_seal, parse_seal
 from tripod.peers.remote import (
     TIMEOUT_S,
+    FetchedRecords,
+    Remote,
     fetch_records,
     find_remote,
     open_repository,
@@ -91,6 +93,7 @@ def pull(
     limits: MergeLimits = MergeLimits(),  # noqa: B008 - it never changes
     seconds: float = TIMEOUT_S,
     fetch: bool = True,
+    fetched: FetchedRecords | None = None,
     dry_run: bool = False,
 ) -> Pulled:
     """Fetch the records of a remote, and merge them.
@@ -101,6 +104,7 @@ def pull(
         limits: how much is taken of each peer at most.
         seconds: how long the remote may take.
         fetch: whether to fetch; else what was fetched before is merged.
+        fetched: the fetch, where ``fetch_ahead`` made it before the team was opened.
         dry_run: only say what would be merged. What is fetched stays out of the repository.
 
     Raises UnreachableError where the remote gives no answer, GitError where the repository cannot
@@ -111,17 +115,14 @@ def pull(
     before = team.store.size
     if not dry_run:
         ready_team(team)
-    with open_repository(team.root, seconds) as repository:
+    ahead = nullcontext(fetched.repository) if fetched else None
+    with ahead or open_repository(team.root, seconds) as repository:
         remote = find_remote(repository, given)
         if dry_run:
             repository.stand_apart(f"{REMOTES}{remote.folder}/")
-        if fetch:
-            fetch_records(repository, remote)
         front = f"{REMOTES}{remote.folder}/"
-        if fetch and not any(ref.startswith(front) for ref in repository.refs.refs):
-            elsewhere = records_among_branches(repository, remote)
-            if elsewhere is not None:
-                raise RefusedError(elsewhere)
+        if fetch:
+            _fetch(repository, remote, front, seconds, fetched)
         repository.limit(None)
         refs = [ref for ref in sorted(repository.refs.refs) if ref.startswith(front)]
         names = {ref: name for ref in refs if REPLICA.fullmatch(name := ref.removeprefix(front))}
@@ -140,6 +141,25 @@ def pull(
 
         keep_merged(team)
     return Pulled(remote.name, records, strange, asked)
+
+
+def _fetch(
+    repository: Repository,
+    remote: Remote,
+    front: str,
+    seconds: float,
+    fetched: FetchedRecords | None,
+) -> None:
+    """Fetch, unless that was done (RefusedError: the remote keeps its records elsewhere)."""
+    if fetched is None:
+        fetch_records(repository, remote)
+    elif fetched.problem is not None:
+        raise fetched.problem
+    if not any(ref.startswith(front) for ref in repository.refs.refs):
+        repository.limit(seconds)
+        elsewhere = records_among_branches(repository, remote)
+        if elsewhere is not None:
+            raise RefusedError(elsewhere)
 
 
 def _pushed_here(team: Team, repository: Repository) -> dict[str, str]:

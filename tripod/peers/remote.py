@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from hashlib import sha256
 from threading import Timer
@@ -125,11 +125,16 @@ def _absolute(address: str, base: str) -> str:
 
 
 def ask_remote(
-    repository: Repository, remote: Remote, *words: str, answers: bytes | None = None
+    repository: Repository,
+    remote: Remote,
+    *words: str,
+    answers: bytes | None = None,
+    meanwhile: Callable[[], object] | None = None,
 ) -> bytes:
     """What ``git push`` or ``git fetch`` with ``words`` prints (GitError: it fails).
 
-    A push that fails for some refs and prints ``answers`` is an answer.
+    A push that fails for some refs and prints ``answers`` is an answer. ``meanwhile`` is called
+    while git runs.
     """
     repository.apply(_HEADER)
     repository.lend_refs()
@@ -145,7 +150,10 @@ def ask_remote(
     environment |= {"GIT_TERMINAL_PROMPT": "0", "PATH": os.pathsep.join(folders)}
     try:
         with _alone(repository):
-            return repository.ask(*words, environment=environment, configured=True, answers=answers)
+            return repository.ask(
+                *words, environment=environment, configured=True, answers=answers,
+                meanwhile=meanwhile,
+            )  # fmt: skip
     except GitError as error:
         raise GitError(f"{remote.name}: {_without_top(str(error), repository.top)}") from error
     finally:
@@ -188,24 +196,59 @@ def _tell_waiting(path: str) -> None:
 
 
 def fetch_records(
-    repository: Repository, remote: Remote, only: str = "*", then: str = "tripod pull --no-fetch"
+    repository: Repository,
+    remote: Remote,
+    only: str = "*",
+    then: str = "tripod pull --no-fetch",
+    meanwhile: Callable[[], object] | None = None,
 ) -> None:
     """Fetch the refs of records from a remote (UnreachableError: it gives no answer, or refuses).
 
-    ``then`` is the command that goes on with what git itself fetched.
+    ``then`` is the command that goes on with what git itself fetched; ``meanwhile`` is called while
+    git runs.
     """
     folder = refs_folder(repository)
     specs = [f"+{folder}{only}:{REMOTES}{remote.folder}/{only}"]
     if folder == OWN and only == "*":
         specs.append(f"^{OWN}seals")  # `tripod anchor git` keeps seals there
     try:
-        ask_remote(repository, remote, "fetch", *_FETCH, remote.source, *specs)
+        words = ("fetch", *_FETCH, remote.source, *specs)
+        ask_remote(repository, remote, *words, meanwhile=meanwhile)
     except GitError as error:
         raise UnreachableError(
             f"{error}; nothing was taken. Try again, give it longer (`--timeout S`), or fetch by "
             f"git itself and then `{then}`: `git fetch {remote.name} '{specs[0]}'`"
         ) from error
     repository.forget_refs()
+
+
+class FetchedRecords(NamedTuple):
+    """A fetch that was made already: the repository, and what the remote refused."""
+
+    repository: Repository
+    problem: UnreachableError | None
+
+
+@contextmanager
+def fetch_ahead(
+    root: str, given: str | None, seconds: float, meanwhile: Callable[[], object]
+) -> Iterator[FetchedRecords | None]:
+    """Fetch before the team of the directory ``root`` is opened; git runs while ``meanwhile`` does.
+
+    None where nothing can be fetched: who fetches again says why, and what else is wrong first.
+    """
+    with ExitStack() as opened:
+        fetched = None
+        with suppress(GitError, NotFoundError, BadArgumentError):
+            repository = opened.enter_context(open_repository(root, seconds))
+            remote, problem = find_remote(repository, given), None
+            try:
+                fetch_records(repository, remote, meanwhile=meanwhile)
+            except UnreachableError as error:
+                problem = error
+            repository.limit(None)  # the team may have to be waited for
+            fetched = FetchedRecords(repository, problem)
+        yield fetched
 
 
 def records_among_branches(repository: Repository, remote: Remote) -> str | None:

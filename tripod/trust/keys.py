@@ -9,7 +9,7 @@ replaced, the new one stands beside it under ``.new`` until the ledger has recor
 from __future__ import annotations
 
 import os
-from base64 import b64decode
+from binascii import a2b_base64
 from collections.abc import Callable
 from hashlib import sha256
 from typing import TypeAlias
@@ -119,7 +119,7 @@ def _plain_seed(data: bytes) -> bytes | None:
     if lines[:1] != [b"-----BEGIN PRIVATE KEY-----"] or lines[2:] != [b"-----END PRIVATE KEY-----"]:
         return None
     try:
-        held = b64decode(lines[1], validate=True)
+        held = a2b_base64(lines[1], strict_mode=True)
     except ValueError:
         return None
     return held[16:] if len(held) == 48 and held.startswith(_ED25519) else None

@@ -12,33 +12,33 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import subprocess
-import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from hashlib import sha1, sha256
-from typing import IO, NamedTuple, Self
+from typing import IO, TYPE_CHECKING, NamedTuple, Self
 
 from tripod.ledger import GitError
+from tripod.ledger.files import make_scratch_folder, open_nameless_file, remove_folder
 from tripod.ledger.locator import git_program
-from tripod.ledger.tlog.trailer import TRAILER, Trailer, parse_trailers
 from tripod.verify.anchors import git_folder
+
+if TYPE_CHECKING:
+    from tripod.ledger.tlog.trailer import Trailer
 
 MAX_BLOB = 256 * 1024 * 1024
 _MAX_ANSWER = 256 * 1024 * 1024
 _MAX_LINE = 64 * 1024
 _MAX_LOGS = 2000  # names of a reflog that are looked at
-_HEX = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
-_ANSWER = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64}) (blob|commit|tree|tag) ([0-9]{1,18})\n")
-_ANYTHING = re.compile(".*", re.DOTALL)
-_ZEROS = re.compile("0+")
-_REVISION = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_./+-]*)((?:[~^][0-9]{0,6})*)")
-_ABBREVIATED = re.compile("[0-9a-f]{4,64}")
-_PERSON = re.compile(rb"(.*?) ?(-?[0-9]+) [-+][0-9]+", re.DOTALL)
+# Texts, which ``re`` compiles when they are first used: a pull of nothing new uses none of them.
+_HEX = "[0-9a-f]{40}|[0-9a-f]{64}"
+_ANSWER = rb"([0-9a-f]{40}|[0-9a-f]{64}) (blob|commit|tree|tag) ([0-9]{1,18})\n"
+_REVISION = r"([A-Za-z0-9_][A-Za-z0-9_./+-]*)((?:[~^][0-9]{0,6})*)"
+_ABBREVIATED = "[0-9a-f]{4,64}"
+_PERSON = rb"(?s)(.*?) ?(-?[0-9]+) [-+][0-9]+"
 _RECORDS = ("refs/tripod/", "refs/tripod-remotes/")
 _KNOWN = ("noop", "noop-v1", "partialclone", "preciousobjects", "worktreeconfig",
           "relativeworktrees", "compatobjectformat")  # fmt: skip
@@ -117,18 +117,17 @@ class Repository:
             raise GitError(f"{path}: there is no git repository around it")
         self.place = place
         self.top = place.top
-        git = git_program()
-        if git is None:
+        self._git = git_program() or ""
+        if not self._git:
             raise GitError(
                 "git cannot be run: it is on no folder of the PATH; install it, or mend the PATH"
             )
-        self._git = git
         self._objects = os.path.join(self.place.common, "objects")
         self._reader: subprocess.Popen[bytes] | None = None
         self._watch: _Watch | None = None
         self.is_apart = False
         """Whether git writes objects and refs into our directory alone."""
-        self._scratch = tempfile.TemporaryDirectory(prefix="tripod-git-")
+        self.folder = make_scratch_folder("tripod-git-")
         try:
             self.limit(seconds)
             self._begin()
@@ -179,7 +178,8 @@ class Repository:
     def close(self) -> None:
         """End the reader of blobs, and remove what git ran in."""
         self.limit(None)
-        self._scratch.cleanup()
+        with suppress(OSError):  # a git that was ended may still be at work in it
+            remove_folder(self.folder)
 
     # What it names -----------------------------------------------------------------------------
 
@@ -187,7 +187,7 @@ class Repository:
         """Let git in our directory see the repository's refs, and move them with its own locks."""
         common = self.place.common
         if not (self.is_apart or os.path.islink(f"{self.folder}/refs")):
-            shutil.rmtree(f"{self.folder}/refs")
+            remove_folder(f"{self.folder}/refs")
             for name in ("refs", "packed-refs", "logs"):
                 if os.path.lexists(f"{common}/{name}"):
                     os.symlink(f"{common}/{name}", f"{self.folder}/{name}")
@@ -253,12 +253,12 @@ class Repository:
 
     def resolve(self, revision: str) -> str | None:
         """The commit that a revision names, as ``main``, ``HEAD~3`` or ``5a74209``; None: none."""
-        if (parts := _REVISION.fullmatch(revision)) is None:
+        if (parts := re.fullmatch(_REVISION, revision)) is None:
             return None
         base, steps = parts[1], parts[2]
         fronts = ("", "refs/", "refs/tags/", "refs/heads/", "refs/remotes/")
         named = ((self.refs.head if base == "HEAD" else None), *map(self._named(base), fronts))
-        object_name = next(filter(None, named), base if _ABBREVIATED.fullmatch(base) else None)
+        object_name = next(filter(None, named), base if re.fullmatch(_ABBREVIATED, base) else None)
         if object_name is None:
             return None
         with suppress(GitError):  # it is no commit, or several objects begin so
@@ -353,7 +353,7 @@ class Repository:
                 continue
             _, mode, old, new, _ = field[1:].decode("ascii").split(" ")
             path = next(fields).decode("utf-8", "surrogateescape")
-            gone, born = _ZEROS.fullmatch(new), _ZEROS.fullmatch(old)
+            gone, born = not new.strip("0"), not old.strip("0")
             versions = ("" if born else old, "" if gone else new)
             rows.append((commit, path, *versions, mode.startswith("100")))
         for name in listed.split():
@@ -370,7 +370,7 @@ class Repository:
         parents, author, seconds = [], "", 0
         for line in data.partition(b"\n\n")[0].split(b"\n"):  # its message stands after these
             key, _, value = line.partition(b" ")
-            person = _PERSON.fullmatch(value)
+            person = re.fullmatch(_PERSON, value)
             if key == b"parent":
                 parents.append(value.decode("ascii", "replace"))
             elif key == b"author" and not author:
@@ -384,6 +384,8 @@ class Repository:
 
         Without commits they are those that HEAD or any ref but one of a record names.
         """
+        from tripod.ledger.tlog.trailer import TRAILER, parse_trailers  # a pull has no use for it
+
         refs = {ref: name for ref, name in self.refs.refs.items() if not ref.startswith(_RECORDS)}
         named = [*refs.values(), *self.refs.heads]
         tips = list(commits) or self._commits_of(named, strict=False)
@@ -417,12 +419,12 @@ class Repository:
 
         Raises what ``blob`` raises.
         """
-        commit = revision if _HEX.fullmatch(revision) else self.tip(revision)
+        commit = revision if re.fullmatch(_HEX, revision) else self.tip(revision)
         return None if commit is None or "\n" in path else self._object(f"{commit}:{path}")
 
     def blob(self, name: str) -> bytes | None:
         """The bytes of a blob by its name; None if absent (GitError: too large, or altered)."""
-        assert _HEX.fullmatch(name), name
+        assert re.fullmatch(_HEX, name), name
         return self._object(name)
 
     def limit(self, seconds: float | None) -> None:
@@ -452,12 +454,7 @@ class Repository:
         self._end_reader()
         self._objects, self.is_apart = f"{self.folder}/objects", True
 
-    @property
-    def folder(self) -> str:
-        """The git directory of ours, in which git runs; it is gone once this is closed."""
-        return self._scratch.name
-
-    def apply(self, keys: re.Pattern[str], allowed: re.Pattern[str] = _ANYTHING) -> None:
+    def apply(self, keys: re.Pattern[str], allowed: re.Pattern[str] | None = None) -> None:
         """Put settings in force whose whole names match ``keys``, and their values ``allowed``."""
         lines = []
         for key, values in self.settings.items():
@@ -468,7 +465,7 @@ class Repository:
                 lines += [
                     f'{head}\n\t{name} = "{_escaped(value)}"\n'
                     for value in values
-                    if allowed.fullmatch(value)
+                    if allowed is None or allowed.fullmatch(value)
                 ]
         with open(os.path.join(self.folder, "config"), "ab") as file:
             file.write(os.fsencode("".join(lines)))
@@ -484,7 +481,7 @@ class Repository:
         reader.stdin.write(name.encode("utf-8", "surrogateescape") + b"\n")
         reader.stdin.flush()
         line = reader.stdout.readline(_MAX_LINE)
-        found = _ANSWER.fullmatch(line)
+        found = re.fullmatch(_ANSWER, line)
         if found is None:
             if line.endswith((b" missing\n", b" ambiguous\n")):
                 return None
@@ -616,15 +613,17 @@ class Repository:
         configured: bool = False,
         answers: bytes | None = None,
         most: int = _MAX_ANSWER,
+        meanwhile: Callable[[], object] | None = None,
     ) -> bytes:
         """What git says on its standard output to ``arguments``, run in the git directory of ours.
 
         ``given`` is its standard input, ``environment`` adds variables; ``configured``: the
         configuration of the user and the system is in force. GitError: it fails, or says more than
         ``most`` bytes.
-        A failure that prints ``answers`` is an answer all the same.
+        A failure that prints ``answers`` is an answer all the same. ``meanwhile`` is called while
+        git runs.
         """
-        with tempfile.TemporaryFile() as scratch, tempfile.TemporaryFile() as errors:
+        with open_nameless_file(self.folder) as scratch, open_nameless_file(self.folder) as errors:
             source = scratch if isinstance(given, bytes) else given
             if isinstance(given, bytes):
                 source.write(given)
@@ -637,6 +636,8 @@ class Repository:
             more = {**(places if configured else _NO_CONFIGURATION), **(environment or {})}
             with self._start(*arguments, stdin=source, errors=errors, environment=more) as process:
                 assert process.stdout is not None
+                if meanwhile is not None:
+                    meanwhile()
                 said = process.stdout.read(most + 1)
                 if len(said) > most:
                     process.kill()

@@ -1,13 +1,23 @@
-"""What may be opened as an input: a regular file, and nothing that waits or never ends."""
+"""What may be opened as an input: a regular file, and nothing that waits or never ends.
+
+And the folder for temporary files: private, and removed without what its links lead to.
+"""
 
 import os
 import socket
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from tripod.ledger.errors import LedgerDamagedError
-from tripod.ledger.files import FileLock, open_plain_file, read_plain_file
+from tripod.ledger.files import (
+    FileLock,
+    make_scratch_folder,
+    open_plain_file,
+    read_plain_file,
+    remove_folder,
+)
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.sqlite.store import SQLiteStore
 
@@ -74,3 +84,36 @@ def test_a_pipe_beside_the_database_is_damage(tmp_path: Path, suffix: str) -> No
     for opens in (read_only, SQLiteStore):
         with pytest.raises(LedgerDamagedError, match="no plain file"):
             opens(database)
+
+
+def test_a_scratch_folder_is_private_and_goes_without_what_its_links_lead_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    (kept / "file").write_bytes(b"1")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    one, other = (Path(make_scratch_folder("front-")) for _ in range(2))
+    assert one != other
+    assert (one.parent, one.stat().st_mode & 0o777) == (tmp_path, 0o700)
+    assert one.name.startswith("front-")
+    (one / "in/deep").mkdir(parents=True)
+    (one / "in/file").write_bytes(b"2")
+    (one / "in/link").symlink_to(kept)
+    (one / "link").symlink_to(kept / "file")
+    remove_folder(str(one))
+    remove_folder(str(other))
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+    assert (kept / "file").read_bytes() == b"1"
+
+
+def test_a_scratch_folder_is_elsewhere_where_the_first_place_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "good").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "gone"))
+    monkeypatch.setenv("TEMP", str(tmp_path / "good"))
+    assert os.path.dirname(make_scratch_folder("front-")) == str(tmp_path / "good")
+    monkeypatch.setattr("os.mkdir", mock.Mock(side_effect=PermissionError))
+    with pytest.raises(OSError, match="let TMPDIR name one"):
+        make_scratch_folder("front-")

@@ -355,6 +355,28 @@ def test_a_remote_that_hangs_or_is_not_there(
     clone.said("push")
 
 
+def test_what_is_wrong_with_the_team_is_told_before_what_is_wrong_with_the_remote(
+    anna: Clone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    start = Repository._start
+
+    def noting(repository: Repository, *words: str, **rest: Any) -> Any:
+        asked.append(words[0])
+        return start(repository, *words, **rest)
+
+    monkeypatch.setattr(Repository, "_start", noting)
+    shutil.rmtree(anna.remote)
+    done = anna.run("pull")
+    assert (done.code, "nothing was taken" in done.err) == (3, True), done
+    assert asked == ["fetch"], "a remote that gives no answer is not asked again"
+    for path in anna.database.parent.glob("ledger.db*"):
+        path.write_bytes(b"garbage")
+    done = anna.run("pull")
+    assert str(anna.database) in done.err, done
+    assert "nothing was taken" not in done.err
+
+
 @pytest.mark.parametrize("command", ["push", "pull"])
 def test_a_remote_without_an_address_is_named(anna: Clone, command: str) -> None:
     anna.git("config", "remote.origin.url", "")
