@@ -238,13 +238,14 @@ def parse_header(data: bytes) -> Header:
 
 
 def entry_mark(*, observed: bool, signed: bool, peer: bool = False) -> str:
-    """How an entry came into the ledger, in a word for listings: one of these three, or ''.
+    """How an entry came into the ledger, for listings: ``observed``, ``signed`` or ''.
 
-    ``peer``: another replica recorded it, and it was merged. ``observed``: it was read from a file
-    that another program wrote, so its actor is a claim, whatever lies beside it. ``signed``: a
-    signature of its actor lies beside it.
+    ``observed``: it was read from a file that another program wrote, so its actor is a claim,
+    whatever lies beside it. ``signed``: a signature of its actor lies beside it. ``peer``: another
+    replica recorded it, and it was merged; that word stands in front, and both are its maker's.
     """
-    return "peer" if peer else "observed" if observed else "signed" if signed else ""
+    word = "observed" if observed else "signed" if signed else ""
+    return f"peer {word}".rstrip() if peer else word
 
 
 # Ids and times ---------------------------------------------------------------------------------
@@ -252,6 +253,8 @@ def entry_mark(*, observed: bool, signed: bool, peer: bool = False) -> str:
 
 CHANGE_IDS = ("actor-", "actor.")
 """All that ``actor_entry_id`` gives sorts from the one to the other, and hardly another id does."""
+OBSERVED_IDS = "obs-"
+"""What the id of each entry begins with that was read from a file of another program."""
 REDACTED = "redacted"  # the kind of the entry that says that another was erased
 MERGED = "peer.entry"  # the kind of the entry that keeps one of another replica
 
@@ -277,7 +280,7 @@ def actor_entry_id(handle: str, number: int) -> str:
 def observed_entry_id(path: str, ordinal: int, data: bytes) -> str:
     """Id of a piece of the file ``path``: the ``ordinal``-th (from 0) of those with equal bytes."""
     digest = sha256(b"%d\x00%s\x00" % (ordinal, path.encode()) + data)
-    return "obs-" + digest.hexdigest()[:40]
+    return OBSERVED_IDS + digest.hexdigest()[:40]
 
 
 def entry_blobs(value: Any) -> Iterator[tuple[str, int]]:

@@ -214,7 +214,7 @@ T = TypeVar("T", bound=_Entered)
 
 
 def entry_marks(ledger: LedgerReader, seqs: Sequence[int]) -> dict[int, str]:
-    """The marks of entries by their numbers: ``peer``, ``observed``, ``signed`` or ''."""
+    """The marks of entries by their numbers: ``observed``, ``signed``, ``peer ...`` or ''."""
     from orjson import loads
 
     from tripod.ledger import MERGED, entry_mark
@@ -222,15 +222,27 @@ def entry_marks(ledger: LedgerReader, seqs: Sequence[int]) -> dict[int, str]:
     marks = {}
     for entry in ledger.raw_of(seqs):
         body, observed = entry.body, False
+        if entry.kind == MERGED:
+            marks[entry.seq] = _peer_mark(ledger, entry.seq, body)
+            continue
         if body is None:  # it was erased: the redaction keeps where it was read
             read = ledger.entry(entry.seq)
             observed = read is not None and "observed" in read.data
         elif b'"observed":' in body:  # few bodies have it: the others need not be decoded
             observed = "observed" in loads(body)
-        marks[entry.seq] = entry_mark(
-            observed=observed, signed=entry.auth is not None, peer=entry.kind == MERGED
-        )
+        marks[entry.seq] = entry_mark(observed=observed, signed=entry.auth is not None)
     return marks
+
+
+def _peer_mark(ledger: LedgerReader, seq: int, body: bytes | None) -> str:
+    from orjson import loads
+
+    from tripod.ledger.kinds.merged import peer_mark
+
+    if body is not None:
+        return peer_mark(loads(body), ledger.blob)
+    read = ledger.entry(seq)  # it was erased: the redaction keeps its header
+    return peer_mark(read.data, ledger.blob) if read is not None and read.data else "peer"
 
 
 def each_mark(ledger: LedgerReader, found: Iterable[T]) -> Iterator[tuple[T, str]]:

@@ -28,11 +28,11 @@ from tripod.ledger import (
     header_auth,
 )
 from tripod.ledger.entry import format_canonical
-from tripod.ledger.kinds.merged import PEER, peer_view
+from tripod.ledger.kinds.merged import PEER, peer_mark, peer_view
 from tripod.ledger.kinds.peers import NAME_IDS
 from tripod.ledger.kinds.registry import BY_NAME
 from tripod.ledger.store import Selection
-from tripod.verify.rows import RowReader, erasing_row
+from tripod.verify.rows import RowReader, erasing_row, replica_of_peer
 
 _NEAR = 64  # entries: how far the time of one that cannot be read is looked for
 _FIELD = re.compile(r"\{(\w+)\}")
@@ -44,8 +44,8 @@ _BROKEN = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
 class ListedEntry(NamedTuple):
     """An entry as a list shows it; what cannot be read is ''.
 
-    ``mark`` is ``signed``, ``observed``, ``peer`` of an entry of a peer, which is shown as the one
-    that it keeps, or '' where a command recorded it without a signature.
+    ``mark`` is ``signed``, ``observed``, or '' where a command recorded it without a signature; of
+    an entry of a peer, which is shown as the one that it keeps, with ``peer`` in front.
     ``text`` may have several lines. ``problem`` says what is wrong with the entry. With ``last`` it
     stands for all entries from ``seq`` to that one, which cannot be read.
     """
@@ -154,7 +154,7 @@ def listed_entry(ledger: RowReader, row: RawEntry) -> ListedEntry:
     at, actor, kind, stream, id_ = (head[name] for name in _HEADER)
     if is_merged and data:
         try:
-            inner = peer_view(_entry(row, data), ledger.blob)
+            inner, mark = _inner(ledger, row, data), peer_mark(data, ledger.blob)
             at, actor, kind, stream, data = (
                 inner.at,
                 inner.actor,
@@ -170,6 +170,21 @@ def listed_entry(ledger: RowReader, row: RawEntry) -> ListedEntry:
     return ListedEntry(row.seq, at, actor, kind, stream, id_, mark, text, problem)
 
 
+def _inner(ledger: RowReader, row: RawEntry, data: dict[str, Any]) -> Entry:
+    """The entry that one of a peer keeps, with its actor as it is called here.
+
+    A handle alone is one that is enrolled here and signed, which its place says. A kind that counts
+    only in its own replica has no place, and its actor is nobody here.
+    """
+    inner, place = peer_view(_entry(row, data), ledger.blob), data.get("place") or {}
+    known = BY_NAME.get(inner.kind)
+    is_shared = known is not None and known.merge == "shared" and "same" not in place
+    if is_shared or "actor" in place:
+        return inner
+    name = replica_of_peer(ledger.db, data["origin"]) or data["origin"]
+    return inner._replace(actor=f"{inner.actor}@{name}")
+
+
 def _entry(row: RawEntry, data: dict[str, Any]) -> Entry:
     return Entry(*row[:4], "", "", *row[4:7], data, row.auth)
 
@@ -181,7 +196,7 @@ def _seen(ledger: RowReader, row: RawEntry) -> RawEntry:
     try:
         said = erasing_row(ledger.db, row.seq) if row.body is None else None
         data = orjson.loads(row.body or b"") if said is None else said[1]["keep"]
-        inner = peer_view(_entry(row, data), ledger.blob)
+        inner = _inner(ledger, row, data)
         header = {**orjson.loads(inner.header), "actor": inner.actor}
         body = orjson.dumps(inner.data)
         return row._replace(

@@ -254,6 +254,12 @@ def erasing_row(db: sqlite3.Connection, seq: int) -> tuple[int, dict[str, Any]] 
         return None
 
 
+def replica_of_peer(db: sqlite3.Connection, origin: str) -> str | None:
+    """The name of a peer as the tables have it; None where they do not, or there are none."""
+    row = one_row(db, "SELECT replica FROM peers WHERE origin = ?", (origin,))
+    return None if row is None or type(row[0]) is not str else row[0]
+
+
 def entry_of_row(db: sqlite3.Connection, row: tuple[Any, ...]) -> Entry | None:
     """A row as entry, by what its *header* says; None where header or body do not parse.
 

@@ -14,7 +14,15 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tripod.ledger.entry import MERGED, Draft, Entry, commit_body, entry_leaf_hash
+from tripod.ledger.entry import (
+    MERGED,
+    OBSERVED_IDS,
+    Draft,
+    Entry,
+    commit_body,
+    entry_leaf_hash,
+    entry_mark,
+)
 from tripod.ledger.errors import MalformedError
 from tripod.ledger.kinds.base import Content
 from tripod.ledger.kinds.bus import PUBLISHED
@@ -138,6 +146,13 @@ def _view(entry: Entry, blob: BlobReader, header: bytes, head: Mapping[str, Any]
         entry.seq, entry.id, kind, stream, actor, head["at"],
         header, kept.salt, kept.body, data, kept.auth,
     )  # fmt: skip
+
+
+def peer_mark(data: Mapping[str, Any], blob: BlobReader) -> str:
+    """How a ``peer.entry`` with this body is marked in listings; raises as ``read_kept`` does."""
+    head = orjson.loads(_bytes(data["header"], blob))
+    observed = head["id"].startswith(OBSERVED_IDS)
+    return entry_mark(observed=observed, signed=data.get("auth") is not None, peer=True)
 
 
 def inner_entry(entry: Entry, blob: BlobReader) -> Entry:

@@ -38,15 +38,23 @@ FROM (SELECT seq, kind, stream, id, {{auth}} AS auth,
     FROM entries){{ours}}"""
 # Of an entry of a peer what it keeps, as it is called here. A blob is found by the hex of its
 # digest: these digits are collected once.
+_SHARED = ", ".join(f"'{kind.name}'" for kind in KINDS if kind.merge == "shared")
 _OF_PEERS = f"""\
 
 UNION ALL
-SELECT seq, json_extract(head, '$.at'), coalesce(shown, json_extract(head, '$.actor')), 'peer',
+SELECT seq, json_extract(head, '$.at'), coalesce(shown, json_extract(head, '$.actor')),
+    CASE WHEN json_extract(head, '$.id') GLOB 'obs-*' THEN 'peer observed'
+        WHEN auth IS NOT NULL THEN 'peer signed' ELSE 'peer' END,
     kind, stream, id, json_extract(head, '$.cause'),
     CASE WHEN kind = 'chat.sent' AND shown IS NOT NULL
         THEN json_set(body, '$.handle', shown) ELSE body END
 FROM (SELECT seq, kind, stream, id, json_extract(said, '$.header.text') AS head,
-    json_extract(said, '$.place.actor') AS shown,
+    json_extract(said, '$.auth') AS auth,
+    coalesce(json_extract(said, '$.place.actor'),
+        CASE WHEN kind NOT IN ({_SHARED}) OR json_extract(said, '$.place.same') IS NOT NULL
+        THEN json_extract(json_extract(said, '$.header.text'), '$.actor') || '@'
+            || (SELECT replica FROM peers WHERE origin = json_extract(said, '$.origin'))
+        END) AS shown,
     json_patch(coalesce(CAST(substr(bytes, 33) AS TEXT), json_extract(said, '$.keep')),
         json_remove(coalesce(json_extract(said, '$.place'), '{{{{}}}}'), '$.actor')) AS body
     FROM (SELECT merged.seq, merged.kind, stream, id, {_SAID}

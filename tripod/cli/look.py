@@ -206,7 +206,7 @@ _LOG = """\
 log [PATH]
     A line for each entry, the newest first: its number, its time (UTC), who, what kind, and its
     text. `(signed)` marks an entry that its actor's key signed, `(observed)` one that another
-    program wrote to the team's files, `(peer)` one that another replica recorded. A damaged
+    program wrote to the team's files, `(peer ...)` one that another replica recorded. A damaged
     entry is listed as far as it can be read.
 
     PATH is a project, a team directory, a database, a backup or an export; without it, it is

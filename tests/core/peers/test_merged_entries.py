@@ -20,6 +20,8 @@ from tripod.projections.chat.format import parse_line, split_chat_file
 from tripod.projections.decisions.format import parse_decision, split_decision_log
 from tripod.recovery.rebuild import rebuild
 from tripod.team.adoption import add_place
+from tripod.trust.actors import enrol_actor
+from tripod.trust.keys import no_passphrase
 
 GOLDEN = Path(__file__).parents[2] / "golden/merged"
 
@@ -351,6 +353,44 @@ def test_listings_show_what_a_peer_recorded_with_a_mark(pair: tuple[Replica, Rep
         told(ann, "query", "SELECT * FROM log WHERE kind = 'peer.entry'", "--csv").out or "0"
     )
     assert log == 0
+
+
+def test_listings_tell_apart_what_a_peer_signed_and_what_it_observed(
+    pair: tuple[Replica, Replica],
+) -> None:
+    ann, ben = pair
+    ben.create("live")
+    ben.say("live", "ben", "recorded")
+    ben.original.say("live", "ben", "seen")
+    with ben.team() as team:
+        enrol_actor(team, "ben", no_passphrase)
+    ben.say("live", "ben", "signed")
+    pull(ann, ben)
+    marks = {"recorded": "peer", "seen": "peer observed", "signed": "peer signed"}
+    log = [json.loads(line) for line in told(ann, "log", "--json").out.splitlines()]
+    sent = {one["text"].removeprefix("live: "): one for one in log if one["kind"] == "chat.sent"}
+    assert {text: one["mark"] for text, one in sent.items()} == marks
+    read = told(ann, "chat", "read", "live", "--json").out.splitlines()
+    assert {one["text"]: one["mark"] for one in map(json.loads, read)} == marks
+    rows = told(ann, "query", "SELECT text, mark FROM chat_sent", "--json").out.splitlines()
+    assert {one["text"]: one["mark"] for one in map(json.loads, rows)} == marks
+    inner = json.loads(told(ann, "show", str(sent["seen"]["seq"]), "--json").out)["inner"]
+    assert inner["mark"] == "peer observed"
+
+
+def test_an_actor_of_a_peer_is_shown_with_whose_it_is_whatever_the_kind(
+    pair: tuple[Replica, Replica],
+) -> None:
+    ann, ben = pair
+    ben.create("live")
+    pull(ann, ben)
+    log = [json.loads(line) for line in told(ann, "log", "--json").out.splitlines()]
+    (made, his) = [one for one in log if one["kind"] == "ledger.opened"]
+    assert {one["actor"] for one in (made, his)} == {"tripod", f"tripod@{ben.name}"}
+    only = told(ann, "log", "--actor", "tripod", "--json").out.splitlines()
+    assert {one["mark"] for one in map(json.loads, only)} == {""}
+    rows = told(ann, "query", "SELECT actor FROM ledger_opened", "--json").out.splitlines()
+    assert {json.loads(row)["actor"] for row in rows} == {"tripod", f"tripod@{ben.name}"}
 
 
 def test_the_files_with_entries_of_peers_are_these_bytes(pair: tuple[Replica, Replica]) -> None:
