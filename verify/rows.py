@@ -255,7 +255,7 @@ def erasing_row(db: sqlite3.Connection, seq: int) -> tuple[int, dict[str, Any]] 
 
 
 def replica_of_peer(db: sqlite3.Connection, origin: str) -> str | None:
-    """The name of a peer as the tables have it; None where they do not, or there are none."""
+    """The name of a peer as the tables have it; None where they do not have it."""
     row = one_row(db, "SELECT replica FROM peers WHERE origin = ?", (origin,))
     return None if row is None or type(row[0]) is not str else row[0]
 
