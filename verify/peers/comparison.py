@@ -141,9 +141,9 @@ class _KeptEntries:
     """What this ledger keeps of peers: the entries that can be read, and the ids of all.
 
     ``heads`` are those of which the head was read that they remember; ``pieces`` are kind and id of
-    each, by its number here. By origin and number:
-    ``erased`` are those without a body, each with the entry here and what stands for the body, and
-    ``erasing`` is what their makers say that stands for it.
+    each (or its leaf hash, where anybody can give another the same id), by its number here. By
+    origin and number: ``erased`` are those without a body, each with the entry here and what stands
+    for the body, and ``erasing`` is what their makers say that stands for it.
     """
 
     entries: list[_Kept] = field(default_factory=list)
@@ -279,7 +279,8 @@ class _Comparison:
                 self._add_merged(said, f"entry {at} (entry {kept.seq} of {who})", kept.origin, at)
                 self.kept.heads.add((kept.origin, kept.seq))
         place = data.get("place") or {}
-        self.kept.pieces[at] = head.kind, head.id
+        id_ = head.id if head.id.startswith("obs-") else kept.leaf().hex()
+        self.kept.pieces[at] = head.kind, id_
         if "same" in place:
             problem = self._hidden_problem(at, place["same"], kept, ledger)
         else:
@@ -297,7 +298,7 @@ class _Comparison:
         if head is not None and head.kind == MERGED:
             piece = self.kept.pieces.get(same)  # it may be erased, or before what is read
         else:
-            piece = ("", "") if head is None else (head.kind, head.id)
+            piece = (head.kind, head.id) if head and head.id.startswith("obs-") else ("", "")
         if piece in (None, self.kept.pieces[at]):
             return None
         who = self.known.names.get(kept.origin, kept.origin)
@@ -512,8 +513,7 @@ class _Comparison:
             if said is None and tree is not None:
                 with suppress(RecordProblemError):
                     bodies = [sealed_body(*one) for one in tree.record.of_kinds((REDACTED,))]
-                    found = [body.get("keep") for body in bodies if body.get("seq") == seq]
-                    said = found[0] if found else None
+                    said = next((one.get("keep") for one in bodies if one.get("seq") == seq), None)
             if said != keep and (said is not None or self.outside.repository is not None):
                 who = self.known.names.get(origin, origin)
                 message = f"it keeps entry {seq} of {who} as erased otherwise than {who} says"

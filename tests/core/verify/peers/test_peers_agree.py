@@ -535,14 +535,22 @@ def test_an_entry_that_is_shown_as_one_by_somebody_else(
     assert message.startswith(f"it shows an entry of {forged.name} as one by 'ann")
 
 
-def test_an_entry_that_another_is_shown_for(forged: Forged) -> None:
-    """It would be hidden."""
+@pytest.mark.parametrize("is_named", [False, True])
+def test_an_entry_that_another_is_shown_for(forged: Forged, *, is_named: bool) -> None:
+    """It would be hidden, by one of another kind or by one to which Ann gave its id."""
     with Team(f"{forged.bob.root}/.nbs") as team:
         one = [entry for entry in team.store.read() if entry.kind == "chat.sent"][-1]
+    at = 3
+    if is_named:
+        body = {"channel": "live", "handle": "ann", "index": 1, "time": 7, "text": {"text": "Rum!"}}
+        with Team(f"{forged.ann.root}/.nbs") as team:
+            at = team.store.size
+        forged.put(Draft("chat.sent", "chat/live", "ann", {**body, "v": 1}, id=one.id))
     kept_ = KeptEntry("example.com/bob", one.seq, one.header, one.auth, one.salt, one.body)
-    forged.put(forged.added(), peer_entry_draft(kept_, "chat/live", place={"same": 3}))
-    (message,) = forged.found()
-    assert message.startswith(f"it shows entry 3 in the place of entry {one.seq} of {forged.name}")
+    forged.put(forged.added(), peer_entry_draft(kept_, "chat/live", place={"same": at}))
+    found = forged.found()
+    shown = f"it shows entry {at} in the place of entry {one.seq} of {forged.name}"
+    assert any(message.startswith(shown) for message in found), found
 
 
 def test_an_entry_that_is_erased_here_and_not_by_its_maker(forged: Forged) -> None:
