@@ -535,17 +535,19 @@ def test_an_entry_that_is_shown_as_one_by_somebody_else(
     assert message.startswith(f"it shows an entry of {forged.name} as one by 'ann")
 
 
-@pytest.mark.parametrize("is_named", [False, True])
-def test_an_entry_that_another_is_shown_for(forged: Forged, *, is_named: bool) -> None:
-    """It would be hidden, by one of another kind or by one to which Ann gave its id."""
+@pytest.mark.parametrize("by", ["another kind", "one of its id", "itself"])
+def test_an_entry_that_another_is_shown_for(forged: Forged, by: str) -> None:
+    """It would be hidden: by another kind, by one to which Ann gave its id, or by itself."""
     with Team(f"{forged.bob.root}/.nbs") as team:
         one = [entry for entry in team.store.read() if entry.kind == "chat.sent"][-1]
     at = 3
-    if is_named:
+    if by == "one of its id":
         body = {"channel": "live", "handle": "ann", "index": 1, "time": 7, "text": {"text": "Rum!"}}
         with Team(f"{forged.ann.root}/.nbs") as team:
             at = team.store.size
         forged.put(Draft("chat.sent", "chat/live", "ann", {**body, "v": 1}, id=one.id))
+    with Team(f"{forged.ann.root}/.nbs") as team:
+        at = team.store.size + 1 if by == "itself" else at
     kept_ = KeptEntry("example.com/bob", one.seq, one.header, one.auth, one.salt, one.body)
     forged.put(forged.added(), peer_entry_draft(kept_, "chat/live", place={"same": at}))
     found = forged.found()
