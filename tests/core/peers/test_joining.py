@@ -252,16 +252,23 @@ def test_a_record_that_is_damaged_is_named_and_the_others_are_merged(
 
 def test_a_closed_team_waits_for_a_person(ann: Clone, tmp_path: Path) -> None:
     bob = Clone(tmp_path, "bob")
-    bob.root.mkdir()
+    shutil.copytree(ann.root, bob.root)
     (bob.root / "policy.yaml").write_text("peers: closed\n")
     bob.fetch()
     done = bob.run("init")
     assert done.code == 0, done
     assert "`tripod peer accept ann-" in done.err
+    assert "explain, and not all is merged: `tripod pull`" in done.err
+    aside = bob.database.parent / "joining"
+    assert (aside / "chat/live.chat").exists(), "what no entry here holds is kept"
     assert bob.run("chat", "read", "live").code != 0
     assert json.loads(bob.said("peer", "list", "--json"))["state"] == "waiting"
     bob.said("peer", "accept", "ann", "--reason", "We sit at one desk")
     assert json.loads(bob.said("peer", "list", "--json"))["state"] == "accepted"
+    bob.said("pull")
+    bob.said("init")
+    assert bob.said("chat", "read", "live").count("hello") == 1
+    assert not aside.exists()
 
 
 def test_a_join_that_is_stopped_at_any_step_is_gone_on_with(

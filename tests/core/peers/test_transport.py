@@ -80,6 +80,11 @@ def refs(clone: Clone) -> str:
     return clone.git("for-each-ref")
 
 
+def refs_named(clone: Clone, text: str) -> list[str]:
+    names = clone.git("for-each-ref", "--format=%(refname)").split()
+    return [name for name in names if text in name]
+
+
 # The story --------------------------------------------------------------------------------------
 
 
@@ -194,6 +199,19 @@ def test_a_remote_is_a_name_a_path_or_the_only_one(anna: Clone, ben: Clone, tmp_
     told = anna.said("push", str(third.root))
     assert f"{name_of(ben)} was not passed on: {third.root} has more of it" in told
     assert third("rev-parse", f"{OWN}{name_of(ben)}") == newest
+    # One that was fetched and not merged is not passed on, and neither is one of a closed peer.
+    fourth = Git(tmp_path / "fourth.git", made=False)
+    fourth.root.mkdir()
+    fourth("init", "--quiet", "--bare")
+    assert anna.run("pull", str(third.root), "--max-entries", "1").code == 1
+    for ref in (f"{REMOTES}up/{name_of(ben)}", *refs_named(anna, "other-git-")):
+        anna.git("update-ref", "-d", ref)
+    assert "passed on" not in anna.said("push", str(fourth.root))
+    anna.said("pull", str(third.root))
+    anna.said("peer", "close", name_of(ben), "--reason", "Gone")
+    assert "passed on" not in anna.said("push", str(fourth.root))
+    anna.said("peer", "accept", name_of(ben), "--reason", "Back")
+    assert "passed on" in anna.said("push", str(fourth.root))
     anna.git("remote", "add", "down", str(other.root))
     done = anna.run("pull")
     assert (done.code, "down, up" in done.err) == (2, True)
