@@ -55,7 +55,8 @@ def refs_folder(repository: Repository) -> str:
 
 
 def _folder(named: str | None) -> str:
-    return named if named and _FOLDER.fullmatch(named) else OWN
+    folder = f"{(named or '').removesuffix('/')}/"
+    return folder if _FOLDER.fullmatch(folder) else OWN
 
 
 def own_ref(repository: Repository, replica: str) -> str:

@@ -59,8 +59,9 @@ def test_a_branch_of_records_and_a_folder_below_serve_as_well(clone: Git) -> Non
     ref = refs(clone)[0]
     name = ref.rpartition("/")[2]
     clone("update-ref", f"refs/heads/tripod/{name}", ref)
-    clone("config", "tripod.refs", "refs/heads/tripod/")
-    assert verify(clone.root).parts[0].what == f"refs/heads/tripod/{name}"
+    for folder in ("refs/heads/tripod/", "refs/heads/tripod"):  # with its slash, or without
+        clone("config", "tripod.refs", folder)
+        assert verify(clone.root).parts[0].what == f"refs/heads/tripod/{name}"
 
 
 def test_the_longest_record_of_a_replica_is_judged(clone: Git, tmp_path: Path) -> None:
