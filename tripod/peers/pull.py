@@ -230,6 +230,9 @@ def _pulled(
     ):
         done = Merged(seal.origin, replica, size=seal.size, sealed=seal.size)
         return PulledRecord(ref, replica, done)
+    if seal is not None and (whose := _misnamed(team, replica, seal)) is not None:
+        problem = f"the record on this ref is that of {whose}"
+        return PulledRecord(ref, replica, Merged(seal.origin, whose, problem=problem))
     commit = repository.tips([ref]).get(ref)
     if not commit:
         problem = f"{ref} leads to no commit, so there is no record on it"
@@ -288,6 +291,17 @@ def _is_behind(team: Team, seal: Seal) -> bool:
     if peer is not None and seal.size < peer.size:
         return True
     return seal.size <= store.size and root_of(store.node, 0, seal.size) == seal.root
+
+
+def _misnamed(team: Team, replica: str, seal: Seal) -> str | None:
+    """The peer whose merged record bears the name of another replica; None: it has its own.
+
+    Git is not started for it: there may be any number of such refs.
+    """
+    peer = read_roster(team.store).get(seal.origin)
+    if peer is None or peer.replica == replica or not has_merged(team.root, peer, seal):
+        return None
+    return peer.replica
 
 
 def _kinds(team: Team, before: int) -> dict[str, int]:

@@ -814,6 +814,13 @@ def test_a_pull_of_nothing_new_runs_git_once(
     ben.said("push")
     assert "1 decision" in anna.said("pull")
     assert pulls_nothing() == ["fetch"]
+    # However many refs hold another's record, git is not started for each.
+    remote = Git(ben.remote, made=False)
+    for number in range(9):
+        remote("update-ref", f"{OWN}eve-{number:016x}", remote_refs(ben)[f"{OWN}{name_of(ben)}"])
+    asked.clear()
+    assert anna.run("pull").out.count(b"the record on this ref is that of ben-") == 9
+    assert len(asked) <= 4, asked
 
 
 def test_an_older_ledger_takes_again_what_it_lacks_of_a_seal_that_was_read(
