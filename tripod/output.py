@@ -358,7 +358,12 @@ def report_and_exit_code(error: Exception, codes: Codes) -> int:
         return 141
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
-        remark(f"{place}{error.strerror or error}")
+        problem = f"{place}{error.strerror or error}"
+        try:
+            os.getcwd()
+        except FileNotFoundError:
+            problem = "the current folder was removed: change into one that is there"
+        remark(problem)
         return codes.general
     remark(str(error))
     table: tuple[tuple[type[Exception], int], ...] = (

@@ -29,7 +29,7 @@ from tripod.ledger import (
 )
 from tripod.ledger.entry import format_canonical
 from tripod.ledger.kinds.merged import PEER, peer_mark, peer_view
-from tripod.ledger.kinds.peers import NAME_IDS
+from tripod.ledger.kinds.peers import NAME_IDS, PEER_ADDED, TEAM_NAMED
 from tripod.ledger.kinds.registry import BY_NAME
 from tripod.ledger.store import Selection
 from tripod.verify.rows import RowReader, erasing_row, replica_of_peer
@@ -268,8 +268,9 @@ def _fitting(ledger: RowReader, wanted: ListingFilter) -> Callable[[RawEntry], b
 def _about(ledger: RowReader, decision: str) -> Callable[[RawEntry], bool]:
     """Whether a row is about a decision (LookupError: none has this id; ValueError: several)."""
     front, slash, bare = decision.rpartition("/")
+    front = _replica_meant(ledger, front) if front else front
     ours = front if slash and ledger.seq_of(NAME_IDS[0] + front) is not None else ""
-    decision = bare if ours else decision
+    decision = bare if ours or not slash else f"{front}/{bare}"
     names = re.compile(re.escape(decision.encode()) + b"(?![0-9])").search
     seqs: set[int] = set()
     causes: list[bytes] = []
@@ -305,6 +306,18 @@ def _about(ledger: RowReader, decision: str) -> Callable[[RawEntry], bool]:
         return type(row.header) is bytes and any(cause in row.header for cause in causes)
 
     return about
+
+
+def _replica_meant(ledger: RowReader, front: str) -> str:
+    """The replica whose name begins so (ValueError: several); ``front`` itself where none does."""
+    names = set()
+    for row in ledger.raw(kinds=(TEAM_NAMED.name, PEER_ADDED.name)):
+        with suppress(*_BROKEN):
+            names.add(str(orjson.loads(row.body or b"")["replica"]))
+    alike = sorted(name for name in names if name.startswith(front))
+    if len(alike) > 1 and front not in names:
+        raise ValueError(f"{front} may be {' and '.join(alike)}")
+    return front if front in names or not alike else alike[0]
 
 
 def _spans(

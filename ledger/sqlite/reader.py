@@ -249,7 +249,7 @@ def _open(
     from urllib.parse import quote
 
     db = sqlite3.connect(
-        f"file:{quote(os.path.abspath(path))}?{how}",
+        f"file:{quote(os.fsencode(os.path.abspath(path)))}?{how}",
         uri=True,
         isolation_level=None,
         timeout=30,

@@ -154,7 +154,8 @@ class Meaning(NamedTuple):
 def decisions_meant(db: Tables, text: str, replica: str | None = None) -> list[Meaning]:
     """The decisions that ``D-...`` or ``REPLICA/D-...`` means; ``replica`` is this ledger's name.
 
-    A bare id means the decision that has it here, and each that has it at its maker.
+    A bare id means the decision that has it here, and each that has it at its maker. Where no
+    decision has the name as it is, REPLICA may be the beginning of a replica's name.
     """
     front, slash, id_ = text.rpartition("/")
     if log_format.valid_decision_id(id_) is not None:
@@ -166,7 +167,11 @@ def decisions_meant(db: Tables, text: str, replica: str | None = None) -> list[M
     else:
         where, values = "id = ?1 OR (made IS NOT NULL AND made LIKE '%/' || ?1)", (id_,)
     sql = f"SELECT id, made FROM pieces WHERE {where} GROUP BY id ORDER BY min(seq)"
-    return [Meaning(*row) for row in db.execute(sql, values)]
+    found = [Meaning(*row) for row in db.execute(sql, values)]
+    if found or not front or replica is None:
+        return found
+    alike = ((one, one.whole or f"{replica}/{one.id}") for one in decisions_meant(db, id_))
+    return [one for one, whole in alike if whole.startswith(front) and whole.endswith(f"/{id_}")]
 
 
 def _log_of(body: dict[str, Any]) -> str:

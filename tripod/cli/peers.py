@@ -10,6 +10,7 @@ from tripod.peers.roster import (
     close_peer,
     find_peer,
     is_closed,
+    missing_peers,
     read_roster,
     refusal_of_peer,
 )
@@ -37,20 +38,26 @@ def _known(team: Team) -> dict[str, Peer]:
 
 def _list(call: CommandCall) -> None:
     with call.fresh() as team:
-        found = [(peer, _value(team, peer)) for peer in _known(team).values()]
+        known = _known(team)
+        found = [(peer, _value(team, peer)) for peer in known.values()]
+        missing = missing_peers(team, known)
         closed = is_closed(team.root)
     lines = []
     for peer, value in found:
         when = f"last merged {str(value['at'])[:19]}Z" if value["at"] else "nothing merged"
         name = one_line(peer.name)
         lines.append(f"{name}  {peer.state}  {peer.size} entries, {when}")
+    lines += [f"{one_line(one.replica)}  missing  {one_line(one.problem)}" for one in missing]
     if not lines:
         lines = ["No peers: `tripod pull` fetches what other replicas pushed, and merges it"]
     elif any(peer.state == "waiting" for peer, _ in found):
         lines.append("`tripod pull` merges what waits, or says why it does not")
     if closed:
         lines.append("The policy says `peers: closed`: a new peer waits for `tripod peer accept`")
-    call.answers((value for _, value in found), lines)
+    lost: dict[str, str | int] = {"key": "", "state": "missing", "size": 0, "at": ""}
+    values = [value for _, value in found]
+    values += [lost | {"replica": one.replica, "origin": one.origin} for one in missing]
+    call.answers(values, lines)
 
 
 def _show(call: CommandCall) -> None:

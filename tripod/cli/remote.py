@@ -66,7 +66,7 @@ def _fetched(call: CommandCall) -> Iterator[FetchedRecords | None]:
 def _pull(call: CommandCall) -> int:
     with _fetched(call) as fetched, call.team() as team, call.progress():
         from tripod.peers.pull import pull
-        from tripod.peers.roster import MergeLimits, read_roster
+        from tripod.peers.roster import MergeLimits, missing_peers, read_roster
 
         done = pull(
             team, call.remote, seconds=call.timeout,
@@ -75,6 +75,8 @@ def _pull(call: CommandCall) -> int:
         )  # fmt: skip
         is_new = any(one.done.added for one in done.records)
         known = read_roster(team.store).values() if is_new else ()
+        met = any("peer.added" in one.kinds for one in done.records)
+        missing = missing_peers(team, [one.replica for one in done.records]) if met else []
     accepted = {peer.replica for peer in known if peer.state == "accepted"}
     lines, values, code = [], [], 0
     told = "would pull" if call.dry_run else "pulled"
@@ -92,6 +94,7 @@ def _pull(call: CommandCall) -> int:
         told_of = {**what._asdict(), "replica": replica, "kinds": kinds}
         values.append({"remote": done.remote, "ref": ref, **told_of})
     lines += [f"left {one_line(ref)}: it is no record of a replica" for ref in done.strange]
+    lines += [one_line(one.problem) for one in missing]
     if done.asked:
         lines.append(
             f"published {one_line(done.asked)}: no replica's checkpoint covered these decisions"

@@ -26,6 +26,7 @@ from tripod.cli.commands import (
     command_group,
     command_usage,
     command_verb,
+    how_to_be_known,
     moment_param,
 )
 from tripod.decisions.writer import judge_decision
@@ -47,9 +48,10 @@ _AFTER = {"reversed": "reversed by", "mitigated": "mitigated by"}
 
 
 def _log(call: CommandCall) -> None:
+    participants = call.participant or (_acting(call),)
     request = decisions.DecisionRequest(
         call.title,
-        call.participant,
+        participants,
         _once(call, "rationale"),
         call.ref,
         call.artefact,
@@ -58,7 +60,7 @@ def _log(call: CommandCall) -> None:
         *(_once(call, name) for name in ("supersedes", "reverses", "mitigates", "no_ref")),
     )
     # The logs of others may name people in other ways. A bad value makes no entry: exit code 3.
-    judged = [("--participant", HANDLE, handle) for handle in call.participant]
+    judged = [("--participant", HANDLE, handle) for handle in participants]
     for what, kind, text in (*judged, ("status", STATUS, call.status)):
         try:
             kind.read(text)
@@ -68,6 +70,17 @@ def _log(call: CommandCall) -> None:
         judge_decision(request)
         _refuse_without_ref(call)
     _record(call, request, call.known_actor())
+
+
+def _acting(call: CommandCall) -> str:
+    """Who acts, and so took part where nobody is named (MalformedEntryError: nothing says who)."""
+    who = call.known_actor()
+    if who is None:
+        raise MalformedEntryError(
+            "--participant: who took part? By default who acts, and nothing says who that is: "
+            f"name each with -p HANDLE, or {how_to_be_known()}"
+        )
+    return who
 
 
 def _refuse_without_ref(call: CommandCall) -> NoReturn:
@@ -415,7 +428,7 @@ log TITLE
     Entries are never changed: a new decision names the one that it changes, by --supersedes,
     --reverses or --mitigates. The last two also set the status.
 
-    -p, --participant HANDLE...  Who took part; once for each. [required]
+    -p, --participant HANDLE...  Who took part; once for each. By default who acts.
     -r, --rationale TEXT...  Why, in one to three sentences. [required]
     --ref REF...          The message in which it was decided, as `chat read` shows it: by its
         line (live.chat:~L342) or its number (live#14), or live#last; #14 and last where the

@@ -33,8 +33,10 @@ from tripod.ledger.locator import (
     has_ledger,
     has_record,
     named,
+    nearest_team,
     no_team_problem,
     stated_handle,
+    work_tree_around,
 )
 from tripod.output import emit_report, one_line, remark, safe
 from tripod.peers.replica import replica_name, tree_of_team
@@ -109,6 +111,8 @@ def _init(call: CommandCall) -> None:
         if has_record(root):
             _restore(call, root)
             return
+    full = os.path.abspath(given)
+    around = nearest_team(full)
     before = named_replicas(root) if call.new and database_apart(root) is not None else []
     with check_access(os.path.abspath(path)), call.progress():
         found = adoption.init(
@@ -130,9 +134,13 @@ def _init(call: CommandCall) -> None:
     if found.begun:
         _tell_lost(before)
     lines += _key_lines(found)
-    full = os.path.abspath(given)
+    if found.begun and around not in (None, found.root):
+        lines += [f"Commands here work on it from now on, and no more on {one_line(str(around))}"]
     if full not in (found.root, os.path.dirname(found.root)):
-        lines += [f"{one_line(full)} belongs to that team; `tripod init --new` begins another"]
+        tree = work_tree_around(full)
+        is_linked = tree is not None and tree.main not in (None, tree.top)
+        other = "" if is_linked else "; `tripod init --new` begins another"
+        lines += [f"{one_line(full)} belongs to that team{other}"]
     value = {**vars(found), "untracked": _untrack(call, found.root, lines)}
     if found.begun:
         from tripod.cli.adoption import logs_to_adopt

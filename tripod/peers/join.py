@@ -53,7 +53,7 @@ from tripod.peers.remote import (
     records_among_branches,
 )
 from tripod.peers.replica import name_team, replica_name, replica_of
-from tripod.peers.roster import Merged, Peer, read_roster
+from tripod.peers.roster import Merged, Peer, missing_peers, read_roster
 from tripod.projections import (
     COUNTS,
     Disk,
@@ -174,6 +174,8 @@ def join_team(
             merged = [merge_record(ledger, RefFiles(repository, ref.commit)) for ref in refs]
             keep_merged(ledger)
             problems += [one.problem for one in merged if one.problem]
+            at_hand = [ref.replica for ref in refs]
+            problems += [one.problem for one in missing_peers(ledger, at_hand)]
             ledger.warnings += [*problems, *settle_aside(ledger)]
             adopted.warnings.extend(ledger.warnings)
     return JoinedTeam(adopted, team, tuple(merged))

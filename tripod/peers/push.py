@@ -46,6 +46,7 @@ from tripod.verify.peers.refs import (
 
 _LINE = re.compile(rb"([ +*=!-])\t[^:\t]*:([^\t]+)\t(.*)")
 _BEHIND = ("fetch first", "non-fast-forward", "stale info")
+_THERE = "the remote has a record there"
 
 
 class PushedRecord(NamedTuple):
@@ -70,12 +71,13 @@ class Pushed(NamedTuple):
 
 
 class _Offer(NamedTuple):
-    """A commit for a ref of the remote."""
+    """A commit for a ref of the remote; ``lost``: only where the remote has that ref no more."""
 
     replica: str
     commit: str
     size: int
     before: int
+    lost: bool = False
 
 
 def push(
@@ -109,7 +111,9 @@ def push(
         if dry_run:
             folder = refs_folder(repository)
             planned = [
-                PushedRecord(folder + o.replica, o.replica, o.size, o.before) for o in offers
+                PushedRecord(folder + o.replica, o.replica, o.size, o.before)
+                for o in offers
+                if not o.lost
             ]
             return Pushed(remote.name, planned)
         done = _push(repository, remote, offers)
@@ -121,7 +125,8 @@ def push(
                 repository.ask("update-ref", "--no-deref", name, offer.commit)
     if done[0].problem:
         raise RefusedError(_refusal(remote, done[0]))
-    return Pushed(remote.name, [done[0], *(_left(remote, one) for one in done[1:])])
+    taken = [one for one in done[1:] if one.problem != _THERE]
+    return Pushed(remote.name, [done[0], *(_left(remote, one) for one in taken)])
 
 
 def _refuse_strangers(team: Team, repository: Repository, remote: Remote, seconds: float) -> None:
@@ -196,11 +201,15 @@ def _held(repository: Repository, remote: Remote, replica: str) -> int:
 
 
 def _relays(team: Team, repository: Repository, remote: Remote) -> list[_Offer]:
-    """Records of peers that were merged whole, and of which the remote had less."""
+    """Records of peers that were merged whole, and of which the remote had less.
+
+    Those that it had are offered, too, in case that it lost them: a `git push --mirror` of another
+    clone takes refs away, and the peer may have ended.
+    """
     peers = read_roster(team.store)
     found: dict[str, _Offer] = {}
     for one in replica_refs(repository):
-        sealed = None if one.remote == remote.folder else record_seal(repository, one.commit)
+        sealed = record_seal(repository, one.commit)
         if sealed is None:
             continue
         peer = peers.get(sealed.origin)
@@ -209,7 +218,11 @@ def _relays(team: Team, repository: Repository, remote: Remote) -> list[_Offer]:
         if not has_merged(team.root, peer, sealed):
             continue
         before = _held(repository, remote, one.replica)
-        if before < sealed.size:
+        if one.remote == remote.folder:
+            found.setdefault(
+                one.replica, _Offer(one.replica, one.commit, sealed.size, 0, lost=True)
+            )
+        elif before < sealed.size:
             found[one.replica] = _Offer(one.replica, one.commit, sealed.size, before)
     return list(found.values())
 
@@ -220,6 +233,7 @@ def _push(
     """Have git move the refs of the remote; what became of each (UnreachableError: no answer)."""
     folder = refs_folder(repository)
     specs = [f"{one.commit}:{folder}{one.replica}" for one in offers]
+    leases += tuple(f"--force-with-lease={folder}{one.replica}:" for one in offers if one.lost)
     try:
         said = ask_remote(
             repository, remote, "push", "--porcelain", *PUSH, *leases, remote.address, *specs,
@@ -237,6 +251,7 @@ def _push(
         ref = folder + one.replica
         mark, text = told.get(ref, (b"!", b"git does not say what became of it"))
         problem = text.decode("utf-8", "replace") if mark == b"!" else ""
+        problem = _THERE if one.lost and mark != b"*" else problem
         done.append(PushedRecord(ref, one.replica, one.size, one.before, problem))
     return done
 

@@ -11,13 +11,14 @@ peer's bookkeeping again.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import suppress
 from typing import NamedTuple
 
 from tripod.errors import BadArgumentError, LedgerError, NotFoundError, RefusedError
 from tripod.ledger import LedgerReader
 from tripod.ledger.files import read_plain_file, replace_file
-from tripod.ledger.kinds.peers import PEER_ACCEPTED, PEER_CLOSED
+from tripod.ledger.kinds.peers import PEER_ACCEPTED, PEER_ADDED, PEER_CLOSED
 from tripod.ledger.locator import APART
 from tripod.ledger.tlog.note import MAX_NOTE
 from tripod.ledger.tlog.seal import Seal, read_seal
@@ -115,6 +116,52 @@ def read_roster(ledger: LedgerReader) -> dict[str, Peer]:
         " coalesce(root, '') FROM peers ORDER BY coalesce(added, accepted, merged), origin"
     )
     return {row[0]: Peer(*row) for row in ledger.tables.execute(sql)}
+
+
+class MissingPeer(NamedTuple):
+    """A replica that peers merged, and of which nothing is here; ``by`` names these peers."""
+
+    origin: str
+    replica: str
+    by: tuple[str, ...]
+
+    @property
+    def problem(self) -> str:
+        """What is missing, and what brings it."""
+        who = ", ".join(self.by)
+        return (
+            f"{self.replica} is a peer of {who}, and no record of it is here: what it recorded is "
+            f"missing. `tripod push` in its clone brings it, or in that of {who}, where its ref is "
+            "still held"
+        )
+
+
+def missing_peers(team: Team, at_hand: Collection[str]) -> list[MissingPeer]:
+    """Replicas that peers know, and of which nothing was merged here and no record is at hand.
+
+    ``at_hand`` names those with a record in git: why it is not merged is said elsewhere. What a
+    replica recorded is taken from its own record, never from the copies of its peers.
+    """
+    from tripod.ledger.kinds.merged import peer_view  # a pull of nothing new has no use for it
+
+    db, roster = team.store.db, read_roster(team.store)
+    rows = db.execute(
+        "SELECT seq, origin FROM merged WHERE kind = ? ORDER BY seq", (PEER_ADDED.name,)
+    )
+    found: dict[str, MissingPeer] = {}
+    for seq, maker in rows.fetchall():
+        kept = team.store.entry(seq)
+        said = {} if kept is None else peer_view(kept, team.store.blob).data
+        if "origin" not in said or "replica" not in said:
+            continue  # its maker erased it
+        origin, by = said["origin"], roster[maker].name if maker in roster else maker
+        one = found.setdefault(origin, MissingPeer(origin, said["replica"], ()))
+        found[origin] = one._replace(by=tuple(dict.fromkeys((*one.by, by))))
+    # A line that its replica left is here as the beginning of the one that it went on under.
+    left = db.execute("SELECT origin FROM forks UNION SELECT line FROM merged")
+    here = {team.store.origin, *roster, *(of for (of,) in left)}
+    here.update(at_hand)
+    return [one for one in found.values() if here.isdisjoint((one.origin, one.replica))]
 
 
 def seen_path(root: str, replica: str) -> str | None:

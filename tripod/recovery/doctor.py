@@ -52,7 +52,7 @@ from tripod.verify.checks import (
     worker_lifecycle,
 )
 from tripod.verify.checks.drift import IN_THE_WAY
-from tripod.verify.evidence import OpenEvidence, collect
+from tripod.verify.evidence import LOOKS, OpenEvidence, collect, evidence_changed
 from tripod.verify.finding import FindingNames
 from tripod.verify.isolation.runs import EVENT
 from tripod.verify.run import judge_refs, run
@@ -395,7 +395,20 @@ class Examined(NamedTuple):
 
 
 def examine(path: str) -> Examined:
-    """Look at everything in a project or team directory; raise nothing for what is wrong."""
+    """Look at everything in a project or team directory; raise nothing for what is wrong.
+
+    Where others work in the team meanwhile, what was read is not of one moment: then what is found
+    is looked at anew, a few times, as ``tripod verify`` does.
+    """
+    found = None
+    for left in reversed(range(LOOKS)):
+        found = found or _examine_once(path, last=not left)
+    assert found is not None, "the last look tells"
+    return found
+
+
+def _examine_once(path: str, *, last: bool) -> Examined | None:
+    """What is wrong; None: to be looked at again."""
     root = team_of(path)  # the folder itself may be gone: `git clean`
     by_refs = judge_refs(path)
     if by_refs is not None:
@@ -422,6 +435,8 @@ def examine(path: str) -> Examined:
         if not any(one.stops or one.mends for one in found):  # many follow from files that differ
             found += _rules_broken(report)
         found += _troubles_around(evidence)
+        if (found or report.exit_code) and not last and evidence_changed(evidence):
+            return None
         with _writers_kept_out(root) as holder:
             if holder is None:
                 found += _leftovers(root, evidence)

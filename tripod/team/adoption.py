@@ -39,9 +39,11 @@ from tripod.ledger.locator import (
     database_of,
     has_ledger,
     is_bare,
+    named,
     repository_around,
     team_to_begin,
     unseen_repository_problem,
+    work_tree_around,
 )
 from tripod.projections import (
     BUS,
@@ -98,13 +100,20 @@ def team_to_adopt(path: str, *, new: bool = False) -> str:
     """The team directory of a project, or ``path`` if it is one.
 
     ``new``: another team, though ``path`` belongs to one. Raises RefusedError where there is no
-    folder, or where the repository of a work tree that has no ledger cannot be found.
+    folder, where the repository of a work tree that has no ledger cannot be found, or where no
+    command would find the new team: in a linked work tree all work on that of the main one.
     """
     full = os.path.abspath(path)
     if not os.path.isdir(full):
         raise RefusedError(f"{path} is no folder: make the project's folder first")
     root = team_to_begin(full, new=new)
     problem = None if new or has_ledger(root) else unseen_repository_problem(full)
+    tree = work_tree_around(full) if new and not has_ledger(root) else None
+    if tree is not None and tree.main not in (None, tree.top) and root != named():
+        problem = (
+            f"it lies in a linked work tree, where each command works on the team of {tree.main}; "
+            "begin another in a clone, or in a folder of that main work tree"
+        )
     if problem is not None:
         raise RefusedError(f"no ledger was begun in {full}: {problem}")
     return root
@@ -498,7 +507,7 @@ def _opening(root: str, names: Mapping[str, str | None], places: dict[str, str])
 
 def _project_name(root: str) -> str:
     """The name of the folder around a team directory, or that of the bare repository it is in."""
-    home = os.path.dirname(root)
+    home = os.fsencode(os.path.dirname(root)).decode("utf-8", "replace")  # it becomes a text
     around, name = os.path.split(os.path.dirname(home))
     if os.path.basename(home) == APART and is_bare(f"{around}/{name}"):
         return os.path.basename(around) if name.startswith(".") else name.removesuffix(".git")

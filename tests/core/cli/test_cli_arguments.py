@@ -140,7 +140,7 @@ OTHERS = [
     (("chat", "send", "live", "[BOT]", "hello"), "handle", "'['"),
     (("chat", "send", "live", "a,b", "hello"), "handle", "','"),
     (("chat", "send", "live", "ann", "- hello"), "No such option", "Put -- before"),
-    (("scribe", "log", "Title", "-r", "why"), "--participant", "Missing"),
+    (("scribe", "log", "Title", "-r", "why"), "--participant", "TRIPOD_AS"),
     (("scribe", "log", "Title", "-p", "ann"), "--rationale", "Missing"),
     (("scribe", "log", "Title", "-p", "a,b", "-r", "why"), "--participant", "','"),
     (("scribe", "log", "[SUPERSEDES D-1] T", "-p", "a", "-r", "w"), "title", "[SUPERSEDES"),

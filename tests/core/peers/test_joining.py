@@ -145,6 +145,27 @@ def test_what_each_records_is_in_both(ann: Clone, tmp_path: Path) -> None:
         assert len(read_roster(team.store)) == 2
 
 
+def test_a_replica_of_which_copies_alone_are_left_is_named(ann: Clone, tmp_path: Path) -> None:
+    bob = joined(tmp_path)
+    bob.said("push")
+    (lost,) = (one for one in bob.git("ls-remote", "origin").split() if "tripod/ann-" in one)
+    bob.git("push", "--quiet", "origin", f":{lost}")
+    cid = Clone(tmp_path, "cid")
+    done = cid.run("init", "--from", "origin")
+    who = f"{lost.rpartition('/')[2]} is a peer of bob-"
+    assert (done.code, done.err.count(who)) == (0, 1), done
+    assert cid.said("peer", "list").count(who) == 1
+    ended = [json.loads(line) for line in cid.said("peer", "list", "--json").splitlines()]
+    assert [one["state"] for one in ended] == ["first-use", "missing"]
+    bob.said("chat", "create", "cake")
+    bob.push()
+    assert who not in cid.said("pull"), "it was told"
+    bob.said("push")
+    cid.said("pull")
+    assert "missing" not in cid.said("peer", "list")
+    assert "Keep it" in cid.said("scribe", "query")
+
+
 def test_files_that_a_peer_s_record_explains_are_not_taken_in(ann: Clone, tmp_path: Path) -> None:
     """An earlier version committed the files, and the clone has an older state of them."""
     ann.git("add", "--force", ".nbs/chat/live.chat", ".nbs/scribe/log.md", ".nbs/counts.json")

@@ -288,9 +288,12 @@ def test_an_id_that_means_two_is_refused_with_both_names(pair: tuple[Replica, Re
         assert f"{first} means 2 decisions" in done.err
         assert f"{ben.name}/{first}" in done.err
         assert f"{ann.name}/{first}" in done.err
-    for name, title in ((f"{ann.name}/{first}", "Tea"), (f"{ben.name}/{first}", "Coffee")):
+    both = ((ann.name, "Tea"), (ben.name, "Coffee"))
+    for replica, title in (*both, (ann.name[:3], "Tea"), (ben.name[:4], "Coffee")):
+        name = f"{replica}/{first}"
         assert title.encode() in told(ann, "scribe", "show", name).out
         assert title.encode() in told(ann, "log", "--decision", name).out
+    assert told(ann, "scribe", "show", f"{ben.name[:4]}/{second}").out == b"", "it is ours alone"
     assert b"Coffee" in told(ann, "scribe", "show", second).out
     with pytest.raises(TripodError, match=names), ann.team() as team:
         log(team, DecisionRequest("Milk", ["ann"], "because", supersedes=first, no_ref="none"))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
-from doors.inside import run
+from doors.inside import TRIPOD, run
 
 from tripod.bus import events as bus
 from tripod.ledger.locator import (
@@ -177,3 +178,19 @@ def test_where_a_ledger_is_begun(tmp_path: Path) -> None:
         assert team_around(str(here / folder)) == str(here / home), folder
     assert not has_ledger(str(here / "repo/.nbs"))
     assert team_to_begin(str(here / "repo")) == str(here / "repo/.nbs")
+
+
+def test_a_path_that_is_not_utf_8_is_a_path(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    for words in (("init",), ("chat", "create", "live"), ("verify",), ("doctor",), ("log",)):
+        done = run(folder, *words)
+        assert done.code == 0, (words, done)
+
+
+def test_a_current_folder_that_was_removed_is_said(tmp_path: Path) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    words = f"cd {folder} && rmdir {folder} && exec {TRIPOD} where"
+    done = subprocess.run(["sh", "-c", words], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("the current folder was removed")) == (1, 1)

@@ -125,6 +125,19 @@ def test_a_switch_of_branch_there_and_back_is_one_warning(shop: Git) -> None:
     assert size_of(shop) == size, "nothing was taken in"
 
 
+def test_a_checkout_that_takes_the_files_away_leaves_git_nothing_to_see(tmp_path: Path) -> None:
+    git = Git(tmp_path / "shop")
+    git.commit("a", b"a\n")
+    adoption.init(str(git.root), project="shop", origin="example.org/shop", key=False)
+    said(git.root, "chat", "create", "live")
+    git("checkout", "--quiet", "-b", "old")
+    commit(git, "as an earlier version did")
+    git("checkout", "--quiet", "main")
+    said(git.root, "chat", "send", "live", "ann", "after the switch")
+    assert git("status", "--porcelain") == ""
+    git("checkout", "--quiet", "old")
+
+
 def test_the_next_act_writes_the_newest_state(shop: Git) -> None:
     newest = files(shop.root)
     shop("checkout", "--quiet", "main")

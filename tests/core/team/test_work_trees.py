@@ -259,7 +259,11 @@ def test_init_joins_the_team_that_is_there_and_says_so(shop: Git) -> None:
     for where in (shop.root / "src", shop.root.parent / "fix", shop.root.parent / "fix/src"):
         out = said(where, "init")
         assert f"There is already: {shop.root}/.git/{APART}/ledger.db" in out
-        assert f"{where} belongs to that team; `tripod init --new` begins another" in out
+        assert f"{where} belongs to that team" in out
+        assert ("; `tripod init --new` begins another" in out) == (where == shop.root / "src")
+    done = run(shop.root.parent / "fix", "init", "--new")
+    assert "in a linked work tree" in done.err, "no command would find it"
+    assert not (shop.root.parent / "fix/.nbs").exists()
     out = said(shop.root / "src", "init", "--new", "--no-key")
     assert f"Begun: {shop.root}/src/.nbs/ledger.db" in out
     assert nearest_team(f"{shop.root}/src") == f"{shop.root}/src/.nbs"
@@ -270,6 +274,8 @@ def test_a_repository_inside_of_a_project_has_a_team_of_its_own(shop: Git) -> No
     inner = Git(shop.root / "vendor/lib")
     assert team_to_begin(str(inner.root)) == f"{inner.root}/.nbs"
     assert nearest_team(str(inner.root)) == f"{shop.root}/.nbs", "until it has one"
+    assert f"no more on {shop.root}/.nbs" in said(inner.root, "init", "--no-key")
+    assert nearest_team(str(inner.root)) == f"{inner.root}/.nbs"
 
 
 def test_init_in_a_linked_work_tree_begins_the_team_of_the_repository(tmp_path: Path) -> None:

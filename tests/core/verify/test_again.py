@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -12,6 +13,7 @@ from story import Story, folder
 
 from tripod.bus import events as bus
 from tripod.chat import writer as chat_send
+from tripod.recovery import doctor
 from tripod.team import intake
 from tripod.team.team import Team
 from tripod.verify import run as verify_run
@@ -100,6 +102,22 @@ def test_what_others_do_while_verify_reads_is_no_finding(story: Story) -> None:
     with mock.patch.object(verify_run, "run", later):
         done = door(story.root.parent, "verify", "--no-git")
     assert (done.code, runs) == (0, 2), done.out
+
+
+def test_what_others_do_while_doctor_looks_is_no_trouble(story: Story) -> None:
+    real, runs = verify_run.run, 0
+
+    def later(evidence: OpenEvidence, **how: Any) -> Report:
+        nonlocal runs
+        runs += 1
+        if runs == 1:
+            with Team(str(story.root)) as team:
+                chat_send.send(team, "live", "bob", "meanwhile")
+        return real(evidence, **how)
+
+    with mock.patch.object(doctor, "run", later):
+        found = doctor.examine(str(story.root))
+    assert (found.troubles, runs) == ((), 2)
 
 
 def test_what_stays_wrong_is_told_where_others_go_on_working(story: Story) -> None:
