@@ -281,11 +281,38 @@ def explain_team(given: str | None) -> tuple[str | None, str]:
 
 def no_team_problem(path: str) -> str:
     """Why a folder that is no team directory cannot be judged, and what to do next."""
+    closed = closed_place_problem(path)
+    if closed is not None:
+        return closed
     next_ = advice_to_begin(path) or f"begin a ledger in this one: `tripod init {path}`"
     return (
         f"{path} is no team directory: it holds neither {FOLDER} nor chat. Give the project's "
         f"folder, or {next_}"
     )
+
+
+def closed_place_problem(path: str) -> str | None:
+    """That this user may not look into the team directory of ``path``, or into its repository.
+
+    None: they may. Else what is there cannot be told from what is not.
+    """
+    path = os.path.abspath(path)
+    tree = work_tree_around(path)
+    git = os.path.join(repository_around(path) or path, ".git")
+    apart = git if tree is None else os.path.join(tree.common, APART)
+    places = (path, os.path.join(path, FOLDER), git, apart)
+    for place in places:
+        try:
+            os.stat(os.path.join(place, "."))
+        except PermissionError:
+            return (
+                f"{place} may not be read by this user: whether a ledger is there is not known. "
+                f"User {os.stat(place).st_uid} has it and can allow that; or work in a clone of "
+                "your own"
+            )
+        except OSError:
+            continue
+    return None
 
 
 def advice_to_begin(path: str) -> str | None:

@@ -33,7 +33,7 @@ from tripod.ledger import (
 )
 from tripod.ledger.files import open_plain_file, read_plain_file
 from tripod.ledger.ids import now_us
-from tripod.ledger.locator import database_of, no_team_problem, team_of
+from tripod.ledger.locator import closed_place_problem, database_of, no_team_problem, team_of
 from tripod.ledger.sqlite.reader import SQLiteReader, read_only, reader_keeps_log
 from tripod.ledger.sqlite.schema import SCHEMA_VERSION
 from tripod.ledger.tlog.note import VerifierKey
@@ -447,6 +447,9 @@ def collect(
     database = evidence.database
     database.path = path
     evidence.root = None if os.path.isfile(path) else team_of(path)
+    evidence.problem = closed_place_problem(path) or ""
+    if evidence.problem:
+        return evidence
     if evidence.root is not None:
         database.path = database_of(evidence.root)
     elif os.path.isdir(path):

@@ -60,6 +60,8 @@ def _send(call: CommandCall) -> None:
     handle, text = (call.handle, call.text) if call.nbs else _said(call)
     if text is None and call.file is None:
         how = " (as argument, or by --file); with --as HANDLE a single argument is the text"
+        if not call.nbs and call.handle is not None and call.as_ is None:
+            how = f" behind the handle {one_line(call.handle)}{how}"
         how = f"\n  Usage: {call.usage}" if call.nbs else how
         raise BadArgumentError(f"text: none given{how}")
     text = text_param(text, call.file, "text")

@@ -155,7 +155,11 @@ def ask_remote(
                 meanwhile=meanwhile,
             )  # fmt: skip
     except GitError as error:
-        raise GitError(f"{remote.name}: {_without_top(str(error), repository.top)}") from error
+        said = _without_top(str(error), repository.top)
+        if not remote.is_configured and not re.search("[/:]", remote.name):
+            names = {m[1] for key in repository.settings if (m := _NAMED.fullmatch(key))}
+            said += f" (the remotes here: {', '.join(sorted(names)) or 'none'})"
+        raise GitError(f"{remote.name}: {said}") from error
     finally:
         repository.forget_refs()
 

@@ -23,7 +23,7 @@ from tripod.errors import PagesDamagedError
 from tripod.ledger import DATABASE, SPOOL, WORKERS, parse_entry_time
 from tripod.ledger.files import hold_file_lock, lock_open_file, open_plain_file
 from tripod.ledger.ids import format_at
-from tripod.ledger.locator import database_of, no_team_problem, team_of
+from tripod.ledger.locator import closed_place_problem, database_of, no_team_problem, team_of
 from tripod.projections import (
     BLOCKED,
     BUS,
@@ -413,8 +413,9 @@ def _examine_once(path: str, *, last: bool) -> Examined | None:
     by_refs = judge_refs(path)
     if by_refs is not None:
         return _troubles_of_records(path, by_refs)
-    if root is None:
-        return Examined(path, (), no_team_problem(path), 3)
+    closed = closed_place_problem(path)
+    if root is None or closed is not None:
+        return Examined(path, (), closed or no_team_problem(path), 3)
     with collect(root) as evidence:
         is_empty = not evidence.problem and not evidence.rows
         report = run(evidence)

@@ -480,7 +480,8 @@ def foreign_content_to_adopt(front: str, folder: str) -> str | None:
 
 def _opening(root: str, names: Mapping[str, str | None], places: dict[str, str]) -> list[Draft]:
     project, origin, scribe = (names.get(name) for name in ("project", "origin", "scribe"))
-    name = project if project is not None else _project_name(root)
+    around = os.fsencode(_project_name(root)).decode("utf-8", "replace")  # it becomes a text
+    name = project if project is not None else around
     if origin is None:  # a name that no other ledger has: also a restored copy must get its own
         slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "team"
         origin = f"tripod.invalid/{slug}/{fresh_ids(1)[0][0]}"
@@ -507,7 +508,7 @@ def _opening(root: str, names: Mapping[str, str | None], places: dict[str, str])
 
 def _project_name(root: str) -> str:
     """The name of the folder around a team directory, or that of the bare repository it is in."""
-    home = os.fsencode(os.path.dirname(root)).decode("utf-8", "replace")  # it becomes a text
+    home = os.path.dirname(root)
     around, name = os.path.split(os.path.dirname(home))
     if os.path.basename(home) == APART and is_bare(f"{around}/{name}"):
         return os.path.basename(around) if name.startswith(".") else name.removesuffix(".git")

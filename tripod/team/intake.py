@@ -47,7 +47,6 @@ from tripod.projections import (
 from tripod.projections.chat.format import format_chat_cursors, parse_chat_cursors
 from tripod.projections.chat.tables import chat_position_index
 from tripod.team.act import MARKER, READ_LIMIT, Act, draft_event_for_act
-from tripod.team.files import ignore_files
 
 if TYPE_CHECKING:
     from tripod.ledger import LedgerReader
@@ -269,8 +268,10 @@ def _note_gone(act: Act, gone: dict[str, str], shown: int) -> None:
     """
     if not gone:
         return
-    ignore_files(act.context)  # a checkout that takes tracked files away takes it along
     from tripod.ledger.kinds.team import DISPLACED
+    from tripod.team.files import ignore_files
+
+    ignore_files(act.context)  # a checkout that takes tracked files away takes it along
 
     folders: dict[str, list[str]] = {}
     for path in gone:

@@ -37,6 +37,7 @@ from tripod.ledger.locator import (
     FOLDER,
     LEDGER,
     advice_to_begin,
+    closed_place_problem,
     database_of,
     has_ledger,
     is_ledger_folder,
@@ -96,7 +97,9 @@ def find_team(given: str | os.PathLike[str] | None, start: str | None = None) ->
         if found is not None:
             problem = f"no ledger in {found}: `tripod init {os.path.dirname(found)}` makes one"
     if found is None or not has_ledger(found):
-        raise NoTeamError(_lost_problem(found or start or os.getcwd()) or problem)
+        closed = closed_place_problem(found or os.fspath(given or start or os.getcwd()))
+        lost = None if closed else _lost_problem(found or start or os.getcwd())
+        raise NoTeamError(closed or lost or problem)
     return found
 
 

@@ -136,7 +136,7 @@ OTHERS = [
     (("bus", "check", "--handle", " "), "--handle", "empty"),
     (("bus", "ack-all", "--handle", "a/b"), "--handle", "/"),
     (("bus", "ack-all", "--handel", "ann"), "--handel", "No such option"),
-    (("chat", "send", "live", "ann"), "text", "none given"),
+    (("chat", "send", "live", "ann"), "text", "none given behind the handle ann"),
     (("chat", "send", "live", "[BOT]", "hello"), "handle", "'['"),
     (("chat", "send", "live", "a,b", "hello"), "handle", "','"),
     (("chat", "send", "live", "ann", "- hello"), "No such option", "Put -- before"),

@@ -215,6 +215,8 @@ def test_a_remote_is_a_name_a_path_or_the_only_one(anna: Clone, ben: Clone, tmp_
     anna.git("remote", "add", "down", str(other.root))
     done = anna.run("pull")
     assert (done.code, "down, up" in done.err) == (2, True)
+    done = anna.run("pull", "dwon")
+    assert (done.code, "(the remotes here: down, up)" in done.err) == (3, True)
     anna.git("remote", "remove", "up")
     anna.git("remote", "remove", "down")
     done = anna.run("push")

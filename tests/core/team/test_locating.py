@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from doors.inside import TRIPOD, run
+from git_repo import Git
 
 from tripod.bus import events as bus
 from tripod.ledger.locator import (
@@ -194,3 +196,23 @@ def test_a_current_folder_that_was_removed_is_said(tmp_path: Path) -> None:
     words = f"cd {folder} && rmdir {folder} && exec {TRIPOD} where"
     done = subprocess.run(["sh", "-c", words], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.count("the current folder was removed")) == (1, 1)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize("closed", [".nbs", ".git", ".git/tripod"])
+def test_a_team_that_another_user_closed_is_not_said_to_be_missing(closed: str) -> None:
+    with TemporaryDirectory() as name:
+        git = Git(Path(name) / "shop")
+        Path(name).chmod(0o755)
+        adoption.init(str(git.root), project="shop", origin="example.org/shop", key=False)
+        (git.root / closed).chmod(0o700)
+        by_ledger = (("where",), ("log",), ("bus", "check")) if closed != ".nbs" else ()
+        for words in (("verify",), ("doctor",), *by_ledger):
+            os.seteuid(65534)
+            try:
+                done = run(git.root, *words)
+            finally:
+                os.seteuid(0)
+            said = done.err + done.out.decode()
+            assert f"{git.root}/{closed} may not be read by this user" in said, (words, done)
+            assert "tripod init" not in said
