@@ -138,7 +138,7 @@ def _init(call: CommandCall) -> None:
         lines += [f"Commands here work on it from now on, and no more on {one_line(str(around))}"]
     if full not in (found.root, os.path.dirname(found.root)):
         tree = work_tree_around(full)
-        is_linked = tree is not None and tree.main not in (None, tree.top)
+        is_linked = tree is not None and tree.git != tree.common
         other = "" if is_linked else "; `tripod init --new` begins another"
         lines += [f"{one_line(full)} belongs to that team{other}"]
     value = {**vars(found), "untracked": _untrack(call, found.root, lines)}

@@ -109,10 +109,11 @@ def team_to_adopt(path: str, *, new: bool = False) -> str:
     root = team_to_begin(full, new=new)
     problem = None if new or has_ledger(root) else unseen_repository_problem(full)
     tree = work_tree_around(full) if new and not has_ledger(root) else None
-    if tree is not None and tree.main not in (None, tree.top) and root != named():
+    team = None if tree is None or tree.git == tree.common else f"{tree.home}/{FOLDER}"
+    if team is not None and has_ledger(team) and root != named():
         problem = (
-            f"it lies in a linked work tree, where each command works on the team of {tree.main}; "
-            "begin another in a clone, or in a folder of that main work tree"
+            f"it lies in a linked work tree, where each command works on {team}, the team of the "
+            "repository; begin another in a clone"
         )
     if problem is not None:
         raise RefusedError(f"no ledger was begun in {full}: {problem}")

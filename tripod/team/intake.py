@@ -269,9 +269,6 @@ def _note_gone(act: Act, gone: dict[str, str], shown: int) -> None:
     if not gone:
         return
     from tripod.ledger.kinds.team import DISPLACED
-    from tripod.team.files import ignore_files
-
-    ignore_files(act.context)  # a checkout that takes tracked files away takes it along
 
     folders: dict[str, list[str]] = {}
     for path in gone:

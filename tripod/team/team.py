@@ -503,6 +503,8 @@ class Team(ActContext):
         if anew:  # all chats are compared once, for the intake and for who compares after it
             self.files.agreed = agreed_chats(self.source, self.disk)
         take_in(act)
+        if act.rewrite:
+            ignore_files(self)  # a checkout that takes tracked files away takes it along
         for entry in act.entries:
             self.files.agreed.pop(CHAT.live(entry.stream), None)
         for path in late:  # the intake has looked at them now
