@@ -16,7 +16,9 @@ It shares no code with the program that wrote the export. Read it in an hour, th
    `actor.revoked` the key of an actor signs all that the actor does, but for what was observed.
 6. A `peer.entry` keeps an entry of another replica of the team: its header says which, and commits
    to the content and the signature beside it. It is shown as somebody's of that replica, or as the
-   actor's whose key here signed it. A `peer.merged` is a head of a replica, by a key on record.
+   actor's whose key here signed it, on the next line, under the next number and free id, and as
+   superseding or acknowledging what its maker meant. A `peer.merged` is a head of a replica, by
+   the first key on record, or one that an entry of that replica and the key before it vouch for.
 7. Where that replica's export is given, too, it is known here by its own name and key, and has that
    entry, that head, and for an entry without content the `redacted` that says what stands for it.
    All of its own entries below the newest head are kept (`git archive REF | tar -x` makes such a
@@ -53,6 +55,12 @@ SPEAKS = {"chat.sent": "handle", "bus.published": "source", "redacted": "by"}
 SHARED = {*("bus.acked", "bus.acked-all", "bus.published", "chat.created", "chat.sent")}
 SHARED |= {"chat.unreadable", "decision.logged", "log.begun", "log.noted", "pythia.assessed"}
 NAMES = {"handle", "source"}  # what shows who speaks, beside the actor
+PLACES = {"chat.created": "channel", "log.begun": "file", "log.noted": "file"}
+PLACES |= {"chat.sent": "channel index handle", "chat.unreadable": "channel index"}
+PLACES |= {"decision.logged": "file number id made supersedes chat_ref refs"}
+PLACES |= {"bus.published": "name source size unseen", "bus.acked": "event name"}
+PLACES |= {"bus.acked-all": "known source", "pythia.assessed": "event message"}
+RENAMED = re.compile("(.+)-[0-9a-f]{16}(?:-[0-9]+)?[.]event")
 TELLS = {"nbs-chat": "chat.sent", "nbs-chat-terminal": "chat.sent", "scribe": "decision.logged"}
 written = partial(json.dumps, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 Signature = tuple[str, bytes, bytes]  # name, key id, and the signature (of a key: the key)
@@ -229,6 +237,18 @@ class Kept(NamedTuple):
     erased: bool
 
 
+class Placed(NamedTuple):
+    """An entry of a peer that is shown: where, whose it is, what it says, and what it is here."""
+
+    what: str
+    seq: int
+    origin: str
+    inner: dict[str, Any]
+    body: dict[str, Any]
+    place: dict[str, Any]
+    erased: bool
+
+
 class Audit:
     """One export: what is wrong is told and counted; memory stays small but for the ids."""
 
@@ -257,8 +277,11 @@ class Audit:
         self.levels: dict[int, list[bytes]] = {}
         self.leaves: list[bytes] = []
         self.peers: dict[str, tuple[set[str], list[Signature]]] = {}  # names and keys, by origin
-        self.pieces: dict[int, tuple[str, str]] = {}  # kind and id of what was observed, or kept
+        self.pieces: dict[int, tuple[str, str, str]] = {}  # kind, id and hash of what can be shown
+        self.hidden: dict[int, tuple[str, str, str]] = {}  # the same of what is not
         self.same: dict[int, int] = {}  # what is shown in the place of an entry of a peer
+        self.rows: dict[tuple[str, Any, Any], list[tuple[int, str]]] = {}  # who has it, and an id
+        self.placed: dict[int, Placed] = {}
         self.kept: list[Kept] = []
         self.erasing: dict[tuple[str, str], object] = {}  # the same as keeps, of peers
         self.heads: list[tuple[str, str, int, bytes]] = []  # where; origin, size, root
@@ -285,8 +308,14 @@ class Audit:
                 path = f"tile/{level}/{tile_path(number, len(hashes))}"
                 self.tile(path, hashes[256 * number :][:256])
         for seq, same in self.same.items():
-            bad = same >= seq or self.pieces.get(same) != self.pieces[seq]
+            bad = same >= seq or self.pieces.get(same) != self.hidden[seq]
             self.wrong_if(bad, f"entry {seq}: entry {same}, which is shown for it, is another")
+        for one in self.placed.values():
+            text = f"{one.what}: it is shown as what its maker did not say, or in another's place"
+            try:
+                self.wrong_if(not self.stands(one), text)
+            except (KeyError, TypeError, ValueError):
+                self.wrong_if(text, text)
         for name in self.erased:
             self.wrong_if(name, f"{name}: not there, and the body that it would explain is gone")
         self.wrong_if(any(self.batches.values()), "of entries signed together, some are missing")
@@ -373,7 +402,7 @@ class Audit:
         self.at, self.adopted = head["at"], self.adopted or head["kind"] == "ledger.adopted"
         self.ids[head["id"]] = head["kind"], head["actor"]
         if head["id"].startswith("obs-"):
-            self.pieces[seq] = head["kind"], head["id"]
+            self.pieces[seq] = head["kind"], head["id"], ""
         if self.bodies:
             self.body(what, head, said)
 
@@ -408,6 +437,7 @@ class Audit:
         if kind == "redacted":
             self.redacted(what, head, value)
         self.replicas(what, head, value)
+        self.row(seq, kind, value)
         if kind in ("actor.enrolled", "actor.revoked"):
             self.change(what, head, [str(value.get(name)) for name in ACTOR])
         for digest, size in ((found[0].decode(), int(found[1])) for found in BLOB.findall(body)):
@@ -426,6 +456,7 @@ class Audit:
         self.wrong_if(bad, f"{what}: what it says was erased was not, or nobody signed it")
         if not bad:
             self.keeps[of["seq"]] = keep
+            self.row(of["seq"], of["kind"], keep)
         if of["kind"] == "peer.entry":
             self.peer(f"entry {of['seq']}", of, keep)
 
@@ -460,22 +491,31 @@ class Audit:
 
     def set_key(self, what: str, line: str, value: dict[str, Any]) -> None:
         """A key of the log: the first, or one that the key before it and itself vouch for."""
-        key, good = read_key(str(value.get("vkey"))), not self.keys
-        for old in self.keys[-1:]:
+        keys = [] if self.keys else [read_key(str(value.get("vkey")))]
+        keys = keys or self.follower(what, line, value, self.keys[-1:])
+        bad = [key[0] for key in keys] != [line]
+        self.wrong_if(bad, f"{what}: a key for which the key before it does not vouch")
+        self.keys += [] if bad else keys
+
+    def follower(
+        self, what: str, line: str, value: dict[str, Any], keys: list[Signature]
+    ) -> list[Signature]:
+        """The key that an entry sets, if it and one of the keys vouch for that."""
+        key = read_key(str(value.get("vkey")))
+        for old in keys:
             with suppress(Wrong):
                 text, signatures = read_note(str(value.get("note")).encode(), what)
                 about = f"tripod key rotation\n{line}\n{spelled(old)}\n{spelled(key)}\n"
-                good = text == about and {*signers(text, signatures, [old, key])} == {old, key}
-        good = good and key[0] == line
-        self.wrong_if(not good, f"{what}: a key for which the key before it does not vouch")
-        self.keys += [key] if good else []
+                if text == about and {*signers(text, signatures, [old, key])} == {old, key}:
+                    return [key]
+        return []
 
     def added(self, what: str, value: dict[str, Any]) -> None:
         """A replica that this one knows from here on, by a name and a key."""
         origin, key = str(value.get("origin")), read_key(str(value.get("key")))
         names, keys = self.peers.setdefault(origin, (set(), []))
         names |= {str(value["replica"])} if "replica" in value else set()
-        keys += [key] if key not in keys else []
+        keys += [] if keys else [key]  # for a later one an entry of the replica has to vouch
         self.wrong_if(key[0] != origin, f"{what}: a key of another than {origin}")
 
     def peer(self, what: str, head: dict[str, Any], value: dict[str, Any]) -> None:
@@ -495,15 +535,28 @@ class Audit:
             mark = b"\x02" + said[:32] + inner["kind"].encode() + b"\x00"
             good = good and sha(mark + said[32:]).hex() == inner["body"]
             body = canonical(said[32:], f"{what}, body of a peer")
+            if inner["kind"] == "key.set" and inner["ledger"] == origin in self.peers:
+                keys = self.peers[origin][1]
+                keys += self.follower(what, origin, body, keys)
             if inner["id"] == f"redacted-{body.get('seq')}":
                 self.erasing[origin, str(body["seq"])] = body.get("keep")
         self.wrong_if(not good or auth != inner.get("auth"), f"{what}: not that entry of its peer")
-        self.pieces[head["seq"]] = inner["kind"], inner["id"]
+        piece = (
+            inner["kind"],
+            inner["id"],
+            "" if inner["id"].startswith("obs-") else sha(data).hex(),
+        )
         if "same" in place:
             self.same[head["seq"]] = place["same"]
-        elif inner["kind"] in SHARED:
+            self.hidden[head["seq"]] = piece
+        else:
+            self.pieces[head["seq"]] = piece
+            one = Placed(what, head["seq"], origin, inner, body, place, erased)
+            self.placed[one.seq] = one
+        if "same" not in place and inner["kind"] in SHARED:
             bad = not self.shown(origin, inner, body, place, record)
             self.wrong_if(bad, f"{what}: it is shown as somebody's of {origin} who did not make it")
+            self.row(head["seq"], inner["kind"], body | place)
         self.kept.append(
             Kept(what, origin, inner["seq"], sha(b"\x00" + data), value.get("keep"), erased)
         )
@@ -533,6 +586,65 @@ class Audit:
         other = says[part] != actor and part not in place
         return not (other and ("actor" in place or any(self.had.get(says[part], ()))))
 
+    def row(self, seq: int, kind: str, data: dict[str, Any]) -> None:
+        """What an entry is in a file, and by what others mean it."""
+        of, log = str(data.get("channel")), str(data.get("file", "log.md"))
+        rows: list[tuple[str, Any, Any]] = []
+        if kind in ("chat.sent", "chat.unreadable"):
+            rows = [("line", of, str(data.get("index")))]
+        if kind == "decision.logged":
+            rows = [(name, "", str(data.get(name))) for name in ("id", "made")]
+            rows += [("number", log, str(data.get("number")))]
+        if kind == "bus.published":
+            rows = [("event", "", seq)]
+        for row in rows:
+            said = str(data.get("name" if kind == "bus.published" else "id"))
+            self.rows.setdefault(row, []).append((seq, said))
+
+    def first(self, what: str, of: str, number: object) -> int:
+        """The entry that is this line or number first; far beyond all where none is."""
+        return min(self.rows.get((what, of, str(number)), [(self.size, "")]))[0]
+
+    def stands(self, one: Placed) -> bool:
+        """Whether an entry of a peer is what its maker said, in the next place that was free."""
+        kind, place, data, seq = one.inner["kind"], one.place, one.body | one.place, one.seq
+        names = self.peers.get(one.origin, (set(), []))[0]
+        if not place.keys() <= ({*PLACES[kind].split(), "actor"} if kind in PLACES else set()):
+            return False
+        if "index" in PLACES.get(kind, ""):
+            of, at = str(data["channel"]), int(place["index"])
+            good = self.first("line", of, at) == seq
+            return good and (not at or self.first("line", of, at - 1) < seq)
+        if kind == "bus.acked" and "event" in place:
+            renamed = RENAMED.fullmatch(one.body["name"])
+            said = {one.body["name"], f"{renamed[1]}.event" if renamed else one.body["name"]}
+            events = self.rows.get(("event", "", place["event"]), [(seq, "")])
+            found = self.placed.get(place["event"])
+            made = events[0][1] if found is None else found.body["name"]
+            return place["event"] < seq and data["name"] == events[0][1] and made in said
+        if kind != "decision.logged":
+            return True
+        of, at, own = str(data.get("file", "log.md")), int(place["number"]), str(one.body["id"])
+        good = self.first("number", of, at) == seq
+        good = good and (at == 1 or self.first("number", of, at - 1) < seq)
+        good = good and place["made"] in {f"{name}/{own}" for name in names}
+        there, here = int(own[2:]), int(str(data["id"])[2:])
+        good = good and here - there <= self.size and self.first("id", "", f"D-{here}") == seq
+        good = good and all(self.first("id", "", f"D-{n}") < seq for n in range(there, here))
+        return good and (one.erased or self.meant(one, data.get("supersedes")))
+
+    def meant(self, one: Placed, shown: str | None) -> bool:
+        """Whether a decision supersedes here what its maker meant."""
+        said: str | None = one.body.get("supersedes_made", one.body.get("supersedes"))
+        if said is None or shown is None:
+            return said == shown
+        name = one.place["made"].rpartition("/")[0]
+        made = said if "/" in said else f"{name}/{said}"
+        own = [id_ for seq, id_ in self.rows.get(("made", "", made), []) if seq < one.seq]
+        there = (found for found in self.placed.values() if found.body.get("id") == said)
+        own = own or [said, said.rpartition("/")[2], *((x.body | x.place)["id"] for x in there)]
+        return shown in own
+
     def merged(self, what: str, value: dict[str, Any]) -> None:
         """A head of another replica that is remembered, and the seal that says so."""
         text, signatures = read_note(self.content(what, value.get("seal")), what)
@@ -541,7 +653,7 @@ class Audit:
             raise Wrong(f"{what}: the seal of its peer says another head")
         by = signers(text, signatures, self.peers.get(seal[1], (set(), []))[1])
         self.wrong_if(not by, f"{what}: no key of {seal[1]} that is on record made its seal")
-        self.heads.append((what, seal[1], int(seal[2]), unbase64(seal[3])))
+        self.heads += [(what, seal[1], int(seal[2]), unbase64(seal[3]))] if by else []
 
     def author(self, what: str, head: dict[str, Any], record: bytes) -> None:
         """The record of a signature: the one of the header, and by the key of the actor."""

@@ -53,7 +53,8 @@ class Place(TypedDict, total=False):
     ``id``, ``supersedes``, ``chat_ref`` and ``refs`` of a decision, ``name``, ``source`` and
     ``size`` of an event are ours; so are ``event`` and ``message``, numbers of entries that the
     inner body names. ``made``: the replica and the id by which the maker of a decision knows it.
-    ``known``: what the maker of a ``bus.acked-all`` knew, of this ledger first. ``same``: the entry
+    ``known``: what the maker of a ``bus.acked-all`` knew, of this ledger first. ``unseen``: such
+    entries here that came before an event, and whose makers did not have it. ``same``: the entry
     here that holds the same observed piece, or this very entry as another replica has it, so that
     this one is not folded.
     """
@@ -75,6 +76,7 @@ class Place(TypedDict, total=False):
     event: Count
     message: Count
     known: list[Known]
+    unseen: list[Count]
     same: Count
 
 

@@ -60,7 +60,8 @@ _SETTLE = f"""\
 UPDATE events SET acked = (SELECT min(seq) FROM (
     SELECT seq, maker FROM acks_ahead WHERE origin = '' AND name = ?2
     UNION ALL SELECT seq, maker FROM acks_ahead WHERE origin = ?3 AND name = ''
-        AND below > ?4 AND queue = ?5 AND source IN ('', ?6, ?7))
+        AND below > ?4 AND queue = ?5 AND source IN ('', ?6, ?7)
+        AND seq NOT IN (SELECT value FROM json_each(?9)))
     WHERE ?8 <> '{CHECKPOINT}' OR maker = ?3) WHERE seq = ?1 AND acked IS NULL"""
 _EACH = (  # of two events of one name, the later one's file stands there
     "SELECT max(seq), mode, name, acked IS NOT NULL FROM events"
@@ -215,7 +216,8 @@ def _merged(entry: Entry) -> Iterable[Op]:
         rank = PRIORITIES.index(body["priority"])
         row = (seq, name, body["us"], rank, *said, maker, whose["seq"], made)
         queue = made.rpartition("/")[0]
-        settled = (seq, made, maker, whose["seq"], queue, source, _plain(source), type_)
+        unseen = json.dumps(body.get("unseen", ()))
+        settled = (seq, made, maker, whose["seq"], queue, source, _plain(source), type_, unseen)
         return (("events", _MERGE, row, name), ("events", _SETTLE, settled, name))
     if entry.kind == "bus.acked":
         if "event" in body:

@@ -112,13 +112,6 @@ def _told(header: dict[str, Any]) -> tuple[str, str | None, str | None]:
     return kind, said.get("ledger"), id_ if id_.startswith("obs-") else None
 
 
-def seq_here(db: Tables, origin: str, seq: int) -> int | None:
-    """The entry here that shows entry ``seq`` of the peer ``origin``; None where none does."""
-    sql = "SELECT coalesce(same, seq) FROM merged WHERE origin = ? AND peer_seq = ?"
-    row = db.execute(sql, (origin, seq)).fetchone()
-    return None if row is None else int(row[0])
-
-
 def kept_elsewhere(db: Tables, line: str, seq: int) -> list[int]:
     """The entries here that keep what other replicas have as entry ``seq`` of the ``line``.
 

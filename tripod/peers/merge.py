@@ -27,9 +27,9 @@ copied), the one that meets the other is told so.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tripod.errors import (
     GitError,
@@ -48,7 +48,7 @@ from tripod.ledger import (
     tell_over,
 )
 from tripod.ledger.kinds.base import INLINE_LIMIT
-from tripod.ledger.kinds.merged import KeptEntry, forget_newest, peer_entry_draft
+from tripod.ledger.kinds.merged import KeptEntry, forget_newest, peer_entry_draft, peer_view
 from tripod.ledger.kinds.peers import (
     PEER_ADDED,
     PEER_ENTRY,
@@ -569,31 +569,80 @@ def _is_too_large(one: JudgedEntry) -> bool:
 
 def _erase(act: Act, merge: _Merge, batch: Sequence[JudgedEntry]) -> int:
     """Erase our copies of the entries that the peer erased of its own; give how many."""
-    erasures = []
-    for one in batch:
-        if one.header.kind != REDACTED.name:
-            continue
-        erased, who = one.data["seq"], merge.who
-        for entry in _copies(act, merge, one.header.ledger, erased):
-            if parse_header(act.source.content(entry.data["header"])).kind != one.data["kind"]:
+    erasures: dict[int, Draft] = {}
+    redacted = [one for one in batch if one.header.kind == REDACTED.name]
+    shown_for = _shown_for(act) if redacted else {}
+    for one in redacted:
+        erased, kind = one.data["seq"], one.data["kind"]
+        copies = _copies(act, merge, one.header.ledger, erased)
+        gone = {*erasures, *(entry.seq for entry in copies)}
+        for entry in copies:
+            if parse_header(act.source.content(entry.data["header"])).kind != kind:
                 continue  # it says what is not so: the body stays
-            draft = REDACTED.draft(
-                {
-                    "seq": entry.seq,
-                    "kind": entry.kind,
-                    "reason": f"{who} erased its entry {erased}: {one.data['reason']}"[:MAX_REASON],
-                    "by": "tripod",
-                    "keep": tombstone(entry.kind, entry.data | {"keep": one.data["keep"]}),
-                },
-                cause=entry.id,
-            )
-            erasures.append(draft)
+            if _stands_for_others(act, shown_for.get(entry.seq, ()), gone):
+                continue
+            erasures[entry.seq] = _erasure(entry, one.data, merge.who)
+            for shown, said, who in _waiting(act, entry):
+                others = shown_for.get(shown.seq, ())
+                if shown.seq not in gone and not _stands_for_others(act, others, gone):
+                    erasures[shown.seq] = _erasure(shown, said, who)
     if erasures:
-        erase_within(act, erasures)
+        erase_within(act, list(erasures.values()))
     return len(erasures)
 
 
-def _copies(act: Act, merge: _Merge, line: str, seq: int) -> Iterator[Entry]:
+def _erasure(entry: Entry, said: Mapping[str, Any], who: str) -> Draft:
+    """The erasure of an entry that keeps one of ``who``, which ``said`` what stands for it."""
+    return REDACTED.draft(
+        {
+            "seq": entry.seq,
+            "kind": entry.kind,
+            "reason": f"{who} erased its entry {said['seq']}: {said['reason']}"[:MAX_REASON],
+            "by": "tripod",
+            "keep": tombstone(entry.kind, entry.data | {"keep": said["keep"]}),
+        },
+        cause=entry.id,
+    )
+
+
+def _shown_for(act: Act) -> dict[int, list[int]]:
+    """The entries for which another one here is shown, by that."""
+    found: dict[int, list[int]] = {}
+    sql = "SELECT same, seq FROM merged WHERE same IS NOT NULL"
+    for same, seq in act.transaction.tables.execute(sql).fetchall():
+        found.setdefault(same, []).append(seq)
+    return found
+
+
+def _stands_for_others(act: Act, others: Sequence[int], gone: Collection[int]) -> bool:
+    """Whether one of the entries for which another is shown is whole, and stays.
+
+    Its text would be hidden, which its maker did not ask for. It is erased with the last of them.
+    """
+    return any(_is_whole(act.store.entry(at)) for at in others if at not in gone)
+
+
+def _is_whole(entry: Entry | None) -> bool:
+    return entry is not None and entry.body is not None and "content" in entry.data
+
+
+def _waiting(act: Act, entry: Entry) -> Iterator[tuple[Entry, Mapping[str, Any], str]]:
+    """The entry that is shown for one, if its own maker erased it before; with what it said."""
+    same = (entry.data.get("place") or {}).get("same")
+    shown = None if same is None else act.store.entry(same)
+    if shown is None or shown.kind != PEER_ENTRY.name or not _is_whole(shown):
+        return
+    origin, seq = shown.data["origin"], shown.data["seq"]
+    sql = "SELECT seq FROM merged WHERE origin = ? AND kind = ?"
+    for (at,) in act.transaction.tables.execute(sql, (origin, REDACTED.name)).fetchall():
+        found = act.store.entry(at)
+        said = {} if found is None else peer_view(found, act.transaction.blob).data
+        if said.get("seq") == seq:
+            peer = read_roster(act.store).get(origin)
+            yield shown, said, origin if peer is None else peer.name
+
+
+def _copies(act: Act, merge: _Merge, line: str, seq: int) -> list[Entry]:
     """The entries that keep entry ``seq`` of the peer, or of its ``line``, with its body.
 
     A replica that left the line later may have brought the same entry along. What that says of the
@@ -603,12 +652,14 @@ def _copies(act: Act, merge: _Merge, line: str, seq: int) -> Iterator[Entry]:
     raw = merge.kept_header(line, seq)
     is_its = line == merge.seal.origin
     others = kept_elsewhere(act.transaction.tables, line, seq) if is_its else ()
-    for at in {own, *others} - {None}:
-        entry = None if at is None else act.store.entry(at)
-        if entry is None or entry.body is None or "content" not in entry.data:
-            continue
-        if at == own or act.source.content(entry.data["header"]) == raw:
-            yield entry
+    entries = [act.store.entry(at) for at in sorted({own, *others} - {None})]
+    return [
+        entry
+        for entry in entries
+        if entry is not None
+        and _is_whole(entry)
+        and (entry.seq == own or act.source.content(entry.data["header"]) == raw)
+    ]
 
 
 def fetched_teams(repository: Repository, remote: str, own: str) -> dict[str, list[str]]:

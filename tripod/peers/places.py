@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from hashlib import sha256
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
-from tripod.ledger import CHAT, EVENTS, LOGS, Entry, Header, parse_header
+from tripod.ledger import CHAT, EVENTS, LOGS, Header, LedgerError, parse_header, root_of
 from tripod.ledger.kinds.bus import ACKED, ACKED_ALL, PUBLISHED
 from tripod.ledger.kinds.chat import CREATED, SENT, UNREADABLE
 from tripod.ledger.kinds.decisions import BEGUN, LOGGED, NOTED
-from tripod.ledger.kinds.merged import peer_view, read_kept
-from tripod.ledger.kinds.peers import PEER_ENTRY, PEER_MERGED, Known, Place
+from tripod.ledger.kinds.merged import peer_view
+from tripod.ledger.kinds.peers import PEER_ADDED, PEER_MERGED, Place
 from tripod.ledger.kinds.pythia import ASSESSED
 from tripod.ledger.kinds.trust import FORKED_FROM
+from tripod.ledger.tlog.note import VerifierKey
+from tripod.ledger.tlog.seal import open_seal
 from tripod.peers.replica import replica_of
 from tripod.projections.bus.format import (
     Event,
@@ -40,14 +40,20 @@ from tripod.projections.chat.tables import last_chat_line, ref_to_chat_line, spa
 from tripod.projections.decisions import format as log_format
 from tripod.projections.decisions.format import ChatRef
 from tripod.projections.layout import LIVE
-from tripod.projections.peers.tables import kept_elsewhere, made_as, seq_here
+from tripod.projections.peers.lookup import (
+    PeerHead,
+    PeerLookup,
+    flat_peer_name,
+    observed_piece,
+    piece_of,
+    short_peer_digest,
+)
+from tripod.projections.peers.tables import kept_elsewhere
 from tripod.projections.text import text_line_problem, text_size
 
 if TYPE_CHECKING:
     from tripod.team.act import Act
 
-_LONGEST = 90  # characters of a name that is made here
-_MOST_FORKS = 8  # of a line, one after another, that are gone back
 _MARK = 16  # hex digits at the end of a replica's name
 
 
@@ -63,13 +69,15 @@ class Places:
         self._act, self._db = act, act.transaction.tables
         self._replicas: dict[str, str] = {}
         self._handles: dict[tuple[str, str], str] = {}
+        self._lookup = PeerLookup(self._db, act.transaction.origin, self._read, self._is_sound)
+        self._sound: dict[tuple[str, int, str], bool] = {}
+        """Whether a head is one of its replica, by origin, size and root."""
         self._forget()
 
     def _forget(self) -> None:
         """From here on the tables show everything that was placed."""
         self._size = self._act.transaction.size
-        self._numbers: dict[tuple[str, int], int] = {}
-        """Our numbers of entries that were placed and are not appended, by origin and number."""
+        self._lookup.forget()
         self._messages: dict[int, tuple[str, int]] = {}
         """Channel and index of the messages among them, by our number."""
         self._events: dict[str, dict[str, tuple[int, str]]] = {}
@@ -80,8 +88,38 @@ class Places:
         """Our ids of the decisions among them, by replica and id there."""
         self._next: dict[str, int] = {}
         """The next index or number, by channel and log."""
-        self._knew: dict[tuple[str, str], list[tuple[int, str, int]]] = {}
-        """By peer and kind, its entries with a head: the number of each, an origin and a size."""
+
+    def _read(self, seq: int) -> dict[str, Any]:
+        """The body of an entry that is kept of a peer, as its maker recorded it."""
+        entry = self._act.transaction.entry(seq)
+        return {} if entry is None else peer_view(entry, self._act.transaction.blob).data
+
+    def _is_sound(self, head: PeerHead) -> bool:
+        """Whether a head that a peer says it merged is one that the replica had.
+
+        Where nothing is known of the replica yet, it may be.
+        """
+        key = head.origin, head.size, head.root
+        if key not in self._sound:
+            if self._lookup.is_ours(head.origin):
+                is_here = head.size <= self._size
+                root = root_of(self._act.store.node, 0, head.size) if is_here else b""
+                self._sound[key] = root.hex() == head.root
+            else:
+                read = self._act.transaction.read(kinds=(PEER_ADDED.name,))
+                vkeys = [one.data["key"] for one in read if one.data["origin"] == head.origin]
+                if not vkeys:
+                    return True
+                self._sound[key] = self._is_sealed(head, vkeys)
+        return self._sound[key]
+
+    def _is_sealed(self, head: PeerHead, vkeys: list[str]) -> bool:
+        """Whether one of the keys made the seal by which a peer says that it merged a head."""
+        with suppress(LedgerError, LookupError, ValueError):
+            note = self._act.source.content(head.seal)
+            seal = open_seal(note, [VerifierKey.parse(vkey) for vkey in vkeys]).seal
+            return (seal.origin, seal.size, seal.root.hex()) == (head.origin, head.size, head.root)
+        return False
 
     def place(
         self, origin: str, header: Header, body: Mapping[str, Any], *, signed: bool = False
@@ -93,7 +131,7 @@ class Places:
         """
         if self._act.transaction.size != self._size:
             self._forget()
-        ours = self._size + len(self._numbers)
+        ours = self._size + len(self._lookup.waiting)
         find, same = _FINDERS.get(header.kind), self._same(origin, header, body)
         place: Place = {} if same is None else {"same": same}
         if same is None and find is not None:
@@ -102,9 +140,8 @@ class Places:
             find(self, origin, header, body, place)
             self._remember(ours, origin, header, body, place)
         elif header.kind in (FORKED_FROM.name, PEER_MERGED.name):
-            head = header.seq, str(body["origin"]), int(body["size"])
-            self._heads(origin, header.kind).append(head)
-        self._numbers[origin, header.seq] = ours if same is None else same
+            self._lookup.add_head(origin, header.kind, header.seq, dict(body))
+        self._lookup.waiting[origin, header.seq] = ours if same is None else same
         return place or None
 
     def _remember(
@@ -135,19 +172,12 @@ class Places:
             return self._kept_of_line(origin, header)
         sql = "SELECT coalesce(same, seq) FROM merged WHERE observed = ? ORDER BY seq"
         held = [seq for (seq,) in self._db.execute(sql, (header.id,))]
+        blob = self._act.transaction.blob
         for ours in (self._act.transaction.seq_of(header.id), *held):
             entry = None if ours is None else self._act.transaction.entry(ours)
-            if entry is not None and self._said(entry) == (header.kind, _piece(body)):
+            if entry is not None and observed_piece(entry, blob) == (header.kind, piece_of(body)):
                 return entry.seq
         return None
-
-    def _said(self, entry: Entry) -> tuple[str, dict[str, Any]]:
-        """Kind and piece of an entry, as its maker recorded them."""
-        if entry.kind != PEER_ENTRY.name:
-            return entry.kind, _piece(entry.data)
-        kept = read_kept(entry.data, self._act.transaction.blob)
-        body = entry.data["keep"] if kept.body is None else orjson.loads(kept.body)
-        return parse_header(kept.header).kind, _piece(body)
 
     def _kept_of_line(self, origin: str, header: Header) -> int | None:
         """The entry here that keeps this one as a replica has it that left the line later."""
@@ -162,12 +192,6 @@ class Places:
 
     # Names -------------------------------------------------------------------------------------
 
-    def _is_ours(self, origin: str) -> bool:
-        """Whether this ledger has, or had, that name."""
-        sql = "SELECT 1 FROM forks WHERE origin = ?"
-        mine = origin == self._act.transaction.origin
-        return mine or self._db.execute(sql, (origin,)).fetchone() is not None
-
     def _replica(self, origin: str) -> str:
         """The name of a replica; what it is called while it has none."""
         if origin not in self._replicas:
@@ -175,7 +199,9 @@ class Places:
             row = self._db.execute(sql, (origin,)).fetchone()
             if row is not None and row[0] is not None:
                 return self._replicas.setdefault(origin, str(row[0]))
-            return (self._ours() if self._is_ours(origin) else "") or f"peer-{_digest(origin)}"
+            return (
+                self._ours() if self._lookup.is_ours(origin) else ""
+            ) or f"peer-{short_peer_digest(origin)}"
         return self._replicas[origin]
 
     def _ours(self) -> str:
@@ -199,11 +225,7 @@ class Places:
 
     def _flat(self, origin: str, *parts: str) -> str:
         """A plain name for what stands in a folder of a peer that this team does not have."""
-        whole = ".".join((self._replica(origin), *parts))
-        name = re.sub(r"[^A-Za-z0-9._-]", "_", whole)
-        if name == whole and len(name) <= _LONGEST and name[0].isalnum():
-            return name
-        return f"peer.{name[: _LONGEST - 14]}.{_digest(whole)[:8]}"
+        return flat_peer_name(self._replica(origin), *parts)
 
     def _local(self, holds: str, name: str, origin: str, problem: object) -> str:
         """The name here of a channel or a log: its own, or a plain one with the replica in it."""
@@ -284,21 +306,10 @@ class Places:
         if slash and replica == self._ours():
             return id_
         made = said if slash else f"{self._replica(origin)}/{said}"
-        sql = "SELECT id FROM pieces WHERE made = ? ORDER BY seq LIMIT 1"
-        row = self._db.execute(sql, (made,)).fetchone()
-        if made in self._ids or row is not None:
-            return self._ids[made] if made in self._ids else str(row[0])
-        known = {one["origin"]: one["size"] for one in self._known(origin, seq)}
-        for _, line, size in self._heads(origin, FORKED_FROM.name):
-            known[line] = max(size, known.get(line, 0))
-        mine = self._act.transaction.origin
-        sql = "SELECT id, seq FROM pieces WHERE (made IS NULL AND id = ?) OR made LIKE ?"
-        rows = () if slash else self._db.execute(sql, (said, f"%/{said}")).fetchall()
-        for here, ours in rows:
-            whose, number = made_as(self._db, ours) or (mine, ours)
-            if number < known.get(whose, 0):
-                return str(here)
-        return said
+        if made in self._ids:
+            return self._ids[made]
+        found = self._lookup.decisions_here(said, self._replica(origin), origin, seq)
+        return found[0] if found else said
 
     def _bind(self, origin: str, body: Mapping[str, Any], place: Place) -> None:
         """Say where the messages of a decision's references stand here."""
@@ -327,7 +338,7 @@ class Places:
 
     def _message_here(self, origin: str, seq: int) -> dict[str, object] | None:
         """Where a message of a replica stands here; None where no file shows it."""
-        ours = self._seq_here(origin, seq)
+        ours = self._lookup.entry_here(origin, seq, self._size)
         if ours is None:
             return None
         if ours in self._messages:
@@ -347,21 +358,6 @@ class Places:
             line = int(number)
         return {"channel": channel, "file": file, "index": index, "line": line, "seq": ours}
 
-    def _seq_here(self, origin: str, seq: int, deep: int = 0) -> int | None:
-        if origin == self._act.transaction.origin:
-            return seq if 0 <= seq < self._size else None
-        sql = "SELECT max(size) FROM forks WHERE origin = ?"
-        left = self._db.execute(sql, (origin,)).fetchone()[0]
-        if left is not None and seq < left:
-            return seq
-        waiting = self._numbers.get((origin, seq))
-        found = seq_here(self._db, origin, seq) if waiting is None else waiting
-        if found is None and deep < _MOST_FORKS:  # it may be that of a line which the peer left
-            left = self._heads(origin, FORKED_FROM.name)
-            lines = (self._seq_here(line, seq, deep + 1) for _, line, size in left if seq < size)
-            found = next((one for one in lines if one is not None), None)
-        return found
-
     # Events ------------------------------------------------------------------------------------
 
     def _event(self, origin: str, header: Header, body: Mapping[str, Any], place: Place) -> None:
@@ -369,6 +365,9 @@ class Places:
         name = self._event_name(origin, said, us)
         if name != said:
             place["name"] = name
+        unseen = self._lookup.unseen(origin, header.seq)
+        if unseen:
+            place["unseen"] = unseen
         if "actor" not in place and not self._speaks_for_another(header, str(body["source"])):
             return
         source, type_ = self._shown(str(body["source"]), origin), str(body["type"])
@@ -391,7 +390,7 @@ class Places:
         front, mark = f"{queue}/" if is_here else "", self._replica(origin)[-_MARK:]
         odd = valid_event_name(file) or text_line_problem(file, "event", 200) or name_problem(file)
         if odd is not None or event_name_us(file) != us:
-            file = f"{us}-peer-{_digest(said)}.event"
+            file = f"{us}-peer-{short_peer_digest(said)}.event"
         stem, number = file.removesuffix(".event"), 0
         name = f"{front}{file}"
         while self._is_named(name, us):
@@ -433,7 +432,7 @@ class Places:
         self, origin: str, header: Header, body: Mapping[str, Any], place: Place
     ) -> None:
         """What the peer knew when it acknowledged all, of this ledger first."""
-        known = self._known(origin, header.seq)
+        known = self._lookup.known(origin, header.seq)
         source = str(body.get("source", ""))
         _, marked, replica = source.rpartition("@")
         if marked and replica == self._ours():
@@ -446,49 +445,15 @@ class Places:
             known = [{**known[0], "size": 0}, *(one for one in known[1:] if one["origin"] == of)]
         place["known"] = known
 
-    def _known(self, origin: str, seq: int) -> list[Known]:
-        """What a peer had of each replica at its entry ``seq``: of this ledger first, of itself."""
-        heads = self._heads(origin, PEER_MERGED.name)
-        sizes = {whose: size for number, whose, size in heads if number < seq}
-        mine = max((size for whose, size in sizes.items() if self._is_ours(whose)), default=0)
-        others = {whose: size for whose, size in sizes.items() if not self._is_ours(whose)}
-        others[origin] = seq
-        found: list[Known] = [{"origin": self._act.transaction.origin, "size": mine}]
-        return [*found, *(Known(origin=whose, size=size) for whose, size in others.items())]
-
-    def _heads(self, origin: str, kind: str) -> list[tuple[int, str, int]]:
-        """The heads that a peer merged, or at which it left a line, by the number of the entry."""
-        key = origin, kind
-        if key not in self._knew:
-            sql = "SELECT seq FROM merged WHERE origin = ? AND kind = ? ORDER BY peer_seq"
-            rows = self._db.execute(sql, key).fetchall()
-            entries = [self._act.transaction.entry(seq) for (seq,) in rows]
-            found = [peer_view(one, self._act.transaction.blob).data for one in entries if one]
-            self._knew[key] = [
-                (int(one["peer"]["seq"]), str(one["origin"]), int(one["size"])) for one in found
-            ]
-        return self._knew[key]
-
     # Reviews -----------------------------------------------------------------------------------
 
     def _assessed(
         self, origin: str, _header: Header, body: Mapping[str, Any], place: Place
     ) -> None:
         for part in ("event", "message"):
-            ours = self._seq_here(origin, int(body[part]))
+            ours = self._lookup.entry_here(origin, int(body[part]), self._size)
             if ours is not None:
                 place[part] = ours
-
-
-def _piece(body: Mapping[str, Any]) -> dict[str, Any]:
-    """What an observed piece says, without what it is called where it stands."""
-    apart = {*Place.__annotations__, "observed"} - {"handle", "source"}
-    said = {part: value for part, value in body.items() if part not in apart}
-    return said | {"raw": body.get("observed", {}).get("raw")}
-
-
-def _digest(text: str) -> str:
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_MARK]
 
 
 _FINDERS = {

@@ -102,12 +102,7 @@ def judge(evidence: Evidence) -> Outcome:
     found = Findings()
     refs = bound = decisions = settled = excused = 0
     successors: _Successors | None = None
-    forgotten: dict[str, list[tuple[int, int]]] = {}
-    for channel, number, seq in evidence.query(
-        "SELECT channel, number, gone FROM lines WHERE gone IS NOT NULL ORDER BY channel, number"
-    ):
-        forgotten.setdefault(channel, []).append((number, seq))
-    channels = Channels(_splits(evidence), forgotten)
+    channels = read_channels(evidence)
     for seq, id_ in evidence.source.db.execute(
         "SELECT seq, id FROM pieces WHERE id IS NOT NULL AND made IS NULL ORDER BY seq"
     ):  # those of peers are judged in their own replicas
@@ -136,13 +131,23 @@ def judge(evidence: Evidence) -> Outcome:
     return outcome(NAME, found, seen)
 
 
+def read_channels(evidence: Evidence) -> Channels:
+    """The splits of all channels, and what their files were told to forget."""
+    forgotten: dict[str, list[tuple[int, int]]] = {}
+    for channel, number, seq in evidence.query(
+        "SELECT channel, number, gone FROM lines WHERE gone IS NOT NULL ORDER BY channel, number"
+    ):
+        forgotten.setdefault(channel, []).append((number, seq))
+    return Channels(_splits(evidence), forgotten)
+
+
 def _problems(evidence: Evidence, decision: Citing, channels: Channels) -> list[Finding]:
     """What is wrong with the references of one decision."""
     found = _text(evidence, decision, decision.refs)
     for ref in decision.refs:
         shown = f"{ref.get('file')}:~L{ref.get('line')}"
         if "leaf" in ref or "seq" in ref:
-            problem = _bound(evidence, decision, ref, channels)
+            problem = bound_problem(evidence, decision.seq, ref, channels)
             if problem is not None:
                 # An entry that is another now was rewritten: nobody accepts or settles that.
                 fault = None if problem.endswith(_REWRITTEN) else ""
@@ -288,14 +293,22 @@ def _place(
     return ChatFileSpan(stem, first, rows[0][0])
 
 
-def _bound(
-    evidence: Evidence, decision: Citing, ref: dict[str, Any], channels: Channels
+def bound_problem(
+    evidence: Evidence,
+    decision: int,
+    ref: dict[str, Any],
+    channels: Channels,
+    *,
+    placed: bool = False,
 ) -> str | None:
-    """A reference that names its message exactly: None, or what does not fit."""
+    """A reference of entry ``decision`` that names its message exactly: None, or what is wrong.
+
+    One that was ``placed``, in the place of an entry of a peer, holds no leaf hash.
+    """
     seq = ref.get("seq")
     if type(seq) is not int:
         return "is bound to no entry"
-    if seq >= decision.seq:
+    if seq >= decision:
         return f"is later than the decision: it is bound to entry {seq}"
     rows = evidence.query(
         "SELECT channel, number FROM lines WHERE channel = ? AND number = ? AND seq = ?"
@@ -307,21 +320,21 @@ def _bound(
     if not rows:
         message = f"message {ref.get('index')} of {ref.get('channel')}"
         return f"is bound to entry {seq}, which is not {message}"
-    if evidence.leaf(seq) != ref.get("leaf"):
+    if not placed and evidence.leaf(seq) != ref.get("leaf"):
         return f"is bound to entry {seq} as it was: {_REWRITTEN}"
     channel, index = rows[0]
     file = str(ref.get("file"))
     first: int | None = None  # the first message that the file showed when it was logged
     if file == f"{channel}.chat":
         splits = channels.splits.get(channel, ())
-        first = max((stop for _, split, stop in splits if split < decision.seq), default=0)
+        first = max((stop for _, split, stop in splits if split < decision), default=0)
     elif file.endswith(".chat"):
         rows = evidence.query(
             "SELECT first FROM archives WHERE archive = ? AND channel = ? AND seq < ?"
             " AND first <= ? AND stop > ?",
             file.removesuffix(".chat"),
             channel,
-            decision.seq,
+            decision,
             index,
             index,
         )
@@ -330,7 +343,7 @@ def _bound(
         return f"is bound to a message of {channel}: that is another file"
     gone = channels.forgotten.get(channel, [])
     gone = gone[bisect_left(gone, (first,)) : bisect_left(gone, (index,))]
-    before = [number for number, by in gone if by < decision.seq]
+    before = [number for number, by in gone if by < decision]
     line = index - first - len(before) + HEADER_LINES + 1
     return None if ref.get("line") == line else f"is bound to the message of line {line} then"
 

@@ -8,7 +8,9 @@ and its first so many entries have that root. Each entry that is kept of a peer 
 tree that the peer's key sealed, with the content and the signature that its header names. A seal of
 the peer covers it. Below the newest head that was merged, no entry of the peer is left out. An
 entry is kept without its body only if the peer says that it erased the body. It is shown under a
-handle of this replica only if a key of that handle signed it.
+handle of this replica only if a key of that handle signed it. What it is called here (line, number,
+id, the decision that it supersedes, the messages and events that it means) is found again. A new
+key of a peer counts if the key before it signed it, in an entry of that peer.
 
 **Why it matters.** Somebody with a replica's key, its database and its ref can make its history
 anew from end to end, and the new history agrees with itself. The replicas that merged it before

@@ -47,7 +47,7 @@ def misattribution(
     body = data.get("keep") or {} if kept.body is None else orjson.loads(kept.body)
     speaker = str(body.get(part, head.actor))
     for member, handle in (("actor", head.actor), (part, speaker)):
-        if member in place and name and not _is_marked(str(place[member]), handle, name):
+        if member in place and name and not is_marked(str(place[member]), handle, name):
             return f"it shows an entry of {who} as one by {place[member]!r}"
     # Of the kinds that say who speaks each has a member of its own: another one would keep that
     # from being marked.
@@ -72,7 +72,7 @@ def _keys_of(handle: str, query: Callable[..., Iterable[tuple[Any, ...]]]) -> li
     return [VerifierKey.parse(vkey) for (vkey,) in rows]
 
 
-def _is_marked(shown: str, handle: str, replica: str) -> bool:
+def is_marked(shown: str, handle: str, replica: str) -> bool:
     """Whether ``shown`` is the handle with the mark of the replica."""
     if shown == f"{handle}@{replica}":
         return True

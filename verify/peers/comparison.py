@@ -27,13 +27,19 @@ from tripod.ledger import (
     entry_leaf_hash,
     header_auth,
     parse_header,
-    redaction_entry_id,
 )
 from tripod.ledger.entry import MERGED
-from tripod.ledger.kinds.merged import KeptEntry, read_kept
-from tripod.ledger.kinds.peers import PEER_ADDED, PEER_FORKED, PEER_MERGED, peer_entry_id
+from tripod.ledger.kinds.merged import read_kept
+from tripod.ledger.kinds.peers import (
+    PEER_ACCEPTED,
+    PEER_ADDED,
+    PEER_FORKED,
+    PEER_MERGED,
+    peer_entry_id,
+)
+from tripod.ledger.kinds.trust import KEY_SET
 from tripod.ledger.tlog.note import Note, VerifierKey, format_note, parse_note
-from tripod.ledger.tlog.seal import Seal, open_seal, parse_seal
+from tripod.ledger.tlog.seal import Seal, open_seal, parse_seal, rotation_problem
 from tripod.ledger.tlog.trailer import KEY_DIGITS, key_digits, trailer_seal
 from tripod.projections import TRUST
 from tripod.verify.anchors.git import Repository
@@ -41,7 +47,7 @@ from tripod.verify.anchors.git_growth import describe_growth_commit
 from tripod.verify.anchors.heads import KnownHead, OutsideHeads
 from tripod.verify.check import Evidence, Finding, HeadsJudged, Severity
 from tripod.verify.export_file import FileError, RefFiles
-from tripod.verify.peers.attribution import misattribution
+from tripod.verify.peers.placing import PlaceJudge, content_bytes, erased_body
 from tripod.verify.peers.refs import ReplicaRef, record_seal, replica_refs, strange_refs
 from tripod.verify.peers.seals import (
     RecordProblemError,
@@ -60,6 +66,11 @@ _FORK = (
     "two seals by one key that no ledger can have both: one history of that replica was rewritten, "
     "or two copies of it went on. Keep both records, find out which is the true one, and let the "
     "other go on under a name of its own (`tripod restore --as-copy`)"
+)
+_COPY = (
+    "this ledger left that name and goes on as a copy, and under the name another history is "
+    "sealed. If it is that of the first disk, which went on meanwhile, say so: `tripod pull`, then "
+    "`tripod peer accept REPLICA --reason TEXT`. Else one of them was rewritten: keep both records"
 )
 _ROLLBACK = (
     "this ledger was rolled back or cut off, or it is an old copy: find the newest one "
@@ -140,16 +151,17 @@ class _Kept(NamedTuple):
 class _KeptEntries:
     """What this ledger keeps of peers: the entries that can be read, and the ids of all.
 
-    ``heads`` are those of which the head was read that they remember; ``pieces`` are kind and id of
-    each (or its leaf hash, where anybody can give another the same id), by its number here. By
-    origin and number: ``erased`` are those without a body, each with the entry here and what stands
-    for the body, and ``erasing`` is what their makers say that stands for it.
+    ``heads`` are those of which the head was read that they remember; ``rotations`` are what peers
+    say of their keys, by origin. By origin and number:
+    ``erased`` are those without a body, each with the entry here and what stands for the body, and
+    ``erasing`` is what their makers say that stands for it.
     """
 
     entries: list[_Kept] = field(default_factory=list)
     ids: set[str] = field(default_factory=set)
     heads: set[tuple[str, int]] = field(default_factory=set)
-    pieces: dict[int, tuple[str, str]] = field(default_factory=dict)
+    rotations: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    places: PlaceJudge | None = None  # there are no tables
     erased: dict[tuple[str, int], tuple[int, object]] = field(default_factory=dict)
     erasing: dict[tuple[str, int], object] = field(default_factory=dict)
 
@@ -190,11 +202,6 @@ class _Comparison:
         for origin, replica, vkey, how, accepted, at, closed in evidence.query(sql):
             self.is_here = True
             self.known.names[origin] = str(replica or origin)
-            for text in dict.fromkeys((vkey, accepted)):
-                with suppress(*_BROKEN):
-                    key = VerifierKey.parse(text)
-                    if key.name == origin and key not in self.known.keys.setdefault(origin, []):
-                        self.known.keys[origin].append(key)
             by_person = how == "person" or (accepted is not None and accepted == vkey)
             if closed is not None and (at or 0) <= closed:
                 self.known.closed.add(origin)
@@ -212,11 +219,8 @@ class _Comparison:
         # Who puts an entry of a peer here need not say who that is.
         if self.evidence.folded is not None and not self.is_here and not ledger.count_by_id(*_IDS):
             return
-        for row in ledger.raw(kinds=(PEER_ADDED.name,)):  # also keys that were replaced since
-            with suppress(*_BROKEN):
-                key = VerifierKey.parse(orjson.loads(row.body or b"{}")["key"])
-                if key not in self.known.keys.setdefault(key.name, []):
-                    self.known.keys[key.name].append(key)
+        if self.evidence.folded is not None:
+            self.kept.places = PlaceJudge(self.evidence, ledger, self.origin)
         for row in ledger.raw(start, kinds=_KINDS):
             self.is_here = True
             where = f"entry {row.seq}"
@@ -224,7 +228,7 @@ class _Comparison:
                 data = orjson.loads(row.body or b"{}")
                 if row.kind == MERGED:
                     self.kept.ids.add(row.id)
-                    data = data or _erased_body(ledger, row.seq)
+                    data = data or erased_body(ledger, row.seq)
                     self._read_kept(row.seq, data, ledger)
                 elif row.kind == PEER_MERGED.name:
                     self._add_merged(data, where, self.origin, row.seq)
@@ -234,11 +238,29 @@ class _Comparison:
                 self._peer_finding(str(error), (where, row.seq), _ALTERED)
             except _BROKEN:
                 continue  # `kinds-known` and `bodies-present` name it
+        self._read_keys(start, ledger)
+
+    def _read_keys(self, start: int, ledger: LedgerReader) -> None:
+        """The keys of peers: the first of each, and those for which its own entries vouch.
+
+        That this ledger says that a peer has another key now, vouches for nothing.
+        """
+        for row in ledger.raw(kinds=(PEER_ADDED.name, PEER_ACCEPTED.name)):
+            with suppress(*_BROKEN):
+                key = VerifierKey.parse(orjson.loads(row.body or b"{}")["key"])
+                keys = self.known.keys.setdefault(key.name, [])
+                if key not in keys and (not keys or row.seq < start):
+                    keys.append(key)
+        for origin, said in self.kept.rotations:
+            with suppress(*_BROKEN):
+                key, keys = VerifierKey.parse(said["vkey"]), self.known.keys[origin]
+                if any(rotation_problem(said["note"], origin, old, key) is None for old in keys):
+                    keys.append(key)
 
     def _add_merged(
         self, data: Mapping[str, Any], where: str, by: str, seq: int | None, *, proven: bool = False
     ) -> None:
-        note = parse_note(_content(self.evidence, data["seal"]))
+        note = parse_note(content_bytes(self.evidence, data["seal"]))
         seal = parse_seal(note.text)
         said = Seal(data["origin"], data["size"], bytes.fromhex(data["root"]))
         if seal != said:
@@ -251,7 +273,7 @@ class _Comparison:
     def _add_fork(self, data: dict[str, Any], where: str, seq: int) -> None:
         """A replica contradicted itself, and both seals were kept: that stays, and is told."""
         origin = str(data["origin"])
-        notes = [_content(self.evidence, data[name]) for name in ("ours", "theirs")]
+        notes = [content_bytes(self.evidence, data[name]) for name in ("ours", "theirs")]
         shown = tuple(line for note in notes for line in _shown_note(note))
         who = self.known.names.get(origin, origin)
         message = f"fork: {who} contradicts what it sealed before: {data['problem']}"
@@ -272,39 +294,19 @@ class _Comparison:
         elif head.kind == REDACTED:
             said = orjson.loads(kept.body)
             self.kept.erasing[kept.origin, said["seq"]] = said["keep"]
+        elif head.kind == KEY_SET.name:
+            self.kept.rotations.append((kept.origin, orjson.loads(kept.body)))
         elif head.kind == PEER_MERGED.name:
             with suppress(*_BROKEN):
                 who = self.known.names.get(kept.origin, kept.origin)
                 said = orjson.loads(kept.body)
                 self._add_merged(said, f"entry {at} (entry {kept.seq} of {who})", kept.origin, at)
                 self.kept.heads.add((kept.origin, kept.seq))
-        place = data.get("place") or {}
-        id_ = head.id if head.id.startswith("obs-") else kept.leaf().hex()
-        self.kept.pieces[at] = head.kind, id_
-        if "same" in place:
-            problem = self._hidden_problem(at, place["same"], kept, ledger)
-        else:
+        if self.kept.places is not None:
             name = self.known.names.get(kept.origin)
-            problem = misattribution(kept, head, data, name, self.evidence.query)
-        if problem is not None:
-            raise MalformedError(problem)
-
-    def _hidden_problem(
-        self, at: int, same: int, kept: KeptEntry, ledger: LedgerReader
-    ) -> str | None:
-        """Whether entry ``same``, which is shown for an entry of a peer, is another piece."""
-        raw = ledger.header(same) if same < at else None
-        head = None if raw is None else parse_header(raw)
-        if head is not None and head.kind == MERGED:
-            piece = self.kept.pieces.get(same)  # it may be erased, or before what is read
-        else:
-            piece = (head.kind, head.id) if head and head.id.startswith("obs-") else ("", "")
-        if piece in (None, self.kept.pieces[at]):
-            return None
-        who = self.known.names.get(kept.origin, kept.origin)
-        return (
-            f"it shows entry {same} in the place of entry {kept.seq} of {who}, and that is another"
-        )
+            problem = self.kept.places.problem(at, kept, head, data, name)
+            if problem is not None:
+                raise MalformedError(problem)
 
     # Refs --------------------------------------------------------------------------------------
 
@@ -526,12 +528,14 @@ class _Comparison:
                 open_seal(head.note, self.known.keys.get(seal.origin, []))
             except LedgerError as error:
                 message = f"a head of {seal.origin} that no known key opens: {error}"
-                self._add(head, message, _STRANGER, severity="warning")
+                is_ours = seal.origin == self.origin and not self.evidence.loaded
+                severity: Severity = "failure" if is_ours and head.by else "warning"
+                self._add(head, message, _STRANGER, severity=severity)
                 return
             if head.by == self.origin:
                 covered = self.known.covered
                 covered[seal.origin] = max(seal.size, covered.get(seal.origin, 0))
-        is_own = seal.origin == self.origin or seal.size <= self.lines.get(seal.origin, -1)
+        is_own = seal.origin == self.origin or self._is_left(seal)
         tree = None if is_own else self.trees.get(seal.origin)
         size = self.evidence.rows if is_own else tree.record.seal.size if tree else None
         if size is not None and seal.size > size:
@@ -548,6 +552,15 @@ class _Comparison:
         other = met.setdefault((seal.origin, seal.size), head)
         if tree is None and not is_own and other.seal.root != seal.root:
             self._contradict(head, other)
+
+    def _is_left(self, seal: Seal) -> bool:
+        """Whether a head is one of a line that this ledger left, and not of another copy of it.
+
+        Where that copy went on under the name before this one left it, a person says so.
+        """
+        is_left = seal.size <= self.lines.get(seal.origin, -1)
+        is_copy = is_left and seal.origin in self.known.accepted
+        return is_left and (not is_copy or self.evidence.root_at(seal.size) == seal.root)
 
     def _shorter(self, head: PeerMemory, size: int, tree: ReplicaTree | None) -> None:
         """Add that the replica has fewer entries; of a peer somebody may only be behind."""
@@ -574,9 +587,8 @@ class _Comparison:
             f"fork: it remembers root {seal.root.hex()[:16]}… of the first {seal.size} entries{of},"
             f" and in {whose} they have {root.hex()[:16]}…"
         )
-        self._add(
-            head, message, _FORK, self._both(head, self._own_note() if tree is None else tree.note)
-        )
+        help_ = _COPY if tree is None and seal.origin in self.lines else _FORK
+        self._add(head, message, help_, self._both(head, tree.note if tree else self._own_note()))
 
     def _contradict(self, head: PeerMemory, other: PeerMemory) -> None:
         seal = head.seal
@@ -631,18 +643,6 @@ class _Comparison:
 _STRANGER = (
     "find out whose it is: a replica whose key is not known here yet (`tripod pull`), or nobody's"
 )
-
-
-def _content(evidence: Evidence, held: Mapping[str, Any]) -> bytes:
-    """The bytes of a short field, or of a blob (LookupError: it is not there)."""
-    return held["text"].encode() if "text" in held else evidence.source.content(dict(held))
-
-
-def _erased_body(ledger: LedgerReader, seq: int) -> dict[str, Any]:
-    """What stands for an entry whose body was erased; empty where nothing says so."""
-    at = ledger.seq_of(redaction_entry_id(seq))
-    entry = None if at is None else ledger.entry(at)
-    return {} if entry is None else dict(entry.data["keep"])
 
 
 def _shown_note(note: bytes) -> tuple[str, ...]:

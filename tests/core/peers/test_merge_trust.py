@@ -7,9 +7,12 @@ import orjson
 import pytest
 from peering import Forger, Replica
 
+from tripod.bus import events as bus
 from tripod.ledger import redaction_entry_id
 from tripod.ledger.kinds.merged import peer_view
 from tripod.ledger.kinds.peers import PEER_ACCEPTED, PEER_CLOSED
+from tripod.ledger.tlog.note import Note, SigningKey, format_note
+from tripod.ledger.tlog.seal import Seal, format_seal, sign_seal
 from tripod.peers.replica import name_team
 from tripod.peers.roster import read_roster
 from tripod.projections.erasure import tombstone
@@ -265,6 +268,44 @@ def test_a_copy_that_erased_a_body_does_not_stand_for_one_that_is_whole(
     assert ann.findings() == []
 
 
+def test_what_a_copy_erases_of_the_line_that_it_left_stays_as_the_originals(
+    ann: Replica, bob: Replica
+) -> None:
+    """The copy came first, so that its entry is shown for the original's."""
+    bob.say("Tea at four.")
+    whole = bob.record(bob.folder / "whole")
+    restore_as_copy(bob.root)
+    with bob.team() as team:
+        name_team(team, "bob")
+    assert ann.merge(bob).problem == ann.merge(whole).problem == ""
+    bob.redact("Tea at four")
+    done = ann.merge(bob)
+    assert (done.problem, done.erased) == ("", 0)
+    assert len(ann.says("Tea at four.")) == 1
+    assert ann.findings() == []
+
+
+def test_what_two_adopted_is_shown_until_both_erased_it(ann: Replica, bob: Replica) -> None:
+    cid = Replica(ann.folder.parent / "cid", "cid", ann.team_id)
+    name = "events/1600000009000000-x-y-7.event"
+    for one in (bob, cid):
+        data = b"source: x\ntype: y\npriority: high\npayload: |\n  the word is hunter2\n"
+        Path(one.root, name).write_bytes(data)
+        with one.team() as team, team.act():
+            pass
+        assert ann.merge(one).problem == ""
+    shown = Path(ann.root, name)
+    assert b"hunter2" in shown.read_bytes()
+    bob.redact("hunter2")
+    assert ann.merge(bob).problem == ""
+    assert b"hunter2" in shown.read_bytes(), "Cid said it, too"
+    assert ann.findings() == []
+    cid.redact("hunter2")
+    assert ann.merge(cid).problem == ""
+    assert not any(b"hunter2" in path.read_bytes() for path in ann.files())
+    assert ann.findings() == []
+
+
 def test_what_a_copy_says_of_entries_before_it_is_found_here(ann: Replica, bob: Replica) -> None:
     bob.say("Shall we?")
     assert ann.merge(bob).problem == ""
@@ -402,3 +443,56 @@ def test_what_counts_in_its_own_replica_alone_changes_nothing_here(
     left = [one.fingerprint for outcome in report.outcomes for one in outcome.findings]
     assert (finding.fingerprint in left, report.accepted) == (True, 0)
     assert ann.findings() == []
+
+
+# What a peer says that it had ---------------------------------------------------------------------
+
+
+def acknowledges_all(forger: Forger, origin: str, size: int = 10**6) -> None:
+    """It says that it merged so much of a replica, by a made-up seal, and acknowledged all."""
+    key = SigningKey(origin, bytes(32))
+    seal = Seal(origin, size, bytes(32))
+    note = format_note(Note(format_seal(seal), (sign_seal(seal, key),))).decode()
+    said = {"origin": origin, "size": size, "root": "00" * 32, "seal": {"text": note}}
+    forger.add("peer.merged", said, "peers")
+    forger.add("bus.acked-all", {"count": 1}, "bus")
+
+
+def pending(replica: Replica) -> list[str]:
+    return sorted(path.name.split("-")[2] for path in Path(replica.root, "events").glob("*.event"))
+
+
+def test_an_acknowledgement_of_all_closes_no_event_that_its_maker_did_not_have(
+    ann: Replica, bob: Replica
+) -> None:
+    bob.publish("known")
+    assert ann.merge(bob).problem == ""
+    ann.publish("here")
+    eve = Forger(Replica(ann.folder.parent / "eve", "eve", ann.team_id))
+    for origin in (ann.origin, bob.origin):
+        acknowledges_all(eve, origin)
+    assert ann.merge(eve.record()).problem == ""
+    bob.publish("later")
+    assert ann.merge(bob).problem == ""
+    assert pending(ann) == ["here", "known", "later"]
+    (found,) = ann.findings()
+    assert f"a head of {ann.origin} that no known key opens" in found
+
+
+def test_events_of_a_replica_that_comes_later_are_pending_where_nobody_had_them(
+    ann: Replica, bob: Replica
+) -> None:
+    bob.publish("seen")
+    cid = Replica(ann.folder.parent / "cid", "cid", ann.team_id)
+    assert cid.merge(bob).problem == ""
+    with cid.team() as team:
+        assert bus.ack_all(team) == 1
+    eve = Forger(Replica(ann.folder.parent / "eve", "eve", ann.team_id))
+    acknowledges_all(eve, bob.origin)
+    assert ann.merge(cid).problem == ann.merge(eve.record()).problem == ""
+    bob.publish("later")
+    assert ann.merge(bob).problem == ""
+    assert pending(ann) == ["later"]
+    with ann.team() as team:
+        places = [one.data.get("place") or {} for one in team.store.read(kinds=("peer.entry",))]
+    assert [len(place.get("unseen", ())) for place in places if "unseen" in place] == [1, 1]

@@ -94,6 +94,39 @@ def test_copies_that_both_went_on_part_where_they_did_and_nothing_is_lost(
     bob.said("verify", "--no-git")
 
 
+def test_a_copy_that_left_before_it_saw_the_other_is_green_once_a_person_says_so(
+    ann: Clone, tmp_path: Path
+) -> None:
+    """The first disk sealed less under the name than the copy had when it left it."""
+    copy = ann.copied(tmp_path)
+    for number in range(3):
+        copy.said("chat", "send", "live", "ann", f"on the copy {number}")
+    ann.said("chat", "send", "live", "ann", "on the original")
+    name = ann.push()
+    copy.said("restore", "--as-copy")
+    copy.fetch()
+    done = copy.run("verify")
+    assert done.code == 1
+    assert b"`tripod pull`, then `tripod peer accept REPLICA --reason TEXT`" in done.out
+    copy.said("pull")
+    assert copy.run("verify").code == 1
+    copy.said("peer", "accept", name, "--reason", "It is the first disk.")
+    copy.said("verify")
+    for number in range(9):
+        ann.said("chat", "send", "live", "ann", f"and more there {number}")
+    ann.push()
+    copy.said("pull")
+    copy.said("verify")
+    copy.push()
+    bob = joined(tmp_path)
+    bob.said("pull")
+    bob.said("verify")
+    for one in (copy, bob):
+        read = one.said("chat", "read", "live")
+        for text in ("hello", "on the copy 2", "on the original", "and more there 8"):
+            assert read.count(text) == 1, text
+
+
 def test_a_key_that_is_lost_is_mended_by_the_same_command(ann: Clone) -> None:
     shutil.rmtree(ann.home / "keys")
     done = ann.run("seal")

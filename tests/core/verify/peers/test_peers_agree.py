@@ -13,13 +13,14 @@ from git_repo import Git
 from tripod.bus import events as bus
 from tripod.ledger import Draft, commit_body, format_canonical
 from tripod.ledger.kinds.merged import KeptEntry, peer_entry_draft
-from tripod.ledger.kinds.peers import PEER_ADDED, PEER_MERGED, Place, peer_entry_id
+from tripod.ledger.kinds.peers import PEER_ACCEPTED, PEER_ADDED, PEER_MERGED, Place, peer_entry_id
 from tripod.ledger.kinds.redaction import REDACTED
 from tripod.ledger.locator import database_of
 from tripod.ledger.sqlite.repair import copy_first_entries
 from tripod.ledger.tlog.note import Note, SigningKey, VerifierKey, format_note
 from tripod.ledger.tlog.seal import Seal, format_seal, read_seal, sign_seal
 from tripod.peers.hooks import install_hooks
+from tripod.peers.places import Places
 from tripod.peers.replica import replica_name
 from tripod.projections.erasure import tombstone
 from tripod.recovery.redaction import erase_within
@@ -28,6 +29,7 @@ from tripod.trust import actors, keys
 from tripod.trust.seal import rotate_sealing_key, seal_path
 from tripod.verify import export_file
 from tripod.verify.check import Outcome, Report
+from tripod.verify.peers.placing import PlaceJudge
 from tripod.verify.run import verify
 
 
@@ -138,7 +140,7 @@ def test_an_entry_that_is_kept_otherwise_than_its_maker_has_it(pair: Pair, harm:
         seq += 1
     kept_ = KeptEntry("example.com/ann", seq, header, entry.auth, entry.salt, entry.body)
     with Team(f"{pair.bob.root}/.nbs") as team:
-        place: Place = {"actor": f"ann@{pair.ann_name}", "index": 9}
+        place: Place = {"actor": f"ann@{pair.ann_name}", "index": 1}
         team.append_apart(lambda: [peer_entry_draft(kept_, entry.stream, place=place)])
     report = verify(pair.bob.root)
     found = [one for one in outcome(report).findings if one.severity == "failure"]
@@ -406,7 +408,7 @@ def made_up(seq: int) -> Draft:
         "ledger": "example.com/bob", "prev": "00" * 32, "seq": seq, "stream": "chat/live",
     }  # fmt: skip
     kept_ = KeptEntry("example.com/bob", seq, format_canonical(header), None, salt, body)
-    return peer_entry_draft(kept_, "chat/live", place={"index": 9})
+    return peer_entry_draft(kept_, "chat/live")
 
 
 @pytest.mark.parametrize("is_ref_there", [True, False])
@@ -416,7 +418,7 @@ def test_an_entry_behind_all_that_its_maker_sealed(forged: Forged, is_ref_there:
         forged.ann("update-ref", "-d", forged.ref)
     assert forged.found() == []
     draft = made_up(18)  # his seal covers 18 entries
-    draft.body["place"] = {"actor": f"bob@{forged.name}", "index": 9}
+    draft.body["place"] = {"actor": f"bob@{forged.name}", "index": 2}
     forged.put(draft)
     assert forged.found() == [f"no seal of {forged.name} that is known here covers its entry 18"]
 
@@ -441,7 +443,7 @@ def test_an_entry_of_a_replica_that_nobody_added(tmp_path: Path, origin: str, *,
     ann, name, _ = begin(tmp_path / "ann", "example.com/ann")
     record(ann, name)
     draft = made_up(500)
-    draft.body["place"] = {"actor": "bob@bob-0123456789abcdef", "index": 9}
+    draft.body["place"] = {"actor": "bob@bob-0123456789abcdef", "index": 0}
     draft.body["origin"] = origin
     with Team(f"{ann.root}/.nbs") as team:
         team.append_apart(lambda: [draft._replace(id=peer_entry_id(origin, 500))])
@@ -535,6 +537,97 @@ def test_an_entry_that_is_shown_as_one_by_somebody_else(
     assert message.startswith(f"it shows an entry of {forged.name} as one by 'ann")
 
 
+@pytest.fixture
+def answered(forged: Forged) -> Forged:
+    """Bob decided, and answered to Ann; his record was fetched, and nothing of it merged."""
+    for words in (("done", "low"), ("idle", "low")):
+        assert run(forged.ann.root, "bus", "publish", "ann", *words).code == 0
+    wrote = ("scribe", "log", "-p", "ann", "-r", "It is good.")
+    assert run(forged.ann.root, *wrote, "Milk", "--ref", "live#0").code == 0
+    name = forged.ann("for-each-ref", "--format=%(refname)", "refs/tripod").rpartition("/")[2]
+    record(forged.ann, name.strip())
+    fetch(forged.bob, forged.ann)
+    merge(forged.bob, f"refs/tripod-remotes/ann/{name.strip()}")
+    with Team(f"{forged.bob.root}/.nbs") as team:
+        (done,) = team.store.tables.execute("SELECT name FROM events WHERE type = 'done'")
+        (first,) = team.store.tables.execute("SELECT id FROM pieces")
+        bus.ack(team, done[0])
+        bus.publish(team, "bob", "milk", "low", "white")
+        bus.ack_all(team)
+    said = run(forged.bob.root, *wrote, "Rum", "--ref", "live#1", "--supersedes", first[0])
+    assert said.code == 0, said
+    record(forged.bob, forged.name)
+    fetch(forged.ann, forged.bob)
+    return forged
+
+
+PLACES: list[tuple[str, Any, str]] = [
+    ("chat.sent", {"index": 0}, "as line 0 of live, which is not the next one"),
+    ("chat.sent", {"index": 9}, "as line 9 of live, which is not the next one"),
+    ("chat.sent", {"channel": "quiet", "index": 0}, "as line 0 of quiet, which is not the next"),
+    ("chat.created", {"channel": "quiet"}, "in 'quiet', and it is of 'live'"),
+    ("chat.sent", {"size": 3}, "with 'size', which its kind has not"),
+    ("decision.logged", {"number": 9}, "as decision 9 of log.md, which is not the next one"),
+    ("decision.logged", {"number": 1}, "as decision 1 of log.md, which is not the next one"),
+    ("decision.logged", {"made": "cid-0123456789abcdef/D-7"}, "as made as 'cid-"),
+    ("decision.logged", {"id": "D-7"}, "as D-7, which is not the first free id from D-"),
+    ("decision.logged", {"id": "7"}, "as 7, which is not the first free id from D-"),
+    ("decision.logged", {"supersedes": "D-1"}, "as one that supersedes D-1"),
+    ("decision.logged", {"refs": [], "chat_ref": "none yet"}, "without its reference to entry"),
+    ("decision.logged", {"chat_ref": "live.chat:~L1"}, "with other references than 'live.chat:~L"),
+    ("decision.logged", {"refs": 7}, "in a way that cannot be judged: TypeError"),
+    ("decision.logged", {"same": 3}, "and that is another"),
+    ("decision.logged", {"same": 999}, "and that is not before it"),
+    ("decision.logged", {"file": "quiet.md"}, "as decision 2 of quiet.md, which is not the next"),
+    ("bus.published", {"name": "7-quiet.event"}, "as 7-quiet.event, and it is "),
+    ("bus.published", {"size": 7}, "with 7 bytes"),
+    ("bus.acked", {"event": 3}, "as one of "),
+    ("bus.acked", {"event": None}, "as one of "),
+    ("bus.acked-all", {"known": [{"origin": "x", "size": 999}]}, "as if 999 entries of example"),
+    ("bus.acked-all", {"known": [{}, {"origin": "x", "size": 1}]}, "cannot be judged: KeyError"),
+    ("bus.acked-all", {"source": "ann"}, "as one of the events of 'ann'"),
+    ("seal.made", {"index": 9}, "with 'index', which its kind has not"),
+]
+
+
+def test_each_member_of_a_place_is_found_again(
+    answered: Forged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    merge(answered.ann, answered.ref)
+    real = PlaceJudge.problem
+    found: dict[int, str | None] = {}
+
+    def problem(self: PlaceJudge, at: int, *said: Any) -> str | None:
+        kept, head, data, name = said
+        for number, (kind, change, _) in enumerate(PLACES):
+            if head.kind == kind:
+                place = {**(data.get("place") or {}), **change}
+                found[number] = real(self, at, kept, head, {**data, "place": place}, name)
+        return real(self, at, kept, head, data, name)
+
+    monkeypatch.setattr(PlaceJudge, "problem", problem)
+    assert answered.found() == []
+    for number, (kind, change, message) in enumerate(PLACES):
+        assert message in (found[number] or ""), (kind, change)
+
+
+def test_a_message_that_was_placed_behind_another(
+    answered: Forged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No file would show it."""
+    real = Places.place
+
+    def place(self: Places, origin: str, header: Any, *said: Any, **more: Any) -> Any:
+        found = real(self, origin, header, *said, **more)
+        return {**(found or {}), "index": 0} if header.kind == "chat.sent" else found
+
+    monkeypatch.setattr(Places, "place", place)
+    merge(answered.ann, answered.ref)
+    message = answered.found()[0]
+    assert message.startswith("it shows entry ")
+    assert message.endswith(f"of {answered.name} as line 0 of live, which is not the next one")
+
+
 @pytest.mark.parametrize("by", ["another kind", "one of its id", "itself"])
 def test_an_entry_that_another_is_shown_for(forged: Forged, by: str) -> None:
     """It would be hidden: by another kind, by one to which Ann gave its id, or by itself."""
@@ -597,7 +690,7 @@ def test_a_body_that_its_maker_did_not_erase(forged: Forged) -> None:
         entry = [one for one in team.store.read() if one.kind == "chat.sent"][-1]
     keep: dict[str, object] = {**entry.data, "text": {"text": "Rum!"}}
     kept_ = KeptEntry("example.com/bob", entry.seq, entry.header, None, None, None)
-    place: Place = {"index": 9, "actor": f"ann@{forged.name}"}
+    place: Place = {"index": 1, "actor": f"ann@{forged.name}"}
     forged.put(forged.added(), peer_entry_draft(kept_, "chat/live", place=place, keep=keep))
     (message,) = forged.found()
     assert message.startswith(f"it keeps entry {entry.seq} of {forged.name} as erased otherwise")
@@ -610,7 +703,7 @@ def test_a_second_key_for_one_replica(forged: Forged) -> None:
     note = format_note(Note(format_seal(seal), (sign_seal(seal, key),)))
     name = replica_name("bob", key.verifier().format())
     draft = made_up(5)
-    draft.body["place"] = {"actor": f"bob@{name}", "index": 9}
+    draft.body["place"] = {"actor": f"bob@{name}", "index": 1}
     forged.put(forged.added(key.verifier(), name), draft, forged.merged(note))
     (message,) = forged.found()
     assert "two replicas have that name, or one was made up" in message
@@ -625,6 +718,25 @@ def test_a_key_that_was_rotated_opens_what_was_merged_before(forged: Forged) -> 
     fetch(forged.ann, forged.bob)
     merge(forged.ann, forged.ref)
     assert outcome(verify(f"{forged.ann.root}/.nbs")).findings == ()
+
+
+@pytest.mark.parametrize("is_ref_there", [True, False])
+def test_a_key_for_which_its_replica_does_not_vouch(forged: Forged, is_ref_there: bool) -> None:
+    """Ann says that Bob has another key, and by that he says what she likes."""
+    merge(forged.ann, forged.ref)
+    if not is_ref_there:
+        forged.ann("update-ref", "-d", forged.ref)
+    key = SigningKey("example.com/bob", sha256(b"ann").digest())
+    seal = Seal("example.com/bob", 501, bytes(32))
+    note = format_note(Note(format_seal(seal), (sign_seal(seal, key),)))
+    draft = made_up(500)
+    draft.body["place"] = {"actor": f"bob@{forged.name}", "index": 2}
+    said = PEER_ACCEPTED.draft(
+        {"origin": seal.origin, "key": key.verifier().format(), "reason": "so"}
+    )
+    forged.put(forged.added(key.verifier()), said, draft)
+    forged.put(forged.merged(note))
+    assert forged.found() == [f"no seal of {forged.name} that is known here covers its entry 500"]
 
 
 def test_a_record_on_the_ref_of_another_is_named(forged: Forged) -> None:
