@@ -149,7 +149,9 @@ def ask_remote(
     folders = [name for name in os.get_exec_path() if os.path.isabs(name)]
     environment |= {"GIT_TERMINAL_PROMPT": "0", "PATH": os.pathsep.join(folders)}
     try:
-        with _alone(repository):
+        with ExitStack() as held:
+            if not repository.is_apart and words[0] != "ls-remote":  # else nothing moves here
+                held.enter_context(_alone(repository))
             return repository.ask(
                 *words, environment=environment, configured=True, answers=answers,
                 meanwhile=meanwhile,
@@ -167,9 +169,6 @@ def ask_remote(
 @contextmanager
 def _alone(repository: Repository) -> Iterator[None]:
     """Wait for other exchanges of this clone: git does not wait where another one moves a ref."""
-    if repository.is_apart:  # nothing moves here
-        yield
-        return
     with ExitStack() as held:
         path = f"{repository.place.common}/{APART}/exchange.lock"
         waiting = Timer(SILENT_S, _tell_waiting, (path,))

@@ -391,7 +391,7 @@ def _bow_to_modes() -> None:
     ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0)
 
 
-def judged_script(place: Place, elsewhere: Path, doctor: int) -> str:
+def judged_script(place: Place, elsewhere: Path) -> str:
     """All commands in one process: what starts a process for each is slow."""
     calls = [
         [name, *place.arguments(rest, elsewhere)]
@@ -402,7 +402,7 @@ def judged_script(place: Place, elsewhere: Path, doctor: int) -> str:
         "import os, sys\n"
         "from tripod.cli import main\n"
         "if os.access('.nbs', os.W_OK): sys.exit('it can be written')\n"
-        f"allowed = {NOT_ZERO | {'doctor': doctor}!r}\n"
+        f"allowed = {NOT_ZERO!r}\n"
         f"for name, *rest in {calls!r}:\n"
         "    try:\n"
         "        main([*name.split(), *rest])\n"
@@ -411,13 +411,11 @@ def judged_script(place: Place, elsewhere: Path, doctor: int) -> str:
     )
 
 
-def judge_looking(
-    place: Place, elsewhere: Path, wrapped: list[str], *, doctor: int = 0, **how: object
-) -> str:
+def judge_looking(place: Place, elsewhere: Path, wrapped: list[str], **how: object) -> str:
     before = snapshot(place.root.parent)
     elsewhere.mkdir()
     done = subprocess.run(  # type: ignore[call-overload]
-        [*wrapped, sys.executable, "-c", judged_script(place, elsewhere, doctor)],
+        [*wrapped, sys.executable, "-c", judged_script(place, elsewhere)],
         cwd=place.root,
         capture_output=True,
         check=False,
@@ -429,7 +427,7 @@ def judge_looking(
         pytest.skip("no way to take the permission to write from a program here: NOT TESTED")
     assert done.returncode == 0, (done.stdout[-1000:], done.stderr[-1000:])
     assert changed(place.root.parent, before) == []
-    return str(done.stderr)
+    return str(done.stdout + done.stderr)
 
 
 def close_all(folder: Path) -> list[Path]:
@@ -443,13 +441,13 @@ def close_all(folder: Path) -> list[Path]:
 def test_a_tree_that_nobody_may_write(place: Place, tmp_path: Path) -> None:
     closed = close_all(place.root.parent)
     try:
-        # The doctor names the modes that were taken away.
-        said = judge_looking(place, tmp_path / "elsewhere", [], doctor=1, preexec_fn=_bow_to_modes)
+        said = judge_looking(place, tmp_path / "elsewhere", [], preexec_fn=_bow_to_modes)
     finally:
         for path in closed:
             path.chmod(path.stat().st_mode | 0o200)
     assert "cannot be written; the team is only read" in said
     assert "pending, and left as it is" in said
+    assert "scribe/log.md: mode: has mode 444" in said, "the doctor names what was taken away"
 
 
 def test_a_read_only_mount(place: Place, tmp_path: Path) -> None:
