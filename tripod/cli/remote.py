@@ -90,7 +90,7 @@ def _pull(call: CommandCall) -> int:
             lines.append(f"{line}, taken at first use" if is_first_use else line)
         if what.problem:
             lines.append(f"{name}: {one_line(what.problem)}")
-            code = code if what.is_older or what.is_stranger else 1
+            code = code if what.is_older or what.is_stranger or what.is_closed else 1
         told_of = {**what._asdict(), "replica": replica, "kinds": kinds}
         values.append({"remote": done.remote, "ref": ref, **told_of})
     lines += [f"left {one_line(ref)}: it is no record of a replica" for ref in done.strange]
@@ -139,9 +139,9 @@ pull [REMOTE]
     origin, or the only remote) to refs/tripod-remotes/REMOTE/. Then it merges what is new of each:
     it adds the decisions, messages and events of the peers to this ledger and its files.
 
-    Exit codes: 0 all that is new was merged; 1 something of a peer was not taken (what was sound
-    of it, and the other peers, were), or the pull was refused; 2 usage, 3 the remote gave no usable
-    answer.
+    Exit codes: 0 all that is new was merged, but of a peer that was closed here; 1 something of
+    another peer was not taken (what was sound of it, and the other peers, were), or the pull was
+    refused; 2 usage, 3 the remote gave no usable answer.
 
     --max-entries N  At most so many new entries of each peer. [default: 500000]
     --max-bytes N    Read at most so many bytes of each peer's record. [default: 1073741824]

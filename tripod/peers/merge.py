@@ -230,6 +230,7 @@ class _Merge:
     def _refuse(self, *, closed: bool) -> None:
         why = refusal_of_peer(self.peer, closed=closed)
         if why is not None:
+            self.done = self.done._replace(is_closed=self.peer.state == "closed")
             raise RecordProblemError(why.removeprefix(f"{self.who} "))
 
     # Ourselves ---------------------------------------------------------------------------------

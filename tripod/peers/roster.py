@@ -83,7 +83,7 @@ class Merged(NamedTuple):
     ``sealed`` is how many entries the record holds. ``problem`` says in words why the peer stopped
     there, '' where it did not. ``added``: it is a new peer. ``is_own``: the record is our own, or
     an earlier state of it. ``is_older``: it is one of what was merged before. ``is_stranger``: it
-    is of another team.
+    is of another team. ``is_closed``: a person here closed the peer.
     """
 
     origin: str = ""
@@ -97,6 +97,7 @@ class Merged(NamedTuple):
     is_own: bool = False
     is_older: bool = False
     is_stranger: bool = False
+    is_closed: bool = False
 
 
 def ready_team(team: Team) -> tuple[str, str]:

@@ -121,6 +121,7 @@ def test_a_lost_laptop_whose_key_is_lost_too(ann: Clone, tmp_path: Path) -> None
     name = again.said("peer", "list", "--json").splitlines()
     old = next(json.loads(line) for line in name if json.loads(line)["replica"].startswith("ann-"))
     bob.said("peer", "close", old["replica"], "--reason", "The laptop is lost")
+    assert "nothing of it is taken any more" in bob.said("pull"), "and a job that pulls goes on"
     assert "Before the loss" in (bob.root / "scribe/log.md").read_text()
     bob.said("verify")
 
