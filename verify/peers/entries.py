@@ -166,7 +166,7 @@ class RecordJudge:
     def _data(self, seq: int, header: Header, body: bytes) -> dict[str, Any]:
         """The body, if it has the one spelling and the form of its kind, in its place."""
         kind, stream = header.kind, header.stream
-        usual = USUAL.get(kind)
+        usual = USUAL[kind]
         data: dict[str, Any]
         if usual is not None and len(body) <= MAX_BODY and usual.fits(body) is not None:
             try:

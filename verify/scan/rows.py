@@ -40,7 +40,7 @@ from tripod.ledger.actors import CHANGES
 from tripod.ledger.entry import entry_blobs, entry_leaf_hash
 from tripod.ledger.kinds.base import Content
 from tripod.ledger.kinds.models import model_of, part_model
-from tripod.ledger.kinds.registry import BY_NAME, KINDS
+from tripod.ledger.kinds.registry import BY_NAME
 from tripod.ledger.progress import silence_progress
 from tripod.verify.check import Finding, FindingTally
 from tripod.verify.checks import (
@@ -242,17 +242,26 @@ def row_stands(kind: str, stream: str, place: str, body: bytes) -> bool:
     return stream == BY_NAME[kind].stream_of(orjson.loads(body))
 
 
-USUAL: dict[object, FastPath] = {
-    kind.name: FastPath(
-        re.compile(expression).fullmatch,
-        kind.name.encode() + b"\x00",
-        kind.stream,
-        kind.stream.endswith("/"),
-    )
-    for kind in KINDS
-    if not kind.is_placed and (expression := row_pattern(model_of(kind))) is not None
-}
-"""By the kind's name; a kind that is not here is judged by its rules alone."""
+class _UsualKinds(dict[object, FastPath | None]):
+    """Filled as kinds are met: a ledger holds few of them, and each takes a millisecond."""
+
+    def __missing__(self, name: object) -> FastPath | None:
+        kind = BY_NAME.get(name) if isinstance(name, str) else None
+        if kind is None:
+            return None
+        expression = None if kind.is_placed else row_pattern(model_of(kind))
+        path = None
+        if expression is not None:
+            fits = re.compile(expression).fullmatch
+            path = FastPath(
+                fits, kind.name.encode() + b"\x00", kind.stream, kind.stream[-1:] == "/"
+            )
+        self[name] = path
+        return path
+
+
+USUAL = _UsualKinds()
+"""By the kind's name, by index; None: it is judged by its rules alone."""
 
 
 # The pass -----------------------------------------------------------------------------------------
@@ -392,7 +401,7 @@ class RowPass:
             rows += 1
             ids += hash(id_)
             try:
-                fits, name, place, below = kinds[kind]
+                fits, name, place, below = kinds[kind]  # type: ignore[misc]  # None: judged below
                 tail = dumps({
                     "id": id_, "kind": kind, "ledger": origin, "prev": prev, "seq": expected,
                     "stream": stream, "v": 1,

@@ -497,6 +497,7 @@ def test_who_is_stopped_in_a_fetch_leaves_nothing_running(anna: Clone, tmp_path:
     running.send_signal(signal.SIGINT)
     told = running.communicate(timeout=30)[1]
     assert (running.returncode, told.strip()) == (130, "tripod: stopped")
+    until = time.monotonic() + 30
     while Path("/proc", pid.read_text(encoding="utf-8").strip()).exists():
         assert time.monotonic() < until, "git goes on"
         time.sleep(0.01)
