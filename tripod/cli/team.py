@@ -95,6 +95,8 @@ def _report(found: adoption.Adoption) -> list[str]:
 def _init(call: CommandCall) -> None:
     path = given = call.path or named() or "."
     root = adoption.team_to_adopt(path, new=call.new)
+    if call.as_ is not None:
+        os.environ[ACTOR_ENV[0]] = call.as_  # what names the replica asks who acts
     if not call.json:
         _ask_handle()  # a replica is called by it, once for ever
     if call.from_ is not None:
@@ -415,6 +417,7 @@ init [PATH]
     repository's own directory (.git), where `git clean` does not reach it. A folder inside of a
     project that has a team belongs to that team.
 
+    --as HANDLE        Who you are: the replica is called by it. By default your own handle.
     --project NAME     The project's name; the folder's by default.
     --origin NAME      The ledger's own name, unique for ever; made up by default.
     --scribe HANDLE    The handle that logs decisions; `scribe` by default.

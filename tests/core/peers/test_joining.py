@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from doors.inside import TRIPOD, run, run_as
+from git_repo import Git
 from replicas import Clone
 
 from tripod.errors import RefusedError
@@ -65,6 +66,15 @@ def test_a_clone_begins_a_replica_of_its_own_in_the_same_team(ann: Clone, tmp_pa
     assert "hello" in bob.said("chat", "read", "live")
     assert "Keep it" in bob.said("scribe", "query")
     assert bob.git("status", "--porcelain", "--untracked-files=all") == ""
+
+
+def test_the_option_says_who_joins(ann: Clone, tmp_path: Path) -> None:
+    joining, alone = Clone(tmp_path, "shared"), ann.elsewhere(Git(tmp_path / "other").root)
+    joining.said("init", "--from", "origin", "--as", "mia")
+    alone.said("init", "--as", "mia")
+    for one in (joining, alone):
+        one.said("seal")
+        assert (named(one) or ("", ""))[1].startswith("mia-")
 
 
 def test_a_clone_that_has_nothing_yet_is_told_how_to_join_and_how_to_judge(
