@@ -201,6 +201,7 @@ def test_each_readable_file_is_rebuilt_to_the_byte(golden: Path) -> None:
     run(golden / "team", "tripod", "rebuild", "--evidence")
     keep_only(golden / NBS, *readable())
     wanted = {path: one for path, one in readable().items() if path not in STORED["not_rebuilt"]}
+    (golden / NBS / ".gitignore").unlink()  # no projection: the first act that misses it writes it
     assert digests(golden / NBS) == wanted
 
 

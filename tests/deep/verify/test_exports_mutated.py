@@ -109,7 +109,7 @@ def signed(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_it_is_one_short_file_of_the_standard_library() -> None:
     text = TOOL.read_text()
-    assert len(text.splitlines()) < 700
+    assert len(text.splitlines()) < 800
     names = {line.split()[1].split(".")[0] for line in text.splitlines()
              if line.startswith(("import ", "from "))}  # fmt: skip
     assert names <= sys.stdlib_module_names
