@@ -3,6 +3,7 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+INSTALLED := .venv/.installed
 READY := .venv/.ready
 # A worker that has nothing left takes tests from one that has.
 PYTEST := $(BIN)/pytest -n auto --dist worksteal -q
@@ -24,14 +25,19 @@ help:
 	@echo 'make soak    two verifiers on 10,000 mutated exports, each attack 60 times'
 	@echo 'make docs    write the generated parts of the documentation again'
 
-$(READY): pyproject.toml
+# What the command itself needs; the rest of what is put there is for tests.
+$(INSTALLED): pyproject.toml
 	@echo 'Preparing .venv (once, and again when pyproject.toml changes) ...'
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tripod needs Python 3.11 or newer; say which one: make PYTHON=python3.12")'
 	@$(PYTHON) -m venv .venv
+	@$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(READY): $(INSTALLED)
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-demo: $(READY)
+demo: $(INSTALLED)
 	@$(BIN)/tripod demo
 
 test: $(READY)

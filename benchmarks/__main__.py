@@ -62,7 +62,8 @@ def main() -> None:
     # An installed program has its bytecode. Where this variable is set, a tree that was edited has
     # none, and each process that is measured compiles it: twice as long as all its imports.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    with tempfile.TemporaryDirectory(prefix="bench-", dir=options.dir) as folder:
+    # Programs are started in folders below it, and are told of others by their paths.
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=options.dir.absolute()) as folder:
         # Where it lies within a repository, git is not to see it.
         Path(folder, ".gitignore").write_text("*\n", encoding="utf-8")
         where = table.machine(folder)

@@ -36,7 +36,7 @@ _FOLDERS = (CHAT, EVENTS, LOGS)
 _TEAM_FOLDERS = (*_FOLDERS, WORKERS)
 _TRACES = (DATABASE, RECORD, COUNTS)
 _SMALL = 1024 * 1024
-_BARE = re.compile(rb"^[ \t]*bare[ \t]*=[ \t]*true[ \t]*$", re.MULTILINE | re.IGNORECASE)
+_BARE = rb"(?mi)^[ \t]*bare[ \t]*=[ \t]*true[ \t]*$"  # asked for where there is no .git
 _REMOTE = re.compile(rb'^\[remote "([A-Za-z0-9._/-]+)"\]', re.MULTILINE)
 _ID_AT = 68  # where a SQLite file has its application's number, in 4 bytes
 
@@ -487,7 +487,7 @@ def is_bare(common: str) -> bool:
         return False
     for name in ("config", "config.worktree"):
         with suppress(OSError):
-            if _BARE.search(read_plain_file(os.path.join(common, name), _SMALL)):
+            if re.search(_BARE, read_plain_file(os.path.join(common, name), _SMALL)):
                 return True
     return False
 

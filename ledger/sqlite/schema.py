@@ -140,7 +140,7 @@ _SOURCE = "".join(MIGRATIONS)
 _OWN = ("entries", "blobs", "nodes", "head", "unswept")
 _ADDED = (", auth BLOB) STRICT", ") STRICT")
 """What the third migration did to the text of ``entries``, and what it was before."""
-_FOLDED = re.compile(
+_FOLDED = (  # compiled where it is asked for: few commands do
     r"CREATE TRIGGER (\w+)_no_delete BEFORE DELETE ON \1 (?:WHEN OLD\.\w+ IS NULL)?"
     r" BEGIN SELECT RAISE\(ABORT, '[^']*'\); END"
 )
@@ -186,7 +186,7 @@ def _foreign_triggers(db: sqlite3.Connection) -> list[str]:
         if str(sql).startswith(front) and f"{sql};" in _SOURCE:
             is_ours = sql[len(front) :].split(" ", 3)[2].split("\n", 1)[0] == table
         else:
-            folded = _FOLDED.fullmatch(str(sql))
+            folded = re.fullmatch(_FOLDED, str(sql))
             is_ours = folded is not None and (folded[1], f"{folded[1]}_no_delete") == (table, name)
         if not is_ours:
             foreign.append(name)

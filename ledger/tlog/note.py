@@ -35,7 +35,7 @@ from tripod.ledger.errors import MalformedError, NotVerifiedError
 MAX_SIZE = 2**63 - 1  # largest size or index: what a signed 64-bit number of another tool holds
 MAX_HASHES = 63  # of a proof: a tree of 2^63 leaves is that high
 _DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}")
-_REFUSED = re.compile("[\x00-\x09\x0b-\x1f\ud800-\udfff]")
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f]")
 
 
 def format_base64(data: bytes) -> str:
@@ -86,11 +86,16 @@ def note_text_problem(text: str) -> str | None:
     Half of a surrogate pair does too, which a Python string can hold and UTF-8 cannot. Lines end
     in ``\n`` alone: what Unicode calls a line separator is text as any other.
     """
-    found = _REFUSED.search(text)
-    if found is None:
+    found = _CONTROL.search(text)
+    at = -1 if found is None else found.start()
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        at = error.start if found is None else min(at, error.start)
+    if at < 0:
         return None
-    line = text.count("\n", 0, found.start()) + 1
-    return f"line {line} holds {found[0]!r}, a control character or half a character"
+    line = text.count("\n", 0, at) + 1
+    return f"line {line} holds {text[at]!r}, a control character or half a character"
 
 
 def name_problem(name: str) -> str | None:

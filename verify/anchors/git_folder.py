@@ -23,7 +23,7 @@ _MAX_REFS = 256 * 1024 * 1024
 _MAX_DEPTH = 50
 _MAX_STEPS = 5
 _NAME = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_REFLOG = re.compile(rb"^([0-9a-f]{40,64}) ([0-9a-f]{40,64}) ", re.MULTILINE)
+_REFLOG = rb"(?m)^([0-9a-f]{40,64}) ([0-9a-f]{40,64}) "
 _PLAIN_SECTION = re.compile(r'\[([A-Za-z][A-Za-z0-9-]*)(?: "([A-Za-z0-9_./@+-]+)")?\]')
 _PLAIN_SETTING = re.compile(
     r"\t([A-Za-z][A-Za-z0-9-]*) = ([A-Za-z0-9_:/.,@+*~%=^-]+(?: [A-Za-z0-9_:/.,@+*~%=^-]+)*)"
@@ -259,7 +259,7 @@ def read_git_refs(place: RepositoryPath) -> Refs:
     logs: dict[str, tuple[str, ...]] = {}
     for folder in folders:
         for path, name in _walk(folder, "logs"):
-            names = _REFLOG.findall(_read(path, _MAX_REFS))
+            names = re.findall(_REFLOG, _read(path, _MAX_REFS))
             tips = [tip.decode() for pair in reversed(names) for tip in reversed(pair)]
             ref = name.removeprefix("logs/")
             logs[ref] = logs.get(ref, ()) + tuple(tip for tip in tips if tip.strip("0"))
