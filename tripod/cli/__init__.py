@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 
-from tripod.output import DOORS, FAILURES, collect_less_garbage, remark, report_and_exit_code
+from tripod.output import DOORS, FAILURES, collect_less_garbage, leave, remark, report_and_exit_code
 
 __all__ = ["main"]
 
@@ -34,4 +34,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = 130
     except FAILURES as error:
         code = report_and_exit_code(error, codes)
-    sys.exit(code)
+    leave(code)

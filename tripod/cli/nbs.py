@@ -46,6 +46,7 @@ from tripod.output import (
     collect_less_garbage,
     emit,
     emit_json,
+    leave,
     remark,
     report_and_exit_code,
 )
@@ -248,7 +249,7 @@ def _main(module: str, at: int = 0) -> NoReturn:
     except KeyboardInterrupt:
         remark("stopped")
         code = 130
-    sys.exit(code)
+    leave(code)
 
 
 def _codes(program: NbsProgram) -> Codes:

@@ -1,6 +1,7 @@
 """Hot commands start light: what they import is what they need (design section 11)."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -239,28 +240,44 @@ def test_the_formats_of_seals_import_cryptography_when_they_sign_or_check() -> N
     subprocess.run([sys.executable, "-c", FORMATS], check=True, timeout=60)
 
 
+ENDING = """
+import atexit, os
+
+class Last:
+    def __del__(self, write=os.write):
+        write(2, b"taken apart\\n")
+
+last = Last()
+atexit.register(os.write, 2, b"registered\\n")
+"""
+
+
 @pytest.mark.parametrize(
-    "words",
-    [("tripod.cli:main", "bus", "check"), ("tripod.cli.nbs:nbs_bus", "check", ".nbs/events")],
+    ("called", "words"),
+    [
+        ("from tripod.cli import main; main()", ("tripod", "bus", "check")),
+        ("from tripod.cli.nbs import nbs_bus; nbs_bus()", ("nbs-bus", "check", ".nbs/events")),
+    ],
 )
-def test_a_process_ends_without_a_last_look_for_garbage(
-    tmp_path: Path, words: tuple[str, ...]
+def test_a_script_ends_at_once_and_does_what_was_registered(
+    tmp_path: Path, called: str, words: tuple[str, ...]
 ) -> None:
     begin(tmp_path)
-    program = (
-        "import atexit, gc, importlib, sys\n"
-        "atexit.register(lambda: print(gc.get_freeze_count() > 0, file=sys.stderr))\n"
-        "module, _, name = sys.argv.pop(1).partition(':')\n"
-        "getattr(importlib.import_module(module), name)()"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program, *words],
-        cwd=tmp_path,
-        capture_output=True,
-        check=True,
-        text=True,
-    )
-    assert done.stderr.splitlines()[-1] == "True"
+    (tmp_path / "sitecustomize.py").write_text(ENDING, encoding="utf-8")
+    script = Path(sys.executable).with_name(words[0])
+    for program, told in (
+        ([str(script)], "registered\n"),
+        ([sys.executable, "-c", called], "registered\ntaken apart\n"),
+    ):
+        done = subprocess.run(
+            [*program, *words[1:]],
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": str(tmp_path)},
+            capture_output=True,
+            check=True,
+            text=True,
+        )
+        assert done.stderr == told
 
 
 def test_the_help_of_the_first_level_imports_no_group_and_no_team(tmp_path: Path) -> None:
