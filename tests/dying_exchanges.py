@@ -14,7 +14,32 @@ from tripod.peers import merge, pull, push, record, remote
 from tripod.trust import seal
 from tripod.verify.anchors.git import Repository
 
-__all__ = ["GIT_DIES", "PULL", "PUSH", "REPLACE", "await_git", "die_in_exchange", "set_git_traps"]
+__all__ = [
+    "CHILD",
+    "GIT_DIES",
+    "PULL",
+    "PUSH",
+    "REPLACE",
+    "await_git",
+    "die_in_exchange",
+    "set_git_traps",
+]
+
+CHILD = """
+import os, sys
+from doors.inside import run
+from dying_exchanges import die_in_exchange
+from tripod.peers import merge
+
+folder, command, step, times = sys.argv[1:]
+os.environ["TRIPOD_PID"] = str(os.getpid())
+merge.BATCH = 4
+if step:
+    die_in_exchange(step, int(times))
+done = run(folder, command)
+assert done.code == 0, done
+"""
+"""A push or a pull in a clone that dies at a step for the n-th time; at none where it is ''."""
 
 
 class _Place(NamedTuple):

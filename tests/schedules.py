@@ -25,6 +25,7 @@ from tripod.ledger.kinds.peers import PEER_ENTRY, PEER_MERGED, TEAM_NAMED
 from tripod.ledger.kinds.team import OPENED
 from tripod.ledger.kinds.trust import KEY_SET, SEAL_MADE
 from tripod.ledger.merkle import node_hash
+from tripod.ledger.sqlite.store import SQLiteStore
 from tripod.ledger.tlog.note import SigningKey
 from tripod.ledger.tlog.tiles import SEAL, bundle_blobs
 from tripod.peers import merge
@@ -33,8 +34,9 @@ from tripod.peers.replica import replica_name
 from tripod.peers.roster import Merged, read_roster
 from tripod.projections.bus.format import event_name
 from tripod.projections.engine import create_tables, fold_into, source_of
+from tripod.projections.projection import Source
 
-__all__ = ["KilledError", "Twin", "World", "random_schedule"]
+__all__ = ["BOOKKEEPING", "KilledError", "Twin", "World", "kept_by", "random_schedule", "states_of"]
 
 TEAM = "example.org/0"
 
@@ -161,27 +163,36 @@ class Twin:
     # What it shows -----------------------------------------------------------------------------
 
     def kept(self) -> dict[tuple[str, int], bytes]:
-        """Everything here, by who recorded it where."""
-        found = {}
-        for entry in self.store.read():
-            if entry.kind == PEER_ENTRY.name:
-                inner = peer_view(entry, self.store.blob)
-                header = parse_header(inner.header)
-                found[header.ledger, header.seq] = inner.header
-            else:
-                found[self.origin, entry.seq] = entry.header
-        return found
+        return kept_by(self.store, self.origin)
 
     def states(self) -> tuple[object, ...]:
-        """What the team knows: messages, decisions, and which events are done."""
-        db = self.store.db
-        lines = db.execute("SELECT seq FROM lines").fetchall()
-        said = sorted(str(self.source.body(seq)["text"]) for (seq,) in lines)
-        pieces = db.execute("SELECT id, title, made FROM pieces").fetchall()
-        decided = sorted((made or f"{self.name}/{id_}", title) for id_, title, made in pieces)
-        events = db.execute("SELECT name, origin, made, acked IS NOT NULL FROM events").fetchall()
-        done = sorted((of or self.origin, made or name, acked) for name, of, made, acked in events)
-        return said, decided, done
+        return states_of(self.store, self.source, self.origin, self.name)
+
+
+def kept_by(store: MemoryStore | SQLiteStore, origin: str) -> dict[tuple[str, int], bytes]:
+    """Everything in a replica's ledger, by who recorded it where."""
+    found = {}
+    for entry in store.read():
+        if entry.kind == PEER_ENTRY.name:
+            inner = peer_view(entry, store.blob)
+            header = parse_header(inner.header)
+            found[header.ledger, header.seq] = inner.header
+        else:
+            found[origin, entry.seq] = entry.header
+    return found
+
+
+def states_of(
+    store: MemoryStore | SQLiteStore, source: Source, origin: str, name: str
+) -> tuple[object, ...]:
+    """What the team knows at a replica: messages, decisions, and which events are done."""
+    lines = store.db.execute("SELECT seq FROM lines").fetchall()
+    said = sorted(str(source.body(seq)["text"]) for (seq,) in lines)
+    pieces = store.db.execute("SELECT id, title, made FROM pieces").fetchall()
+    decided = sorted((made or f"{name}/{id_}", title) for id_, title, made in pieces)
+    events = store.db.execute("SELECT name, origin, made, acked IS NOT NULL FROM events")
+    done = sorted((of or origin, made or name, acked) for name, of, made, acked in events)
+    return said, decided, done
 
 
 class World:
@@ -258,9 +269,7 @@ class World:
             sealed_size = int(files.files[SEAL].split(b"\n")[1])
             (of,) = (one for one in self.twins if one.origin == origin)
             # Behind what somebody made there may be bookkeeping, which comes with what is next.
-            made = [
-                one.seq for one in of.store.read(0, sealed_size) if one.kind not in _BOOKKEEPING
-            ]
+            made = [one.seq for one in of.store.read(0, sealed_size) if one.kind not in BOOKKEEPING]
             sizes[origin] = made[-1] + 1
         all_kept = [one.kept() for one in self.twins]
         sealed = [
@@ -322,7 +331,7 @@ def random_schedule(seed: int, longest: int = 60, replicas: int = 3) -> None:
         world.close()
 
 
-_BOOKKEEPING = (PEER_ENTRY.name, PEER_MERGED.name, SEAL_MADE.name)
+BOOKKEEPING = (PEER_ENTRY.name, PEER_MERGED.name, SEAL_MADE.name)
 _ACTS = (
     *("say",) * 3, *("decide",) * 2, *("publish",) * 3, *("ack",) * 3, "ack-all",
     *("push",) * 4, *("pull",) * 4, *("kill",) * 2, "part",

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from children import run_forked
 from dying_exchanges import (
+    CHILD,
     GIT_DIES,
     PULL,
     PUSH,
@@ -19,20 +20,6 @@ KILLS = 3
 """How often each step is died at, each time later if it comes there again."""
 LEAST = 100
 
-CHILD = """
-import os, sys
-from doors.inside import run
-from dying_exchanges import die_in_exchange
-from tripod.peers import merge
-
-folder, command, step, times = sys.argv[1:]
-os.environ["TRIPOD_PID"] = str(os.getpid())
-merge.BATCH = 4
-if step:
-    die_in_exchange(step, int(times))
-done = run(folder, command)
-assert done.code == 0, done
-"""
 CASES = [
     *(("push", step) for step in (*PUSH, *REPLACE, *GIT_DIES[1:])),
     *(("pull", step) for step in (*PULL, GIT_DIES[0])),
