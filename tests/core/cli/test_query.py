@@ -6,6 +6,8 @@ import json
 import os
 import re
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -304,18 +306,26 @@ def test_a_save_that_fails_leaves_nothing(root: Path, monkeypatch: pytest.Monkey
     assert not list(root.glob("late.db*"))
 
 
-def test_the_recipe_for_datasette_names_what_is_there(
-    root: Path, saved: sqlite3.Connection
-) -> None:
-    """Without Datasette: its command line serves a file that its own way of opening can read."""
+def test_the_recipe_for_datasette_serves_what_it_says(root: Path) -> None:
+    """Datasette itself runs as the page says, and answers each address of the page."""
     page = PAGE.read_text(encoding="utf-8")
     (serve,) = re.findall(r"^datasette (.*)$", page, re.MULTILINE)
     (save,) = re.findall(r"tripod query --save (\S+)", page)
-    words = serve.split()
-    assert words[:2] == ["serve", "--immutable"]
-    assert words[2] == Path(save).name
-    assert saved.execute("SELECT count(*) FROM sqlite_schema WHERE type = 'table'").fetchone()[0]
-    for sql in re.findall(r"\?sql=([^\s>]+)", page):
-        from urllib.parse import unquote_plus
+    assert run(root, "query", "--save", Path(save).name).code == 0
+    rows = asked(root, "SELECT handle, text FROM chat_sent", "--limit", "0")
+    assert rows
 
-        saved.execute(unquote_plus(sql)).fetchall()
+    def got(path: str) -> str:
+        words = (str(Path(sys.executable).with_name("datasette")), *serve.split(), "--get", path)
+        done = subprocess.run(words, cwd=root, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done
+        return done.stdout
+
+    addresses = re.findall(r"<http://127\.0\.0\.1:8001(/[^>]+)>", page)
+    assert len(addresses) == 2
+    for address in addresses:
+        assert all(row["handle"] in got(address) for row in rows)
+    shown = json.loads(got("/seen/chat_sent.json?_shape=array&_size=max"))
+    assert [{**row, "version": 1} for row in shown] == asked(
+        root, "SELECT * FROM chat_sent", "--limit", "0"
+    )
