@@ -6,6 +6,7 @@ wrong, mostly of the same check and at the same place. `verify` must fail, and n
 
 import json
 import os
+from base64 import b64decode, b64encode
 from collections.abc import Callable
 from dataclasses import replace
 from hashlib import sha256
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 import drafts
 import pytest
 from accepting import (
+    BAD,
     GOOD,
     accept_all,
     begin,
@@ -23,6 +25,7 @@ from accepting import (
     failures,
     forge_acceptance,
     judge,
+    lines_of,
     say,
     write,
 )
@@ -43,7 +46,7 @@ from tripod.verify.checks import CHECKS
 from tripod.verify.finding import Acceptance, FindingNames
 from tripod.workers.worker import worker_step
 
-LOG, WORKER = "scribe/log.md", "workers/mole-0001.log"
+LOG, CHAT, WORKER = "scribe/log.md", "chat/live.chat", "workers/mole-0001.log"
 Deed = Callable[[str], object]
 
 
@@ -97,6 +100,30 @@ def another_in_its_place(root: str) -> None:
     assert raw is None
     rows[seq] = rows[seq].saying(title="Less tea")
     forge(root, rows)
+
+
+def refers_elsewhere(root: str) -> None:
+    """The accepted decision refers to another line that is not there, and the chain fits."""
+    rows = read(database(root))
+    (seq,) = (n for n, row in enumerate(rows) if row.data.get("chat_ref") == BAD)
+    rows[seq] = rows[seq].saying(chat_ref="live.chat:~L121")
+    forge(root, rows)
+
+
+def said(old: bytes, new: bytes) -> Deed:
+    """Change what the last line of the chat says."""
+
+    def do(root: str) -> None:
+        lines = lines_of(root, CHAT)
+        lines[-2] = b64encode(b64decode(lines[-2]).replace(old, new))
+        write(root, CHAT, b"\n".join(lines))
+
+    return do
+
+
+def cut(root: str) -> None:
+    """Cut the last message off the chat."""
+    write(root, CHAT, b"\n".join([*lines_of(root, CHAT)[:-2], b""]))
 
 
 def signed(deed: Deed) -> Deed:
@@ -242,6 +269,11 @@ def settled_twice(root: str) -> None:
     decide(root, id_=bad)
 
 
+def place(found: Finding) -> tuple[str, str]:
+    """The check, and the entry or the file."""
+    return found.check, found.where.partition(":")[0]
+
+
 class Way(NamedTuple):
     """What is accepted, what is done then, and the check that must name it."""
 
@@ -253,32 +285,9 @@ class Way(NamedTuple):
 
 REF = "chat-refs-resolve"
 SIX = edit(b"  0\n" * 20, b"  1\n" * 20)
-WAYS = [
-    Way("another decision with the same reference", decide, decide, REF),
-    Way(
-        "a second decision of the same id and words",
-        decide,
-        lambda root: decide(root, id_=_newest(root)),
-        REF,
-    ),
+AT_THE_SAME_PLACE = [
     Way("another decision in its place, all made to fit", decide, another_in_its_place, REF),
     Way("another in its place, the acceptance signed", signed(decide), another_in_its_place, REF),
-    Way("other words in the accepted entry", decide, altered_body, "bodies-present"),
-    Way(
-        "a changed table, and that accepted",
-        decide,
-        again(accepting(altered_table), altered_table),
-        "drift",
-    ),
-    Way("a broken link, and that accepted", decide, accepting(broken_link), "chain-links"),
-    Way("an acceptance in another's name", signed(decide), forged_by("ann"), "writers-authorised"),
-    Way(
-        "the acceptance of another check",
-        decide,
-        forged_by("ann", check="append-only"),
-        REF,
-    ),
-    Way("the acceptance of some digits", decide, forged_by("ann", fingerprint="0" * 64), REF),
     Way("another edit of the same line", edit(b"0\n", b"1\n"), edit(b"1\n", b"2\n"), "drift"),
     Way(
         "the same edit elsewhere, the first undone",
@@ -318,9 +327,55 @@ WAYS = [
         edit(b"### D-nope Nobody", b"### D-nope Anybody", LOG),
         "count-from-grep",
     ),
+    Way("bytes that are no text", edit(b"wide", b"\xff"), edit(b"\xff", b"\xfe"), "drift"),
+    Way(
+        "characters that nobody sees",
+        edit(b"wide", "wi\u200bde".encode()),
+        edit("\u200b".encode(), "\u200c".encode()),
+        "drift",
+    ),
+    Way("one more space", edit(b"wide \n", b"wide  \n"), edit(b"  \n", b"   \n"), "drift"),
+    Way("an end of a line", edit(b"0\n", b"0\r\n"), edit(b"0\r\n", b"0\r\r\n"), "drift"),
+    Way("an empty file", edit(b"0\n", b"1\n"), lambda root: write(root, event(root), b""), "drift"),
+    Way("another message in the chat", said(b"message 7", b"no"), said(b"no", b"yes"), "drift"),
+    Way("one more message cut off", cut, cut, "drift"),
+    Way(
+        "another decision taken out of the log",
+        edit(b"Agreed.", b"Nobody agreed.", LOG),
+        edit(b"Nobody agreed.", b"", LOG),
+        "append-only",
+    ),
+    Way("another wrong reference in its place, all made to fit", decide, refers_elsewhere, REF),
     Way("other bytes behind a log", worker, edit(b"fine", b"done", WORKER), "worker-lifecycle"),
-    Way("other bytes in a log", worker, edit(b"ok", b"no", WORKER), "drift"),
     Way("a late event, then never answered", late_event, acknowledge_all, "events-processed"),
+]
+"""The new fault is one of the same check, about the same entry or file."""
+WAYS = [
+    *AT_THE_SAME_PLACE,
+    Way("another decision with the same reference", decide, decide, REF),
+    Way(
+        "a second decision of the same id and words",
+        decide,
+        lambda root: decide(root, id_=_newest(root)),
+        REF,
+    ),
+    Way("other words in the accepted entry", decide, altered_body, "bodies-present"),
+    Way(
+        "a changed table, and that accepted",
+        decide,
+        again(accepting(altered_table), altered_table),
+        "drift",
+    ),
+    Way("a broken link, and that accepted", decide, accepting(broken_link), "chain-links"),
+    Way("an acceptance in another's name", signed(decide), forged_by("ann"), "writers-authorised"),
+    Way(
+        "the acceptance of another check",
+        decide,
+        forged_by("ann", check="append-only"),
+        REF,
+    ),
+    Way("the acceptance of some digits", decide, forged_by("ann", fingerprint="0" * 64), REF),
+    Way("other bytes in a log", worker, edit(b"ok", b"no", WORKER), "drift"),
     Way("the acceptance taken back", decide, revoke, REF),
     Way("a settled decision's id once more", settled, settled_twice, REF),
 ]
@@ -333,18 +388,23 @@ def _newest(root: str) -> str:
 
 
 def test_there_are_at_least_twenty() -> None:
-    assert len({way.name for way in WAYS}) == len(WAYS) >= 20
+    assert len({way.name for way in WAYS}) == len(WAYS)
+    assert len(AT_THE_SAME_PLACE) >= 20
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
 def test_nothing_hides(way: Way, root: str) -> None:
     way.first(root)
-    assert judge(root).exit_code == 1
+    before = failures(judge(root))
+    assert before
     accept_all(root)
     way.then(root)
     report = judge(root)
     assert report.exit_code == 1
-    assert way.check in {one.check for one in failures(report)}
+    named = [one for one in failures(report) if one.check == way.check]
+    assert named
+    if way in AT_THE_SAME_PLACE:
+        assert {place(one) for one in named} & {place(one) for one in before}
 
 
 def test_an_acceptance_of_what_nobody_can_accept_is_named_and_ignored(root: str) -> None:
