@@ -349,15 +349,17 @@ def collect_less_garbage() -> None:
     gc.set_threshold(20_000, 20, 20)
 
 
-def leave(code: int) -> NoReturn:
-    """End with an exit code; a script of ours ends the whole process at once.
+def leave(code: int, name: str) -> NoReturn:
+    """End the program ``name`` with an exit code; a script that is called so ends at once.
 
     To take the interpreter apart costs a short command a tenth of its time, and frees what the
     system frees in any case: what must be closed is closed where it was opened. What was registered
-    for the end is still done. Who calls a command from a program of their own goes on.
+    for the end is still done. Who calls a command from a program of their own goes on: it has
+    another name, though its first word is its own path, too.
     """
-    script = getattr(sys.modules["__main__"], "__file__", None)
-    if script is not None and script == sys.argv[0] and active_count() == 1:
+    script = getattr(sys.modules["__main__"], "__file__", None) or ""
+    is_ours = script == sys.argv[0] and os.path.basename(script) == name
+    if is_ours and active_count() == 1:
         with suppress(OSError, ValueError):  # the interpreter says what cannot be written
             for stream in (sys.stdout, sys.stderr):
                 if stream is not None:

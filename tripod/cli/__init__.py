@@ -34,4 +34,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = 130
     except FAILURES as error:
         code = report_and_exit_code(error, codes)
-    leave(code)
+    leave(code, "tripod")

@@ -249,7 +249,7 @@ def _main(module: str, at: int = 0) -> NoReturn:
     except KeyboardInterrupt:
         remark("stopped")
         code = 130
-    leave(code)
+    leave(code, program.name)
 
 
 def _codes(program: NbsProgram) -> Codes:

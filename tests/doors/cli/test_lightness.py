@@ -280,6 +280,30 @@ def test_a_script_ends_at_once_and_does_what_was_registered(
         assert done.stderr == told
 
 
+OWN_PROGRAM = """
+import sys
+from tripod.cli import main
+from tripod.cli.nbs import nbs_bus
+
+for command in (main, nbs_bus):
+    sys.argv[1:] = ["no-such-command"]
+    try:
+        command()
+    except SystemExit as left:
+        print("left with", left.code)
+"""
+
+
+def test_a_program_of_ones_own_goes_on_behind_a_command(tmp_path: Path) -> None:
+    """Else it would end in the middle, with the command's exit code: a test run among them."""
+    program = tmp_path / "nightly.py"
+    program.write_text(OWN_PROGRAM, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(program)], capture_output=True, check=True, text=True, timeout=60
+    )
+    assert done.stdout == "left with 2\nleft with 4\n"
+
+
 def test_the_help_of_the_first_level_imports_no_group_and_no_team(tmp_path: Path) -> None:
     names = imported(tmp_path, "--help")
     assert {name for name in names if name.startswith("tripod.cli.")} == {
