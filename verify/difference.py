@@ -6,6 +6,7 @@ itself is whole is what ``tripod verify`` judges.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ from tripod.verify.rows import RowReader
 
 ERASED = "erased"
 _LISTED = 1_000  # differences in content that are named; the others are counted
+_BLOB = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 _BROKEN = (ValueError, TypeError, LookupError, AttributeError, LedgerError)
 
 
@@ -87,8 +89,8 @@ class LedgerDifference:
     The first ``common`` entries have the same headers on both sides. ``first`` is the number of the
     entry at which they part, with the row of each side (None: it has no such entry); ``apart``
     names the columns. Both None: they are the same. ``contents`` are entries of the common part
-    whose body, salt or signature record differs on the disk, with what does: no header changes by
-    that. ``forked`` is a key that sealed two histories, with both seals.
+    whose body, salt, signature record or blob differs on the disk, with what does: no header
+    changes by that. ``forked`` is a key that sealed two histories, with both seals.
     """
 
     sides: tuple[LedgerSide, LedgerSide]
@@ -139,6 +141,7 @@ def compare_ledgers(one: LedgerSide, two: LedgerSide, listed: int) -> LedgerDiff
             break
         found.common += 1
         what = _content_parts(rows[0], rows[1]) if bodies else ""
+        what = what or (_blob_parts(one.ledger, two.ledger, rows[0]) if bodies else "")
         if what:
             found.contents_count += 1
             if len(found.contents) < _LISTED:
@@ -160,6 +163,16 @@ def _content_parts(one: RawEntry, two: RawEntry) -> str:
         return f"{ERASED} in B"
     names = ("body", "salt", "auth")
     return ", ".join(name for name in names if getattr(one, name) != getattr(two, name))
+
+
+def _blob_parts(one: RowReader, two: RowReader, row: RawEntry) -> str:
+    """What differs in the blobs that a body names, by their digests the same ones on both sides."""
+    for name in _BLOB.findall(row.body) if type(row.body) is bytes else ():
+        digest = bytes.fromhex(name.decode())
+        here, there = one.blob(digest), two.blob(digest)
+        if here != there:
+            return "blob" if here and there else f"no blob in {'A' if here is None else 'B'}"
+    return ""
 
 
 def _walked(side: LedgerSide, sizes: set[int]) -> Iterator[RawEntry]:

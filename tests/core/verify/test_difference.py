@@ -219,6 +219,24 @@ def test_what_lies_beside_a_header_is_compared_too(folder: Path, change: str, wh
     assert swapped == what.replace("B", "A")
 
 
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [("UPDATE blobs SET bytes = zeroblob(9)", "blob"), ("DELETE FROM blobs", "no blob in B")],
+)
+def test_a_long_text_is_compared_as_it_is_stored(folder: Path, change: str, what: str) -> None:
+    say(folder, "a", "long " * 8000)
+    shutil.rmtree(folder / "b")
+    (folder / "b").mkdir()
+    copy(root_of(folder, "a"), str(folder / "b"))
+    assert diff(folder)["same"]
+    with unguarded(database(root_of(folder, "b"))) as db:
+        db.execute(change)
+    found = diff(folder)
+    assert (found["first"], {one["differs"] for one in found["contents"]}) == (None, {what})
+    swapped = diff(folder, "b", "a")["contents"][0]["differs"]
+    assert swapped == what.replace("B", "A")
+
+
 def test_a_redaction_on_one_side_is_seen_as_that(folder: Path) -> None:
     size = size_of(folder, "b")
     with Team(root_of(folder, "a")) as team:
