@@ -117,11 +117,11 @@ def view_statements(*, signed: bool = True, peers: bool = False) -> Iterator[str
         yield f"CREATE TEMP VIEW {name} AS {query};"
 
 
-def open_views(db: sqlite3.Connection, seconds: float) -> Database:
+def open_views(db: sqlite3.Connection, until: float) -> Database:
     """Make the views in a connection that was opened for reading, and let it do nothing else.
 
-    From then on a statement that is no query is a sqlite3.DatabaseError, and so is one that lasts
-    longer than ``seconds`` (``interrupted``).
+    From then on a statement that is no query is a sqlite3.DatabaseError, and so is one that is at
+    work at the time ``until`` of the monotonic clock (``interrupted``).
     """
     signed = any(row[1] == "auth" for row in db.execute("PRAGMA table_info(entries)"))
     # Two sources in one view cost a query that wants few rows a look at all of them.
@@ -134,7 +134,6 @@ def open_views(db: sqlite3.Connection, seconds: float) -> Database:
     db.execute("SELECT 1 FROM json_each('[]'), json_tree('[]')")  # later these could not be made
     db.text_factory = lambda data: data.decode(errors="replace")
     db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST)
-    until = time.monotonic() + seconds
     db.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
     db.set_authorizer(_judge_action)
     return Database(db, recursive_triggers=False, execute_plugins=False)

@@ -48,6 +48,7 @@ _TEXT = 1_000  # characters of a text that a line shows
 _FIRST = 10  # entries that --follow begins with
 _TICK_S = 0.2
 _MICROS = 1_000_000
+_LAST = 253_402_300_799  # the last second of the year 9999: times are compared as text
 
 
 @contextmanager
@@ -139,8 +140,8 @@ def _wanted(call: CommandCall) -> ListingFilter:
         call.values["actor"],  # `call.actor` is the method
         tuple(kinds),
         call.stream,
-        None if since is None else format_at(since * _MICROS),
-        None if until is None else format_at((until + 1) * _MICROS),
+        None if since is None else format_at(min(since, _LAST) * _MICROS),
+        None if until is None else format_at(min(until + 1, _LAST) * _MICROS),
         call.grep,
         call.decision,
     )
@@ -247,8 +248,9 @@ def _query(call: CommandCall) -> None:
         return
     path = team_to_judge(call.values["team"])
     with _opened(path) as ledger:
+        until = time.monotonic() + call.timeout
         try:
-            views = open_views(ledger.db, call.timeout)
+            views = open_views(ledger.db, until)
             if call.save is not None:
                 _save(call, views)
             elif sql:
@@ -259,6 +261,8 @@ def _query(call: CommandCall) -> None:
             if isinstance(error, sqlite3.DatabaseError) and is_malformed_sqlite(error):
                 raise
             if str(error) == "interrupted":
+                if time.monotonic() < until:  # SQLite drops what a signal raises while it works
+                    raise KeyboardInterrupt from error
                 raise RefusedError(
                     f"SQL: it took longer than {call.timeout} s; ask for less, or raise --timeout"
                 ) from error

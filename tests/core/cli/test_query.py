@@ -5,6 +5,7 @@ import io
 import json
 import os
 import re
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -190,6 +191,21 @@ def test_a_query_that_never_ends_is_given_up(sound: Path) -> None:
     done = run(sound, "query", sql, "--timeout", "0")
     assert done.code == 1
     assert "it took longer than 0 s" in done.err
+
+
+def test_a_query_that_is_stopped_is_not_said_to_be_too_long(sound: Path) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    sql = "WITH RECURSIVE t(a) AS (SELECT 1 UNION ALL SELECT a + 1 FROM t) SELECT max(a) FROM t"
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, 1.5)  # the query runs by then
+    try:
+        done = run(sound, "query", sql)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert (done.code, done.err.strip()) == (130, "tripod: stopped")
 
 
 def test_what_only_reads_is_answered(sound: Path) -> None:
