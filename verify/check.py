@@ -621,8 +621,9 @@ def fault_of_difference(want: bytes, have: bytes) -> str:
     What is appended to both changes nothing; the lines shown of a difference are a part of it.
     """
     ours, theirs, _, tail = _parted(want, have)
-    parts = (b"\n".join(lines[: len(lines) - tail]) for lines in (ours, theirs))
-    return " ".join(sha256(part).hexdigest() for part in parts)
+    # Each line with its end: no line is another thing than one that is empty.
+    parts = (lines[: len(lines) - tail] for lines in (ours, theirs))
+    return " ".join(sha256(b"".join(b"%b\n" % one for one in part)).hexdigest() for part in parts)
 
 
 def fault_of_file(evidence: Evidence, path: str) -> str | None:

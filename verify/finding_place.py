@@ -56,6 +56,8 @@ def _place_of(evidence: OpenEvidence, finding: Finding, *, rows: bool) -> tuple[
         return next(iter(shown), (path, None))
     if root and where in dict(PARTS) and not os.path.lexists(os.path.join(root, where)):
         return os.path.abspath(root), None
+    if root and where == os.curdir:  # the team directory itself, wherever it was asked from
+        return os.path.abspath(root), None
     if where in (evidence.what, "policy"):
         return (RULES if where == "policy" else os.path.abspath(where)), None
     top = evidence.outside.repository or root

@@ -593,6 +593,7 @@ class Installed:
         self.__doc__ = "" if problem else str(check.__doc__ or "")
         self.REQUIRED = getattr(check, "REQUIRED", False) is True
         self.ADVICE = getattr(check, "ADVICE", False) is True
+        self.ACCEPTABLE = getattr(check, "ACCEPTABLE", True) is True
         needs_of = () if problem else getattr(check, "NEEDS", (Need.TABLES,))
         self.NEEDS: frozenset[Need] = frozenset(needs_of)
         self._check, self._problem = check, problem

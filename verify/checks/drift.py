@@ -230,7 +230,7 @@ def _older(evidence: Evidence, states: dict[str, str]) -> Iterator[Finding]:
         message += f", and {COUNTS.path} the newest"
         severity = "failure"
     fault = fault_of_texts(*(f"{path}: {state}" for path, state in sorted(states.items())))
-    yield Finding(NAME, message, evidence.what, (), help_, severity, fault=fault)
+    yield Finding(NAME, message, ".", (), help_, severity, fault=fault)
 
 
 def _left(evidence: Evidence) -> Coverage:
@@ -260,7 +260,7 @@ def _strangers(evidence: Evidence) -> Iterator[Finding]:
     message = f"not understood: {count}, of which nothing is taken in or judged"
     help_ = "find out what they are; what belongs to no tool of the team is kept better elsewhere"
     fault = fault_of_texts(*alone)
-    yield Finding(NAME, message, evidence.what, tuple(shown), help_, "advice", fault=fault)
+    yield Finding(NAME, message, ".", tuple(shown), help_, "advice", fault=fault)
 
 
 def _displaced(evidence: Evidence) -> Iterator[Finding]:

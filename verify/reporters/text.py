@@ -199,7 +199,7 @@ def _finding(finding: Finding, paint: _Paint) -> str:
     if finding.file:
         place = finding.file if finding.line is None else f"{finding.file}:{finding.line}"
         path = finding.where.partition(":")[0]
-        said = path == "policy" or path in finding.file
+        said = path in ("policy", ".") or path in finding.file
         said = said or finding.message.startswith(finding.where)
         if finding.where.endswith(f" {finding.file}") or path.endswith(f" {finding.file}"):
             place = finding.where

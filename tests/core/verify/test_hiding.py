@@ -41,9 +41,18 @@ from tripod.team.team import Team
 from tripod.trust import actors, keys
 from tripod.trust.acceptance import AcceptanceRequest, accept_findings, revoke_acceptances
 from tripod.verify import finding
-from tripod.verify.check import HEADS, RECORD, ROWS, Finding, lets_accept, needs
+from tripod.verify.check import (
+    HEADS,
+    RECORD,
+    ROWS,
+    Finding,
+    fault_of_difference,
+    lets_accept,
+    needs,
+)
 from tripod.verify.checks import CHECKS
 from tripod.verify.finding import Acceptance, FindingNames
+from tripod.verify.run import verify
 from tripod.workers.worker import worker_step
 
 LOG, CHAT, WORKER = "scribe/log.md", "chat/live.chat", "workers/mole-0001.log"
@@ -557,6 +566,32 @@ def test_another_fault_has_another_fingerprint(other: dict[str, Any]) -> None:
     named = names(by(ONE)).sort(replace(ONE, **other))
     assert named is not None
     assert named.fingerprint not in ("", by(ONE).fingerprint)
+
+
+def test_a_line_that_is_gone_is_no_line_that_is_empty() -> None:
+    want = b"a\n\nb\n"
+    assert fault_of_difference(want, b"\nb\n") != fault_of_difference(want, b"\n\nb\n")
+    assert fault_of_difference(b"\nb\n", want) != fault_of_difference(b"\n\nb\n", want)
+
+
+def _drift(path: str | Path) -> tuple[Finding, ...]:
+    return next(one for one in verify(path).outcomes if one.check == "drift").findings
+
+
+def test_an_id_is_the_same_wherever_it_is_asked_from(
+    root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(root, "stranger.txt", b"?")
+    (before,) = _drift(root)
+    monkeypatch.chdir(root)
+    moved = tmp_path / "elsewhere"
+    moved.mkdir()
+    for path in (".", "..", os.path.dirname(root)):
+        (found,) = _drift(path)
+        assert (found.fingerprint, found.file) == (before.fingerprint, before.file)
+    os.rename(root, moved / ".nbs")
+    (found,) = _drift(moved)
+    assert found.fingerprint == before.fingerprint
 
 
 def test_nobody_accepts_what_comes_later() -> None:

@@ -180,3 +180,14 @@ def test_verify_refuses_what_makes_no_sense(root: Path) -> None:
     with pytest.raises(ValueError, match="new_only needs a pin"):
         verify(root, new_only=True)
     assert verify(root / "nowhere").exit_code == 3
+
+
+@pytest.mark.parametrize(("said", "can"), [("", True), ("ACCEPTABLE = False\n", False)])
+def test_a_package_says_whether_its_findings_can_be_accepted(
+    said: str, root: Path, install: Install, *, can: bool
+) -> None:
+    text = SOUND.replace("[]", "[Finding(NAME, 'gone', 'chat')]")
+    install("acme-checks", text.replace("import outcome", "import Finding, outcome") + said)
+    (finding,) = outcome_of(verify(root), "spoken").findings
+    assert finding.is_acceptable == can
+    assert ("nobody can accept" in check_manual("spoken")) != can
