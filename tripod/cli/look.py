@@ -28,13 +28,20 @@ from tripod.ledger import DATABASE, RECORD
 from tripod.ledger.files import read_plain_file
 from tripod.ledger.ids import format_at
 from tripod.ledger.kinds.registry import BY_NAME
-from tripod.ledger.locator import FOLDER, database_of, team_of, team_to_judge
+from tripod.ledger.locator import (
+    FOLDER,
+    closed_place_problem,
+    database_of,
+    team_of,
+    team_to_judge,
+)
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.sqlite.schema import check_schema
 from tripod.ledger.sqlite.store import is_malformed_sqlite
 from tripod.output import LINES, emit, emit_bytes, one_line, paged_output, remark
 from tripod.projections.text import text_meant
 from tripod.team.access import check_access
+from tripod.team.team import lost_problem
 from tripod.verify.listing import ListedEntry, ListingFilter, listed_entries, listed_entry
 from tripod.verify.rows import RowHeads, RowReader
 
@@ -56,7 +63,7 @@ def _opened(path: str) -> Iterator[RowReader]:
     """The entries of a project, team directory, database, export or record, only to be read."""
     root = team_of(path) if os.path.isdir(path) else None
     database = database_of(root) if root else path
-    with check_access(path):
+    with check_access(path), _advice_on_damage(root):
         if os.path.isfile(database):
             with closing(read_only(database)) as db:
                 if not check_schema(db):
@@ -68,11 +75,28 @@ def _opened(path: str) -> Iterator[RowReader]:
 
         with open_run(path, asked=AnchorOptions(git=False)) as evidence:
             if evidence.problem or evidence.db is None:
-                error = LedgerDamagedError if evidence.loaded else NoTeamError
-                raise error(evidence.problem or f"no ledger in {root}: `tripod init` makes one")
+                if evidence.loaded:
+                    raise LedgerDamagedError(evidence.problem or f"{root}: no entry can be read")
+                closed, missing = (
+                    closed_place_problem(path),
+                    f"no ledger in {root}: `tripod init` makes one",
+                )
+                lost = lost_problem(root or path) if os.path.isdir(path) else None
+                raise NoTeamError(closed or lost or evidence.problem or missing)
             ledger = RowReader(evidence.db)
             ledger.bodies = evidence.database.bodies
             yield ledger
+
+
+@contextmanager
+def _advice_on_damage(root: str | None) -> Iterator[None]:
+    """Say what to run where the database of a team cannot be read."""
+    try:
+        yield
+    except LedgerDamagedError as error:
+        if root is None or "`tripod " in str(error):
+            raise
+        raise LedgerDamagedError(f"{error}; `tripod verify` says what to do") from error
 
 
 # The log ----------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from tripod.ledger import DATABASE, RECORD
 from tripod.ledger.files import replace_file
 from tripod.ledger.locator import (
     ACTOR_ENV,
+    closed_place_problem,
     database_apart,
     database_of,
     explain_team,
@@ -46,7 +47,7 @@ from tripod.recovery.record import restore_from_record
 from tripod.team import adoption, git_index
 from tripod.team import watch as watching
 from tripod.team.access import check_access
-from tripod.team.team import Team, find_team
+from tripod.team.team import Team, find_team, lost_problem
 from tripod.trust.keys import key_path
 from tripod.verify.peers.refs import REMOTES, named_replicas
 
@@ -304,7 +305,9 @@ def _restore(call: CommandCall, root: str) -> None:
 def _where(call: CommandCall) -> None:
     root, why = explain_team(call.values["team"])
     if root is None or not has_ledger(root):
-        raise NoTeamError(no_team_problem(root or os.getcwd()))
+        place = root or os.getcwd()
+        closed = closed_place_problem(place)
+        raise NoTeamError(closed or lost_problem(place) or no_team_problem(place))
     database = database_of(root)
     lines = [f"team: {one_line(root)} ({why})", f"ledger: {one_line(database)}"]
     call.answer({"team": root, "why": why, "ledger": database}, lines)

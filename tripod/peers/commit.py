@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from typing import NamedTuple
 
-from tripod.errors import LedgerError, TripodError
+from tripod.errors import LedgerError, NoTeamError, TripodError
 from tripod.ledger.files import is_read_only
 from tripod.ledger.locator import APART, database_of, named, nearest_team, work_tree_around
 from tripod.ledger.sqlite.reader import SQLiteReader, read_block_nodes, read_only
@@ -80,7 +80,7 @@ def _team(start: str) -> Iterator[_Team | str]:
     root = named() or nearest_team(start)
     path = None if root is None else database_of(root)
     if root is None or path is None or not os.path.isfile(path):
-        yield "there is no ledger here: `tripod init` begins one"
+        yield _why_no_ledger(start)
         return
     with closing(read_only(path)) as db:
         db.execute("BEGIN")
@@ -95,6 +95,16 @@ def _team(start: str) -> Iterator[_Team | str]:
             yield "the ledger has no name among replicas: `tripod hooks install` gives it one"
         else:
             yield _Team(root, ledger, known[1], vkey)
+
+
+def _why_no_ledger(start: str) -> str:
+    """Why there is no ledger, and what brings it about."""
+    from tripod.team.team import find_team
+
+    try:
+        return f"{database_of(find_team(None, start))} cannot be read"
+    except NoTeamError as error:
+        return str(error)
 
 
 def why_no_head(start: str) -> str | None:

@@ -98,12 +98,12 @@ def find_team(given: str | os.PathLike[str] | None, start: str | None = None) ->
             problem = f"no ledger in {found}: `tripod init {os.path.dirname(found)}` makes one"
     if found is None or not has_ledger(found):
         closed = closed_place_problem(found or os.fspath(given or start or os.getcwd()))
-        lost = None if closed else _lost_problem(found or start or os.getcwd())
+        lost = None if closed else lost_problem(found or start or os.getcwd())
         raise NoTeamError(closed or lost or problem)
     return found
 
 
-def _lost_problem(path: str) -> str | None:
+def lost_problem(path: str) -> str | None:
     """What to do where a ledger is lost, or its repository; None: nothing is known of one."""
     tree = work_tree_around(os.path.abspath(path))
     if tree is None:

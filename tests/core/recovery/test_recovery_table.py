@@ -11,7 +11,7 @@ from unittest import mock
 
 import pytest
 from docs.recovery_table import MISHAPS, Mishap
-from doors.inside import Done
+from doors.inside import Done, commands
 from replicas import Clone
 
 from tripod.ledger.entry import Draft, Entry
@@ -210,3 +210,65 @@ def test_what_is_said_and_what_mends_it(ann: Clone, tmp_path: Path, row: Mishap)
 @pytest.mark.parametrize("row", MISHAPS, ids=lambda row: row.name)
 def test_the_doctor_and_the_verifier_agree(row: Mishap) -> None:
     assert row.verify[0] == row.doctor[0]
+
+
+EVERY = {
+    "bus publish": "ann x low y", "bus check": "", "bus read": "1-a-b-2.event",
+    "bus ack": "1-a-b-2.event", "bus ack-all": "", "bus prune": "", "bus status": "",
+    "bus claim": "--by ann", "bus release": "1-a-b-2.event --by ann", "bus wait": "--timeout 1",
+    "bus recover": "--as ann", "chat create": "new", "chat send": "live ann more",
+    "chat read": "live", "chat search": "live e", "chat poll": "live ann --timeout 1",
+    "chat mentions": "ann", "chat participants": "live", "chat count": "live",
+    "chat archive": "live", "chat cursor-set": "live ann 0", "chat delete": "live --after 1d",
+    "scribe log": "T -r r -p ann --no-ref x", "scribe query": "", "scribe show": "D-1",
+    "scribe inbox": "", "scribe count": "", "scribe summary": "", "scribe export": "../d.md",
+    "scribe advise": "", "worker spawn": "job . t -- /bin/true", "worker status": "w",
+    "worker list": "", "worker results": "w", "worker search": "w x", "worker continue": "w t",
+    "worker escalate": "why --name w", "worker dismiss": "w", "worker watch": "--timeout 1",
+    "pythia due": "", "pythia run": "-- /bin/true", "pythia record": "--file ../keep",
+    "pythia show": "", "push": "", "pull": "", "peer list": "", "peer show": "ann",
+    "peer accept": "ann --reason x", "peer close": "ann --reason x", "log": "", "query": "",
+    "diff": ". .", "show": "", "accept": "abcd --reason x", "where": "", "init": "", "sync": "",
+    "adopt-log": "../keep", "rebuild": "", "backup": "../b.db", "redact": "--match e --reason x",
+    "hooks install": "", "key new": "", "key rotate": "", "key show": "", "seal": "",
+    "actor enrol": "ann", "actor admit": "../keep", "actor revoke": "ann --reason x",
+    "actor list": "", "anchor witness": "../w", "anchor tsa": "http://[::1]:9/ --ca ../keep",
+    "anchor git": "", "anchor ask": "", "anchor take": "../keep", "anchor list": "",
+    "anchor receipt": "1 ../r", "prove": "1", "export": "../e",
+}  # fmt: skip
+"""Every command that works on a team, with arguments; those of the table's columns are not here."""
+APART = {"verify", "doctor", "restore", "demo", "completion"}
+LOOKS = {"log", "query", "diff", "backup"}
+"""What shows or copies an older ledger as any other: it does not judge."""
+ADVICE = ("`tripod restore`", "`tripod verify", "`restore`")
+
+
+def test_every_command_is_walked() -> None:
+    named = {" ".join(words) for words, _ in commands()} - APART
+    assert {name for name in named if not name.startswith("witness ")} == EVERY.keys()
+
+
+@pytest.mark.parametrize(
+    "row",
+    [row for row in MISHAPS if row.act[0] != 0 and "joining" not in row.name],
+    ids=lambda row: row.name,
+)
+def test_every_command_says_where_the_way_out_is(ann: Clone, tmp_path: Path, row: Mishap) -> None:
+    """Where the ledger is lost or older, each refuses, and nothing that they do is in the way."""
+    (tmp_path / "keep").write_text("kept\n")
+    DEEDS[row.name](ann, tmp_path)
+    for name, words in EVERY.items():
+        done = ann.run(*name.split(), *words.split())
+        told = done.err + done.out.decode()
+        if done.code == 0:
+            is_readable = row.name.startswith("older")
+            assert name in ("where", "hooks install") or (is_readable and name in LOOKS), done
+        else:
+            assert any(advice in told for advice in ADVICE), (name, done)
+        assert "`tripod init` makes one" not in told, (name, done)
+    ann.said(*row.mends.split()[1:])
+    for command in ("verify", "doctor"):
+        done = ann.run(command)
+        assert done.code == 0, done
+    read = ann.said("chat", "read", "live")
+    assert [read.count(text) for text in ("hello", "more")] == [1, 1]
