@@ -31,6 +31,7 @@ from tripod.verify.rows import RowReader
 
 ERASED = "erased"
 _LISTED = 1_000  # differences in content that are named; the others are counted
+_LEAST = -(2**63)  # a number of SQLite
 _BLOB = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 _BROKEN = (ValueError, TypeError, LookupError, AttributeError, LedgerError)
 
@@ -181,7 +182,10 @@ def _walked(side: LedgerSide, sizes: set[int]) -> Iterator[RawEntry]:
     if 0 in sizes:
         side.roots[0] = Tree().root()
     side.ledger.problem = ""
-    for row in tell_over(side.ledger.raw(0), "comparing entries"):
+    for row in tell_over(side.ledger.raw(_LEAST), "comparing entries"):
+        if row.seq < 0:
+            side.problem = f"it holds an entry of the number {row.seq}"
+            continue
         if tree is None or row.seq != tree.size or type(row.header) is not bytes:
             tree = None  # an entry is missing: what follows has no root
         else:

@@ -496,6 +496,9 @@ def _diff_lines(
     for name, path, value in zip("AB", (call.a, call.b), values, strict=True):
         sealed = "" if value["sealed"] is None else f", sealed up to {value['sealed']}"
         yield one_line(f"{name}  {path}: {value['size']} entries of {value['origin']}{sealed}")
+    for name, side in zip("AB", found.sides, strict=True):
+        if not side.ledger.bodies:
+            yield f"{name} has headers alone, without what was said: only headers are compared"
     if found.same:
         yield f"They are the same: {found.common} entries"
     for seq, what in found.contents[: call.number]:

@@ -103,6 +103,8 @@ def test_an_export_is_what_was_sealed_and_no_more(folder: Path, *, bodies: bool)
     assert sealed["a"]["only"] == 0
     assert sealed["b"]["only"] == sealed["b"]["size"] - size > 0
     assert sealed["a"]["sealed"] == (size if bodies else None)  # the key is in a body
+    said = "A has headers alone, without what was said: only headers are compared\n"
+    assert (said in run(folder, "diff", "out", "a").out.decode()) != bodies
     again = diff(folder, "a", "out")
     assert (again["a"], again["b"]) == (
         {**sealed["b"], "path": "a"},
@@ -320,6 +322,19 @@ def test_what_cannot_be_read_cannot_be_compared(folder: Path) -> None:
             assert done.code == 3, (pair, done)
             assert done.out == b""
             assert other in done.err
+
+
+def test_an_entry_before_the_first_is_not_passed_over(folder: Path) -> None:
+    with unguarded(database(root_of(folder, "b"))) as db:
+        names = "kind, stream, header, salt, body, auth"
+        db.execute(
+            f"INSERT INTO entries (seq, id, {names}) SELECT -1, 'x', {names} FROM entries"
+            " WHERE seq = 7"
+        )
+    for sides in ("a", "b"), ("b", "a"):
+        done = run(folder, "diff", *sides)
+        assert (done.code, done.out) == (3, b"")
+        assert "it holds an entry of the number -1" in done.err
 
 
 def test_damaged_pages_are_no_difference_and_do_not_hide_one(folder: Path) -> None:
