@@ -326,7 +326,7 @@ def _answer(call: CommandCall, rows: Iterable[dict[str, Any]]) -> None:
         for part in _csv_parts(shown):
             emit_bytes(part)
     else:
-        emit(_table_lines(list(shown)))
+        emit(_table_lines(shown))
     if next(rest, None) is not None:
         remark(f"there are more rows than {limit}: --limit 0 prints all")
 
@@ -355,14 +355,15 @@ def _csv_parts(rows: Iterable[dict[str, Any]]) -> Iterator[bytes]:
         yield text.getvalue().encode("utf-8", "replace")
 
 
-def _table_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+def _table_lines(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
     """The rows in columns of even width, long texts cut."""
-    if not rows:
-        return
-    cells = [[str(name) for name in rows[0]]]
+    cells: list[list[str]] = []
     for row in rows:
+        cells = cells or [[str(name) for name in row]]
         texts = ["" if value is None else str(value) for value in row.values()]
         cells.append([one_line(text[:_CELL]) + "…" * (len(text) > _CELL) for text in texts])
+    if not cells:
+        return
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     cells.insert(1, ["-" * width for width in widths])
     for line in cells:

@@ -193,6 +193,14 @@ def test_a_query_that_never_ends_is_given_up(sound: Path) -> None:
     assert "it took longer than 0 s" in done.err
 
 
+def test_a_query_whose_steps_are_slow_is_given_up_in_time(sound: Path) -> None:
+    blob = "SELECT hex(randomblob(1000000)) AS b FROM entries, entries AS e, entries AS f"
+    begun = time.monotonic()
+    done = run(sound, "query", f"SELECT count(*) FROM ({blob} ORDER BY b)", "--timeout", "1")
+    assert (done.code, "it took longer than 1 s" in done.err) == (1, True)
+    assert time.monotonic() - begun < 10
+
+
 def test_a_query_that_is_stopped_is_not_said_to_be_too_long(sound: Path) -> None:
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
