@@ -40,7 +40,7 @@ def test_the_demo_goes_as_it_should() -> None:
     assert "no byte of the team's files changed" in done.stdout
     week = done.stdout.split("A team's week over git")[1]
     assert week.count("git status shows nothing; verify is clean") == 6
-    assert "15 decisions, each once in the log of 2 replicas" in week
+    assert "15 decisions and 6 messages, each once in 2 replicas" in week
     assert "peers-agree: fork: " in week, "the rewritten replica is named"
     assert "tripod peer show" in week, "with both seals"
 
@@ -68,5 +68,9 @@ def test_a_decision_that_a_replica_lacks_fails_the_week(tmp_path: Path) -> None:
     assert week.wrong == 1
     assert told[-1][0] == "bad"
     assert told[-1][1].endswith("NOT SO")
+    week.decided.pop()
+    week.said.append("Said, and lost")
+    week.evening(*team)
+    assert (week.wrong, told[-1][0]) == (2, "bad")
     week.tripod(ann, "verify", code=1)
-    assert week.wrong == 2, "a command that ends otherwise is wrong, too"
+    assert week.wrong == 3, "a command that ends otherwise is wrong, too"

@@ -1,8 +1,8 @@
 """A team's week over git, told: an earlier version's clones, worktrees, branches, accidents.
 
 Every act is a command that a person runs, each in a process of its own. Each evening all meet by
-``tripod push`` and ``tripod pull``, and then: every decision that anybody ever logged stands once
-in the log of each replica, ``git status`` shows nothing of the team's files, and ``verify`` is
+``tripod push`` and ``tripod pull``, and then: every decision and message of the week stands once
+in each replica, ``git status`` shows nothing of the team's files, and ``verify`` is
 clean. What was done wrong at the week's end is named.
 """
 
@@ -72,6 +72,7 @@ class Week:
         self.tell = tell
         self.wrong = 0
         self.decided: list[str] = []
+        self.said: list[str] = []
 
     def must(self, who: Developer, *command: str, at: str = "", code: int = 0) -> str:
         """Run a command that is to end with ``code``; give what it said."""
@@ -130,7 +131,8 @@ class Week:
         """Change the code, say so, decide something, commit."""
         with open(os.path.join(who.clone, at, f"{what}.py"), "a", encoding="utf-8") as file:
             file.write(f"# {what}\n")
-        self.tripod(who, "chat", "send", "live", f"working on {what}", at=at)
+        self.said.append(f"working on {what}")
+        self.tripod(who, "chat", "send", "live", self.said[-1], at=at)
         self.decide(who, f"Begin {what} with a test", at=at)
         self.git(who, "add", ".", at=at)
         self.git(who, "commit", "--quiet", "--message", what, at=at)
@@ -140,6 +142,8 @@ class Week:
         words = ("-p", who.name, "-r", "It was agreed.", "--ref", "last")
         self.tripod(who, "scribe", "log", title, *words, at=at)
         self.decided.append(title)
+        if ".nbs" in self.git(who, "status", "--porcelain", "--untracked-files=all", at=at):
+            self.see(f"git status shows nothing of the team behind {title}", good=False)
 
     def evening(self, *team: Developer) -> None:
         """All meet, and everything is everywhere."""
@@ -148,11 +152,15 @@ class Week:
                 self.tripod(who, verb)
         every = sorted(self.decided)
         once = all(who.log == every for who in team)
+        for who in team:
+            read = self.tripod(who, "chat", "read", "live").splitlines()
+            once &= all(sum(line.endswith(said) for line in read) == 1 for said in self.said)
         unseen = not any(self.git(who, "status", "--porcelain") for who in team)
         with ThreadPoolExecutor() as pool:
             dirty = list(pool.map(lambda who: who.run(*_TRIPOD, "verify").code, team))
         self.see(
-            f"evening: {len(every)} decisions, each once in the log of {len(team)} replicas; "
+            f"evening: {len(every)} decisions and {len(self.said)} messages, "
+            f"each once in {len(team)} replicas; "
             f"git status shows nothing; verify is {'not ' * any(dirty)}clean",
             good=once and unseen and not any(dirty),
         )
