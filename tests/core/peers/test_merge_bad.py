@@ -15,6 +15,8 @@ from peering import Forger, MemoryFiles, Replica, copied, record_of
 
 from tripod.ledger import redaction_entry_id
 from tripod.ledger.actors import Record, format_actor_record
+from tripod.ledger.kinds.base import INLINE_LIMIT
+from tripod.ledger.kinds.registry import BY_NAME
 from tripod.ledger.tlog.note import SigningKey
 from tripod.ledger.tlog.tiles import SEAL
 from tripod.peers.roster import MergeLimits
@@ -210,6 +212,34 @@ def test_a_bad_entry_ends_its_peer_there(ann: Replica, eve: Forger, name: str) -
     again = ann.merge(eve.record())
     assert (again.taken, again.problem) == (0, done.problem)
     assert ann.size() < size + seq + 5
+
+
+def test_a_kind_that_is_not_known_yet_comes_behind_the_upgrade(
+    ann: Replica, eve: Forger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    eve.add("bus.acked", {"name": "7-eve-x-1.event"}, "bus")
+    eve.say("after it")
+    record = eve.record()
+    with monkeypatch.context() as older:
+        older.delitem(BY_NAME, "bus.acked")
+        problem = ann.merge(record).problem
+    assert "'bus.acked' is a kind that this version does not know: upgrade" in problem
+    assert (len(ann.says("sound")), ann.says("after it")) == (SOUND, [])
+    assert ann.merge(record).problem == ""
+    assert len(ann.says("after it")) == 1
+    assert ann.findings() == []
+
+
+def test_a_long_header_is_kept_whole(ann: Replica, eve: Forger) -> None:
+    """Above 16 KiB it stands in a blob."""
+    seq = eve.say("after a long name", actor="\x01" * 4_000)
+    assert len(eve.rows[seq].header) > INLINE_LIMIT
+    assert ann.merge(eve.record()).problem == ""
+    (kept,) = [head for (_, at), head in ann.kept().items() if at == seq and len(head) > 20_000]
+    assert kept == eve.rows[seq].header
+    (entry,) = [one for one in ann.entries("peer.entry") if one.data["seq"] == seq]
+    assert "sha256" in entry.data["header"]
+    assert ann.findings() == []
 
 
 @pytest.mark.parametrize("is_its_own", [True, False])
