@@ -561,11 +561,13 @@ def _draft(origin: str, one: JudgedEntry, places: Places) -> Draft:
 
 def _is_too_large(one: JudgedEntry) -> bool:
     """Whether what is kept of an entry beside its content may not fit a body."""
-    if len(one.raw) + len(one.body or b"") < _SURE and len(one.blobs) < 50:
+    erased = one.body is None
+    if not erased and len(one.raw) + len(one.body or b"") < _SURE and len(one.blobs) < 50:
         return False
-    beside = one.data if one.body is None else one.data.get("refs", ())
     size = 2 * min(len(one.raw), INLINE_LIMIT) + 100 * len(one.blobs)
-    return size + 3 * len(format_canonical(beside)) > MAX_BODY - _SURE
+    size += 3 * len(format_canonical(one.data.get("refs", ())))
+    size += len(format_canonical(one.data)) if erased else 0
+    return size > MAX_BODY - _SURE
 
 
 def _erase(act: Act, merge: _Merge, batch: Sequence[JudgedEntry]) -> int:

@@ -18,6 +18,7 @@ from tripod.ledger.actors import Record, format_actor_record
 from tripod.ledger.kinds.base import INLINE_LIMIT
 from tripod.ledger.kinds.registry import BY_NAME
 from tripod.ledger.tlog.note import SigningKey
+from tripod.ledger.tlog.seal import read_seal
 from tripod.ledger.tlog.tiles import SEAL
 from tripod.peers.roster import MergeLimits
 from tripod.projections.erasure import tombstone
@@ -62,7 +63,10 @@ OBSERVED = {"path": "chat/live.chat", "claim": "content"}
 
 def erases_itself(eve: Forger, handle: str = "eve", **header: Any) -> None:
     """Take the body out of a message, and say so in an entry with this ``id`` in its header."""
-    seq = eve.say(handle=handle, actor=handle)
+    erases(eve, eve.say(handle=handle, actor=handle), **header)
+
+
+def erases(eve: Forger, seq: int, **header: Any) -> None:
     row = eve.rows[seq]
     eve.rows[seq] = row._replace(salt=None, body=None)
     keep = tombstone(row.kind, orjson.loads(row.body or b""))
@@ -178,6 +182,16 @@ BAD: dict[str, tuple[Callable[[Forger], object], str]] = {
         lambda e: erases_itself(e, "e|ve", id=redaction_entry_id(len(e.rows))),
         "would end within its name",
     ),
+    "much that stays of an erased body": (
+        lambda e: erases(
+            e,
+            e.add("chat.header-seen", {
+                "channel": "live", "last_writer": "eve", "last_write": "now",
+                "participants": [{"handle": f"e{n:029}", "count": n} for n in range(1100)],
+                "raw": {"text": "r"}, "observed": OBSERVED}, "chat/live"),
+            id=redaction_entry_id(len(e.rows) - 1), actor="eve"),
+        "can hold",
+    ),
     "a stripped signature": (lambda e: e.say(names="ab" * 32), "stripped"),
     "no signature": (lambda e: e.say(auth=b"\x09" * 69), "no signature record"),
     "many references": (
@@ -242,18 +256,30 @@ def test_a_long_header_is_kept_whole(ann: Replica, eve: Forger) -> None:
     assert ann.findings() == []
 
 
-@pytest.mark.parametrize("is_its_own", [True, False])
+@pytest.mark.parametrize("whose", ["its own", "by another key", "of another history"])
 def test_what_is_sound_ends_at_a_seal_of_the_peers_own(
-    ann: Replica, eve: Forger, *, is_its_own: bool
+    ann: Replica, eve: Forger, whose: str
 ) -> None:
     """A seal in the record by another key would be remembered as the peer's, and prove nothing."""
-    key = eve.key if is_its_own else SigningKey(eve.key.name, bytes(32))
-    note = record_of(eve.rows, eve.blobs, key).files[SEAL].decode()
+    key = SigningKey(eve.key.name, bytes(32)) if whose == "by another key" else eve.key
+    rows = [*eve.rows[:-1], eve.rows[0]] if whose == "of another history" else eve.rows
+    note = record_of(rows, eve.blobs, key).files[SEAL].decode()
     eve.add("seal.made", {"note": note, "size": len(eve.rows), "reason": "asked"})
     eve.add("bus.exploded", {})
     assert "upgrade" in ann.merge(eve.record()).problem
     assert len(ann.says("sound")) == SOUND
-    assert len(ann.entries("peer.merged")) == is_its_own
+    sizes = [entry.data["size"] for entry in ann.entries("peer.merged")]
+    assert (read_seal(note.encode()).size in sizes) == (whose == "its own")
+
+
+def test_an_entry_of_ours_within_a_peers_record_is_judged(ann: Replica, eve: Forger) -> None:
+    assert ann.merge(eve.record()).problem == ""
+    seq = len(eve.rows)
+    with ann.team() as team:
+        eve.rows += team.store.raw_of([seq])
+    eve.say("behind it")
+    assert ann.merge(eve.record()).problem.startswith(f"{eve.name}: entry {seq}: ")
+    assert ann.says("behind it") == []
 
 
 # Records ----------------------------------------------------------------------------------------
@@ -411,6 +437,49 @@ def test_a_peer_that_goes_back_to_another_history_is_a_fork(ann: Replica, eve: F
     del eve.rows[-3:]
     eve.say("rewritten")
     assert "contradicts itself" in ann.merge(eve.record()).problem
+    assert len(forks_of(ann)) == 1
+
+
+def test_an_older_state_under_another_key_is_no_word_of_the_peer(ann: Replica, eve: Forger) -> None:
+    assert ann.merge(eve.record()).problem == ""
+    del eve.rows[-3:]
+    eve.say("rewritten")
+    eve.key = SigningKey(eve.key.name, os.urandom(32))
+    done = ann.merge(eve.record())
+    assert "its seal is not by the key on record" in done.problem
+    assert (done.is_older, forks_of(ann)) == (False, [])
+
+
+class Overtaken(MemoryFiles):
+    """A record; once its seal was read, ``then`` is done."""
+
+    def __init__(self, files: dict[str, bytes], then: Callable[[], object]) -> None:
+        super().__init__(files)
+        self.then = [then]
+
+    def read(self, path: str, limit: int) -> bytes:
+        if path != SEAL and self.then:
+            self.then.pop()()
+        return super().read(path, limit)
+
+
+def test_a_merge_that_another_one_overtakes_takes_nothing_back(ann: Replica, eve: Forger) -> None:
+    older = eve.record()
+    eve.say("the last")
+    whole = eve.record()
+    assert ann.merge(Overtaken(older.files, lambda: ann.merge(whole))).problem == ""
+    (merged,) = ann.entries("peer.merged")
+    assert merged.data["size"] == len(eve.rows)
+    assert ann.merge(whole).taken == 0
+
+
+def test_a_fork_that_two_merges_find_is_kept_once(ann: Replica, eve: Forger) -> None:
+    assert ann.merge(eve.record()).problem == ""
+    del eve.rows[-1:]
+    eve.say("rewritten")
+    second = eve.record()
+    done = ann.merge(Overtaken(second.files, lambda: ann.merge(second)))
+    assert "it contradicts itself" in done.problem
     assert len(forks_of(ann)) == 1
 
 

@@ -93,6 +93,18 @@ def test_a_policy_that_is_closed_waits_for_a_person(ann: Replica, bob: Replica) 
     assert added.data["how"] == "person"
 
 
+def test_who_was_accepted_with_another_key_is_taken_at_first_use(
+    ann: Replica, bob: Replica
+) -> None:
+    other = SigningKey(bob.origin, bytes(32)).verifier().format()
+    ann.append(PEER_ACCEPTED.draft({"origin": bob.origin, "key": other, "reason": "Met"}, "ann"))
+    assert ann.merge(bob).problem == ""
+    (added,) = ann.entries("peer.added")
+    assert added.data["how"] == "first-use"
+    with ann.team() as team:
+        assert read_roster(team.store)[bob.origin].state == "first-use"
+
+
 def test_a_peer_that_a_person_accepted_stays_so_when_its_key_is_rotated(
     ann: Replica, bob: Replica
 ) -> None:
@@ -285,23 +297,27 @@ def test_what_a_copy_erases_of_the_line_that_it_left_stays_as_the_originals(
     assert ann.findings() == []
 
 
-def test_what_two_adopted_is_shown_until_both_erased_it(ann: Replica, bob: Replica) -> None:
-    cid = Replica(ann.folder.parent / "cid", "cid", ann.team_id)
+@pytest.mark.parametrize("order", [(0, 1), (0, 1, 2), (1, 0, 2), (1, 2, 0)])
+def test_what_several_adopted_is_shown_until_all_erased_it(
+    ann: Replica, bob: Replica, order: tuple[int, ...]
+) -> None:
+    names = ("cid", "dan")[: len(order) - 1]
+    peers = [bob, *(Replica(ann.folder.parent / one, one, ann.team_id) for one in names)]
     name = "events/1600000009000000-x-y-7.event"
-    for one in (bob, cid):
+    for one in peers:
         data = b"source: x\ntype: y\npriority: high\npayload: |\n  the word is hunter2\n"
         Path(one.root, name).write_bytes(data)
         with one.team() as team, team.act():
             pass
+        one.say("There is soup.")
+        one.redact("soup")  # of something else
         assert ann.merge(one).problem == ""
     shown = Path(ann.root, name)
-    assert b"hunter2" in shown.read_bytes()
-    bob.redact("hunter2")
-    assert ann.merge(bob).problem == ""
-    assert b"hunter2" in shown.read_bytes(), "Cid said it, too"
-    assert ann.findings() == []
-    cid.redact("hunter2")
-    assert ann.merge(cid).problem == ""
+    for number in order:
+        assert b"hunter2" in shown.read_bytes(), "somebody said it, too"
+        assert ann.findings() == []
+        peers[number].redact("hunter2")
+        assert ann.merge(peers[number]).problem == ""
     assert not any(b"hunter2" in path.read_bytes() for path in ann.files())
     assert ann.findings() == []
 
