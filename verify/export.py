@@ -123,17 +123,28 @@ class LoadedExport:
 
     def judge_name(self, replica: str, db: sqlite3.Connection) -> None:
         """Ask whether a replica of this name made the record: by the first key of its line."""
-        if not replica or self.seal is None or not self.bodies:
+        if not replica or self.seal is None:
             return
-        for entry in RowReader(db).raw(0, self.seal.size, kinds=("key.set",)):
+        if not self.bodies:
+            self.add("its bodies were taken away: the record of a replica has them", tiles.BODIES)
+            return
+        first = ""
+        for entry in RowReader(db).raw(0, self.seal.size, kinds=("key.set", "team.named")):
             with suppress(LedgerError, ValueError, LookupError, TypeError, AttributeError):
-                vkey = str(orjson.loads(entry.body or b"")["vkey"])
-                if VerifierKey.parse(vkey).name == self.seal.origin:
-                    if key_digits(vkey) != replica[-KEY_DIGITS:]:
-                        what = f"the record is sealed under the key {vkey}, and the name {replica}"
-                        self.add(f"{what} is that of another: this is not its record", tiles.SEAL)
-                    return
-        self.add(f"no key of {self.seal.origin} is known that {replica} may have", tiles.SEAL)
+                said = orjson.loads(entry.body or b"")
+                if entry.kind == "key.set":
+                    vkey = str(said["vkey"])
+                    first = first or (vkey * (VerifierKey.parse(vkey).name == self.seal.origin))
+                elif parse_header(entry.header).ledger == self.seal.origin:
+                    named = str(said["replica"])
+                    if named != replica:
+                        what = f"the record is that of {named}, and the name of its ref {replica}"
+                        self.add(f"{what}: this is not its record", tiles.SEAL)
+        if not first:
+            self.add(f"no key of {self.seal.origin} is known that {replica} may have", tiles.SEAL)
+        elif key_digits(first) != replica[-KEY_DIGITS:]:
+            what = f"the record is sealed under the key {first}, and the name {replica}"
+            self.add(f"{what} is that of another: this is not its record", tiles.SEAL)
 
     def add_strays(self, files: ExportFiles, size: int, named: set[str], what: str) -> None:
         """Add what stands there and belongs to no entry of ``what``."""

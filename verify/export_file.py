@@ -116,12 +116,16 @@ class RefFiles(ExportFiles):
         self._strange: list[str] = []
         asked = "ls-tree", "-r", "-z", "--long", "--full-tree", commit
         listed = repository.ask(*asked, most=MAX_LISTED)
+        seen: set[str] = set()
         for line in listed.split(b"\0")[:-1]:
             found = _LINE.fullmatch(line)
             if found is None:
                 raise GitError(f"git lists {line[:100]!r} in {commit}: it cannot be read")
             mode, blob, size, name = found.groups()
             path = name.decode("utf-8", "surrogateescape")
+            if path in seen:
+                raise GitError(f"the tree of {commit} has {path} twice: no git of ours made it")
+            seen.add(path)
             if size == b"BAD":
                 raise GitError(
                     f"git has not all of the record in {commit}: {path} is missing, as in a clone "

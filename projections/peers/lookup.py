@@ -18,8 +18,11 @@ from tripod.ledger import MERGED, Entry, parse_header
 from tripod.ledger.kinds.merged import BlobReader, read_kept
 from tripod.ledger.kinds.peers import PEER_MERGED, Known, Place
 from tripod.ledger.kinds.trust import FORKED_FROM
+from tripod.projections.chat.format import parse_chat_archive_name
+from tripod.projections.decisions.format import decision_log_name_problem
 from tripod.projections.peers.tables import made_as
 from tripod.projections.projection import Tables
+from tripod.projections.text import text_line_problem
 
 _LONGEST = 90  # characters of a name that is made here
 _MOST_FORKS = 8  # of a line, one after another, that are gone back
@@ -159,6 +162,22 @@ class PeerLookup:
             )
             found = next((one for one in lines if one is not None), None)
         return found
+
+
+def peer_channel_problem(name: str) -> str | None:
+    """Why a chat of a peer cannot have its own name here; None: it can, if its folder is here."""
+    stem = name.rpartition("/")[2]
+    if stem.startswith(".") or parse_chat_archive_name(stem) is not None:
+        return "no name of a live chat"
+    return text_line_problem(stem, "channel", 200)
+
+
+def peer_log_problem(db: Tables, name: str) -> str | None:
+    """Why a decision log of a peer cannot have its own name here; None: as with a chat."""
+    sql = "SELECT 1 FROM logs WHERE file = ? AND log <> file"
+    if db.execute(sql, (name,)).fetchone() is not None:
+        return "the name of an archive"
+    return decision_log_name_problem(name)
 
 
 def flat_peer_name(*parts: str) -> str:

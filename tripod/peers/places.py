@@ -33,7 +33,6 @@ from tripod.projections.bus.format import (
 from tripod.projections.chat.format import (
     HEADER_LINES,
     MAX_HANDLE,
-    parse_chat_archive_name,
     valid_chat_handle,
 )
 from tripod.projections.chat.tables import last_chat_line, ref_to_chat_line, span_of
@@ -45,6 +44,8 @@ from tripod.projections.peers.lookup import (
     PeerLookup,
     flat_peer_name,
     observed_piece,
+    peer_channel_problem,
+    peer_log_problem,
     piece_of,
     short_peer_digest,
 )
@@ -227,7 +228,7 @@ class Places:
         """A plain name for what stands in a folder of a peer that this team does not have."""
         return flat_peer_name(self._replica(origin), *parts)
 
-    def _local(self, holds: str, name: str, origin: str, problem: object) -> str:
+    def _local(self, holds: str, name: str, origin: str, problem: str | None) -> str:
         """The name here of a channel or a log: its own, or a plain one with the replica in it."""
         front, slash, _ = name.rpartition("/")
         is_here = not slash or f"{holds}/{front}" in self._act.disk.places.added
@@ -240,11 +241,7 @@ class Places:
 
     def _channel(self, origin: str, _header: Header, body: Mapping[str, Any], place: Place) -> None:
         name = str(body["channel"])
-        stem = name.rpartition("/")[2]
-        problem = text_line_problem(stem, "channel", 200)
-        if stem.startswith(".") or parse_chat_archive_name(stem) is not None:
-            problem = "no name of a live chat"
-        local = self._local(CHAT, name, origin, problem)
+        local = self._local(CHAT, name, origin, peer_channel_problem(name))
         if local != name:
             place["channel"] = local
 
@@ -266,10 +263,7 @@ class Places:
 
     def _log(self, origin: str, _header: Header, body: Mapping[str, Any], place: Place) -> None:
         name = str(body.get("file", LIVE))
-        problem: object = log_format.decision_log_name_problem(name)
-        sql = "SELECT 1 FROM logs WHERE file = ? AND log <> file"
-        archive = self._db.execute(sql, (name,)).fetchone()
-        local = self._local(LOGS, name, origin, problem or archive)
+        local = self._local(LOGS, name, origin, peer_log_problem(self._db, name))
         if local != name:
             place["file"] = local
 

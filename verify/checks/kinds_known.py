@@ -24,6 +24,7 @@ import orjson
 from pydantic import ValidationError
 
 from tripod.ledger import MERGED, Header, LedgerError, header_auth, parse_header
+from tripod.ledger.entry import entry_blobs
 from tripod.ledger.kinds.base import Kind
 from tripod.ledger.kinds.merged import BlobReader, read_kept
 from tripod.ledger.kinds.models import model_of
@@ -80,6 +81,9 @@ def kept_problem(header: Header, data: dict[str, Any], blob: BlobReader) -> str 
     if body is None:
         return f"{header.kind}: it keeps no body, and nothing that stands for one"
     problem = kind_problem(inner.kind, inner.stream, body)
+    if problem is None and kept.body is not None:
+        named = set(entry_blobs(body)) ^ set(entry_blobs(data.get("blobs")))
+        problem = "its blobs are not those that the body which it keeps names" if named else None
     return None if problem is None else f"{header.kind}: {problem}"
 
 

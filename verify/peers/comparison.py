@@ -31,6 +31,7 @@ from tripod.ledger import (
 from tripod.ledger.entry import MERGED
 from tripod.ledger.kinds.merged import read_kept
 from tripod.ledger.kinds.peers import (
+    NAME_IDS,
     PEER_ACCEPTED,
     PEER_ADDED,
     PEER_FORKED,
@@ -46,10 +47,12 @@ from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_growth import describe_growth_commit
 from tripod.verify.anchors.heads import KnownHead, OutsideHeads
 from tripod.verify.check import Evidence, Finding, HeadsJudged, Severity
+from tripod.verify.checks import peers_agree, trailers_agree
 from tripod.verify.export_file import FileError, RefFiles
 from tripod.verify.peers.placing import PlaceJudge, content_bytes, erased_body
-from tripod.verify.peers.refs import ReplicaRef, record_seal, replica_refs, strange_refs
+from tripod.verify.peers.refs import ReplicaRef, record_note, replica_refs, strange_refs
 from tripod.verify.peers.seals import (
+    PeerMemory,
     RecordProblemError,
     ReplicaTree,
     SealedRecord,
@@ -57,72 +60,9 @@ from tripod.verify.peers.seals import (
     sealed_identity,
 )
 
-PEERS, TRAILERS = "peers-agree", "trailers-agree"
-
 _BROKEN = (LookupError, TypeError, ValueError, AttributeError, RecursionError, LedgerError)
 _IDS = "peer-", "peer."  # between these are the ids of the entries that keep one of a peer
 _KINDS = (MERGED, PEER_MERGED.name, PEER_FORKED.name)
-_FORK = (
-    "two seals by one key that no ledger can have both: one history of that replica was rewritten, "
-    "or two copies of it went on. Keep both records, find out which is the true one, and let the "
-    "other go on under a name of its own (`tripod restore --as-copy`)"
-)
-_COPY = (
-    "this ledger left that name and goes on as a copy, and under the name another history is "
-    "sealed. If it is that of the first disk, which went on meanwhile, say so: `tripod pull`, then "
-    "`tripod peer accept REPLICA --reason TEXT`. Else one of them was rewritten: keep both records"
-)
-_ROLLBACK = (
-    "this ledger was rolled back or cut off, or it is an old copy: find the newest one "
-    "(`tripod restore` takes the longest record of it that is known)"
-)
-_BEHIND = (
-    "its newer record was not pushed, or not fetched here: `tripod push` there, `tripod pull` "
-    "here. Where it has none, it was rolled back"
-)
-_NOT_HERE = (
-    "fetch the newest record (`git fetch REMOTE '+refs/tripod/*:refs/tripod-remotes/REMOTE/*'`); "
-    "if that is not longer, it was not pushed there (`tripod push`), or it was cut off"
-)
-_GONE = (
-    "fetch it, as `tripod pull` does. If a remote lost it, push it again: `tripod push` there, or "
-    "`git push` its ref from a clone that has it. Close one that was given up (`tripod peer close`)"
-)
-_ALTERED = (
-    "compare the entry with the peer's own record and with other replicas: here or there it was "
-    "changed after it was merged"
-)
-_TWO = (
-    "ask the owner of that replica for the first line of `tripod key`, and compare it with that of "
-    "the peer (`tripod peer show`): one of them is nobody's. Remove the ref that is, or close the "
-    "peer (`tripod peer close`) and keep both"
-)
-_LOST = (
-    "it was left out when that peer was merged, or taken out since: find out how, and compare "
-    "this ledger with other replicas (`tripod diff`)"
-)
-_UNSEALED = (
-    "pull again: a merge may have been stopped. If it stays, the peer did not make it: it was put "
-    "into this ledger; compare it with the peer's own record and with other replicas"
-)
-_REF = "nobody vouches for it: find out who put it there, and remove it (`git update-ref -d REF`)"
-
-
-class PeerMemory(NamedTuple):
-    """A head of a replica that somebody remembers.
-
-    ``where`` says it in words, ``by`` is the origin of the replica that remembers it, '' where
-    none does. ``seq`` is the entry here that holds it, ``proven``: it lies in a tree that the key
-    of ``by`` sealed.
-    """
-
-    seal: Seal
-    note: Note | None
-    where: str
-    by: str = ""
-    seq: int | None = None
-    proven: bool = False
-    is_trailer: bool = False
 
 
 @dataclass
@@ -136,6 +76,10 @@ class _Known:
     judged: Collection[str] = ()  # those whose records have reports of their own
     covered: dict[str, int] = field(default_factory=dict)
     """How many entries of each the largest of its seals covers that was merged here."""
+    own_name: str = ""
+    """The name of the replica whose ledger is judged."""
+    loose: list[PeerMemory] = field(default_factory=list)
+    """The seals of records that are not compared."""
 
 
 class _Kept(NamedTuple):
@@ -216,6 +160,10 @@ class _Comparison:
         ledger = self.evidence.ledger
         if ledger is None:
             return
+        for row in ledger.raw_by_id(*NAME_IDS):
+            with suppress(*_BROKEN):
+                if parse_header(row.header).ledger == self.origin:
+                    self.known.own_name = str(orjson.loads(row.body or b"")["replica"])
         # Who puts an entry of a peer here need not say who that is.
         if self.evidence.folded is not None and not self.is_here and not ledger.count_by_id(*_IDS):
             return
@@ -235,7 +183,7 @@ class _Comparison:
                 else:
                     self._add_fork(data, where, row.seq)
             except MalformedError as error:
-                self._peer_finding(str(error), (where, row.seq), _ALTERED)
+                self._peer_finding(str(error), (where, row.seq), peers_agree.ALTERED)
             except _BROKEN:
                 continue  # `kinds-known` and `bodies-present` name it
         self._read_keys(start, ledger)
@@ -258,9 +206,19 @@ class _Comparison:
                     keys.append(key)
 
     def _add_merged(
-        self, data: Mapping[str, Any], where: str, by: str, seq: int | None, *, proven: bool = False
+        self,
+        data: Mapping[str, Any],
+        where: str,
+        by: str,
+        seq: int | None,
+        record: SealedRecord | None = None,
     ) -> None:
-        note = parse_note(content_bytes(self.evidence, data["seal"]))
+        """Add a head that the entry with the body ``data`` remembers, here or in a ``record``."""
+        held = data["seal"]
+        if record is not None and "sha256" in held:
+            note = parse_note(record.read_blob(held["sha256"], held["size"]))
+        else:
+            note = parse_note(content_bytes(self.evidence, held))
         seal = parse_seal(note.text)
         said = Seal(data["origin"], data["size"], bytes.fromhex(data["root"]))
         if seal != said:
@@ -268,7 +226,7 @@ class _Comparison:
                 f"it says that {said.size} entries of {said.origin} were merged, and the seal in "
                 f"it is of {seal.size} entries of {seal.origin}, or has another root"
             )
-        self.heads.append(PeerMemory(seal, note, where, by, seq, proven))
+        self.heads.append(PeerMemory(seal, note, where, by, seq, record is not None))
 
     def _add_fork(self, data: dict[str, Any], where: str, seq: int) -> None:
         """A replica contradicted itself, and both seals were kept: that stays, and is told."""
@@ -277,7 +235,7 @@ class _Comparison:
         shown = tuple(line for note in notes for line in _shown_note(note))
         who = self.known.names.get(origin, origin)
         message = f"fork: {who} contradicts what it sealed before: {data['problem']}"
-        self._peer_finding(message, (where, seq), _FORK, shown)
+        self._peer_finding(message, (where, seq), peers_agree.FORK, shown)
 
     def _read_kept(self, at: int, data: dict[str, Any], ledger: LedgerReader) -> None:
         kept = read_kept(data, ledger.blob)
@@ -316,48 +274,62 @@ class _Comparison:
         for ref in strange_refs(repository, refs):
             self.is_here = True
             message = "it stands where records of replicas are, and names none"
-            self._peer_finding(message, (ref, None), _REF, severity="warning")
+            self._peer_finding(message, (ref, None), peers_agree.REF, severity="warning")
         for one in refs:
             self.is_here = True
-            seal = record_seal(repository, one.commit)
-            if seal is None:
-                message = "it holds no record: there is no seal that can be read"
-                self._peer_finding(message, (one.ref, None), _REF, severity="warning")
+            note = record_note(repository, one.commit)
+            if note is None:
+                self._warn_ref(one, "it holds no record: there is no seal that can be read")
                 continue
             try:
-                self._read_ref(repository, one, seal)
+                self._read_ref(repository, one, note)
             except (RecordProblemError, GitError, FileError, *_BROKEN) as error:
-                self._warn_ref(one, error)
+                self._warn_ref(one, f"it is not compared: {error}")
+                self.known.loose.append(PeerMemory(parse_seal(note.text), note, one.ref))
 
-    def _warn_ref(self, ref: ReplicaRef, error: Exception) -> None:
-        message = f"it is not compared: {error}"
-        self._peer_finding(message, (ref.ref, None), _REF, severity="warning")
+    def _warn_ref(self, ref: ReplicaRef, message: str) -> None:
+        self._peer_finding(message, (ref.ref, None), peers_agree.REF, severity="warning")
 
-    def _read_ref(self, repository: Repository, ref: ReplicaRef, seal: Seal) -> None:
-        files = RefFiles(repository, ref.commit, ref.replica)
-        note = parse_note(files.seal_note())
-        known = self.known.keys.get(seal.origin, [])
-        names = {key_digits(key.format()) for key in known}
-        names.add(self.known.names.get(seal.origin, "")[-KEY_DIGITS:])
+    def _read_ref(self, repository: Repository, ref: ReplicaRef, note: Note) -> None:
+        seal = parse_seal(note.text)
+        record = SealedRecord(RefFiles(repository, ref.commit, ref.replica), seal, 0)
+        known, name = self.known.keys.get(seal.origin, []), self.known.names.get(seal.origin, "")
+        name = self.known.own_name if seal.origin == self.origin else name
+        digits = {key_digits(key.format()) for key in known}
+        is_named = name == ref.replica
+        if name in ("", seal.origin):  # no entry that was read names it
+            is_named = self.evidence.loaded or ref.replica[-KEY_DIGITS:] in digits
         with suppress(LedgerError):
             open_seal(note, known)
-            if ref.replica[-KEY_DIGITS:] in names or self.evidence.loaded:  # its own part names it
-                self._add_ref(ref, SealedRecord(files, seal, 0), note, known)
+            if is_named:
+                self._add_ref(ref, record, note, known)
                 return
-        record = SealedRecord(files, seal, 0)
         found = sealed_identity(record, None)
-        if known and (found.named is None or found.named not in known):
+        if known and found.named not in known and found.key not in known:
             message = f"its seal is by no key that is known of {seal.origin}"
             if found.key is None or not found.names_itself():
                 raise MalformedError(message)
             open_seal(note, [found.key])
             message = f"{message}: two replicas have that name, or one was made up"
-            self._peer_finding(message, (ref.ref, None), _TWO, _shown_note(format_note(note)))
+            self._peer_finding(
+                message, (ref.ref, None), peers_agree.TWO, _shown_note(format_note(note))
+            )
             return
         keys = [key for key in (found.named, found.key) if key is not None]
-        if not any(key_digits(k.format()) == ref.replica[-KEY_DIGITS:] for k in keys):
-            raise MalformedError(f"it is sealed under another key than that of {ref.replica}")
         open_seal(note, keys)
+        message = ""
+        if not any(key_digits(k.format()) == ref.replica[-KEY_DIGITS:] for k in keys):
+            message = f"it is sealed under another key than that of {ref.replica}"
+        elif found.replica not in ("", ref.replica):
+            message = f"it is the record of {found.replica}"
+        if message and known and self.evidence.loaded:  # its own part names it
+            self.known.loose.append(PeerMemory(seal, note, ref.ref))
+            return
+        if message:
+            raise MalformedError(message)
+        if not is_named and known:
+            message = f"this ledger calls it {name}, which is not the name that it has"
+            self._peer_finding(message, (ref.ref, None), peers_agree.TWO)
         self.known.keys[seal.origin] = [*known, *(key for key in keys if key not in known)]
         self._add_ref(ref, record, note, keys)
 
@@ -365,6 +337,8 @@ class _Comparison:
         self, ref: ReplicaRef, record: SealedRecord, note: Note, keys: list[VerifierKey]
     ) -> None:
         seal = record.seal
+        if not record.files.bodies:
+            self._warn_ref(ref, "it holds headers alone: what it remembers of others is not known")
         self.known.names.setdefault(seal.origin, ref.replica)
         self.heads.append(PeerMemory(seal, note, ref.ref, proven=ref.remote is not None))
         tree = self.trees.get(seal.origin)
@@ -379,12 +353,19 @@ class _Comparison:
         for origin, tree in self.trees.items():
             record = SealedRecord(tree.record.files, tree.record.seal)
             read = {seq for whose, seq in self.kept.heads if whose == origin}
-            with suppress(RecordProblemError):
+            problem: Exception | None = None
+            try:
                 for header, said in record.of_kinds((PEER_MERGED.name,), read):
-                    with suppress(*_BROKEN):
+                    where = f"entry {header.seq} of {self.known.names.get(origin, origin)}"
+                    try:
                         data = sealed_body(header, said)
-                        where = f"entry {header.seq} of {self.known.names.get(origin, origin)}"
-                        self._add_merged(data, where, origin, None, proven=True)
+                        self._add_merged(data, where, origin, None, record)
+                    except (FileError, *_BROKEN):
+                        problem = problem or MalformedError(f"{where} cannot be read")
+            except RecordProblemError as error:
+                problem = error
+            if problem is not None and record.files.bodies:
+                self._warn_ref(tree.ref, f"not all that it remembers is compared: {problem}")
 
     def read_trailers(self, repository: Repository) -> None:
         """The heads in the messages of all commits; the keys that are known say whose they are."""
@@ -408,21 +389,27 @@ class _Comparison:
         for replica, places in sorted(strangers.items()):
             more = f", and {len(places) - 1} more" if places[1:] else ""
             message = f"a head of {replica} that no known key opens: it binds nothing{more}"
-            found = Finding(TRAILERS, message, places[0], (), _STRANGER, "warning", fault=None)
+            name, help_ = trailers_agree.NAME, peers_agree.STRANGER
+            found = Finding(name, message, places[0], (), help_, "warning", fault=None)
             self.trailers.findings.add(found)
 
     # Judgement ---------------------------------------------------------------------------------
 
     def judge(self) -> None:
         """Hold everything against everything."""
+        for head in self.known.loose:  # whatever became of its record, the seal binds who made it
+            with suppress(LedgerError):
+                open_seal(head.note or b"", self.known.keys.get(head.seal.origin, ()))
+                self.heads.append(head)
         sizes: dict[str, set[int]] = {}
         for head in self.heads:
-            sizes.setdefault(head.seal.origin, set()).add(head.seal.size)
+            whose = head.seal.origin if head.seal.origin in self.trees else ""
+            sizes.setdefault(whose, set()).add(head.seal.size)
         for origin, tree in list(self.trees.items()):
             try:
-                tree.fill(sizes.get(origin, set()))
+                tree.fill(sizes.get(origin, set()) | sizes.get("", set()))
             except RecordProblemError as error:
-                self._warn_ref(tree.ref, error)
+                self._warn_ref(tree.ref, f"it is not compared: {error}")
                 del self.trees[origin]
         compared = sum(self._judge_kept(kept) for kept in self.kept.entries)
         met: dict[tuple[str, int], PeerMemory] = {}
@@ -441,7 +428,6 @@ class _Comparison:
     def _judge_absent(self, heads: Iterable[PeerMemory]) -> None:
         """Of each replica that is remembered a ref has a record: else nobody can judge it."""
         here = {self.origin, *self.lines, *self.known.closed, *self.trees}
-        here = here.union(*(tree.lines for tree in self.trees.values()))
         most: dict[str, PeerMemory] = {}
         for head in sorted(heads, key=lambda one: one.seal.size):
             if head.seal.origin not in here and self.outside.repository is not None:
@@ -449,9 +435,11 @@ class _Comparison:
         # An auditor's clone has what a remote gives: none is as bad there as one that is cut off.
         severity: Severity = "failure" if self.evidence.loaded else "warning"
         for origin, head in most.items():
+            if any(tree.holds(head.seal) for tree in self.trees.values()):
+                continue  # a copy left that line later, and has all of it
             who = self.known.names.get(origin, origin)
             message = f"{who} had {head.seal.size} entries, and no ref here holds its record"
-            self._peer_finding(message, (head.where, head.seq), _GONE, (), severity)
+            self._peer_finding(message, (head.where, head.seq), peers_agree.GONE, (), severity)
 
     def _judge_kept(self, kept: _Kept) -> bool:
         """Whether an entry of a peer could be held against its tree; what is wrong is added."""
@@ -469,7 +457,7 @@ class _Comparison:
                 f"it keeps another entry {kept.seq} of {who} than the record on {tree.ref.ref} "
                 "has, which its key sealed",
                 (f"entry {kept.at}", kept.at),
-                _ALTERED,
+                peers_agree.ALTERED,
                 _shown_note(format_note(tree.note)),
             )
         return True
@@ -478,7 +466,10 @@ class _Comparison:
         """What is kept of a peer is under a seal of its; of what that covers nothing is missing."""
         scan, ledger = self.evidence.scan, self.evidence.ledger
         loose: dict[str, list[_Kept]] = {}
+        ends: dict[str, int] = {}
         for kept in self.kept.entries:
+            if kept.at in self.proven:
+                ends[kept.origin] = max(kept.seq, ends.get(kept.origin, 0))
             if self.outside.repository is None and kept.origin in self.known.names:
                 continue  # its newest seal may lie in its own record
             tree, covered = self.trees.get(kept.origin), self.known.covered.get(kept.origin, 0)
@@ -488,7 +479,7 @@ class _Comparison:
             who, first = self.known.names.get(origin, origin), entries[0]
             more = f", and {len(entries) - 1} more" if entries[1:] else ""
             message = f"no seal of {who} that is known here covers its entry {first.seq}{more}"
-            self._peer_finding(message, (f"entry {first.at}", first.at), _UNSEALED)
+            self._peer_finding(message, (f"entry {first.at}", first.at), peers_agree.UNSEALED)
         for origin, tree in self.trees.items():
             if ledger is None or (scan is not None and scan.since):
                 continue
@@ -496,17 +487,16 @@ class _Comparison:
             lost = [
                 seq
                 for seq in tree.own
-                if seq < size
+                if seq < max(size, ends.get(origin, 0))
                 and peer_entry_id(origin, seq) not in self.kept.ids
                 and entry_leaf_hash(ledger.header(seq) or b"") != tree.leaves[seq]
             ]
             if lost:
                 more = f", and {len(lost) - 1} more" if lost[1:] else ""
-                message = (
-                    f"entry {lost[0]} of {who}{more} is not here, and this ledger says that all of "
-                    f"its first {size} entries are"
-                )
-                self._peer_finding(message, (tree.ref.ref, None), _LOST)
+                why = f"this ledger says that all of its first {size} entries are"
+                why = why if lost[0] < size else f"its entry {ends[origin]} is"
+                message = f"entry {lost[0]} of {who}{more} is not here, and {why}"
+                self._peer_finding(message, (tree.ref.ref, None), peers_agree.LOST)
 
     def _judge_erased(self) -> None:
         """Where an entry of a peer has no body here, the peer said what stands for it."""
@@ -519,7 +509,7 @@ class _Comparison:
             if said != keep and (said is not None or self.outside.repository is not None):
                 who = self.known.names.get(origin, origin)
                 message = f"it keeps entry {seq} of {who} as erased otherwise than {who} says"
-                self._peer_finding(message, (f"entry {at}", at), _ALTERED)
+                self._peer_finding(message, (f"entry {at}", at), peers_agree.ALTERED)
 
     def _judge_head(self, head: PeerMemory, met: dict[tuple[str, int], PeerMemory]) -> None:
         seal = head.seal
@@ -528,9 +518,10 @@ class _Comparison:
                 open_seal(head.note, self.known.keys.get(seal.origin, []))
             except LedgerError as error:
                 message = f"a head of {seal.origin} that no known key opens: {error}"
-                is_ours = seal.origin == self.origin and not self.evidence.loaded
-                severity: Severity = "failure" if is_ours and head.by else "warning"
-                self._add(head, message, _STRANGER, severity=severity)
+                is_ours = seal.origin == self.origin and not self.evidence.loaded and head.by
+                is_said_here = is_ours or head.by == self.origin
+                severity: Severity = "failure" if is_said_here else "warning"
+                self._add(head, message, peers_agree.STRANGER, severity=severity)
                 return
             if head.by == self.origin:
                 covered = self.known.covered
@@ -566,7 +557,11 @@ class _Comparison:
         """Add that the replica has fewer entries; of a peer somebody may only be behind."""
         seal, told = head.seal, self.trailers if head.is_trailer else self.peers
         if tree is None:
-            whose, help_ = ("record", _NOT_HERE) if self.evidence.loaded else ("ledger", _ROLLBACK)
+            whose, help_ = (
+                ("record", peers_agree.NOT_HERE)
+                if self.evidence.loaded
+                else ("ledger", peers_agree.ROLLBACK)
+            )
             message = f"rollback: it remembers {seal.size} entries, and the {whose} has {size}"
             self._add(head, message, help_, self._both(head, None))
         elif head.by == self.origin:
@@ -575,7 +570,7 @@ class _Comparison:
                 f"behind: {seal.size} entries of {who} were merged, and its record on "
                 f"{tree.ref.ref} has {size}"
             )
-            self._add(head, message, _BEHIND, self._both(head, tree.note), "warning")
+            self._add(head, message, peers_agree.BEHIND, self._both(head, tree.note), "warning")
         else:
             told.seen["not here yet"] = int(told.seen.get("not here yet", 0)) + 1
 
@@ -587,7 +582,7 @@ class _Comparison:
             f"fork: it remembers root {seal.root.hex()[:16]}… of the first {seal.size} entries{of},"
             f" and in {whose} they have {root.hex()[:16]}…"
         )
-        help_ = _COPY if tree is None and seal.origin in self.lines else _FORK
+        help_ = peers_agree.COPY if tree is None and seal.origin in self.lines else peers_agree.FORK
         self._add(head, message, help_, self._both(head, tree.note if tree else self._own_note()))
 
     def _contradict(self, head: PeerMemory, other: PeerMemory) -> None:
@@ -597,7 +592,7 @@ class _Comparison:
             f"fork: it remembers root {seal.root.hex()[:16]}… of the first {seal.size} entries of "
             f"{who}, and {other.where} remembers {other.seal.root.hex()[:16]}…"
         )
-        self._add(head, message, _FORK, self._both(head, other.note))
+        self._add(head, message, peers_agree.FORK, self._both(head, other.note))
 
     def _own_note(self) -> Note | None:
         """The newest seal of this ledger that one of its keys made."""
@@ -623,7 +618,9 @@ class _Comparison:
         severity: Severity = "failure",
     ) -> None:
         if head.is_trailer:
-            found = Finding(TRAILERS, message, head.where, shown, help_, severity, fault=None)
+            found = Finding(
+                trailers_agree.NAME, message, head.where, shown, help_, severity, fault=None
+            )
             self.trailers.findings.add(found)
         else:
             self._peer_finding(message, (head.where, head.seq), help_, shown, severity)
@@ -636,13 +633,10 @@ class _Comparison:
         shown: tuple[str, ...] = (),
         severity: Severity = "failure",
     ) -> None:
-        found = Finding(PEERS, message, at[0], shown, help_, severity, seq=at[1], fault=None)
+        found = Finding(
+            peers_agree.NAME, message, at[0], shown, help_, severity, seq=at[1], fault=None
+        )
         self.peers.findings.add(found)
-
-
-_STRANGER = (
-    "find out whose it is: a replica whose key is not known here yet (`tripod pull`), or nobody's"
-)
 
 
 def _shown_note(note: bytes) -> tuple[str, ...]:

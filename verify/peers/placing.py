@@ -30,6 +30,8 @@ from tripod.projections.peers.lookup import (
     PeerLookup,
     flat_peer_name,
     observed_piece,
+    peer_channel_problem,
+    peer_log_problem,
     piece_of,
     short_peer_digest,
 )
@@ -130,18 +132,26 @@ class PlaceJudge:
     def _query(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         return self._evidence.query(sql, *values)
 
-    def _local(self, one: PlacedEntry, member: str, default: str = "", end: str = "") -> str | None:
-        """A channel or a log bears its own name, or one with the replica in it."""
-        name = str(one.body.get(member, default))
+    def _local(
+        self, one: PlacedEntry, member: str, name: str, problem: str | None, end: str = ""
+    ) -> str | None:
+        """A channel or a log bears its own name, or one with the replica in it where it cannot.
+
+        What stands in a folder could not have its own before that folder was added here.
+        """
         shown = str(one.place.get(member, name))
         flat = flat_peer_name(one.replica, *name.removesuffix(end).split("/")) + end
-        return None if shown in (name, flat) else f"in {shown!r}, and it is of {name!r}"
+        is_it = shown == name or (shown == flat and ("/" in name or problem is not None))
+        return None if is_it else f"in {shown!r}, and it is of {name!r}"
 
     def _channel(self, one: PlacedEntry) -> str | None:
-        return self._local(one, "channel")
+        name = str(one.body["channel"])
+        return self._local(one, "channel", name, peer_channel_problem(name))
 
     def _log(self, one: PlacedEntry) -> str | None:
-        return self._local(one, "file", LIVE, ".md")
+        name = str(one.body.get("file", LIVE))
+        problem = peer_log_problem(self._evidence.source.db, name)
+        return self._local(one, "file", name, problem, ".md")
 
     def _line(self, one: PlacedEntry) -> str | None:
         channel, index = one.place.get("channel", one.body["channel"]), one.place.get("index", -1)

@@ -26,7 +26,8 @@ from tripod.ledger.locator import (
     work_tree_around,
 )
 from tripod.ledger.places import SEAL
-from tripod.ledger.tlog.seal import Seal, read_seal
+from tripod.ledger.tlog.note import Note, parse_note
+from tripod.ledger.tlog.seal import Seal, parse_seal
 from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_folder import find, read_git_refs
 
@@ -116,12 +117,19 @@ def merge_order(seal: Seal | None) -> str:
     return "" if seal is None else seal.origin
 
 
+def record_note(repository: Repository, commit: str) -> Note | None:
+    """The note of the seal of the record in an object's tree; None where it cannot be read."""
+    with suppress(GitError, LedgerError):
+        data = repository.file_at(commit, SEAL) if commit else None
+        note = None if data is None else parse_note(data)
+        return note if note is not None and parse_seal(note.text) else None
+    return None
+
+
 def record_seal(repository: Repository, commit: str) -> Seal | None:
     """The seal of the record in the tree of an object, not judged; None where it cannot be read."""
-    with suppress(GitError, LedgerError):
-        note = repository.file_at(commit, SEAL) if commit else None
-        return None if note is None else read_seal(note)
-    return None
+    note = record_note(repository, commit)
+    return None if note is None else parse_seal(note.text)
 
 
 def longest_records(

@@ -236,6 +236,23 @@ def _tree_of(leaves: Iterable[bytes]) -> Tree:
     return tree
 
 
+class PeerMemory(NamedTuple):
+    """A head of a replica that somebody remembers.
+
+    ``where`` says it in words, ``by`` is the origin of the replica that remembers it, '' where
+    none does. ``seq`` is the entry here that holds it, ``proven``: it lies in a tree that the key
+    of ``by`` sealed.
+    """
+
+    seal: Seal
+    note: Note | None
+    where: str
+    by: str = ""
+    seq: int | None = None
+    proven: bool = False
+    is_trailer: bool = False
+
+
 @dataclass
 class ReplicaTree:
     """The sealed tree of a replica by the record on a ref: its seal, and its leaf hashes."""
@@ -250,6 +267,10 @@ class ReplicaTree:
     """The numbers of the entries that it recorded itself under the name that it has."""
     lines: set[str] = field(default_factory=set)
     """The names that it had, that one included."""
+
+    def holds(self, head: Seal) -> bool:
+        """Whether its entries begin with those under a seal of a line that it left."""
+        return head.origin in self.lines and self.roots.get(head.size) == head.root
 
     def fill(self, sizes: set[int]) -> None:
         """Read the leaf hashes, and the roots of so many of them (else RecordProblemError)."""

@@ -1,6 +1,8 @@
 """Replicas as witnesses of each other: what they remember of heads, and keep of entries."""
 
+import re
 import shutil
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +13,7 @@ from doors.inside import run
 from git_repo import Git
 
 from tripod.bus import events as bus
+from tripod.errors import TripodError
 from tripod.ledger import Draft, commit_body, format_canonical
 from tripod.ledger.kinds.merged import KeptEntry, peer_entry_draft
 from tripod.ledger.kinds.peers import PEER_ACCEPTED, PEER_ADDED, PEER_MERGED, Place, peer_entry_id
@@ -19,7 +22,9 @@ from tripod.ledger.locator import database_of
 from tripod.ledger.sqlite.repair import copy_first_entries
 from tripod.ledger.tlog.note import Note, SigningKey, VerifierKey, format_note
 from tripod.ledger.tlog.seal import Seal, format_seal, read_seal, sign_seal
+from tripod.peers import merge as merging
 from tripod.peers.hooks import install_hooks
+from tripod.peers.merge import merge_record
 from tripod.peers.places import Places
 from tripod.peers.replica import replica_name
 from tripod.projections.erasure import tombstone
@@ -28,7 +33,9 @@ from tripod.team.team import Team
 from tripod.trust import actors, keys
 from tripod.trust.seal import rotate_sealing_key, seal_path
 from tripod.verify import export_file
+from tripod.verify.anchors.git import Repository
 from tripod.verify.check import Outcome, Report
+from tripod.verify.export_file import RefFiles
 from tripod.verify.peers.placing import PlaceJudge
 from tripod.verify.run import verify
 
@@ -533,8 +540,9 @@ def test_an_entry_that_is_shown_as_one_by_somebody_else(
         place["actor"] = f"ann@{forged.name}"
     place |= said
     forged.put(forged.added(), peer_entry_draft(kept_, "chat/live", place=place))
-    (message,) = forged.found()
+    message, absent = forged.found()
     assert message.startswith(f"it shows an entry of {forged.name} as one by 'ann")
+    assert absent.startswith(f"entry 0 of {forged.name}, and ")
 
 
 @pytest.fixture
@@ -692,8 +700,9 @@ def test_a_body_that_its_maker_did_not_erase(forged: Forged) -> None:
     kept_ = KeptEntry("example.com/bob", entry.seq, entry.header, None, None, None)
     place: Place = {"index": 1, "actor": f"ann@{forged.name}"}
     forged.put(forged.added(), peer_entry_draft(kept_, "chat/live", place=place, keep=keep))
-    (message,) = forged.found()
+    absent, message = forged.found()
     assert message.startswith(f"it keeps entry {entry.seq} of {forged.name} as erased otherwise")
+    assert absent.endswith(f" more is not here, and its entry {entry.seq} is")
 
 
 def test_a_second_key_for_one_replica(forged: Forged) -> None:
@@ -736,7 +745,9 @@ def test_a_key_for_which_its_replica_does_not_vouch(forged: Forged, is_ref_there
     )
     forged.put(forged.added(key.verifier()), said, draft)
     forged.put(forged.merged(note))
-    assert forged.found() == [f"no seal of {forged.name} that is known here covers its entry 500"]
+    said_, loose = forged.found()
+    assert said_.startswith("a head of example.com/bob that no known key opens: ")
+    assert loose == f"no seal of {forged.name} that is known here covers its entry 500"
 
 
 def test_a_record_on_the_ref_of_another_is_named(forged: Forged) -> None:
@@ -747,3 +758,194 @@ def test_a_record_on_the_ref_of_another_is_named(forged: Forged) -> None:
     (found,) = outcome(verify(f"{forged.ann.root}/.nbs")).findings
     assert found.where == other
     assert "sealed under another key" in found.message
+
+
+def without(git: Git, ref: str, *fronts: str) -> None:
+    """Make the ref a record in which files are missing."""
+    files = (line.split() for line in git("ls-tree", "-r", ref).split("\n") if line)
+    kept_ = "".join(
+        f"M 100644 {blob} {path}\n" for _, _, blob, path in files if not path.startswith(fronts)
+    )
+    front = f"commit {ref}\ncommitter A <a@b> 0 +0000\ndata 1\nx\n"
+    git("fast-import", "--quiet", "--force", given=f"{front}{kept_}".encode())
+
+
+@pytest.mark.parametrize("harm", ["its entries are missing", "another's name", "another front"])
+def test_a_seal_binds_its_maker_whatever_record_it_stands_on(
+    pair: Pair, tmp_path: Path, harm: str
+) -> None:
+    """Two seals of one size by Ann's key; the record of one is damaged, or bears another name."""
+    before = kept(pair.ann, tmp_path / "before.db")
+    say(pair.ann, "Closed on Sundays.")
+    record(pair.ann, pair.ann_name)
+    digits = pair.ann_name[-16:]
+    name = {"another's name": "zed-0123456789abcdef", "another front": f"boss-{digits}"}.get(harm)
+    ref = f"refs/tripod-remotes/far/{name or pair.ann_name}"
+    pair.ann("update-ref", ref, f"refs/tripod/{pair.ann_name}")
+    if name is None:
+        without(pair.ann, ref, "tile/")
+    rewrite(pair.ann, pair.ann_name, before)
+    report = verify(pair.ann.root)
+    assert report.exit_code == 1
+    found = [one for one in outcome(report).findings if one.where == ref]
+    assert sorted(one.severity for one in found) == ["failure", "warning"]
+    assert any("in the ledger they have" in one.message for one in found)
+    # Beside the longer record of the same name in a clone that has neither ledger.
+    clone = Git(tmp_path / "clone")
+    clone.commit("README", b"x\n")
+    fetch(clone, pair.ann, pair.bob)
+    clone("fetch", "--quiet", str(pair.ann.root), f"{ref}:{ref}")
+    report = verify(clone.root)
+    (own,) = [part for part in report.parts if part.what == pair.ann_ref]
+    assert any("in the ledger they have" in text for text in messages(own)), messages(own)
+
+
+@pytest.mark.parametrize("is_long", [False, True])
+def test_a_long_seal_is_remembered_as_well(pair: Pair, tmp_path: Path, is_long: bool) -> None:
+    """One of more than 16 KiB is a blob in the record of who remembers it, and nowhere else."""
+    before = kept(pair.ann, tmp_path / "before.db")
+    say(pair.ann, "Closed on Sundays.")
+    said = record(pair.ann, pair.ann_name)
+    more = "".join(f"\u2014 example.com/{'w' * 200}{n} {'A' * 88}\n" for n in range(90))
+    seal = read_seal(said.encode())
+    body = {"origin": seal.origin, "size": seal.size, "root": seal.root.hex()}
+    note = (said + more * is_long).encode()
+    with Team(f"{pair.bob.root}/.nbs") as team:
+        team.append_apart(lambda: [PEER_MERGED.draft({**body, "seal": note})])  # type: ignore[typeddict-item]
+    record(pair.bob, pair.bob_name)
+    rewrite(pair.ann, pair.ann_name, before)
+    fetch(pair.ann, pair.bob)
+    assert verify(pair.ann.root).exit_code == 1
+    assert any(text.startswith("fork: ") for text in messages(verify(pair.ann.root)))
+
+
+@pytest.mark.parametrize("left", ["its headers", "its bundle", "its memory"])
+def test_a_record_whose_memory_cannot_be_read_is_named(pair: Pair, left: str) -> None:
+    """A remote can take the bodies away: no seal shows that, and no head in them is compared."""
+    say(pair.ann, "Closed on Sundays.")
+    record(pair.ann, pair.ann_name)
+    fetch(pair.bob, pair.ann)
+    merge(pair.bob, pair.ann_ref)
+    record(pair.bob, pair.bob_name)
+    fetch(pair.ann, pair.bob)
+    if left == "its memory":
+        (path,) = (
+            one
+            for one in pair.ann("ls-tree", "-r", "--name-only", pair.bob_ref).split("\n")
+            if one.startswith("bodies/")
+        )
+        lines = pair.ann("show", f"{pair.bob_ref}:{path}").split("\n")
+        lines = [
+            f'{{"seq":{seq}}}' if '"root":' in line and '"seal":' in line else line
+            for seq, line in enumerate(lines)
+        ]
+        without(pair.ann, pair.bob_ref, path)
+        files = pair.ann("ls-tree", "-r", pair.bob_ref).split("\n")
+        data = ("\n".join(lines) + "\n").encode()
+        kept_ = "".join(
+            f"M 100644 {blob} {name}\n" for _, _, blob, name in map(str.split, filter(None, files))
+        )
+        front = f"commit {pair.bob_ref}\ncommitter A <a@b> 0 +0000\ndata 1\nx\n{kept_}"
+        given = front.encode() + b"M 100644 inline %b\ndata %d\n%b\n" % (
+            path.encode(), len(data), data
+        )  # fmt: skip
+        pair.ann("fast-import", "--quiet", "--force", given=given)
+    else:
+        without(pair.ann, pair.bob_ref, "bodies/0" if left == "its bundle" else "bodies/", "blobs")
+    (found,) = outcome(verify(pair.ann.root)).findings
+    assert (found.where, found.severity) == (pair.bob_ref, "warning")
+    what = "it holds headers alone: " if left != "its memory" else "not all that it remembers is "
+    assert found.message.startswith(what)
+
+
+def test_a_copy_of_its_beginning_hides_no_record_that_is_gone(tmp_path: Path) -> None:
+    """Somebody goes on with an early copy of Ann's ledger, and removes her ref from the remote."""
+    ann, ann_name, _ = begin(tmp_path / "ann", "example.com/ann")
+    record(ann, ann_name)
+    shutil.copytree(tmp_path / "ann", tmp_path / "copy")
+    copy = Git(tmp_path / "copy", made=False)
+    say(ann, "Tea!")
+    record(ann, ann_name)
+    bob, bob_name, _ = begin(tmp_path / "bob", "example.com/bob")
+    fetch(bob, ann)
+    merge(bob, f"refs/tripod-remotes/ann/{ann_name}")
+    record(bob, bob_name)
+    for is_early in (False, True):
+        if not is_early:  # all that Bob remembers is in a later copy
+            shutil.copytree(tmp_path / "ann", tmp_path / "late")
+        made = copy if is_early else Git(tmp_path / "late", made=False)
+        assert run(made.root, "restore", "--as-copy").code == 0
+        assert run(made.root, "seal").code == 0
+        made("update-ref", "-d", f"refs/tripod/{ann_name}")
+        clone = Git(tmp_path / f"clone{is_early}")
+        clone.commit("README", b"x\n")
+        fetch(clone, made, bob)
+        said = [f"{ann_name} had 9 entries, and no ref here holds its record"]
+        report = verify(clone.root)
+        assert (report.exit_code, messages(report)) == ((1, said) if is_early else (0, []))
+
+
+@pytest.mark.parametrize("name", ["boss-0123456789abcdef", "boss-BOB"])
+def test_a_replica_that_is_known_by_another_name_than_it_has(forged: Forged, name: str) -> None:
+    name = name.replace("BOB", forged.name[-16:])
+    forged.put(forged.added(name=name))
+    assert forged.found() == [f"this ledger calls it {name}, which is not the name that it has"]
+
+
+def test_an_entry_that_is_left_out_before_others(
+    answered: Forged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No head says that all is here, and what came later is."""
+    real = merging._Taking._take
+
+    def take(self: Any, judge: Any, entry: Any) -> None:
+        real(self, judge, entry)
+        if self.batch and self.batch[-1].header.kind == "decision.logged":
+            self.batch.pop()
+
+    monkeypatch.setattr(merging._Taking, "_take", take)
+    monkeypatch.setattr(merging._Taking, "_proven", lambda _: None)
+    monkeypatch.setattr(merging, "_merged", lambda *_: answered.added())
+    merge(answered.ann, answered.ref)
+    (message,) = answered.found()
+    assert re.fullmatch(rf"entry \d+ of {answered.name} is not here, and its entry \d+ is", message)
+
+
+def test_what_a_peer_said_stands_in_the_file_of_its_name(
+    answered: Forged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A decision of Bob's is not in the log that is read, a message not in the chat."""
+
+    def local(self: Any, holds: str, name: str, origin: str, _: Any) -> str:
+        end = ".md" if holds == "scribe" else ""
+        return str(self._flat(origin, *name.removesuffix(end).split("/"))) + end
+
+    monkeypatch.setattr(Places, "_local", local)
+    merge(answered.ann, answered.ref)
+    found = answered.found()
+    for name, end in (("live", ""), ("log.md", "")):
+        shown = f"in '{answered.name}.{name}{end}', and it is of '{name}'"
+        assert any(message.endswith(shown) for message in found), found
+
+
+@pytest.mark.parametrize("harm", ["left out", "another"])
+def test_the_long_text_of_a_peer_is_kept_with_its_entry(forged: Forged, harm: str) -> None:
+    say(forged.bob, "long " * 4000)
+    record(forged.bob, forged.name)
+    fetch(forged.ann, forged.bob)
+    with Repository(f"{forged.ann.root}/.nbs") as git, Team(f"{forged.ann.root}/.nbs") as team:
+        tip = git.tip(forged.ref)
+        assert tip is not None
+        other = {sha256(b"x").digest(): b"x"} if harm == "another" else None
+        with pytest.MonkeyPatch.context() as patch, suppress(TripodError):
+            patch.setattr(
+                merging,
+                "peer_entry_draft",
+                lambda *said, **more: peer_entry_draft(*said, **more | {"blobs": other}),
+            )
+            merge_record(team, RefFiles(git, tip))
+    said = messages(verify(f"{forged.ann.root}/.nbs"), "kinds-known")
+    assert said == ["peer.entry: its blobs are not those that the body which it keeps names"] * len(
+        said
+    )
+    assert said

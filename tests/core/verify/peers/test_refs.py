@@ -119,6 +119,54 @@ def test_a_ref_under_another_replicas_name_is_named(clone: Git) -> None:
     assert "this is not its record" in messages(report)[0]
 
 
+def test_a_ref_by_another_name_than_its_replica_has_is_named(clone: Git) -> None:
+    first, _ = refs(clone)
+    front, _, digits = first.rpartition("-")
+    ref = f"{front.rpartition('/')[0]}/boss-{digits}"
+    clone("update-ref", ref, first)
+    report = verify(clone.root)
+    assert [part.exit_code for part in report.parts] == [0, 0, 1]
+    assert report.parts[2].what == ref
+    assert "this is not its record" in " ".join(messages(report))
+    levels = [part.anchored.level for part in report.parts if part.anchored]
+    assert levels[:2] == ["SELF", "SELF"]  # the copy of her own ref vouches for nobody
+
+
+def test_a_record_without_its_bodies_is_named(clone: Git, tmp_path: Path) -> None:
+    """Its seal opens, and nobody can judge what its entries say: not even with its key."""
+
+    def strip(files: dict[str, bytes]) -> None:
+        for path in [path for path in files if path.startswith(("bodies/", "blobs/"))]:
+            del files[path]
+
+    keys = [run(tmp_path / name, "key", "show").out.decode().split()[0] for name in ("ann", "bob")]
+    assert verify(clone.root, keys=keys).exit_code == 0
+    rewrite(clone, refs(clone)[0], strip)
+    report = verify(clone.root, keys=keys)
+    assert [part.exit_code for part in report.parts] == [1, 0]
+    assert "its bodies were taken away: the record of a replica has them" in messages(report)
+
+
+def test_a_tree_that_has_a_name_twice_is_not_read(clone: Git) -> None:
+    """Git gives the first by its path, and lists both: a seal of one, and entries of another."""
+    first, _ = refs(clone)
+    tree = subprocess.run(
+        ["git", "-C", str(clone.root), "cat-file", "tree", f"{first}^{{tree}}"],
+        capture_output=True,
+        check=True,
+    ).stdout
+    at = tree.index(b"100644 checkpoint\0")
+    end = at + len(b"100644 checkpoint\0") + 20
+    made = clone(
+        "hash-object", "-w", "-t", "tree", "--literally", "--stdin", given=tree[:end] + tree[at:]
+    )
+    clone("update-ref", first, clone("commit-tree", "-m", "x", made.strip()).strip())
+    report = verify(clone.root)
+    assert [part.exit_code for part in report.parts] == [3, 0]
+    assert "has checkpoint twice" in report.parts[0].problem
+    assert "has checkpoint twice" in " ".join(messages(report.parts[1]))
+
+
 @pytest.mark.parametrize("harm", ["no seal", "another tree", "no commit", "a strange file"])
 def test_a_ref_that_holds_something_else_is_named(clone: Git, harm: str) -> None:
     first, second = refs(clone)
