@@ -189,6 +189,7 @@ def spool_of_job(
 
 def attempt_job(team: Team, job: Job, number: int, hooks: JobHooks) -> bool:
     """Steps 1 to 3: have attempt ``number`` begin. False: another coordinator is at it."""
+    team.refresh()  # where all its files are gone, they are written again before the spool is made
     spec = job.spec(number)
     order = described_spec(spec)
     spawn = spec_spawn_id(job.role, job.subject, number, order)

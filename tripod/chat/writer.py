@@ -155,8 +155,9 @@ def create(team: Team, name: str, *, actor: str = "unknown") -> str:
     """Begin a channel; give the path of its file.
 
     One whose file was moved away or removed begins anew under its name: its messages stay in the
-    ledger, and in the file that was moved. Raises BadArgumentError (not a channel's name),
-    RefusedError (already there).
+    ledger, and in the file that was moved. One whose file went with the others (`git clean`, the
+    checkout of an older commit) is there: the file is only to be written again.
+    Raises BadArgumentError (not a channel's name), RefusedError (already there).
     """
     channel = channel_name(name, team.disk.places.chats())
     path = f"{CHAT.folder}/{channel}.chat"
@@ -167,7 +168,8 @@ def create(team: Team, name: str, *, actor: str = "unknown") -> str:
             "SELECT seq, lines FROM channels WHERE channel = ?", (channel,)
         ).fetchone()
         is_unwritten = row is not None and row[0] >= act.transaction.cursors().files
-        if live is not None and (os.path.lexists(full) or is_unwritten):
+        is_to_return = is_unwritten or act.look.emptied or act.is_older(path)
+        if live is not None and (os.path.lexists(full) or is_to_return):
             raise RefusedError(f"chat {channel} exists already")
         if os.path.lexists(full):
             raise RefusedError(f"{path} is there, and is no chat file: move it away first")

@@ -24,10 +24,12 @@ from tripod.ledger.locator import (
     is_ledger_folder,
     named,
     team_around,
+    work_tree_around,
 )
 from tripod.output import one_line, remark
 from tripod.projections import Disk
 from tripod.team.access import access_team, access_team_at, has_open_runs, print_warnings
+from tripod.team.files import is_emptied
 from tripod.team.team import Team
 
 
@@ -90,14 +92,14 @@ def team_of(
     NoTeamError (there is no such folder), NotFoundError (it is not the team's folder, and not to be
     added), RefusedError (no ledger can be begun), LedgerError (it is damaged, or not writable).
     """
-    if not os.path.isdir(folder):
+    full = nbs_path(folder)
+    if not os.path.isdir(full):
         what = "is no folder" if os.path.lexists(folder) else "is not there"
         raise NoTeamError(
             f"{folder} {what}: make the folder first, or give the path of the right one"
         )
-    full = os.path.abspath(folder)
     root = _root(front, full)
-    given = {front: full} if events is None else {front: full, EVENTS: os.path.abspath(events)}
+    given = {front: full} if events is None else {front: full, EVENTS: nbs_path(events)}
     begin = lambda: _begin(root, lambda: _places(root, front, given))  # noqa: E731
     with access_team_at(root, begin, looks=looks) as team:
         _look_after(team)
@@ -156,10 +158,31 @@ def nbs_team_of_project(project: str) -> Iterator[Team]:
     """The team that works in the folder ``project`` (NoTeamError: there is no such folder)."""
     if not os.path.isdir(project):
         raise NoTeamError(f"{project} is no folder: give the project's")
-    root = named() or os.path.join(os.path.abspath(project), FOLDER)
+    full = os.path.abspath(project)
+    is_shared = named() is not None or work_tree_around(full) is not None
+    root = team_around(full) if is_shared else os.path.join(full, FOLDER)
     with access_team_at(root, lambda: _begin(root, dict)) as team:
         _look_after(team)
         yield team
+
+
+def nbs_path(path: str) -> str:
+    """The full path of what is given; in the team directory, where its own ``.nbs`` is not there.
+
+    A linked work tree has none, and works on the team of its repository. Where the files of the
+    team are all gone (`git clean`), they are written again first.
+    """
+    full = os.path.abspath(path)
+    top, inner, rest = f"{full}/".partition(f"/{FOLDER}/")
+    if named() is not None or not inner or not is_emptied(f"{top}/{FOLDER}"):
+        return full
+    root = team_around(top)
+    if not has_ledger(root):
+        return full
+    if is_emptied(root) and not is_read_only():
+        with access_team_at(root) as team:
+            team.refresh()
+    return f"{root}/{rest}".rstrip("/")
 
 
 def nbs_chat_path(file: str) -> str:
@@ -168,7 +191,7 @@ def nbs_chat_path(file: str) -> str:
     A link in the place of a team's own chat that leads out of every team is not followed: the
     ledger has the chat, and nothing is read or written through the link.
     """
-    full = os.path.abspath(file)
+    full = nbs_path(file)
     if not os.path.islink(full):
         return full
     there = os.path.realpath(full)
@@ -364,4 +387,4 @@ def add_log_to_nbs_team(team: Team, full: str, *, make: bool = False) -> None:
 
 
 def _full(path: str) -> str:
-    return os.path.realpath(path) if os.path.islink(path) else os.path.abspath(path)
+    return os.path.realpath(path) if os.path.islink(path) else nbs_path(path)

@@ -469,6 +469,17 @@ def is_ignored(disk: Disk) -> bool | None:
     return None if old is None else _ALL in old.decode("utf-8", "replace").splitlines()
 
 
+def is_emptied(root: str) -> bool:
+    """Whether a team directory is gone, or holds only the file that keeps it out of git.
+
+    `git clean` removes all of it. An act that found it so and then was refused leaves that file.
+    """
+    try:
+        return set(os.listdir(root)) <= {PATH}
+    except OSError:
+        return not os.path.isdir(root)
+
+
 def ignore_files(context: ActContext) -> None:
     """Keep the team's files out of git; lines that are there already stay as they are."""
     known, old = is_ignored(context.disk), _ignore_bytes(context.disk)

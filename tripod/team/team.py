@@ -66,7 +66,13 @@ from tripod.projections import (
     tables_current,
 )
 from tripod.team.act import Act, ActContext, digest_of, is_to_be_written
-from tripod.team.files import Files, has_foreign_file_lock, ignore_files, is_live_log_file
+from tripod.team.files import (
+    Files,
+    has_foreign_file_lock,
+    ignore_files,
+    is_emptied,
+    is_live_log_file,
+)
 from tripod.team.intake import name_pending, refuse_if_ahead, renew_older_positions, take_in
 
 if TYPE_CHECKING:
@@ -486,7 +492,7 @@ class Team(ActContext):
         act.sign = None if signing is None else signing.sign
         act.look.head_beyond = partial(self._head_beyond, act)
         self.files.known = manifest.load(transaction.tables)
-        if not os.path.isdir(self.root):
+        if not os.path.isdir(self.root) or (self.files.known and is_emptied(self.root)):
             act.look.emptied = True
             act.warn(f"{self.root} was gone (`git clean`?): its files are written again")
             ignore_files(self)

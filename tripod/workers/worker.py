@@ -312,7 +312,7 @@ def spawn(
     file = os.path.relpath(team.disk.full(f"{FOLDER}/{chosen}.md"), folder)
     set_env = {SELF: chosen, "NBS_HANDLE": slug}
     found, root = nearest_team(folder), os.path.abspath(team.root)
-    if found is None or not os.path.samefile(found, root):
+    if found is None or os.path.realpath(found) != os.path.realpath(root):  # it may be gone
         set_env[LEDGER] = root  # so that commands of its program find this team and no other
     order = known.order(
         (whole if command else f"{whole}\n{_TIPS.format(file=file)}").encode(),

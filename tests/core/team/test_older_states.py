@@ -219,3 +219,15 @@ def test_an_edited_chat_is_not_folded_again_for_each_archive(shop: Git) -> None:
         assert "edited outside the ledger" in run(shop.root, "chat", "read", "live").err
     assert folded.call_count == 0
     path.write_bytes(data)
+
+
+def test_a_chat_that_a_checkout_hides_is_not_begun_anew(shop: Git) -> None:
+    said(shop.root, "chat", "create", "plan")
+    said(shop.root, "chat", "send", "plan", "ann", "Tea first.")
+    commit(shop, "two chats")
+    shop("checkout", "--quiet", "HEAD~1")
+    done = run(shop.root, "chat", "create", "plan")
+    assert (done.code, "chat plan exists already" in done.err) == (1, True), done
+    said(shop.root, "sync")
+    assert "Tea first." in said(shop.root, "chat", "read", "plan")
+    assert findings(shop) == []

@@ -8,7 +8,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from doors.inside import run
+from doors.inside import run, run_as
 from git_repo import Git, track
 
 from tripod.ledger.locator import APART, FOLDER, database_of, nearest_team, team_of, team_to_begin
@@ -415,3 +415,93 @@ def test_no_ledger_is_begun_where_a_git_file_leads_in_a_circle(tmp_path: Path) -
     (tmp_path / "away").rename(own)
     counts.rename(git.root / ".nbs/counts.json")
     assert run(git.root, "verify").code == 0
+
+
+# Its files are all gone: `git clean` ------------------------------------------------------------
+
+
+@pytest.fixture
+def cleaned(shop: Git) -> Git:
+    """The team with a chat and a decision, after `git clean`."""
+    said(shop.root, "chat", "create", "live")
+    said(shop.root, "chat", "send", "live", "ann", "hello")
+    words = ("--rationale", "It works.", "-p", "ann", "--ref", "last")
+    said(shop.root, "scribe", "log", "Keep it", *words)
+    shop("clean", "-xfdq")
+    return shop
+
+
+def assert_nothing_is_missed(shop: Git) -> None:
+    assert "hello" in said(shop.root, "chat", "read", "live")
+    done = run(shop.root, "verify")
+    assert (done.code, b"warning" in done.out) == (0, False), done
+    for where in (shop.root, shop.root.parent / "fix"):
+        assert Git(where, made=False)("status", "--porcelain", "--untracked-files=all") == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("chat", "create", "live"),
+        ("scribe", "log", "x", "-r", "why", "-p", "ann", "--ref", "#99"),
+        ("bus", "ack", "none.event"),
+    ],
+)
+def test_a_refused_act_leaves_no_file_that_counts_as_removed(
+    cleaned: Git, words: tuple[str, ...]
+) -> None:
+    assert run(cleaned.root, *words).code != 0
+    said(cleaned.root, "bus", "check")
+    assert_nothing_is_missed(cleaned)
+
+
+def test_a_worker_is_spawned_where_the_files_are_gone(cleaned: Git) -> None:
+    said(cleaned.root, "worker", "spawn", "lint", ".", "Check it", "--", "true")
+    said(cleaned.root, "worker", "watch", "--timeout", "30")
+    assert_nothing_is_missed(cleaned)
+
+
+NBS = [
+    ("nbs-chat", "send", ".nbs/chat/live.chat", "ann", "by the old tool"),
+    ("nbs-chat", "read", ".nbs/chat/live.chat"),
+    ("nbs-bus", "check", ".nbs/events"),
+    ("nbs-scribe-query", "--chat=.nbs/chat/live.chat", "--count"),
+    ("nbs-scribe", "count", ".nbs/scribe/log.md"),
+    (
+        *("nbs-scribe-log", ".nbs/scribe/log.md", "Again", "--participants=ann"),
+        *("--rationale=why", "--chat-ref=live.chat:~L7"),
+    ),
+]
+
+
+@pytest.mark.parametrize("where", ["shop", "fix"])
+@pytest.mark.parametrize("is_clean", [False, True])
+@pytest.mark.parametrize("words", NBS, ids=" ".join)
+def test_the_old_tools_work_on_the_team_of_the_work_tree(
+    cleaned: Git, words: tuple[str, ...], where: str, *, is_clean: bool
+) -> None:
+    """They are given paths in ``.nbs``, which a linked work tree does not have."""
+    if not is_clean:
+        said(cleaned.root, "bus", "check")
+    there = cleaned.root.parent / where
+    done = run_as(words[0], there, *words[1:])
+    assert done.code == 0, done
+    assert not (there / ".nbs").exists() or where == "shop"
+    assert_nothing_is_missed(cleaned)
+
+
+def test_an_old_create_begins_no_chat_anew_that_git_removed(cleaned: Git) -> None:
+    done = run_as("nbs-chat", cleaned.root, "create", ".nbs/chat/live.chat")
+    assert (done.code, "exists already" in done.err) == (1, True), done
+    assert_nothing_is_missed(cleaned)
+
+
+@pytest.mark.parametrize("place", ["fix", "fix/src", "shop/src"])
+def test_an_old_spawn_begins_no_second_team(cleaned: Git, place: str) -> None:
+    there = cleaned.root.parent / place
+    done = run_as("nbs-worker", there, "spawn", "lint", ".", "Check it")
+    assert done.code == 0, done
+    assert not (there / ".nbs").exists()
+    said(cleaned.root, "worker", "watch", "--timeout", "30")
+    assert "lint-" in said(cleaned.root, "worker", "list")
+    assert_nothing_is_missed(cleaned)
