@@ -32,7 +32,8 @@ from tripod.errors import (
 )
 from tripod.ledger import CHAT, EVENTS, LOGS, RECORD, SEAL, Head, LedgerReader, root_of
 from tripod.ledger.files import hold_file_lock, rename_file, sync_path
-from tripod.ledger.kinds.peers import PEER_MERGED
+from tripod.ledger.kinds.peers import PEER_ADDED, PEER_MERGED
+from tripod.ledger.kinds.trust import FORKED_FROM
 from tripod.ledger.locator import database_apart, database_of, has_record
 from tripod.ledger.sqlite.reader import SQLiteReader, read_block_nodes, read_only
 from tripod.ledger.sqlite.repair import copy_first_entries
@@ -373,6 +374,8 @@ def _own(records: list[FoundRecord], replica: str | None) -> list[FoundRecord]:
         origins = {one.seal.origin for one in named}
     else:
         origins = {one.seal.origin for one in here if one.is_own_ref or not one.replica}
+        if len(origins) > 1:  # a line that this replica left goes on under its newer name
+            origins -= {left for one in here if one.seal.origin in origins for left in _left(one)}
         named = [one for one in here if one.seal.origin in origins]
     if len(origins) == 1:
         return named
@@ -401,6 +404,19 @@ def _own(records: list[FoundRecord], replica: str | None) -> list[FoundRecord]:
     )
 
 
+def _left(record: FoundRecord) -> set[str]:
+    """The names under which a record's replica went before, as far as the record can be read."""
+    with TemporaryDirectory(prefix="tripod-line-") as folder:
+        left: set[str] = set()
+        with suppress(FileError, MalformedError, LedgerError, LookupError, TypeError):
+            load_export(record.files, f"{folder}/ledger.db")
+            with closing(read_only(f"{folder}/ledger.db")) as db:
+                left.update(
+                    e.data["origin"] for e in SQLiteReader(db).read(kinds=(FORKED_FROM.name,))
+                )
+        return left - {record.seal.origin}
+
+
 def _longest(own: list[FoundRecord], fresh: str) -> FoundRecord:
     """Make ``fresh`` the longest record that verifies (RefusedError: two contradict each other)."""
     problems = []
@@ -427,17 +443,24 @@ def _longest(own: list[FoundRecord], fresh: str) -> FoundRecord:
 
 
 def _refuse_longer(database: str, chosen: FoundRecord) -> None:
-    """Refuse where the ledger in the place is the same one, and holds more than the record."""
+    """Refuse where the ledger in the place holds all of the record, as its own or as a peer's."""
     with suppress(LedgerError, sqlite3.Error), closing(read_only(database)) as db:
         there = SQLiteReader(db)
+        peers = {entry.data["origin"] for entry in there.read(kinds=(PEER_ADDED.name,))}
+        if chosen.seal.origin in peers:
+            raise RefusedError(
+                f"{database} is the ledger of another replica, which joined the team and merged "
+                f"{chosen.replica}: what that one recorded is here, or comes by `tripod pull`. "
+                f"Nothing was restored. To go on as {chosen.replica} all the same, `tripod push`, "
+                "then restore it in a new clone"
+            )
         size, root = there.size, chosen.seal.size
-        if there.origin == chosen.seal.origin and size >= root:
-            same = root_of(read_block_nodes(db), 0, root) == chosen.seal.root
-            if same:
-                raise RefusedError(
-                    f"{database} holds all {root} entries of {chosen.where}, and {size - root} "
-                    "more: there is nothing to restore. `tripod doctor` says what else is wrong"
-                )
+        # Perhaps under a newer name: its line was forked.
+        if size >= root and root_of(read_block_nodes(db), 0, root) == chosen.seal.root:
+            raise RefusedError(
+                f"{database} holds all {root} entries of {chosen.where}, and {size - root} "
+                "more: there is nothing to restore. `tripod doctor` says what else is wrong"
+            )
 
 
 def _lost(ledger: LedgerReader, origin: str, records: list[FoundRecord]) -> str | None:

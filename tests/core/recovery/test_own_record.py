@@ -330,3 +330,50 @@ def test_refs_that_hold_something_else_are_passed_over(ann: Clone) -> None:
     lose(ann)
     assert "of refs/tripod/ann-" in ann.said("restore")
     assert "hello" in ann.said("chat", "read", "live")
+
+
+# A replica that went on under a newer name ------------------------------------------------------
+
+
+def lose_what_was_sealed(clone: Clone) -> None:
+    """More was sealed than the ref has, so that the ledger is restored under a newer name."""
+    clone.said("chat", "send", "live", "ann", "sealed here alone")
+    clone.said("scribe", "log", "Keep it", "--rationale", "It works.", "-p", "ann", "--ref", "last")
+    lose(clone)
+
+
+def test_it_is_restored_again_and_again_by_the_same_words(ann: Clone) -> None:
+    names = [origin(ann)]
+    for _ in range(3):
+        lose_what_was_sealed(ann)
+        assert f"forked from {names[-1]}" in ann.said("restore")
+        names.append(origin(ann))
+        ann.push()
+    lose(ann)
+    ann.said("restore")
+    assert origin(ann) == names[-1]
+    assert ann.said("chat", "read", "live").count("sealed here alone") == 3
+    ann.said("verify")
+
+
+def test_a_line_that_the_ledger_goes_on_from_is_not_put_in_its_place(ann: Clone) -> None:
+    old = ann.push()
+    lose_what_was_sealed(ann)
+    ann.said("restore")
+    before = origin(ann)
+    done = ann.run("restore", "--replica", old)
+    assert (done.code, "there is nothing to restore" in done.err) == (1, True), done
+    assert origin(ann) == before
+
+
+def test_a_clone_that_joined_again_is_not_replaced_by_what_it_was(ann: Clone) -> None:
+    old = ann.push()
+    lose(ann)
+    shutil.rmtree(ann.root)
+    ann.git("update-ref", "-d", f"refs/tripod/{old}")
+    ann.said("init", "--from", "origin")
+    ann.said("chat", "send", "live", "ann", "as another replica")
+    done = ann.run("restore", "--replica", old)
+    assert (done.code, "is the ledger of another replica" in done.err) == (1, True), done
+    assert ann.said("chat", "read", "live").count("hello") == 1
+    ann.said("verify")
