@@ -394,6 +394,8 @@ _QUERY = """query [SQL]
 def _diff(call: CommandCall) -> int:
     from tripod.verify.difference import compare_ledgers
 
+    if "" in (call.a, call.b):  # elsewhere that means the team here: a script's variable is unset
+        raise BadArgumentError("A and B name two ledgers, and one of them is empty")
     try:
         with ExitStack() as opened, call.progress():
             one, two = (opened.enter_context(_side(path)) for path in (call.a, call.b))
