@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import islice
-from math import inf
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
 
 from tripod.cli.commands import CommandCall, command_verb, moment_param, text_param
@@ -333,6 +333,8 @@ def _answer(call: CommandCall, rows: Iterable[dict[str, Any]]) -> None:
 
 def _cell(value: Any) -> Any:
     """A value of SQLite as JSON can hold it: bytes as text, in hex where they are no UTF-8."""
+    if type(value) is float and not isfinite(value):
+        return str(value)
     if type(value) is not bytes:
         return value
     try:

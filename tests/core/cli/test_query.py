@@ -222,6 +222,7 @@ def test_what_only_reads_is_answered(sound: Path) -> None:
         {"n": 1, "version": 1},
         {"n": 2, "version": 1},
     ]
+    assert asked(sound, "SELECT -9e999 AS n") == [{"n": "-inf", "version": 1}]  # no JSON has it
     assert asked(sound, "SELECT count(*) AS n FROM lines")[0]["n"]  # a table of a projection
     assert asked(sound, "PRAGMA table_info(entries)")[0]["name"] == "seq"
     assert asked(sound, "EXPLAIN QUERY PLAN SELECT * FROM entries WHERE id = 'x'")
