@@ -20,7 +20,7 @@ from tripod.ledger.kinds.models import body_fields
 from tripod.ledger.kinds.registry import KINDS
 
 _LARGEST = 64 * 1024 * 1024  # bytes of a value
-_STEPS = 500  # instructions of SQLite's machine between two looks at the clock: each may be slow
+_STEPS = 100  # instructions of SQLite between two looks at the clock: each may be slow
 
 _OF_ALL = ("seq", "at", "actor", "mark")
 _SAID = """\

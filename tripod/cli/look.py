@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import islice
 from math import inf, isfinite
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from tripod.cli.commands import CommandCall, command_verb, moment_param, text_param
@@ -54,6 +55,8 @@ _CELL = 60  # characters of a value in a table
 _TEXT = 1_000  # characters of a text that a line shows
 _FIRST = 10  # entries that --follow begins with
 _TICK_S = 0.2
+_GRACE_S = 5  # a query of slow steps ends by itself
+_TOO_LONG = "SQL: it took longer than {} s; ask for less, or raise --timeout"
 _MICROS = 1_000_000
 _LAST = 253_402_300_799  # the last second of the year 9999: times are compared as text
 
@@ -278,7 +281,7 @@ def _query(call: CommandCall) -> None:
             if call.save is not None:
                 _save(call, views)
             elif sql:
-                _answer(call, views.query(sql))
+                _answer(call, _watched(lambda: views.query(sql), call.timeout))
             else:
                 _answer(call, _listed_views(views))
         except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError) as error:
@@ -287,13 +290,39 @@ def _query(call: CommandCall) -> None:
             if str(error) == "interrupted":
                 if time.monotonic() < until:  # SQLite drops what a signal raises while it works
                     raise KeyboardInterrupt from error
-                raise RefusedError(
-                    f"SQL: it took longer than {call.timeout} s; ask for less, or raise --timeout"
-                ) from error
+                raise RefusedError(_TOO_LONG.format(call.timeout)) from error
             said = str(error)
             if isinstance(error, ValueError) or said == "not authorized":
                 said = "only a query is answered (SELECT), nothing is changed by it"
             raise BadArgumentError(f"SQL: {said}; `tripod query` lists what there is") from error
+
+
+def _watched(
+    query: Callable[[], Iterable[dict[str, Any]]], seconds: int
+) -> Iterator[dict[str, Any]]:
+    """The rows of a query; the process ends where one call of a function takes longer than that.
+
+    In such a call SQLite looks at no clock, and Python sees no signal. A slow reader is waited for.
+    """
+    asked: float | None = time.monotonic()  # for the row that SQLite has not given yet
+    over = Event()
+
+    def watch() -> None:
+        while not over.wait(_TICK_S):
+            if asked is not None and time.monotonic() - asked > seconds + _GRACE_S:
+                remark(_TOO_LONG.format(seconds))
+                os._exit(1)
+
+    watching = Thread(target=watch, daemon=True)
+    watching.start()
+    try:
+        for row in query():
+            asked = None
+            yield row
+            asked = time.monotonic()
+    finally:
+        over.set()
+        watching.join()
 
 
 def _listed_views(views: Database) -> Iterator[dict[str, Any]]:

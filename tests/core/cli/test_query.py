@@ -202,6 +202,21 @@ def test_a_query_whose_steps_are_slow_is_given_up_in_time(sound: Path) -> None:
     assert time.monotonic() - begun < 10
 
 
+def test_a_function_that_never_ends_is_given_up(sound: Path) -> None:
+    """It looks at no clock, and no signal stops it: so the process ends."""
+    sql = "SELECT instr(hex(zeroblob(30000000)), hex(zeroblob(10000000)) || '1')"
+    done = subprocess.run(
+        [Path(sys.executable).with_name("tripod"), "query", sql, "--timeout", "1"],
+        cwd=sound,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "tripod: SQL: it took longer than 1 s; ask for less, or raise --timeout\n"
+
+
 def test_a_query_that_is_stopped_is_not_said_to_be_too_long(sound: Path) -> None:
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
