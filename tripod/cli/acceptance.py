@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from tripod.cli.commands import RAW, CommandCall, command_verb, moment_param
 from tripod.errors import BadArgumentError
 from tripod.output import one_line, remark
@@ -31,7 +29,7 @@ def _accept(call: CommandCall) -> None:
             done = revoke_acceptances(team, call.finding, **how)
         else:
             request = AcceptanceRequest(
-                call.finding, call.check, _before(call.before), call.all_from
+                call.finding, call.check, moment_param(call.before, "--before"), call.all_from
             )
             done = accept_findings(team, request, **how)
     if call.all_from is not None:
@@ -51,13 +49,6 @@ def _accept(call: CommandCall) -> None:
 def _line(verb: str, one: AcceptanceDone) -> str:
     what = f": {one_line(one.finding)}" if one.finding else ""
     return f"{verb}: {one.fingerprint[:SHORT]} {one_line(one.check)}{what} (entry {one.seq})"
-
-
-def _before(text: str | None) -> int | None:
-    """The second of ``--before``; a day begins at midnight here."""
-    if text is not None and re.fullmatch(r"\d{4}-\d\d-\d\d", text):
-        text = f"{text}T00:00:00"
-    return moment_param(text, "--before")
 
 
 _ACCEPT = """\

@@ -317,7 +317,7 @@ read CHANNEL
     wrote: its handle is a claim. `signed` marks one that has its actor's signature. [?] stands
     for a time that is not known.
 
-    A TIME is 30s, 5m, 2h or 1d ago, an epoch, or 2026-02-12T14:00:00. What is unread is shown
+    A TIME is 30s, 5m, 2h or 1d ago, an epoch, 2026-02-12T14:00:00 or a day. What is unread is shown
     from archives as well, and only what was shown counts as read. --unread overrides --since;
     of the messages that are left, TIME, --offset and --last choose in this order.
 

@@ -187,10 +187,10 @@ def _input_bytes(file: str) -> bytes:
 
 
 def moment_param(text: str | None, what: str) -> int | None:
-    """Epoch seconds of ``30s 5m 2h 1d`` ago, of an epoch, or of ``2026-02-12T14:00:00``.
+    """Epoch seconds of ``30s 5m 2h 1d`` ago, of an epoch, of ``2026-02-12T14:00:00`` or of a day.
 
-    A time without a zone is in this host's zone. None stands for None. Raises BadArgumentError (not
-    one of these).
+    A time without a zone is in this host's zone, and a day begins there at midnight. None stands
+    for None. Raises BadArgumentError (not one of these).
     """
     from tripod.projections import text as moments
 
@@ -201,6 +201,8 @@ def moment_param(text: str | None, what: str) -> int | None:
         return max(0, time.time_ns() // 1_000_000_000 - int(ago[1]) * _UNITS[ago[2]])
     if re.fullmatch("[0-9]{10,15}", text):
         return int(text)
+    if re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
+        text = f"{text}T00:00:00"
     found = moments.parse(text) if "T" in text else None
     if found is None:
         raise BadArgumentError(

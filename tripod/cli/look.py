@@ -242,7 +242,8 @@ log [PATH]
     programs wrote is listed after `tripod sync`. On a terminal the list is shown by TRIPOD_PAGER,
     else PAGER, else less.
 
-    A TIME is 30s, 5m, 2h or 1d ago, an epoch, or 2026-02-12T14:00:00.
+    A TIME is 30s, 5m, 2h or 1d ago, an epoch, 2026-02-12T14:00:00, or a day (2026-02-12), which
+    begins at midnight here.
 
     -n, --number N     At most so many entries.
     --actor HANDLE...  Only what this handle did.

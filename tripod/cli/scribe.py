@@ -459,8 +459,8 @@ query [TEXT]
     --status TEXT    Only with this status today, such as superseded.
     --by HANDLE      Only with this participant.
     --artefact TEXT  Only with this artefact.
-    --since T        Only those logged since: 30s, 5m, 2h or 1d ago, an epoch, or
-        2026-02-12T14:00:00.
+    --since T        Only those logged since: 30s, 5m, 2h or 1d ago, an epoch,
+        2026-02-12T14:00:00, or a day, which begins at midnight here.
     --until T        Only those logged up to then.
     --log NAME       Only of this log, such as live-log.md; of all logs by default.
     looks: always
