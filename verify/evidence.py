@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, closing, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from hashlib import sha256
 from itertools import chain
 from tempfile import TemporaryDirectory
-from typing import Self
+from typing import Self, TypeVar
 
 import orjson
 
@@ -31,7 +32,7 @@ from tripod.ledger import (
     parse_header,
     tell_over,
 )
-from tripod.ledger.files import open_plain_file, read_plain_file
+from tripod.ledger.files import lock_open_file, open_plain_file, read_plain_file
 from tripod.ledger.ids import now_us
 from tripod.ledger.locator import closed_place_problem, database_of, no_team_problem, team_of
 from tripod.ledger.sqlite.reader import SQLiteReader, read_only, reader_keeps_log
@@ -586,10 +587,14 @@ def look_alike_handles(handles: Iterable[str]) -> Iterator[tuple[str, str]]:
             yield known, name
 
 
+Judged = TypeVar("Judged")
+
 # What changed meanwhile ------------------------------------------------------------------------
 
 LOOKS = 5
 """How often a team is judged anew while others work in it: what was read is not of one moment."""
+_BRIEF_S = 5.0  # a look that takes longer keeps nobody from writing
+_WAIT_S = 2.0  # how long a busy writer is waited for
 _TICK_NS = 10_000_000  # a file's time is that of the last tick of the kernel's clock
 _STEPS = 10_000  # instructions of SQLite's machine
 
@@ -623,3 +628,61 @@ def evidence_changed(evidence: OpenEvidence) -> bool:
     with suppress(OSError):
         times.append(os.lstat(disk.full(COUNTS)).st_mtime_ns)
     return max(times, default=0) >= evidence.now_us * 1000 - _TICK_NS
+
+
+def judge_until_still(path: str, judge: Callable[[int], Judged | None]) -> Judged:
+    """What ``judge`` finds in a project or team directory; None: others work there, look again.
+
+    It is given how many looks are left. The last one keeps writers out where a look is brief: in a
+    team that is always at work something changes in each.
+    """
+    began = time.monotonic()
+    for left in range(LOOKS - 1, 0, -1):
+        if (found := judge(left)) is not None:
+            return found
+    root = team_of(path) if os.path.isdir(path) else None
+    is_brief = time.monotonic() - began < _BRIEF_S * (LOOKS - 1)
+    with writers_kept_out(root) if root is not None and is_brief else nullcontext():
+        found = judge(0)
+    assert found is not None, "the last look judges"
+    return found
+
+
+@contextmanager
+def writers_kept_out(root: str) -> Iterator[str | None]:
+    """Wait a moment until nobody writes, and keep writers away; who it is where somebody does.
+
+    The lock is a lock of the system and cannot be left behind: if it is held, a process lives that
+    holds it.
+    """
+    try:
+        fd = open_plain_file(f"{database_of(root)}.lock")
+    except OSError:
+        yield None  # nobody ever wrote, or not here
+        return
+    try:
+        until = time.monotonic() + _WAIT_S
+        while True:
+            if lock_open_file(fd, shared=True):
+                yield None
+            elif time.monotonic() < until:
+                time.sleep(0.02)
+                continue
+            else:
+                yield _holder(os.fstat(fd).st_ino)
+            return
+    finally:
+        os.close(fd)
+
+
+def _holder(inode: int) -> str:
+    """Which process holds a lock, as far as the system tells."""
+    try:
+        with open("/proc/locks", encoding="ascii", errors="replace") as file:
+            lines = [line.split() for line in file]
+    except OSError:
+        lines = []
+    for words in lines:
+        if "FLOCK" in words and len(words) > 5 and words[5].endswith(f":{inode}"):
+            return f"process {words[4]}"
+    return "another process"

@@ -14,7 +14,7 @@ from tripod.verify import run as judging
 from tripod.verify.anchors.anchors import AnchorOptions, OutsideError
 from tripod.verify.anchors.comparison import is_compared_own_head, pin_after_comparison
 from tripod.verify.check import Report
-from tripod.verify.evidence import LOOKS, evidence_changed
+from tripod.verify.evidence import evidence_changed, judge_until_still
 from tripod.verify.export import is_proof, judge_proof
 from tripod.verify.reporters import json, text
 
@@ -77,12 +77,10 @@ def _judge_subject(call: CommandCall) -> int:
             )
         return _say(call, judge_proof(path, keys, seal_of_proof(call.old)[1] if call.old else None))
     # Where others work in the team meanwhile, what was read is not of one moment: then what is
-    # found is judged anew, a few times.
-    judged = None
-    for left in reversed(range(LOOKS)):
-        judged = judged or _judge_once(call, path, keys, asked, last=not left)
-    assert judged is not None, "the last look judges"
-    report, code, said = judged
+    # found is judged anew.
+    report, code, said = judge_until_still(
+        path, lambda left: _judge_once(call, path, keys, asked, last=not left)
+    )
     _say(call, report)
     if said and not call.quiet:
         remark(said)

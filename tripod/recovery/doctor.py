@@ -12,16 +12,14 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from typing import NamedTuple
 
 from tripod.agents.spec import is_spec_spawn_id
 from tripod.agents.spool import RUNNING, Look, Spool
 from tripod.errors import PagesDamagedError
 from tripod.ledger import DATABASE, SPOOL, WORKERS, parse_entry_time
-from tripod.ledger.files import hold_file_lock, lock_open_file, open_plain_file
+from tripod.ledger.files import hold_file_lock
 from tripod.ledger.ids import format_at
 from tripod.ledger.locator import closed_place_problem, database_of, no_team_problem, team_of
 from tripod.projections import (
@@ -52,7 +50,13 @@ from tripod.verify.checks import (
     worker_lifecycle,
 )
 from tripod.verify.checks.drift import IN_THE_WAY
-from tripod.verify.evidence import LOOKS, OpenEvidence, collect, evidence_changed
+from tripod.verify.evidence import (
+    OpenEvidence,
+    collect,
+    evidence_changed,
+    judge_until_still,
+    writers_kept_out,
+)
 from tripod.verify.finding import FindingNames
 from tripod.verify.isolation.runs import EVENT
 from tripod.verify.run import judge_refs, run
@@ -100,7 +104,6 @@ def grouped_troubles(found: Iterable[Trouble]) -> Iterator[Trouble]:
 
 
 PATIENCE = 3600  # seconds that a checkpoint event may lie, where ack-timeout says nothing
-WAIT_S = 2.0  # how long a busy writer is waited for
 
 
 def _troubles_around(evidence: OpenEvidence) -> Iterator[Trouble]:
@@ -222,46 +225,6 @@ def _leftovers(root: str, evidence: OpenEvidence) -> Iterator[Trouble]:
                 what = "left by another program that died, or is at work"
                 cure = "no file of ours: remove it once you know that nobody writes it"
                 yield Trouble("stray", path, what, cure)
-
-
-@contextmanager
-def _writers_kept_out(root: str) -> Iterator[str | None]:
-    """Wait a moment until nobody writes, and keep writers away; who it is where somebody does.
-
-    The lock is a lock of the system and cannot be left behind: if it is held, a process lives that
-    holds it.
-    """
-    try:
-        fd = open_plain_file(f"{database_of(root)}.lock")
-    except OSError:
-        yield None  # nobody ever wrote, or not here
-        return
-    try:
-        until = time.monotonic() + WAIT_S
-        while True:
-            if lock_open_file(fd, shared=True):
-                yield None
-            elif time.monotonic() < until:
-                time.sleep(0.02)
-                continue
-            else:
-                yield _holder(os.fstat(fd).st_ino)
-            return
-    finally:
-        os.close(fd)
-
-
-def _holder(inode: int) -> str:
-    """Which process holds a lock, as far as the system tells."""
-    try:
-        with open("/proc/locks", encoding="ascii", errors="replace") as file:
-            lines = [line.split() for line in file]
-    except OSError:
-        lines = []
-    for words in lines:
-        if "FLOCK" in words and len(words) > 5 and words[5].endswith(f":{inode}"):
-            return f"process {words[4]}"
-    return "another process"
 
 
 # Stored -----------------------------------------------------------------------------------------
@@ -398,13 +361,9 @@ def examine(path: str) -> Examined:
     """Look at everything in a project or team directory; raise nothing for what is wrong.
 
     Where others work in the team meanwhile, what was read is not of one moment: then what is found
-    is looked at anew, a few times, as ``tripod verify`` does.
+    is looked at anew, as ``tripod verify`` does.
     """
-    found = None
-    for left in reversed(range(LOOKS)):
-        found = found or _examine_once(path, last=not left)
-    assert found is not None, "the last look tells"
-    return found
+    return judge_until_still(path, lambda left: _examine_once(path, last=not left))
 
 
 def _examine_once(path: str, *, last: bool) -> Examined | None:
@@ -438,7 +397,7 @@ def _examine_once(path: str, *, last: bool) -> Examined | None:
         found += _troubles_around(evidence)
         if (found or report.exit_code) and not last and evidence_changed(evidence):
             return None
-        with _writers_kept_out(root) as holder:
+        with writers_kept_out(root) as holder:
             if holder is None:
                 found += _leftovers(root, evidence)
             else:

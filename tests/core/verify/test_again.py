@@ -1,6 +1,7 @@
 """A file that was being written while it was looked at is no tampering: it is looked at again."""
 
 import os
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -127,7 +128,8 @@ def test_what_stays_wrong_is_told_where_others_go_on_working(story: Story) -> No
     def later(evidence: OpenEvidence, *, select: object = None) -> Report:
         nonlocal runs
         runs += 1
-        act(story.root)
+        if runs < LOOKS:  # the last look keeps them out
+            act(story.root)
         return real(evidence, select=select)  # type: ignore[arg-type]
 
     (story.root / CHAT).write_bytes(b"edited\n")
@@ -135,3 +137,26 @@ def test_what_stays_wrong_is_told_where_others_go_on_working(story: Story) -> No
         done = door(story.root.parent, "verify", "--no-git")
     assert (done.code, runs) == (1, LOOKS)
     assert b"live.chat" in done.out
+
+
+@pytest.mark.parametrize("word", ["verify", "doctor"])
+def test_a_team_that_is_always_at_work_is_judged_while_it_waits(story: Story, word: str) -> None:
+    """In each look somebody says something; the last one has them wait."""
+    real, waiting = verify_run.run, list[threading.Thread]()
+
+    def say() -> None:
+        with Team(str(story.root)) as team:
+            chat_send.send(team, "live", "bob", "meanwhile")
+
+    def later(evidence: OpenEvidence, **how: Any) -> Report:
+        waiting.append(threading.Thread(target=say))
+        waiting[-1].start()
+        waiting[-1].join(timeout=2)
+        return real(evidence, **how)
+
+    where = verify_run if word == "verify" else doctor
+    with mock.patch.object(where, "run", later):
+        done = door(story.root.parent, word, *(["--no-git"] if word == "verify" else []))
+    for one in waiting:
+        one.join()
+    assert (done.code, len(waiting)) == (0, LOOKS), done.out
