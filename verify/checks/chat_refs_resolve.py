@@ -237,7 +237,8 @@ def _approximate(
     """What is wrong with a reference by line; its message is one near it by a participant."""
     place = _place(evidence, decision, str(ref.get("file")), channels)
     if place is None:
-        yield _finding(evidence, decision, f"{shown} names no chat of this team")
+        message = f"{shown} names no chat of this team"  # until somebody begins one of that name
+        yield _finding(evidence, decision, message, fault=f"{shown} {_NOWHERE}")
         return
     number = place.first + int(ref["line"]) - HEADER_LINES - 1
     for gone, seq in channels.forgotten.get(place.channel, ()):

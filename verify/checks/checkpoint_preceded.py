@@ -82,18 +82,20 @@ def _answer(
         message = f"the assessment covers {_words(span)}, its checkpoint event asked for {wanted}"
         return [_finding(evidence, posted, message, warn=True)]
     late = [event for event in events if span is not None and event.range == span]
-    message = f"the assessment of {_words(span)} answers no checkpoint event"
+    message = fault = f"the assessment of {_words(span)} answers no checkpoint event"
     if late:
         what = "answered another assessment" if late[0].used else "came after it"
         message += f": the one of its range {what}"
-    return [_finding(evidence, posted, message, warn=False)]
+    return [_finding(evidence, posted, message, warn=False, fault=fault)]
 
 
 def _words(span: tuple[str, str] | None) -> str:
     return "no stated range" if span is None else f"{span[0]} through {span[1]}"
 
 
-def _finding(evidence: Evidence, posted: runs.Posted, message: str, *, warn: bool) -> Finding:
+def _finding(
+    evidence: Evidence, posted: runs.Posted, message: str, *, warn: bool, fault: str = ""
+) -> Finding:
     where = f"chat {posted.channel}, message {posted.number}, {evidence.where(posted.seq)}"
     return evidence.finding(
         NAME,
@@ -103,4 +105,5 @@ def _finding(evidence: Evidence, posted: runs.Posted, message: str, *, warn: boo
         where=where,
         severity="warning" if warn else None,
         shown=(f"posted by {posted.handle}",),
+        fault=fault,
     )

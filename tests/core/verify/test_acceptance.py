@@ -18,6 +18,8 @@ from accepting import (
     write,
 )
 
+from tripod.bus import events as bus
+from tripod.chat import writer as chat_send
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.team.team import Team
 from tripod.trust.acceptance import (
@@ -25,6 +27,7 @@ from tripod.trust.acceptance import (
     accept_findings,
     revoke_acceptances,
 )
+from tripod.verify.check import Finding
 from tripod.verify.reporters import text
 
 
@@ -201,6 +204,40 @@ def test_an_id_stays_when_lines_move_and_the_team_goes_on(root: str) -> None:
     (passed,) = failures(judge(root))
     assert "is later than the decision" in passed.message
     assert passed.fingerprint == found.fingerprint
+
+
+def test_an_id_stays_when_a_chat_of_the_missing_name_begins(root: str) -> None:
+    decide(root, "old.chat:~L5")
+    (found,) = failures(judge(root))
+    assert "names no chat of this team" in found.message
+    with Team(root) as team:
+        chat_send.create(team, "old")
+    for expected in ("is beyond the end of the file", "is later than the decision"):
+        (later,) = failures(judge(root))
+        assert expected in later.message
+        assert later.fingerprint == found.fingerprint
+        with Team(root) as team:
+            chat_send.send(team, "old", "ann", "hello")
+
+
+def test_an_id_stays_when_an_event_comes_after_its_assessment(root: str) -> None:
+    """The event is published by hand, as `pythia-fires` asks for it."""
+    ids = decide(root, GOOD), decide(root, GOOD)
+    text_ = "## Pythia Checkpoint\n\nDecisions reviewed: {} through {} (2 decisions)\n".format(*ids)
+    with Team(root) as team:
+        chat_send.send(team, "live", "pythia", text_)
+
+    def told() -> Finding:
+        (found,) = (one for one in failures(judge(root)) if one.check == "checkpoint-preceded")
+        return found
+
+    found = told()
+    with Team(root) as team:
+        payload = "Checkpoint at decision 2. Decisions {} through {}.".format(*ids)
+        bus.publish(team, "scribe", "pythia-checkpoint", "high", payload)
+    later = told()
+    assert later.message == f"{found.message}: the one of its range came after it"
+    assert later.fingerprint == found.fingerprint
 
 
 def test_an_id_does_not_depend_on_how_the_team_is_named(
