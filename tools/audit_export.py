@@ -16,13 +16,14 @@ It shares no code with the program that wrote the export. Read it in an hour, th
    `actor.revoked` the key of an actor signs all that the actor does, but for what was observed.
 6. A `peer.entry` keeps an entry of another replica of the team: its header says which, and commits
    to the content and the signature beside it. It is shown as somebody's of that replica, or as the
-   actor's whose key here signed it, on the next line, under the next number and free id, and as
-   superseding or acknowledging what its maker meant. A `peer.merged` is a head of a replica, by
-   the first key on record, or one that an entry of that replica and the key before it vouch for.
+   actor's whose key here signed it, in the file of its name, on the next line, under the next
+   number and free id, and as superseding or acknowledging what its maker meant. A `peer.merged` is
+   a head of a replica, by the first key on record, or one that an entry of that replica and the key
+   before it vouch for.
 7. Where that replica's export is given, too, it is known here by its own name and key, and has that
    entry, that head, and for an entry without content the `redacted` that says what stands for it.
-   All of its own entries below the newest head are kept (`git archive REF | tar -x` makes such a
-   folder of the ref of each replica). Of several exports none may be missing.
+   All of its own entries below the newest head or kept entry are kept (`git archive REF | tar -x`
+   makes such a folder of the ref of each replica). Of several exports none may be missing.
 
 What it does not judge: whether a body fits its kind, and a team's own rules.
 Exit: 0 nothing wrong, 1 something is wrong, 2 usage, 3 could not judge (no export, no key, or not
@@ -60,9 +61,11 @@ PLACES |= {"chat.sent": "channel index handle", "chat.unreadable": "channel inde
 PLACES |= {"decision.logged": "file number id made supersedes chat_ref refs"}
 PLACES |= {"bus.published": "name source size unseen", "bus.acked": "event name"}
 PLACES |= {"bus.acked-all": "known source", "pythia.assessed": "event message"}
+PLAIN = re.compile(r"(?!.*[0-9]{4})[A-Za-z0-9_][A-Za-z0-9_.-]{0,60}")  # of no archive, in no folder
 RENAMED = re.compile("(.+)-[0-9a-f]{16}(?:-[0-9]+)?[.]event")
 TELLS = {"nbs-chat": "chat.sent", "nbs-chat-terminal": "chat.sent", "scribe": "decision.logged"}
 written = partial(json.dumps, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+Json = dict[str, Any]
 Signature = tuple[str, bytes, bytes]  # name, key id, and the signature (of a key: the key)
 
 
@@ -440,6 +443,10 @@ class Audit:
         self.row(seq, kind, value)
         if kind in ("actor.enrolled", "actor.revoked"):
             self.change(what, head, [str(value.get(name)) for name in ACTOR])
+        self.hold(what, body)
+
+    def hold(self, what: str, body: bytes) -> None:
+        """The blobs that a body names."""
         for digest, size in ((found[0].decode(), int(found[1])) for found in BLOB.findall(body)):
             if digest not in self.blobs:
                 data = self.read(f"blobs/{digest}", 1 << 30) if HASH.fullmatch(digest) else b""
@@ -535,17 +542,14 @@ class Audit:
             mark = b"\x02" + said[:32] + inner["kind"].encode() + b"\x00"
             good = good and sha(mark + said[32:]).hex() == inner["body"]
             body = canonical(said[32:], f"{what}, body of a peer")
+            self.hold(what, said[32:])
             if inner["kind"] == "key.set" and inner["ledger"] == origin in self.peers:
                 keys = self.peers[origin][1]
                 keys += self.follower(what, origin, body, keys)
             if inner["id"] == f"redacted-{body.get('seq')}":
                 self.erasing[origin, str(body["seq"])] = body.get("keep")
         self.wrong_if(not good or auth != inner.get("auth"), f"{what}: not that entry of its peer")
-        piece = (
-            inner["kind"],
-            inner["id"],
-            "" if inner["id"].startswith("obs-") else sha(data).hex(),
-        )
+        piece = inner["kind"], inner["id"], "" if inner["id"][:4] == "obs-" else sha(data).hex()
         if "same" in place:
             self.same[head["seq"]] = place["same"]
             self.hidden[head["seq"]] = piece
@@ -557,18 +561,10 @@ class Audit:
             bad = not self.shown(origin, inner, body, place, record)
             self.wrong_if(bad, f"{what}: it is shown as somebody's of {origin} who did not make it")
             self.row(head["seq"], inner["kind"], body | place)
-        self.kept.append(
-            Kept(what, origin, inner["seq"], sha(b"\x00" + data), value.get("keep"), erased)
-        )
+        leaf = sha(b"\x00" + data)
+        self.kept.append(Kept(what, origin, inner["seq"], leaf, value.get("keep"), erased))
 
-    def shown(
-        self,
-        origin: str,
-        inner: dict[str, Any],
-        body: dict[str, Any],
-        place: dict[str, Any],
-        record: bytes,
-    ) -> bool:
+    def shown(self, origin: str, inner: Json, body: Json, place: Json, record: bytes) -> bool:
         """Whether an entry of a peer is shown as its actor's: of that replica, or by a key here."""
         actor, part = inner["actor"], SPEAKS.get(inner["kind"], "actor")
         says = {"actor": actor, part: str(body.get(part, actor))}
@@ -611,6 +607,11 @@ class Audit:
         names = self.peers.get(one.origin, (set(), []))[0]
         if not place.keys() <= ({*PLACES[kind].split(), "actor"} if kind in PLACES else set()):
             return False
+        for part in place.keys() & {"channel", "file"}:
+            own = str(one.body.get(part, "log.md"))
+            apart = not PLAIN.fullmatch(own) and place[part].startswith((*names, "peer."))
+            if not apart and place[part] != own:
+                return False
         if "index" in PLACES.get(kind, ""):
             of, at = str(data["channel"]), int(place["index"])
             good = self.first("line", of, at) == seq
@@ -730,10 +731,8 @@ def covered(audit: Audit, kept: Kept, own: list[Audit]) -> None:
     said += [audit.erasing[key]] if key in audit.erasing else []
     text = f"{kept.what}: {origin} does not say that this stands for its entry {seq}"
     judge = audit.wrong_if if said or any(one.bodies for one in own) else audit.unsure_if
-    judge(
-        kept.erased and (not said or any(written(keep) != written(kept.keep) for keep in said)),
-        text,
-    )
+    bad = not said or any(written(keep) != written(kept.keep) for keep in said)
+    judge(kept.erased and bad, text)
 
 
 def known(audit: Audit, one: Audit) -> None:
@@ -745,8 +744,10 @@ def known(audit: Audit, one: Audit) -> None:
     bad = (names and one.name and one.name not in names) or (theirs == keys and size <= one.size)
     audit.wrong_if(bad, text)
     audit.unsure_if(theirs and not bad, f"{text}, or its export is too old")
-    lost = [seq for seq in one.own if seq < size and not is_kept(audit, one, seq)]
-    text = f"{audit.origin} says that the first {size} entries of {one.origin} are here"
+    there = (kept for kept in audit.kept if kept.origin == one.origin)
+    most = max([size, *(k.seq for k in there if one.leaves[k.seq : k.seq + 1] == [k.leaf])])
+    lost = [seq for seq in one.own if seq < most and not is_kept(audit, one, seq)]
+    text = f"{audit.origin} says that the first {most} entries of {one.origin} are here"
     audit.wrong_if(lost, f"{text}, and {len(lost)} are not: {str(lost[:3])[1:-1]}, ...")
 
 

@@ -3,6 +3,7 @@
 import importlib.util
 import subprocess
 import sys
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,12 +15,15 @@ from peering import Forger, Replica, copied, peers_of
 
 from tripod.bus import events
 from tripod.decisions import writer
+from tripod.errors import TripodError
 from tripod.ledger import Draft, commit_body, format_canonical
 from tripod.ledger.kinds.merged import KeptEntry, peer_entry_draft
 from tripod.ledger.kinds.peers import PEER_ADDED, PEER_MERGED, Place
 from tripod.ledger.kinds.redaction import REDACTED
 from tripod.ledger.tlog.note import Note, SigningKey, VerifierKey, format_note
 from tripod.ledger.tlog.seal import Seal, format_seal, read_seal, sign_seal
+from tripod.peers import merge as merging
+from tripod.peers.places import Places
 from tripod.peers.replica import replica_name
 from tripod.projections.erasure import tombstone
 from tripod.recovery.redaction import erase_within
@@ -200,6 +204,47 @@ def test_entries_that_are_said_to_be_merged_and_are_not_here(pair: Pair) -> None
     code, said = pair.audit()
     assert code == 1
     assert f"says that the first {size} entries of {pair.bob.origin} are here, and {size}" in said
+
+
+def test_an_entry_that_is_left_out_before_others(pair: Pair) -> None:
+    """No head says that all is here, and what came later is."""
+    seq = pair.bob.entries("chat.sent")[-1].seq
+    pair.ann.append(pair.added(), pair.kept())
+    code, said = pair.audit()
+    assert (code, f"are here, and {seq} are not: 0, 1, 2, ..." in said) == (1, True), said
+
+
+def test_what_a_peer_said_stands_in_the_file_of_its_name(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A decision of Bob's is not in the log that is read, a message not in the chat."""
+
+    def local(self: Any, holds: str, name: str, origin: str, _: Any) -> str:
+        end = ".md" if holds == "scribe" else ""
+        return str(self._flat(origin, *name.removesuffix(end).split("/"))) + end
+
+    pair.bob.decide("Milk")
+    monkeypatch.setattr(Places, "_local", local)
+    assert pair.ann.merge(pair.bob).problem == ""
+    code, said = pair.audit()
+    kinds = ("chat.created", "chat.sent", "log.begun", "decision.logged")
+    text = "it is shown as what its maker did not say, or in another's place"
+    assert (code, said.count(text)) == (1, len(pair.bob.entries(*kinds))), said
+
+
+def test_the_long_text_of_a_peer_is_kept_with_its_entry(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair.bob.say("long " * 4000)
+    monkeypatch.setattr(
+        merging,
+        "peer_entry_draft",
+        lambda *said, **more: peer_entry_draft(*said, **more | {"blobs": None}),
+    )
+    with suppress(TripodError):  # no file of hers can show it
+        pair.ann.merge(pair.bob)
+    code, said = pair.audit()
+    assert (code, said.startswith("blobs/")) == (1, True), said
 
 
 def test_a_head_by_no_key_that_is_on_record(pair: Pair) -> None:
