@@ -189,6 +189,16 @@ def flat_peer_name(*parts: str) -> str:
     return f"peer.{name[: _LONGEST - 14]}.{short_peer_digest(whole)[:8]}"
 
 
+EVENT_OF_PEER = re.compile(r"(.+)-([0-9a-f]{16})(?:-[0-9]+)?\.event")
+"""What a replica calls the event of another one where the name of that was taken."""
+
+
+def is_event_of(said: str, made: str, replica: str) -> bool:
+    """Whether who calls an event ``said`` may mean the one that ``replica`` made as ``made``."""
+    renamed = EVENT_OF_PEER.fullmatch(said)
+    return made == said or (renamed is not None and replica.endswith(f"-{renamed[2]}"))
+
+
 def short_peer_digest(text: str) -> str:
     """What stands for a text in a name that is made here."""
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_MARK]

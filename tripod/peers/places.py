@@ -40,9 +40,11 @@ from tripod.projections.decisions import format as log_format
 from tripod.projections.decisions.format import ChatRef
 from tripod.projections.layout import LIVE
 from tripod.projections.peers.lookup import (
+    EVENT_OF_PEER,
     PeerHead,
     PeerLookup,
     flat_peer_name,
+    is_event_of,
     observed_piece,
     peer_channel_problem,
     peer_log_problem,
@@ -204,6 +206,9 @@ class Places:
                 self._ours() if self._lookup.is_ours(origin) else ""
             ) or f"peer-{short_peer_digest(origin)}"
         return self._replicas[origin]
+
+    def _name(self, origin: str | None) -> str:
+        return self._ours() if origin is None else self._replica(origin)
 
     def _ours(self) -> str:
         """The name of this replica, '' while the team has none."""
@@ -408,15 +413,16 @@ class Places:
         """The event here that a peer acknowledged by the name that it has there."""
         said = str(body["name"])
         # A peer may itself have given another name to the event of a third.
-        renamed = re.fullmatch(r"(.+)-[0-9a-f]{16}(?:-[0-9]+)?\.event", said)
+        renamed = EVENT_OF_PEER.fullmatch(said)
         names = [said] if renamed is None else [said, f"{renamed[1]}.event"]
         rows = self._events_at(event_name_us(said))
         mine = [(seq, here) for seq, here, of, made in rows if (of, made) == (origin, said)]
         waiting = self._events.get(said, {}).get(origin)
         mine += [] if waiting is None else [waiting]
         for name in () if mine else names:
-            mine += [(seq, here) for seq, here, _, made in rows if made == name]
-            mine += self._events.get(name, {}).values()
+            its = [(seq, here, of) for seq, here, of, made in rows if made == name]
+            its += [(*one, of) for of, one in self._events.get(name, {}).items()]
+            mine += [one[:2] for one in its if is_event_of(said, name, self._name(one[2]))]
         if mine:
             place["event"], place["name"] = mine[0]
         elif renamed is not None:

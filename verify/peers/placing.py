@@ -27,8 +27,10 @@ from tripod.projections.decisions import format as log_format
 from tripod.projections.decisions.format import ChatRef
 from tripod.projections.layout import LIVE
 from tripod.projections.peers.lookup import (
+    EVENT_OF_PEER,
     PeerLookup,
     flat_peer_name,
+    is_event_of,
     observed_piece,
     peer_channel_problem,
     peer_log_problem,
@@ -39,7 +41,6 @@ from tripod.verify.check import Evidence
 from tripod.verify.checks.chat_refs_resolve import Channels, bound_problem, read_channels
 from tripod.verify.peers.attribution import is_marked, misattribution
 
-_RENAMED = re.compile(r"(.+)-[0-9a-f]{16}(?:-[0-9]+)?\.event")
 _NUMBERED = re.compile(r"(-[0-9a-f]{16})-[0-9]+(?=\.event$)")
 _BROKEN = (LookupError, TypeError, ValueError, AttributeError)
 
@@ -268,7 +269,7 @@ class PlaceJudge:
         A row of an event that was pruned since is gone.
         """
         said = str(one.body["name"])
-        renamed = _RENAMED.fullmatch(said)
+        renamed = EVENT_OF_PEER.fullmatch(said)
         names = [said] if renamed is None else [said, f"{renamed[1]}.event"]
         rows = self._query(
             "SELECT seq, name, origin, coalesce(made, name) FROM events WHERE us = ? AND seq < ?"
@@ -277,13 +278,23 @@ class PlaceJudge:
             one.at,
         )
         found = {seq: here for seq, here, of, made in rows if (of, made) == (one.origin, said)}
-        found = found or {seq: here for seq, here, _, made in rows if made in names}
+        found = found or {
+            seq: here
+            for seq, here, of, made in rows
+            if made in names and any(is_event_of(said, made, one) for one in self._names_of(of))
+        }
         event, name = one.place.get("event"), one.place.get("name", said)
         if event is None:
             is_it = not found and name == names[-1]
         else:
             is_it = found.get(event) == name if found else self._is_pruned(event, name, one)
         return None if is_it else f"as one of {name} (entry {event}), and it is one of {said}"
+
+    def _names_of(self, origin: str | None) -> set[str]:
+        """The names of a replica, '' beside them: None is this one."""
+        sql = "SELECT replica FROM peers WHERE origin = ? AND replica IS NOT NULL"
+        names = self._names if origin is None else {one for (one,) in self._query(sql, origin)}
+        return {"", *names}
 
     def _is_pruned(self, event: int, name: str, one: PlacedEntry) -> bool:
         sql = "SELECT 1 FROM events WHERE seq = ?"

@@ -12,7 +12,7 @@ from tripod.ledger import redaction_entry_id
 from tripod.ledger.kinds.merged import peer_view
 from tripod.ledger.kinds.peers import PEER_ACCEPTED, PEER_CLOSED
 from tripod.ledger.tlog.note import Note, SigningKey, format_note
-from tripod.ledger.tlog.seal import Seal, format_seal, sign_seal
+from tripod.ledger.tlog.seal import Seal, format_seal, read_seal, sign_seal
 from tripod.peers.replica import name_team
 from tripod.peers.roster import read_roster
 from tripod.projections.erasure import tombstone
@@ -461,6 +461,27 @@ def test_what_counts_in_its_own_replica_alone_changes_nothing_here(
     assert ann.findings() == []
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_an_acknowledgement_is_of_the_event_of_who_is_marked_in_its_name(
+    ann: Replica, bob: Replica, first: int
+) -> None:
+    """Bob has an event of that name himself, and calls Cid's by another one."""
+    cid = Replica(ann.folder.parent / "cid", "cid", ann.team_id)
+    for one in (bob, cid):
+        data = f"source: x\ntype: y\npriority: high\npayload: |\n  {one.handle}\n"
+        Path(one.root, "events/1600000009000000-x-y-7.event").write_text(data, encoding="utf-8")
+        with one.team() as team, team.act():
+            pass
+    assert bob.merge(cid).problem == ""
+    with bob.team() as team:
+        bus.ack(team, f"1600000009000000-x-y-7-{cid.name[-16:]}.event")
+    for one in (bob, cid) if first == 0 else (cid, bob):
+        assert ann.merge(one).problem == ""
+    (left,) = Path(ann.root, "events").glob("*.event")
+    assert "  bob\n" in left.read_text(encoding="utf-8")
+    assert ann.findings() == bob.findings() == []
+
+
 # What a peer says that it had ---------------------------------------------------------------------
 
 
@@ -493,6 +514,50 @@ def test_an_acknowledgement_of_all_closes_no_event_that_its_maker_did_not_have(
     assert pending(ann) == ["here", "known", "later"]
     (found,) = ann.findings()
     assert f"a head of {ann.origin} that no known key opens" in found
+
+
+def test_an_acknowledgement_of_all_is_of_what_its_maker_had_before_it(
+    ann: Replica, bob: Replica
+) -> None:
+    bob.publish("later")
+    note = bob.record().seal_note()
+    eve = Forger(Replica(ann.folder.parent / "eve", "eve", ann.team_id))
+    acknowledges_all(eve, bob.origin)
+    seal = read_seal(note)
+    said = {"origin": seal.origin, "size": seal.size, "root": seal.root.hex()}
+    eve.add("peer.merged", said | {"seal": {"text": note.decode()}}, "peers")
+    assert ann.merge(eve.record()).problem == ann.merge(bob).problem == ""
+    assert pending(ann) == ["later"]
+
+
+def test_a_seal_proves_no_larger_head_than_its_own(ann: Replica, bob: Replica) -> None:
+    """Eve shows Bob's own seal, and says that it is of all that he recorded later, too."""
+    note = bob.record().seal_note().decode()
+    bob.publish("later")
+    assert ann.merge(bob).problem == ""
+    eve = Forger(Replica(ann.folder.parent / "eve", "eve", ann.team_id))
+    said = {"origin": bob.origin, "size": 10**6, "root": "00" * 32, "seal": {"text": note}}
+    eve.add("peer.merged", said, "peers")
+    eve.add("bus.acked-all", {"count": 1}, "bus")
+    assert ann.merge(eve.record()).problem == ""
+    assert pending(ann) == ["later"]
+
+
+def test_an_acknowledgement_of_all_of_a_handle_is_of_its_replica_alone(
+    ann: Replica, bob: Replica
+) -> None:
+    with ann.team() as team:
+        bus.publish(team, "bob", "kept", "normal", "")
+    bob.publish("done")
+    cid = Replica(ann.folder.parent / "cid", "cid", ann.team_id)
+    for one in (ann, bob):
+        assert cid.merge(one).problem == ""
+    with cid.team() as team:
+        assert bus.ack_all(team, f"bob@{bob.name}") == 1
+    for one in (bob, cid):
+        assert ann.merge(one).problem == ""
+    assert pending(ann) == ["kept"]
+    assert ann.findings() == []
 
 
 def test_events_of_a_replica_that_comes_later_are_pending_where_nobody_had_them(
