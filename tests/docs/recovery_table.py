@@ -14,10 +14,10 @@ __all__ = ["MISHAPS", "Mishap", "table"]
 class Mishap(NamedTuple):
     """Something that befalls a ledger in a repository, whose record was pushed.
 
-    ``verify``, ``doctor`` and ``act`` are the exit code and a part of what is said; ``act`` is of
-    a command that acts (`tripod chat send`). ``mends`` is the one command that mends it (REPLICA
-    stands for the replica's name), and ``after`` what that says. ``doctor`` fails where ``verify``
-    does.
+    ``verify``, ``doctor``, ``act`` and ``push`` are the exit code and a part of what is said:
+    ``act`` of a command that acts (`tripod chat send`), ``push`` of `tripod push`. ``mends`` is the
+    one command that mends it (REPLICA stands for the replica's name), and ``after`` what that says.
+    ``doctor`` fails where ``verify`` does.
     """
 
     name: str
@@ -25,6 +25,7 @@ class Mishap(NamedTuple):
     verify: tuple[int, str]
     doctor: tuple[int, str]
     act: tuple[int, str]
+    push: tuple[int, str]
     mends: str
     after: str = "Restored: "
 
@@ -39,6 +40,7 @@ MISHAPS = (
         (1, "no ledger.db, but there was one: refs/tripod/"),
         (1, "`tripod restore` puts this replica's own record"),
         (2, _GONE),
+        (1, _GONE),
         "tripod restore",
     ),
     Mishap(
@@ -47,6 +49,7 @@ MISHAPS = (
         (1, "no ledger.db, but there was one: refs/tripod/"),
         (1, "`tripod restore` puts this replica's own record"),
         (2, _GONE),
+        (1, _GONE),
         "tripod restore",
     ),
     Mishap(
@@ -55,6 +58,7 @@ MISHAPS = (
         (1, "the ledger holds no entry"),
         (1, "`tripod restore` takes this replica's own record"),
         (1, "`tripod restore` puts this replica's record"),
+        (3, "`tripod restore` puts this replica's record"),
         "tripod restore",
     ),
     Mishap(
@@ -63,6 +67,7 @@ MISHAPS = (
         (3, _RUINED),
         (3, _RUINED),
         (1, "run `tripod verify"),
+        (3, "run `tripod verify"),
         "tripod restore",
     ),
     Mishap(
@@ -70,6 +75,7 @@ MISHAPS = (
         "a backup was put in the database's place by hand",
         (3, _JOURNAL),
         (3, _JOURNAL),
+        (1, "`tripod restore` puts the newer one back"),
         (1, "`tripod restore` puts the newer one back"),
         "tripod restore",
     ),
@@ -79,6 +85,7 @@ MISHAPS = (
         (1, "rollback: it remembers"),
         (1, "rollback: it remembers"),
         (1, "`tripod restore` puts the newer one back"),
+        (1, "`tripod restore` puts the newer one back"),
         "tripod restore",
     ),
     Mishap(
@@ -87,6 +94,7 @@ MISHAPS = (
         (1, "no ledger.db, but there was one: refs/tripod/"),
         (1, "`tripod restore` puts this replica's own record"),
         (2, _GONE),
+        (1, _GONE),
         "tripod restore",
     ),
     Mishap(
@@ -95,6 +103,7 @@ MISHAPS = (
         (0, "checks hold over"),
         (0, "Nothing is wrong"),
         (0, "live.chat:~L"),
+        (1, "origin holds records of the team"),
         "tripod restore --replica REPLICA",
     ),
     Mishap(
@@ -103,6 +112,7 @@ MISHAPS = (
         (0, "checks hold over"),
         (0, "Nothing is wrong"),
         (0, "live.chat:~L"),
+        (0, "pushed"),
         "tripod seal",
         "tripod.invalid/",
     ),
@@ -112,6 +122,7 @@ MISHAPS = (
         (1, "`tripod restore` takes the longest record"),
         (1, "`tripod restore` takes the longest record"),
         (0, "live.chat:~L"),
+        (1, "this replica's own record: `tripod restore`"),
         "tripod restore",
     ),
     Mishap(
@@ -120,6 +131,7 @@ MISHAPS = (
         (0, "checks hold over"),
         (0, "Nothing is wrong"),
         (0, "live.chat:~L"),
+        (1, "`tripod restore --as-copy` goes on"),
         "tripod restore --as-copy",
         "It goes on as ",
     ),
@@ -129,6 +141,7 @@ MISHAPS = (
         (1, "fork: it remembers root"),
         (1, "fork: it remembers root"),
         (0, "live.chat:~L"),
+        (1, "two copies of one disk both went on"),
         "tripod restore --as-copy",
         "It goes on as ",
     ),
@@ -138,6 +151,7 @@ MISHAPS = (
         (0, "checks hold over"),
         (0, "Nothing is wrong"),
         (2, "no chat live"),
+        (0, "pushed"),
         "tripod init",
         "Merged ",
     ),
@@ -147,6 +161,7 @@ MISHAPS = (
         (0, "checks hold over"),
         (0, "Nothing is wrong"),
         (0, "live.chat:~L"),
+        (0, "pushed"),
         "tripod pull",
         "pulled ",
     ),
@@ -155,9 +170,18 @@ MISHAPS = (
 
 def table() -> str:
     """The table as Markdown."""
-    head = ("what happened", "`tripod verify`", "`tripod doctor`", "a command that acts")
-    lines = [f"| {' | '.join((*head, 'what mends it'))} |", "|---|---|---|---|---|"]
+    head = (
+        "what happened",
+        "`tripod verify`",
+        "`tripod doctor`",
+        "a command that acts",
+        "`tripod push`",
+    )
+    lines = [f"| {' | '.join((*head, 'what mends it'))} |", "|---|---|---|---|---|---|"]
     for row in MISHAPS:
-        said = (f"{code}: {text}" for code, text in (row.verify, row.doctor, row.act))
+        said = (
+            f"{code}: {text}{'`' * (text.count('`') % 2)}"
+            for code, text in (row.verify, row.doctor, row.act, row.push)
+        )
         lines.append(f"| **{row.name}**: {row.what} | {' | '.join(said)} | `{row.mends}` |")
     return "\n".join(lines)

@@ -208,6 +208,13 @@ def test_what_is_said_and_what_mends_it(ann: Clone, tmp_path: Path, row: Mishap)
 
 
 @pytest.mark.parametrize("row", MISHAPS, ids=lambda row: row.name)
+def test_what_a_push_says(ann: Clone, tmp_path: Path, row: Mishap) -> None:
+    ann = DEEDS[row.name](ann, tmp_path) or ann
+    done = ann.run("push")
+    assert _says(done, row.push), done
+
+
+@pytest.mark.parametrize("row", MISHAPS, ids=lambda row: row.name)
 def test_the_doctor_and_the_verifier_agree(row: Mishap) -> None:
     assert row.verify[0] == row.doctor[0]
 
