@@ -145,13 +145,29 @@ def named() -> str | None:
     if not given:
         return None
     path = os.path.abspath(given)
-    return os.path.dirname(path) if os.path.basename(path) == DATABASE else _named_team(path)
+    if os.path.basename(path) != DATABASE:
+        return _named_team(path)
+    folder = os.path.dirname(path)
+    return _team_apart(folder) or folder
 
 
 def _named_team(path: str) -> str:
     """The team directory that is named by itself, or by the project around it."""
     inner = os.path.join(path, FOLDER)
-    return inner if not has_ledger(path) and has_ledger(inner) else path
+    return _team_apart(path) or (inner if not has_ledger(path) and has_ledger(inner) else path)
+
+
+def _team_apart(path: str) -> str | None:
+    """The team whose ledger lies in ``path``, the folder of ours in a common directory; else None.
+
+    That folder is no team directory: what is written there would be a second copy of its files.
+    """
+    common, name = os.path.split(os.path.abspath(path))
+    if name != APART or not all(map(os.path.lexists, (f"{common}/HEAD", f"{path}/{DATABASE}"))):
+        return None
+    tree = work_tree(common if is_bare(common) else os.path.dirname(common))
+    is_its = tree is not None and os.path.realpath(tree.common) == os.path.realpath(common)
+    return f"{tree.home}/{FOLDER}" if tree is not None and is_its and tree.home else None
 
 
 def team_of(path: str) -> str | None:
@@ -162,6 +178,8 @@ def team_of(path: str) -> str | None:
     """
     if _is_within(path):
         return None
+    if (apart := _team_apart(path)) is not None:
+        return apart
     inner = os.path.join(path, FOLDER)
     is_inner = os.path.basename(os.path.abspath(path)) == FOLDER
     is_file = os.path.isfile(os.path.join(path, ".git"))
@@ -226,7 +244,7 @@ def _nearest_above(start: str) -> str | None:
         if not is_part and os.path.isdir(team) and not _is_planted(path, team):
             return team_of(path) or team
         if not is_part and is_ledger_folder(path) and not _is_planted(path, f"{path}/{DATABASE}"):
-            return path
+            return _team_apart(path) or path
         if parent == path:
             return None
         path = parent
@@ -379,6 +397,8 @@ def team_to_begin(path: str, *, new: bool = False) -> str:
     where a repository has none, ``.nbs`` at its home. ``new``: ``.nbs`` in ``path``, though there
     is a team around.
     """
+    if (apart := _team_apart(path)) is not None:
+        return apart
     inner = os.path.join(path, FOLDER)
     parts = sum(os.path.isdir(os.path.join(path, name)) for name in _TEAM_FOLDERS)
     is_root = os.path.basename(path) == FOLDER or (

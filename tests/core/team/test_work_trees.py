@@ -11,7 +11,15 @@ import pytest
 from doors.inside import run, run_as
 from git_repo import Git, track
 
-from tripod.ledger.locator import APART, FOLDER, database_of, nearest_team, team_of, team_to_begin
+from tripod.ledger.locator import (
+    APART,
+    FOLDER,
+    LEDGER,
+    database_of,
+    nearest_team,
+    team_of,
+    team_to_begin,
+)
 from tripod.ledger.sqlite.reader import SQLiteReader, read_only
 from tripod.team import adoption
 from tripod.team.team import Team
@@ -84,6 +92,28 @@ def test_a_team_whose_files_are_all_gone_is_judged_and_says_so(shop: Git) -> Non
     assert not (shop.root / ".nbs").exists(), "the judge wrote"
     assert run(shop.root, "doctor", "--fix").code == 0
     assert "hello" in said(shop.root, "--read-only", "chat", "read", "live")
+
+
+def test_the_folder_of_the_ledger_is_no_team_directory(
+    shop: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command that is called there works on the team, and writes nothing beside the ledger."""
+    said(shop.root, "chat", "create", "live")
+    there = shop.root / ".git" / APART
+    before = sorted(there.iterdir())
+    for words in (("chat", "send", "live", "ann", "hello"), ("init",), ("verify",), ("doctor",)):
+        said(there, *words)
+    said(shop.root, "bus", "check", "-C", str(there))
+    said(shop.root, "verify", str(there))
+    monkeypatch.setenv(LEDGER, str(there / "ledger.db"))
+    assert "hello" in said(shop.root.parent, "chat", "read", "live")
+    monkeypatch.setenv(LEDGER, str(there))
+    assert "hello" in said(shop.root.parent, "chat", "read", "live")
+    monkeypatch.delenv(LEDGER)
+    assert sorted(one for one in there.iterdir() if "ledger.db-" not in one.name) == [
+        one for one in before if "ledger.db-" not in one.name
+    ]
+    assert b"warning" not in run(shop.root, "verify").out
 
 
 def test_no_team_is_begun_where_the_repository_of_a_work_tree_cannot_be_found(shop: Git) -> None:
