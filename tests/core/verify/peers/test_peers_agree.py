@@ -7,6 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import orjson
 import pytest
 from clones import begin, fetch, kept, merge, put_back, record, rewrite, say
 from doors.inside import run
@@ -133,7 +134,7 @@ def test_a_replica_that_was_rewritten_is_found_with_both_seals(pair: Pair, tmp_p
     assert any(text.startswith("fork") for text in messages(report))
 
 
-@pytest.mark.parametrize("harm", ["another time", "another number"])
+@pytest.mark.parametrize("harm", ["another time", "another number", "another signature"])
 def test_an_entry_that_is_kept_otherwise_than_its_maker_has_it(pair: Pair, harm: str) -> None:
     say(pair.ann, "Closed on Sundays.")
     record(pair.ann, pair.ann_name)
@@ -143,9 +144,9 @@ def test_an_entry_that_is_kept_otherwise_than_its_maker_has_it(pair: Pair, harm:
     seq, header = entry.seq, entry.header
     if harm == "another time":
         header = header.replace(entry.at.encode(), b"2020" + entry.at[4:].encode())
-    else:
-        seq += 1
-    kept_ = KeptEntry("example.com/ann", seq, header, entry.auth, entry.salt, entry.body)
+    seq += harm == "another number"
+    auth = bytes(69) if harm == "another signature" else entry.auth
+    kept_ = KeptEntry("example.com/ann", seq, header, auth, entry.salt, entry.body)
     with Team(f"{pair.bob.root}/.nbs") as team:
         place: Place = {"actor": f"ann@{pair.ann_name}", "index": 1}
         team.append_apart(lambda: [peer_entry_draft(kept_, entry.stream, place=place)])
@@ -154,6 +155,7 @@ def test_an_entry_that_is_kept_otherwise_than_its_maker_has_it(pair: Pair, harm:
     says = {
         "another time": f"it keeps another entry {seq} of {pair.ann_name} than the record on",
         "another number": f"it keeps entry {entry.seq} of example.com/ann as entry {seq}",
+        "another signature": f"entry {seq} of example.com/ann is kept with another signature than",
     }
     assert len(found) == 1, report
     assert says[harm] in found[0].message
@@ -218,6 +220,16 @@ def test_a_level_counts_only_peers_that_a_person_accepted(pair: Pair, tmp_path: 
     assert f"PEERED by {pair.bob_name} up to entry {size - 1}; unanchored tail:" in text
     # Without Bob's record nothing shows that he holds the head.
     pair.ann("update-ref", "-d", pair.bob_ref)
+    report = verify(pair.ann.root)
+    assert report.anchored is not None
+    assert report.anchored.level == "SELF"
+
+
+def test_who_was_accepted_with_another_key_vouches_for_nothing(pair: Pair) -> None:
+    key = SigningKey("example.com/bob", bytes(32)).verifier().format()
+    said = PEER_ACCEPTED.draft({"origin": "example.com/bob", "key": key, "reason": "We met"})
+    with Team(f"{pair.ann.root}/.nbs") as team:
+        team.append_apart(lambda: [said])
     report = verify(pair.ann.root)
     assert report.anchored is not None
     assert report.anchored.level == "SELF"
@@ -405,17 +417,21 @@ def forged(tmp_path: Path) -> Forged:
     return Forged(ann, bob, bob_name, f"refs/tripod-remotes/bob/{bob_name}", note, key)
 
 
-def made_up(seq: int) -> Draft:
-    """An entry of Bob's that he did not make."""
-    text = {"channel": "live", "index": 0, "handle": "bob", "time": 7, "text": {"text": "Rum!"}}
-    body, salt = format_canonical({**text, "v": 1}), bytes(32)
+def made_up(seq: int, handle: str = "bob") -> Draft:
+    """A message of Bob's that he did not send."""
+    text = {"channel": "live", "index": 0, "handle": handle, "time": 7, "text": {"text": "Rum!"}}
+    return made_up_entry(seq, "chat.sent", text, "chat/live")
+
+
+def made_up_entry(seq: int, kind: str, said: dict[str, Any], stream: str) -> Draft:
+    body, salt = format_canonical({**said, "v": 1}), bytes(32)
     header = {
         "actor": "bob", "at": "2026-01-01T00:00:00.000000Z", "id": f"made-{seq}", "v": 1,
-        "body": commit_body(salt, "chat.sent", body), "kind": "chat.sent",
-        "ledger": "example.com/bob", "prev": "00" * 32, "seq": seq, "stream": "chat/live",
+        "body": commit_body(salt, kind, body), "kind": kind,
+        "ledger": "example.com/bob", "prev": "00" * 32, "seq": seq, "stream": stream,
     }  # fmt: skip
     kept_ = KeptEntry("example.com/bob", seq, format_canonical(header), None, salt, body)
-    return peer_entry_draft(kept_, "chat/live")
+    return peer_entry_draft(kept_, stream)
 
 
 @pytest.mark.parametrize("is_ref_there", [True, False])
@@ -483,6 +499,8 @@ def test_a_record_that_is_on_no_ref_any_more(pair: Pair, tmp_path: Path) -> None
     assert (report.exit_code, messages(report)) == (0, [said])
     assert run(pair.ann.root, "peer", "close", pair.bob_name, "--reason", "Left").code == 0
     assert messages(verify(pair.ann.root)) == []
+    assert run(pair.ann.root, "peer", "accept", pair.bob_name, "--reason", "Back").code == 0
+    assert messages(verify(pair.ann.root)) == [said]
 
 
 def test_entries_that_are_said_to_be_merged_and_are_not_here(forged: Forged) -> None:
@@ -490,6 +508,27 @@ def test_entries_that_are_said_to_be_merged_and_are_not_here(forged: Forged) -> 
     (message,) = forged.found()
     assert message.startswith(f"entry 0 of {forged.name}, and ")
     assert message.endswith("says that all of its first 18 entries are")
+
+
+def test_a_head_that_is_another_than_the_one_in_its_seal(forged: Forged) -> None:
+    merge(forged.ann, forged.ref)
+    for part, other in (("size", 17), ("root", "00" * 32), ("origin", "example.com/cid")):
+        draft = forged.merged()
+        draft.body[part] = other
+        forged.put(draft)
+    found = [message for message in forged.found() if message.startswith("it says that ")]
+    assert len(found) == 3
+    assert "it says that 17 entries of example.com/bob were merged, and the seal" in found[0]
+
+
+def test_an_older_record_beside_the_newest_is_no_news(forged: Forged) -> None:
+    old = forged.ann("rev-parse", forged.ref).strip()
+    say(forged.bob, "Cocoa!")
+    record(forged.bob, forged.name)
+    fetch(forged.ann, forged.bob)
+    merge(forged.ann, forged.ref)
+    forged.ann("update-ref", f"refs/tripod-remotes/zoe/{forged.name}", old)
+    assert outcome(verify(f"{forged.ann.root}/.nbs")).findings == ()
 
 
 def test_a_rewritten_ledger_does_not_say_away_what_a_peer_remembers(
@@ -545,6 +584,15 @@ def test_an_entry_that_is_shown_as_one_by_somebody_else(
     assert absent.startswith(f"entry 0 of {forged.name}, and ")
 
 
+def test_who_speaks_in_a_peers_message_bears_its_mark(forged: Forged) -> None:
+    merge(forged.ann, forged.ref)
+    draft = made_up(18, "ann")
+    draft.body["place"] = {"actor": f"bob@{forged.name}", "index": 2}
+    forged.put(draft)
+    said = f"it shows 'ann' as who speaks, and 'bob' of {forged.name} did it"
+    assert said in forged.found()
+
+
 @pytest.fixture
 def answered(forged: Forged) -> Forged:
     """Bob decided, and answered to Ann; his record was fetched, and nothing of it merged."""
@@ -595,6 +643,22 @@ PLACES: list[tuple[str, Any, str]] = [
     ("bus.acked-all", {"known": [{}, {"origin": "x", "size": 1}]}, "cannot be judged: KeyError"),
     ("bus.acked-all", {"source": "ann"}, "as one of the events of 'ann'"),
     ("seal.made", {"index": 9}, "with 'index', which its kind has not"),
+    (
+        "decision.logged",
+        lambda body, _: {"id": f"D-{int(body['id'][2:]) + 1}"},
+        "which is not the first free id from D-",
+    ),
+    (
+        "decision.logged",
+        lambda _, place: {"refs": [*place["refs"], place["refs"][0]]},
+        "with other references than 'live.chat:~L",
+    ),
+    (
+        "decision.logged",
+        lambda _, place: {"refs": [place["refs"][0] | {"line": 1}], "chat_ref": "live.chat:~L1"},
+        "with a reference that ",
+    ),
+    ("bus.published", lambda body, _: {"name": f"quiet/{body['name']}"}, "as quiet/"),
 ]
 
 
@@ -609,7 +673,9 @@ def test_each_member_of_a_place_is_found_again(
         kept, head, data, name = said
         for number, (kind, change, _) in enumerate(PLACES):
             if head.kind == kind:
-                place = {**(data.get("place") or {}), **change}
+                place = data.get("place") or {}
+                more = change(orjson.loads(kept.body), place) if callable(change) else change
+                place = {**place, **more}
                 found[number] = real(self, at, kept, head, {**data, "place": place}, name)
         return real(self, at, kept, head, data, name)
 
@@ -619,21 +685,45 @@ def test_each_member_of_a_place_is_found_again(
         assert message in (found[number] or ""), (kind, change)
 
 
-def test_a_message_that_was_placed_behind_another(
-    answered: Forged, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("kind", "change", "said"),
+    [
+        ("chat.sent", {"index": 0}, "line 0 of live"),
+        ("chat.sent", {"index": 9}, "line 9 of live"),
+        ("decision.logged", {"number": 9}, "decision 9 of log.md"),
+    ],
+)
+def test_what_was_placed_behind_another_or_apart(
+    answered: Forged, monkeypatch: pytest.MonkeyPatch, kind: str, change: Place, said: str
 ) -> None:
-    """No file would show it."""
+    """No file would show it, or one with a gap."""
     real = Places.place
 
-    def place(self: Places, origin: str, header: Any, *said: Any, **more: Any) -> Any:
-        found = real(self, origin, header, *said, **more)
-        return {**(found or {}), "index": 0} if header.kind == "chat.sent" else found
+    def place(self: Places, origin: str, header: Any, *rest: Any, **more: Any) -> Any:
+        found = real(self, origin, header, *rest, **more)
+        return {**(found or {}), **change} if header.kind == kind else found
 
     monkeypatch.setattr(Places, "place", place)
     merge(answered.ann, answered.ref)
     message = answered.found()[0]
     assert message.startswith("it shows entry ")
-    assert message.endswith(f"of {answered.name} as line 0 of live, which is not the next one")
+    assert message.endswith(f"of {answered.name} as {said}, which is not the next one")
+
+
+def test_an_event_that_got_the_name_of_another(
+    answered: Forged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file of one would take the place of the other's."""
+    with Team(f"{answered.bob.root}/.nbs") as team:
+        (name,) = team.store.tables.execute(
+            "SELECT name FROM events WHERE type = 'milk'"
+        ).fetchone()
+    file = answered.ann.root / ".nbs/events" / name
+    file.write_text("source: x\ntype: y\npriority: low\npayload: |\n  z\n", encoding="utf-8")
+    assert run(answered.ann.root, "sync").code == 0
+    monkeypatch.setattr(Places, "_event_name", lambda *said: said[2])
+    merge(answered.ann, answered.ref)
+    assert any("and another event had that name" in one for one in answered.found())
 
 
 @pytest.mark.parametrize("by", ["another kind", "one of its id", "itself"])
@@ -748,6 +838,17 @@ def test_a_key_for_which_its_replica_does_not_vouch(forged: Forged, is_ref_there
     said_, loose = forged.found()
     assert said_.startswith("a head of example.com/bob that no known key opens: ")
     assert loose == f"no seal of {forged.name} that is known here covers its entry 500"
+
+
+def test_a_made_up_change_of_a_peers_key_vouches_for_nothing(forged: Forged) -> None:
+    merge(forged.ann, forged.ref)
+    forged.ann("update-ref", "-d", forged.ref)
+    key = SigningKey("example.com/bob", sha256(b"ann").digest())
+    seal = Seal("example.com/bob", 501, bytes(32))
+    note = format_note(Note(format_seal(seal), (sign_seal(seal, key),)))
+    said = {"vkey": key.verifier().format(), "note": "a note"}
+    forged.put(made_up_entry(500, "key.set", said, "ledger"), forged.merged(note))
+    assert f"no seal of {forged.name} that is known here covers its entry 500" in forged.found()
 
 
 def test_a_record_on_the_ref_of_another_is_named(forged: Forged) -> None:
