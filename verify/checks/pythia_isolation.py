@@ -147,7 +147,8 @@ def _workers(evidence: Evidence, found: Findings) -> tuple[int, int, int]:
 
 def _outside(evidence: Evidence) -> list[tuple[int, str]]:
     """Assessments that no run of ours gave: their message, and where that stands."""
-    rows = evidence.query("SELECT message, origin FROM assessments ORDER BY message")
+    sql = "SELECT message, origin FROM assessments WHERE NOT merged ORDER BY message"
+    rows = evidence.query(sql)
     ours = {message for message, origin in rows if origin == "run"}
     places = {
         posted.seq: f"chat {posted.channel}, message {posted.number}"
@@ -162,8 +163,8 @@ def _outside(evidence: Evidence) -> list[tuple[int, str]]:
 
 def _unknown(evidence: Evidence, runs: set[str]) -> Iterator[Finding]:
     """Assessments that are said to come from a run which never was."""
-    rows = evidence.query("SELECT seq, spawn FROM assessments WHERE origin = 'run' ORDER BY seq")
-    for seq, spawn in rows:
+    sql = "SELECT seq, spawn FROM assessments WHERE origin = 'run' AND NOT merged ORDER BY seq"
+    for seq, spawn in evidence.query(sql):
         if spawn not in runs:
             message = f"it is said that run {str(spawn)[:8]} wrote this assessment: Pythia had none"
             yield _finding(message, f"entry {seq}", seq)

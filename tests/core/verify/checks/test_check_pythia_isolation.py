@@ -3,12 +3,15 @@
 import json
 import os
 import shutil
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from peering import peers_of
 from team_files import Said, judge, outcome, write_chat, write_event
 
 from tripod.agents.jobs import newest, spool_of_job
+from tripod.ledger.kinds.pythia import ASSESSED, PythiaAssessed
 from tripod.projections.layout import WORKER_LOG
 from tripod.projections.workers.format import WorkerText, format_worker
 from tripod.team import adoption
@@ -16,7 +19,7 @@ from tripod.team.team import Team
 from tripod.verify.check import Outcome
 from tripod.verify.evidence import collect
 from tripod.verify.isolation.breach import shows_reading_of_chat, tells_to_read_chat
-from tripod.verify.run import run
+from tripod.verify.run import run, verify
 from tripod.workers import worker as workers_run
 from tripod.workers.worker import ROLE
 
@@ -308,3 +311,34 @@ def test_what_a_pythia_worker_adds_to_a_log_beyond_what_is_kept_is_judged(
         over(opened, name)
     (found,) = isolation(Path(root)).findings
     assert (found.message, found.where) == (f"{name} read the chat", f"workers/{name}.log:2")
+
+
+@pytest.mark.parametrize("how", ["run", "recorded", "said"])
+def test_an_assessment_of_a_peer_is_judged_in_the_peers_replica(tmp_path: Path, how: str) -> None:
+    """Its run is not here, and who merged it is not to blame for what is said of it there."""
+    ann, bob = peers_of(tmp_path, "ann", "bob")
+    bob.decide("Milk")
+    bob.publish("pythia-checkpoint")
+    bob.say(ASSESSMENT.text)
+    (decided,) = bob.entries("decision.logged")
+    if how != "said":
+        body: PythiaAssessed = {
+            "event": bob.entries("bus.published")[-2].seq,
+            "spawn": "run-7" if how == "run" else None,
+            "origin": "run" if how == "run" else "recorded",
+            "first": decided.data["id"],
+            "last": decided.data["id"],
+            "decisions": 1,
+            "confidence": "high",
+            "cited": [],
+            "content": ASSESSMENT.text.encode(),
+            "sha256": sha256(ASSESSMENT.text.encode()).hexdigest(),
+            "message": bob.entries("chat.sent")[-1].seq,
+        }
+        bob.append(ASSESSED.draft(body))
+    told = outcome(verify(bob.root), "pythia-isolation")
+    assert told.verdict == ("findings" if how == "run" else "cannot tell")
+    assert ann.merge(bob).problem == ""
+    for check in ("pythia-isolation", "assessment-complete", "checkpoint-preceded"):
+        told = outcome(verify(ann.root), check)
+        assert (told.verdict, told.findings) == ("not applicable", ()), check
