@@ -19,17 +19,21 @@ from tripod.ledger.sqlite.store import SQLiteTransaction
 from tripod.peers import merge
 
 
-@pytest.fixture
-def ann(tmp_path: Path) -> Clone:
+def _begun(folder: Path) -> Clone:
     """A replica whose record was pushed, and a backup of it from before."""
-    ann = Clone(tmp_path, "ann")
+    ann = Clone(folder, "ann")
     ann.said("init", "--project", "shop")
     ann.said("chat", "create", "live")
     ann.said("chat", "send", "live", "ann", "hello")
-    ann.said("backup", str(tmp_path / "monday.db"))
+    ann.said("backup", str(folder / "monday.db"))
     ann.said("chat", "send", "live", "ann", "more")
     ann.push()
     return ann
+
+
+@pytest.fixture
+def ann(tmp_path: Path) -> Clone:
+    return _begun(tmp_path)
 
 
 def _remove(ann: Clone) -> None:
@@ -279,3 +283,25 @@ def test_every_command_says_where_the_way_out_is(ann: Clone, tmp_path: Path, row
         assert done.code == 0, done
     read = ann.said("chat", "read", "live")
     assert [read.count(text) for text in ("hello", "more")] == [1, 1]
+
+
+WAY_OUT = ("`tripod restore", "`tripod init --from")
+WORKING = [row for row in MISHAPS if row.act[0] == 0]
+
+
+@pytest.mark.parametrize("row", WORKING, ids=lambda row: row.name)
+def test_where_the_ledger_is_in_use_a_command_works_or_names_the_way_out(
+    ann: Clone, tmp_path: Path, row: Mishap
+) -> None:
+    """Each ends as in a team where nothing is wrong, or says which command mends it."""
+    (tmp_path / "sound").mkdir()
+    sound = _begun(tmp_path / "sound")
+    lost = DEEDS[row.name](ann, tmp_path) or ann
+    for clone in (sound, lost):
+        (clone.root.parents[1] / "keep").write_text("kept\n")
+    for name, words in EVERY.items():
+        wanted, done = (one.run(*name.split(), *words.split()) for one in (sound, lost))
+        told = done.err + done.out.decode()
+        if done.code not in (0, wanted.code):
+            assert any(advice in told for advice in WAY_OUT), (name, done)
+        assert "`tripod init` makes one" not in told, (name, done)

@@ -42,6 +42,7 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with (folder / ".nbs/scribe/log.md").open("a", encoding="utf-8") as log:
         log.write(f"\n---\n\n### D-7 Title {HOSTILE[:8]}\u202e\n- **Status:** decided\n")
         log.write("- **Participants:** eve\n- **Rationale:** \x1b[31mred\n")
+    assert run(folder, "sync").code == 0  # else which test takes it in depends on their order
     return folder
 
 
