@@ -87,6 +87,10 @@ BAD: dict[str, tuple[Callable[[Forger], object], str]] = {
     ),
     "another ledger": (lambda e: e.say(ledger="example.org/ann"), "names another ledger"),
     "another place": (lambda e: e.say(seq=7), "the header says seq 7"),
+    "a key in another place": (
+        lambda e: e.add("key.set", {"vkey": e.key.verifier().format()}, seq=10**6),
+        "the header says seq 1000000",
+    ),
     "no link": (lambda e: e.say(prev="ab" * 32), "prev is"),
     "long actor": (lambda e: e.say(actor="e" * 60_000), "more than 4160 characters"),
     "long handle": (lambda e: e.say(handle="e" * 64), "longer than 63 bytes"),
@@ -335,6 +339,9 @@ def test_each_limit_is_named_and_what_was_sound_stays(ann: Replica, eve: Forger)
         "takes more than 900 bytes"
         in ann.merge(eve.record(), limits=MergeLimits(bytes=900)).problem
     )
+    largest = max(map(len, eve.record().files.values()))
+    said = ann.merge(eve.record(), limits=MergeLimits(bytes=largest + 1)).problem
+    assert f"takes more than {largest + 1} bytes" in said, "all files together"
     sound = len(eve.rows)
     for number in range(3):
         blob = b"%d" % number * 20_000
@@ -365,6 +372,39 @@ def test_no_byte_of_a_record_is_taken_that_was_not_sealed(
         assert done.problem, data[:20]
     assert ann.merge(whole).problem == ""
     assert ann.findings() == []
+
+
+@pytest.mark.parametrize("more", [0, 256], ids=["the last bundle", "a full one"])
+def test_no_entry_is_taken_that_was_not_sealed(ann: Replica, eve: Forger, more: int) -> None:
+    """Whoever holds the files, and not the key, puts another entry into them."""
+    size = more or len(eve.rows)
+    while len(eve.rows) < more + 2:
+        eve.say("sound, too")
+    whole = eve.record().files
+    del eve.rows[size - 1 :]
+    eve.say("forged")
+    other = eve.record().files
+    forged = {path: other[path] for path in other if path.startswith(("tile/entries/", "bodies/"))}
+    assert "its record is damaged: " in problem_of(ann, MemoryFiles(whole | forged))
+
+
+def test_a_team_that_was_not_sealed_is_none(ann: Replica, eve: Forger) -> None:
+    """The body of an entry counts where the sealed header commits to it."""
+    files = eve.record().files
+    said = {path: data for path, data in files.items() if path.startswith("bodies/")}
+    other = {
+        path: data.replace(b'"team":"example.org/ann"', b'"team":"example.org/eve"')
+        for path, data in said.items()
+    }
+    assert other != said
+    assert "does not say of which team it is" in problem_of(ann, MemoryFiles(files | other))
+
+
+def test_a_copy_has_no_name_before_it_says_so(ann: Replica, eve: Forger) -> None:
+    """The name of the line that it left is not its own."""
+    eve.part("example.org/eve/fork/1", ann.team_id, "eve")
+    del eve.rows[-1]
+    assert "does not say of which team it is" in problem_of(ann, eve.record())
 
 
 def test_a_record_with_links_and_strangers_files_is_read_as_one_without(

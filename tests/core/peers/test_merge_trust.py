@@ -77,6 +77,9 @@ def test_nothing_is_taken_of_a_closed_peer_until_it_is_accepted(ann: Replica, bo
     ann.append(PEER_ACCEPTED.draft({"origin": bob.origin, "key": key, "reason": "Found"}, "ann"))
     assert ann.merge(bob).problem == ""
     assert len(ann.says("Later.")) == 1
+    ann.append(PEER_CLOSED.draft({"origin": bob.origin, "reason": "Lost again"}, "ann"))
+    bob.say("Much later.")
+    assert "was closed in entry" in ann.merge(bob).problem
 
 
 def test_a_policy_that_is_closed_waits_for_a_person(ann: Replica, bob: Replica) -> None:

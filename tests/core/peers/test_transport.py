@@ -836,13 +836,21 @@ def test_an_older_ledger_takes_again_what_it_lacks_of_a_seal_that_was_read(
     decide(ben, "Serve tea")
     ben.said("push")
     anna.said("pull")
+    decide(anna, "Serve coffee")
+    anna.said("push")
+    ben.said("pull")
+    ben.said("push")
+    assert anna.said("pull") == "nothing new from origin\n"
+    assert list(anna.database.parent.glob("*.seen"))
     noted = (anna.database.parent / "pulled-seals.json").read_bytes()
     put_back(anna.database, old)
     shutil.rmtree(anna.root)  # its files show more than the older ledger
     anna.git("update-ref", "-d", f"{OWN}{name_of(anna)}")
     shutil.rmtree(anna.home / "seals")
     assert (anna.database.parent / "pulled-seals.json").read_bytes() == noted
-    assert f"pulled {name_of(ben)}: " in anna.said("pull")
+    done = anna.run("pull")
+    assert (done.code, f"pulled {name_of(ben)}: " in done.out.decode()) == (1, True), done
+    assert "an older database was put back" in done.out.decode()
     assert "Serve tea" in anna.said("scribe", "query")
 
 
