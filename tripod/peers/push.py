@@ -298,6 +298,11 @@ def _refusal(remote: Remote, one: PushedRecord) -> str:
             f"{told}. Another push moves it: push again; if that does not help, one that was "
             f"killed left its lock in the remote's repository: remove {one.ref}.lock there"
         )
+    if "unpacker error" in one.problem:
+        return (
+            f"{told}. It could not store it: a full disk, no permission, or a limit on sizes. The "
+            "record stands on the ref here: push again once that is mended"
+        )
     return (
         f"{told}. If it takes no refs outside of branches, `git config tripod.refs "
         "refs/heads/tripod/` here and in the other clones keeps them among the branches"

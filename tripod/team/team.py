@@ -70,7 +70,6 @@ from tripod.team.files import (
     Files,
     has_foreign_file_lock,
     ignore_files,
-    is_emptied,
     is_live_log_file,
 )
 from tripod.team.intake import name_pending, refuse_if_ahead, renew_older_positions, take_in
@@ -492,7 +491,7 @@ class Team(ActContext):
         act.sign = None if signing is None else signing.sign
         act.look.head_beyond = partial(self._head_beyond, act)
         self.files.known = manifest.load(transaction.tables)
-        if not os.path.isdir(self.root) or (self.files.known and is_emptied(self.root)):
+        if self._are_files_gone():
             act.look.emptied = True
             act.warn(f"{self.root} was gone (`git clean`?): its files are written again")
             ignore_files(self)
@@ -518,6 +517,22 @@ class Team(ActContext):
                 act.rewrite.add(path)
                 if not self.files.is_ours(path, digest_of(self.disk, path)):
                     act.displace(path, "another program wrote it while we did")
+
+    @property
+    def _gone_mark(self) -> str:
+        return f"{self.store.path}.emptied"
+
+    def _are_files_gone(self) -> bool:
+        """Whether all files were gone, and are not all written again yet.
+
+        A file marks that until then: an act that is refused or killed leaves some of the files, and
+        nobody removed the others.
+        """
+        if os.path.isdir(self.root) and not os.path.lexists(self._gone_mark):
+            return False
+        with suppress(OSError), open(self._gone_mark, "ab"):
+            pass
+        return True
 
     def _head_beyond(self, act: Act) -> str | None:
         """A head of this ledger that is remembered, and that the ledger does not reach."""
@@ -580,4 +595,7 @@ class Team(ActContext):
                 act.warn(f"{DATABASE}: recorded, but its cursor could not be moved: {error}")
                 return
         if shown == size:
+            if act.look.emptied:
+                with suppress(OSError):
+                    os.unlink(self._gone_mark)
             self.healed += healed

@@ -238,6 +238,17 @@ def test_a_host_that_takes_no_refs_outside_of_branches(anna: Clone, ben: Clone) 
     assert f"pulled {name_of(ben)}" in anna.said("pull")
 
 
+def test_a_remote_that_cannot_store_it_is_not_taken_for_one_of_branches_alone(anna: Clone) -> None:
+    host = Git(anna.remote, made=False)
+    host("config", "receive.maxInputSize", "1")
+    anna.said("chat", "send", "live", "anna", "too much for it")
+    done = anna.run("push")
+    assert (done.code, "It could not store it" in done.err) == (1, True), done
+    assert "tripod.refs" not in done.err
+    host("config", "--unset", "receive.maxInputSize")
+    assert f"pushed {name_of(anna)}" in anna.said("push")
+
+
 def test_a_team_among_the_branches_from_its_beginning_to_a_lost_ledger(tmp_path: Path) -> None:
     anna, ben = Clone(tmp_path, "anna"), Clone(tmp_path, "ben")
     refuse_other_refs(anna)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
 from doors.inside import run, run_as
 from git_repo import Git, track
+from schedules import KilledError
 
 from tripod.ledger.locator import (
     APART,
@@ -21,6 +23,7 @@ from tripod.ledger.locator import (
     team_to_begin,
 )
 from tripod.ledger.sqlite.reader import SQLiteReader, read_only
+from tripod.projections import Disk
 from tripod.team import adoption
 from tripod.team.team import Team
 
@@ -535,3 +538,24 @@ def test_an_old_spawn_begins_no_second_team(cleaned: Git, place: str) -> None:
     said(cleaned.root, "worker", "watch", "--timeout", "30")
     assert "lint-" in said(cleaned.root, "worker", "list")
     assert_nothing_is_missed(cleaned)
+
+
+@pytest.mark.parametrize("count", range(1, 6))
+def test_files_that_a_killed_command_did_not_write_again_are_not_missed(
+    cleaned: Git, count: int
+) -> None:
+    written, real = 0, Disk.stage
+
+    def stage(self: Disk, *words: Any, **how: Any) -> Any:
+        nonlocal written
+        written += 1
+        if written == count:
+            raise KilledError
+        return real(self, *words, **how)
+
+    with mock.patch.object(Disk, "stage", stage), pytest.raises(KilledError):
+        run(cleaned.root, "bus", "check")
+    said(cleaned.root, "chat", "send", "live", "ann", "again")
+    assert_nothing_is_missed(cleaned)
+    os.unlink(cleaned.root / ".nbs/chat/live.chat")
+    assert "is gone; it is written again" in run(cleaned.root, "bus", "check").err
