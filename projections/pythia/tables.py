@@ -1,8 +1,9 @@
 """Pythia's reviews: how far each run was isolated, what answers each checkpoint event, what failed.
 
 Tables alone: the assessment itself is a message of a chat. ``assessments`` has at most one row a
-checkpoint event, which is what makes an answer the only one (seeds: tripod-architecture);
-``merged``: it is a peer's.
+checkpoint event, which is what makes an answer the only one (seeds: tripod-architecture), and one
+beside it that is ``merged``: a peer that left this line later has the event as well, and its answer
+takes no place of ours.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ class PythiaRuns(Projection):
     """Tables of review runs. ``event`` is the seq of the entry that published the checkpoint."""
 
     name = "pythia"
-    version = 2
+    version = 3
     tables = ("isolations", "assessments", "failures")
     ddl = """
 CREATE TABLE isolations (
@@ -26,14 +27,15 @@ CREATE TABLE isolations (
     level TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE assessments (
-    event INTEGER PRIMARY KEY,
+    event INTEGER NOT NULL,
     seq INTEGER NOT NULL,
     spawn TEXT,
     origin TEXT NOT NULL,
     last TEXT NOT NULL,
     message INTEGER NOT NULL,
-    merged INTEGER NOT NULL
-) STRICT;
+    merged INTEGER NOT NULL,
+    PRIMARY KEY (event, merged)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE failures (
     seq INTEGER PRIMARY KEY,
     event INTEGER NOT NULL
@@ -53,7 +55,8 @@ CREATE TABLE failures (
             return (("failures", "INSERT INTO failures VALUES (?, ?)", (seq, event), str(seq)),)
         told = (body.get("spawn"), body["origin"], body["last"], body["message"])
         sql = "INSERT OR IGNORE INTO assessments VALUES (?, ?, ?, ?, ?, ?, ?)"
-        return (("assessments", sql, (event, seq, *told, "peer" in body), str(event)),)
+        merged = int("peer" in body)
+        return (("assessments", sql, (event, seq, *told, merged), f"{event} {merged}"),)
 
 
 PYTHIA = PythiaRuns()

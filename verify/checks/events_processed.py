@@ -131,7 +131,7 @@ def _unanswered(evidence: Evidence) -> Iterator[Finding]:
     rows = evidence.query(
         "SELECT a.seq FROM asked a LEFT JOIN events e ON e.seq = a.seq"
         " WHERE (e.seq IS NULL OR e.acked IS NOT NULL)"  # a pruned one was acknowledged
-        " AND NOT EXISTS (SELECT 1 FROM assessments s WHERE s.event = a.seq)"
+        " AND NOT EXISTS (SELECT 1 FROM assessments s WHERE s.event = a.seq AND NOT s.merged)"
     )
     left = {seq for (seq,) in rows}
     if not left:

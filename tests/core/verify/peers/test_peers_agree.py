@@ -18,6 +18,7 @@ from tripod.errors import TripodError
 from tripod.ledger import Draft, commit_body, format_canonical
 from tripod.ledger.kinds.merged import KeptEntry, peer_entry_draft
 from tripod.ledger.kinds.peers import PEER_ACCEPTED, PEER_ADDED, PEER_MERGED, Place, peer_entry_id
+from tripod.ledger.kinds.pythia import ASSESSED, PythiaAssessed
 from tripod.ledger.kinds.redaction import REDACTED
 from tripod.ledger.locator import database_of
 from tripod.ledger.sqlite.repair import copy_first_entries
@@ -1050,3 +1051,52 @@ def test_the_long_text_of_a_peer_is_kept_with_its_entry(forged: Forged, harm: st
         said
     )
     assert said
+
+
+def test_the_review_of_a_copy_answers_no_checkpoint_here(tmp_path: Path) -> None:
+    """A copied disk has the checkpoint as well: its answer neither is ours, nor takes its place."""
+    ann, name, _ = begin(tmp_path / "ann", "example.com/ann")
+    wrote = ("scribe", "log", "Milk", "-p", "ann", "-r", "Good.", "--no-ref", "so")
+    assert run(ann.root, *wrote).code == 0
+    assert run(ann.root, "bus", "publish", "scribe", "pythia-checkpoint", "high").code == 0
+    record(ann, name)
+    shutil.copytree(ann.root, tmp_path / "copy")
+    copy = Git(tmp_path / "copy", made=False)
+    assert run(copy.root, "restore", "--as-copy").code == 0
+    say(copy, "It is good.")
+    with Team(f"{copy.root}/.nbs") as team:
+        entries = list(team.store.read())
+        (decided,) = (one.data["id"] for one in entries if one.kind == "decision.logged")
+        (asked,) = (one for one in entries if one.data.get("type") == "pythia-checkpoint")
+        said = [one for one in entries if one.kind == "chat.sent"][-1]
+        body: PythiaAssessed = {
+            "event": asked.seq,
+            "origin": "recorded",
+            "first": decided,
+            "last": decided,
+            "decisions": 1,
+            "confidence": "high",
+            "cited": [],
+            "content": b"It is good.",
+            "sha256": sha256(b"It is good.").hexdigest(),
+            "message": said.seq,
+        }
+        team.append_apart(lambda: [ASSESSED.draft(body)])
+    assert run(copy.root, "seal").code == 0
+    fetch(ann, copy)
+    for ref in ann("for-each-ref", "--format=%(refname)", "refs/tripod-remotes").split():
+        merge(ann, ref)
+    rows = "SELECT event, merged FROM assessments ORDER BY merged"
+    with Team(f"{ann.root}/.nbs") as team:
+        assert team.store.tables.execute(rows).fetchall() == [(asked.seq, 1)]
+        bus.ack(team, asked.data["name"])
+    (found,) = messages(verify(ann.root), "events-processed")
+    assert found.endswith("was acknowledged, and no assessment answers it")
+    with Team(f"{ann.root}/.nbs") as team:
+        team.append_apart(lambda: [ASSESSED.draft({**body, "first": "D-7"})])
+        assert team.store.tables.execute(rows).fetchall() == [(asked.seq, 0), (asked.seq, 1)]
+    report = verify(ann.root)
+    assert messages(report, "events-processed") == []
+    assert any(
+        "it reviewed D-7 through" in text for text in messages(report, "assessment-complete")
+    )
