@@ -763,7 +763,9 @@ def test_an_entry_that_is_erased_here_and_not_by_its_maker(forged: Forged) -> No
     assert message.startswith(f"it keeps entry {one.seq} of {forged.name} as erased otherwise")
 
 
-def test_an_acknowledgement_of_all_events_of_a_handle_here_is_shown_as_that(forged: Forged) -> None:
+def test_an_acknowledgement_of_all_events_of_a_handle_here_is_shown_as_that(
+    forged: Forged, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Bob calls her what his files call her, and she is called Ann here."""
     merge(forged.ann, forged.ref)
     (ref,) = forged.ann("for-each-ref", "--format=%(refname)", "refs/tripod").split()
@@ -782,6 +784,38 @@ def test_an_acknowledgement_of_all_events_of_a_handle_here_is_shown_as_that(forg
         places = [entry.data.get("place") or {} for entry in team.store.read(kinds=("peer.entry",))]
     assert "ann" in [place.get("source") for place in places]
     assert forged.found() == []
+    real = PlaceJudge.problem
+    shown: dict[str, str] = {}
+
+    def problem(self: PlaceJudge, at: int, *said: Any) -> str | None:
+        kept_, head, data, replica = said
+        if head.kind == "bus.acked-all":
+            place = {part: one for part, one in data["place"].items() if part != "source"}
+            data = {**data, "place": place | shown}
+        return real(self, at, kept_, head, data, replica)
+
+    monkeypatch.setattr(PlaceJudge, "problem", problem)
+    (found,) = forged.found()
+    assert found.endswith(f" as one of the events of 'ann@{name}'")
+    shown["source"] = "bob"
+    (found,) = forged.found()
+    assert found.endswith(" as one of the events of 'bob'")
+
+
+def test_an_assessment_that_is_shown_as_one_of_another_event(forged: Forged) -> None:
+    merge(forged.ann, forged.ref)
+    said: dict[str, Any] = {
+        "event": 500, "message": 501, "origin": "recorded", "first": "D-1", "last": "D-1",
+        "decisions": 1, "confidence": "high", "cited": [], "content": {"text": "Good."},
+        "sha256": sha256(b"Good.").hexdigest(),
+    }  # fmt: skip
+    draft = made_up_entry(18, "pythia.assessed", said, "pythia")
+    draft.body["place"] = {"actor": f"bob@{forged.name}", "event": 3}
+    forged.put(draft)
+    assert any(
+        message.endswith(" as about entry 3, and its event is entry None")
+        for message in forged.found()
+    )
 
 
 def test_a_body_that_its_maker_did_not_erase(forged: Forged) -> None:
