@@ -289,3 +289,18 @@ def test_a_pin_is_held_against_the_record_that_it_is_of(clone: Git, tmp_path: Pa
     pin.write_text("\n".join([lines[0], str(int(lines[1]) + 1), lines[2], ""]))
     report = verify(clone.root, pin=pin)
     assert [part.exit_code for part in report.parts] == [1, 0]
+
+
+def test_a_repository_that_others_push_to_lost_no_ledger(clone: Git, tmp_path: Path) -> None:
+    store, work = Git(tmp_path / "store.git", made=False), Git(tmp_path / "work")
+    store.root.mkdir()
+    store("init", "--quiet", "--bare")
+    for to in (store, work):
+        for ref in refs(clone):
+            own = f"refs/tripod/{ref.rpartition('/')[2]}"
+            clone("push", "--quiet", str(to.root), f"{ref}:{own}")
+    report = verify(store.root)
+    assert (report.exit_code, len(report.parts), messages(report)) == (0, 2, [])
+    (store.root / "tripod").mkdir()  # a team worked in it
+    for to in (store, work):
+        assert verify(to.root).exit_code == 1
