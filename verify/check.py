@@ -6,6 +6,7 @@ A check is a module, or any object, with the members of ``Check``. The built-in 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -611,8 +612,7 @@ def lets_accept(check: Check) -> bool:
 
 def fault_of_texts(*texts: str) -> str:
     """What is wrong by words that a message shows shortened: their digest, so that none is kept."""
-    text = "\n".join(texts)
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return sha256(json.dumps(texts).encode()).hexdigest()  # a file's name may hold a line break
 
 
 def fault_of_difference(want: bytes, have: bytes) -> str:

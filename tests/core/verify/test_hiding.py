@@ -574,6 +574,16 @@ def test_a_line_that_is_gone_is_no_line_that_is_empty() -> None:
     assert fault_of_difference(b"\nb\n", want) != fault_of_difference(b"\n\nb\n", want)
 
 
+def test_two_files_are_not_one_whose_name_has_two_lines(root: str) -> None:
+    for name in "ab":
+        write(root, name, b"?")
+    (two,) = _drift(root)
+    os.remove(f"{root}/a")
+    os.rename(f"{root}/b", f"{root}/a\nb")
+    (one,) = _drift(root)
+    assert one.fingerprint != two.fingerprint
+
+
 def _drift(path: str | Path) -> tuple[Finding, ...]:
     return next(one for one in verify(path).outcomes if one.check == "drift").findings
 
