@@ -2,10 +2,11 @@
 
 **What it proves.** ``live.chat:~L342`` means physical line 342 of that file at the time of
 recording, approximately: it resolves when a message existed within 50 lines of it then (the
-distance can be set). Lines that were split off into archives later are counted in. A reference
-made through ``tripod scribe log`` is bound to its message by number, entry and leaf hash, and
-checked exactly: the line that it names must have been that message's then. A decision logged
-through us whose references are not bound is a failure.
+distance can be set). A message that was taken in after the decision was not there, whatever time it
+claims; of what was taken in together, the claimed times decide. Lines that were split off into
+archives later are counted in. A reference made through ``tripod scribe log`` is bound to its
+message by number, entry and leaf hash, and checked exactly: the line that it names must have been
+that message's then. A decision logged through us whose references are not bound is a failure.
 
 **Why it matters.** The reference is the only way from a decision back to what was said. References
 rot when a chat is rotated, and a made-up one looks like any other.
@@ -246,13 +247,21 @@ def _approximate(
             break
         number += gone >= place.first and seq < decision.seq
     near = evidence.query(
-        "SELECT handle, time FROM lines WHERE channel = ? AND number BETWEEN ? AND ?"
+        "SELECT handle, time, seq FROM lines WHERE channel = ? AND number BETWEEN ? AND ?"
         " AND handle IS NOT NULL ORDER BY number",
         place.channel,
         max(place.first, number - evidence.nearby),
         min(place.stop - 1, number + evidence.nearby),
     )
-    then = {handle.casefold() for handle, time in near if time <= decision.time}
+    # The ledger's order decides: a line that turns up later was not there, whatever time it claims.
+    # Of the past, and of what one append took in, only the times tell it.
+    at = evidence.at(decision.seq)
+    then = {
+        handle.casefold()
+        for handle, time, seq in near
+        if time <= decision.time
+        and (seq < decision.seq or evidence.past(seq) or evidence.at(seq) == at)
+    }
     text = str(decision.body.get("participants", ""))
     people = {name.strip().lstrip("@").casefold() for name in text.split(",")} - {"", NONE_YET}
     if not near:

@@ -1,5 +1,6 @@
 """A finding that was accepted fails nothing; nothing else can hide behind it."""
 
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from accepting import (
 from tripod.bus import events as bus
 from tripod.chat import writer as chat_send
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
+from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.trust.acceptance import (
     AcceptanceRequest,
@@ -184,6 +186,20 @@ def test_what_is_no_id_of_a_finding_is_refused(root: str) -> None:
     accept(root, found.fingerprint)
     with pytest.raises(RefusedError, match="is accepted already, by ann in entry"):
         accept(root, found.fingerprint)
+
+
+def test_lines_that_turn_up_later_are_no_reason_for_a_reference(root: str) -> None:
+    """They claim a time before the decision; the ledger took them in after it."""
+    decide(root)
+    (found,) = failures(judge(root))
+    lines = [b64encode(b"ann|1000000000: no. %d" % n) + b"\n" for n in range(1200)]
+    with Path(root, "chat/live.chat").open("ab") as file:
+        file.writelines(lines)
+    with Team(root) as team:
+        adoption.sync(team)
+    (later,) = failures(judge(root))
+    assert "is later than the decision" in later.message
+    assert later.fingerprint == found.fingerprint
 
 
 # What a finding's id depends on -------------------------------------------------------------------
