@@ -585,14 +585,12 @@ class Audit:
     def row(self, seq: int, kind: str, data: dict[str, Any]) -> None:
         """What an entry is in a file, and by what others mean it."""
         of, log = str(data.get("channel")), str(data.get("file", "log.md"))
-        rows: list[tuple[str, Any, Any]] = []
+        rows: list[tuple[str, Any, Any]] = [("event", "", seq)] if kind == "bus.published" else []
         if kind in ("chat.sent", "chat.unreadable"):
             rows = [("line", of, str(data.get("index")))]
         if kind == "decision.logged":
             rows = [(name, "", str(data.get(name))) for name in ("id", "made")]
             rows += [("number", log, str(data.get("number")))]
-        if kind == "bus.published":
-            rows = [("event", "", seq)]
         for row in rows:
             said = str(data.get("name" if kind == "bus.published" else "id"))
             self.rows.setdefault(row, []).append((seq, said))
