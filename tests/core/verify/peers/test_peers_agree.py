@@ -22,8 +22,9 @@ from tripod.ledger.kinds.pythia import ASSESSED, PythiaAssessed
 from tripod.ledger.kinds.redaction import REDACTED
 from tripod.ledger.locator import database_of
 from tripod.ledger.sqlite.repair import copy_first_entries
-from tripod.ledger.tlog.note import Note, SigningKey, VerifierKey, format_note
-from tripod.ledger.tlog.seal import Seal, format_seal, read_seal, sign_seal
+from tripod.ledger.tlog.note import Note, SigningKey, VerifierKey, format_note, parse_note
+from tripod.ledger.tlog.seal import Seal, format_seal, parse_seal, read_seal, sign_seal
+from tripod.ledger.tlog.trailer import format_trailer
 from tripod.peers import merge as merging
 from tripod.peers.hooks import install_hooks
 from tripod.peers.merge import merge_record
@@ -315,6 +316,57 @@ def test_a_strangers_trailer_is_a_remark(pair: Pair) -> None:
     forged = line.replace("eve-0123456789abcdef", pair.ann_name)
     pair.ann.commit("x", b"y\n", f"Say\n\n{forged}")
     assert len(messages(verify(pair.ann.root), "trailers-agree")) == 2
+
+
+@pytest.mark.parametrize("signed", ["another key", "its key ID", "another head", "named here"])
+@pytest.mark.parametrize("is_true", [True, False])
+def test_a_trailer_that_its_replica_did_not_sign_is_no_pin(
+    pair: Pair, signed: str, is_true: bool
+) -> None:
+    """It neither vouches for the head that is there, nor contradicts it."""
+    replica, origin, git = pair.ann_name, "example.com/ann", pair.ann
+    if signed == "named here":
+        replica, origin, git = pair.bob_name, "example.com/bob", pair.bob
+    seal = read_seal(git("show", f"refs/tripod/{replica}:checkpoint").encode() + b"\n")
+    key = SigningKey(origin, bytes(32))
+    made = sign_seal(seal, key)
+    if signed == "named here":
+        vkey = key.verifier().format()
+        said = PEER_ACCEPTED.draft({"origin": origin, "key": vkey, "reason": "We met"})
+        with Team(f"{pair.ann.root}/.nbs") as team:
+            team.append_apart(lambda: [said])
+    elif signed != "another key":
+        note = parse_note(git("show", f"refs/tripod/{replica}:checkpoint").encode() + b"\n")
+        own = note.signatures[0]
+        made = own if signed == "another head" else made._replace(key_id=own.key_id)
+    if signed == "another head" or not is_true:
+        seal = seal._replace(size=seal.size - 1, root=seal.root if is_true else bytes(32))
+    line = format_trailer(replica, seal, made).decode()
+    pair.ann.commit("x", b"x\n", f"Say\n\n{line}")
+    report = verify(pair.ann.root)
+    told = outcome(report, "trailers-agree")
+    assert messages(report, "trailers-agree") == [
+        f"a head of {replica} that no known key opens: it binds nothing"
+    ]
+    assert (report.exit_code, told.coverage["trailers"], told.coverage["agree"]) == (0, 1, 0)
+    assert report.anchored is not None
+    assert report.anchored.level == "SELF"
+
+
+def test_a_trailer_by_a_key_that_came_later_is_a_pin(pair: Pair) -> None:
+    """The replica's name ends in the digits of its first key."""
+    with Team(f"{pair.ann.root}/.nbs") as team:
+        rotate_sealing_key(team, keys.no_passphrase, None)
+    record(pair.ann, pair.ann_name)
+    note = parse_note(pair.ann("show", f"refs/tripod/{pair.ann_name}:checkpoint").encode() + b"\n")
+    seal = parse_seal(note.text)
+    line = format_trailer(pair.ann_name, seal, note.signatures[0]).decode()
+    pair.ann.commit("x", b"x\n", f"Say\n\n{line}")
+    report = verify(pair.ann.root)
+    assert messages(report, "trailers-agree") == []
+    assert outcome(report, "trailers-agree").coverage["agree"] == 1
+    assert report.anchored is not None
+    assert report.anchored.sizes["PINNED"][0] == seal.size
 
 
 @pytest.mark.parametrize("count", [19, 21, 60])

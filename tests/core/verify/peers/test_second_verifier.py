@@ -76,6 +76,16 @@ def audit(*words: str) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
+def loaded() -> Any:
+    """The tool as a module."""
+    spec = importlib.util.spec_from_file_location("audit_export", TOOL)
+    assert spec is not None
+    assert spec.loader is not None
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    return tool
+
+
 def test_records_of_replicas_agree(clone: Git, tmp_path: Path) -> None:
     made = folders(clone, tmp_path / "records")
     assert len(made) == 2
@@ -310,11 +320,7 @@ def test_each_member_of_a_place_is_found_again(pair: Pair, monkeypatch: pytest.M
     pair.bob.record()
     folders = [f"{one.folder}/export" for one in (pair.ann, pair.bob)]
     assert audit(*folders)[0] == 0, audit(*folders)
-    spec = importlib.util.spec_from_file_location("audit_export", TOOL)
-    assert spec is not None
-    assert spec.loader is not None
-    tool = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(tool)
+    tool = loaded()
     for kind, change in PLACES:
         found = tool.Audit(folders[0])
         found.entries()
