@@ -17,10 +17,11 @@ from tripod.bus import events
 from tripod.decisions import writer
 from tripod.errors import TripodError
 from tripod.ledger import Draft, commit_body, format_canonical
+from tripod.ledger.actors import actor_statement, sign_actor_statements
 from tripod.ledger.kinds.merged import KeptEntry, peer_entry_draft
 from tripod.ledger.kinds.peers import PEER_ADDED, PEER_MERGED, Place
 from tripod.ledger.kinds.redaction import REDACTED
-from tripod.ledger.tlog.note import Note, SigningKey, VerifierKey, format_note
+from tripod.ledger.tlog.note import Note, SigningKey, VerifierKey, format_note, sign
 from tripod.ledger.tlog.seal import Seal, format_seal, read_seal, sign_seal
 from tripod.peers import merge as merging
 from tripod.peers.places import Places
@@ -414,6 +415,56 @@ def test_a_key_that_was_rotated(pair: Pair) -> None:
     eve.add("key.set", {"vkey": vkey}, at=LATE)
     code, said = audit(written(eve, pair.folder / "eve"))
     assert (code, "a key for which the key before it does not vouch" in said) == (1, True), said
+
+
+@pytest.mark.parametrize("makers", ["n", "o", "on"])
+def test_a_rotation_of_a_peer_is_signed_by_both_keys(makers: str) -> None:
+    """Who keeps the entry may have made it up: the new key is then theirs, and no other."""
+    tool, origin = loaded(), "example.org/bob"
+    both = {one: SigningKey(origin, sha256(one.encode()).digest()) for one in "on"}
+    vkeys = [key.verifier().format() for key in both.values()]
+    told = [tool.read_key(vkey) for vkey in vkeys]
+    about = "".join(f"{one}\n" for one in ("tripod key rotation", origin, *vkeys))
+    note = format_note(Note(about, tuple(sign(about, both[one]) for one in makers))).decode()
+    found = tool.Audit.follower(None, "it", origin, {"vkey": vkeys[1], "note": note}, told[:1])
+    assert found == (told[1:] if makers == "on" else [])
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_signature_is_by_its_key_and_over_its_entry(count: int) -> None:
+    tool, key = loaded(), SigningKey("bob", sha256(b"bob").digest())
+    other = SigningKey("bob", sha256(b"eve").digest())
+    told = tool.read_key(key.verifier().format())
+    heads: list[dict[str, Any]] = [
+        {"actor": "bob", "at": LATE, "body": "00" * 32, "id": f"x-{n}", "kind": "chat.sent",
+         "ledger": "example.org/bob", "prev": "00" * 32, "seq": n, "stream": "chat/live", "v": 1}
+        for n in range(3)
+    ]  # fmt: skip
+    stated = [actor_statement(head) for head in heads[:count]]
+    record, eve = (sign_actor_statements(stated, one) for one in (key, other))
+    assert all(tool.signs(told, head, record) for head in heads[:count])
+    assert not tool.signs(told, heads[2], record)
+    assert not tool.signs(told, heads[0] | {"body": "11" * 32}, record)
+    named = list(map(sha256, (actor_statement(heads[0]), actor_statement(heads[0]))))
+    twice = b"".join(one.digest() for one in named)
+    listed = format_canonical([one.hexdigest() for one in named])
+    for bad in (
+        eve,
+        record[:5] + eve[5:69] + record[69:],  # under the ID of the key
+        record[:1] + eve[1:5] + record[5:],
+        bytes([3 - record[0]]) + record[1:],
+        record + sha256(actor_statement(heads[2])).digest(),
+        record + b"x",
+        b"\x02" + record[1:5] + key.sign(listed) + twice,
+        b"",
+    ):
+        assert not any(tool.signs(told, head, bad) for head in heads), bad
+
+
+def test_an_entry_that_is_kept_with_another_signature_than_it_had(pair: Pair) -> None:
+    pair.ann.append(pair.added(), pair.kept(auth=bytes(69)), pair.merged())
+    code, said = pair.audit()
+    assert (code, "not that entry of its peer" in said) == (1, True), said
 
 
 def test_a_name_that_its_key_does_not_give_it(pair: Pair) -> None:
