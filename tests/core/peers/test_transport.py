@@ -25,6 +25,7 @@ from schedules import KilledError
 from tripod.ledger.files import FileLock, hold_file_lock
 from tripod.ledger.kinds.merged import peer_view
 from tripod.peers import merge, pull, remote
+from tripod.peers import push as pushing
 from tripod.peers.replica import replica_of
 from tripod.peers.roster import read_roster
 from tripod.projections.pythia.checkpoint import uncovered_decisions
@@ -531,6 +532,52 @@ def test_a_redaction_replaces_what_the_remote_has(anna: Clone, ben: Clone) -> No
     assert anna.git("rev-parse", f"{REMOTES}origin/{name_of(anna)}") == tip
     ben.said("pull")
     ben.said("verify")
+
+
+def moving(monkeypatch: pytest.MonkeyPatch, clone: Clone, ref: str, to: str, nth: int) -> None:
+    """Somebody moves a ref of the remote just before the ``nth`` time that git pushes to it."""
+    real = remote.ask_remote
+    pushes: list[str] = []
+
+    def ask(repository: Repository, at: remote.Remote, *words: str, **more: Any) -> bytes:
+        pushes.extend(words[:1] if words[0] == "push" else ())
+        if words[0] == "push" and len(pushes) == nth:
+            Git(clone.remote, made=False)("update-ref", ref, to)
+        return real(repository, at, *words, **more)
+
+    monkeypatch.setattr(pushing, "ask_remote", ask)
+
+
+def test_what_somebody_pushed_while_a_ref_was_replaced_stays(
+    anna: Clone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    anna.said("chat", "send", "live", "anna", "my password is hunter2")
+    anna.said("push")
+    anna.said("redact", "--match", "hunter2", "--reason", "a secret")
+    ref, bare = f"{OWN}{name_of(anna)}", Git(anna.remote, made=False)
+    theirs = bare("commit-tree", f"{ref}^{{tree}}", "-p", ref, "-m", "meanwhile").strip()
+    moving(monkeypatch, anna, ref, theirs, 2)
+    assert "Somebody pushed meanwhile: push again" in anna.refused("push")
+    assert remote_refs(anna)[ref] == theirs
+
+
+def test_a_record_that_came_back_meanwhile_is_not_given_back(
+    anna: Clone, ben: Clone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ben has an earlier one of Anna's than she pushes while he looks."""
+    ref, bare = f"{OWN}{name_of(anna)}", Git(anna.remote, made=False)
+    decide(anna, "Serve tea")
+    anna.said("push")
+    newer = remote_refs(anna)[ref]
+    bare("update-ref", "-d", ref)
+    moving(monkeypatch, anna, ref, newer, 1)
+    ben.said("push")
+    assert remote_refs(anna)[ref] == newer
+    bare("update-ref", "-d", ref)
+    older = ben.git("rev-parse", f"{REMOTES}origin/{name_of(anna)}").strip()
+    assert older != newer
+    ben.said("push")  # nobody else gives it back
+    assert remote_refs(anna)[ref] == older
 
 
 def test_an_older_backup_and_a_copied_disk_are_named(

@@ -7,6 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import accepting
 import orjson
 import pytest
 from clones import begin, fetch, kept, merge, put_back, record, rewrite, say
@@ -16,10 +17,11 @@ from git_repo import Git
 from tripod.bus import events as bus
 from tripod.errors import TripodError
 from tripod.ledger import Draft, commit_body, format_canonical
-from tripod.ledger.kinds.merged import KeptEntry, peer_entry_draft
+from tripod.ledger.kinds.merged import KeptEntry, peer_entry_draft, peer_view
 from tripod.ledger.kinds.peers import PEER_ACCEPTED, PEER_ADDED, PEER_MERGED, Place, peer_entry_id
 from tripod.ledger.kinds.pythia import ASSESSED, PythiaAssessed
 from tripod.ledger.kinds.redaction import REDACTED
+from tripod.ledger.kinds.trust import ACCEPTED, REVOKED
 from tripod.ledger.locator import database_of
 from tripod.ledger.sqlite.repair import copy_first_entries
 from tripod.ledger.tlog.note import Note, SigningKey, VerifierKey, format_note, parse_note
@@ -1186,3 +1188,30 @@ def test_the_review_of_a_copy_answers_no_checkpoint_here(tmp_path: Path) -> None
     assert any(
         "it reviewed D-7 through" in text for text in messages(report, "assessment-complete")
     )
+
+
+def test_what_a_peer_accepts_is_not_accepted_here(pair: Pair) -> None:
+    """Neither does a peer take back what was accepted here."""
+    root = f"{pair.ann.root}/.nbs"
+    wrote = ("scribe", "log", "Milk", "-p", "ann", "-r", "Good.", "--no-ref", "so")
+    assert run(pair.ann.root, *wrote).code == 0
+    accepting.decide(root)
+    (found,) = accepting.failures(verify(root))
+    said: dict[str, Any] = {"check": found.check, "fingerprint": found.fingerprint, "reason": "so"}
+
+    def exchange(kind: Any) -> Report:
+        with Team(f"{pair.bob.root}/.nbs") as team:
+            team.append_apart(lambda: [kind.draft(said, "ann")])
+        record(pair.bob, pair.bob_name)
+        fetch(pair.ann, pair.bob)
+        merge(pair.ann, pair.bob_ref)
+        with Team(root) as team:
+            kept_ = list(team.store.read(kinds=("peer.entry",)))
+            assert kind.name in [peer_view(one, team.store.blob).kind for one in kept_]
+        return verify(root)
+
+    report = exchange(ACCEPTED)
+    assert (accepting.failures(report), report.accepted, report.exit_code) == ([found], 0, 1)
+    assert accepting.accept_all(root) == 1
+    report = exchange(REVOKED)
+    assert (accepting.failures(report), report.accepted, report.exit_code) == ([], 1, 0)
