@@ -131,9 +131,10 @@ def test_many_old_findings_hide_no_new_one(root: str, monkeypatch: pytest.Monkey
     assert failures(report)[0].seq == size
 
 
-def test_a_number_beyond_the_end_leaves_nothing_out(root: str) -> None:
+@pytest.mark.parametrize("beyond", [1, 10_000])
+def test_a_number_beyond_the_end_leaves_nothing_out(root: str, beyond: int) -> None:
     decide(root)
-    report = judge(root, since=10_000)
+    report = judge(root, since=size_of(root) + beyond)
     assert (report.exit_code, report.since) == (1, None)
     assert report.notes[0].startswith("everything is reported: there are ")
 

@@ -229,6 +229,19 @@ def test_a_level_counts_only_peers_that_a_person_accepted(pair: Pair, tmp_path: 
     assert report.anchored.level == "SELF"
 
 
+def test_a_record_that_is_judged_vouches_for_nothing_in_itself(pair: Pair, tmp_path: Path) -> None:
+    """The ref of another clone's record vouches for a ledger; that record itself is none."""
+    clone = Git(tmp_path / "clone")
+    clone.commit("README", b"x\n")
+    fetch(clone, pair.ann)
+    (sizes,) = [one.anchored.sizes for one in verify(clone.root).parts if one.anchored]
+    assert "PINNED" not in sizes
+    fetch(pair.ann, pair.ann)
+    report = verify(pair.ann.root)
+    assert report.anchored is not None
+    assert report.anchored.sizes["PINNED"][1].startswith("refs/tripod-remotes/ann/")
+
+
 def test_who_was_accepted_with_another_key_vouches_for_nothing(pair: Pair) -> None:
     key = SigningKey("example.com/bob", bytes(32)).verifier().format()
     said = PEER_ACCEPTED.draft({"origin": "example.com/bob", "key": key, "reason": "We met"})
