@@ -361,10 +361,10 @@ def leave(code: int, name: str) -> NoReturn:
     is_ours = script == sys.argv[0] and os.path.basename(script) == name
     if is_ours and active_count() == 1:
         with suppress(OSError, ValueError):  # the interpreter says what cannot be written
-            for stream in (sys.stdout, sys.stderr):
+            atexit._run_exitfuncs()  # noqa: SLF001 - nothing public does what was registered
+            for stream in (sys.stdout, sys.stderr):  # what was registered may have written, too
                 if stream is not None:
                     stream.flush()
-            atexit._run_exitfuncs()  # noqa: SLF001 - nothing public does what was registered
             os._exit(code)
     sys.exit(code)
 

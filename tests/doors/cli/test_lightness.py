@@ -280,6 +280,37 @@ def test_a_script_ends_at_once_and_does_what_was_registered(
         assert done.stderr == told
 
 
+LATE = """
+import atexit, sys
+atexit.register(lambda: print("registered"))
+atexit.register(lambda: sys.stderr.write("no line break"))
+"""
+THREAD = """
+import threading, time
+threading.Thread(target=lambda: (time.sleep(1), print("the thread ended"))).start()
+"""
+
+
+@pytest.mark.parametrize("more", [LATE, THREAD])
+def test_a_script_that_ends_at_once_loses_no_output_and_no_exit_code(
+    tmp_path: Path, more: str
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(more, encoding="utf-8")
+    for words, code in ((("tripod", "--version"), 0), (("nbs-bus", "no-such-command"), 4)):
+        done = subprocess.run(
+            [str(Path(sys.executable).with_name(words[0])), *words[1:]],
+            env=os.environ | {"PYTHONPATH": str(tmp_path), "PYTHONUNBUFFERED": ""},
+            capture_output=True,
+            check=False,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == code
+        assert done.stdout.startswith("tripod") == (code == 0)
+        assert done.stdout.endswith("registered\n" if more == LATE else "the thread ended\n")
+        assert done.stderr.endswith("no line break") == (more == LATE)
+
+
 OWN_PROGRAM = """
 import sys
 from tripod.cli import main
