@@ -7,6 +7,7 @@ From the pages it is ``tests.docs.reference_parts`` (cog runs at the root), from
 import inspect
 import re
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from inspect import cleandoc
 from types import ModuleType, NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, is_typeddict
@@ -26,8 +27,19 @@ from tripod.projections.engine import PROJECTIONS
 from tripod.projections.team.intake import parse_team_config
 from tripod.verify.check import lets_accept
 from tripod.verify.checks import CHECKS
+from tripod.verify.sessions.readers import READERS
 
-__all__ = ["checks", "commands", "config_keys", "doors", "drop_in", "kinds", "settings", "verbs"]
+__all__ = [
+    "checks",
+    "commands",
+    "config_keys",
+    "doors",
+    "drop_in",
+    "kinds",
+    "sessions",
+    "settings",
+    "verbs",
+]
 
 WIDTH = 88
 
@@ -279,6 +291,31 @@ def checks() -> str:
         need += "" if lets_accept(check) else " Nobody can accept what it finds."
         parts.append(f"## {check.NAME}\n\n{_doc(check)}\n\n*{need}*")
     return "\n" + "\n\n".join(parts) + "\n\n"
+
+
+def sessions() -> str:
+    """What each reader of recorded sessions knows, and what its program leaves no record of."""
+    parts = []
+    for name, reader in READERS.items():
+        known = [".".join(map(str, version)) for version in (reader.since, reader.until) if version]
+        versions = f"{known[0]} to before {known[1]}" if known else "not recorded by the program"
+        lost = [
+            channel if since is None else f"{channel} (before {'.'.join(map(str, since))})"
+            for channel, since in reader.unrecorded.items()
+        ]
+        tools = vars(import_module(reader.__module__)).get("TOOLS", {})
+        uses: dict[str, list[str]] = {}
+        for tool, use in tools.items():
+            uses.setdefault(use.channel, []).append(f"`{tool}`")
+        rows = [f"| {channel} | {', '.join(found)} |" for channel, found in uses.items()]
+        manual = inspect.getdoc(import_module(reader.__module__)) or ""
+        parts += [
+            f"\n## {name}\n\n{manual.partition('Pure.')[2].strip()}\n",
+            f"\nVersions: {versions}.",
+            f"\nNo record of: {', '.join(lost) or 'nothing that is known'}.\n",
+            *(["\n| channel | tools |\n|---|---|\n" + "\n".join(rows) + "\n"] if rows else []),
+        ]
+    return "".join(parts)
 
 
 def _doc(thing: object) -> str:

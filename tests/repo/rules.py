@@ -38,6 +38,7 @@ WIDER: dict[str, str] = {
     "ledger/kinds/decisions.py:Decided": "a released body, which grew by an optional field",
     "ledger/kinds/peers.py:Place": "an optional field for each thing that has another name here",
     "ledger/kinds/base.py:Kind": "all that one declaration of a kind says, in one place",
+    "verify/sessions/items.py:Call": "all that a record says of one call, in one place",
 }
 """Classes that may have more attributes for good, with the reason: ``path:class``."""
 
@@ -72,6 +73,8 @@ PURE = (
     "projections/projection.py",
     "projections/text.py",
     "verify/checks/*.py",
+    "verify/isolation/phrases.py",
+    "verify/sessions/*.py",
 )
 """Where there is no clock, disk, network or randomness."""
 
@@ -105,7 +108,6 @@ _IMPURE_MODULES = frozenset(
         "tempfile",
         "threading",
         "time",
-        "urllib",
         "uuid",
         "yaml",
         "zoneinfo",
@@ -113,6 +115,7 @@ _IMPURE_MODULES = frozenset(
 )
 _PURE_NAMES = {
     "io": frozenset({"BytesIO", "StringIO"}),  # in memory alone
+    "urllib": frozenset({"unquote"}),
     "pathlib": frozenset({"PurePath", "PurePosixPath", "PureWindowsPath"}),
 }
 _CLOCKS = frozenset({"now", "utcnow", "today", "fromtimestamp"})

@@ -160,7 +160,7 @@ class ResolvedProgram(NamedTuple):
     files: tuple[str, ...]
 
 
-class Given(NamedTuple):
+class GivenFiles(NamedTuple):
     """Files by path that a program gets by content (bytes and mode), and whole folders of such.
 
     ``lent`` are paths that it sees as they lie on the disk, each with why.
@@ -249,13 +249,13 @@ def refuse_to_show(path: str, secret: Iterable[str]) -> None:
         )
 
 
-def files_for_isolated(program: ResolvedProgram, limit: int) -> Given:
+def files_for_isolated(program: ResolvedProgram, limit: int) -> GivenFiles:
     """A program's own files, those that its command line names and its script, by content.
 
     ``limit`` is in bytes: a longer file is lent, and so is a folder with a longer one, or a binary.
     One that cannot be read is a RefusedError.
     """
-    given = Given({})
+    given = GivenFiles({})
     start, folders, lent = program.argv[0], [], []
     for path in dict.fromkeys((start, *program.files)):
         try:
@@ -359,7 +359,7 @@ def isolate(
     around: str,
     *,
     network: bool = False,
-    given: Given | None = None,
+    given: GivenFiles | None = None,
     home: Home | None = None,
 ) -> Isolated:
     """Say how a program is run, isolated as far as this system can; nothing is left behind.
@@ -384,7 +384,7 @@ def isolate(
             visible.append(_interpreter_prefix(start, [around, *hidden]))
         visible = list(dict.fromkeys([*visible, *program.files]))
         words = _Words(bwrap)
-        _namespace(words, visible, [around, *hidden], given or Given({}))
+        _namespace(words, visible, [around, *hidden], given or GivenFiles({}))
         words += proc
         if network:
             words += ["--share-net"]
@@ -466,7 +466,9 @@ def _interpreter_prefix(path: str, hidden: Sequence[str]) -> str:
     return above
 
 
-def _namespace(words: _Words, visible: Sequence[str], absent: Sequence[str], given: Given) -> None:
+def _namespace(
+    words: _Words, visible: Sequence[str], absent: Sequence[str], given: GivenFiles
+) -> None:
     """The options that make it: first the system's folders, then covers, then what it has."""
     words += ["--unshare-all", "--die-with-parent", "--tmpfs", "/tmp", "--dev", "/dev"]  # noqa: S108
     # Run by root it would keep every right over the namespace, and could take a cover off again.

@@ -14,10 +14,10 @@ from tripod.verify.evidence import OpenEvidence, collect
 from tripod.verify.isolation import echo
 from tripod.verify.isolation.echo import (
     DecisionLogPhrases,
-    PhraseIndex,
     chat_texts_for_echo,
     hidden_echo_sources,
 )
+from tripod.verify.isolation.phrases import PhraseIndex
 from tripod.verify.run import run
 
 CHAT = [text for _, text in SAID]

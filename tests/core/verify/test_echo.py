@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tripod.projections.text import RUN
 from tripod.projections.text import words_of_text as words_of
-from tripod.verify.isolation.echo import (
+from tripod.verify.isolation.phrases import (
     LONG,
     PhraseIndex,
     VisiblePhrases,

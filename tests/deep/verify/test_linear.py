@@ -60,7 +60,7 @@ from tripod.verify.isolation.breach import (
     tool_calls_in,
     with_usual_places,
 )
-from tripod.verify.isolation.echo import encoded_lines_in
+from tripod.verify.isolation.phrases import encoded_lines_in
 
 SIZE = 1 << 20
 SMALL = 60_000

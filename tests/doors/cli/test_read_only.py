@@ -71,6 +71,8 @@ LOOKING = {
     "adopt-log": ["DECISIONS.md", "--dry-run"],
     "push": ["../remote.git", "--dry-run"],
     "pull": ["../remote.git", "--dry-run"],
+    "import": ["--dry-run", "../session.jsonl"],
+    "exposure": ["../session.jsonl"],
     "where": [],
     "doctor": [],
     "completion": ["bash"],
@@ -119,6 +121,7 @@ def made(folder: Path) -> Place:
         assert ended.code == 0, ended.err
         return ended.out.decode().strip()
 
+    (folder / "session.jsonl").write_text('{"type": "summary", "summary": "Tea"}\n')
     done("init", "--scribe", "ann", "--key")
     done("chat", "create", "live")
     done("chat", "send", "live", "ann", "@bob hello, let us use files")

@@ -1,0 +1,236 @@
+"""Files that are damaged, strange or hostile: nothing raises, and nothing is called clean."""
+
+import json
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from doors.inside import run
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from recorded_sessions import items_of, judged, recorded, transcripts
+
+from tripod.sessions import files
+from tripod.sessions.files import read_session_file, session_files
+from tripod.verify.sessions import jsonl
+from tripod.verify.sessions.items import Gap, Given, SessionRecord
+from tripod.verify.sessions.jsonl import DamagedLine, session_records
+from tripod.verify.sessions.readers import READERS, program_of, read_session
+
+START = {"type": "user", "sessionId": "s", "version": "2.1.209", "cwd": "/w"}
+GOOD = json.dumps(START | {"message": {"role": "user", "content": "hi"}}).encode() + b"\n"
+PROTECT = {"x.md": "one two three four five six seven eight nine ten eleven twelve thirteen"}
+
+
+def test_a_whole_file_is_clean_and_so_the_others_below_say_something(tmp_path: Path) -> None:
+    assert told(tmp_path, GOOD) == "clean"
+    assert told(tmp_path, GOOD.replace(b"\n", b"\r\n") + b"\n  \n" + GOOD) == "clean"
+
+
+def told(tmp_path: Path, data: bytes) -> str:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(data)
+    return judged(path, protect=PROTECT)[0].told
+
+
+DAMAGED = {
+    "bytes of zero": GOOD + b"\0" * 5000 + b"\n" + GOOD,
+    "zeros before a record": GOOD + b"\0\0\0" + GOOD,
+    "two records on one line": GOOD.rstrip() + GOOD,
+    "a record cut off, and the next": GOOD + GOOD[:40] + GOOD,
+    "a record cut off at the end": GOOD + GOOD[:-9],
+    "no UTF-8": GOOD + GOOD.replace(b"hi", b"h\xff"),
+    "nested 10,000 deep": GOOD + b'{"a":' + b"[" * 10_000 + b"]" * 10_000 + b"}\n",
+    "a list": GOOD + b"[1]\n",
+    "a number": GOOD + b"7\n",
+    "no number": GOOD + b'{"type":"user","a":NaN}\n',
+    "of an unknown type": GOOD + b'{"type":"brand-new","sessionId":"s"}\n',
+    "with an unknown field": GOOD + GOOD.replace(b'{"type"', b'{"brandNew":1,"type"'),
+    "of an unknown version": GOOD.replace(b"2.1.209", b"3.0.0"),
+    "of a version before there were attachments": GOOD.replace(b"2.1.209", b"2.1.33"),
+    "a type that is no text": GOOD + b'{"type":{"a":1},"sessionId":"s"}\n',
+    "a message that is a text": GOOD + json.dumps(START | {"message": "hi"}).encode(),
+    "a message without content": GOOD + json.dumps(START | {"message": {}}).encode(),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damage_and_what_is_unknown_cannot_be_told(tmp_path: Path, name: str) -> None:
+    assert told(tmp_path, DAMAGED[name]) == "cannot tell"
+
+
+def test_a_broken_line_is_counted_and_what_can_be_read_of_it_is_searched(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    words = PROTECT["x.md"].replace(" ", "\\n", 1)
+    path.write_bytes(GOOD + b'{"type":"user","message":{"content":"' + words.encode() + b'"\n')
+    found, _ = items_of(path)
+    assert found.counts.unparsed == [2]
+    verdict, (one,) = judged(path, protect=PROTECT)
+    assert [(each.line, each.channel, each.sure) for each in one.found] == [(2, "damaged", False)]
+    assert verdict.told == "cannot tell"
+
+
+def test_half_a_surrogate_is_no_damage(tmp_path: Path) -> None:
+    assert told(tmp_path, GOOD + GOOD.replace(b"hi", b"h\\ud83di \\u0000 \\u001b[31m")) == "clean"
+
+
+def test_a_line_that_is_too_long_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jsonl, "MAX_LINE", 200)
+    long = b'{"a":"' + b"x" * 900 + b'"}\n'
+    pieces = [GOOD, *(long[at : at + 201] for at in range(0, len(long), 201)), GOOD]
+    one, two, three = session_records(pieces)
+    assert isinstance(one, SessionRecord)
+    assert isinstance(two, DamagedLine)
+    assert "was not read" in two.gap.what
+    assert isinstance(three, SessionRecord)
+    assert (three.line, three.offset) == (3, len(GOOD) + len(long))
+
+
+def test_a_document_that_is_too_long_is_refused_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (export,) = recorded().glob("sessions-2026-11/opencode-clean/export-*.json")
+    monkeypatch.setattr(files, "MAX_DOCUMENT", 1024 * 1024)
+    path = tmp_path / "a.json"
+    path.write_bytes(export.read_bytes() + b" " * 1024 * 1024)
+    found = read_session_file(str(path))
+    assert (found.program, found.problem) == (None, "one document of over 1 MiB is not read")
+
+
+def test_only_plain_files_are_opened(tmp_path: Path) -> None:
+    (tmp_path / "real").write_bytes(GOOD)
+    os.mkfifo(tmp_path / "fifo.jsonl")
+    (tmp_path / "link.jsonl").symlink_to(tmp_path / "real")
+    (tmp_path / "loop.jsonl").symlink_to("loop.jsonl")
+    (tmp_path / "device.jsonl").symlink_to("/dev/zero")
+    (tmp_path / "folder.jsonl").mkdir()
+    problems = {
+        os.path.basename(path): read_session_file(path).problem
+        for path in session_files(str(tmp_path))
+    }
+    assert problems.keys() == {"fifo.jsonl", "link.jsonl", "loop.jsonl", "device.jsonl"}
+    assert all(problems.values()), problems
+    assert read_session_file(str(tmp_path / "link.jsonl"), is_named=True).program == "claude-code"
+    assert read_session_file(str(tmp_path / "device.jsonl"), is_named=True).problem
+
+
+def test_a_file_that_changes_while_it_is_read_cannot_be_told(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(GOOD)
+    gaps: list[Gap] = []
+
+    def each(item: object) -> None:
+        if isinstance(item, Given):
+            path.write_bytes(GOOD + GOOD)
+        if isinstance(item, Gap):
+            gaps.append(item)
+
+    read_session_file(str(path), each)
+    assert [gap.what for gap in gaps] == ["the file was changed while it was read"]
+
+
+def _database(tmp_path: Path) -> Path:
+    path = tmp_path / "opencode.db"
+    path.write_bytes((recorded() / "sessions-2026-11/opencode-clean/opencode.db").read_bytes())
+    return path
+
+
+def test_a_database_is_read_from_a_copy_and_never_changed(tmp_path: Path) -> None:
+    path = _database(tmp_path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("BEGIN EXCLUSIVE")
+        before = {
+            one.name: one.read_bytes() for one in tmp_path.iterdir() if one.suffix != ".db-shm"
+        }
+        found = read_session_file(str(path))
+        after = {
+            one.name: one.read_bytes() for one in tmp_path.iterdir() if one.suffix != ".db-shm"
+        }
+    assert (found.program, found.counts.calls) == ("opencode", {"read": 1})
+    assert before == after
+
+
+@pytest.mark.parametrize("damage", ["cut", "junk", "table", "gap", "newer"])
+def test_a_database_that_is_damaged_or_newer_cannot_be_told(tmp_path: Path, damage: str) -> None:
+    path = _database(tmp_path)
+    data = path.read_bytes()
+    if damage in ("cut", "junk"):
+        path.write_bytes(data[:5000] if damage == "cut" else data[:4096] + b"\xee" * 200_000)
+    else:
+        with closing(sqlite3.connect(path)) as db:
+            if damage == "table":
+                db.execute("ALTER TABLE part RENAME COLUMN data TO data_v2")
+            elif damage == "gap":
+                db.execute("DELETE FROM event WHERE seq = 3")
+            else:
+                row = "INSERT INTO session_message SELECT id, id, 'x', 1, 1, 1, '{}' FROM session"
+                db.execute(row)
+            db.commit()
+    verdict, read = judged(path, project=recorded() / "sessions-2026-11/opencode-clean/team")
+    assert verdict.told == "cannot tell", verdict
+    assert read or read_session_file(str(path)).problem
+
+
+def test_what_is_printed_holds_no_control_bytes(tmp_path: Path) -> None:
+    named = "\x1b[2Jchat/a\u202e.md\r"
+    call = {"type": "tool_use", "id": "t\x1b", "name": "Read\x07", "input": {"file_path": named}}
+    message = {"role": "assistant", "content": [call]}
+    line = json.dumps(START | {"type": "assistant", "message": message})
+    (tmp_path / "a.jsonl").write_text(f"{line}\n")
+    for more in ([], ["--never", "chat/**"], ["--json"]):
+        done = run(tmp_path, "exposure", "a.jsonl", *more)
+        assert not {"\x1b", "\x07", "\r", "\u202e"} & {*done.out.decode()}, done.out
+
+
+# Fuzzing ----------------------------------------------------------------------------------------
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+REAL = [json.loads(line) for path in transcripts() for line in path.read_bytes().splitlines()[:40]]
+
+
+@settings(max_examples=400)
+@given(data=st.data())
+def test_no_value_in_the_place_of_another_raises(data: st.DataObject) -> None:
+    """A record of a real file in which one value, somewhere, is any other JSON value."""
+    value = json.loads(json.dumps(data.draw(st.sampled_from(REAL))))
+    place = value
+    while True:
+        key = data.draw(
+            st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place)))
+        )
+        if isinstance(place[key], dict | list) and place[key] and data.draw(st.booleans()):
+            place = place[key]
+        else:
+            place[key] = data.draw(JSON)
+            break
+    for reader in READERS.values():
+        list(read_session(reader(), [SessionRecord(1, 0, value)]))
+    program_of(value)
+
+
+@settings(max_examples=150)
+@given(data=st.data())
+def test_no_damage_of_a_real_file_raises_or_is_called_clean(
+    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    source = data.draw(st.sampled_from(transcripts()))
+    whole = source.read_bytes()
+    start = data.draw(st.integers(0, len(whole) - 1))
+    end = data.draw(st.integers(start, min(len(whole), start + 3000)))
+    junk = data.draw(st.binary(max_size=20))
+    path = tmp_path_factory.mktemp("fuzz") / "a.jsonl"
+    path.write_bytes(whole[:start] + junk + whole[end:])
+    found, items = items_of(path)
+    verdict, _ = judged(path, protect=PROTECT)
+    if any(isinstance(item, Gap) and item.cause == "damaged" for item in items):
+        assert verdict.told != "clean"
+    assert found.bytes == len(path.read_bytes())

@@ -1,0 +1,133 @@
+"""What readers count is what an independent reading of the same bytes counts."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from doors.inside import run
+from recorded_sessions import items_of, recorded, transcripts
+
+from tripod.verify.sessions.items import Call, Given
+from tripod.verify.sessions.readers import READERS
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def _claude(values: list[dict[str, Any]]) -> tuple[Counter[str], int, int]:
+    calls, results, failed = Counter[str](), 0, 0
+    for value in values:
+        content = value.get("message", {}).get("content")
+        for block in content if isinstance(content, list) else ():
+            if block["type"] == "tool_use" and value["type"] == "assistant":
+                calls[block["name"]] += 1
+            if block["type"] == "tool_result" and value["type"] == "user":
+                results += 1
+                failed += bool(block.get("is_error"))
+    return calls, results, failed
+
+
+def _codex(values: list[dict[str, Any]]) -> tuple[Counter[str], int, int]:
+    items = [value["payload"] for value in values if value["type"] == "response_item"]
+    calls = Counter(item["name"] for item in items if item["type"].endswith("tool_call"))
+    calls += Counter(item["name"] for item in items if item["type"] == "function_call")
+    answers = [item["output"] for item in items if item["type"].endswith("_output")]
+    blocked = [one for one in answers if str(one).startswith("Command blocked")]
+    return calls, len(answers), len(blocked)
+
+
+def _copilot(values: list[dict[str, Any]]) -> tuple[Counter[str], int, int]:
+    asked = [value["data"].get("toolRequests", []) for value in values]
+    calls = Counter(one["name"] for requests in asked for one in requests)
+    done = [value["data"] for value in values if value["type"] == "tool.execution_complete"]
+    return calls, len(done), sum(not one["success"] for one in done)
+
+
+def _gemini(values: list[dict[str, Any]]) -> tuple[Counter[str], int, int]:
+    last = {call["id"]: call for value in values for call in value.get("toolCalls", [])}
+    calls = Counter(call["name"] for call in last.values())
+    return calls, len(last), sum(call["status"] != "success" for call in last.values())
+
+
+def _qwen(values: list[dict[str, Any]]) -> tuple[Counter[str], int, int]:
+    parts = [part for value in values for part in value.get("message", {}).get("parts", [])]
+    calls = Counter(part["functionCall"]["name"] for part in parts if "functionCall" in part)
+    done = [value for value in values if value["type"] == "tool_result"]
+    return calls, len(done), sum(one["toolCallResult"]["status"] != "success" for one in done)
+
+
+COUNTS = {
+    "claude-code": _claude,
+    "codex": _codex,
+    "copilot": _copilot,
+    "gemini": _gemini,
+    "qwen": _qwen,
+}
+
+
+@pytest.mark.parametrize("path", transcripts(), ids=lambda path: path.parent.name[:20])
+def test_calls_and_answers_are_those_of_an_independent_count(path: Path) -> None:
+    found, items = items_of(path)
+    values = _lines(path)
+    assert found.program is not None
+    calls, results, failed = COUNTS[found.program](values)
+    assert (found.counts.calls, found.counts.results, found.counts.failed) == (
+        calls,
+        results,
+        failed,
+    )
+    assert len(found.counts.unanswered) == calls.total() - results
+    assert found.lines == len(values)
+    assert not found.counts.unparsed
+    assert not found.reader.unknown if found.reader else False
+    assert sum(isinstance(item, Call) and not item.ran for item in items) == calls.total()
+
+
+@pytest.mark.parametrize("path", transcripts(), ids=lambda path: path.parent.name[:20])
+def test_every_record_is_counted_and_every_text_has_its_place(path: Path) -> None:
+    found, items = items_of(path)
+    assert found.reader is not None
+    values = _lines(path)
+    if found.program != "gemini":  # there a record may hold several messages
+        assert found.reader.records == Counter(value["type"] for value in values)
+    data = path.read_bytes()
+    for item in items:
+        if isinstance(item, Given):
+            assert data[: item.offset].count(b"\n") == item.line - 1
+            assert data[item.offset : item.offset + 1] == b"{"
+
+
+def test_the_database_and_the_export_of_opencode_say_the_same() -> None:
+    for export in sorted(recorded().glob("sessions-2026-11/opencode-*/export-*.json")):
+        one, said = items_of(export)
+        other, read = items_of(export.parent / "opencode.db")
+        assert (one.counts.calls, one.counts.results) == (other.counts.calls, other.counts.results)
+        texts = [[item.text for item in found if isinstance(item, Given)] for found in (said, read)]
+        assert texts[0] == texts[1]
+
+
+def test_import_says_all_of_it_as_json_and_needs_no_team(tmp_path: Path) -> None:
+    done = run(tmp_path, "import", "--dry-run", "--json", str(recorded()))
+    found = [json.loads(line) for line in done.out.splitlines()]
+    assert done.code == 0
+    assert {one["importer"] for one in found} == READERS.keys() - {"cursor", "atif"}
+    assert len(found) == len(transcripts()) + 6  # three databases, three exports
+    assert "labels.json: no program is known that writes such records" in done.err
+    fields = (
+        "importer file sha256 bytes lines unparsed records unknown sessions calls nested_calls"
+        " results unanswered failed version"
+    )
+    assert all(one.keys() == {*fields.split()} for one in found)
+    assert not any(one["unparsed"] or one["unknown"] for one in found)
+    assert not any(tmp_path.iterdir())
+
+
+def test_import_that_reads_nothing_says_so_and_exits_with_3(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"hello": 1}\n')
+    done = run(tmp_path, "import", "--dry-run", "a.jsonl")
+    assert (done.code, done.out) == (3, b"")
+    assert "no program is known" in done.err
+    assert run(tmp_path, "import", "a.jsonl").code == 2

@@ -1,0 +1,222 @@
+"""Rules, and real transcripts with one thing planted in each: it is named with its line."""
+
+import doctest
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from recorded_sessions import judged, recorded
+from wcmatch import glob
+
+from tripod.verify.isolation import phrases
+from tripod.verify.sessions import exposure, items, jsonl, shell
+from tripod.verify.sessions.exposure import Exposure, NeverRule, _meet
+
+SECRET = (
+    "ann: we ship the seventh release on friday, unless bob finds another fault in it\nshort one\n"
+)
+LINE = SECRET.splitlines()[0]
+NAMES = st.lists(
+    st.sampled_from(["a", "b", "ab", "*", "a*", "?", "**", ".env", "*.md"]), min_size=1
+)
+PATHS = st.lists(st.sampled_from(["a", "b", "ab", ".env", "x.md"]), min_size=1, max_size=4)
+
+
+@given(one=NAMES, other=NAMES, path=PATHS)
+def test_two_patterns_meet_wherever_one_path_fits_both(
+    one: list[str], other: list[str], path: list[str]
+) -> None:
+    flags = glob.GLOBSTAR | glob.DOTGLOB | glob.FORCEUNIX
+    patterns = ["/" + "/".join(parts) for parts in (one, other)]
+    if all(glob.globmatch("/" + "/".join(path), pattern, flags=flags) for pattern in patterns):
+        assert _meet(*patterns)
+
+
+@pytest.mark.parametrize(
+    ("never", "path", "hit"),
+    [
+        ("chat/**", "/w/chat/a.md", True),
+        ("chat/**", "/w/other/chat/deep/a.md", True),
+        ("chat/**", "/w/chatter/a.md", False),
+        (".env*", "/w/sub/.env.local", True),
+        (".env*", "/w/env", False),
+        ("/w/secret", "/w/secret", True),
+        ("/w/secret", "/v/w/secret", False),
+        ("*.{pem,key}", "/w/a.key", True),
+        (".env*", "~/.env", True),
+    ],
+)
+def test_a_glob_is_of_a_name_of_an_end_or_of_a_whole_path(never: str, path: str, hit: bool) -> None:
+    assert NeverRule([never]).hits(path) is hit
+
+
+@pytest.mark.parametrize("module", [exposure, items, jsonl, phrases, shell], ids=str)
+def test_the_examples_of_the_docstrings_hold(module: ModuleType) -> None:
+    done = doctest.testmod(module)
+    assert (done.failed, bool(done.attempted)) == (0, True)
+
+
+# Planted ----------------------------------------------------------------------------------------
+
+CLAUDE = "transcripts/claude-2.1.209-ohmyposh-with-file-attachment.jsonl"
+PLACE = "/home/dev/p/chat/a.md"
+CODEX = "transcripts/codex-0.14x-agentv-small.jsonl"
+
+
+def _claude_call(
+    tool: str, asked: dict[str, Any], answer: str, **more: Any
+) -> list[dict[str, Any]]:
+    """A call and its answer as Claude Code writes them."""
+    common = {"sessionId": "s", "version": "2.1.209", "cwd": "/home/dev/p", "isSidechain": False}
+    use = {"type": "tool_use", "id": "toolu_planted", "name": tool, "input": asked}
+    result = {"type": "tool_result", "tool_use_id": "toolu_planted", "content": answer}
+    message = {"role": "assistant", "content": [use]}
+    return [
+        common | {"type": "assistant", "message": message} | more,
+        common | {"type": "user", "message": {"role": "user", "content": [result]}} | more,
+    ]
+
+
+def _attached(kind: str, **fields: Any) -> list[dict[str, Any]]:
+    attachment = {"type": kind, **fields}
+    return [
+        {"type": "attachment", "sessionId": "s", "cwd": "/home/dev/p", "attachment": attachment}
+    ]
+
+
+def _bash(command: str, answer: str = LINE, **more: Any) -> list[dict[str, Any]]:
+    return _claude_call("Bash", {"command": command}, answer, **more)
+
+
+def _nested() -> list[dict[str, Any]]:
+    inner = _claude_call("Read", {"file_path": "/home/dev/p/chat/a.md"}, LINE)
+    return [
+        {"type": "progress", "sessionId": "s", "data": {"type": "agent_progress", "agentId": "a1",
+         "message": {"type": one["type"], "message": one["message"]}}}
+        for one in inner
+    ]  # fmt: skip
+
+
+PLANTED: dict[str, list[dict[str, Any]]] = {
+    "read": _claude_call("Read", {"file_path": "/home/dev/p/chat/a.md"}, f"1\t{LINE}"),
+    "pasted": [{"type": "user", "sessionId": "s", "message": {"role": "user", "content": LINE}}],
+    "git show": _bash("git show HEAD:chat/a.md"),
+    "recursive grep": _bash("grep -rn friday .", f"./chat/a.md:1:{LINE}"),
+    "subagent": _nested(),
+    "symbolic link": _claude_call("Read", {"file_path": "/home/dev/p/src/link.md"}, f"1\t{LINE}"),
+    "built path": _bash("python3 -c \"print(open('ch'+'at/a.md').read())\""),
+    "cd, then a relative path": _bash("cat a.md", cwd="/home/dev/p/chat"),
+    "heredoc into python": _bash("python3 <<'E'\nprint(open('chat/a.md').read())\nE"),
+    "tar": _bash("tar -cO chat", f"chat/a.md\0\0{LINE}\n\0\0"),
+    "background": _attached("queued_command", prompt=f"<task-notification>{LINE}"),
+    "edited file": _attached("edited_text_file", filename="/home/dev/p/chat/a.md", snippet=LINE),
+    "hook": _attached("hook_additional_context", content=[LINE], hookName="x"),
+    "instructions": _attached("instructions", files=[{"path": PLACE, "content": LINE}]),
+    "mention": _attached("file", filename=PLACE, content={"file": {"content": LINE}}),
+    "summary": [{"type": "user", "sessionId": "s", "isCompactSummary": True,
+                 "message": {"role": "user", "content": f"They said: {LINE}"}}],
+    "unknown record": [{"type": "brand-new", "sessionId": "s", "deep": [{"text": LINE}]}],
+    "unknown field": [{"type": "user", "sessionId": "s", "brandNew": LINE,
+                       "message": {"role": "user", "content": "hi"}}],
+    "unknown attachment": _attached("brand_new", words=LINE),
+    "mcp": _claude_call("mcp__x__get", {"uri": "notes://all"}, LINE),
+    "rendered": [_attached("date", date="x")[0] | {"rendered": [{"content": LINE}]}],
+}  # fmt: skip
+UNSURE = {"unknown record", "unknown field", "unknown attachment"}
+
+
+def _plant(tmp_path: Path, name: str, records: list[dict[str, Any]]) -> tuple[Path, range]:
+    """A copy of a real transcript with records in its middle, and the lines of these."""
+    lines = (recorded() / name).read_bytes().splitlines(keepends=True)
+    at = len(lines) // 2
+    planted = [json.dumps(one).encode() + b"\n" for one in records]
+    path = tmp_path / "planted.jsonl"
+    path.write_bytes(b"".join([*lines[:at], *planted, *lines[at:]]))
+    return path, range(at + 1, at + 1 + len(planted))
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_what_is_planted_in_a_real_transcript_is_named_with_its_line(
+    tmp_path: Path, name: str
+) -> None:
+    path, lines = _plant(tmp_path, CLAUDE, PLANTED[name])
+    before, (clean,) = judged(recorded() / CLAUDE, protect={"chat/a.md": SECRET})
+    verdict, (one,) = judged(path, protect={"chat/a.md": SECRET})
+    assert before.told == "cannot tell"
+    assert clean.found == [each for each in one.found if each.line not in lines]
+    new = [each for each in one.found if each.line in lines]
+    assert new, verdict.reasons
+    if name in UNSURE:  # nobody knows whether the model was given that
+        assert verdict.told == "cannot tell"
+    else:
+        assert verdict.told == "findings"
+        assert any(each.sure and each.shown for each in new)
+
+
+def _code_mode(answer: str) -> list[dict[str, Any]]:
+    run = {"type": "CommandExecution", "id": "exec-1", "command": ["bash", "-lc", "cat chat/a.md"],
+           "cwd": "file:///home/dev/p", "aggregated_output": SECRET, "exit_code": 0}  # fmt: skip
+    call = {"type": "custom_tool_call", "call_id": "c", "name": "exec", "input": "text(1)"}
+    done = {"type": "custom_tool_call_output", "call_id": "c", "output": answer}
+    return [
+        {"timestamp": "t", "type": "response_item", "payload": call},
+        {"timestamp": "t", "type": "event_msg", "payload": {"type": "item_completed", "item": run}},
+        {"timestamp": "t", "type": "response_item", "payload": done},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "shown"), [(f"Output:\n{LINE}\n", True), ("Output:\n82", False)]
+)
+def test_code_mode_is_opened_or_shown(tmp_path: Path, answer: str, *, shown: bool) -> None:
+    path, _ = _plant(tmp_path, CODEX, _code_mode(answer))
+    verdict, (one,) = judged(path)
+    assert verdict.told == "findings"
+    (found,) = [each for each in one.found if each.sure]
+    assert (found.path, found.shown) == ("/home/dev/p/chat/a.md", shown)
+
+
+@pytest.mark.parametrize("text", ["YW5uOiB3ZSBzaGlwIHRoZSBzZXZlbnRo", "The release is on Friday."])
+def test_what_is_encoded_or_told_in_other_words_is_out_of_reach_and_not_clean(
+    tmp_path: Path, text: str
+) -> None:
+    path, lines = _plant(tmp_path, CLAUDE, _bash("python3 encode.py", text))
+    verdict, (one,) = judged(path, protect={"chat/a.md": SECRET})
+    assert verdict.told == "cannot tell"
+    assert not [each for each in one.found if each.line in lines]
+    assert any(f":{lines[0]}: the program python3 may open any file" in r for r in verdict.reasons)
+
+
+@pytest.mark.parametrize("never", ["*.go", "**/*.sh", ".git/hooks/*", "settings.json", "*.png"])
+def test_without_protected_text_nothing_is_found_by_content(never: str) -> None:
+    for name in (CLAUDE, CODEX, "transcripts/claude-2.1.33-entire-small.jsonl"):
+        _, (one,) = judged(recorded() / name, never=never)
+        assert all(each.path is not None for each in one.found)
+
+
+def _kinds(found: list[Exposure], test: Callable[[Exposure], bool]) -> int:
+    return sum(map(test, found))
+
+
+def test_an_answer_that_never_came_leaves_it_untold_unless_it_is_the_last(tmp_path: Path) -> None:
+    start = {"type": "user", "sessionId": "s", "version": "2.1.209", "cwd": "/w",
+             "message": {"role": "user", "content": "go"}}  # fmt: skip
+    asked, answered = _claude_call("Read", {"file_path": "/w/src/a"}, "x", cwd="/w")
+    path = tmp_path / "a.jsonl"
+
+    def told(*records: dict[str, Any]) -> str:
+        path.write_text("".join(json.dumps(one) + "\n" for one in (start, *records)))
+        return judged(path, protect={"x": "x"})[0].told
+
+    assert told(asked, answered) == "clean"
+    assert told(asked) == "clean"
+    other = json.loads(json.dumps(asked).replace("toolu_planted", "toolu_2"))
+    assert told(asked, other) == "cannot tell"
+    chat = json.loads(json.dumps(asked).replace("src/a", "chat/a"))
+    assert told(chat) == "cannot tell"
+    assert _kinds(judged(path)[1][0].found, lambda each: not each.sure) == 1

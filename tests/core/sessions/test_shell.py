@@ -1,0 +1,138 @@
+"""Which files a command line opens, as people and agents write them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tripod.verify.sessions import shell
+from tripod.verify.sessions.shell import opened_by
+
+SURE = [
+    ("cat chat/a.md", "/w/chat/a.md"),
+    ("/bin/cat chat/a.md", "/w/chat/a.md"),
+    ("c''at 'chat'/a.md", "/w/chat/a.md"),
+    ("\\cat chat/a.md", "/w/chat/a.md"),
+    ("cd chat && sed -n 1,5p a.md", "/w/chat/a.md"),
+    ("cd src; cat ../chat/a.md", "/w/chat/a.md"),
+    ("(cd chat; cat a.md); ls", "/w/chat/a.md"),
+    ("git show HEAD:chat/a.md", "/w/chat/a.md"),
+    ("git -C sub show HEAD~2:chat/a.md", "/w/sub/chat/a.md"),
+    ("git diff HEAD -- chat/a.md", "/w/chat/a.md"),
+    ("git blame chat/a.md", "/w/chat/a.md"),
+    ("head -n 3 chat/a.md | grep x", "/w/chat/a.md"),
+    ("grep foo chat/a.md", "/w/chat/a.md"),
+    ("grep -e foo chat/a.md", "/w/chat/a.md"),
+    ("awk '{print $1}' chat/a.md", "/w/chat/a.md"),
+    ("jq . chat/a.md 2>/dev/null || true", "/w/chat/a.md"),
+    ('X=$(cat chat/a.md); echo "$X"', "/w/chat/a.md"),
+    ("echo `cat chat/a.md`", "/w/chat/a.md"),
+    ('echo "$(< chat/a.md)"', "/w/chat/a.md"),
+    ("while read l; do echo $l; done < chat/a.md", "/w/chat/a.md"),
+    ("if [ -f x ]; then cat chat/a.md; fi", "/w/chat/a.md"),
+    ("diff <(cat chat/a.md) b", "/w/chat/a.md"),
+    ("cat <<EOF\n$(cat chat/a.md)\nEOF", "/w/chat/a.md"),
+    ("bash -lc 'cat chat/a.md'", "/w/chat/a.md"),
+    ("eval 'cat chat/a.md'", "/w/chat/a.md"),
+    ("sudo -n timeout 5 cat chat/a.md", "/w/chat/a.md"),
+    ("env A=b cat chat/a.md", "/w/chat/a.md"),
+    ("base64 chat/a.md", "/w/chat/a.md"),
+    ("xxd chat/a.md | head", "/w/chat/a.md"),
+    ("cp chat/a.md x && cat x", "/w/chat/a.md"),
+    ("tar cf - chat/a.md | base64", "/w/chat/a.md"),
+    ("dd if=chat/a.md", "/w/chat/a.md"),
+    (". chat/a.md", "/w/chat/a.md"),
+    ("cat ~/.env", "~/.env"),
+    ("cat 'chat/\u2192 \xfc_u00fc41_.md'", "/w/chat/\u2192 \xfc_u00fc41_.md"),
+]
+
+
+@pytest.mark.parametrize(("command", "path"), SURE, ids=[command for command, _ in SURE])
+def test_a_file_that_is_named_is_opened_for_sure(command: str, path: str) -> None:
+    assert (path, True) in [(one.path, one.sure) for one in opened_by(command, "/w").opened]
+
+
+MAYBE = [
+    ("cat chat/*", "/w/chat/*"),
+    ("cat $F", "/**"),
+    ("F=chat/a.md; cat $F", "/w/chat/a.md"),
+    ('for f in chat/*.md; do cat "$f"; done', "/w/chat/*.md"),
+    ("cat $HOME/.env", "/**/.env"),
+    ("cat $(git ls-files)", "/**"),
+    ("ls chat | xargs cat", "/**"),
+    ("cd $D; cat a.md", "/**/a.md"),
+    ("cd - && cat a.md", "/**/a.md"),
+    ("git diff", "/w"),
+    ("git log -p", "/w"),
+    ("find . -name x -exec cat {} \\;", "/w"),
+]
+
+
+@pytest.mark.parametrize(("command", "path"), MAYBE, ids=[command for command, _ in MAYBE])
+def test_what_only_the_shell_knew_may_be_opened(command: str, path: str) -> None:
+    assert (path, False) in [(one.path, one.sure) for one in opened_by(command, "/w").opened]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "python3 -c \"print(open('ch'+'at/a.md').read())\"",
+        "cat <<EOF | python3\nprint(1)\nEOF",
+        "npm test",
+        "./run.sh",
+        "bash run.sh",
+        "$PROGRAM chat/a.md",
+        "f() { cat x; }; f",
+        "awk 'BEGIN { while ((getline l < \"chat/a.md\") > 0) print l }'",
+        "sed -n '1r chat/a.md' x",
+        "git my-alias",
+        "cat 'unfinished",
+        "busybox cat chat/a.md",
+        'bash -c "$X"',
+        "x" * (shell.MAX_COMMAND + 1),
+        "$(" * 3000,
+    ],
+    ids=lambda command: command[:30],
+)
+def test_what_may_open_any_file_is_opaque(command: str) -> None:
+    assert opened_by(command, "/w").opaque
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ls -la chat",
+        "echo chat/a.md",
+        "find . -name '*.md'",
+        "git status",
+        "rm chat/a.md",
+        "git log --oneline -5",
+        "printf x >> chat/a.md",
+        "cd chat; pwd",
+    ],
+)
+def test_what_shows_no_text_opens_nothing(command: str) -> None:
+    found = opened_by(command, "/w")
+    assert (found.opened, found.opaque) == ([], [])
+
+
+def test_a_search_below_a_folder_says_so() -> None:
+    for command in ("grep -rn x .", "rg x", "git grep x", "grep -R x ."):
+        (one,) = opened_by(command, "/w").opened
+        assert (one.path, one.recursive, one.lists_names) == ("/w", True, True)
+    (one,) = opened_by("grep -rhn x chat", "/w").opened
+    assert (one.path, one.lists_names) == ("/w/chat", False)
+
+
+def test_without_the_parser_only_a_plain_list_of_words_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(shell, "_parser", lambda: None)
+    assert [one.path for one in opened_by("cat 'chat/a.md'", "/w").opened] == ["/w/chat/a.md"]
+    for command in ("cat a | head", "cat $F", "cat a; cat b", "cat 'a", "cat *", "bash -c 'cat a'"):
+        assert opened_by(command, "/w").opaque, command
+
+
+@given(st.text(max_size=200))
+def test_no_command_line_raises(command: str) -> None:
+    found = opened_by(command, "/w")
+    assert all(one.path for one in found.opened)

@@ -1,0 +1,472 @@
+"""Ways by which a file was read, or may have been, that must never be called clean."""
+
+import json
+import sqlite3
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from doors.inside import run
+from recorded_sessions import judged, recorded
+
+from tripod.verify.sessions.exposure import (
+    ExposureVerdict,
+    NeverRule,
+    ProtectedText,
+    SessionExposures,
+    judge_exposures,
+)
+from tripod.verify.sessions.items import Call, Gap, Given, SessionRecord
+from tripod.verify.sessions.readers import READERS
+from tripod.verify.sessions.shell import opened_by
+
+SECRET = "ann: we ship the seventh release on friday, unless bob finds another fault in it"
+START = {"sessionId": "s", "version": "2.1.209", "cwd": "/w"}
+
+
+def _user(content: object, **more: Any) -> dict[str, Any]:
+    return START | {"type": "user", "message": {"role": "user", "content": content}} | more
+
+
+def _asks(tool: str, asked: object, name: str = "t", **more: Any) -> dict[str, Any]:
+    use = {"type": "tool_use", "id": name, "name": tool, "input": asked}
+    return START | {"type": "assistant", "message": {"content": [use]}} | more
+
+
+def _answers(content: object, name: str = "t", **more: Any) -> dict[str, Any]:
+    return _user([{"type": "tool_result", "tool_use_id": name, "content": content} | more])
+
+
+def _told(
+    tmp_path: Path,
+    *records: dict[str, Any],
+    never: str = "chat/**",
+    protect: dict[str, str] | None = None,
+) -> str:
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps(one) + "\n" for one in (_user("hi"), *records)))
+    return judged(path, never=never, protect=protect)[0].told
+
+
+def _shell(command: str, never: str, tool: str = "Bash", cwd: str = "/w") -> ExposureVerdict:
+    one = SessionExposures(NeverRule([never]), ProtectedText())
+    one.add(Call("c", tool, {}, 1, "shell", command=command, cwd=cwd))
+    one.add(Given("shell", 2, 0, "1", call="c"))
+    one.end()
+    return judge_exposures([one], Counter())
+
+
+COMMANDS = """
+find chat -type f -okdir cat {} +
+find . -files0-from x
+find . -exec echo {} ; -exec cat {} +
+find src chat -exec cat {} +
+fd . chat -x cat
+du --files0-from=chat/a.md
+date -f chat/a.md
+bc chat/a.md
+history -r chat/a.md
+env --split-string='cat chat/a.md'
+env -C chat cat a.md
+env -u ls cat chat/a.md
+sudo -D chat cat a.md
+sudo -n cat ls chat/a.md
+xargs -a chat/a.md echo
+alias ls=cat; ls chat/a.md
+trap 'cat chat/a.md' EXIT
+cat CHAT/a.md
+cat ChAt/*
+git commit -v -m x
+git commit -am x -F chat/a.md
+git status -vv
+git add -p
+git add --patc
+git checkout -p
+git reset -p
+git rebase --show-current-patch
+git rebase -x 'cat chat/a.md' HEAD~1
+git submodule foreach cat x
+git config --file chat/a.md --list
+git config alias.x '!cat chat/a.md'
+git -c core.fsmonitor='cat chat/a.md' status
+GIT_PAGER='cat chat/a.md' git -p status
+EDITOR=./x git commit --amend
+git log --patch-with-stat
+git log -U3
+git log --cc
+git log -1p
+git log -L1,5:chat/a.md
+git log --word-diff
+git reflog -p
+git stash list -p
+git grep 'a: b'
+git grep foo -- chat
+git diff -- chat
+git blame chat/a.md HEAD
+git mv chat/a.md b.md
+git fetch --upload-pack=x .
+grep -rA5 foo .
+grep -fchat/a.md x
+grep --file=chat/a.md x
+grep -d recurse foo .
+grep --dereference-recursive foo
+sed -fchat/a.md x
+sed -e '1r chat/a.md' x
+sed '/foo/Ir chat/a.md' x
+sed 's|x|cat chat/a.md|e' x
+sed e x
+awk -f prog.awk x
+gawk -l readfile 'BEGIN{print readfile(1)}'
+jq 'import "a" as a; .' x
+yq -n 'load("chat/a.md")'
+unzip -p x.zip
+tar xOf x.tar
+vim -es -c 'r chat/a.md' x
+ed x
+diff -r . ../x
+diff --to-file=chat/a.md x
+gzip -r .
+cp -t src chat/a.md
+mv chat/a.md b.md
+. ./x.sh
+source x.sh
+BASH_ENV=x.sh bash -c ':'
+LD_PRELOAD=./x.so ls
+export PATH=/w/bin:$PATH; ls
+./ls chat/a.md
+bin/echo
+hash -p /bin/cat ls
+mapfile -C 'cat x' -c 1 y
+cat << E\\n`cat chat/a.md`\\nE
+cd chat; cd /tmp | true; cat a.md
+cd chat; false && cd /tmp; cat a.md
+cd chat; cd nowhere; cat a.md
+eval 'cd chat'; cat a.md
+cd chat; cat ~+/a.md
+cat /proc/self/cwd/a.md
+less '+!cat chat/a.md' x
+for f in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 chat/a.md; do cat "$f"; done
+"""
+
+
+@pytest.mark.parametrize("command", COMMANDS.strip().splitlines())
+def test_a_command_that_may_show_a_file_is_never_clean(command: str) -> None:
+    assert _shell(command.replace("\\n", "\n"), "chat/**").told != "clean"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git log --oneline -5 -- chat/a.md",
+        "git show --stat HEAD~4 | head -5",
+        "git commit -m 'a fix'",
+        "git -c core.pager=cat log -3",
+        "GIT_EDITOR=true git rebase --continue",
+        "git config user.name ann",
+        "sed -n '1,5p' src/a; sed -i 's/a b/c/g;2d' src/b",
+        "sed -E '/^x/,$d' src/a",
+        "cd src && /usr/bin/cat a.md",
+        "find src -name '*.md' -exec wc {} +",
+        "cp .env.example chat/x",
+        "tar cf x.tar src",
+        "cd src; cd ..; ls",
+        "cat ~/.bashrc",
+    ],
+)
+def test_a_command_that_shows_none_of_these_files_is_clean(command: str) -> None:
+    verdict = _shell(command, "chat/**")
+    assert verdict.told == "clean", verdict.reasons
+
+
+@pytest.mark.parametrize(
+    ("never", "command", "cwd"),
+    [
+        ("tests/hidden/a.py", "cat $F", "/w"),
+        ("/etc/secret", "cat $F", "/w"),
+        ("/w/x/chat/a.md", "cd $D; cat a.md", "/w"),
+        ("/home/ann/.env", "cat ~/.env", "/w"),
+        ("chat/**", "grep -rh x ../copy", "/w"),
+        ("{secret/x,chat}/a.md", "cat c*/a.md", "/w"),
+        ("a\\?b", "cat a?b", "/w"),
+        ("*.md", "git diff -- chat", "/w"),
+        ("chat/**", "type chat\\a.md", "C:\\w"),
+    ],
+)
+def test_a_part_that_only_the_shell_knew_may_be_any_folder(
+    never: str, command: str, cwd: str
+) -> None:
+    assert _shell(command, never, "run_shell_command", cwd).told != "clean"
+    assert _shell("cat chat/a.md", "x", "PowerShell").told == "cannot tell"
+
+
+@pytest.mark.parametrize(
+    ("never", "path", "cwd"),
+    [
+        ("chat/", "chat/a.md", "/w"),
+        ("chat", "chat/deep/a.md", "/w"),
+        ("tests/hidden", "/w/tests/hidden/a.py", "/w"),
+        ("./chat/**", "chat/a.md", "/w"),
+        ("/w//chat/./**", "//w/chat/a.md", "/w"),
+        ("~/.ssh/**", "/home/ann/.ssh/id", "/w"),
+        ("chat/**", "chat\\a.md", "C:\\w"),
+        ("chat/**", "D:\\w\\chat\\a.md", "C:\\w"),
+        ("/w/chat/**", "file:///w/ch%61t/a.md", "/w"),
+        ("caf\u00e9/**", "cafe\u0301/a.md", "/w"),
+        ("chat/**", "/w/Chat/a.md", "/w"),
+        ("/home/ann/.env", "~/.env", "/w"),
+    ],
+)
+def test_a_path_that_is_written_in_another_way_is_not_clean(
+    tmp_path: Path, never: str, path: str, cwd: str
+) -> None:
+    asks = _asks("Read", {"file_path": path}, cwd=cwd)
+    assert _told(tmp_path, asks, _answers("x"), never=never) != "clean"
+
+
+def test_a_glob_that_fits_a_folder_means_what_lies_in_it() -> None:
+    assert NeverRule(["chat/"]).hits("/w/chat/deep/a.md")
+    assert not NeverRule(["chat"], ["chat/public"]).hits("/w/chat/public/a.md")
+
+
+READ = _asks("Read", {"file_path": "/w/chat/a.md"})
+OTHER = _asks("Read", {"file_path": "/w/src/a.md"})
+RECORDS: dict[str, list[dict[str, Any]]] = {
+    "an answer without its call": [_answers("x")],
+    "an answer that failed, and another": [READ, _answers("no", is_error=True), _answers("x")],
+    "two calls with one id": [OTHER, READ, _answers("y"), _answers("x")],
+    "a call that names no file": [_asks("Read", {"__unparsedToolInput": "x"}), _answers("x")],
+    "a call whose input is no object": [_asks("Read", "chat/a.md"), _answers("x")],
+    "an answer that names the file": [
+        OTHER,
+        _answers("x") | {"toolUseResult": {"file": {"filePath": "/w/chat/a.md"}}},
+    ],
+    "a subagent without an id": [_asks("Agent", {"prompt": "x"}), _answers("done")],
+    "a failed call of a server": [_asks("mcp__x__y", {}), _answers("text", is_error=True)],
+    "an attachment without a name": [
+        START | {"type": "attachment", "attachment": {"type": "file", "content": "x"}}
+    ],
+}
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_records_that_do_not_say_which_file_it_was_are_not_clean(tmp_path: Path, name: str) -> None:
+    assert _told(tmp_path, OTHER, _answers("x")) == "clean"
+    assert _told(tmp_path, *RECORDS[name]) != "clean"
+
+
+TEXTS: dict[str, list[dict[str, Any]]] = {
+    "an answer that is an object": [OTHER, _answers({"text": SECRET})],
+    "a text that is a list": [_user([{"type": "text", "text": [[SECRET]]}])],
+    "a citation": [_user([{"type": "text", "text": "", "citations": [{"cited_text": SECRET}]}])],
+    "a queue": [START | {"type": "queue-operation", "operation": "enqueue", "content": [SECRET]}],
+    "the system": [START | {"type": "system", "subtype": "informational", "content": [SECRET]}],
+    "numbered lines": [_user("\n".join(f"{n}\t{s}" for n, s in enumerate(SECRET.split(), 1)))],
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_text_of_any_shape_is_searched(tmp_path: Path, name: str) -> None:
+    secret = SECRET.replace(" ", "\n") if name == "numbered lines" else SECRET
+    assert _told(tmp_path, *TEXTS[name], protect={"x.md": secret}) != "clean"
+
+
+def test_text_too_short_to_be_found_is_no_text_to_compare(tmp_path: Path) -> None:
+    hook = {"type": "hook_success", "content": "K=1", "hookName": "x"}
+    record = START | {"type": "attachment", "attachment": hook}
+    assert _told(tmp_path, record, protect={".env": SECRET}) == "clean"
+    assert _told(tmp_path, record, protect={".env": "K=1\n"}) == "cannot tell"
+
+
+def test_records_that_were_taken_out_leave_a_gap(tmp_path: Path) -> None:
+    chain = [_user(f"{n}", uuid=f"u{n}", parentUuid=f"u{n - 1}" if n else None) for n in range(4)]
+    assert _told(tmp_path, *chain) == "clean"
+    assert _told(tmp_path, *reversed(chain)) == "clean"  # the order of the file is free
+    assert _told(tmp_path, *chain[:1], *chain[2:]) == "cannot tell"
+    source = next((recorded() / "sessions-2026-11/qwen-read-grep").rglob("chats/*.jsonl"))
+    lines = source.read_bytes().splitlines(keepends=True)
+    (tmp_path / "qwen.jsonl").write_bytes(b"".join([*lines[:3], *lines[4:]]))
+    _, (one,) = judged(tmp_path / "qwen.jsonl")
+    assert [gap.cause for gap in one.gaps].count("order") == 1
+
+
+def test_a_session_without_a_version_cannot_be_told(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps({k: v for k, v in _user("hi").items() if k != "version"}) + "\n")
+    assert judged(path)[0].told == "cannot tell"
+
+
+def test_what_an_edit_showed_of_the_file_was_shown(tmp_path: Path) -> None:
+    edit = _asks("Edit", {"file_path": "/w/chat/a.md"})
+    for answer, shown in (("The file was updated", False), ("Done:\n   12\u2192x = 1\n", True)):
+        path = tmp_path / "a.jsonl"
+        path.write_text("".join(json.dumps(one) + "\n" for one in (edit, _answers(answer))))
+        (found,) = judged(path)[1][0].found
+        assert found.shown is shown
+
+
+@pytest.mark.parametrize("output", ["K=1234567\nL=2\n", None])
+def test_a_short_line_that_code_mode_gave_back_was_shown(tmp_path: Path, output: object) -> None:
+    run_ = {"type": "CommandExecution", "id": "e", "command": ["cat", "chat/a.md"], "cwd": "/w",
+            "aggregated_output": output}  # fmt: skip
+    call = {"type": "custom_tool_call", "call_id": "c", "name": "exec", "input": "x"}
+    done = {"type": "custom_tool_call_output", "call_id": "c", "output": "Output:\nK=1234567"}
+    lines = [
+        {"timestamp": "t", "type": "response_item", "payload": call},
+        {
+            "timestamp": "t",
+            "type": "event_msg",
+            "payload": {"type": "item_completed", "item": run_},
+        },
+        {"timestamp": "t", "type": "response_item", "payload": done},
+    ]
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps(one) + "\n" for one in lines))
+    assert [one.shown for one in judged(path)[1][0].found if one.sure] == [True]
+
+
+def test_a_subagent_that_code_mode_started_is_missed(tmp_path: Path) -> None:
+    source = next((recorded() / "sessions-2026-11/codex-clean").rglob("rollout*.jsonl"))
+    lines = source.read_bytes().splitlines(keepends=True)
+    last = json.loads(lines[-1])
+    for kind in ("CollabAgentToolCall", "EnteredReviewMode"):
+        item = {"type": "item_completed", "item": {"type": kind, "id": "x"}}
+        more = last | {"ordinal": last["ordinal"] + 1, "type": "event_msg", "payload": item}
+        path = tmp_path / "rollout.jsonl"
+        path.write_bytes(b"".join(lines) + json.dumps(more).encode() + b"\n")
+        assert judged(path)[0].told == "cannot tell"
+
+
+def test_gemini_ids_that_are_one_word_hide_no_call(tmp_path: Path) -> None:
+    source = next((recorded() / "sessions-2026-11/gemini-clean").rglob("session*.jsonl"))
+    calls = [
+        {"id": "REDACTED", "name": "read_file", "args": {"file_path": f"/w/{path}"},
+         "status": "success", "result": [{"text": path}]}
+        for path in ("src/a.md", "chat/a.md")
+    ]  # fmt: skip
+    path = tmp_path / "a.jsonl"
+    more = {"id": "m9", "timestamp": "t", "type": "gemini", "content": "", "toolCalls": calls}
+    path.write_bytes(source.read_bytes() + json.dumps(more).encode() + b"\n")
+    assert judged(path)[0].told == "findings"
+    document = {
+        "sessionId": "s",
+        "projectHash": "x",
+        "messages": [{"type": "info", "content": "x"}],
+    }
+    path.write_text(json.dumps(document))
+    assert judged(path)[0].told == "cannot tell"  # it has not what came first
+
+
+DATABASE = {
+    "a session that is not there": "DELETE FROM session",
+    "a table that nobody knows": "CREATE TABLE part_v2 AS SELECT * FROM part",
+    "a view": "DROP TABLE todo; ALTER TABLE part RENAME TO todo;"
+    "CREATE VIEW part AS SELECT * FROM todo WHERE 0",
+    "a part without its message": "UPDATE part SET message_id = 'x'",
+    "events without a number": "UPDATE event SET seq = 'x' WHERE rowid = 1",
+}
+
+
+@pytest.mark.parametrize("name", DATABASE)
+def test_a_database_that_hides_something_is_not_clean(tmp_path: Path, name: str) -> None:
+    path, folder = tmp_path / "opencode.db", recorded() / "sessions-2026-11/opencode-clean"
+    path.write_bytes((folder / "opencode.db").read_bytes())
+    assert judged(path, project=folder / "team")[0].told == "clean"
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(DATABASE[name])
+    assert judged(path, project=folder / "team")[0].told == "cannot tell"
+
+
+def test_a_variable_that_doubles_itself_stays_short() -> None:
+    assert _shell("; ".join(["X=ab", *["X=$X$X"] * 60, "cat $X"]), "chat/**").told == "cannot tell"
+    names = " ".join(map(str, range(60)))
+    assert len(opened_by(f'for f in {names}; do cat "$f$f$f"; done', "/w").opened) < 100
+    digits = "1" * 50_000
+    assert _shell(f"sed '{digits}x!' y", "chat/**").told == "cannot tell"
+
+
+def _exposure(folder: Path, *more: str) -> int:
+    done = run(folder, "exposure", "--never", "chat/**", *more)
+    assert "Traceback" not in done.err
+    return done.code
+
+
+def test_a_file_that_is_not_read_is_not_clean(tmp_path: Path) -> None:
+    good = json.dumps(_user("hi")) + "\n"
+    folder = tmp_path / "sessions"
+    folder.mkdir()
+    (folder / "a.jsonl").write_text(good)
+    (folder / "settings.json").write_text('{\n  "a": 1\n}\n')
+    (folder / "hooks.jsonl").write_text('{"hook": 1}\n')
+    assert _exposure(tmp_path, "sessions") == 0
+    assert _exposure(tmp_path, "sessions/hooks.jsonl") == 3
+    bad = {
+        "junk.jsonl": "junk\n" * 70 + good,
+        "late.jsonl": '{"a": 1}\n' * 70 + good,
+        "two.jsonl": "x" * 30,
+        "c.jsonl.zst": "\x28\xb5",
+        "broken.db": "SQLite format 3\0x",
+        "role.json": '{"role": "x", "message": {}, "messages": []}\n',
+        "user.json": '{"type": "user", "messages": []}\n',
+    }
+    for name, text in bad.items():
+        (folder / name).write_text(text)
+        assert _exposure(tmp_path, "sessions") == 3, name
+        (folder / name).unlink()
+
+
+@pytest.mark.parametrize("never", ["", "{1..100000}", "/", "[", "**", "!x", "\\"])
+def test_no_glob_raises(tmp_path: Path, never: str) -> None:
+    (tmp_path / "a.jsonl").write_text(json.dumps(_user("hi")) + "\n")
+    done = run(tmp_path, "exposure", "--never", never, "a.jsonl")
+    assert done.code == (2 if never in ("", "{1..100000}") else 0), done
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ('{"instructions": ["chat/*.md"]}', "x"),
+        ('{"instructions": []}', "see @chat/a.md"),
+        ('{"instructions": []}', "x" * (4 * 1024 * 1024 + 1)),
+    ],
+)
+def test_a_project_without_what_was_loaded_closes_nothing(
+    tmp_path: Path, settings: str, text: str
+) -> None:
+    database = recorded() / "sessions-2026-11/opencode-clean/opencode.db"
+    (tmp_path / "opencode.json").write_text('{"instructions": []}')
+    (tmp_path / "AGENTS.md").write_text("x")
+    assert judged(database, project=tmp_path)[0].told == "clean"
+    (tmp_path / "opencode.json").write_text(settings)
+    (tmp_path / "AGENTS.md").write_text(text)
+    assert judged(database, project=tmp_path)[0].told == "cannot tell"
+
+
+def test_a_protected_file_is_read_whole_or_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(json.dumps(_user(SECRET)) + "\n")
+    (tmp_path / "utf16").write_bytes(SECRET.encode("utf-16"))
+    (tmp_path / "large").write_bytes(b"x\n" * 3_000_000)
+    assert run(tmp_path, "exposure", "--protect", "utf16", "a.jsonl").code == 1
+    assert run(tmp_path, "exposure", "--protect", "large", "a.jsonl").code == 2
+
+
+ODD: dict[str, tuple[str, dict[str, Any]]] = {
+    "a list beside a message": ("opencode", {"info": {"id": "s"}, "messages": [SECRET]}),
+    "parts that are a text": ("opencode", {"info": {"id": "m", "role": "user"}, "parts": SECRET}),
+    "content that is a number": ("gemini", {"id": "m", "type": "user", "content": 7}),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_a_shape_that_no_program_writes_is_a_gap(name: str) -> None:
+    program, value = ODD[name]
+    items = list(READERS[program]().read(SessionRecord(1, 0, value)))
+    assert any(isinstance(item, Gap) and item.cause == "unknown" for item in items)
+
+
+def test_all_that_copilot_gave_of_a_result_is_searched() -> None:
+    data = {"toolCallId": "c", "success": True, "result": {"content": "", "contents": [SECRET]}}
+    record = {"type": "tool.execution_complete", "data": data}
+    items = READERS["copilot"]().read(SessionRecord(1, 0, record))
+    assert any(isinstance(item, Given) and SECRET in item.text for item in items)

@@ -1,0 +1,82 @@
+"""Recorded sessions of ``tests/golden/sessions.tar.xz``, unpacked once, and how they are judged."""
+
+import atexit
+import json
+import shutil
+import tarfile
+import tempfile
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tripod.sessions.files import SessionFile, read_session_file, session_files
+from tripod.sessions.project import Project
+from tripod.verify.sessions.exposure import (
+    ExposureVerdict,
+    NeverRule,
+    ProtectedText,
+    SessionExposures,
+    judge_exposures,
+)
+from tripod.verify.sessions.items import Item
+
+ARCHIVE = Path(__file__).parent / "golden/sessions.tar.xz"
+CHAT = "chat/**"
+
+
+@cache
+def recorded() -> Path:
+    """The folder with the recordings; nobody may change it."""
+    folder = tempfile.mkdtemp(prefix="tripod-recorded-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    with tarfile.open(ARCHIVE) as archive:
+        archive.extractall(folder, filter="data")
+    return Path(folder)
+
+
+def labels(folder: str) -> dict[str, dict[str, Any]]:
+    """The ground truth of a set of recordings, by session."""
+    found: dict[str, dict[str, Any]] = json.loads((recorded() / folder / "labels.json").read_text())
+    return found
+
+
+def transcripts() -> list[Path]:
+    """Every file of a session in the archive."""
+    return [
+        Path(path)
+        for path in session_files(str(recorded()))
+        if path.endswith(".jsonl") and "hook-stdin" not in path
+    ]
+
+
+def items_of(path: Path) -> tuple[SessionFile, list[Item]]:
+    """A file as it was read, with all that it holds in its order."""
+    items: list[Item] = []
+    return read_session_file(str(path), items.append), items
+
+
+def judged(
+    *paths: Path,
+    never: str = CHAT,
+    project: Path | None = None,
+    protect: dict[str, str] | None = None,
+) -> tuple[ExposureVerdict, list[SessionExposures]]:
+    """The verdict over files of a session, with what each of them exposed."""
+    rule, protected = NeverRule([never]), ProtectedText()
+    for name, text in (protect or {}).items():
+        protected.add(name, text)
+    known = None if project is None else Project(str(project))
+    if known is not None:
+        known.protect(protected, rule)
+    read, counted = [], Counter[str]()
+    for path in paths:
+        closed = frozenset[Any](("instructions",) if known is not None else ())
+        one = SessionExposures(rule, protected, str(path), closed)
+        found = read_session_file(str(path), one.add)
+        for item in known.items(found.program or "") if known is not None else ():
+            one.add(item)
+        one.end()
+        if found.program is not None:
+            read.append(one)
+    return judge_exposures(read, counted), read

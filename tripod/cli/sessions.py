@@ -1,0 +1,228 @@
+"""``tripod exposure`` and ``tripod import``: what recorded sessions of agents show."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from tripod.cli.commands import CommandCall, command_verb
+from tripod.errors import BadArgumentError
+from tripod.ledger.errors import MissingExtraError
+from tripod.output import emit, emit_json, one_line, remark
+from tripod.sessions.files import SessionFile, read_session_file, session_files
+from tripod.sessions.project import Project, open_project, protect_files
+from tripod.verify.sessions.exposure import (
+    Exposure,
+    ExposureVerdict,
+    NeverRule,
+    ProtectedText,
+    SessionExposures,
+    judge_exposures,
+)
+from tripod.verify.sessions.items import Channel, Gap, Item
+
+_CANNOT_TELL = 3
+_CODES = {"clean": 0, "findings": 1, "cannot tell": _CANNOT_TELL}
+_SHOWN = 20  # reasons that the text names; JSON has all
+
+
+def _named_files(paths: list[str]) -> Iterator[tuple[str, bool]]:
+    """Each file once, with whether the user named it; of a session also those of its subagents."""
+    seen = set()
+    for path in paths:
+        single = not os.path.isdir(path)
+        for file in session_files(path):
+            beside = f"{file.removesuffix('.jsonl')}/subagents"
+            more = session_files(beside) if single and os.path.isdir(beside) else ()
+            for one in (file, *more):
+                if os.path.realpath(one) not in seen:
+                    seen.add(os.path.realpath(one))
+                    yield one, single and one == file
+
+
+# Import -----------------------------------------------------------------------------------------
+
+
+def _import(call: CommandCall) -> int | None:
+    if not call.dry_run:
+        raise BadArgumentError(
+            "nothing takes sessions into the ledger yet: --dry-run shows what is in them"
+        )
+    values, lines = [], []
+    for path, is_named in _named_files(call.path):
+        found = read_session_file(path, is_named=is_named)
+        if found.program is None:
+            remark(f"{one_line(path)}: {one_line(found.problem)}")
+            continue
+        values.append(_counted(found))
+        calls = sum(found.counts.calls.values())
+        lines.append(
+            f"{one_line(path)}: {found.program}, {sum(values[-1]['records'].values())} records, "
+            f"{calls} calls, {found.counts.results} answered, {len(found.counts.gaps)} gaps"
+        )
+    call.answers(values, lines)
+    return None if values else _CANNOT_TELL
+
+
+def _counted(found: SessionFile) -> dict[str, Any]:
+    reader, counts = found.reader, found.counts
+    assert reader is not None  # a program is known
+    return {
+        "importer": found.program,
+        "file": found.path,
+        "sha256": found.sha256,
+        "bytes": found.bytes,
+        "lines": found.lines,
+        "unparsed": counts.unparsed,
+        "records": dict(reader.records),
+        "unknown": dict(reader.unknown),
+        "sessions": list(reader.sessions),
+        "calls": dict(counts.calls),
+        "nested_calls": dict(counts.nested),
+        "results": counts.results,
+        "unanswered": counts.unanswered,
+        "failed": counts.failed,
+    }
+
+
+_IMPORT = """\
+import PATH...
+    Say what recorded sessions of agents hold: records, calls, answers, and what was not understood.
+    PATH is a file of a session or a folder of them. Sessions of Claude Code, Codex, Copilot,
+    Gemini, Qwen Code, OpenCode, Cursor, and of ATIF documents are known. Nothing is written, and
+    no team is needed.
+
+    Exit codes: 0 at least one file was read, 2 usage, 3 no file could be read.
+
+    --dry-run  Write nothing. It must be given: sessions are not taken into the ledger yet.
+    looks: always
+    without: --team
+"""
+
+
+# Exposure ---------------------------------------------------------------------------------------
+
+
+def _exposure(call: CommandCall) -> int | None:
+    if not all((*call.never, *call.values["except"])):
+        raise BadArgumentError("an empty GLOB fits no file; leave it out, or say which files")
+    rule = NeverRule(call.never, call.values["except"]) if call.never else None
+    if rule is not None:
+        try:
+            rule.hits("/")
+        except MissingExtraError:
+            raise
+        except Exception as error:  # noqa: BLE001  wcmatch exports no name of what it raises
+            raise BadArgumentError(f"a GLOB cannot be used: {error}") from None
+    if call.values["except"] and rule is None:
+        raise BadArgumentError("--except needs --never: it names exceptions from it")
+    project = open_project(call.project) if call.project else None
+    protected = ProtectedText()
+    for path in call.protect:
+        protect_files(protected, path)
+    if project is not None and rule is not None:
+        project.protect(protected, rule)
+    read: list[SessionExposures] = []
+    counted: Counter[str] = Counter()
+    for path, is_named in _named_files(call.path):
+        one = _exposures_of(path, rule, protected, project, counted, is_named=is_named)
+        if one is not None:
+            read.append(one)
+            _print(call, one)
+    if rule is None and not call.protect:
+        return None if counted["files"] else _CANNOT_TELL
+    verdict = judge_exposures(read, counted, shown_only=call.shown)
+    _say(call, verdict)
+    return _CODES[verdict.told]
+
+
+def _exposures_of(
+    path: str,
+    rule: NeverRule | None,
+    protected: ProtectedText,
+    project: Project | None,
+    counted: Counter[str],
+    *,
+    is_named: bool,
+) -> SessionExposures | None:
+    """What one file exposed; None, with a remark, where it is no file of a session."""
+    closed = frozenset[Channel](("instructions",) if project is not None else ())
+    one = SessionExposures(rule, protected, path, closed)
+    items: list[Item] = []
+    found = read_session_file(path, one.add, is_named=is_named)
+    if found.program is None:
+        remark(f"{one_line(path)}: {one_line(found.problem)}")
+        if found.is_foreign and not is_named:
+            return None
+        one.add(Gap("missing", found.lines, f"the file was not read: {found.problem}"))
+        return one
+    items += project.items(found.program) if project is not None else ()
+    for item in items:
+        one.add(item)
+    one.end()
+    counted["files"] += 1
+    counted["sessions"] += len(found.reader.sessions) if found.reader else 0
+    counted["calls"] += sum(found.counts.calls.values()) + sum(found.counts.nested.values())
+    counted["results"] += found.counts.results
+    return one
+
+
+def _print(call: CommandCall, one: SessionExposures) -> None:
+    if call.json:
+        emit_json({"file": one.file, **each._asdict()} for each in one.found)
+    else:
+        emit(_line(one.file, each) for each in one.found)
+
+
+def _line(file: str, each: Exposure) -> str:
+    how = "shown" if each.shown else "opened"
+    how = how if each.sure else "may be"
+    tool = "" if each.tool is None else f", {one_line(each.tool)}"
+    who = "" if each.agent == "main" else f", subagent {one_line(each.agent)}"
+    named = one_line(str(each.named or each.path))
+    return f"{one_line(file)}:{each.line}: {how} {named} ({each.channel}{tool}{who})"
+
+
+def _say(call: CommandCall, verdict: ExposureVerdict) -> None:
+    if call.json:
+        emit_json([verdict.__dict__ | {"verdict": verdict.told}])
+        return
+    lines = []
+    if verdict.told == "cannot tell":
+        lines += [f"  {one_line(reason)}" for reason in verdict.reasons[:_SHOWN]]
+        if len(verdict.reasons) > _SHOWN:
+            lines.append(f"  and {len(verdict.reasons) - _SHOWN} more: --json names each")
+    sums = ", ".join(
+        f"{count} {name}" for name, count in verdict.coverage.items() if name != "gaps"
+    )
+    emit([f"{verdict.told} ({sums})", *lines])
+
+
+_EXPOSURE = """\
+exposure PATH...
+    List which files recorded sessions of agents showed to their model, or opened, each with its
+    line. PATH is a file of a session or a folder of them; no team is needed, and nothing is
+    written. With --never or --protect it judges: clean, findings or cannot tell. Clean means that
+    nothing was found and that every way in leaves a record which was read.
+
+    A GLOB without a slash is a file's name in any folder; one with a slash is the end of a path;
+    one that begins with a slash is a whole path. One that fits a folder means all that lies in it.
+
+    Exit codes: 0 clean, 1 findings, 2 usage, 3 cannot tell.
+
+    --never GLOB...  Files that no agent may have read.
+    --except GLOB...  Files that --never does not mean.
+    --protect PATH...  A file, or a folder of files, whose text must not have reached the model.
+    --project DIR  The project as it was then: its instruction files are searched, and the text
+        of files that --never names is protected.
+    --shown           Judge only what the model was shown, not what was merely opened.
+    looks: always
+    without: --team
+"""
+
+COMMANDS = {
+    "import": command_verb(_IMPORT, _import),
+    "exposure": command_verb(_EXPOSURE, _exposure),
+}

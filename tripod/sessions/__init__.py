@@ -1,0 +1,1 @@
+"""Recorded sessions of agents on the disk: found, opened and read; nothing of them is changed."""

@@ -1,0 +1,283 @@
+"""Finds the files of recorded sessions and reads them, without changing a byte.
+
+A session's writer may write these files too: only plain files are opened, no link within a
+folder is followed, and a database is looked at as a private copy.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from hashlib import sha256
+from itertools import chain, islice
+from tempfile import TemporaryDirectory
+from typing import IO, Any
+
+import orjson
+
+from tripod.errors import NotFoundError
+from tripod.ledger.files import open_plain_file
+from tripod.verify.sessions.items import Gap, Item, Reader, SessionRecord, fields
+from tripod.verify.sessions.jsonl import MAX_LINE, DamagedLine, session_records
+from tripod.verify.sessions.readers import (
+    DOCUMENTS,
+    MAX_DOCUMENT,
+    READERS,
+    SessionCounts,
+    document_records,
+    program_of,
+    read_session,
+)
+
+_ENDS = (".jsonl", ".json", ".db", ".jsonl.zst", ".jsonl.gz")
+_FIRST = 64  # records among which one must tell the program
+_BLOCK = 1024 * 1024
+_SQLITE = b"SQLite format 3\0"
+
+
+@dataclass
+class SessionFile:
+    """A file of a session as it was read: its program, digest and size, and what was counted.
+
+    ``program`` is None where no reader knows it; ``problem`` says why, in words.
+    """
+
+    path: str
+    program: str | None = None
+    sha256: str = ""
+    bytes: int = 0
+    lines: int = 0
+    problem: str = ""
+    is_foreign: bool = False  # nothing of it is damaged, and no program is known that wrote it
+    reader: Reader | None = None
+    counts: SessionCounts = field(default_factory=SessionCounts)
+
+
+def session_files(path: str) -> Iterator[str]:
+    """The file itself, or every file in a folder that may be of a session, in order of its path.
+
+    Links within a folder are given too: reading them says that they are links.
+    """
+    if not os.path.lexists(path):
+        raise NotFoundError(f"{path} does not exist; name a file of a session, or a folder of them")
+    if not os.path.isdir(path):
+        yield path
+        return
+    closed: list[OSError] = []
+    for folder, inner, names in os.walk(path, onerror=closed.append):
+        inner.sort()
+        yield from (os.path.join(folder, name) for name in sorted(names) if name.endswith(_ENDS))
+    yield from (str(error.filename) for error in closed)
+
+
+def read_session_file(
+    path: str, each: Callable[[Item], None] | None = None, *, is_named: bool = False
+) -> SessionFile:
+    """Read one file to its end; ``each`` gets every item in the order of the file.
+
+    A file that cannot be read, or whose program is not known, has a ``problem``. ``is_named``: the
+    user named it, so that a link is followed.
+    """
+    found = SessionFile(path)
+    try:
+        with open(open_plain_file(path, named=is_named), "rb") as file:
+            _read(found, file, each)
+    except OSError as error:
+        found.problem = error.strerror or str(error)
+    return found
+
+
+def _read(found: SessionFile, file: IO[bytes], each: Callable[[Item], None] | None) -> None:
+    before = os.fstat(file.fileno())
+    if file.read(len(_SQLITE)) == _SQLITE:
+        found.bytes, found.sha256 = _digest(file)
+        records: Iterable[SessionRecord | DamagedLine] = _database(found)
+    else:
+        file.seek(0)
+        records = _records(found, file)
+    if found.program is not None:
+        found.reader = READERS[found.program]()
+        for item in read_session(found.reader, records):
+            found.counts.add(item)
+            if each is not None:
+                each(item)
+    elif not found.problem:
+        found.problem = "no program is known that writes such records"
+    after = os.fstat(file.fileno())
+    if found.reader and (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
+        gap = Gap("missing", found.lines, "the file was changed while it was read")
+        found.counts.add(gap)
+        if each is not None:
+            each(gap)
+
+
+def _digest(file: IO[bytes]) -> tuple[int, str]:
+    file.seek(0)
+    digest, size = sha256(), 0
+    while block := file.read(_BLOCK):
+        digest.update(block)
+        size += len(block)
+    return size, digest.hexdigest()
+
+
+def _records(found: SessionFile, file: IO[bytes]) -> Iterable[SessionRecord | DamagedLine]:
+    """The records of a file of text: JSON lines, or one document."""
+    digest = sha256()
+
+    def lines() -> Iterator[bytes]:
+        begins = True
+        while line := file.readline(MAX_LINE + 1):
+            digest.update(line)
+            found.bytes += len(line)
+            found.lines += begins
+            begins = line.endswith(b"\n")
+            yield line
+        found.sha256 = digest.hexdigest()
+
+    records = session_records(lines())
+    first = list(islice(records, _FIRST))
+    known = (program_of(one.value) for one in first if isinstance(one, SessionRecord))
+    found.program = next(filter(None, known), None)
+    only = first[0].value if len(first) == 1 and isinstance(first[0], SessionRecord) else None
+    document = only is not None and _is_document(only)
+    if found.program is None or (document and found.program in DOCUMENTS):
+        told = sum(map(_tells, records)) + sum(map(_tells, first))  # to the end, for the digest
+        found.is_foreign = not told
+        return _document(found, file)
+    return chain(first, records)
+
+
+def _tells(one: SessionRecord | DamagedLine) -> bool:
+    """Whether a record is damaged, or of a program that is known."""
+    return not isinstance(one, SessionRecord) or program_of(one.value) is not None
+
+
+def _is_document(value: dict[str, Any]) -> bool:
+    return isinstance(value.get("messages", value.get("steps")), list)
+
+
+def _document(found: SessionFile, file: IO[bytes]) -> Iterable[SessionRecord]:
+    if found.bytes > MAX_DOCUMENT:
+        found.program = None
+        found.problem = f"one document of over {MAX_DOCUMENT // 1024 // 1024} MiB is not read"
+        return ()
+    file.seek(0)
+    try:
+        value = orjson.loads(file.read())
+    except orjson.JSONDecodeError:
+        value = None
+    found.is_foreign |= value is not None
+    if isinstance(value, dict) and _is_document(value):
+        found.program = program_of(value)
+        if found.program in DOCUMENTS:
+            return document_records(value, found.program)
+    found.program = None
+    return ()
+
+
+# OpenCode's database ---------------------------------------------------------------------------
+
+_TABLES = {
+    "session": "id parent_id directory version",
+    "message": "id session_id time_created data",
+    "part": "id message_id session_id data",
+}
+
+
+_KNOWN = {*_TABLES} | fields(
+    """workspace data_migration account_state account control_account credential event_sequence
+    event permission project_directory project todo session_share migration"""
+)
+"""Tables without a text that a model was given, but for what stands in those above too."""
+
+
+def _quoted(name: str) -> str:
+    return name.replace('"', '""')
+
+
+def _database(found: SessionFile) -> Iterable[SessionRecord | DamagedLine]:
+    """Sessions, messages and parts of a database, from a private copy of it and of its log."""
+    found.program = "opencode"
+    try:
+        with TemporaryDirectory(prefix="tripod-session-") as folder:
+            copy = os.path.join(folder, "opencode.db")
+            for end in ("", "-wal", "-journal"):
+                if os.path.isfile(found.path + end):
+                    _copy(found.path + end, copy + end)
+            with closing(sqlite3.connect(copy)) as db:
+                db.execute("PRAGMA trusted_schema = OFF")
+                db.execute("PRAGMA query_only = ON")
+                return list(_rows(db))
+    except (sqlite3.Error, OSError, ValueError, TypeError, MemoryError) as error:
+        found.program, found.problem = None, f"the database cannot be read: {error}"
+        return ()
+
+
+def _copy(source: str, target: str) -> None:
+    with open(open_plain_file(source), "rb") as old, open(target, "xb") as new:
+        while block := old.read(_BLOCK):
+            new.write(block)
+
+
+def _rows(db: sqlite3.Connection) -> Iterator[SessionRecord | DamagedLine]:
+    """Each session, then its messages in order; what another generation holds is a gap."""
+    db.row_factory = sqlite3.Row
+    if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+        raise ValueError("its pages are damaged")
+    for table, columns in _TABLES.items():
+        kind = db.execute("SELECT type FROM sqlite_master WHERE name = ?", (table,)).fetchone()
+        there = {row["name"] for row in db.execute(f"PRAGMA table_info({table})")}
+        if kind is None or kind[0] != "table" or not set(columns.split()) <= there:
+            raise ValueError(f"its table {table} is not the one that is known")
+    number = seen = 0
+    for session in db.execute("SELECT * FROM session ORDER BY time_created, id"):
+        number += 1
+        info = {name: session[name] for name in ("id", "parent_id", "directory", "version")}
+        yield SessionRecord(number, 0, {"info": info})
+        messages = "SELECT * FROM message WHERE session_id = ? ORDER BY time_created, id"
+        for message in db.execute(messages, (session["id"],)):
+            number += 1
+            seen += 1
+            parts = "SELECT data, id FROM part WHERE message_id = ? ORDER BY id"
+            yield _message(number, message, db.execute(parts, (message["id"],)))
+    lost = db.execute("SELECT count(*) FROM message").fetchone()[0] - seen
+    lost += db.execute(
+        "SELECT count(*) FROM part WHERE message_id NOT IN (SELECT id FROM message)"
+    ).fetchone()[0]
+    if lost:
+        what = f"{lost} messages or parts are of no session that is there"
+        yield DamagedLine(Gap("missing", number, what), None)
+    yield from _order(db, number)
+
+
+def _message(
+    number: int, message: sqlite3.Row, parts: Iterable[sqlite3.Row]
+) -> SessionRecord | DamagedLine:
+    try:
+        info = orjson.loads(message["data"])
+        found = [{"id": part["id"], **orjson.loads(part["data"])} for part in parts]
+        return SessionRecord(number, 0, {"info": {"id": message["id"], **info}, "parts": found})
+    except (orjson.JSONDecodeError, TypeError) as error:
+        what = f"message {message['id']!s:.40} is no JSON object: {error}"
+        return DamagedLine(Gap("damaged", number, what), None)
+
+
+def _order(db: sqlite3.Connection, number: int) -> Iterator[DamagedLine]:
+    """Each change of a session is an event with the next number; a number that lacks is a gap."""
+    tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    for table in sorted(tables - _KNOWN):
+        if (
+            not table.startswith("sqlite_")
+            and db.execute(f'SELECT 1 FROM "{_quoted(table)}" LIMIT 1').fetchone()
+        ):
+            what = f"the table {table[:40]} of a newer generation has rows, which nobody read"
+            yield DamagedLine(Gap("unknown", number, what), None)
+    if "event" in tables:
+        counted = "SELECT aggregate_id, count(*) AS n, max(seq) AS last FROM event GROUP BY 1"
+        for row in db.execute(counted):
+            if row["n"] != row["last"] + 1:
+                what = f"{row['last'] + 1 - row['n']} events of {row['aggregate_id']} are not there"
+                yield DamagedLine(Gap("order", number, what), None)

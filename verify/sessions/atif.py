@@ -1,0 +1,126 @@
+"""ATIF, the Agent Trajectory Interchange Format 1.0 to 1.8: one document, a step at a time. Pure.
+
+Converters of other programs write it, so it holds what they kept: what a program itself put into
+the context is not in it, and no session of it can be called clean.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from tripod.verify.sessions.items import (
+    Call,
+    Channel,
+    Gap,
+    Given,
+    Item,
+    Reader,
+    Session,
+    SessionRecord,
+    fields,
+    strings_of,
+    text_at,
+    tool_call,
+)
+
+_VERSION = re.compile(r"ATIF-v1\.[0-8]")
+_HEADER = fields(
+    """schema_version session_id trajectory_id agent notes final_metrics extra
+    continued_trajectory_ref subagent_trajectories"""
+)
+_STEP = fields(
+    """step_id timestamp source model_name reasoning_effort message reasoning_content tool_calls
+    observation metrics is_copied_context llm_call_count extra"""
+)
+_CALL = fields("tool_call_id function_name arguments extra")
+_RESULT = fields("source_call_id content subagent_trajectory_ref extra")
+
+
+class Atif(Reader):
+    """Reads a trajectory: its header, then its steps."""
+
+    program = "atif"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._calls: dict[str, Channel] = {}
+
+    def read(self, record: SessionRecord) -> Iterator[Item]:
+        """The header of a document, or a step."""
+        value = record.value
+        if "schema_version" in value:
+            yield from self._header(record, value)
+            return
+        source = text_at(value, "source")
+        self.records[source] += 1
+        if source not in ("system", "user", "agent"):
+            yield from self.strange_type(record, source, value)
+            return
+        if not value.keys() <= _STEP:
+            yield from self.strange_fields(record, "a step", value, _STEP)
+        if source != "agent":
+            channel: Channel = "system" if source == "system" else "paste"
+            yield from self._text(record, channel, value.get("message"))
+        calls = value.get("tool_calls")
+        for call in calls if isinstance(calls, list) else ():
+            yield from self._call(record, call)
+        observed = value.get("observation")
+        results = observed.get("results") if isinstance(observed, dict) else None
+        for result in results if isinstance(results, list) else ():
+            yield from self._result(record, result)
+
+    def _header(self, record: SessionRecord, value: dict[str, Any]) -> Iterator[Item]:
+        self.records["trajectory"] += 1
+        version = text_at(value, "schema_version")
+        if not _VERSION.fullmatch(version):
+            yield Gap("unknown", record.line, f"the version {version[:40]!r} of the format")
+        if not value.keys() <= _HEADER:
+            yield from self.strange_fields(record, "the document", value, _HEADER)
+        name = text_at(value, "session_id") or text_at(value, "trajectory_id")
+        by = f"{text_at(value, 'agent', 'name')} {text_at(value, 'agent', 'version')}".strip()
+        yield from self.began(Session(name, self.program, version, record.line, role=by))
+        yield Gap("missing", record.line, "what the program itself put into the context")
+        if value.get("continued_trajectory_ref"):
+            yield Gap("missing", record.line, "it goes on in another document", "subagent")
+        if value.get("subagent_trajectories"):
+            yield from self.strange_type(
+                record, "subagent_trajectories", value["subagent_trajectories"]
+            )
+
+    def _text(self, record: SessionRecord, channel: Channel, message: object) -> Iterator[Item]:
+        for part in message if isinstance(message, list) else [message]:
+            if isinstance(part, str):
+                yield Given(channel, record.line, record.offset, part)
+            elif text_at(part, "type") == "text":
+                yield Given(channel, record.line, record.offset, text_at(part, "text"))
+            else:
+                yield Gap("opaque", record.line, "a part of a message that is no text", channel)
+
+    def _call(self, record: SessionRecord, value: object) -> Iterator[Item]:
+        if not isinstance(value, dict):
+            yield from self.strange_type(record, "tool_call", value)
+            return
+        if not value.keys() <= _CALL:
+            yield from self.strange_fields(record, "a call", value, _CALL)
+        name, tool = text_at(value, "tool_call_id"), text_at(value, "function_name")
+        asked = value.get("arguments")
+        # Every program has its own tools: each text of the input may be a path or a command.
+        call = tool_call({}, tool, asked, partial(Call, name, tool, asked, record.line))
+        self._calls[name] = call.channel
+        yield call
+
+    def _result(self, record: SessionRecord, value: object) -> Iterator[Item]:
+        if not isinstance(value, dict):
+            yield from self.strange_type(record, "result", value)
+            return
+        if not value.keys() <= _RESULT:
+            yield from self.strange_fields(record, "a result", value, _RESULT)
+        if value.get("subagent_trajectory_ref"):
+            yield Gap("missing", record.line, "the trajectory of a subagent", "subagent")
+        name = text_at(value, "source_call_id")
+        text = "\n".join(strings_of(value.get("content")))
+        channel = self._calls.get(name, "tool")
+        yield Given(channel, record.line, record.offset, text, call=name or None)

@@ -1,0 +1,427 @@
+"""Claude Code: one JSON object a line, a file for each session and each of its subagents. Pure.
+
+Versions 2.0.50 to 2.1.3xx. Judged is what stands in ``message.content``, attachments and request
+blobs: ``toolUseResult`` is the program's own object and may hold more, or less, than the model got.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, ClassVar
+
+from tripod.verify.sessions.items import (
+    MAIN,
+    Call,
+    Channel,
+    Gap,
+    Given,
+    Item,
+    Reader,
+    Session,
+    SessionRecord,
+    ToolUse,
+    fields,
+    strings_of,
+    text_at,
+    tool_call,
+)
+
+TOOLS = {
+    "Read": ToolUse("read", ("file_path",)),
+    "NotebookRead": ToolUse("read", ("notebook_path",)),
+    "Grep": ToolUse("search", ("path",), recursive=True, default="."),
+    "Glob": ToolUse("names", ("path", "pattern")),
+    "LS": ToolUse("names", ("path",)),
+    "LSP": ToolUse("search", ("filePath", "file_path", "path"), recursive=True, default="."),
+    "Bash": ToolUse("shell", command="command"),
+    "PowerShell": ToolUse("shell", command="command"),
+    "Monitor": ToolUse("shell", command="command"),
+    "BashOutput": ToolUse("background"),
+    "TaskOutput": ToolUse("background"),
+    "KillShell": ToolUse("edit"),
+    "TaskStop": ToolUse("edit"),
+    "Edit": ToolUse("edit", ("file_path",)),
+    "MultiEdit": ToolUse("edit", ("file_path",)),
+    "Write": ToolUse("edit", ("file_path",)),
+    "NotebookEdit": ToolUse("edit", ("notebook_path",)),
+    "Task": ToolUse("subagent"),
+    "Agent": ToolUse("subagent"),
+    "SendMessage": ToolUse("subagent"),
+    "Skill": ToolUse("skill"),
+    "SlashCommand": ToolUse("skill"),
+    "ReadMcpResourceTool": ToolUse("resource", ("uri",)),
+    "ListMcpResourcesTool": ToolUse("names"),
+    "WebFetch": ToolUse("web"),
+    "WebSearch": ToolUse("web"),
+    "web_search": ToolUse("web"),
+    "TodoWrite": ToolUse("edit"),
+    "ToolSearch": ToolUse("edit"),
+    "ExitPlanMode": ToolUse("edit"),
+    "EnterPlanMode": ToolUse("edit"),
+    "AskUserQuestion": ToolUse("paste"),
+}
+"""What each tool does. Tools that show no file and run nothing count as ``edit``."""
+
+_ENVELOPE = """
+    type uuid parentUuid logicalParentUuid sessionId session_id timestamp cwd version gitBranch
+    userType isSidechain agentId entrypoint slug promptId teamName agentName forkedFrom
+"""
+_FIELDS = {
+    "user": fields(
+        _ENVELOPE
+        + """message toolUseResult sourceToolAssistantUUID sourceToolUseID isMeta isCompactSummary
+        isVisibleInTranscriptOnly permissionMode promptSource origin thinkingMetadata todos
+        imagePasteIds turnOrigin turnPosition classifierMetaLines permissionDecision
+        toolDenialKind sandboxed mcpMeta planContent interruptedMessageId"""
+    ),
+    "assistant": fields(
+        _ENVELOPE
+        + """message requestId requestRef requestedModel apiBlockIndex toolInputStreamMs effort
+        perTurnEffort madeBy promptCacheRequested attributionSkill attributionAgent
+        attributionPlugin isApiErrorMessage error apiErrorStatus apiError isMeta"""
+    ),
+    "attachment": fields(
+        _ENVELOPE
+        + "attachment rendered renderedRole renderedBesideToolResult renderedInHumanTurn isMeta"
+    ),
+    "progress": fields(_ENVELOPE + "data toolUseID parentToolUseID"),
+}
+_MESSAGE = fields(
+    "id type role model content stop_reason stop_sequence stop_details usage diagnostics container"
+    " context_management"
+)
+_BLOCKS = {
+    "text": fields("type text citations cache_control"),
+    "tool_use": fields("type id name input caller cache_control"),
+    "server_tool_use": fields("type id name input caller"),
+    "tool_result": fields("type tool_use_id content is_error cache_control"),
+    "thinking": fields("type thinking signature"),
+    "redacted_thinking": fields("type data"),
+    "fallback": fields("type"),
+}
+_SILENT = fields(
+    """summary ai-title custom-title tag agent-name agent-color agent-setting pr-link frame-link
+    worktree-state bridge-session content-replacement atis-latch cost-state tools-used mode
+    permission-mode last-prompt file-history-snapshot file-history-delta api-request"""
+)
+"""Records that no model gets: titles, settings, snapshots, sums, lists of digests."""
+
+_SYSTEM = fields(
+    """compact_boundary microcompact_boundary stop_hook_summary turn_duration local_command
+    api_error model_refusal_fallback informational init away_summary bridge_status memory_saved"""
+)
+_PROGRESS = fields(
+    """agent_progress bash_progress hook_progress mcp_progress query_update
+    search_results_received waiting_for_task powershell_progress skill_progress"""
+)
+_ATTACHMENTS: dict[str, tuple[Channel, frozenset[str]]] = {
+    "file": ("mention", fields("filename content displayPath savedCopyFraming truncated")),
+    "directory": ("mention", fields("path content displayPath")),
+    "compact_file_reference": ("mention", fields("filename displayPath")),
+    "already_read_file": ("mention", fields("filename content displayPath truncated")),
+    "pdf_reference": ("mention", fields("filename pageCount fileSize displayPath")),
+    "edited_text_file": ("notice", fields("filename snippet displayPath")),
+    "nested_memory": ("instructions", fields("path content displayPath")),
+    "instructions": ("instructions", fields("files")),
+    "selected_lines_in_ide": (
+        "attachment",
+        fields("filename content ideName lineStart lineEnd displayPath"),
+    ),
+    "opened_file_in_ide": ("attachment", fields("filename displayPath")),
+    "mcp_resource": ("resource", fields("server uri name description content")),
+    "hook_additional_context": ("hook", fields("content hookName hookEvent toolUseID")),
+    "hook_success": (
+        "hook",
+        fields("content stdout stderr exitCode command durationMs hookName hookEvent toolUseID"),
+    ),
+    "hook_system_message": ("hook", fields("content hookName hookEvent toolUseID")),
+    "hook_blocking_error": (
+        "hook",
+        fields("blockingError stdout stderr exitCode command durationMs")
+        | fields("hookName hookEvent toolUseID"),
+    ),
+    "hook_non_blocking_error": (
+        "hook",
+        fields("stdout stderr exitCode command durationMs hookName hookEvent toolUseID"),
+    ),
+    "hook_cancelled": (
+        "hook",
+        fields("command durationMs timedOut timeoutMs hookName hookEvent toolUseID"),
+    ),
+    "queued_command": (
+        "background",
+        fields("prompt source_uuid delivery_id commandMode origin runId timestamp toolsUsedDelta")
+        | fields("usage imagePasteIds"),
+    ),
+    "skill_listing": ("skill", fields("content skillCount isInitial names digests")),
+    "invoked_skills": ("skill", fields("skills")),
+    "session_context": ("system", fields("context")),
+    "prompt_snapshot": (
+        "system",
+        fields("cliPrefix reminderFold systemTurns toolChangeHeader inlineTools keptReminders")
+        | fields("echoWireToolInputs contextRendering system tools"),
+    ),
+    "task_reminder": ("system", fields("content itemCount")),
+    "todo_reminder": ("system", fields("content itemCount")),
+    "silent_turn_reminder": ("system", fields("text")),
+    "environment": ("system", fields("snapshot changes")),
+    "model": ("system", fields("identity text")),
+    "date": ("system", fields("date")),
+    "auto_mode": ("system", fields("autoModeConsentFlow")),
+    "plan_mode": ("system", fields("reminderType isSubAgent planFilePath planExists")),
+    "command_permissions": ("system", fields("allowedTools model")),
+    "deferred_tools_record": ("system", fields("entries")),
+    "deferred_tools_delta": (
+        "system",
+        fields("addedNames addedLines removedNames readdedNames wireHiddenNames")
+        | fields("pendingMcpServers needsAuthMcpServers failedMcpServers"),
+    ),
+    "agent_listing_delta": (
+        "system",
+        fields("addedTypes addedLines removedTypes isInitial showConcurrencyNote")
+        | fields("builtInTypes builtInPluginTypes"),
+    ),
+    "mcp_instructions_delta": ("system", fields("addedNames addedBlocks removedNames")),
+    "remote_session_change": (
+        "system",
+        fields("url commit pr sendUserFileHint managedCommit managedPr"),
+    ),
+}
+"""Attachments: the channel by which their text comes, and the fields beside ``type``."""
+
+_SPAWNS = fields("Task Agent")
+_NO_TEXT = frozenset(("directory", "compact_file_reference", "opened_file_in_ide"))
+_NAMES_OF_FILES = ("filename", "path", "uri")
+_UNDERSTOOD = frozenset({*_FIELDS, *_SILENT}) | fields(
+    "system queue-operation api-request-blob api-request-shape"
+)
+
+
+class ClaudeCode(Reader):
+    """Reads the file of a session, or of one of its subagents."""
+
+    program = "claude-code"
+    since, until = (2, 0, 50), (2, 1, 400)
+    unrecorded: ClassVar = dict.fromkeys(
+        ("mention", "instructions", "hook", "notice", "attachment"), (2, 1, 97)
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._calls: dict[str, Channel] = {}
+        self._spawned: set[str] = set()  # ids of calls that start a subagent of its own file
+        self._cwd = ""
+
+    def read(self, record: SessionRecord) -> Iterator[Item]:
+        """What one record holds."""
+        value = record.value
+        kind = value.get("type")
+        kind = kind if isinstance(kind, str) else ""
+        self.records[kind] += 1
+        self.links(record)
+        cwd = value.get("cwd")
+        if isinstance(cwd, str):
+            self._cwd = cwd
+        yield from self._session(record)
+        if kind not in _UNDERSTOOD:
+            yield from self.strange_type(record, kind, value)
+            return
+        known = _FIELDS.get(kind)
+        if known is not None and not value.keys() <= known:
+            yield from self.strange_fields(record, f"a record {kind!r}", value, known)
+        agent = value.get("agentId")
+        agent = agent if isinstance(agent, str) else MAIN
+        if kind in ("user", "assistant"):
+            yield from self._message(record, value, agent)
+        elif kind == "attachment":
+            yield from self._attachment(record, value, agent)
+        elif kind == "progress":
+            yield from self._progress(record, value)
+        elif kind == "system":
+            yield from self._system(record, value)
+        elif kind == "queue-operation":
+            text = "\n".join(strings_of(value.get("content")))
+            if text and value.get("operation") != "remove":
+                yield self._given(record, "queue", text, sure=False)
+        elif kind.startswith("api-request-"):
+            part = value.get("message" if kind == "api-request-blob" else "shape")
+            yield self._given(record, "request", "\n".join(strings_of(part)), agent=agent)
+
+    def _session(self, record: SessionRecord) -> Iterator[Item]:
+        value = record.value
+        name, version = value.get("sessionId"), value.get("version")
+        if not isinstance(name, str):
+            return
+        old = self.sessions.get(name)
+        if old is not None and (version is None or version == old.version):
+            return
+        version = version if isinstance(version, str) else ""
+        if old is not None and old.version and not version:
+            return
+        agent = value.get("agentId")
+        role = text_at(value, "attributionAgent")
+        yield from self.began(
+            Session(
+                name,
+                self.program,
+                version,
+                record.line,
+                parent=name if isinstance(agent, str) else None,
+                cwd=self._cwd,
+                role=role,
+            )
+        )
+
+    def _given(self, record: SessionRecord, channel: Channel, text: str, **more: Any) -> Given:
+        return Given(channel, record.line, record.offset, text, cwd=self._cwd, **more)
+
+    def _message(
+        self,
+        record: SessionRecord,
+        value: dict[str, Any],
+        agent: str,
+        *,
+        nested: bool = False,
+    ) -> Iterator[Item]:
+        """The blocks of a message: calls of the model, and what it was given."""
+        message = value.get("message")
+        if not isinstance(message, dict):
+            yield Gap("unknown", record.line, "a message of another shape")
+            return
+        if not message.keys() <= _MESSAGE:
+            yield from self.strange_fields(record, "a message", message, _MESSAGE)
+        content = message.get("content")
+        from_model = value.get("type") == "assistant"
+        channel: Channel = "paste"
+        if value.get("isCompactSummary"):
+            channel = "summary"
+        elif value.get("isMeta"):
+            channel = "skill"
+        if isinstance(content, str):
+            if not from_model:
+                yield self._given(record, channel, content, agent=agent, nested=nested)
+            return
+        if not isinstance(content, list):
+            yield Gap("unknown", record.line, "a message whose content is neither text nor list")
+            return
+        for block in content:
+            kind = block.get("type") if isinstance(block, dict) else None
+            known = _BLOCKS.get(kind) if isinstance(kind, str) else None
+            if kind in ("image", "document"):
+                yield Gap("opaque", record.line, f"{kind} in a message", channel)
+            elif known is None:
+                yield from self.strange_type(record, f"{value.get('type')}.{kind}", block)
+            else:
+                if not block.keys() <= known:
+                    yield from self.strange_fields(record, f"a block {kind!r}", block, known)
+                if kind in ("tool_use", "server_tool_use"):
+                    yield self._call(record, block, agent, nested=nested)
+                elif kind == "tool_result":
+                    yield from self._result(record, value, block, agent, nested=nested)
+                elif kind == "text" and not from_model:
+                    text = "\n".join(strings_of([block.get("text"), block.get("citations")]))
+                    yield self._given(record, channel, text, agent=agent, nested=nested)
+
+    def _call(
+        self, record: SessionRecord, block: dict[str, Any], agent: str, *, nested: bool
+    ) -> Call:
+        name, tool = text_at(block, "id"), text_at(block, "name")
+        make = partial(
+            Call, name, tool, block.get("input"), record.line, cwd=self._cwd, agent=agent
+        )
+        call = tool_call(TOOLS, tool, block.get("input"), partial(make, nested=nested))
+        self._calls[name] = call.channel
+        if tool in _SPAWNS and not nested:
+            self._spawned.add(name)
+        return call
+
+    def _result(
+        self,
+        record: SessionRecord,
+        value: dict[str, Any],
+        block: dict[str, Any],
+        agent: str,
+        *,
+        nested: bool,
+    ) -> Iterator[Item]:
+        call = text_at(block, "tool_use_id")
+        channel = self._calls.get(call, "tool")
+        content = block.get("content")
+        texts = [content] if isinstance(content, str) else []
+        if not isinstance(content, str | list | None):
+            yield from self.strange_type(record, "tool_result.content", content)
+        for part in content if isinstance(content, list) else ():
+            kind = part.get("type") if isinstance(part, dict) else None
+            if kind in ("text", "tool_reference"):
+                texts += strings_of(part)
+            elif kind in ("image", "document"):
+                yield Gap("opaque", record.line, f"{kind} in the result of a call", channel)
+            else:
+                yield from self.strange_type(record, f"tool_result.{kind}", part)
+        child = text_at(value, "toolUseResult", "agentId")
+        failed = block.get("is_error") is True
+        if child or (call in self._spawned and not failed):
+            what = f"the session of subagent {child[:40] or 'without an id'}"
+            yield Gap("missing", record.line, what, "subagent", child=child)
+        decision = text_at(value, "permissionDecision", "decision")
+        text = "\n".join(texts)
+        yield self._given(
+            record,
+            channel,
+            text,
+            call=call,
+            named=text_at(value, "toolUseResult", "file", "filePath") or None,
+            agent=agent,
+            nested=nested,
+            failed=failed,
+            denied=failed and (decision == "reject" or "toolDenialKind" in value),
+        )
+
+    def _attachment(
+        self, record: SessionRecord, value: dict[str, Any], agent: str
+    ) -> Iterator[Item]:
+        attachment = value.get("attachment")
+        kind = text_at(attachment, "type")
+        rendered = "\n".join(strings_of(value.get("rendered")))
+        if kind not in _ATTACHMENTS:
+            yield from self.strange_type(record, f"attachment.{kind}", value)
+            return
+        assert isinstance(attachment, dict)  # else it has no type
+        channel, known = _ATTACHMENTS[kind]
+        if not attachment.keys() - {"type"} <= known:
+            what = f"an attachment {kind!r}"
+            yield from self.strange_fields(record, what, attachment, known | {"type"})
+        files = attachment.get("files") if kind == "instructions" else None
+        for file in files if isinstance(files, list) else [attachment]:
+            names = () if kind in _NO_TEXT else _NAMES_OF_FILES
+            named = next((text_at(file, name) for name in names if text_at(file, name)), None)
+            text = "\n".join(strings_of(file))
+            yield self._given(record, channel, text, named=named, agent=agent)
+        if rendered:
+            yield self._given(record, channel, rendered, agent=agent)
+
+    def _progress(self, record: SessionRecord, value: dict[str, Any]) -> Iterator[Item]:
+        """Calls of a subagent, which to 2.1.63 stand in the file of its parent alone."""
+        data = value.get("data")
+        kind = text_at(data, "type")
+        if kind not in _PROGRESS:
+            yield from self.strange_type(record, f"progress.{kind}", value)
+        elif kind == "agent_progress":
+            assert isinstance(data, dict)
+            inner = data.get("message")
+            agent = text_at(data, "agentId") or "subagent"
+            if isinstance(inner, dict) and inner.get("type") in ("user", "assistant"):
+                yield from self._message(record, inner, agent, nested=True)
+            else:
+                yield Gap("unknown", record.line, "progress of a subagent of another shape")
+
+    def _system(self, record: SessionRecord, value: dict[str, Any]) -> Iterator[Item]:
+        kind = text_at(value, "subtype")
+        if kind not in _SYSTEM:
+            yield from self.strange_type(record, f"system.{kind}", value)
+            return
+        texts = strings_of([value.get("content"), value.get("hookAdditionalContext")])
+        text = "\n".join(filter(None, texts))
+        if text:
+            yield self._given(record, "system", text, sure=kind == "local_command")

@@ -1,0 +1,383 @@
+"""Codex: a rollout, one JSON object a line with a type and a payload. Pure.
+
+Versions 0.14x and 0.16x. In *code mode* the model writes JavaScript; the rollout has the script,
+each command as it was run (``CommandExecution``), and what the script gave back to the model. What
+was run says which files were opened, the answer to the call what of them was shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+from urllib.parse import unquote
+
+import orjson
+
+from tripod.verify.sessions.items import (
+    Call,
+    Channel,
+    Gap,
+    Given,
+    Item,
+    Reader,
+    Session,
+    SessionRecord,
+    ToolUse,
+    fields,
+    strings_of,
+    text_at,
+    tool_call,
+)
+
+TOOLS = {
+    "exec_command": ToolUse("shell", command="cmd"),
+    "shell": ToolUse("shell", command="command"),
+    "shell_command": ToolUse("shell", command="command"),
+    "local_shell": ToolUse("shell", command="command"),
+    "container.exec": ToolUse("shell", command="cmd"),
+    "write_stdin": ToolUse("script", command="chars"),
+    "exec": ToolUse("script"),
+    "wait": ToolUse("background"),
+    "apply_patch": ToolUse("edit"),
+    "update_plan": ToolUse("edit"),
+    "view_image": ToolUse("read", ("path",)),
+    "read_file": ToolUse("read", ("file_path", "path")),
+    "list_dir": ToolUse("names", ("dir_path", "path")),
+    "grep_files": ToolUse("names", ("path",), default="."),
+    "web_search": ToolUse("web"),
+    "tool_search": ToolUse("edit"),
+    "request_user_input": ToolUse("paste"),
+    "spawn_agent": ToolUse("subagent"),
+    "send_input": ToolUse("subagent"),
+    "wait_agent": ToolUse("subagent"),
+    "close_agent": ToolUse("subagent"),
+    "resume_agent": ToolUse("subagent"),
+}
+"""What each tool does. Tools that show no file and run nothing count as ``edit``."""
+
+_LINE = fields("timestamp type payload ordinal metadata")
+_META = fields(
+    """account_scoped session_id id timestamp cwd runtime_workspace_roots originator cli_version
+    source thread_source model_provider base_instructions history_mode context_window git
+    parent_thread_id forked_from_id agent_nickname agent_role dynamic_tools memory_mode
+    instructions user_instructions agent_path"""
+)
+_PASSED = "id status internal_chat_message_metadata_passthrough"
+_ITEMS = {
+    "message": fields("type role content phase " + _PASSED),
+    "reasoning": fields("type summary content encrypted_content " + _PASSED),
+    "function_call": fields("type name namespace arguments call_id " + _PASSED),
+    "function_call_output": fields("type call_id output " + _PASSED),
+    "custom_tool_call": fields("type call_id name namespace input " + _PASSED),
+    "custom_tool_call_output": fields("type call_id name output " + _PASSED),
+    "local_shell_call": fields("type call_id action " + _PASSED),
+    "web_search_call": fields("type action call_id " + _PASSED),
+    "tool_search_call": fields("type call_id execution arguments " + _PASSED),
+    "tool_search_output": fields("type call_id execution tools " + _PASSED),
+    "ghost_snapshot": fields("type ghost_commit " + _PASSED),
+}
+"""What the model said and was given."""
+
+_EVENTS = fields(
+    """user_message agent_message agent_reasoning agent_reasoning_raw_content token_count
+    agent_reasoning_section_break task_started task_complete patch_apply_end patch_apply_begin
+    mcp_tool_call_end mcp_tool_call_begin web_search_end web_search_begin context_compacted
+    turn_aborted thread_settings_applied item_completed exec_command_end exec_command_begin
+    view_image_tool_call error warning stream_error entered_review_mode exited_review_mode
+    thread_rolled_back undo_completed thread_name_updated plan_update turn_diff"""
+)
+_DONE = fields(
+    """UserMessage AgentMessage Reasoning Plan CommandExecution FileChange McpToolCall WebSearch
+    ImageView ContextCompaction EnteredReviewMode ExitedReviewMode CollabAgentToolCall"""
+)
+_SILENT = fields("turn_context token_usage_record security_risk_score dynamic_tools_updated")
+_TURN = ("user_instructions", "developer_instructions")
+_SEARCHED: dict[str, Channel] = {
+    "world_state": "system",
+    "compacted": "summary",
+    "retained_context": "summary",
+    "inter_agent_communication": "subagent",
+}
+_PROVENANCE: dict[str, Channel] = {
+    "agents_md": "instructions",
+    "skills": "skill",
+    "harness": "system",
+    "user": "paste",
+}
+_EXIT = re.compile(r"^(?:Process exited with code|Exit code:) (-?[0-9]+)$", re.MULTILINE)
+_HEAD = 400  # characters of an answer before the output of the command begins
+_SPAWNS = frozenset(("spawn_agent", "resume_agent"))
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_DENIED = "Command blocked by PreToolUse hook:"
+_FILE_URL = "file://"
+
+
+class Codex(Reader):
+    """Reads a rollout: the file of one thread."""
+
+    program = "codex"
+    since, until = (0, 140), (0, 170)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._calls: dict[str, Channel] = {}
+        self._tools: dict[str, str] = {}
+        self._cwd = ""
+        self._ordinal: int | None = None
+
+    def read(self, record: SessionRecord) -> Iterator[Item]:
+        """What one record holds."""
+        value = record.value
+        kind, payload = text_at(value, "type"), value.get("payload")
+        self.records[kind] += 1
+        yield from self._order(record)
+        if not value.keys() <= _LINE:
+            yield from self.strange_fields(record, "a line", value, _LINE)
+        if not isinstance(payload, dict):
+            yield from self.strange_type(record, kind, value)
+        elif kind == "response_item":
+            yield from self._item(record, payload)
+        elif kind == "event_msg":
+            yield from self._event(record, payload)
+        elif kind == "session_meta":
+            yield from self._meta(record, payload)
+        elif kind in _SEARCHED:
+            text = "\n".join(strings_of(payload))
+            yield self._given(record, _SEARCHED[kind], text, sure=kind == "compacted")
+        elif kind in _SILENT:
+            if kind == "turn_context" and isinstance(payload.get("cwd"), str):
+                self._cwd = payload["cwd"]
+            text = "\n".join(strings_of([payload.get(name) for name in _TURN]))
+            if text:
+                yield self._given(record, "system", text)
+        else:
+            yield from self.strange_type(record, kind, value)
+
+    def _order(self, record: SessionRecord) -> Iterator[Gap]:
+        """Newer rollouts number their lines without a gap."""
+        ordinal = record.value.get("ordinal")
+        if type(ordinal) is int:
+            if self._ordinal is not None and ordinal != self._ordinal + 1:
+                what = f"ordinal {ordinal} comes after {self._ordinal}"
+                yield Gap("order", record.line, what)
+            elif self._ordinal is None and ordinal != 0:
+                yield Gap("order", record.line, f"the first ordinal is {ordinal}, not 0")
+            self._ordinal = ordinal
+        elif self._ordinal is not None:
+            yield Gap("order", record.line, f"no ordinal, after {self._ordinal}")
+
+    def _given(self, record: SessionRecord, channel: Channel, text: str, **more: Any) -> Given:
+        return Given(channel, record.line, record.offset, text, cwd=self._cwd, **more)
+
+    def _meta(self, record: SessionRecord, payload: dict[str, Any]) -> Iterator[Item]:
+        if not payload.keys() <= _META:
+            yield from self.strange_fields(record, "session_meta", payload, _META)
+        self._cwd = text_at(payload, "cwd")
+        spawn = payload.get("source")
+        for name in ("subagent", "thread_spawn"):
+            spawn = spawn.get(name) if isinstance(spawn, dict) else None
+        parent = text_at(payload, "parent_thread_id") or text_at(spawn, "parent_thread_id")
+        role = text_at(payload, "agent_role") or text_at(spawn, "agent_role")
+        yield from self.began(
+            Session(
+                text_at(payload, "id"),
+                self.program,
+                text_at(payload, "cli_version"),
+                record.line,
+                parent=parent or None,
+                cwd=self._cwd,
+                role=role or ("subagent" if parent else ""),
+            )
+        )
+        for name in ("base_instructions", "instructions", "user_instructions"):
+            text = "\n".join(strings_of(payload.get(name)))
+            if text:
+                yield self._given(record, "instructions", text)
+
+    def _item(self, record: SessionRecord, item: dict[str, Any]) -> Iterator[Item]:
+        kind = text_at(item, "type")
+        known = _ITEMS.get(kind)
+        if known is None:
+            yield from self.strange_type(record, f"response_item.{kind}", item)
+            return
+        if not item.keys() <= known:
+            yield from self.strange_fields(record, f"an item {kind!r}", item, known)
+        if kind == "message":
+            yield from self._message(record, item)
+        elif kind == "function_call":
+            yield from self._called(record, item, text_at(item, "name"), item.get("arguments"))
+        elif kind == "custom_tool_call":
+            yield self._call(record, item, text_at(item, "name"), item.get("input"))
+        elif kind in ("local_shell_call", "web_search_call"):
+            name = kind.removesuffix("_call")
+            yield self._call(record, item, name, item.get("action"))
+        elif kind == "tool_search_call":
+            yield self._call(record, item, "tool_search", item.get("arguments"))
+        elif kind == "tool_search_output":
+            call = text_at(item, "call_id")
+            yield self._given(record, "edit", "\n".join(strings_of(item.get("tools"))), call=call)
+        elif kind.endswith("_output"):
+            yield from self._result(record, item)
+
+    def _called(
+        self, record: SessionRecord, item: dict[str, Any], name: str, arguments: object
+    ) -> Iterator[Item]:
+        """A call whose input is JSON within a text; where it is not, it may be encrypted."""
+        try:
+            value = orjson.loads(arguments) if isinstance(arguments, str) else arguments
+        except orjson.JSONDecodeError:
+            value = arguments
+        if not isinstance(value, dict):
+            what = f"the arguments of {name} are no JSON object"
+            yield Gap("opaque", record.line, what, "tool")
+        yield self._call(record, item, name, value)
+
+    def _call(self, record: SessionRecord, item: dict[str, Any], name: str, value: Any) -> Call:
+        call = text_at(item, "call_id") or text_at(item, "id")
+        place = text_at(value, "workdir") or text_at(value, "working_directory") or self._cwd
+        if item.get("namespace"):
+            name = f"mcp__{item['namespace']}__{name}"
+        make = partial(Call, call, name, value, record.line, cwd=_joined(self._cwd, place))
+        made = tool_call(TOOLS, name, value, make)
+        self._calls[call], self._tools[call] = made.channel, name
+        return made
+
+    def _message(self, record: SessionRecord, item: dict[str, Any]) -> Iterator[Item]:
+        role, content = item.get("role"), item.get("content")
+        if not isinstance(content, list):
+            yield from self.strange_type(record, "response_item.message", item)
+            return
+        passed = item.get("internal_chat_message_metadata_passthrough")
+        given = passed.get("content_item_metadata") if isinstance(passed, dict) else None
+        origins = given if isinstance(given, list) else []
+        for number, part in enumerate(content):
+            kind = text_at(part, "type")
+            text = "\n".join(strings_of(part.get("text"))) if isinstance(part, dict) else ""
+            origin = text_at(
+                origins[number] if number < len(origins) else None, "provenance", "type"
+            )
+            channel = _PROVENANCE.get(origin) or _origin_of(text, role)
+            if kind in ("input_image", "image"):
+                yield Gap("opaque", record.line, "an image in a message", channel)
+            elif kind not in ("input_text", "output_text", "text"):
+                yield from self.strange_type(record, f"message.{kind}", part)
+            elif role != "assistant":
+                yield self._given(record, channel, text)
+
+    def _result(self, record: SessionRecord, item: dict[str, Any]) -> Iterator[Item]:
+        call, output = text_at(item, "call_id"), item.get("output")
+        channel = self._calls.get(call, "tool")
+        failed = isinstance(output, dict) and output.get("success") is False
+        if isinstance(output, list):
+            for part in output:
+                if text_at(part, "type") in ("input_image", "image"):
+                    yield Gap("opaque", record.line, "an image in the result of a call", channel)
+                elif not (isinstance(part, dict) and part.keys() <= {"type", "text"}):
+                    yield from self.strange_type(record, "output", part)
+        elif isinstance(output, dict) and not output.keys() <= {"content", "success"}:
+            yield from self.strange_type(record, "output", output)
+        text = output if isinstance(output, str) else "\n".join(strings_of(_texts(output)))
+        if self._tools.get(call) in _SPAWNS and not failed:
+            child = _UUID.search(text)
+            what = f"the rollout of a subagent, {child[0] if child else 'without an id'}"
+            lost = child[0] if child else ""
+            yield Gap("missing", record.line, what, "subagent", child=lost)
+        ended = _EXIT.search(text[:_HEAD].partition("\nOutput:\n")[0])
+        yield self._given(
+            record,
+            channel,
+            text,
+            call=call,
+            failed=failed or (ended is not None and ended[1] != "0") or text.startswith(_DENIED),
+            denied=text.startswith(_DENIED),
+        )
+
+    def _event(self, record: SessionRecord, event: dict[str, Any]) -> Iterator[Item]:
+        """What the program says of its work; most of it repeats what an item says."""
+        kind = text_at(event, "type")
+        if kind not in _EVENTS:
+            yield from self.strange_type(record, f"event_msg.{kind}", event)
+        elif kind == "item_completed":
+            yield from self._done(record, event.get("item"))
+        elif kind == "mcp_tool_call_end":
+            asked = event.get("invocation")
+            tool = f"mcp__{text_at(asked, 'server')}__{text_at(asked, 'tool')}"
+            output = "\n".join(strings_of(event.get("result")))
+            yield self._ran(record, event, tool, asked, output=output)
+        elif kind == "view_image_tool_call":
+            yield self._ran(record, event, "view_image", event)
+        elif kind == "exec_command_end":
+            said = event.get("aggregated_output")
+            yield self._ran(record, event, "exec_command", event, output=said)
+        elif kind == "entered_review_mode":
+            yield Gap("missing", record.line, "the rollout of a review", "subagent")
+        elif kind == "exited_review_mode":
+            text = "\n".join(strings_of(event.get("review_output")))
+            yield self._given(record, "subagent", text, sure=False)
+
+    def _done(self, record: SessionRecord, item: object) -> Iterator[Item]:
+        kind = text_at(item, "type")
+        if kind not in _DONE or not isinstance(item, dict):
+            yield from self.strange_type(record, f"item_completed.{kind}", item)
+        elif kind == "CommandExecution":
+            said = item.get("aggregated_output")
+            yield self._ran(record, item, "exec_command", item, output=said)
+        elif kind == "McpToolCall":
+            tool = f"mcp__{text_at(item, 'server')}__{text_at(item, 'tool')}"
+            output = "\n".join(strings_of(item.get("result")))
+            yield self._ran(record, item, tool, item.get("arguments"), output=output)
+        elif kind in ("CollabAgentToolCall", "EnteredReviewMode"):
+            text = " ".join(strings_of(item))
+            for child in set(_UUID.findall(text)) - self.sessions.keys() or {""}:
+                what = f"the rollout of a subagent, {child or 'without an id'}"
+                yield Gap("missing", record.line, what, "subagent", child=child)
+        elif kind == "ImageView":
+            yield self._ran(record, item, "view_image", item)
+
+    def _ran(
+        self,
+        record: SessionRecord,
+        item: dict[str, Any],
+        tool: str,
+        value: Any,
+        *,
+        output: object = None,
+    ) -> Call:
+        """What the program says that it ran: a path that a script built is plain here."""
+        command = item.get("command")
+        if isinstance(command, list) and len(command) == 3 and command[1] in ("-lc", "-c"):
+            command = command[2]  # bash -lc LINE
+        elif isinstance(command, list):
+            command = " ".join(map(str, command))
+        place = text_at(item, "cwd")
+        if place.startswith(_FILE_URL):
+            place = unquote(place.removeprefix(_FILE_URL))
+        call = text_at(item, "call_id") or text_at(item, "id")
+        make = partial(Call, call, tool, value, record.line, cwd=place or self._cwd, ran=True)
+        said = output if isinstance(output, str) else None
+        made = tool_call(TOOLS, tool, value, partial(make, output=said))
+        return made._replace(command=command) if isinstance(command, str) else made
+
+
+def _joined(folder: str, place: str) -> str:
+    return place if place.startswith("/") or not folder else f"{folder}/{place}"
+
+
+def _origin_of(text: str, role: object) -> Channel:
+    """Older rollouts do not say where a text of a user or developer message comes from."""
+    if text.startswith(("# AGENTS.md instructions for", "<user_instructions>")):
+        return "instructions"
+    if text.startswith("<environment_context>") or role != "user":
+        return "system"
+    return "paste"
+
+
+def _texts(output: object) -> object:
+    """The texts of an answer that is a list of parts, without the names of their types."""
+    if isinstance(output, list):
+        return [part.get("text") if isinstance(part, dict) else part for part in output]
+    if isinstance(output, dict):
+        return output.get("content", output)
+    return output

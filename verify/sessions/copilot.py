@@ -1,0 +1,215 @@
+"""Copilot CLI: ``events.jsonl``, one object a line with a type and its data. Pure.
+
+Versions 1.0.6x to 1.0.1xx. A result has ``content``, which the model got, and ``detailedContent``,
+which it did not. Each event names the one before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from tripod.verify.sessions.items import (
+    MAIN,
+    Call,
+    Channel,
+    Gap,
+    Given,
+    Item,
+    Reader,
+    Session,
+    SessionRecord,
+    ToolUse,
+    fields,
+    strings_of,
+    text_at,
+    tool_call,
+)
+
+TOOLS = {
+    "view": ToolUse("read", ("path",)),
+    "read_file": ToolUse("read", ("path",)),
+    "bash": ToolUse("shell", command="command"),
+    "powershell": ToolUse("shell", command="command"),
+    "write_bash": ToolUse("script", command="input"),
+    "read_bash": ToolUse("background"),
+    "stop_bash": ToolUse("edit"),
+    "list_bash": ToolUse("edit"),
+    "grep": ToolUse("search", ("path", "paths"), recursive=True, default="."),
+    "rg": ToolUse("search", ("path", "paths"), recursive=True, default="."),
+    "glob": ToolUse("names", ("path", "pattern")),
+    "create": ToolUse("edit", ("path",)),
+    "edit": ToolUse("edit", ("path",)),
+    "str_replace_editor": ToolUse("edit", ("path",)),
+    "apply_patch": ToolUse("edit"),
+    "task": ToolUse("subagent"),
+    "read_agent": ToolUse("subagent"),
+    "list_agents": ToolUse("edit"),
+    "skill": ToolUse("skill"),
+    "web_fetch": ToolUse("web"),
+    "web_search": ToolUse("web"),
+    "ask_user": ToolUse("paste"),
+    "report_intent": ToolUse("edit"),
+    "update_todo": ToolUse("edit"),
+    "store_memory": ToolUse("edit"),
+    "fetch_copilot_cli_documentation": ToolUse("web"),
+}
+"""What each tool does. Tools that show no file and run nothing count as ``edit``."""
+
+_EVENT = fields("type data id timestamp parentId agentId ephemeral")
+_DATA = {
+    "user.message": fields(
+        """content transformedContent messageId supportedNativeDocumentMimeTypes delivery
+        interactionId turnId parentAgentTaskId attachments source agentMode"""
+    ),
+    "assistant.message": fields(
+        """messageId originatingMessageId model content toolRequests interactionId turnId rte
+        apiCallId parentToolCallId reasoningOpaque reasoningText encryptedContent phase
+        outputTokens requestId"""
+    ),
+    "tool.execution_start": fields(
+        "toolCallId toolName arguments turnId model toolTitle shellToolInfo parentToolCallId"
+        " mcpServerName mcpToolName"
+    ),
+    "tool.execution_complete": fields(
+        """toolCallId model interactionId turnId rte success result toolTelemetry shellExecution
+        error parentToolCallId isUserRequested"""
+    ),
+    "system.message": fields("role content metadata interactionId name"),
+}
+_SILENT = fields(
+    """session.permissions_changed assistant.turn_start assistant.turn_end session.usage_record
+    session.shutdown session.model_change session.error session.info session.warning session.idle
+    session.title_changed session.mode_changed session.plan_changed session.truncation
+    session.workspace_file_changed session.context_changed session.usage_info
+    session.compaction_start assistant.reasoning assistant.usage permission.requested
+    permission.completed abort hook.start subagent.started subagent.selected
+    subagent.completed subagent.failed"""
+)
+_SEARCHED: dict[str, Channel] = {
+    "session.compaction_complete": "summary",
+    "session.handoff": "summary",
+    "session.resume": "system",
+    "system.notification": "background",
+    "skill.invoked": "skill",
+    "hook.end": "hook",
+}
+_GIVEN = ("content", "contents", "structuredContent")
+_RESULT = fields("content detailedContent contents structuredContent")
+
+
+class Copilot(Reader):
+    """Reads the events of a session, and of the agents that run within it."""
+
+    program = "copilot"
+    since, until = (1, 0, 60), (1, 0, 110)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._calls: dict[str, Channel] = {}
+        self._seen: set[str] = set()
+        self._cwd = ""
+
+    def read(self, record: SessionRecord) -> Iterator[Item]:
+        """What one record holds."""
+        value = record.value
+        kind, data = text_at(value, "type"), value.get("data")
+        self.records[kind] += 1
+        yield from self._order(record)
+        if not value.keys() <= _EVENT:
+            yield from self.strange_fields(record, "an event", value, _EVENT)
+        if not isinstance(data, dict):
+            yield from self.strange_type(record, kind, value)
+            return
+        known = _DATA.get(kind)
+        if known is not None and not data.keys() <= known:
+            yield from self.strange_fields(record, f"an event {kind!r}", data, known)
+        agent = text_at(data, "parentToolCallId") or MAIN
+        if kind == "session.start":
+            yield from self._start(record, data)
+        elif kind == "assistant.message":
+            yield from self._requests(record, data, agent)
+        elif kind == "tool.execution_start":
+            tool, asked = text_at(data, "toolName"), data.get("arguments")
+            yield self._call(record, data, tool, asked, agent, ran=True)
+        elif kind == "tool.execution_complete":
+            yield from self._result(record, data, agent)
+        elif kind == "user.message":
+            yield from self._user(record, data, agent)
+        elif kind == "system.message":
+            yield self._given(record, "instructions", "\n".join(strings_of(data.get("content"))))
+        elif kind in _SEARCHED:
+            channel, text = _SEARCHED[kind], "\n".join(strings_of(data))
+            yield self._given(record, channel, text, agent=agent, sure=kind != "hook.end")
+        elif kind not in _SILENT:
+            yield from self.strange_type(record, kind, value)
+
+    def _order(self, record: SessionRecord) -> Iterator[Gap]:
+        name, parent = record.value.get("id"), record.value.get("parentId")
+        if isinstance(parent, str) and parent not in self._seen:
+            yield Gap("order", record.line, f"the event before it, {parent[:40]}, is not there")
+        if isinstance(name, str):
+            self._seen.add(name)
+
+    def _given(self, record: SessionRecord, channel: Channel, text: str, **more: Any) -> Given:
+        return Given(channel, record.line, record.offset, text, cwd=self._cwd, **more)
+
+    def _start(self, record: SessionRecord, data: dict[str, Any]) -> Iterator[Item]:
+        self._cwd = text_at(data, "context", "cwd")
+        name, version = text_at(data, "sessionId"), text_at(data, "copilotVersion")
+        yield from self.began(Session(name, self.program, version, record.line, cwd=self._cwd))
+
+    def _requests(self, record: SessionRecord, data: dict[str, Any], agent: str) -> Iterator[Item]:
+        asked = data.get("toolRequests")
+        for one in asked if isinstance(asked, list) else ():
+            if isinstance(one, dict):
+                yield self._call(record, one, text_at(one, "name"), one.get("arguments"), agent)
+            else:
+                yield from self.strange_type(record, "toolRequests", one)
+
+    def _call(
+        self,
+        record: SessionRecord,
+        data: dict[str, Any],
+        tool: str,
+        value: Any,
+        agent: str,
+        *,
+        ran: bool = False,
+    ) -> Call:
+        name = text_at(data, "toolCallId")
+        make = partial(Call, name, tool, value, record.line, cwd=self._cwd, agent=agent, ran=ran)
+        call = tool_call(TOOLS, tool, value, partial(make, nested=agent != MAIN))
+        self._calls[name] = call.channel
+        return call
+
+    def _result(self, record: SessionRecord, data: dict[str, Any], agent: str) -> Iterator[Item]:
+        call, result = text_at(data, "toolCallId"), data.get("result")
+        channel = self._calls.get(call, "tool")
+        if isinstance(result, dict) and not result.keys() <= _RESULT:
+            yield from self.strange_fields(record, "a result", result, _RESULT)
+        if channel == "subagent" and data.get("success") is True:
+            what = "what a subagent did"
+            yield Gap("missing", record.line, what, "subagent", child=call)
+        given = [result.get(name) for name in _GIVEN] if isinstance(result, dict) else result
+        text = "\n".join(strings_of([given, data.get("error")]))
+        yield self._given(
+            record,
+            channel,
+            text,
+            call=call,
+            agent=agent,
+            nested=agent != MAIN,
+            failed=data.get("success") is not True,
+            denied=text_at(data, "error", "code") in ("denied", "rejected"),
+        )
+
+    def _user(self, record: SessionRecord, data: dict[str, Any], agent: str) -> Iterator[Item]:
+        text = "\n".join(strings_of([data.get("transformedContent"), data.get("content")]))
+        yield self._given(record, "paste", text, agent=agent, nested=agent != MAIN)
+        attached = data.get("attachments")
+        for one in attached if isinstance(attached, list) else ():
+            named = text_at(one, "path") or text_at(one, "filePath") or None
+            text = "\n".join(strings_of(one))
+            yield self._given(record, "attachment", text, named=named, agent=agent)

@@ -1,0 +1,99 @@
+"""Cursor: ``agent-transcripts``, one object a line with a role and a message. Pure.
+
+There are no ids, no times, no version and no directory, and nothing says what else reached the
+model: what is found counts, and no session of it can be called clean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from tripod.verify.sessions.items import (
+    Call,
+    Channel,
+    Gap,
+    Given,
+    Item,
+    Reader,
+    Session,
+    SessionRecord,
+    ToolUse,
+    fields,
+    strings_of,
+    text_at,
+    tool_call,
+)
+
+TOOLS = {
+    "Read": ToolUse("read", ("path", "target_file")),
+    "read_file": ToolUse("read", ("path", "target_file")),
+    "Grep": ToolUse("search", ("path",), recursive=True, default="."),
+    "Glob": ToolUse("names", ("target_directory", "glob_pattern")),
+    "LS": ToolUse("names", ("target_directory",)),
+    "Shell": ToolUse("shell", command="command"),
+    "run_terminal_cmd": ToolUse("shell", command="command"),
+    "Write": ToolUse("edit", ("path",)),
+    "StrReplace": ToolUse("edit", ("path",)),
+    "Delete": ToolUse("edit", ("path",)),
+    "Task": ToolUse("subagent"),
+    "WebSearch": ToolUse("web"),
+    "WebFetch": ToolUse("web"),
+    "TodoWrite": ToolUse("edit"),
+}
+"""What each tool does. Tools that show no file and run nothing count as ``edit``."""
+
+_BLOCKS = {
+    "text": fields("type text"),
+    "tool_use": fields("type name input id"),
+    "tool_result": fields("type name content tool_use_id is_error result"),
+}
+
+
+class Cursor(Reader):
+    """Reads a transcript; a result belongs to the oldest call that has none."""
+
+    program = "cursor"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._open: list[tuple[str, Channel]] = []
+        self._calls = 0
+
+    def read(self, record: SessionRecord) -> Iterator[Item]:
+        """What one record holds."""
+        value = record.value
+        if not self.sessions:
+            yield from self.began(Session("", self.program, "", record.line))
+            yield Gap("missing", record.line, "no version, id, time or directory is recorded")
+        role = text_at(value, "role") or text_at(value, "type")
+        self.records[role] += 1
+        if role == "turn_ended":
+            return
+        message = value.get("message")
+        content = message.get("content") if isinstance(message, dict) else None
+        if role not in ("user", "assistant") or not isinstance(content, list):
+            yield from self.strange_type(record, role, value)
+            return
+        for block in content:
+            kind = text_at(block, "type")
+            known = _BLOCKS.get(kind)
+            if known is None:
+                yield from self.strange_type(record, f"{role}.{kind}", block)
+                continue
+            if not block.keys() <= known:
+                yield from self.strange_fields(record, f"a block {kind!r}", block, known)
+            if kind == "tool_use":
+                self._calls += 1
+                name, asked = f"call {self._calls}", block.get("input")
+                tool = text_at(block, "name")
+                call = tool_call(TOOLS, tool, asked, partial(Call, name, tool, asked, record.line))
+                self._open.append((name, call.channel))
+                yield call
+            elif kind == "tool_result":
+                name, channel = self._open.pop(0) if self._open else ("", "tool")
+                text = "\n".join(strings_of(block.get("content", block.get("result"))))
+                failed = block.get("is_error") is True
+                yield Given(channel, record.line, record.offset, text, call=name, failed=failed)
+            elif role == "user":
+                yield Given("paste", record.line, record.offset, text_at(block, "text"))

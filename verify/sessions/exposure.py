@@ -1,0 +1,601 @@
+"""Which files a session showed to its model, or opened, and whether a rule was kept. Pure.
+
+By path: what tool calls and the program name. By content: where text of a protected file stands in
+what the model was given. A verdict is *clean* only if nothing was found and nothing is untold.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Literal, NamedTuple
+from unicodedata import normalize
+
+from tripod.ledger.errors import MissingExtraError
+from tripod.projections.text import RUN
+from tripod.projections.text import words_of_text as words_of
+from tripod.verify.isolation.phrases import LineIndex, PhraseIndex
+from tripod.verify.sessions.items import (
+    Call,
+    Channel,
+    Gap,
+    Given,
+    Item,
+    Session,
+    fields,
+)
+from tripod.verify.sessions.shell import ANY, OpenedPath, opened_by, resolved
+
+if TYPE_CHECKING:
+    from wcmatch.glob import WcMatcher
+
+Told = Literal["clean", "findings", "cannot tell"]
+
+_OPAQUE = frozenset(("mcp", "tool", "resource", "script"))
+_UNNAMED = fields("hook notice background summary unknown damaged mention attachment resource")
+"""Channels whose text may be of any file, and does not say of which: only its words can tell."""
+
+_READ = frozenset(("read", "search", "shell"))
+_NO_FILES = frozenset(("names", "subagent", "web", "skill", "paste", "background"))
+_PATHLIKE = re.compile(r"[^\s]*[/.][^\s]*")
+_MAGIC = re.compile(r"[*?\[\]{}]")
+_NUMBERED = re.compile(r"^(?:[^\s:]+:)?[ \t]*[0-9]+[\t:|\u2192-]", re.MULTILINE)
+"""What programs put before each line of a file: its number, and where several are, its name."""
+
+_NAMED = re.compile(r"[^\s:'\"`]+")
+
+
+class Exposure(NamedTuple):
+    """A place where text of a file reached the model, or may have.
+
+    ``path`` is None where only the content tells. Not ``sure``: a pattern, a variable, a folder
+    that was searched, a command that failed. ``shown``: text of it stands in what the model was
+    given; else the program only opened it.
+    """
+
+    line: int
+    agent: str
+    call: str | None
+    tool: str | None
+    channel: Channel
+    named: str | None
+    path: str | None
+    sure: bool
+    shown: bool
+
+
+class NeverRule:
+    """Paths that are not to be read, as globs; ``but`` are those that may be all the same.
+
+    A glob without a slash is of a file's name, wherever it lies. One with a slash is of the end of
+    a path, from any folder on; one that begins with a slash, of a whole path. A glob that fits a
+    folder means all that lies in it.
+
+    >>> rule = NeverRule(["chat/**", ".env*"], ["*.example"])
+    >>> [rule.hits(path) for path in ("/w/chat/a.md", "/w/.env.example", "/w/.env", "/w/a/chat")]
+    [True, False, True, False]
+    """
+
+    def __init__(self, never: Sequence[str], but: Sequence[str] = ()) -> None:
+        self.never, self.but = tuple(map(_plain, never)), tuple(map(_plain, but))
+
+    @cached_property
+    def _compiled(self) -> tuple[WcMatcher[str], WcMatcher[str] | None]:
+        try:
+            from wcmatch import glob
+        except ImportError:
+            raise MissingExtraError(
+                "globs need the extra `sessions`: pip install 'tripod-ledger[sessions]'"
+            ) from None
+        flags = glob.GLOBSTAR | glob.DOTGLOB | glob.BRACE | glob.FORCEUNIX
+        one, *others = (
+            glob.compile(
+                [part for each in patterns for part in (_anywhere(each), f"{_anywhere(each)}/**")],
+                flags=flags,
+                limit=1000 + 2 * len(patterns),
+            )
+            for patterns in (self.never, self.but)
+            if patterns
+        )
+        return one, others[0] if others else None
+
+    def hits(self, path: str) -> bool:
+        """Whether a path is one that is not to be read."""
+        never, but = self._compiled
+        path = path if path.startswith("/") else f"/{path}"
+        return never.match(path) and not (but is not None and but.match(path))
+
+    def may_hit(self, path: str, roots: Iterable[str], *, recursive: bool) -> bool:
+        """Whether a pattern, or what lies below a folder, may be a path that is not to be read."""
+        tilde, _, rest = path.partition("/")
+        homes = [f"/*/{rest}", f"/*/*/{rest}"] if tilde == "~" else []
+        if tilde[:1] == "~":
+            path = f"/~/{rest}" if homes else f"/{ANY}/{rest}"
+        path, *roots = (f"/{one}" if one[1:3] == ":/" else one for one in (path, *roots))
+        path = _PROC.sub(f"/{ANY}", path if path.startswith("/") else f"/{ANY}/{path}")
+        path = path.rstrip("/")
+        wanted = [path, "/".join(_spread(name) for name in path.split("/"))]
+        wanted += [f"{each}/**" for each in wanted] if recursive else []
+        near = recursive and any(_lies_in(root, path) or _lies_in(path, root) for root in roots)
+        for pattern in self.never:
+            if pattern[0] == "/" and any(_meet(_folded(pattern), _folded(one)) for one in homes):
+                return True
+            places = [_anywhere(pattern)]
+            if "/" in pattern and not pattern.startswith("/") and near and "*" not in path:
+                places = [posixpath.join(root, pattern) for root in roots]
+            places = [each for place in places for each in _braces(place)]
+            places += [f"{place}/**" for place in places]
+            if any(_meet(_folded(place), _folded(each)) for place in places for each in wanted):
+                return True
+        return False
+
+
+_PROC = re.compile(r"^/(?:proc/[^/]+/(?:cwd|root|fd)|dev/fd)(?=/|$)")
+
+
+def _plain(pattern: str) -> str:
+    """A glob as paths are written: without ``~/``, ``./``, ``..``, and slashes too many.
+
+    >>> _plain("./chat//"), _plain("~/.ssh/**"), _plain("/w/x/../chat")
+    ('chat', '.ssh/**', '/w/chat')
+    """
+    return re.sub("^//", "/", posixpath.normpath(pattern.removeprefix("~/")))
+
+
+def _folded(path: str) -> str:
+    """A path as a file system sees it that takes capitals, and forms of an accent, for the same."""
+    return path if path.isascii() and path.islower() else normalize("NFC", path).casefold()
+
+
+def _lies_in(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder.rstrip('/')}/")
+
+
+def _spread(name: str) -> str:
+    """A name in which only the shell knew a part, as the path that this may have been."""
+    return name if name == ANY else name.replace(ANY, f"*/{ANY}/*")
+
+
+def _anywhere(pattern: str) -> str:
+    return pattern if pattern.startswith("/") else f"/**/{pattern}"
+
+
+@lru_cache(maxsize=4096)
+def _meet(one: str, other: str) -> bool:
+    """Whether some path fits both patterns; a class or a choice counts as anything.
+
+    >>> _meet("/w/chat/**", "/w/**"), _meet("/**/.env*", "/w/*/.env"), _meet("/w/a", "/w/b*")
+    (True, True, False)
+    """
+    parts, others = one.split("/"), other.split("/")
+    reached = {(0, 0)}
+    todo = [(0, 0)]
+    while todo:
+        at, beside = todo.pop()
+        if at == len(parts) and beside == len(others):
+            return True
+        mine = parts[at] if at < len(parts) else None
+        yours = others[beside] if beside < len(others) else None
+        steps = []
+        if mine == "**":
+            steps += [(at + 1, beside)] + ([(at, beside + 1)] if yours is not None else [])
+        if yours == "**":
+            steps += [(at, beside + 1)] + ([(at + 1, beside)] if mine is not None else [])
+        if mine is not None and yours is not None and "**" not in (mine, yours):
+            steps += [(at + 1, beside + 1)] if _names_meet(_loose(mine), _loose(yours)) else []
+        todo += [step for step in steps if step not in reached]
+        reached.update(steps)
+    return False
+
+
+def _braces(pattern: str) -> set[str]:
+    """A pattern with anything for each choice, and for one with a slash also with folders.
+
+    >>> sorted(_braces("/{a,b}/x")), sorted(_braces("/{a/b,c}"))
+    (['/*/x'], ['/**'])
+    """
+    old = ""
+    while old != pattern:
+        old, pattern = pattern, _CHOICE.sub(lambda m: ANY if "/" in m[0] else "*", pattern)
+    names = pattern.split("/")
+    one = "/".join(name if name == ANY else name.replace(ANY, "*") for name in names)
+    return {one, "/".join(map(_spread, names))}
+
+
+_CHOICE = re.compile(r"\{[^{}]*\}")
+
+
+def _loose(name: str) -> str:
+    name = re.sub(r"\\.", "?", name)
+    return re.sub(r"\*+", "*", re.sub(r"\[[^\]]*\]?|\{[^}]*\}?|[@!+]\([^)]*\)?", "*", name))
+
+
+def _names_meet(one: str, other: str) -> bool:
+    """Whether some name fits both patterns of ``*`` and ``?``."""
+    reached = {(0, 0)}
+    todo = [(0, 0)]
+    while todo:
+        at, beside = todo.pop()
+        if at == len(one) and beside == len(other):
+            return True
+        mine = one[at] if at < len(one) else ""
+        yours = other[beside] if beside < len(other) else ""
+        steps = []
+        if mine == "*":
+            steps += [(at + 1, beside)] + ([(at, beside + 1)] if yours else [])
+        if yours == "*":
+            steps += [(at, beside + 1)] + ([(at + 1, beside)] if mine else [])
+        if mine and yours and "*" not in (mine, yours):
+            steps += [(at + 1, beside + 1)] if mine == yours or "?" in (mine, yours) else []
+        todo += [step for step in steps if step not in reached]
+        reached.update(steps)
+    return False
+
+
+class ProtectedText:
+    """Text that must not reach the model, of numbered files."""
+
+    def __init__(self) -> None:
+        self.paths: list[str] = []
+        self.is_searchable = False  # whether there is text, and all of it can be found
+        self._runs, self._lines = PhraseIndex(), LineIndex()
+
+    def add(self, path: str, text: str) -> None:
+        """Protect the text of a file: 12 words in a row of it, or a shorter line of it whole."""
+        words = words_of(text)
+        self._runs.add(len(self.paths), words)
+        found = self._lines.add(len(self.paths), text) or len(words) >= RUN
+        self.is_searchable = found and (self.is_searchable or not self.paths)
+        self.paths.append(path)
+
+    def found_in(self, text: str) -> Iterator[str]:
+        """Files of which text stands in a text, each once."""
+        if not self.paths:
+            return
+        found = set[int]()
+        for form in dict.fromkeys((text, _NUMBERED.sub("", text))):
+            words = words_of(form)
+            found |= {number for number, _ in self._runs.find(words)}
+            found |= {number for number, _ in self._lines.find(words)}
+        yield from (self.paths[number] for number in sorted(found))
+
+
+@dataclass
+class _Open:
+    """A call that waits for its answer: what it opened, and what was run for it."""
+
+    call: Call
+    exposures: list[Exposure] = field(default_factory=list)
+    listed: list[OpenedPath] = field(default_factory=list)
+    outputs: list[str] = field(default_factory=list)
+    opaque: list[Gap] = field(default_factory=list)
+    ran: bool = False
+
+
+class SessionExposures:
+    """Collects what one file of a session exposed; ``add`` each item in the order of the file.
+
+    Without a rule every file counts. ``attempts`` are calls that were denied. ``closed`` are
+    channels that other evidence shows whole, although the program leaves no record of them.
+    """
+
+    def __init__(
+        self,
+        rule: NeverRule | None,
+        protected: ProtectedText,
+        file: str = "",
+        closed: frozenset[Channel] = frozenset(),
+    ) -> None:
+        self.rule, self.protected, self.file, self.closed = rule, protected, file, closed
+        self.found: list[Exposure] = []
+        self.gaps: list[Gap] = []
+        self.agents: set[str] = set()
+        self.attempts = 0
+        self._roots: list[str] = []
+        self._open: dict[str, deque[_Open]] = {}
+        self._settled: dict[str, _Open | None] = {}
+        self._last: _Open | None = None
+
+    def add(self, item: Item) -> None:
+        """Judge one item."""
+        if isinstance(item, Call):
+            self.agents.add(item.agent)
+            self._called(item)
+        elif isinstance(item, Given):
+            self.agents.add(item.agent)
+            self._given(item)
+        elif isinstance(item, Gap):
+            if not (item.is_unrecorded and item.channel in self.closed):
+                self.gaps.append(item)
+        else:
+            self._began(item)
+
+    def end(self) -> None:
+        """Say what stays open at the end; the last call of all may be one that was broken off."""
+        for waiting in self._open.values():
+            for one in waiting:
+                if one is not self._last:
+                    what = f"the answer of {one.call.tool} {one.call.id[:40]}"
+                    self.gaps.append(Gap("unanswered", one.call.line, what, one.call.channel))
+                self.gaps += one.opaque
+                self.found += [each._replace(sure=False, shown=False) for each in one.exposures]
+
+    def _began(self, session: Session) -> None:
+        self.agents.add(session.id)
+        root = resolved(session.cwd, "")
+        if session.cwd and root not in self._roots:
+            self._roots.append(root)
+
+    # Calls
+
+    def _called(self, call: Call) -> None:
+        if call.cwd and not self._roots:
+            self._roots.append(resolved(call.cwd, ""))
+        if call.ran:
+            self._ran(call)
+            return
+        one = _Open(call)
+        self._opens(one, call)
+        self._open.setdefault(call.id, deque()).append(one)
+        self._last = one
+
+    def _ran(self, call: Call) -> None:
+        """What a program says that it ran: it counts before what was asked for."""
+        waiting = self._open.get(call.id)
+        one = waiting[0] if waiting else self._last
+        if one is None or one.call.id not in self._open:
+            one = _Open(call)
+            self._opens(one, call)
+            self._settle(one, None)
+            return
+        if not one.ran:
+            one.opaque.clear()
+        if waiting and not one.ran:
+            one.exposures.clear()
+            one.listed.clear()
+        one.ran = True
+        self._opens(one, call)
+        if call.output is not None:
+            one.outputs.append(call.output)
+
+    def _opens(self, one: _Open, call: Call) -> None:
+        """Note what a call opens by the paths that it names, or by its command."""
+        if call.channel == "shell" and call.command is not None:
+            reading = opened_by(call.command, call.cwd, _shell_of(call))
+            for opened in (*reading.opened, *(reading.also if self.rule is not None else ())):
+                self._path(one, call, opened)
+            one.opaque += [Gap("opaque", call.line, why, "shell") for why in reading.opaque]
+        elif call.channel not in _NO_FILES:
+            known = call.channel not in _OPAQUE
+            for named in call.paths:
+                if known or _PATHLIKE.fullmatch(named):
+                    path = resolved(named, call.cwd)
+                    sure = known and not (_MAGIC.search(named) and not call.recursive)
+                    opened = OpenedPath(named, path, sure, call.recursive, call.recursive)
+                    self._path(one, call, opened)
+        unnamed = call.channel in _READ and not (call.paths or isinstance(call.command, str))
+        if call.channel in _OPAQUE or unnamed:
+            what = f"what the tool {call.tool[:40]} read"
+            one.opaque.append(Gap("opaque", call.line, what, call.channel))
+
+    def _path(self, one: _Open, call: Call, opened: OpenedPath) -> None:
+        rule = self.rule
+        if len(opened.path) > _MAX_PATH:
+            opened = opened._replace(path=f"/{ANY}", sure=False)
+        exact = opened.sure and not opened.recursive
+        if rule is None or (exact and rule.hits(opened.path)):
+            one.exposures.append(_exposure(call, opened, sure=exact))
+        else:
+            under = opened.sure and opened.recursive and rule.hits(f"{opened.path}/{_BELOW}")
+            if under or rule.may_hit(opened.path, self._roots, recursive=opened.recursive):
+                one.exposures.append(_exposure(call, opened, sure=under))
+        if opened.lists_names:
+            one.listed.append(opened)
+
+    # Texts
+
+    def _given(self, given: Given) -> None:
+        one = self._answered(given)
+        by_path: list[Exposure] = []
+        if one is not None:
+            by_path = self._settle(one, given)
+        if given.named is not None and not by_path and not (given.failed or given.denied):
+            path = resolved(given.named, given.cwd)
+            if self.rule is None or self.rule.hits(path):
+                by_path = [_of_text(given, path, sure=given.sure)]
+                self.found += by_path
+            elif path.startswith("/") and self.rule.may_hit(path, self._roots, recursive=False):
+                self.found.append(_of_text(given, path, sure=False))
+        elif (
+            given.call is None
+            and given.channel in _UNNAMED
+            and not self.protected.is_searchable
+            and given.text.strip()
+        ):
+            what = f"whose text the {given.channel} gave: no protected text was there to compare"
+            self.gaps.append(Gap("missing", given.line, what, given.channel))
+        for path in self.protected.found_in(given.text):
+            if not any(_is_same(each, path) for each in by_path):
+                tool = None if one is None else one.call.tool
+                self.found.append(_of_text(given, None, named=path, tool=tool, sure=given.sure))
+
+    def _answered(self, given: Given) -> _Open | None:
+        if given.call is None:
+            return None
+        waiting = self._open.get(given.call)
+        if not waiting:
+            if given.call not in self._settled:
+                what = f"the call {given.call[:40]!r} that this answers"
+                self.gaps.append(Gap("missing", given.line, what, given.channel))
+            return self._settled.get(given.call)
+        one = waiting.popleft()
+        if not waiting:
+            del self._open[one.call.id]
+        told = one.exposures or one.opaque or one.listed
+        self._settled[one.call.id] = one if told else self._settled.get(one.call.id)
+        return one
+
+    def _settle(self, one: _Open, given: Given | None) -> list[Exposure]:
+        """What a call exposed, now that its answer is known: it is shown, opened, or neither."""
+        text = "" if given is None else given.text
+        if given is not None and given.denied:
+            self.attempts += bool(one.exposures)
+            return []
+        shell = one.call.channel in ("shell", "script") or one.ran
+        failed = given is not None and given.failed
+        if failed and not shell:
+            if one.call.channel in _OPAQUE and not text.startswith("<tool_use_error>"):
+                self.gaps += one.opaque
+            return []  # an error was shown, and no text of a file
+        found = []
+        for each in one.exposures:
+            sure, shown = each.sure and not failed, bool(text.strip()) and not failed
+            if one.outputs:
+                shown = shown and any(_overlap(output, text) for output in one.outputs)
+            if each.channel == "edit":  # it may show the lines around what was changed
+                shown = shown and _NUMBERED.search(text) is not None
+            if not each.sure:
+                shown = False
+            found.append(each._replace(sure=sure, shown=shown))
+        if given is not None and one.listed and self.rule is not None:
+            found += self._listed(one.call, given)
+        self.found += found
+        self.gaps += one.opaque
+        return found
+
+    def _listed(self, call: Call, given: Given) -> Iterator[Exposure]:
+        """Files that the answer of a search names: their lines were shown."""
+        assert self.rule is not None
+        seen = set()
+        for match in _NAMED.finditer(given.text):
+            named = match[0].removeprefix("./")
+            if named in seen or not _PATHLIKE.fullmatch(named):
+                continue
+            seen.add(named)
+            path = resolved(named, call.cwd)
+            if self.rule.hits(path):
+                shown = OpenedPath(named, path)
+                yield _exposure(call, shown, sure=True)._replace(line=given.line, shown=True)
+
+
+_MAX_PATH = 4096
+_BELOW = "\ufffd"  # a name that no pattern but a wildcard fits
+
+
+def _shell_of(call: Call) -> str:
+    windows = call.cwd[1:3] == ":\\" and call.tool != "Bash"
+    return "powershell" if windows or "powershell" in call.tool.lower() else "bash"
+
+
+def _exposure(call: Call, opened: OpenedPath, *, sure: bool) -> Exposure:
+    return Exposure(
+        call.line,
+        call.agent,
+        call.id or None,
+        call.tool,
+        call.channel,
+        opened.named,
+        opened.path,
+        sure,
+        shown=False,
+    )
+
+
+def _of_text(
+    given: Given,
+    path: str | None,
+    *,
+    named: str | None = None,
+    tool: str | None = None,
+    sure: bool,
+) -> Exposure:
+    named = given.named if named is None else named
+    shown = bool(given.text.strip())
+    return Exposure(
+        given.line, given.agent, given.call, tool, given.channel, named, path, sure, shown=shown
+    )
+
+
+def _is_same(exposure: Exposure, path: str) -> bool:
+    """Whether an exposure by path is that of a protected file, and says that it was shown."""
+    mine = exposure.path or ""
+    return exposure.shown and exposure.sure and (mine == path or mine.endswith(f"/{path}"))
+
+
+_SHORT = 8  # characters from which on a line of an output is told from another
+
+
+def _overlap(output: str, text: str) -> bool:
+    """Whether text of an output stands in a text: all of it, or a line or 12 words of it."""
+    lines = map(str.strip, (output, *output.splitlines()))
+    if any(line in text for line in lines if len(line) >= _SHORT or line == output.strip() != ""):
+        return True
+    one = ProtectedText()
+    one.add("output", output)
+    return any(one.found_in(text))
+
+
+@dataclass
+class ExposureVerdict:
+    """The answer to "did it read that?", with what it rests on."""
+
+    told: Told
+    reasons: list[str]
+    coverage: dict[str, object]
+
+
+_FILELESS = fields("web edit names")
+
+
+def judge_exposures(
+    read: Sequence[SessionExposures], counted: Counter[str], *, shown_only: bool = False
+) -> ExposureVerdict:
+    """One verdict over all files of the sessions; a missing child is one that no file is of."""
+    agents = set().union(*(one.agents for one in read)) if read else set()
+    gaps = [
+        (one.file, gap)
+        for one in read
+        for gap in one.gaps
+        if not (gap.child and gap.child in agents) and gap.channel not in _FILELESS
+    ]
+    found = [(one.file, each) for one in read for each in one.found]
+    breaches = [pair for pair in found if pair[1].sure and (pair[1].shown or not shown_only)]
+    unsure = [pair for pair in found if not pair[1].sure]
+    causes = Counter(gap.cause for _, gap in gaps)
+    coverage: dict[str, object] = {
+        **counted,
+        "exposures": len(breaches),
+        "unsure": len(unsure),
+        "denied": sum(one.attempts for one in read),
+        "gaps": dict(sorted(causes.items())),
+    }
+    reasons = [f"{file}:{each.line}: {_place(each)}" for file, each in breaches]
+    untold = [
+        f"{file}:{each.line}: {_what(each)} may be one of these files ({each.channel})"
+        for file, each in unsure
+    ]
+    untold += [f"{file}:{gap.line}: {_cannot(gap)}" for file, gap in gaps]
+    if not read:
+        untold = ["no file of a session was read"]
+    if breaches:
+        return ExposureVerdict("findings", reasons, coverage)
+    if untold:
+        return ExposureVerdict("cannot tell", list(dict.fromkeys(untold)), coverage)
+    return ExposureVerdict("clean", [], coverage)
+
+
+def _what(exposure: Exposure) -> str:
+    return str(exposure.named or exposure.path)
+
+
+def _place(exposure: Exposure) -> str:
+    how = "shown" if exposure.shown else "opened"
+    return f"{_what(exposure)} was {how} ({exposure.channel})"
+
+
+def _cannot(gap: Gap) -> str:
+    return f"{gap.what} ({gap.cause}, {gap.channel})"

@@ -1,0 +1,316 @@
+"""Gemini CLI, and Qwen Code, which has its tools and its parts of messages. Pure.
+
+Gemini 0.5x and 0.6x write one object a line: a header, messages, ``$set`` and ``$rewindTo``. A
+message is written again with the same id when it grows. What ``$rewindTo`` cuts off was seen all
+the same. Before that a session was one document. Qwen 0.2x has the envelope of Claude Code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import partial
+from hashlib import sha256
+from typing import Any, ClassVar
+
+from tripod.verify.sessions.items import (
+    Call,
+    Channel,
+    Gap,
+    Given,
+    Item,
+    Reader,
+    Session,
+    SessionRecord,
+    ToolUse,
+    fields,
+    strings_of,
+    text_at,
+    tool_call,
+)
+
+TOOLS = {
+    "read_file": ToolUse("read", ("file_path", "absolute_path", "path")),
+    "read_many_files": ToolUse("read", ("paths", "include"), recursive=True),
+    "grep_search": ToolUse("search", ("path", "dir_path"), recursive=True, default="."),
+    "search_file_content": ToolUse("search", ("path", "dir_path"), recursive=True, default="."),
+    "glob": ToolUse("names", ("path", "dir_path", "pattern")),
+    "list_directory": ToolUse("names", ("path", "dir_path")),
+    "run_shell_command": ToolUse("shell", command="command"),
+    "write_file": ToolUse("edit", ("file_path",)),
+    "replace": ToolUse("edit", ("file_path",)),
+    "edit": ToolUse("edit", ("file_path",)),
+    "save_memory": ToolUse("edit"),
+    "write_todos": ToolUse("edit"),
+    "todo_write": ToolUse("edit"),
+    "web_fetch": ToolUse("web"),
+    "google_web_search": ToolUse("web"),
+    "web_search": ToolUse("web"),
+    "activate_skill": ToolUse("skill"),
+    "skill": ToolUse("skill"),
+    "ask_user": ToolUse("paste"),
+    "task": ToolUse("subagent"),
+    "agent": ToolUse("subagent"),
+}
+"""What each tool does. Tools that show no file and run nothing count as ``edit``."""
+
+_HEADER = fields("sessionId projectHash startTime lastUpdated kind summary directories messages")
+_MESSAGE = fields("id timestamp type content displayContent thoughts tokens model toolCalls hidden")
+_SET = fields("messages lastUpdated summary directories kind")
+_TYPES = fields("user gemini info error warning")
+_CALL = fields(
+    """id name args result status timestamp resultDisplay description displayName
+    renderOutputAsMarkdown agentId parentCallId"""
+)
+_PART = fields("text functionCall functionResponse thought thoughtSignature inlineData fileData")
+_MENTION = re.compile(r"^\s*Content from @?(.+?):\s*$")
+_ROOT = re.compile(r"Workspace Directories:\**\s*\n\s*- (.+)")
+
+
+class Gemini(Reader):
+    """Reads a session of Gemini CLI: its JSON lines, or each message of the older document."""
+
+    program = "gemini"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._calls: dict[str, Channel] = {}
+        self._seen: set[tuple[str, bytes]] = set()
+        self._cwd = ""
+
+    def read(self, record: SessionRecord) -> Iterator[Item]:
+        """What one record holds."""
+        value = record.value
+        if "$set" in value or "$rewindTo" in value:
+            yield from self._update(record, value)
+        elif "sessionId" in value:
+            self.records["header"] += 1
+            if not value.keys() <= _HEADER:
+                yield from self.strange_fields(record, "the header", value, _HEADER)
+            name, role = text_at(value, "sessionId"), text_at(value, "kind")
+            role = "" if role == "main" else role
+            yield from self.began(Session(name, self.program, "", record.line, role=role))
+            yield from self._messages(record, value.get("messages"))
+        else:
+            yield from self._message(record, value)
+
+    def end(self) -> Iterator[Item]:
+        """Without its first message, which older versions did not write, nothing of it is told."""
+        if not self._cwd:
+            what = "the first message, which names the folder and has the instructions"
+            yield Gap("missing", 1, what, "instructions")
+
+    def _update(self, record: SessionRecord, value: dict[str, Any]) -> Iterator[Item]:
+        kind = "$set" if "$set" in value else "$rewindTo"
+        self.records[kind] += 1
+        if len(value) > 1:
+            yield from self.strange_fields(record, kind, value, frozenset({kind}))
+        changed = value.get("$set")
+        if isinstance(changed, dict):
+            if not changed.keys() <= _SET:
+                yield from self.strange_fields(record, "$set", changed, _SET)
+            yield from self._messages(record, changed.get("messages"))
+
+    def _messages(self, record: SessionRecord, messages: object) -> Iterator[Item]:
+        for message in messages if isinstance(messages, list) else ():
+            if isinstance(message, dict):
+                yield from self._message(record, message)
+            else:
+                yield from self.strange_type(record, "message", message)
+
+    def _message(self, record: SessionRecord, value: dict[str, Any]) -> Iterator[Item]:
+        kind = text_at(value, "type")
+        self.records[kind] += 1
+        if kind not in _TYPES:
+            yield from self.strange_type(record, kind, value)
+            return
+        if not value.keys() <= _MESSAGE:
+            yield from self.strange_fields(record, f"a message {kind!r}", value, _MESSAGE)
+        calls = value.get("toolCalls")
+        for call in calls if isinstance(calls, list) else ():
+            if isinstance(call, dict):
+                yield from self._called(record, call)
+            else:
+                yield from self.strange_type(record, "toolCalls", call)
+        if kind == "user":
+            content = value.get("content")
+            parts = [{"text": content}] if isinstance(content, str) else content
+            yield from self.parts(record, parts, text_at(value, "id"))
+
+    def _called(self, record: SessionRecord, value: dict[str, Any]) -> Iterator[Item]:
+        """A call, and its answer, each the first time: the message is written again and again."""
+        name, tool = text_at(value, "id"), text_at(value, "name")
+        if not value.keys() <= _CALL:
+            yield from self.strange_fields(record, "a call", value, _CALL)
+        if self._is_new(name, repr((tool, value.get("args")))):
+            yield self.call(record, name, tool, value.get("args"))
+        status, result = text_at(value, "status"), value.get("result")
+        if result or status in ("success", "error", "cancelled"):
+            failed = status in ("error", "cancelled")
+            denied = status == "cancelled" and self._calls.get(name) != "shell"
+            text = "\n".join(strings_of(_responses(result)))
+            yield from self.answer(record, name, text, failed=failed, denied=denied)
+
+    def call(
+        self, record: SessionRecord, name: str, tool: str, asked: Any, *, ran: bool = False
+    ) -> Call:
+        """A call of a tool; its answer comes by the same channel."""
+        make = partial(Call, name, tool, asked, record.line, cwd=self._cwd, ran=ran)
+        made = tool_call(TOOLS, tool, asked, make)
+        self._calls[name] = made.channel
+        return made
+
+    def answer(
+        self,
+        record: SessionRecord,
+        name: str,
+        text: str,
+        *,
+        failed: bool = False,
+        denied: bool = False,
+    ) -> Iterator[Item]:
+        """The answer of a call, once for each text: it stands in the record twice."""
+        if self._is_new(name, text):
+            if self._calls.get(name) == "subagent":
+                yield Gap("missing", record.line, "the session of a subagent", "subagent")
+            yield self.given(
+                record, self._calls.get(name, "tool"), text, call=name, failed=failed, denied=denied
+            )
+
+    def _is_new(self, name: str, text: str) -> bool:
+        """Whether a message or a call with this id had another text, or none, until now."""
+        key = name, sha256(text.encode("utf-8", "replace")).digest()
+        new = key not in self._seen
+        self._seen.add(key)
+        return new
+
+    def given(self, record: SessionRecord, channel: Channel, text: str, **more: Any) -> Given:
+        """A text that the model was given."""
+        return Given(channel, record.line, record.offset, text, cwd=self._cwd, **more)
+
+    def parts(self, record: SessionRecord, parts: object, name: str) -> Iterator[Item]:
+        """The parts of a message that is not the model's: text, files named in it, answers."""
+        named = None
+        if not isinstance(parts, list | dict):
+            yield Gap("unknown", record.line, "a message whose parts are no list")
+        for one in parts if isinstance(parts, list) else [parts] if isinstance(parts, dict) else ():
+            part = {"text": one} if isinstance(one, str) else one
+            if not isinstance(part, dict) or not part.keys() <= _PART:
+                yield from self.strange_type(record, "part", part)
+                continue
+            if "functionResponse" in part:
+                answer = part["functionResponse"]
+                text = "\n".join(strings_of(_responses([part])))
+                if isinstance(answer, dict) and answer.get("parts"):
+                    yield Gap("opaque", record.line, "an image or a file in an answer", "mention")
+                yield from self.answer(record, text_at(answer, "id"), text)
+            if "inlineData" in part or "fileData" in part:
+                yield Gap("opaque", record.line, "an image or a file in a message", "mention")
+            text = "\n".join(strings_of(part.get("text")))
+            if not text or (name and not self._is_new(name, text)):
+                continue
+            root = _ROOT.search(text)
+            if root is not None and not self._cwd:
+                self._cwd = root[1].strip()
+            begins = _MENTION.match(text)
+            if begins is not None:
+                named = begins[1]
+            channel: Channel = (
+                "paste" if begins else "mention" if named else "system" if root else "paste"
+            )
+            yield self.given(record, channel, text, named=None if begins else named)
+
+
+class Qwen(Gemini):
+    """Reads a session of Qwen Code; each call is also in its telemetry, a second witness."""
+
+    program = "qwen"
+    end = Reader.end
+    since, until = (0, 20), (0, 25)
+    unrecorded: ClassVar = {"instructions": None}
+
+    def read(self, record: SessionRecord) -> Iterator[Item]:
+        """What one record holds."""
+        value = record.value
+        kind = text_at(value, "type")
+        self.records[kind] += 1
+        self.links(record)
+        if isinstance(value.get("cwd"), str):
+            self._cwd = value["cwd"]
+        name, version = text_at(value, "sessionId"), text_at(value, "version")
+        if name:
+            yield from self.began(Session(name, self.program, version, record.line, cwd=self._cwd))
+        known = _QWEN.get(kind)
+        if known is None:
+            yield from self.strange_type(record, kind, value)
+            return
+        if not value.keys() <= known:
+            yield from self.strange_fields(record, f"a record {kind!r}", value, known)
+        message = value.get("message")
+        parts = message.get("parts") if isinstance(message, dict) else None
+        if kind == "system":
+            yield from self._system(record, value)
+        elif kind == "assistant":
+            yield from self._asked(record, parts)
+        else:
+            failed = text_at(value, "toolCallResult", "status") in ("error", "cancelled")
+            yield from self._answers(record, parts, failed=failed)
+
+    def _asked(self, record: SessionRecord, parts: object) -> Iterator[Item]:
+        for part in parts if isinstance(parts, list) else ():
+            if not isinstance(part, dict) or not part.keys() <= _PART:
+                yield from self.strange_type(record, "assistant.part", part)
+            elif "functionCall" in part:
+                asked = part["functionCall"]
+                name, tool = text_at(asked, "id"), text_at(asked, "name")
+                value = asked.get("args") if isinstance(asked, dict) else None
+                yield self.call(record, name, tool, value)
+
+    def _answers(self, record: SessionRecord, parts: object, *, failed: bool) -> Iterator[Item]:
+        for item in self.parts(record, parts, ""):
+            if isinstance(item, Given) and item.call is not None:
+                yield item._replace(failed=failed)
+            else:
+                yield item
+
+    def _system(self, record: SessionRecord, value: dict[str, Any]) -> Iterator[Item]:
+        kind, payload = text_at(value, "subtype"), value.get("systemPayload")
+        if kind not in _QWEN_SYSTEM:
+            yield from self.strange_type(record, f"system.{kind}", value)
+        elif kind == "at_command" and isinstance(payload, dict):
+            files = payload.get("filesRead")
+            for named in files if isinstance(files, list) else ():
+                if isinstance(named, str):
+                    yield self.given(record, "mention", "", named=named)
+        elif kind == "ui_telemetry":
+            event = payload.get("uiEvent") if isinstance(payload, dict) else None
+            if not isinstance(event, dict) or event.get("decision") == "reject":
+                return
+            if event.get("event.name") == "qwen-code.tool_call":
+                name, tool = text_at(event, "call_id"), text_at(event, "function_name")
+                yield self.call(record, name, tool, event.get("function_args"), ran=True)
+        elif kind == "chat_compression":
+            yield self.given(record, "summary", "\n".join(strings_of(payload)))
+
+
+_QWEN_ENVELOPE = (
+    "uuid parentUuid sessionId timestamp type provenance cwd version gitBranch subtype "
+)
+_QWEN = {
+    "user": fields(_QWEN_ENVELOPE + "message"),
+    "assistant": fields(_QWEN_ENVELOPE + "model message usageMetadata contextWindowSize"),
+    "tool_result": fields(_QWEN_ENVELOPE + "message toolCallResult"),
+    "system": fields(_QWEN_ENVELOPE + "systemPayload"),
+}
+_QWEN_SYSTEM = fields(
+    "at_command ui_telemetry attribution_snapshot chat_compression slash_command session_title"
+)
+
+
+def _responses(result: object) -> object:
+    """What the model got of the answers to a call, without the names and ids around it."""
+    found = []
+    for part in result if isinstance(result, list) else [result]:
+        response = part.get("functionResponse") if isinstance(part, dict) else None
+        found.append(response.get("response") if isinstance(response, dict) else part)
+    return found

@@ -1,0 +1,116 @@
+"""Lines of a file to records, each with its number and its place; what is no record is a gap. Pure.
+
+One record a line. A line that is no JSON (cut off, two records in one, bytes of zero, bytes that
+are no UTF-8) is a gap with its number, and what can be read of it is searched as a text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import orjson
+
+from tripod.verify.sessions.items import Gap, Given, SessionRecord
+
+MAX_LINE = 16 * 1024 * 1024
+"""Bytes of a line; a longer one is not read. Spec: the limit of memory is 120 MB."""
+
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_PLAIN = {"n": "\n", "t": "\t", "r": "\r", "b": " ", "f": " "}
+_DEEP = 64  # characters of a damaged line that a message shows
+
+
+class DamagedLine(NamedTuple):
+    """A line that is no record: why, and its text as far as it can be read."""
+
+    gap: Gap
+    text: Given | None
+
+
+def session_records(lines: Iterable[bytes]) -> Iterator[SessionRecord | DamagedLine]:
+    """The records of a file in its order.
+
+    ``lines`` are its lines with their ends; one over ``MAX_LINE`` may come in parts of any length
+    over it, as ``readline(MAX_LINE + 1)`` gives them. An empty line is skipped.
+    """
+    number = offset = 0
+    long = False
+    for line in lines:
+        begin = offset
+        offset += len(line)
+        if long:
+            long = not line.endswith(b"\n")
+            continue
+        number += 1
+        try:
+            value = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            long = len(line) > MAX_LINE and not line.endswith(b"\n")
+            if not line.isspace():
+                yield _slowly(line, number, begin)
+            continue
+        if len(line) > MAX_LINE:
+            yield _too_long(number)
+        elif isinstance(value, dict):
+            yield SessionRecord(number, begin, value)
+        else:
+            yield _damaged(line, number, begin, "no JSON object")
+
+
+def _slowly(line: bytes, number: int, offset: int) -> SessionRecord | DamagedLine:
+    """A line that orjson refuses: halves of surrogates are no damage, programs write them."""
+    if len(line) > MAX_LINE:
+        return _too_long(number)
+    try:
+        value = json.loads(line.decode(), parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        what = "nested too deep" if isinstance(error, RecursionError) else "no JSON"
+        return _damaged(line, number, offset, what)
+    if not isinstance(value, dict):
+        return _damaged(line, number, offset, "no JSON object")
+    try:
+        return SessionRecord(number, offset, whole_text(value))
+    except RecursionError:
+        return _damaged(line, number, offset, "nested too deep")
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+def whole_text(value: Any) -> Any:
+    """A JSON value whose texts can be written as UTF-8: half a surrogate becomes U+FFFD."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {whole_text(name): whole_text(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [whole_text(one) for one in value]
+    return value
+
+
+def _too_long(number: int) -> DamagedLine:
+    what = f"line {number} has over {MAX_LINE // 1024 // 1024} MiB and was not read"
+    return DamagedLine(Gap("damaged", number, what), None)
+
+
+def _damaged(line: bytes, number: int, offset: int, what: str) -> DamagedLine:
+    text = line.decode("utf-8", "replace").strip("\0 \r\n")
+    what = f"line {number} is {what}: {text[:_DEEP]!r}"
+    gap = Gap("damaged", number, what)
+    if not text:
+        return DamagedLine(gap, None)
+    return DamagedLine(gap, Given("damaged", number, offset, _unescaped(text), sure=False))
+
+
+def _unescaped(text: str) -> str:
+    r"""A part of JSON as a person reads it: what its texts say, without backslashes.
+
+    >>> _unescaped('{"a":"one\\ntwo \\u0041')
+    '{"a":"one\ntwo A'
+    """
+    plain = _ESCAPE.sub(lambda m: chr(int(m[1], 16)) if m[1] else _PLAIN.get(m[2], m[2]), text)
+    return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

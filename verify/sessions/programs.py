@@ -1,0 +1,163 @@
+"""Programs that command lines call: what each opens, shows or runs by its name and options. Pure.
+
+A program that is in no table may open any file. Versions of a program differ: an option stands here
+where any common version reads a file, or runs another program, by it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tripod.verify.sessions.items import fields
+
+FILES = fields(
+    """cat bat batcat head tail less more most nl tac rev wc sort uniq cut paste join column fold
+    fmt pr expand unexpand shuf od xxd hexdump hd strings base64 base32 md5sum sha1sum
+    sha256sum sha512sum b2sum cksum sum diff cmp comm sdiff vimdiff zcat zless zmore gzip
+    gunzip bzcat bunzip2 xzcat unxz zstdcat vi vim nvim nano view ed emacs open xdg-open
+    bc tar zip unzip 7z cp mv install rsync scp ln dd split csplit iconv dos2unix file
+    pandoc look tsort ptx"""
+)
+"""Programs whose arguments are files that they open."""
+
+EXECUTES = fields("-exec -execdir -ok -okdir")
+COPIES = fields("cp mv install rsync scp ln")
+MOVES = fields("mv ln")
+"""Programs that show nothing, and after which a file has another name."""
+
+TREES = fields("tar zip 7z cp rsync scp mv ln diff gzip gunzip")
+AFTER_ONE = fields("grep egrep fgrep zgrep rg ag ack sed gsed awk gawk mawk nawk jq yq")
+"""Programs that open the files behind a first argument, which is a pattern or a script."""
+
+SEARCHES = fields("rg ag ack")  # below the folder, unless a file is named
+NAMES = fields(
+    """ls ll dir tree find fd fdfind du df stat realpath readlink basename dirname pwd which
+    whereis type locate test [ [[ mkdir rmdir touch rm unlink chmod chown chgrp truncate
+    mktemp"""
+)
+"""Programs that show names, sizes and times, or change files, and show no text."""
+
+QUIET = fields(
+    """echo printf true false : cd pushd popd export unset set shopt local declare typeset
+    readonly alias unalias read exit return break continue shift wait sleep date seq yes
+    whoami id groups uname hostname uptime ps kill pkill pgrep jobs fg bg disown trap umask
+    ulimit tput clear reset printenv hash history arch nproc free tr expr tee mapfile
+    readarray"""
+)
+"""Programs that open no file of the project."""
+
+READING = {
+    name: options
+    for names, options in {
+        "date": "-f --file",
+        "ed": "",
+        "env": "-S -C --split-string --chdir",
+        "fd fdfind": "-x -X --exec",
+        "find du wc tree": "-files0-from --files0-from --fromfile",
+        "hash": "-p",
+        "history": "-r -n",
+        "jobs": "-x",
+        "less": "+ -k --lesskey",
+        "locate": "-d --database",
+        "mapfile readarray": "-C",
+        "emacs nvim vi vim view": "- +",
+        "rg ag ack": "--pre --pager --ackrc -z --search-zip",
+        "rsync": "-e --rs --files-from --include-from --exclude-from --filter",
+        "sort split": "--compress-program --files0-from --filter",
+        "sudo": "-D -e -i -s -R --chdir --edit --login --shell --chroot",
+        "tar": "-T -O -I -F -X --files --to- --use --checkpoint --info-s --exclude-from --rsh",
+        "unzip": "-p -c",
+        "xargs": "-a --arg-file",
+        "7z": "-so @",
+    }.items()
+    for name in names.split()
+}
+"""Beginnings of words with which a program reads what it does not name, or runs another."""
+
+TRUSTED = re.compile(r"(?:/usr|/opt/homebrew)?(?:/local)?/s?bin/[^/]+")
+ENVIRONMENT = re.compile(
+    r"PATH|CDPATH|IFS|ENV|BASH_ENV|PS4|PROMPT_COMMAND|LD_.*|DYLD_.*|GIT_.*|LESS(?:OPEN|CLOSE)"
+    r"|.*PAGER|.*EDITOR|VISUAL|SHELLOPTS|BASHOPTS|RIPGREP_CONFIG_PATH|GREP_OPTIONS|TAR_OPTIONS"
+)
+"""Variables by which a program that is known runs another, or goes elsewhere."""
+
+HARMLESS = re.compile(r"|cat|true|false|:|less|more|vi|vim|nano|[0-9]+|[^\s@]*@[^\s]*")
+WRAPPERS = fields("sudo doas nohup nice ionice stdbuf time exec builtin setsid command")
+SHELLS = fields("bash sh dash zsh ksh")
+GIT_QUIET = fields(
+    """status branch remote fetch push add rm mv commit tag rev-parse rev-list ls-files ls-tree
+    ls-remote config init clone checkout switch restore reset merge rebase cherry-pick revert
+    pull worktree check-ignore for-each-ref symbolic-ref update-ref gc fsck prune describe
+    reflog shortlog submodule clean version help notes merge-base name-rev count-objects"""
+)
+GIT_TEXT = fields(
+    """show diff log grep cat-file blame annotate archive stash format-patch bundle whatchanged
+    difftool range-diff diff-tree diff-index diff-files apply am bisect"""
+)
+GIT_VALUES = frozenset(("-C", "-c", "--git-dir", "--work-tree", "--namespace"))
+GIT_SHOWS = {
+    "add": "pie --patch --interactive --edit --pathspec-from-file",
+    "bisect": " run visualize view replay",
+    "checkout": "p --patch --pathspec-from-file",
+    "clone": "uc --upload-pack --config --template",
+    "commit": "vpFt --verbose --patch --interactive --file --template --pathspec-from-file",
+    "config": "fe --file --blob --edit",
+    "fetch": " --upload-pack",
+    "init": " --template",
+    "ls-remote": " --upload-pack --exec",
+    "merge": "F --file",
+    "notes": "F --file",
+    "push": " --receive-pack --exec",
+    "pull": " --upload-pack",
+    "rebase": "x --exec --show-current-patch",
+    "reset": "p --patch --pathspec-from-file",
+    "restore": "p --patch --pathspec-from-file",
+    "rm": " --pathspec-from-file",
+    "status": "v --verbose",
+    "submodule": " foreach",
+    "tag": "F --file",
+}
+"""For verbs that show no text of files: letters of options, options and words that make them."""
+
+GIT_RUNS = re.compile(
+    r"alias|pager|editor|external|textconv|fsmonitor|hook|filter|driver|command|cmd|helper"
+    r"|askpass|program|include|uploadpack|receivepack|packobjects|attributes|browser|proxy|tool",
+    re.IGNORECASE,
+)
+"""Settings of git that name a program or a file."""
+
+GIT_BRIEF = fields("--stat --shortstat --numstat --name-only --name-status --no-patch -s")
+GIT_LISTS = re.compile(
+    r"-[0-9inqsEFz]+|-n[0-9]+|--(?:oneline|graph|all|no-\w[\w-]*|name-only|name-status|reverse"
+    r"|stat|shortstat|numstat|summary|decorate|merges|first-parent|follow|date-order|topo-order"
+    r"|branches|tags|remotes|abbrev-commit|color|relative-date|left-right|cherry|"
+    r"include-untracked|quiet|(?:max-count|format|pretty|since|until|after|before|author"
+    r"|committer|grep|date|decorate|diff-filter|skip|abbrev|color|stat|branches|tags|message)"
+    r"=.*)"
+)
+"""Options with which ``git log`` and its kin show no text of files."""
+
+VALUES = {
+    "grep": "-e -f -m -A -B -C --include --exclude --exclude-dir --max-count --context",
+    "rg": "-e -f -m -A -B -C -g -t -T --glob --type --max-count --context --iglob",
+    "head": "-n -c --lines --bytes",
+    "tail": "-n -c --lines --bytes",
+    "sed": "-e -f --expression --file",
+    "awk": "-F -v -f",
+    "jq": "--arg --argjson --indent",
+    "cut": "-d -f -c -b",
+    "sort": "-k -t -o -S",
+    "timeout": "-k -s",
+}
+"""Options that take the next word, of programs whose other words are files."""
+
+AWK = re.compile(r"getline|system|\||@|ARGV")
+JQ = re.compile(r"\b(?:import|include|load\w*)\b")
+SED = re.compile(  # one command of sed that opens no file and runs no program
+    r"[\s;{}]*(?:(?:\d+(?:~\d+)?|\$|/(?:[^/\\]|\\.)*/[IM]*)"
+    r"(?:\s*,\s*(?:\d+|\$|[+~]\d+|/(?:[^/\\]|\\.)*/[IM]*))?)?\s*!?\s*"
+    r"(?:s([^\w\s\\])(?:(?!\1)[^\\]|\\.)*\1(?:(?!\1)[^\\]|\\.)*\1[gpIM0-9]*"
+    r"|y([^\w\s\\])(?:(?!\2)[^\\]|\\.)*\2(?:(?!\2)[^\\]|\\.)*\2"
+    r"|[aic](?:\\.|[^\\])*|[:btT]\s*\w*|[qQ]\s*\d*|[pdDgGhHlnNPxzF=]|$)\s*(?=[;}\s]|$)",
+    re.DOTALL,
+)

@@ -1,0 +1,588 @@
+"""Which files a command line of a shell opens, as far as its text tells. Pure.
+
+Parsed by tree-sitter (the extra ``sessions``); without it, a line that is not one plain list of
+words tells nothing. What runs a program of its own, or a script, is opaque: it may open any file.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote
+
+from tripod.verify.sessions.programs import (
+    AFTER_ONE,
+    AWK,
+    COPIES,
+    ENVIRONMENT,
+    EXECUTES,
+    FILES,
+    GIT_BRIEF,
+    GIT_LISTS,
+    GIT_QUIET,
+    GIT_RUNS,
+    GIT_SHOWS,
+    GIT_TEXT,
+    GIT_VALUES,
+    HARMLESS,
+    JQ,
+    MOVES,
+    NAMES,
+    QUIET,
+    READING,
+    SEARCHES,
+    SED,
+    SHELLS,
+    TREES,
+    TRUSTED,
+    VALUES,
+    WRAPPERS,
+)
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+ANY = "**"
+"""What stands in a path for a part that only the shell knew, which may have slashes."""
+MAX_COMMAND, MAX_WORD = 256 * 1024, 64 * 1024  # characters
+
+
+class OpenedPath(NamedTuple):
+    """A path that a command opens, as named, and resolved in the command's folder.
+
+    Not ``sure``: a pattern, a variable, or something else that only the shell knew. ``recursive``:
+    what lies below it is opened as well. ``lists_names``: the output says which file a text is of.
+    """
+
+    named: str
+    path: str
+    sure: bool = True
+    recursive: bool = False
+    lists_names: bool = False
+
+
+@dataclass
+class ShellReading:
+    """What a command line opens, and, in words, what of it cannot be told.
+
+    ``also`` may be opened as well: in a folder that a ``cd`` may have left, or by an option.
+    """
+
+    opened: list[OpenedPath] = field(default_factory=list)
+    also: list[OpenedPath] = field(default_factory=list)
+    opaque: list[str] = field(default_factory=list)
+
+
+class Word(NamedTuple):
+    """A word of a command: its text, with ``ANY`` for what only the shell knew."""
+
+    text: str
+    sure: bool
+
+
+_PLAIN = re.compile(r"[\w./:@%+=,~\- '\"]*")
+_MAGIC = re.compile(r"[*?\[{]")
+_WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\")
+
+
+def opened_by(command: str, cwd: str, shell: str = "bash") -> ShellReading:
+    """Which files a command line opens that begins in the folder ``cwd``."""
+    found = ShellReading()
+    if len(command) > MAX_COMMAND:
+        found.opaque.append("a command line that is too long to be read")
+        return found
+    parser = _parser() if shell == "bash" else None
+    if parser is None:
+        if shell == "bash" and _PLAIN.fullmatch(command) and "\n" not in command:
+            try:
+                words = [Word(word, sure=True) for word in shlex.split(command)]
+            except ValueError:
+                words = []
+            if words:
+                _Shell(found, cwd).run(words)
+                return found
+        found.opaque.append(f"a command line that is not parsed: {_short(command)}")
+        return found
+    tree = parser.parse(_in_ascii(command))
+    if tree.root_node.has_error:
+        found.opaque.append(f"a command line that cannot be parsed: {_short(command)}")
+    try:
+        _Shell(found, cwd).walk(tree.root_node)
+    except RecursionError:
+        found.opaque.append("a command line that is nested too deep")
+    return found
+
+
+@cache
+def _parser() -> Parser | None:
+    try:
+        import tree_sitter_bash
+        from tree_sitter import Language, Parser
+    except ImportError:
+        return None
+    return Parser(Language(tree_sitter_bash.language()))
+
+
+def resolved(named: str, cwd: str) -> str:
+    r"""A path in its folder, without ``.`` and ``..``; a home stays ``~``.
+
+    >>> resolved("../chat/a.md", "/w/src"), resolved("~/.env", "/w"), resolved("a", "")
+    ('/w/chat/a.md', '~/.env', 'a')
+    >>> resolved("chat\\a.md", "C:\\w"), resolved("file:///w/%61", ""), resolved(ANY, "/w")
+    ('C:/w/chat/a.md', '/w/a', '/**')
+    """
+    if _WINDOWS.match(named) or _WINDOWS.match(cwd):
+        named, cwd = named.replace("\\", "/"), cwd.replace("\\", "/")
+        cwd = "" if _WINDOWS.match(named) else cwd
+    if named.startswith(ANY):
+        return f"/{posixpath.normpath(named)}"
+    if named.startswith("file://"):
+        named = unquote(named.removeprefix("file://"))
+    joined = named if named.startswith(("/", "~")) or not cwd else posixpath.join(cwd, named)
+    return re.sub("^//", "/", posixpath.normpath(joined))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+class _Shell:
+    """One shell: its folder and its variables, and what the commands in it open."""
+
+    def __init__(self, found: ShellReading, cwd: str, depth: int = 0) -> None:
+        self.found, self.cwd, self.depth = found, cwd, depth
+        self.left: set[str] = set()  # folders that it was in: a cd may fail, or run elsewhere
+        self.variables: dict[str, list[Word]] = {}
+
+    def open(self, word: Word, *, recursive: bool = False, lists_names: bool = False) -> None:
+        """Note that a file is opened, if the word is one."""
+        sure = word.sure and ANY not in self.cwd
+        if word.text and word.text != "-":
+            path = resolved(word.text, self.cwd)
+            self.found.opened.append(OpenedPath(word.text, path, sure, recursive, lists_names))
+            for folder in self.left - {self.cwd}:
+                path = resolved(word.text, folder)
+                self.found.also.append(OpenedPath(word.text, path, sure=False, recursive=recursive))
+
+    def _goes(self, word: str) -> None:
+        """Go to a folder; which it was stays possible."""
+        self.left.add(self.cwd)
+        self.cwd = f"/{ANY}" if word.startswith(("-", "+")) else resolved(word, self.cwd)
+        if len(self.left) > 16:
+            self.left, self.cwd = set(), f"/{ANY}"
+
+    def opaque(self, why: str) -> None:
+        """Note what cannot be told."""
+        if why not in self.found.opaque:
+            self.found.opaque.append(why)
+
+    # The tree
+
+    def walk(self, node: Node) -> None:
+        """Go through a statement and those in it, in their order."""
+        kind = node.type
+        if kind == "command":
+            self._command(node)
+        elif kind in ("subshell", "command_substitution", "process_substitution"):
+            inner = _Shell(self.found, self.cwd, self.depth)
+            inner.variables, inner.left = dict(self.variables), set(self.left)
+            for child in node.named_children:
+                inner.walk(child)
+        elif kind == "variable_assignment":
+            self._assign(node)
+        elif kind == "for_statement":
+            self._loop(node)
+        elif kind in ("file_redirect", "herestring_redirect", "heredoc_redirect"):
+            self._redirect(node)
+        else:
+            for child in node.named_children:
+                self.walk(child)
+
+    def _command(self, node: Node) -> None:
+        words: list[Word] = []
+        for child in node.named_children:
+            if child.type == "variable_assignment":
+                self._assign(child)
+            elif child.type.endswith("_redirect"):
+                self._redirect(child)
+            else:
+                words += self.words(child)
+        if words:
+            self.run(words)
+
+    def _assign(self, node: Node) -> None:
+        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        if name is not None:
+            words = self.words(value) if value is not None else [Word("", sure=True)]
+            self.variables[_text(name)] = [word._replace(sure=False) for word in words]
+            self._environment(_text(name), "".join(word.text for word in words))
+
+    def _environment(self, name: str, value: str) -> None:
+        if ENVIRONMENT.fullmatch(name) and not HARMLESS.fullmatch(value):
+            self.opaque(f"the variable {_short(name)} may name any program")
+
+    def _loop(self, node: Node) -> None:
+        variable, body = node.child_by_field_name("variable"), node.child_by_field_name("body")
+        words = [
+            word._replace(sure=False)
+            for child in node.children_by_field_name("value")
+            for word in self.words(child)
+        ]
+        if variable is not None:
+            self.variables[_text(variable)] = words or [Word(ANY, sure=False)]
+        if body is not None:
+            self.walk(body)
+
+    def _redirect(self, node: Node) -> None:
+        for child in node.named_children:
+            for word in self.words(child) if child.type != "heredoc_body" else ():
+                if node.type == "file_redirect" and _text(node).lstrip("0123456789").startswith(
+                    "<"
+                ):
+                    self.open(word)
+            if child.type == "heredoc_body":
+                self.walk(child)
+                if "`" in _text(child) and not re.match(r"\d*<<-?\s*['\"\\]", _text(node)):
+                    self.opaque("a command within a text, in backticks")
+
+    def words(self, node: Node) -> list[Word]:
+        """The words that a node stands for: several, where a variable was given several."""
+        kind = node.type
+        if kind in ("word", "number", "command_name", "variable_name", "special_variable_name"):
+            if kind == "command_name" and node.named_children:
+                return self.words(node.named_children[0])
+            text = re.sub(r"\\(.)", r"\1", _text(node))
+            return [Word(text, sure=not _MAGIC.search(_text(node)))]
+        if kind == "raw_string":
+            return [Word(_text(node)[1:-1], sure=True)]
+        if kind == "string_content":
+            return [Word(re.sub(r'\\(["\\$`])', r"\1", _text(node)), sure=True)]
+        if kind in ("simple_expansion", "expansion"):
+            for child in node.named_children:
+                if child.type == "command_substitution":
+                    self.walk(child)
+            named = [child for child in node.named_children if child.type == "variable_name"]
+            known = self.variables.get(_text(named[0])) if named and kind[0] == "s" else None
+            return known or [Word(ANY, sure=False)]
+        if kind in ("string", "concatenation", "translated_string"):
+            found = [Word("", sure=True)]
+            for child in node.named_children:
+                parts = self.words(child)
+                found = [
+                    Word(one.text + part.text, one.sure and part.sure)
+                    for one in found
+                    for part in parts
+                ]
+                if len(found) > 64 or any(len(one.text) > MAX_WORD for one in found):
+                    found = [Word(ANY, sure=False)]
+            return found
+        if kind in ("command_substitution", "process_substitution"):
+            self.walk(node)
+            # What a process substitution stands for is what it reads, which was noted.
+            return [Word("" if kind[0] == "p" else ANY, sure=kind[0] == "p")]
+        for child in node.named_children:
+            self.walk(child)
+        return [Word(ANY, sure=False)]
+
+    def _option(self, value: str) -> None:
+        """Note a value of an option, which may be a file."""
+        if value:
+            path = resolved(value, self.cwd)
+            self.found.also.append(OpenedPath(value, path, sure=False))
+
+    # Programs
+
+    def run(self, words: Sequence[Word]) -> None:
+        """What a program with its arguments opens."""
+        name = posixpath.basename(words[0].text)
+        args = list(words[1:])
+        if not words[0].sure:
+            self.opaque("a program that only the shell knew")
+        elif "/" in words[0].text and not TRUSTED.fullmatch(words[0].text):
+            self.opaque(f"the program {_short(words[0].text)} may open any file")
+        else:
+            self._known(name, args)
+
+    def _known(self, name: str, args: list[Word]) -> None:
+        if name in READING and _is_among(args, READING[name], clusters=name in ("tar", "unzip")):
+            self.opaque(f"{name} with these options may open any file")
+        if name in ("source", "."):
+            self.opaque(f"a script run by {name}")
+            for word in args[:1]:
+                self.open(word)
+        elif name == "alias" and any("=" in word.text for word in args):
+            self.opaque("another name for a command")
+        elif name == "trap" and len(args) > 1:
+            self._script("eval", args[:1])
+        elif name == "type":
+            for word in args:
+                self._option(word.text)
+        elif name in WRAPPERS or name in ("timeout", "env", "xargs"):
+            self._wrapped(name, args)
+        elif name in SHELLS or name == "eval":
+            self._script(name, args)
+        elif name in ("cd", "pushd"):
+            known = [word.text for word in args if word.text not in ("-L", "-P", "--")]
+            target = known[0] if known else "~"
+            self._goes(target)
+        elif name == "git":
+            self._git(args)
+        elif name in AFTER_ONE:
+            self._search(name, args)
+        elif name in FILES:
+            operands = _operands(name, args)
+            if name in COPIES and len(operands) > 1 and not _is_among(args, "-t --target"):
+                operands.pop()  # where the copy goes
+            for word in operands:
+                named = word._replace(sure=word.sure and name not in MOVES)
+                self.open(named, recursive=name in TREES)
+            for word in args:
+                option, equals, value = word.text.partition("=")
+                if equals and name == "dd":
+                    if option == "if":
+                        self.open(Word(value, word.sure))
+                elif word.text.startswith("-"):
+                    self._option(value if equals else word.text[2:])
+        elif name == "find" and any(word.text in EXECUTES for word in args):
+            self._found(args)
+        elif name not in NAMES and name not in QUIET:
+            self.opaque(f"the program {_short(name)} may open any file")
+
+    def _wrapped(self, name: str, args: list[Word]) -> None:
+        while args and (args[0].text.startswith("-") or "=" in args[0].text):
+            option, _, value = args.pop(0).text.partition("=")
+            self._environment(option, value)
+            # Whether an option takes a value depends on the program: a word that is no program, in
+            # front of one that is, is a value.
+            if len(args) > 1 and _is_program(args[1]):
+                if _is_program(args[0]):
+                    self.opaque(f"the program that {name} runs, {_short(args[0].text)} or not")
+                else:
+                    args.pop(0)
+        if name == "timeout" and args:
+            args.pop(0)
+        if name == "xargs":
+            args = [*(args or [Word("echo", sure=True)]), Word(ANY, sure=False)]
+        if args:
+            self.run(args)
+
+    def _script(self, name: str, args: list[Word]) -> None:
+        inline = name == "eval" or any(word.text in ("-c", "-lc", "-ic") for word in args)
+        texts = [word for word in args if name == "eval" or not word.text.startswith("-")]
+        parser = _parser()
+        if not inline or not texts or parser is None or self.depth > 4:
+            self.opaque(f"a script run by {name}")
+            for word in texts[:1]:
+                self.open(word)
+            return
+        text = " ".join(word.text for word in texts) if name == "eval" else texts[0].text
+        if not all(word.sure for word in texts[:1]):
+            self.opaque(f"a script run by {name} that only the shell knew")
+        tree = parser.parse(_in_ascii(text))
+        if tree.root_node.has_error:
+            self.opaque(f"a script run by {name} that cannot be parsed")
+        inner = _Shell(self.found, self.cwd, self.depth + 1)
+        inner.variables, inner.left = dict(self.variables), set(self.left)
+        inner.walk(tree.root_node)
+        if name == "eval":
+            self.variables, self.left, self.cwd = inner.variables, inner.left, inner.cwd
+
+    def _search(self, name: str, args: list[Word]) -> None:
+        flags = "".join(w.text[1:] for w in args if re.match(r"-\w", w.text))
+        long = {word.text.partition("=")[0] for word in args if word.text.startswith("--")}
+        operands = _operands(name, args)
+        given = {"-e", "-f", "--regexp", "--file", "--expression", "--files"}
+        if not given & {word.text.partition("=")[0] for word in args}:
+            operands = operands[1:]
+        for option, word in pairwise(args):
+            if option.text in ("-f", "--file"):
+                self.open(word)
+        for word in args:
+            if word.text.startswith("-"):
+                self._option(word.text.partition("=")[2] or word.text[2:])
+        recursive = name in SEARCHES or (
+            "grep" in name
+            and (not {*"rRd"}.isdisjoint(flags) or _is_among(args, "--r --deref --dir"))
+        )
+        if not self._is_plain_script(name, args):
+            self.opaque(f"a script of {name} that opens files or runs programs")
+        silent = "h" in flags or "o" in flags or bool(long & {"--no-filename"})
+        if recursive and not operands:
+            operands = [Word(".", sure=True)]
+        for word in operands:
+            self.open(word, recursive=recursive, lists_names=recursive and not silent)
+
+    def _is_plain_script(self, name: str, args: list[Word]) -> bool:
+        """Whether what awk, jq or sed is to do opens no file of its own."""
+        texts = " ".join(word.text for word in args)
+        if name.endswith("awk"):
+            return not (AWK.search(texts) or _is_among(args, "-f -i -l -E --f --i --l --e"))
+        if name in ("jq", "yq"):
+            return not JQ.search(texts)
+        if "sed" not in name:
+            return True
+        scripts = [
+            word.text.partition("=")[2] if word.text.startswith("--") else word.text
+            for option, word in pairwise([Word("", sure=True), *args])
+            if re.fullmatch(r"-\w*e|--expression", option.text)
+            or word.text.startswith("--expression=")
+        ] or [word.text for word in _operands(name, args)[:1]]
+        return all(map(_is_plain_sed, scripts)) and not _is_among(args, "-f --fi")
+
+    def _found(self, args: list[Word]) -> None:
+        """``find ... -exec PROGRAM {} ;``: the program may open what lies below the folders."""
+        ends = [n for n, word in enumerate(args) if word.text in EXECUTES]
+        programs = {args[at + 1].text if at + 1 < len(args) else "" for at in ends}
+        if programs <= NAMES | QUIET:
+            return
+        folders = list(args)
+        while folders and re.fullmatch(r"-[HLP]|-O\d", folders[0].text):
+            folders.pop(0)
+        tests = (n for n, word in enumerate(folders) if word.text.startswith(("-", "(", "!")))
+        for word in folders[: next(tests)] or [Word(".", sure=True)]:
+            self.open(word._replace(sure=False), recursive=True)
+        for program in programs - FILES - AFTER_ONE - NAMES - QUIET:
+            self.opaque(f"the program {_short(program)} may open any file")
+
+    def _git(self, args: list[Word]) -> None:
+        cwd = self.cwd
+        while args and args[0].text.startswith("-"):
+            option = args.pop(0).text
+            if option in GIT_VALUES and args:
+                value = args.pop(0)
+                cwd = resolved(value.text, cwd) if option == "-C" else cwd
+                if option == "-c":
+                    self._setting(*value.text.split("=", 1))
+            elif option.startswith(("--exec-path=", "--config-env")):
+                self.opaque(f"git {_short(option)} may run any program")
+        verb = args.pop(0).text if args else "help"
+        letters, _, words = GIT_SHOWS.get(verb, "").partition(" ")
+        if any(
+            not {*letters}.isdisjoint(word.text[1:])
+            if re.match(r"-\w", word.text)
+            else any(_begins(word.text.partition("=")[0], one) for one in words.split())
+            for word in args
+        ):
+            self.opaque(f"git {verb} with these options may show any file")
+        if verb == "config":
+            self._setting(*[word.text for word in args if word.text[:1] != "-"])
+        if verb == "mv":
+            for word in args:
+                self.open(word._replace(sure=False), recursive=True)
+        if verb in GIT_QUIET and verb != "reflog":
+            return
+        if verb not in GIT_TEXT:
+            self.opaque(f"git {_short(verb)} may open any file")
+            return
+        rest = [word for word in args if not word.text.startswith("-") or word.text == "--"]
+        inner = _Shell(self.found, cwd, self.depth)
+        inner.left = set(self.left)
+        paths: list[Word] = []
+        if Word("--", sure=True) in rest:
+            paths = rest[rest.index(Word("--", sure=True)) + 1 :]
+        briefly = {word.text.partition("=")[0] for word in args} & GIT_BRIEF
+        if (verb in ("log", "stash", "bisect", "reflog") or briefly) and all(
+            GIT_LISTS.fullmatch(word.text)
+            for word in args
+            if word.text.startswith("-") and word.text != "--"
+        ):
+            return  # messages and names of commits alone
+        named = 0
+        for word in rest if verb != "grep" else ():
+            _, colon, path = word.text.partition(":")
+            if colon and path:
+                paths.append(Word(path, word.sure))
+                named += 1
+        if verb in ("blame", "annotate") and not paths:
+            paths = rest
+        for word in paths:
+            inner.open(word, recursive=True, lists_names=verb == "grep")
+        if not paths or (rest and 0 < named < len(rest) and verb not in ("blame", "annotate")):
+            inner.open(Word(".", sure=False), recursive=True, lists_names=verb != "archive")
+
+    def _setting(self, *setting: str) -> None:
+        """A setting of git that is made: its name and its value."""
+        name, value = (*setting, "", "")[:2]
+        if (
+            GIT_RUNS.search(" ".join(setting))
+            and value
+            and not (len(setting) == 2 and HARMLESS.fullmatch(value))
+        ):
+            self.opaque(f"the setting {_short(name)} of git may name any program")
+
+
+def _begins(word: str, option: str) -> bool:
+    """Whether a word is an option, which git takes by any beginning of it."""
+    return word == option or (len(word) > 3 and word[:2] == "--" and option.startswith(word))
+
+
+def _is_among(args: Sequence[Word], options: str, *, clusters: bool = False) -> bool:
+    """Whether a word begins as one of some options does; '' is any word at all."""
+    begins = tuple(options.split()) or ("",)
+    if any(word.text.startswith(begins) for word in args):
+        return True
+    letters = {one[1] for one in begins if len(one) == 2} if clusters else set[str]()
+    words = [word.text for n, word in enumerate(args) if not n or word.text[:1] == "-"]
+    return any(letters & {*word} for word in words if word[:2] != "--")
+
+
+def _is_plain_sed(script: str) -> bool:
+    """Whether a script of sed opens no file and runs no program.
+
+    >>> _is_plain_sed("1,5p;s/a/b/g"), _is_plain_sed("1r x"), _is_plain_sed("s/a/b/e")
+    (True, False, False)
+    """
+    at = 0
+    while at < len(script):
+        command = SED.match(script, at)
+        if command is None or command.end() == at:
+            return False
+        at = command.end()
+    return True
+
+
+def _is_program(word: Word) -> bool:
+    name = posixpath.basename(word.text)
+    tables = (FILES, AFTER_ONE, NAMES, QUIET, WRAPPERS, SHELLS)
+    return name in ("git", "timeout", "env", "xargs") or any(name in table for table in tables)
+
+
+def _operands(name: str, args: Sequence[Word]) -> list[Word]:
+    """The words that are no options, and no values of options."""
+    values = frozenset(VALUES.get("grep" if "grep" in name else name, "").split())
+    found: list[Word] = []
+    skip = ends = False
+    for word in args:
+        if skip:
+            skip = False
+        elif word.text == "--" and not ends:
+            ends = True
+        elif not ends and word.text.startswith("-") and len(word.text) > 1:
+            skip = word.text in values
+        else:
+            found.append(word)
+    return found
+
+
+_ESCAPED = re.compile("_u([0-9a-f]{6})_")
+
+
+def _in_ascii(text: str) -> bytes:
+    """A command line for the parser, whose scanner crashes on characters beyond a byte."""
+    return re.sub(
+        r"[^\0-\x7f]|_u(?=[0-9a-f]{6}_)",
+        lambda found: "".join(f"_u{ord(one):06x}_" for one in found[0]),
+        text,
+    ).encode()
+
+
+def _text(node: Any) -> str:
+    data = node.text
+    text = data.decode() if isinstance(data, bytes) else ""
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
