@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Told = Literal["clean", "findings", "cannot tell"]
 
 _OPAQUE = frozenset(("mcp", "tool", "resource", "script"))
-_UNNAMED = fields("hook notice background summary unknown damaged mention attachment resource")
+_UNNAMED = fields("hook notice background summary mention attachment resource")
 """Channels whose text may be of any file, and does not say of which: only its words can tell."""
 
 _READ = frozenset(("read", "search", "shell"))
@@ -108,6 +108,11 @@ class NeverRule:
         never, but = self._compiled
         path = path if path.startswith("/") else f"/{path}"
         return never.match(path) and not (but is not None and but.match(path))
+
+    def excepts(self, path: str) -> bool:
+        """Whether an exact path is one that may be read although ``never`` means it."""
+        but = self._compiled[1]
+        return but is not None and but.match(path if path.startswith("/") else f"/{path}")
 
     def may_hit(self, path: str, roots: Iterable[str], *, recursive: bool) -> bool:
         """Whether a pattern, or what lies below a folder, may be a path that is not to be read."""
@@ -389,7 +394,7 @@ class SessionExposures:
         exact = opened.sure and not opened.recursive
         if rule is None or (exact and rule.hits(opened.path)):
             one.exposures.append(_exposure(call, opened, sure=exact))
-        else:
+        elif not (exact and rule.excepts(opened.path)):
             under = opened.sure and opened.recursive and rule.hits(f"{opened.path}/{_BELOW}")
             if under or rule.may_hit(opened.path, self._roots, recursive=opened.recursive):
                 one.exposures.append(_exposure(call, opened, sure=under))
@@ -408,6 +413,8 @@ class SessionExposures:
             if self.rule is None or self.rule.hits(path):
                 by_path = [_of_text(given, path, sure=given.sure)]
                 self.found += by_path
+            elif self.rule.excepts(path):
+                pass
             elif path.startswith("/") and self.rule.may_hit(path, self._roots, recursive=False):
                 self.found.append(_of_text(given, path, sure=False))
         elif (

@@ -248,7 +248,7 @@ EVERY = {
     "anchor receipt": "1 ../r", "prove": "1", "export": "../e",
 }  # fmt: skip
 """Every command that works on a team, with arguments; those of the table's columns are not here."""
-APART = {"verify", "doctor", "restore", "demo", "completion"}
+APART = {"verify", "doctor", "restore", "demo", "completion", "import", "exposure"}
 LOOKS = {"log", "query", "diff", "backup"}
 """What shows or copies an older ledger as any other: it does not judge."""
 ADVICE = ("`tripod restore`", "`tripod verify", "`restore`")

@@ -15,7 +15,14 @@ from wcmatch import glob
 
 from tripod.verify.isolation import phrases
 from tripod.verify.sessions import exposure, items, jsonl, shell
-from tripod.verify.sessions.exposure import Exposure, NeverRule, _meet
+from tripod.verify.sessions.exposure import (
+    Exposure,
+    NeverRule,
+    ProtectedText,
+    SessionExposures,
+    _meet,
+)
+from tripod.verify.sessions.items import Call, Given
 
 SECRET = (
     "ann: we ship the seventh release on friday, unless bob finds another fault in it\nshort one\n"
@@ -53,6 +60,17 @@ def test_two_patterns_meet_wherever_one_path_fits_both(
 )
 def test_a_glob_is_of_a_name_of_an_end_or_of_a_whole_path(never: str, path: str, hit: bool) -> None:
     assert NeverRule([never]).hits(path) is hit
+
+
+@pytest.mark.parametrize("command", ["cat .env.example", "cat .env.example .env"])
+def test_what_is_excepted_may_be_read_and_its_neighbour_may_not(command: str) -> None:
+    one = SessionExposures(NeverRule([".env*"], ["*.example"]), ProtectedText())
+    one.add(Call("c", "Bash", {}, 1, "shell", command=command, cwd="/w"))
+    one.add(Given("shell", 2, 0, "KEY=1", call="c", named="/w/.env.example"))
+    one.end()
+    assert [(each.path, each.sure) for each in one.found] == [("/w/.env", True)] * (
+        " .env " in f"{command} "
+    )
 
 
 @pytest.mark.parametrize("module", [exposure, items, jsonl, phrases, shell], ids=str)
