@@ -526,13 +526,18 @@ class Team(ActContext):
         """Whether all files were gone, and are not all written again yet.
 
         A file marks that until then: an act that is refused or killed leaves some of the files, and
-        nobody removed the others.
+        nobody removed the others. Where the ledger lies among the files none does: it would be gone
+        as well, and a program that may remove a file could excuse that by the mark.
         """
-        if os.path.isdir(self.root) and not os.path.lexists(self._gone_mark):
+        mark = self._gone_mark
+        if os.path.abspath(os.path.dirname(mark)) == os.path.abspath(self.root):
             return False
-        with suppress(OSError), open(self._gone_mark, "ab"):
-            pass
-        return True
+        if not os.path.isdir(self.root):
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            with suppress(OSError):
+                os.close(os.open(mark, flags, 0o666))
+            return True
+        return os.path.isfile(mark) and not os.path.islink(mark)
 
     def _head_beyond(self, act: Act) -> str | None:
         """A head of this ledger that is remembered, and that the ledger does not reach."""

@@ -559,3 +559,31 @@ def test_files_that_a_killed_command_did_not_write_again_are_not_missed(
     assert_nothing_is_missed(cleaned)
     os.unlink(cleaned.root / ".nbs/chat/live.chat")
     assert "is gone; it is written again" in run(cleaned.root, "bus", "check").err
+
+
+@pytest.mark.parametrize("place", ["repository", "folder"])
+@pytest.mark.parametrize("what", ["pipe", "folder", "link", "file"])
+def test_nothing_that_lies_beside_the_ledger_excuses_a_removal(
+    tmp_path: Path, place: str, what: str
+) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    if place == "repository":
+        Git(folder)
+    said(folder, "init")
+    said(folder, "chat", "create", "live")
+    said(folder, "chat", "send", "live", "ann", "one")
+    ledger = folder / (".git/tripod" if place == "repository" else ".nbs") / "ledger.db"
+    mark = ledger.with_name("ledger.db.emptied")
+    if what == "pipe":
+        os.mkfifo(mark)
+    elif what == "folder":
+        mark.mkdir()
+    elif what == "link":
+        mark.symlink_to(tmp_path / "elsewhere")
+    elif place == "folder":
+        mark.touch()
+    (folder / ".nbs/chat/live.chat").unlink()
+    said(folder, "chat", "send", "live", "ann", "two")
+    assert "file.displaced" in said(folder, "log")
+    assert not (tmp_path / "elsewhere").exists()
