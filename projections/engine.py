@@ -44,6 +44,7 @@ from tripod.projections.manifest import Manifest, ManifestEntry
 from tripod.projections.peers.tables import PEERS
 from tripod.projections.projection import TOGETHER, File, Op, Projection, Render, Source
 from tripod.projections.pythia.tables import PYTHIA
+from tripod.projections.sessions import SESSIONS
 from tripod.projections.team.tables import COUNTS, FILES, REDACTIONS, TRUST
 from tripod.projections.workers.tables import AGENTS, WORKERS
 
@@ -51,7 +52,7 @@ from tripod.projections.workers.tables import AGENTS, WORKERS
 # there: so FILES is asked last of those that share folders; after WORKERS for the same reason.
 PROJECTIONS: tuple[Projection, ...] = (
     LOG, CHAT, BUS, WORKERS, FILES, COUNTS, READING, REDACTIONS, TRUST, CLAIMS, AGENTS,
-    PYTHIA, PEERS,
+    PYTHIA, PEERS, SESSIONS,
 )  # fmt: skip
 
 _SHARED: tuple[Projection, ...] = (LOG, CHAT, BUS, WORKERS, FILES)

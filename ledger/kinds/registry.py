@@ -16,6 +16,7 @@ from tripod.ledger.kinds import (
     peers,
     pythia,
     redaction,
+    sessions,
     team,
     trust,
     workers,
@@ -33,6 +34,7 @@ KINDS: tuple[Kind[Any], ...] = (
     *redaction.KINDS,
     *peers.KINDS,
     *agents.KINDS,
+    *sessions.KINDS,
 )
 
 BY_NAME = {kind.name: kind for kind in KINDS}

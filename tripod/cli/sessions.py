@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from tripod.cli.commands import CommandCall, command_verb
@@ -12,6 +13,7 @@ from tripod.errors import BadArgumentError
 from tripod.ledger.errors import MissingExtraError
 from tripod.output import emit, emit_json, one_line, remark
 from tripod.sessions.files import SessionFile, read_session_file, session_files
+from tripod.sessions.imports import ImportedSession, import_session_file
 from tripod.sessions.project import Project, open_project, protect_files
 from tripod.verify.sessions.exposure import (
     Exposure,
@@ -46,10 +48,34 @@ def _named_files(paths: list[str]) -> Iterator[tuple[str, bool]]:
 
 
 def _import(call: CommandCall) -> int | None:
-    if not call.dry_run:
-        raise BadArgumentError(
-            "nothing takes sessions into the ledger yet: --dry-run shows what is in them"
-        )
+    if call.dry_run:
+        return _counts(call)
+    values, lines = [], []
+    with call.team() as team:
+        for path, is_named in _named_files(call.path):
+            found, imported = import_session_file(
+                team, path, actor=call.actor(), keep=call.keep, is_named=is_named
+            )
+            if not imported:
+                remark(f"{one_line(path)}: {one_line(found.problem)}")
+            for one in imported:
+                values.append(asdict(one))
+                lines.append(_imported(one))
+    call.answers(values, lines)
+    return None if values else _CANNOT_TELL
+
+
+def _imported(one: ImportedSession) -> str:
+    who = f", subagent {one_line(one.agent)}" if one.agent else ""
+    kept = ", bytes kept" if one.is_kept else ""
+    what = f"entry {one.seq}" if one.is_new else f"in entry {one.seq} already"
+    line = f"{one_line(one.file)}: session {one_line(one.session)}{who}: {what}{kept}"
+    if one.is_changed and one.is_new:
+        line += "; it is not what the entry before had, grown: `tripod verify` says so"
+    return line
+
+
+def _counts(call: CommandCall) -> int | None:
     values, lines = [], []
     for path, is_named in _named_files(call.path):
         found = read_session_file(path, is_named=is_named)
@@ -89,16 +115,22 @@ def _counted(found: SessionFile) -> dict[str, Any]:
 
 _IMPORT = """\
 import PATH...
-    Say what recorded sessions of agents hold: records, calls, answers, and what was not understood.
-    PATH is a file of a session or a folder of them. Sessions of Claude Code, Codex, Copilot,
-    Gemini, Qwen Code, OpenCode, Cursor, and of ATIF documents are known. Nothing is written, and
-    no team is needed.
+    Take recorded sessions of agents into the ledger: program, digest, counts, and what their
+    records say they read, by path and line. PATH is a file of a session or a folder of them.
+    Sessions of Claude Code, Codex, Copilot, Gemini, Qwen Code, OpenCode, Cursor, and of ATIF
+    documents are known. Importing the same file again adds nothing. A longer copy of it is a new
+    entry, and one that was changed is a finding of `tripod verify`.
+
+    The bytes of a transcript are not in the ledger: they may hold secrets. With --keep they are
+    kept in .nbs/evidence/, which is in no commit, record or export.
 
     Exit codes: 0 at least one file was read, 2 usage, 3 no file could be read.
 
-    --dry-run  Write nothing. It must be given: sessions are not taken into the ledger yet.
-    looks: always
-    without: --team
+    --keep         Keep the bytes as well. `tripod redact` erases them.
+    --dry-run      Write nothing, and need no team: say what the files hold, and what was not
+        understood.
+    --as HANDLE    Who imports them; by default your own handle.
+    looks: with --dry-run
 """
 
 

@@ -11,10 +11,11 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import chain, islice
 from tempfile import TemporaryDirectory
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 import orjson
 
@@ -33,6 +34,7 @@ from tripod.verify.sessions.readers import (
 )
 
 _ENDS = (".jsonl", ".json", ".db", ".jsonl.zst", ".jsonl.gz")
+_FIRST_YEAR = 1971
 _FIRST = 64  # records among which one must tell the program
 _BLOCK = 1024 * 1024
 _SQLITE = b"SQLite format 3\0"
@@ -52,8 +54,32 @@ class SessionFile:
     lines: int = 0
     problem: str = ""
     is_foreign: bool = False  # nothing of it is damaged, and no program is known that wrote it
+    form: Literal["lines", "document", "database"] = "lines"
+    time: object = None  # that the last record claims which has one, as it stands there
+    rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    """The records of each session of a database."""
     reader: Reader | None = None
     counts: SessionCounts = field(default_factory=SessionCounts)
+
+
+def session_time(found: SessionFile) -> int | None:
+    """When the last record was made by its own words, in µs since 1970; None where it has no time.
+
+    It is text of ISO 8601, or milliseconds, some levels down in what OpenCode says of a message.
+    """
+    time = found.time
+    for name in ("time", "completed"):
+        if isinstance(time, dict):
+            time = time.get(name, time.get("created"))
+    if isinstance(time, int) and 0 < time < 2**43:
+        return time * 1000
+    try:
+        told = datetime.fromisoformat(time) if isinstance(time, str) else None
+    except ValueError:
+        return None
+    if told is None or told.year < _FIRST_YEAR:
+        return None
+    return int(told.replace(tzinfo=told.tzinfo or UTC).timestamp() * 1_000_000)
 
 
 def session_files(path: str) -> Iterator[str]:
@@ -100,7 +126,7 @@ def _read(found: SessionFile, file: IO[bytes], each: Callable[[Item], None] | No
         records = _records(found, file)
     if found.program is not None:
         found.reader = READERS[found.program]()
-        for item in read_session(found.reader, records):
+        for item in read_session(found.reader, _timed(found, records)):
             found.counts.add(item)
             if each is not None:
                 each(item)
@@ -112,6 +138,17 @@ def _read(found: SessionFile, file: IO[bytes], each: Callable[[Item], None] | No
         found.counts.add(gap)
         if each is not None:
             each(gap)
+
+
+def _timed(
+    found: SessionFile, records: Iterable[SessionRecord | DamagedLine]
+) -> Iterator[SessionRecord | DamagedLine]:
+    """The records, and note the time that the last one claims which has one."""
+    for one in records:
+        if isinstance(one, SessionRecord):
+            time = one.value.get("timestamp") or one.value.get("info")
+            found.time = found.time if time is None else time
+        yield one
 
 
 def _digest(file: IO[bytes]) -> tuple[int, str]:
@@ -171,7 +208,7 @@ def _document(found: SessionFile, file: IO[bytes]) -> Iterable[SessionRecord]:
         value = None
     found.is_foreign |= value is not None
     if isinstance(value, dict) and _is_document(value):
-        found.program = program_of(value)
+        found.program, found.form = program_of(value), "document"
         if found.program in DOCUMENTS:
             return document_records(value, found.program)
     found.program = None
@@ -200,7 +237,7 @@ def _quoted(name: str) -> str:
 
 def _database(found: SessionFile) -> Iterable[SessionRecord | DamagedLine]:
     """Sessions, messages and parts of a database, from a private copy of it and of its log."""
-    found.program = "opencode"
+    found.program, found.form = "opencode", "database"
     try:
         with TemporaryDirectory(prefix="tripod-session-") as folder:
             copy = os.path.join(folder, "opencode.db")
@@ -210,10 +247,17 @@ def _database(found: SessionFile) -> Iterable[SessionRecord | DamagedLine]:
             with closing(sqlite3.connect(copy)) as db:
                 db.execute("PRAGMA trusted_schema = OFF")
                 db.execute("PRAGMA query_only = ON")
-                return list(_rows(db))
+                rows = list(_rows(db))
     except (sqlite3.Error, OSError, ValueError, TypeError, MemoryError) as error:
         found.program, found.problem = None, f"the database cannot be read: {error}"
         return ()
+    one: list[dict[str, Any]] = []
+    for row in rows:
+        if isinstance(row, SessionRecord):
+            info = row.value["info"]
+            one = one if "role" in info else found.rows.setdefault(str(info["id"]), [])
+            one.append(row.value)
+    return rows
 
 
 def _copy(source: str, target: str) -> None:
@@ -249,8 +293,8 @@ def _rows(db: sqlite3.Connection) -> Iterator[SessionRecord | DamagedLine]:
     ).fetchone()[0]
     if lost:
         what = f"{lost} messages or parts are of no session that is there"
-        yield DamagedLine(Gap("missing", number, what), None)
-    yield from _order(db, number)
+        yield DamagedLine(Gap("missing", 0, what), None)
+    yield from _order(db)
 
 
 def _message(
@@ -265,7 +309,7 @@ def _message(
         return DamagedLine(Gap("damaged", number, what), None)
 
 
-def _order(db: sqlite3.Connection, number: int) -> Iterator[DamagedLine]:
+def _order(db: sqlite3.Connection) -> Iterator[DamagedLine]:
     """Each change of a session is an event with the next number; a number that lacks is a gap."""
     tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     for table in sorted(tables - _KNOWN):
@@ -274,10 +318,10 @@ def _order(db: sqlite3.Connection, number: int) -> Iterator[DamagedLine]:
             and db.execute(f'SELECT 1 FROM "{_quoted(table)}" LIMIT 1').fetchone()
         ):
             what = f"the table {table[:40]} of a newer generation has rows, which nobody read"
-            yield DamagedLine(Gap("unknown", number, what), None)
+            yield DamagedLine(Gap("unknown", 0, what), None)
     if "event" in tables:
         counted = "SELECT aggregate_id, count(*) AS n, max(seq) AS last FROM event GROUP BY 1"
         for row in db.execute(counted):
             if row["n"] != row["last"] + 1:
                 what = f"{row['last'] + 1 - row['n']} events of {row['aggregate_id']} are not there"
-                yield DamagedLine(Gap("order", number, what), None)
+                yield DamagedLine(Gap("order", 0, what), None)

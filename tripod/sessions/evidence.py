@@ -1,0 +1,105 @@
+"""Keeps the bytes of recorded sessions in ``.nbs/evidence/``, in parts that are named by digest.
+
+The folder has mode 0700 and is in no commit, record or export: transcripts hold secrets. The parts
+of a longer copy are those of the shorter one, but for the last.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from hashlib import sha256
+from typing import IO, Any
+
+from tripod.errors import RefusedError
+from tripod.ledger.files import name_file, read_plain_file, sync_path
+from tripod.projections.projection import Source
+
+FOLDER = "evidence"
+PART = 4 * 1024 * 1024
+"""Bytes of a part; the last one of a file has fewer."""
+
+
+def part_path(root: str, digest: str) -> str:
+    """Where a part lies in the team directory ``root``."""
+    return os.path.join(root, FOLDER, digest[:2], digest)
+
+
+def keep_parts(root: str, file: IO[bytes], size: int) -> list[str]:
+    """Keep the next ``size`` bytes of a file; give the digests of its parts, in their order.
+
+    What is given is on the disk. Raises RefusedError where the folder is a link, or a file.
+    """
+    folder = os.path.join(root, FOLDER)
+    with suppress(FileExistsError):
+        os.mkdir(folder, 0o700)
+    if os.path.islink(folder) or not os.path.isdir(folder):
+        raise RefusedError(f"{folder} is not a folder of the team: put a folder there, or nothing")
+    os.chmod(folder, 0o700)
+    digests = []
+    for start in range(0, size, PART):
+        data = file.read(min(PART, size - start))
+        digest = sha256(data).hexdigest()
+        path = part_path(root, digest)
+        os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+        if not _is_whole(path, digest):
+            with suppress(FileNotFoundError):
+                os.unlink(path)  # it is damaged: an honest one has this digest
+            _write(path, data)
+        digests.append(digest)
+    return digests
+
+
+def _is_whole(path: str, digest: str) -> bool:
+    try:
+        return sha256(read_plain_file(path, PART)).hexdigest() == digest
+    except OSError:
+        return False
+
+
+def _write(path: str, data: bytes) -> None:
+    staged = f"{path}.{os.getpid()}"
+    with open(os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as new:
+        new.write(data)
+        new.flush()
+        os.fsync(new.fileno())
+    name_file(staged, path)  # False: somebody else kept the same bytes meanwhile
+    sync_path(os.path.dirname(path))
+
+
+def kept_bytes(root: str, digests: Iterable[str]) -> Iterator[bytes]:
+    """The parts that were kept, in their order (OSError: one is not there, or is another)."""
+    for digest in digests:
+        data = read_plain_file(part_path(root, digest), PART)
+        if sha256(data).hexdigest() != digest:
+            raise OSError(0, f"the part {digest[:12]} that was kept is not what it was")
+        yield data
+
+
+def unnamed_parts(root: str, named: Collection[str]) -> Iterator[str]:
+    """Paths of files in the folder that are no part with one of these digests."""
+    for folder, _, files in os.walk(os.path.join(root, FOLDER)):
+        for name in sorted(files):
+            if name not in named:
+                yield os.path.join(folder, name)
+
+
+def named_parts(source: Source) -> set[str]:
+    """The digests of all parts that entries name; what was erased names none."""
+    bodies = source.each_body_of("SELECT seq FROM sessions WHERE kept ORDER BY seq")
+    return {one for body in bodies for one in parts_of(source, body)}
+
+
+def parts_of(source: Source, body: Mapping[str, Any]) -> list[str]:
+    """The digests of the parts that a ``session.imported`` entry names, in their order."""
+    return source.content(body["parts"]).decode().split() if "parts" in body else []
+
+
+def sweep_parts(root: str, source: Source) -> None:
+    """Remove what no entry names: parts that were erased, and those of an import that failed.
+
+    To be called under the writer's lock.
+    """
+    for path in unnamed_parts(root, named_parts(source)):
+        os.unlink(path)

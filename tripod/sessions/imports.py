@@ -1,0 +1,264 @@
+"""Takes recorded sessions into the ledger: digests, counts, and what their records say they read.
+
+A state of a file that the ledger has adds nothing. A longer copy is a new entry, with the digest of
+as many of its first bytes as the entry before had: by that the verifier tells a file that grew from
+one that was changed. The bytes of the file go nowhere, unless they are to be kept.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from hashlib import sha256
+from io import BytesIO
+from typing import IO, Any
+
+import orjson
+
+from tripod.errors import RefusedError
+from tripod.ledger.files import open_plain_file
+from tripod.ledger.kinds.sessions import IMPORTED, READ, SessionImported, SessionRead
+from tripod.sessions.evidence import keep_parts, part_path, sweep_parts
+from tripod.sessions.files import SessionFile, read_session_file, session_time
+from tripod.team.act import Act
+from tripod.team.team import Team
+from tripod.verify.sessions.exposure import ProtectedText, SessionExposures
+from tripod.verify.sessions.items import MAIN, Item, Session
+from tripod.verify.sessions.opencode import OpenCode
+from tripod.verify.sessions.readers import SessionCounts
+
+_BLOCK = 1024 * 1024
+_LONGEST = 4096  # characters of a name in an entry
+_MOST = 4 * 1024 * 1024  # bytes of exposures in one entry
+HOOKS = os.path.join("spool", "hooks")
+"""The folder of the team directory in which a hook leaves what it took as a session ended."""
+
+
+@dataclass
+class SessionCopy:
+    """One session, or one subagent of it, as a file has it."""
+
+    session: Session
+    judged: SessionExposures
+    counts: SessionCounts = field(default_factory=SessionCounts)
+    sha256: str = ""
+    bytes: int = 0
+    lines: int = 0
+    rows: list[dict[str, Any]] | None = None
+    """The records, where the session is rows of a database."""
+
+    @property
+    def agent(self) -> str:
+        """The subagent whose file it is; '' of a session's own thread."""
+        is_inner = self.session.parent == self.session.id
+        agents = self.judged.agents - {self.session.id, MAIN}
+        return min(agents) if is_inner and agents else ""
+
+    def add(self, item: Item) -> None:
+        """Count and judge an item."""
+        self.counts.add(item)
+        self.judged.add(item)
+
+
+@dataclass
+class ImportedSession:
+    """What became of one session: the entry that has it, or the one that had it already.
+
+    ``is_new``: something was appended. ``is_changed``: it is not what an earlier entry had, grown.
+    """
+
+    file: str
+    session: str
+    agent: str
+    seq: int
+    is_new: bool = False
+    is_changed: bool = False
+    exposures: int = 0
+    is_kept: bool = False
+
+
+def read_copies(path: str, *, is_named: bool = False) -> tuple[SessionFile, list[SessionCopy]]:
+    """Read a file to its end, and give each session in it: several only of a database."""
+    copies: list[SessionCopy] = []
+    whole: list[Item] = []  # what stands before the first session, or is about the file
+
+    def each(item: Item) -> None:
+        is_next = isinstance(item, Session) and item.program == OpenCode.program
+        if isinstance(item, Session) and (is_next or not copies):
+            copies.append(SessionCopy(item, SessionExposures(None, ProtectedText(), path)))
+        if copies and getattr(item, "line", 0):
+            copies[-1].add(item)
+        else:
+            whole.append(item)
+
+    found = read_session_file(path, each, is_named=is_named)
+    if found.reader is None:
+        return found, []
+    if not copies:
+        nobody = Session("", found.reader.program, "", 1)
+        copies.append(SessionCopy(nobody, SessionExposures(None, ProtectedText(), path)))
+    for copy in copies:
+        for item in whole:
+            copy.add(item)
+        copy.judged.end()
+        copy.sha256, copy.bytes, copy.lines = found.sha256, found.bytes, found.lines
+        if found.form == "database":
+            copy.rows = found.rows.get(copy.session.id, [])
+            data = b"".join(_lines(copy.rows))
+            copy.sha256, copy.bytes, copy.lines = sha256(data).hexdigest(), len(data), len(copy.rows)
+    names = [name for name in found.reader.sessions if name and name in path]
+    if found.form != "database" and names:
+        copies[0].session = found.reader.sessions[names[0]]
+    return found, copies
+
+
+def _lines(rows: list[dict[str, Any]]) -> Iterator[bytes]:
+    return (orjson.dumps(row) + b"\n" for row in rows)
+
+
+def import_session_file(
+    team: Team, path: str, *, actor: str, keep: bool = False, is_named: bool = False
+) -> tuple[SessionFile, list[ImportedSession]]:
+    """Take the sessions of one file into the ledger; ``keep`` their bytes in the team directory.
+
+    A file that cannot be read, or is no session's, gives none: its ``problem`` says why. Raises
+    RefusedError where the file is changed meanwhile.
+    """
+    found, copies = read_copies(path, is_named=is_named)
+    imported = []
+    for copy in copies:
+        parts = _kept(team, path, copy, is_named=is_named) if keep else []
+        with team.act(by=actor, joins=True) as act:
+            if not all(os.path.exists(part_path(team.root, one)) for one in parts):
+                raise RefusedError(f"{path}: another command removed what was kept; try again")
+            imported.append(_import(act, found, copy, parts, actor=actor, is_named=is_named))
+            act.later["evidence",] = partial(sweep_parts, team.root, act.source)
+    return found, imported
+
+
+def _kept(team: Team, path: str, copy: SessionCopy, *, is_named: bool) -> list[str]:
+    with _opened(path, copy, is_named=is_named) as file:
+        parts = keep_parts(team.root, file, copy.bytes)
+        file.seek(0)
+        if _digest(file, copy.bytes) != copy.sha256:
+            raise RefusedError(f"{path} was changed while it was read; import it again")
+    return parts
+
+
+def _opened(path: str, copy: SessionCopy, *, is_named: bool) -> IO[bytes]:
+    if copy.rows is not None:
+        return BytesIO(b"".join(_lines(copy.rows)))
+    return open(open_plain_file(path, named=is_named), "rb")
+
+
+def _digest(file: IO[bytes], size: int) -> str:
+    """The digest of the next ``size`` bytes of a file, or of as many as there are."""
+    digest = sha256()
+    while block := file.read(min(_BLOCK, size)):
+        digest.update(block)
+        size -= len(block)
+    return digest.hexdigest()
+
+
+def _import(
+    act: Act,
+    found: SessionFile,
+    copy: SessionCopy,
+    parts: list[str],
+    *,
+    actor: str,
+    is_named: bool,
+) -> ImportedSession:
+    tables = act.transaction.tables
+    session, agent = _name(copy.session.id) or os.path.basename(found.path), _name(copy.agent)
+    rows = tables.execute(
+        "SELECT seq, sha256, bytes, kept, form FROM sessions"
+        " WHERE session = ? AND agent = ? ORDER BY seq DESC",
+        (session, agent),
+    ).fetchall()
+    same = next((row for row in rows if row[1] == copy.sha256), None)
+    told = ImportedSession(found.path, session, agent, -1, exposures=len(copy.judged.found))
+    if same is not None and (same[3] or not parts):
+        told.seq, told.is_kept = same[0], bool(same[3])
+        return told
+    before = ""
+    if rows and found.form == "lines" and rows[0][4] == "lines" and rows[0][2] <= copy.bytes:
+        with _opened(found.path, copy, is_named=is_named) as file:
+            before = _digest(file, rows[0][2])
+    if rows and found.form == "lines":
+        told.is_changed = before != rows[0][1]
+    body = _body(act, found, copy, session)
+    body |= {"before": before or None, "parts": "\n".join(parts).encode() if parts else None}
+    drafts = [IMPORTED.draft(body, actor)]
+    drafts += (
+        READ.draft(
+            SessionRead(session=session, agent=agent or None, sha256=copy.sha256, exposures=text),
+            actor,
+        )
+        for text in _new_exposures(act, copy, session, agent)
+    )
+    told.seq, told.is_new, told.is_kept = act.append(drafts)[0].seq, True, bool(parts)
+    return told
+
+
+def _body(act: Act, found: SessionFile, copy: SessionCopy, session: str) -> SessionImported:
+    one, judged = copy.session, copy.judged
+    counts = {
+        "calls": sum(copy.counts.calls.values()),
+        "nested": sum(copy.counts.nested.values()),
+        "results": copy.counts.results,
+        "unanswered": len(copy.counts.unanswered),
+        "failed": copy.counts.failed,
+        "unparsed": len(copy.counts.unparsed),
+        "exposures": len(judged.found),
+    }
+    for gap in judged.gaps:
+        counts[gap.cause] = counts.get(gap.cause, 0) + 1
+    file = os.path.abspath(found.path)
+    hooks = os.path.join(os.path.realpath(act.context.root), HOOKS, "")
+    return {
+        "session": session,
+        "agent": _name(copy.agent) or None,
+        "program": one.program,
+        "version": _name(one.version) or None,
+        "parent": _name(one.parent or "") or None,
+        "role": _name(one.role) or None,
+        "cwd": _name(one.cwd) or None,
+        "file": _name(file),
+        "form": found.form,
+        "sha256": copy.sha256,
+        "bytes": copy.bytes,
+        "lines": copy.lines,
+        "ended_us": session_time(found),
+        "custody": "hook" if os.path.realpath(file).startswith(hooks) else "disk",
+        "coverage": counts,
+    }
+
+
+def _name(text: str) -> str:
+    """A name as an entry can hold it: what is no UTF-8 is replaced, what is too long is cut."""
+    return text.encode("utf-8", "replace").decode()[:_LONGEST]
+
+
+def _new_exposures(act: Act, copy: SessionCopy, session: str, agent: str) -> Iterator[bytes]:
+    """What no earlier entry of the session says it read, as lines of JSON, in parts."""
+    sql = "SELECT seq FROM sessions_read WHERE session = ? AND agent = ? ORDER BY seq"
+    known = set[bytes]()
+    for body in act.source.each_body_of(sql, session, agent):
+        known.update(act.source.content(body["exposures"]).splitlines())
+    part = b""
+    for each in copy.judged.found:
+        line = orjson.dumps({name: _plain(value) for name, value in each._asdict().items()})
+        if line not in known:
+            part += line + b"\n"
+        if len(part) > _MOST:
+            yield part
+            part = b""
+    if part:
+        yield part
+
+
+def _plain(value: object) -> object:
+    return _name(value) if isinstance(value, str) else value
