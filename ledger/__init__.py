@@ -53,6 +53,8 @@ from tripod.ledger.places import (
     COUNTS,
     DATABASE,
     EVENTS,
+    EVIDENCE,
+    HOOKS,
     LOGS,
     PLACE_IDS,
     PROCESSED,
@@ -69,13 +71,14 @@ from tripod.ledger.progress import tell_over, tell_progress
 from tripod.ledger.store import Head, LedgerReader, RawEntry, Transaction
 
 __all__ = [
-    "ARCHIVE", "CHANGE_IDS", "CHAT", "COUNTS", "DATABASE", "EMPTY_ROOT", "EVENTS", "GENESIS",
-    "LOGS", "MAX_BODY", "MAX_HEADER", "MERGED", "PLACE_IDS", "PROCESSED", "RECORD", "REDACTED",
-    "SEAL", "SEARCH", "SPOOL", "WORKERS", "Draft", "Entry", "GitError", "Head", "Header",
-    "LedgerDamagedError", "LedgerError", "LedgerReader", "MalformedError", "MissingExtraError",
-    "Nodes", "NotVerifiedError", "RawEntry", "Transaction", "Tree", "TripodError", "actor_entry_id",
-    "added_place_problem", "check_consistency", "check_link", "commit_body", "consistency_proof",
-    "entry_leaf_hash", "entry_mark", "format_canonical", "header_auth", "inclusion_proof",
-    "observed_entry_id", "parse_canonical", "parse_entry_time", "parse_header", "place_problem",
-    "places_problem", "redaction_entry_id", "root_of", "tell_over", "tell_progress",
+    "ARCHIVE", "CHANGE_IDS", "CHAT", "COUNTS", "DATABASE", "EMPTY_ROOT", "EVENTS", "EVIDENCE",
+    "GENESIS", "HOOKS", "LOGS", "MAX_BODY", "MAX_HEADER", "MERGED", "PLACE_IDS", "PROCESSED",
+    "RECORD", "REDACTED", "SEAL", "SEARCH", "SPOOL", "WORKERS", "Draft", "Entry", "GitError",
+    "Head", "Header", "LedgerDamagedError", "LedgerError", "LedgerReader", "MalformedError",
+    "MissingExtraError", "Nodes", "NotVerifiedError", "RawEntry", "Transaction", "Tree",
+    "TripodError", "actor_entry_id", "added_place_problem", "check_consistency", "check_link",
+    "commit_body", "consistency_proof", "entry_leaf_hash", "entry_mark", "format_canonical",
+    "header_auth", "inclusion_proof", "observed_entry_id", "parse_canonical", "parse_entry_time",
+    "parse_header", "place_problem", "places_problem", "redaction_entry_id", "root_of", "tell_over",
+    "tell_progress",
 ]  # fmt: skip

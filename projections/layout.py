@@ -14,6 +14,7 @@ from tripod.ledger.places import (
     COUNTS,
     DATABASE,
     EVENTS,
+    EVIDENCE,
     LOGS,
     PROCESSED,
     RECORD,
@@ -79,7 +80,7 @@ FOLDERS = tuple(dict.fromkeys(one.folder for one in LAYOUT if one.folder))
 
 HIDDEN = (CHAT, EVENTS, DATABASE, RECORD, WORKERS)
 """What a reviewer must not see, by its name in the team directory: all but the decision logs."""
-HIDDEN_BESIDE = ("..", *sorted((*HIDDEN, LOGS, SPOOL)))
+HIDDEN_BESIDE = ("..", *sorted((*HIDDEN, EVIDENCE, LOGS, SPOOL)))
 """What must not stand beside a reviewer's prompt, in which the decision logs are."""
 
 

@@ -21,7 +21,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, get_args, get_type_hints
 
 from tripod.ledger.errors import MalformedError
 from tripod.projections.text import text_meant
@@ -50,12 +50,17 @@ Where = tuple[int | str, ...]
 """The keys and the positions in lists that lead to a value."""
 
 
+def _written_key(name: str) -> str:
+    """The key of a field; one that Python keeps for itself has a line behind it: ``except_``."""
+    return name.rstrip("_").replace("_", "-")
+
+
 class Settings:
     """The base of a dataclass of settings: keys without a field are refused."""
 
     __slots__ = ()
     __pydantic_config__: ClassVar[dict[str, Any]] = {
-        "alias_generator": lambda name: name.replace("_", "-"),
+        "alias_generator": _written_key,
         "extra": "forbid",
     }
 
@@ -161,8 +166,11 @@ def _unknown(shape: Any, places: list[Where]) -> str:
     """The message about keys that have no field, in the mapping of the first of them."""
     *above, _ = places[0]
     for part in above:
-        shape = get_type_hints(shape)[str(part).replace("-", "_")]
-    known = [name.replace("_", "-") for name in shape.__dataclass_fields__]
+        if isinstance(part, int):  # in a list, whose values are of one type
+            shape = get_args(shape)[0]
+        else:
+            shape = {_written_key(name): one for name, one in get_type_hints(shape).items()}[part]
+    known = [_written_key(name) for name in shape.__dataclass_fields__]
     names = sorted(str(place[-1]) for place in places if [*place[:-1]] == above)
     listed = ", ".join(
         f"{_key(name)}{text_meant(name[:_SHOWN], known, aside=True)}" for name in names

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from hashlib import sha256
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from tripod.ledger import (
     Draft,
@@ -31,6 +31,10 @@ from tripod.verify.finding import Finding as Finding
 from tripod.verify.finding import Findings as Findings
 from tripod.verify.finding import Severity as Severity
 from tripod.verify.finding import Weight as Weight
+
+if TYPE_CHECKING:
+    from tripod.verify.anchors.policy import Never
+    from tripod.verify.session_evidence import SessionEvidence
 
 POLICY, RULES, AUTHORITIES = POLICIES = ("policy.tlog", "policy.yaml", "policy.pem")
 """Files of the team: whose signatures count, what must be there, whose timestamps count."""
@@ -443,6 +447,14 @@ class Evidence(Protocol):
     @property
     def linked_from(self) -> str:
         """Where the database really is, if a symbolic link stands in its place; else ''."""
+
+    @property
+    def sessions(self) -> SessionEvidence:
+        """What is at hand of recorded sessions, and of the files that they may not have shown."""
+
+    @property
+    def never(self) -> Sequence[Never]:
+        """Which files no agent may read, as the team's policy says."""
 
     def look_alikes(self) -> Iterator[tuple[str, str]]:
         """Pairs of handles of the team that can be taken for each other; the plainer one first."""

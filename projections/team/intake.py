@@ -12,7 +12,7 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import Annotated, Any
 
-from tripod.ledger import ARCHIVE, RECORD, SPOOL, MalformedError
+from tripod.ledger import ARCHIVE, EVIDENCE, RECORD, SPOOL, MalformedError
 from tripod.ledger.kinds.team import CONFIG_CHANGED, EVIDENCE_KEPT
 from tripod.ledger.kinds.workers import WRITTEN
 from tripod.projections import layout, settings
@@ -187,7 +187,7 @@ def _left_alone(reader: ManifestReader) -> list[str]:
         for name, what in reader.disk.walk(folder):
             known = what == "folder" and (
                 front + name in layout.FOLDERS
-                or front + name in (RECORD, SPOOL)
+                or front + name in (EVIDENCE, RECORD, SPOOL)
                 or f"{base}/{name}" in added
                 or (folder == CHAT.folder and name == ARCHIVE and _all_recorded(reader))
             )

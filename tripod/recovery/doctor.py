@@ -18,7 +18,7 @@ from typing import NamedTuple
 from tripod.agents.spec import is_spec_spawn_id
 from tripod.agents.spool import RUNNING, Look, Spool
 from tripod.errors import PagesDamagedError
-from tripod.ledger import DATABASE, SPOOL, WORKERS, parse_entry_time
+from tripod.ledger import DATABASE, HOOKS, SPOOL, WORKERS, parse_entry_time
 from tripod.ledger.files import hold_file_lock
 from tripod.ledger.ids import format_at
 from tripod.ledger.locator import closed_place_problem, database_of, no_team_problem, team_of
@@ -177,7 +177,8 @@ def _runs(evidence: OpenEvidence) -> Iterator[Trouble]:
             cure = f"the next command that runs this {role} job continues it"
             yield Trouble("run-over", f"{role} {subject}", what, cure)
     spawns = {spawn for spawn, _, _ in at_work}
-    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+    names = set(os.listdir(folder)) if os.path.isdir(folder) else set()
+    for name in sorted(names - {HOOKS}):
         path = f"{folder}/{name}"
         look = _look(path) if is_spec_spawn_id(name) and not os.path.islink(path) else None
         if look is None:

@@ -7,23 +7,19 @@ of a longer copy are those of the shorter one, but for the last.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from hashlib import sha256
-from typing import IO, Any
+from typing import IO
 
 from tripod.errors import RefusedError
+from tripod.ledger import EVIDENCE
 from tripod.ledger.files import name_file, read_plain_file, sync_path
 from tripod.projections.projection import Source
+from tripod.verify.session_evidence import part_path, parts_of
 
-FOLDER = "evidence"
 PART = 4 * 1024 * 1024
 """Bytes of a part; the last one of a file has fewer."""
-
-
-def part_path(root: str, digest: str) -> str:
-    """Where a part lies in the team directory ``root``."""
-    return os.path.join(root, FOLDER, digest[:2], digest)
 
 
 def keep_parts(root: str, file: IO[bytes], size: int) -> list[str]:
@@ -31,7 +27,7 @@ def keep_parts(root: str, file: IO[bytes], size: int) -> list[str]:
 
     What is given is on the disk. Raises RefusedError where the folder is a link, or a file.
     """
-    folder = os.path.join(root, FOLDER)
+    folder = os.path.join(root, EVIDENCE)
     with suppress(FileExistsError):
         os.mkdir(folder, 0o700)
     if os.path.islink(folder) or not os.path.isdir(folder):
@@ -68,18 +64,9 @@ def _write(path: str, data: bytes) -> None:
     sync_path(os.path.dirname(path))
 
 
-def kept_bytes(root: str, digests: Iterable[str]) -> Iterator[bytes]:
-    """The parts that were kept, in their order (OSError: one is not there, or is another)."""
-    for digest in digests:
-        data = read_plain_file(part_path(root, digest), PART)
-        if sha256(data).hexdigest() != digest:
-            raise OSError(0, f"the part {digest[:12]} that was kept is not what it was")
-        yield data
-
-
 def unnamed_parts(root: str, named: Collection[str]) -> Iterator[str]:
     """Paths of files in the folder that are no part with one of these digests."""
-    for folder, _, files in os.walk(os.path.join(root, FOLDER)):
+    for folder, _, files in os.walk(os.path.join(root, EVIDENCE)):
         for name in sorted(files):
             if name not in named:
                 yield os.path.join(folder, name)
@@ -89,11 +76,6 @@ def named_parts(source: Source) -> set[str]:
     """The digests of all parts that entries name; what was erased names none."""
     bodies = source.each_body_of("SELECT seq FROM sessions WHERE kept ORDER BY seq")
     return {one for body in bodies for one in parts_of(source, body)}
-
-
-def parts_of(source: Source, body: Mapping[str, Any]) -> list[str]:
-    """The digests of the parts that a ``session.imported`` entry names, in their order."""
-    return source.content(body["parts"]).decode().split() if "parts" in body else []
 
 
 def sweep_parts(root: str, source: Source) -> None:

@@ -9,57 +9,33 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from hashlib import sha256
 from io import BytesIO
-from typing import IO, Any
+from typing import IO
 
 import orjson
 
 from tripod.errors import RefusedError
+from tripod.ledger import HOOKS, SPOOL
 from tripod.ledger.files import open_plain_file
 from tripod.ledger.kinds.sessions import IMPORTED, READ, SessionImported, SessionRead
-from tripod.sessions.evidence import keep_parts, part_path, sweep_parts
-from tripod.sessions.files import SessionFile, read_session_file, session_time
+from tripod.sessions.evidence import keep_parts, sweep_parts
 from tripod.team.act import Act
 from tripod.team.team import Team
+from tripod.verify.session_evidence import file_digest, part_path
+from tripod.verify.session_files import (
+    SessionCopy,
+    SessionFile,
+    read_copies,
+    row_lines,
+    session_time,
+)
 from tripod.verify.sessions.exposure import ProtectedText, SessionExposures
-from tripod.verify.sessions.items import MAIN, Item, Session
-from tripod.verify.sessions.opencode import OpenCode
-from tripod.verify.sessions.readers import SessionCounts
+from tripod.verify.sessions.items import Session
 
-_BLOCK = 1024 * 1024
 _LONGEST = 4096  # characters of a name in an entry
 _MOST = 4 * 1024 * 1024  # bytes of exposures in one entry
-HOOKS = os.path.join("spool", "hooks")
-"""The folder of the team directory in which a hook leaves what it took as a session ended."""
-
-
-@dataclass
-class SessionCopy:
-    """One session, or one subagent of it, as a file has it."""
-
-    session: Session
-    judged: SessionExposures
-    counts: SessionCounts = field(default_factory=SessionCounts)
-    sha256: str = ""
-    bytes: int = 0
-    lines: int = 0
-    rows: list[dict[str, Any]] | None = None
-    """The records, where the session is rows of a database."""
-
-    @property
-    def agent(self) -> str:
-        """The subagent whose file it is; '' of a session's own thread."""
-        is_inner = self.session.parent == self.session.id
-        agents = self.judged.agents - {self.session.id, MAIN}
-        return min(agents) if is_inner and agents else ""
-
-    def add(self, item: Item) -> None:
-        """Count and judge an item."""
-        self.counts.add(item)
-        self.judged.add(item)
 
 
 @dataclass
@@ -79,45 +55,6 @@ class ImportedSession:
     is_kept: bool = False
 
 
-def read_copies(path: str, *, is_named: bool = False) -> tuple[SessionFile, list[SessionCopy]]:
-    """Read a file to its end, and give each session in it: several only of a database."""
-    copies: list[SessionCopy] = []
-    whole: list[Item] = []  # what stands before the first session, or is about the file
-
-    def each(item: Item) -> None:
-        is_next = isinstance(item, Session) and item.program == OpenCode.program
-        if isinstance(item, Session) and (is_next or not copies):
-            copies.append(SessionCopy(item, SessionExposures(None, ProtectedText(), path)))
-        if copies and getattr(item, "line", 0):
-            copies[-1].add(item)
-        else:
-            whole.append(item)
-
-    found = read_session_file(path, each, is_named=is_named)
-    if found.reader is None:
-        return found, []
-    if not copies:
-        nobody = Session("", found.reader.program, "", 1)
-        copies.append(SessionCopy(nobody, SessionExposures(None, ProtectedText(), path)))
-    for copy in copies:
-        for item in whole:
-            copy.add(item)
-        copy.judged.end()
-        copy.sha256, copy.bytes, copy.lines = found.sha256, found.bytes, found.lines
-        if found.form == "database":
-            copy.rows = found.rows.get(copy.session.id, [])
-            data = b"".join(_lines(copy.rows))
-            copy.sha256, copy.bytes, copy.lines = sha256(data).hexdigest(), len(data), len(copy.rows)
-    names = [name for name in found.reader.sessions if name and name in path]
-    if found.form != "database" and names:
-        copies[0].session = found.reader.sessions[names[0]]
-    return found, copies
-
-
-def _lines(rows: list[dict[str, Any]]) -> Iterator[bytes]:
-    return (orjson.dumps(row) + b"\n" for row in rows)
-
-
 def import_session_file(
     team: Team, path: str, *, actor: str, keep: bool = False, is_named: bool = False
 ) -> tuple[SessionFile, list[ImportedSession]]:
@@ -126,7 +63,7 @@ def import_session_file(
     A file that cannot be read, or is no session's, gives none: its ``problem`` says why. Raises
     RefusedError where the file is changed meanwhile.
     """
-    found, copies = read_copies(path, is_named=is_named)
+    found, copies = read_copies(path, partial(_everything, path), is_named=is_named)
     imported = []
     for copy in copies:
         parts = _kept(team, path, copy, is_named=is_named) if keep else []
@@ -138,28 +75,23 @@ def import_session_file(
     return found, imported
 
 
+def _everything(path: str, _: Session) -> SessionExposures:
+    return SessionExposures(None, ProtectedText(), path)
+
+
 def _kept(team: Team, path: str, copy: SessionCopy, *, is_named: bool) -> list[str]:
     with _opened(path, copy, is_named=is_named) as file:
         parts = keep_parts(team.root, file, copy.bytes)
         file.seek(0)
-        if _digest(file, copy.bytes) != copy.sha256:
+        if file_digest(file, copy.bytes) != copy.sha256:
             raise RefusedError(f"{path} was changed while it was read; import it again")
     return parts
 
 
 def _opened(path: str, copy: SessionCopy, *, is_named: bool) -> IO[bytes]:
     if copy.rows is not None:
-        return BytesIO(b"".join(_lines(copy.rows)))
+        return BytesIO(b"".join(row_lines(copy.rows)))
     return open(open_plain_file(path, named=is_named), "rb")
-
-
-def _digest(file: IO[bytes], size: int) -> str:
-    """The digest of the next ``size`` bytes of a file, or of as many as there are."""
-    digest = sha256()
-    while block := file.read(min(_BLOCK, size)):
-        digest.update(block)
-        size -= len(block)
-    return digest.hexdigest()
 
 
 def _import(
@@ -186,7 +118,7 @@ def _import(
     before = ""
     if rows and found.form == "lines" and rows[0][4] == "lines" and rows[0][2] <= copy.bytes:
         with _opened(found.path, copy, is_named=is_named) as file:
-            before = _digest(file, rows[0][2])
+            before = file_digest(file, rows[0][2])
     if rows and found.form == "lines":
         told.is_changed = before != rows[0][1]
     body = _body(act, found, copy, session)
@@ -217,7 +149,7 @@ def _body(act: Act, found: SessionFile, copy: SessionCopy, session: str) -> Sess
     for gap in judged.gaps:
         counts[gap.cause] = counts.get(gap.cause, 0) + 1
     file = os.path.abspath(found.path)
-    hooks = os.path.join(os.path.realpath(act.context.root), HOOKS, "")
+    hooks = os.path.join(os.path.realpath(act.context.root), SPOOL, HOOKS, "")
     return {
         "session": session,
         "agent": _name(copy.agent) or None,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 
 from tripod.errors import LedgerDamagedError, NoTeamError, RefusedError, UnwritableError
-from tripod.ledger import SPOOL
+from tripod.ledger import HOOKS, SPOOL
 from tripod.ledger.files import is_read_only
 from tripod.ledger.locator import FOLDER, database_of, user_home
 from tripod.ledger.sqlite.store import damaged_sqlite_error, is_malformed_sqlite
@@ -149,7 +149,7 @@ def has_open_runs(team: Team) -> bool:
     except sqlite3.OperationalError:
         return False  # tables of an earlier version: the act makes them anew
     with suppress(OSError):
-        return bool(found or os.listdir(f"{team.root}/{SPOOL}"))
+        return bool(found or set(os.listdir(f"{team.root}/{SPOOL}")) - {HOOKS})
     return bool(found)
 
 

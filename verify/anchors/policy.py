@@ -17,6 +17,10 @@ same keys; the stricter of the two holds. In YAML::
     exceptions: cannot-tell           # "clean, except" becomes "cannot tell"
     accept: [ann, bob]                # whose acceptances of findings count, if they signed them
     peers: closed                     # nothing of a new peer is taken before a person accepted it
+    never:                            # files that an agent must not have read, a rule each
+      - paths: [chat/**, .env*]
+        except: ["*.example"]
+        role: reviewer                # a role of a run, a worker's name, a type of subagent
 
 A list may also be written as text with commas. Unlike the bus's configuration the whole file is
 refused if a part of it is not understood: a misspelled demand would demand nothing.
@@ -32,6 +36,7 @@ from tripod.projections.settings import (
     MAX_SIZE,
     Rule,
     Settings,
+    accepted_setting,
     judge,
     read_settings,
     setting_of,
@@ -67,6 +72,33 @@ Opening = Annotated[str, setting_of(("open", "closed"))]
 Number = Annotated[int | None, whole_setting(0, _MOST)]
 
 
+def _is_list(value: object) -> bool:
+    """Whether a value of a file is a list."""
+    return isinstance(value, list)
+
+
+Grade = Annotated[str, setting_of(("opened", "shown"))]
+
+
+@dataclass(frozen=True)
+class Never(Settings):
+    """Files that agents must not have read: paths and exceptions are globs.
+
+    It is about the sessions whose role, folder and id fit: ``role`` the role of a run, the name of
+    a worker or the type of a subagent, ``folder`` where it began, ``session`` the program's own id,
+    each a pattern. ``since`` is the first entry whose sessions are judged. A file that was merely
+    ``opened`` breaks a rule, unless its ``grade`` is ``shown``.
+    """
+
+    paths: Names
+    except_: Annotated[tuple[str, ...], Rule(_names)] = ()
+    role: str = "*"
+    folder: str = "*"
+    session: str = "*"
+    grade: Grade = "opened"
+    since: Number = None
+
+
 @dataclass(frozen=True)
 class Rules(Settings):
     """What must be there; None and () ask for nothing. Each of ``level`` must be reached."""
@@ -82,6 +114,7 @@ class Rules(Settings):
     exceptions: Annotated[tuple[Exceptions, ...], Rule(_names)] = ()
     accept: Names = ()
     peers: Opening = "open"
+    never: Annotated[tuple[Never, ...], accepted_setting(_is_list, "a list of rules")] = ()
 
 
 @dataclass(frozen=True)
@@ -143,6 +176,7 @@ def stricter_rules(one: Rules, two: Rules) -> Rules:
         _either(one.exceptions, two.exceptions),
         _allowed(one.accept, two.accept),
         "closed" if "closed" in (one.peers, two.peers) else "open",
+        tuple(dict.fromkeys((*one.never, *two.never))),
     )
 
 

@@ -130,4 +130,6 @@ def test_import_that_reads_nothing_says_so_and_exits_with_3(tmp_path: Path) -> N
     done = run(tmp_path, "import", "--dry-run", "a.jsonl")
     assert (done.code, done.out) == (3, b"")
     assert "no program is known" in done.err
-    assert run(tmp_path, "import", "a.jsonl").code == 2
+    done = run(tmp_path, "import", "a.jsonl")
+    assert (done.code, done.out) == (1, b"")
+    assert "tripod init" in done.err

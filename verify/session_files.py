@@ -21,8 +21,10 @@ import orjson
 
 from tripod.errors import NotFoundError
 from tripod.ledger.files import open_plain_file
-from tripod.verify.sessions.items import Gap, Item, Reader, SessionRecord, fields
+from tripod.verify.sessions.exposure import SessionExposures
+from tripod.verify.sessions.items import MAIN, Gap, Item, Reader, Session, SessionRecord, fields
 from tripod.verify.sessions.jsonl import MAX_LINE, DamagedLine, session_records
+from tripod.verify.sessions.opencode import OpenCode
 from tripod.verify.sessions.readers import (
     DOCUMENTS,
     MAX_DOCUMENT,
@@ -60,6 +62,32 @@ class SessionFile:
     """The records of each session of a database."""
     reader: Reader | None = None
     counts: SessionCounts = field(default_factory=SessionCounts)
+
+
+@dataclass
+class SessionCopy:
+    """One session, or one subagent of it, as a file has it."""
+
+    session: Session
+    judged: SessionExposures
+    counts: SessionCounts = field(default_factory=SessionCounts)
+    sha256: str = ""
+    bytes: int = 0
+    lines: int = 0
+    rows: list[dict[str, Any]] | None = None
+    """The records, where the session is rows of a database."""
+
+    @property
+    def agent(self) -> str:
+        """The subagent whose file it is; '' of a session's own thread."""
+        is_inner = self.session.parent == self.session.id
+        agents = self.judged.agents - {self.session.id, MAIN}
+        return min(agents) if is_inner and agents else ""
+
+    def add(self, item: Item) -> None:
+        """Count and judge an item."""
+        self.counts.add(item)
+        self.judged.add(item)
 
 
 def session_time(found: SessionFile) -> int | None:
@@ -100,30 +128,39 @@ def session_files(path: str) -> Iterator[str]:
 
 
 def read_session_file(
-    path: str, each: Callable[[Item], None] | None = None, *, is_named: bool = False
+    path: str,
+    each: Callable[[Item], None] | None = None,
+    *,
+    is_named: bool = False,
+    size: int | None = None,
 ) -> SessionFile:
     """Read one file to its end; ``each`` gets every item in the order of the file.
 
     A file that cannot be read, or whose program is not known, has a ``problem``. ``is_named``: the
-    user named it, so that a link is followed.
+    user named it, so that a link is followed. ``size``: read no more bytes of it, if it is lines.
     """
     found = SessionFile(path)
     try:
         with open(open_plain_file(path, named=is_named), "rb") as file:
-            _read(found, file, each)
+            _read(found, file, each, size)
     except OSError as error:
         found.problem = error.strerror or str(error)
     return found
 
 
-def _read(found: SessionFile, file: IO[bytes], each: Callable[[Item], None] | None) -> None:
+def _read(
+    found: SessionFile,
+    file: IO[bytes],
+    each: Callable[[Item], None] | None,
+    size: int | None,
+) -> None:
     before = os.fstat(file.fileno())
     if file.read(len(_SQLITE)) == _SQLITE:
         found.bytes, found.sha256 = _digest(file)
         records: Iterable[SessionRecord | DamagedLine] = _database(found)
     else:
         file.seek(0)
-        records = _records(found, file)
+        records = _records(found, file, size)
     if found.program is not None:
         found.reader = READERS[found.program]()
         for item in read_session(found.reader, _timed(found, records)):
@@ -160,13 +197,16 @@ def _digest(file: IO[bytes]) -> tuple[int, str]:
     return size, digest.hexdigest()
 
 
-def _records(found: SessionFile, file: IO[bytes]) -> Iterable[SessionRecord | DamagedLine]:
+def _records(
+    found: SessionFile, file: IO[bytes], size: int | None
+) -> Iterable[SessionRecord | DamagedLine]:
     """The records of a file of text: JSON lines, or one document."""
     digest = sha256()
 
     def lines() -> Iterator[bytes]:
-        begins = True
-        while line := file.readline(MAX_LINE + 1):
+        begins, left = True, 2**62 if size is None else size
+        while line := file.readline(min(MAX_LINE + 1, left)):
+            left -= len(line)
             digest.update(line)
             found.bytes += len(line)
             found.lines += begins
@@ -213,6 +253,60 @@ def _document(found: SessionFile, file: IO[bytes]) -> Iterable[SessionRecord]:
             return document_records(value, found.program)
     found.program = None
     return ()
+
+
+def read_copies(
+    path: str,
+    start: Callable[[Session], SessionExposures],
+    *,
+    is_named: bool = False,
+    size: int | None = None,
+) -> tuple[SessionFile, list[SessionCopy]]:
+    """Read a file, and give each session in it: several only of a database.
+
+    ``start`` gives what judges a session. Of a file of lines only the first ``size`` bytes are
+    read, where that is given.
+    """
+    copies: list[SessionCopy] = []
+    whole: list[Item] = []  # what stands before the first session, or is about the file
+
+    def each(item: Item) -> None:
+        is_next = isinstance(item, Session) and item.program == OpenCode.program
+        if isinstance(item, Session) and (is_next or not copies):
+            copies.append(SessionCopy(item, start(item)))
+        if copies and item.line:
+            copies[-1].add(item)
+        else:
+            whole.append(item)
+
+    found = read_session_file(path, each, is_named=is_named, size=size)
+    if found.reader is None:
+        return found, []
+    if not copies:
+        nobody = Session("", found.reader.program, "", 1)
+        copies.append(SessionCopy(nobody, start(nobody)))
+    for copy in copies:
+        for item in whole:
+            copy.add(item)
+        copy.judged.end()
+        copy.sha256, copy.bytes, copy.lines = found.sha256, found.bytes, found.lines
+        if found.form == "database":
+            copy.rows = found.rows.get(copy.session.id, [])
+            data = b"".join(row_lines(copy.rows))
+            copy.sha256, copy.bytes, copy.lines = (
+                sha256(data).hexdigest(),
+                len(data),
+                len(copy.rows),
+            )
+    names = [name for name in found.reader.sessions if name and name in path]
+    if found.form != "database" and names:
+        copies[0].session = found.reader.sessions[names[0]]
+    return found, copies
+
+
+def row_lines(rows: list[dict[str, Any]]) -> Iterator[bytes]:
+    """The records of a session of a database as lines of JSON."""
+    return (orjson.dumps(row) + b"\n" for row in rows)
 
 
 # OpenCode's database ---------------------------------------------------------------------------

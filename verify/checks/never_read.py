@@ -1,0 +1,103 @@
+"""No agent that a rule is about read a file that the rule forbids.
+
+**What it proves.** For each rule in ``never`` of the policy, and each imported session that it is
+about (with the sessions which that one started): no tool call, and nothing that the program itself
+put into the context, was one of these files. No 12 consecutive words of them, and no shorter line
+of 24 characters or more, stand in what the model was given. A recursive search, a variable or a
+script is not taken for harmless: then the check cannot tell. It does not see a paraphrase, a
+translation or an encoding. It judges what the program wrote down, and says who could have changed
+that: a file that was *found on disk* was writable by the user that the agent ran as.
+
+**Why it matters.** A review, a test or a second opinion is worth something only if its author did
+not see what it is held against. A prompt that forbids it keeps nobody from it.
+
+**What a finding looks like.** ``session 34b9 (reviewer) was shown chat/live.chat (shell, line
+812)``; ``opened`` instead of ``shown`` where the program read the file and its text did not come
+through.
+
+**What to do.** Treat what that agent said as the words of one who saw the file. *Cannot tell* names
+its reason. The bytes of the session are not here: import it with ``--keep``. A rule is about no
+session: import the sessions. The program leaves no record of one way in: see the page on sessions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from tripod.ledger.errors import MissingExtraError
+from tripod.verify.anchors.policy import Never
+from tripod.verify.check import (
+    TABLES,
+    Evidence,
+    Finding,
+    Findings,
+    Outcome,
+    cannot_tell,
+    fault_of_texts,
+    not_applicable,
+    outcome,
+    shorten,
+)
+from tripod.verify.isolation.rules import (
+    Breach,
+    bound_by,
+    custody_of_sessions,
+    judge_never,
+    team_sessions,
+)
+
+NAME = "never-read"
+REQUIRED = True
+NEEDS = (TABLES,)
+HELP = "treat what this agent said as the words of one who saw the file"
+FEW = 3  # reasons that are told; of more, their number
+
+
+def judge(evidence: Evidence) -> Outcome:
+    """Judge the rules that this module's docstring describes."""
+    if not evidence.never:
+        return not_applicable(NAME, "the policy has no rule `never`")
+    sessions = team_sessions(evidence)
+    found, untold, seen = Findings(), list[str](), Counter[str]()
+    judged = set[int]()
+    try:
+        for number, never in enumerate(evidence.never, 1):
+            bound = bound_by(never, sessions)
+            judged.update(one.seq for one in bound)
+            told = judge_never(evidence, never, bound)
+            found.extend(_finding(never, one) for one in told.breaches)
+            untold += told.untold
+            seen.update(told.seen)
+            if not bound:
+                untold.append(f"rule {number} ({', '.join(never.paths)}) is about no session here")
+    except MissingExtraError as error:
+        return cannot_tell(NAME, str(error))
+    coverage = {
+        "rules": len(evidence.never),
+        "sessions": len(sessions),
+        "judged": len(judged),
+        "read again": seen["read again"],
+        "that no rule is about": len(sessions) - len(judged),
+        "taken by a hook": sum(one.custody == "hook" for one in sessions),
+        "found on disk": sum(one.custody == "disk" for one in sessions),
+    }
+    told_outcome = outcome(NAME, found, coverage)
+    if found.of("failure") or not untold:
+        bound = [one for one in sessions if one.seq in judged]
+        return replace(told_outcome, exceptions=tuple(custody_of_sessions(evidence, bound)))
+    untold = list(dict.fromkeys(untold))
+    more = [f"and {len(untold) - FEW} more"] if len(untold) > FEW else []
+    return told_outcome.cannot_tell("; ".join(untold[:FEW] + more))
+
+
+def _finding(never: Never, one: Breach) -> Finding:
+    session, each = one.session, one.exposure
+    how = "was shown" if each.shown else "opened"
+    named = shorten(str(each.named or each.path))
+    inner = f", subagent {each.agent}" if each.agent not in ("main", session.agent) else ""
+    message = f"{session.title}{inner} {how} {named} ({each.channel}, line {each.line})"
+    shown = (f"never: {', '.join(never.paths)}",)
+    fault = fault_of_texts(message, *never.paths)
+    where = f"entry {session.seq}"
+    return Finding(NAME, message, where, shown, HELP, seq=session.seq, fault=fault)

@@ -1,0 +1,91 @@
+"""Each imported session only grew, and what was kept or found of it can still be read whole.
+
+**What it proves.** Each state of a session's file begins with the bytes of the state before: the
+entry has the digest of as many of its first bytes as the entry before had. What was kept of it, or
+the file where it was found, has the digest that its entry gives. Of a file that its program writes
+anew (one document, a database) the states are not compared. It does not prove that the record was
+true when it was imported: that is what the custody of each session says.
+
+**Why it matters.** What an agent read is judged by what its program wrote down. Who can write that
+file can take a line out of it.
+
+**What a finding looks like.** ``session 34b9: entry 12 is not what entry 9 had, grown: 1 of its
+first 8041 bytes or more was changed``; ``session 34b9: entry 12 has 5000 bytes, entry 9 had 8041``.
+
+**What to do.** Compare the two copies: what was kept of the earlier state is in ``.nbs/evidence/``.
+*Cannot tell*: the bytes are not here any more, or the program left something out; the reason says
+what. A program deletes its transcripts after some weeks, so import with ``--keep``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from tripod.verify.check import TABLES, Evidence, Finding, Outcome, not_applicable, outcome
+from tripod.verify.isolation.rules import team_sessions
+from tripod.verify.session_evidence import parts_of
+
+NAME = "sessions-whole"
+REQUIRED = False
+NEEDS = (TABLES,)
+HELP = "compare the copies: what was kept of the earlier one is in .nbs/evidence/"
+FEW = 3  # reasons that are told; of more, their number
+
+_STATES = (
+    "SELECT session, agent, seq, bytes, sha256, before, form FROM sessions"
+    " ORDER BY session, agent, seq"
+)
+
+
+def judge(evidence: Evidence) -> Outcome:
+    """Judge the rule that this module's docstring states."""
+    sessions = team_sessions(evidence)
+    if not sessions:
+        return not_applicable(NAME, "no session was imported")
+    seen = Counter[str](sessions=len(sessions))
+    untold: list[str] = []
+    for one in sessions:
+        body = evidence.body(one.seq)
+        seen.update({word: n for word, n in body.get("coverage", {}).items() if word in _GAPS})
+        try:
+            evidence.sessions.whole(body, parts_of(evidence.source, body))
+            seen["whole"] += 1
+        except evidence.unreadable as error:
+            why = getattr(error, "strerror", None) or "its entry cannot be read"
+            untold.append(f"{one.title}, entry {one.seq}: {why}")
+    told = outcome(NAME, _changed(evidence), dict(seen))
+    if told.failures or not untold:
+        return told
+    more = [f"and {len(untold) - FEW} more"] if len(untold) > FEW else []
+    return told.cannot_tell("; ".join(untold[:FEW] + more))
+
+
+_GAPS = frozenset(("damaged", "missing", "opaque", "order", "unanswered", "unknown", "unparsed"))
+"""What the coverage of an imported session counts that could not be seen."""
+
+
+def _changed(evidence: Evidence) -> Iterator[Finding]:
+    """States of a file that are not the state before, grown."""
+    last: tuple[int, int, str] | None = None
+    known = None
+    for session, agent, seq, size, digest, before, form in evidence.query(_STATES):
+        if (session, agent) != known:
+            known, last = (session, agent), None
+        if form != "lines":
+            continue
+        inner = f", subagent {agent}" if agent else ""
+        if last is not None and digest != last[2]:
+            if size < last[1]:
+                what = f"entry {seq} has {size} bytes, entry {last[0]} had {last[1]}"
+            elif before != last[2]:
+                what = (
+                    f"entry {seq} is not what entry {last[0]} had, grown: "
+                    f"its first {last[1]} bytes are others"
+                )
+            else:
+                what = ""
+            if what:
+                message = f"session {session}{inner}: {what}"
+                yield Finding(NAME, message, f"entry {seq}", help=HELP, seq=seq)
+        last = seq, size, digest

@@ -1,0 +1,223 @@
+"""Judges the sessions of a team by its rules on files that an agent must not have read.
+
+A session is known by the entries that imported it; its newest state counts. It is read again, and
+judged by what it was given. Where its bytes are not at hand, what its entries say of its paths can
+show a breach, and nothing can show that there was none.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+import orjson
+
+from tripod.verify.anchors.policy import Never
+from tripod.verify.check import Evidence
+from tripod.verify.session_evidence import parts_of
+from tripod.verify.sessions.exposure import (
+    Exposure,
+    NeverRule,
+    ProtectedText,
+    SessionExposures,
+    judge_exposures,
+)
+from tripod.verify.sessions.items import Session
+
+_NEWEST = (
+    "SELECT seq, session, agent, parent, program, role, cwd, custody FROM sessions"
+    " WHERE seq IN (SELECT max(seq) FROM sessions GROUP BY session, agent) ORDER BY seq"
+)
+_RUNS = "SELECT spawn, role, ended FROM agents WHERE ended IS NOT NULL"
+_WORKERS = "SELECT DISTINCT name FROM worker_steps WHERE spawn = ?"
+
+
+@dataclass
+class TeamSession:
+    """A session of the team, or a subagent's part of one, in its newest state.
+
+    ``names`` are what a rule may call it: the role of the run that it is of, the name of the
+    worker, the type of the subagent.
+    """
+
+    seq: int
+    session: str
+    agent: str
+    parent: str
+    program: str
+    role: str
+    cwd: str
+    custody: str
+    names: set[str] = field(default_factory=set)
+
+    @property
+    def title(self) -> str:
+        """Words for it."""
+        inner = f", subagent {self.agent}" if self.agent else ""
+        called = f" ({', '.join(sorted(self.names))})" if self.names else ""
+        return f"session {self.session}{inner}{called}"
+
+
+class Breach(NamedTuple):
+    """A file that a session read although a rule forbids it; ``read_again``: by its bytes."""
+
+    session: TeamSession
+    exposure: Exposure
+    read_again: bool
+
+
+@dataclass
+class RuleJudged:
+    """What one rule came to: breaches, why the rest cannot be told, and what was looked at."""
+
+    breaches: list[Breach] = field(default_factory=list)
+    untold: list[str] = field(default_factory=list)
+    seen: Counter[str] = field(default_factory=Counter)
+
+
+def team_sessions(evidence: Evidence) -> list[TeamSession]:
+    """The sessions that the ledger has, each with what rules may call it."""
+    found = [TeamSession(*row) for row in evidence.query(_NEWEST)]
+    runs = _runs(evidence)
+    for one in found:
+        one.names |= runs.get(one.session, set()) | ({one.role} if one.role else set())
+    return found
+
+
+def _runs(evidence: Evidence) -> dict[str, set[str]]:
+    """By the session that a run of ours names: the run's role, and the worker that it was for."""
+    names: dict[str, set[str]] = {}
+    for spawn, role, ended in evidence.query(_RUNS):
+        session = evidence.body(ended).get("session")
+        if isinstance(session, str):
+            workers = [name for (name,) in evidence.query(_WORKERS, spawn)]
+            names.setdefault(session, set()).update((role, *workers))
+    return names
+
+
+def bound_by(never: Never, sessions: Sequence[TeamSession]) -> list[TeamSession]:
+    """The sessions that a rule is about, and those that they started: what these saw came back."""
+    bound = {
+        (one.session, one.agent)
+        for one in sessions
+        if (never.since is None or one.seq >= never.since)
+        and (never.role == "*" or any(fnmatchcase(name, never.role) for name in one.names))
+        and fnmatchcase(one.cwd, never.folder)
+        and fnmatchcase(one.session, never.session)
+    }
+    size = -1
+    while size != len(bound):
+        size = len(bound)
+        parents = {session for session, agent in bound if not agent}
+        bound |= {
+            (one.session, one.agent)
+            for one in sessions
+            if one.parent in parents or (one.agent and one.session in parents)
+        }
+    return [one for one in sessions if (one.session, one.agent) in bound]
+
+
+def judge_never(evidence: Evidence, never: Never, sessions: Sequence[TeamSession]) -> RuleJudged:
+    """Judge the sessions that one rule is about."""
+    told = RuleJudged()
+    rule = NeverRule(never.paths, never.except_)
+    protected = ProtectedText()
+    told.untold += evidence.sessions.protect(protected, rule)
+    _protect_chats(evidence, protected, rule)
+    read: list[SessionExposures] = []
+    for one in sessions:
+        judged = _read_again(evidence, one, rule, protected, told)
+        if judged is None:
+            told.breaches += (
+                Breach(one, each, read_again=False)
+                for each in said_to_be_read(evidence, one)
+                if _breaks(each, never) and each.path is not None and rule.hits(each.path)
+            )
+            continue
+        read.append(judged)
+        told.breaches += (
+            Breach(one, each, read_again=True) for each in judged.found if _breaks(each, never)
+        )
+    verdict = judge_exposures(read, Counter(), shown_only=never.grade == "shown")
+    if read and verdict.told == "cannot tell":
+        told.untold += verdict.reasons
+    told.seen["sessions"] += len(sessions)
+    told.seen["read again"] += len(read)
+    return told
+
+
+def _breaks(exposure: Exposure, never: Never) -> bool:
+    return exposure.sure and (exposure.shown or never.grade == "opened")
+
+
+def _read_again(
+    evidence: Evidence,
+    one: TeamSession,
+    rule: NeverRule,
+    protected: ProtectedText,
+    told: RuleJudged,
+) -> SessionExposures | None:
+    """What a session exposed, by its bytes; None, with the reason, where these are not at hand."""
+    body = evidence.body(one.seq)
+
+    def start(_: Session) -> SessionExposures:
+        return SessionExposures(rule, protected, one.title)
+
+    try:
+        return evidence.sessions.again(body, parts_of(evidence.source, body), start).judged
+    except evidence.unreadable as error:
+        why = getattr(error, "strerror", None) or "its entry cannot be read"
+        told.untold.append(f"{one.title}, entry {one.seq}: {why}")
+        return None
+
+
+def said_to_be_read(evidence: Evidence, one: TeamSession) -> Iterator[Exposure]:
+    """What the entries of a session say that it read, as it was when it was imported."""
+    sql = "SELECT seq FROM sessions_read WHERE session = ? AND agent = ? ORDER BY seq"
+    for (seq,) in evidence.query(sql, one.session, one.agent):
+        for line in (evidence.text(seq, "exposures") or "").splitlines():
+            try:
+                yield Exposure(**orjson.loads(line))
+            except (ValueError, TypeError):
+                continue  # it was erased, or nobody of ours wrote it
+
+
+def _protect_chats(evidence: Evidence, protected: ProtectedText, rule: NeverRule) -> None:
+    """Protect what was said in the chats whose file a rule means."""
+    said: dict[str, list[str]] = {}
+    for (channel,) in evidence.query("SELECT channel FROM channels ORDER BY channel"):
+        path = evidence.sessions.full_path(f"chat/{channel}.chat", evidence.places)
+        if rule.hits(path):
+            said[channel] = [path]
+    seqs = [seq for (seq,) in evidence.query("SELECT seq FROM spoken ORDER BY seq")] if said else []
+    for seq in seqs:
+        texts = said.get(str(evidence.body(seq).get("channel")))
+        text = evidence.text(seq, "text") if texts else None
+        if texts and text is not None:
+            texts.append(text)
+    for path, *texts in said.values():
+        protected.add(path, "\n".join(texts))
+
+
+_DAY_US = 86_400_000_000
+
+
+def custody_of_sessions(evidence: Evidence, sessions: Sequence[TeamSession]) -> Iterator[str]:
+    """Who could have changed what sessions are judged by, in words."""
+    days, dateless = [], 0
+    for one in sessions:
+        if one.custody != "hook":
+            ended, taken = evidence.body(one.seq).get("ended_us"), evidence.micros(one.seq)
+            if isinstance(ended, int) and taken is not None:
+                days.append(max(0, taken - ended) // _DAY_US)
+            else:
+                dateless += 1
+    if days or dateless:
+        count = len(days) + dateless
+        span = " to ".join(map(str, sorted({min(days), max(days)}))) if days else ""
+        when = f" {span} days after the last record" if days else ""
+        were = "1 session was" if count == 1 else f"{count} sessions were"
+        yield f"{were} found on disk{when}, and the user that the agent ran as could write there"
