@@ -1,18 +1,15 @@
 """The installed wheel hurts nobody: not another distribution `ledger`, not a user's own module.
 
-Everything is installed from files, without an index. The environment sees the packages of this one
-that the wheel needs, and not this checkout.
+Everything is installed from files, without an index.
 """
 
-import os
 import subprocess
-import sys
-import venv
 import zipfile
 from pathlib import Path
 
 import pytest
 from repo.rules import ROOT
+from repo.wheels import Environment, build
 
 _USER = '''\
 """A user's program, in strict types."""
@@ -56,28 +53,9 @@ assert importlib.util.find_spec("tripod") is None
 """
 
 
-def _run(*command: str, cwd: Path) -> str:
-    """Run a command outside of the checkout; its output is in the failure."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    done = subprocess.run(
-        command, cwd=cwd, env=clean, capture_output=True, text=True, check=False, timeout=300
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
-def _build(source: Path, folder: Path, *targets: str) -> Path:
-    """Build a distribution without the network, and give the file that was built last."""
-    for target in targets:
-        _run(
-            sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(folder), cwd=source
-        )
-    return max(folder.iterdir(), key=lambda path: path.stat().st_mtime_ns)
-
-
 @pytest.fixture(scope="module")
 def ours(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return _build(ROOT, tmp_path_factory.mktemp("ours"), "wheel")
+    return build(ROOT, tmp_path_factory.mktemp("ours"), "wheel")
 
 
 @pytest.fixture(scope="module")
@@ -92,39 +70,7 @@ def theirs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         '[project]\nname = "ledger"\nversion = "1.0"\n'
         '[tool.hatch.build.targets.wheel]\npackages = ["ledger"]\n'
     )
-    return _build(source, tmp_path_factory.mktemp("their-wheel"), "wheel")
-
-
-class Environment:
-    """A fresh virtual environment that sees what the wheel depends on, and not this checkout."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.python = str(folder / "venv/bin/python")
-        venv.create(folder / "venv", symlinks=True)
-        (site,) = (folder / "venv/lib").glob("python*/site-packages")
-        self.site = site
-        # The packages of this environment, without what leads to the checkout.
-        (folder / "others").mkdir()
-        for path in Path(pytest.__file__).parents[1].iterdir():
-            if not path.name.startswith(("tripod", "_editable", "__pycache__")):
-                (folder / "others" / path.name).symlink_to(path)
-        (site / "others.pth").write_text(f"{folder / 'others'}\n")
-
-    def pip(self, *words: str) -> None:
-        _run(
-            *(sys.executable, "-m", "pip", "--python", self.python, "--isolated"),
-            *("--disable-pip-version-check", "--no-input", *words),
-            cwd=self.folder,
-        )
-
-    def install(self, wheel: Path) -> None:
-        self.pip(
-            "install", "--no-index", "--no-deps", "--no-compile", "--ignore-installed", str(wheel)
-        )
-
-    def run(self, *words: str, cwd: Path | None = None) -> str:
-        return _run(self.python, *words, cwd=cwd or self.folder)
+    return build(source, tmp_path_factory.mktemp("their-wheel"), "wheel")
 
 
 @pytest.fixture
@@ -172,11 +118,11 @@ def test_a_users_program_works_beside_modules_of_the_same_names_and_is_typed(
 @pytest.mark.slow
 def test_a_source_distribution_builds_the_same_wheel(ours: Path, tmp_path: Path) -> None:
     (tmp_path / "sdist").mkdir()
-    source = _build(ROOT, tmp_path / "sdist", "sdist")
+    source = build(ROOT, tmp_path / "sdist", "sdist")
     subprocess.run(["tar", "xf", str(source), "-C", str(tmp_path)], check=True)
     (unpacked,) = (path.parent for path in tmp_path.glob("*/pyproject.toml"))
     (tmp_path / "wheel").mkdir()
-    again = _build(unpacked, tmp_path / "wheel", "wheel")
+    again = build(unpacked, tmp_path / "wheel", "wheel")
 
     def contents(wheel: Path) -> dict[str, bytes]:
         archive = zipfile.ZipFile(wheel)

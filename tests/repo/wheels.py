@@ -1,0 +1,93 @@
+"""Our wheel, and fresh environments to install it into, without an index and this checkout."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import venv
+from collections.abc import Iterable, Iterator
+from importlib import metadata
+from pathlib import Path
+from zipfile import Path as ZipPath
+
+import pytest
+from packaging.requirements import Requirement
+
+
+def _run(*command: str, cwd: Path) -> str:
+    """Run a command outside of the checkout; its output is in the failure."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    done = subprocess.run(
+        command, cwd=cwd, env=clean, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def build(source: Path, folder: Path, *targets: str) -> Path:
+    """Build a distribution without the network, and give the file that was built last."""
+    for target in targets:
+        _run(
+            sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(folder), cwd=source
+        )
+    return max(folder.iterdir(), key=lambda path: path.stat().st_mtime_ns)
+
+
+def needed_by(wheel: Path, *extras: str) -> set[Path]:
+    """What of this environment a wheel asks for with these extras, and nothing else of it."""
+    (info,) = (one for one in ZipPath(wheel).iterdir() if one.name.endswith(".dist-info"))
+    named = metadata.PathDistribution(info)
+    return {
+        Path(str(one.locate_file(path.parts[0])))
+        for one in _needs(named, extras)
+        for path in one.files or ()
+        if path.parts[0] not in ("..", "__pycache__")
+    }
+
+
+def _needs(one: metadata.Distribution, extras: Iterable[str]) -> Iterator[metadata.Distribution]:
+    """The distributions that one needs, directly or not, as they are installed here."""
+    for extra in ("", *extras):
+        for requirement in map(Requirement, one.requires or ()):
+            if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
+                found = metadata.distribution(requirement.name)
+                yield found
+                yield from _needs(found, requirement.extras)
+
+
+class Environment:
+    """A fresh virtual environment that sees what the wheel depends on, and not this checkout.
+
+    ``seen`` are files and folders of packages that count as installed there; else all of this
+    environment's are, without what leads to the checkout.
+    """
+
+    def __init__(
+        self, folder: Path, seen: Iterable[Path] | None = None, *, with_pip: bool = False
+    ) -> None:
+        self.folder = folder
+        self.python = str(folder / "venv/bin/python")
+        venv.create(folder / "venv", symlinks=True, with_pip=with_pip)
+        (site,) = (folder / "venv/lib").glob("python*/site-packages")
+        self.site = site
+        (folder / "others").mkdir()
+        for path in Path(pytest.__file__).parents[1].iterdir() if seen is None else seen:
+            if not path.name.startswith(("tripod", "_editable", "__pycache__")):
+                (folder / "others" / path.name).symlink_to(path)
+        (site / "others.pth").write_text(f"{folder / 'others'}\n")
+
+    def pip(self, *words: str) -> None:
+        _run(
+            *(sys.executable, "-m", "pip", "--python", self.python, "--isolated"),
+            *("--disable-pip-version-check", "--no-input", *words),
+            cwd=self.folder,
+        )
+
+    def install(self, wheel: Path) -> None:
+        self.pip(
+            "install", "--no-index", "--no-deps", "--no-compile", "--ignore-installed", str(wheel)
+        )
+
+    def run(self, *words: str, cwd: Path | None = None) -> str:
+        return _run(self.python, *words, cwd=cwd or self.folder)
