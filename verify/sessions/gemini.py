@@ -9,24 +9,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import partial
 from hashlib import sha256
 from typing import Any, ClassVar
 
 from tripod.verify.sessions.items import (
-    Call,
     Channel,
     Gap,
     Given,
     Item,
     Reader,
-    Session,
     SessionRecord,
     ToolUse,
     fields,
-    strings_of,
     text_at,
-    tool_call,
+    text_of,
 )
 
 TOOLS = {
@@ -71,12 +67,11 @@ class Gemini(Reader):
     """Reads a session of Gemini CLI: its JSON lines, or each message of the older document."""
 
     program = "gemini"
+    tools = TOOLS
 
     def __init__(self) -> None:
         super().__init__()
-        self._calls: dict[str, Channel] = {}
         self._seen: set[tuple[str, bytes]] = set()
-        self._cwd = ""
 
     def read(self, record: SessionRecord) -> Iterator[Item]:
         """What one record holds."""
@@ -85,30 +80,27 @@ class Gemini(Reader):
             yield from self._update(record, value)
         elif "sessionId" in value:
             self.records["header"] += 1
-            if not value.keys() <= _HEADER:
-                yield from self.strange_fields(record, "the header", value, _HEADER)
+            yield from self.strange_fields(record, value, _HEADER, "the header")
             name, role = text_at(value, "sessionId"), text_at(value, "kind")
             role = "" if role == "main" else role
-            yield from self.began(Session(name, self.program, "", record.line, role=role))
+            yield from self.began(record, name, role=role)
             yield from self._messages(record, value.get("messages"))
         else:
             yield from self._message(record, value)
 
     def end(self) -> Iterator[Item]:
         """Without its first message, which older versions did not write, nothing of it is told."""
-        if not self._cwd:
+        if not self.cwd:
             what = "the first message, which names the folder and has the instructions"
             yield Gap("missing", 1, what, "instructions")
 
     def _update(self, record: SessionRecord, value: dict[str, Any]) -> Iterator[Item]:
         kind = "$set" if "$set" in value else "$rewindTo"
         self.records[kind] += 1
-        if len(value) > 1:
-            yield from self.strange_fields(record, kind, value, frozenset({kind}))
+        yield from self.strange_fields(record, value, frozenset({kind}), kind)
         changed = value.get("$set")
         if isinstance(changed, dict):
-            if not changed.keys() <= _SET:
-                yield from self.strange_fields(record, "$set", changed, _SET)
+            yield from self.strange_fields(record, changed, _SET, "$set")
             yield from self._messages(record, changed.get("messages"))
 
     def _messages(self, record: SessionRecord, messages: object) -> Iterator[Item]:
@@ -124,12 +116,11 @@ class Gemini(Reader):
         if kind not in _TYPES:
             yield from self.strange_type(record, kind, value)
             return
-        if not value.keys() <= _MESSAGE:
-            yield from self.strange_fields(record, f"a message {kind!r}", value, _MESSAGE)
+        yield from self.strange_fields(record, value, _MESSAGE, "a message", kind)
         calls = value.get("toolCalls")
         for call in calls if isinstance(calls, list) else ():
             if isinstance(call, dict):
-                yield from self._called(record, call)
+                yield from self._tool(record, call)
             else:
                 yield from self.strange_type(record, "toolCalls", call)
         if kind == "user":
@@ -137,28 +128,18 @@ class Gemini(Reader):
             parts = [{"text": content}] if isinstance(content, str) else content
             yield from self.parts(record, parts, text_at(value, "id"))
 
-    def _called(self, record: SessionRecord, value: dict[str, Any]) -> Iterator[Item]:
+    def _tool(self, record: SessionRecord, value: dict[str, Any]) -> Iterator[Item]:
         """A call, and its answer, each the first time: the message is written again and again."""
         name, tool = text_at(value, "id"), text_at(value, "name")
-        if not value.keys() <= _CALL:
-            yield from self.strange_fields(record, "a call", value, _CALL)
+        yield from self.strange_fields(record, value, _CALL, "a call")
         if self._is_new(name, repr((tool, value.get("args")))):
-            yield self.call(record, name, tool, value.get("args"))
+            yield self.called(record, name, tool, value.get("args"))
         status, result = text_at(value, "status"), value.get("result")
         if result or status in ("success", "error", "cancelled"):
             failed = status in ("error", "cancelled")
-            denied = status == "cancelled" and self._calls.get(name) != "shell"
-            text = "\n".join(strings_of(_responses(result)))
+            denied = status == "cancelled" and self.channels.get(name) != "shell"
+            text = text_of(_responses(result))
             yield from self.answer(record, name, text, failed=failed, denied=denied)
-
-    def call(
-        self, record: SessionRecord, name: str, tool: str, asked: Any, *, ran: bool = False
-    ) -> Call:
-        """A call of a tool; its answer comes by the same channel."""
-        make = partial(Call, name, tool, asked, record.line, cwd=self._cwd, ran=ran)
-        made = tool_call(TOOLS, tool, asked, make)
-        self._calls[name] = made.channel
-        return made
 
     def answer(
         self,
@@ -171,11 +152,9 @@ class Gemini(Reader):
     ) -> Iterator[Item]:
         """The answer of a call, once for each text: it stands in the record twice."""
         if self._is_new(name, text):
-            if self._calls.get(name) == "subagent":
+            if self.channels.get(name) == "subagent":
                 yield Gap("missing", record.line, "the session of a subagent", "subagent")
-            yield self.given(
-                record, self._calls.get(name, "tool"), text, call=name, failed=failed, denied=denied
-            )
+            yield self.answered(record, name, text, failed=failed, denied=denied)
 
     def _is_new(self, name: str, text: str) -> bool:
         """Whether a message or a call with this id had another text, or none, until now."""
@@ -183,10 +162,6 @@ class Gemini(Reader):
         new = key not in self._seen
         self._seen.add(key)
         return new
-
-    def given(self, record: SessionRecord, channel: Channel, text: str, **more: Any) -> Given:
-        """A text that the model was given."""
-        return Given(channel, record.line, record.offset, text, cwd=self._cwd, **more)
 
     def parts(self, record: SessionRecord, parts: object, name: str) -> Iterator[Item]:
         """The parts of a message that is not the model's: text, files named in it, answers."""
@@ -200,18 +175,18 @@ class Gemini(Reader):
                 continue
             if "functionResponse" in part:
                 answer = part["functionResponse"]
-                text = "\n".join(strings_of(_responses([part])))
+                text = text_of(_responses([part]))
                 if isinstance(answer, dict) and answer.get("parts"):
                     yield Gap("opaque", record.line, "an image or a file in an answer", "mention")
                 yield from self.answer(record, text_at(answer, "id"), text)
             if "inlineData" in part or "fileData" in part:
                 yield Gap("opaque", record.line, "an image or a file in a message", "mention")
-            text = "\n".join(strings_of(part.get("text")))
+            text = text_of(part.get("text"))
             if not text or (name and not self._is_new(name, text)):
                 continue
             root = _ROOT.search(text)
-            if root is not None and not self._cwd:
-                self._cwd = root[1].strip()
+            if root is not None and not self.cwd:
+                self.cwd = root[1].strip()
             begins = _MENTION.match(text)
             if begins is not None:
                 named = begins[1]
@@ -236,16 +211,15 @@ class Qwen(Gemini):
         self.records[kind] += 1
         self.links(record)
         if isinstance(value.get("cwd"), str):
-            self._cwd = value["cwd"]
+            self.cwd = value["cwd"]
         name, version = text_at(value, "sessionId"), text_at(value, "version")
         if name:
-            yield from self.began(Session(name, self.program, version, record.line, cwd=self._cwd))
+            yield from self.began(record, name, version)
         known = _QWEN.get(kind)
         if known is None:
             yield from self.strange_type(record, kind, value)
             return
-        if not value.keys() <= known:
-            yield from self.strange_fields(record, f"a record {kind!r}", value, known)
+        yield from self.strange_fields(record, value, known, "a record", kind)
         message = value.get("message")
         parts = message.get("parts") if isinstance(message, dict) else None
         if kind == "system":
@@ -264,7 +238,7 @@ class Qwen(Gemini):
                 asked = part["functionCall"]
                 name, tool = text_at(asked, "id"), text_at(asked, "name")
                 value = asked.get("args") if isinstance(asked, dict) else None
-                yield self.call(record, name, tool, value)
+                yield self.called(record, name, tool, value)
 
     def _answers(self, record: SessionRecord, parts: object, *, failed: bool) -> Iterator[Item]:
         for item in self.parts(record, parts, ""):
@@ -288,9 +262,9 @@ class Qwen(Gemini):
                 return
             if event.get("event.name") == "qwen-code.tool_call":
                 name, tool = text_at(event, "call_id"), text_at(event, "function_name")
-                yield self.call(record, name, tool, event.get("function_args"), ran=True)
+                yield self.called(record, name, tool, event.get("function_args"), ran=True)
         elif kind == "chat_compression":
-            yield self.given(record, "summary", "\n".join(strings_of(payload)))
+            yield self.given(record, "summary", payload)
 
 
 _QWEN_ENVELOPE = (
