@@ -18,6 +18,7 @@ from tripod.verify.sessions.items import (
     SessionRecord,
     fields,
     text_at,
+    ways_in,
 )
 
 _VERSION = re.compile(r"ATIF-v1\.[0-8]")
@@ -37,6 +38,12 @@ class Atif(Reader):
     """Reads a trajectory: its header, then its steps."""
 
     program = "atif"
+    ways = ways_in(
+        recorded="tool mcp paste system",
+        within={"tool": "read search names shell script edit resource web"},
+        not_known="""subagent mention attachment instructions notice hook summary background queue
+            skill request""",
+    )
 
     def read(self, record: SessionRecord) -> Iterator[Item]:
         """The header of a document, or a step."""
@@ -70,7 +77,6 @@ class Atif(Reader):
         name = text_at(value, "session_id") or text_at(value, "trajectory_id")
         by = f"{text_at(value, 'agent', 'name')} {text_at(value, 'agent', 'version')}".strip()
         yield from self.began(record, name, version, role=by)
-        yield Gap("missing", record.line, "what the program itself put into the context")
         if value.get("continued_trajectory_ref"):
             yield Gap("missing", record.line, "it goes on in another document", "subagent")
         if value.get("subagent_trajectories"):

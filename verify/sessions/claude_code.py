@@ -6,14 +6,17 @@ blobs: ``toolUseResult`` is the program's own object and may hold more, or less,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any
 
 from tripod.verify.sessions.items import (
     MAIN,
     Call,
     Channel,
     Gap,
+    Given,
     Item,
     Reader,
     SessionRecord,
@@ -22,6 +25,7 @@ from tripod.verify.sessions.items import (
     strings_of,
     text_at,
     text_of,
+    ways_in,
 )
 
 TOOLS = {
@@ -151,7 +155,7 @@ _ATTACHED: dict[str, tuple[Channel, frozenset[str]]] = {
         fields("prompt source_uuid delivery_id commandMode origin runId timestamp toolsUsedDelta")
         | fields("usage imagePasteIds"),
     ),
-    "skill_listing": ("skill", fields("content skillCount isInitial names digests")),
+    "skill_listing": ("system", fields("content skillCount isInitial names digests")),
     "invoked_skills": ("skill", fields("skills")),
     "session_context": ("system", fields("context")),
     "prompt_snapshot": (
@@ -189,6 +193,8 @@ _ATTACHED: dict[str, tuple[Channel, frozenset[str]]] = {
 
 _ATTACHMENTS = {kind: (way, known | {"type"}) for kind, (way, known) in _ATTACHED.items()}
 
+_SKILL = re.compile("Base directory for this skill: (.+)")
+_CAVEATS = ("Caveat: The messages below were generated", "<local-command-caveat>")
 _SPAWNS = fields("Task Agent")
 _NO_TEXT = frozenset(("directory", "compact_file_reference", "opened_file_in_ide"))
 _NAMES_OF_FILES = ("filename", "path", "uri")
@@ -203,8 +209,11 @@ class ClaudeCode(Reader):
     program = "claude-code"
     tools = TOOLS
     since, until = (2, 0, 50), (2, 1, 400)
-    unrecorded: ClassVar = dict.fromkeys(
-        ("mention", "instructions", "hook", "notice", "attachment"), (2, 1, 97)
+    ways = ways_in(
+        recorded="""read search names shell edit mcp resource subagent web tool paste summary
+            background queue skill request system""",
+        later={(2, 1, 97): "mention instructions attachment notice hook"},
+        no_way_in="script",
     )
 
     def __init__(self) -> None:
@@ -278,14 +287,10 @@ class ClaudeCode(Reader):
         yield from self.strange_fields(record, message, _MESSAGE, "a message")
         content = message.get("content")
         from_model = value.get("type") == "assistant"
-        channel: Channel = "paste"
-        if value.get("isCompactSummary"):
-            channel = "summary"
-        elif value.get("isMeta"):
-            channel = "skill"
+        given = partial(self._words, record, value, agent=agent, nested=nested)
         if isinstance(content, str):
             if not from_model:
-                yield self.given(record, channel, content, agent=agent, nested=nested)
+                yield given(content)
             return
         if not isinstance(content, list):
             yield Gap("unknown", record.line, "a message whose content is neither text nor list")
@@ -294,7 +299,7 @@ class ClaudeCode(Reader):
             kind = block.get("type") if isinstance(block, dict) else None
             known = _BLOCKS.get(kind) if isinstance(kind, str) else None
             if kind in ("image", "document"):
-                yield Gap("opaque", record.line, f"{kind} in a message", channel)
+                yield Gap("opaque", record.line, f"{kind} in a message", "attachment")
             elif known is None:
                 yield from self.strange_type(record, f"{value.get('type')}.{kind}", block)
             else:
@@ -304,8 +309,23 @@ class ClaudeCode(Reader):
                 elif kind == "tool_result":
                     yield from self._result(record, value, block, agent, nested=nested)
                 elif kind == "text" and not from_model:
-                    texts = [block.get("text"), block.get("citations")]
-                    yield self.given(record, channel, texts, agent=agent, nested=nested)
+                    yield given(text_of([block.get("text"), block.get("citations")]))
+
+    def _words(self, record: SessionRecord, value: dict[str, Any], text: str, **more: Any) -> Given:
+        """A text of a message that is not the model's: a person's words, or the program's."""
+        channel: Channel = "paste"
+        skill = None
+        if value.get("isCompactSummary"):
+            channel = "summary"
+        elif text.startswith(_CAVEATS):
+            channel = "system"
+        elif text.startswith(("<bash-stdout>", "<bash-stderr>", "<local-command-stdout>")):
+            channel = "attachment"  # what a command that the user ran has printed
+        elif value.get("isMeta"):
+            channel = "skill"
+            skill = _SKILL.match(text)
+        named = None if skill is None else f"{skill[1].strip()}/SKILL.md"
+        return self.given(record, channel, text, named=named, **more)
 
     def _call(
         self, record: SessionRecord, block: dict[str, Any], agent: str, *, nested: bool

@@ -26,6 +26,7 @@ from tripod.verify.sessions.items import (
     strings_of,
     text_at,
     text_of,
+    ways_in,
 )
 
 TOOLS = {
@@ -43,6 +44,9 @@ TOOLS = {
     "read_file": ToolUse("read", ("file_path", "path")),
     "list_dir": ToolUse("names", ("dir_path", "path")),
     "grep_files": ToolUse("names", ("path",), default="."),
+    "read_mcp_resource": ToolUse("resource", ("uri",)),
+    "list_mcp_resources": ToolUse("names"),
+    "list_mcp_resource_templates": ToolUse("names"),
     "web_search": ToolUse("web"),
     "tool_search": ToolUse("edit"),
     "request_user_input": ToolUse("paste"),
@@ -99,10 +103,15 @@ _SEARCHED: dict[str, Channel] = {
 }
 _PROVENANCE: dict[str, Channel] = {
     "agents_md": "instructions",
-    "skills": "skill",
+    "developer_instructions": "instructions",
+    "skills": "system",
     "harness": "system",
+    "tool": "attachment",
     "user": "paste",
 }
+"""Where a part of a message comes from, as newer rollouts say; a ``harness`` may be a hook."""
+
+_MARKED = re.compile(r"<(?:permissions|collaboration_mode|\w+_instructions|model_switch)\b")
 _EXIT = re.compile(r"^(?:Process exited with code|Exit code:) (-?[0-9]+)$", re.MULTILINE)
 _HEAD = 400  # characters of an answer before the output of the command begins
 _SPAWNS = frozenset(("spawn_agent", "resume_agent"))
@@ -117,6 +126,12 @@ class Codex(Reader):
     program = "codex"
     tools = TOOLS
     since, until = (0, 140), (0, 170)
+    ways = ways_in(
+        recorded="""read names shell script edit mcp resource subagent web tool background paste
+            attachment instructions skill hook summary system""",
+        within={"shell": "search"},
+        no_way_in="mention notice queue request",
+    )
 
     def __init__(self) -> None:
         super().__init__()
@@ -239,10 +254,8 @@ class Codex(Reader):
         for number, part in enumerate(content):
             kind = text_at(part, "type")
             text = text_of(part.get("text")) if isinstance(part, dict) else ""
-            origin = text_at(
-                origins[number] if number < len(origins) else None, "provenance", "type"
-            )
-            channel = _PROVENANCE.get(origin) or _origin_of(text, role)
+            origin = origins[number] if number < len(origins) else None
+            channel = _origin_of(text, role, origin)
             if kind in ("input_image", "image"):
                 yield Gap("opaque", record.line, "an image in a message", channel)
             elif kind not in ("input_text", "output_text", "text"):
@@ -347,13 +360,21 @@ def _joined(folder: str, place: str) -> str:
     return place if place.startswith("/") or not folder else f"{folder}/{place}"
 
 
-def _origin_of(text: str, role: object) -> Channel:
-    """Older rollouts do not say where a text of a user or developer message comes from."""
+def _origin_of(text: str, role: object, said: object) -> Channel:
+    """By which channel a text of a user or developer message came; ``said`` is its metadata."""
+    if text.startswith("<skill>"):
+        return "skill"
+    if text.startswith("<user_shell_command>"):
+        return "attachment"  # what a command that the user ran has printed
+    origin = said.get("provenance") if isinstance(said, dict) else None
+    if isinstance(origin, dict):
+        return "hook" if origin.get("hook") else _PROVENANCE.get(text_at(origin, "type"), "hook")
+    # Older rollouts do not say it: what has none of the program's own marks may be a hook's.
     if text.startswith(("# AGENTS.md instructions for", "<user_instructions>")):
         return "instructions"
-    if text.startswith("<environment_context>") or role != "user":
-        return "system"
-    return "paste"
+    if role == "user":
+        return "system" if text.startswith("<environment_context>") else "paste"
+    return "system" if _MARKED.match(text) else "hook"
 
 
 def _texts(output: object) -> object:

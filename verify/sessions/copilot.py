@@ -20,6 +20,7 @@ from tripod.verify.sessions.items import (
     ToolUse,
     fields,
     text_at,
+    ways_in,
 )
 
 TOOLS = {
@@ -100,6 +101,12 @@ class Copilot(Reader):
     program = "copilot"
     tools = TOOLS
     since, until = (1, 0, 60), (1, 0, 110)
+    ways = ways_in(
+        recorded="""read search names shell script edit subagent web tool background paste
+            attachment instructions skill hook summary system""",
+        within={"tool": "mcp resource", "attachment": "mention", "background": "notice"},
+        no_way_in="queue request",
+    )
 
     def __init__(self) -> None:
         super().__init__()

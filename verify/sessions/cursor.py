@@ -16,6 +16,7 @@ from tripod.verify.sessions.items import (
     ToolUse,
     fields,
     text_at,
+    ways_in,
 )
 
 TOOLS = {
@@ -48,6 +49,12 @@ class Cursor(Reader):
 
     program = "cursor"
     tools = TOOLS
+    ways = ways_in(
+        recorded="read search names shell edit subagent web tool paste",
+        within={"tool": "mcp resource"},
+        not_known="mention attachment instructions notice hook summary background skill system",
+        no_way_in="script queue request",
+    )
 
     def __init__(self) -> None:
         super().__init__()

@@ -3,6 +3,9 @@
 Gemini 0.5x and 0.6x write one object a line: a header, messages, ``$set`` and ``$rewindTo``. A
 message is written again with the same id when it grows. What ``$rewindTo`` cuts off was seen all
 the same. Before that a session was one document. Qwen 0.2x has the envelope of Claude Code.
+
+``GEMINI.md`` of the project and its imports stand in the first message. That of the user's home
+goes into the system instruction, of which there is no record.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from hashlib import sha256
-from typing import Any, ClassVar
+from typing import Any
 
 from tripod.verify.sessions.items import (
     Channel,
@@ -23,6 +26,7 @@ from tripod.verify.sessions.items import (
     fields,
     text_at,
     text_of,
+    ways_in,
 )
 
 TOOLS = {
@@ -60,6 +64,21 @@ _CALL = fields(
 )
 _PART = fields("text functionCall functionResponse thought thoughtSignature inlineData fileData")
 _MENTION = re.compile(r"^\s*Content from @?(.+?):\s*$")
+_INCLUDED = re.compile(
+    r"^(?:--- Context from: (.+) ---|<!-- Imported from: (.+) -->)$((?s:.*?))"
+    r"^(?:--- End of Context from|<!-- End of import from)",
+    re.MULTILINE,
+)
+_MARKS: dict[str, Channel] = {
+    "<session_context>": "system",
+    "<hook_context>": "hook",
+    "<state_snapshot>": "summary",
+    "Here is the user's editor context": "attachment",
+    "Here is a summary of changes in the user's editor context": "attachment",
+    "I ran the following shell command": "attachment",
+}
+"""How a text of a user's message begins that the user did not write."""
+
 _ROOT = re.compile(r"Workspace Directories:\**\s*\n\s*- (.+)")
 
 
@@ -68,6 +87,12 @@ class Gemini(Reader):
 
     program = "gemini"
     tools = TOOLS
+    ways = ways_in(
+        recorded="""read search names shell edit subagent web tool skill paste mention attachment
+            instructions hook summary system""",
+        within={"tool": "mcp background", "mention": "resource"},
+        no_way_in="script notice queue request",
+    )
 
     def __init__(self) -> None:
         super().__init__()
@@ -155,6 +180,7 @@ class Gemini(Reader):
             if self.channels.get(name) == "subagent":
                 yield Gap("missing", record.line, "the session of a subagent", "subagent")
             yield self.answered(record, name, text, failed=failed, denied=denied)
+            yield from self._included(record, text)
 
     def _is_new(self, name: str, text: str) -> bool:
         """Whether a message or a call with this id had another text, or none, until now."""
@@ -190,10 +216,14 @@ class Gemini(Reader):
             begins = _MENTION.match(text)
             if begins is not None:
                 named = begins[1]
-            channel: Channel = (
-                "paste" if begins else "mention" if named else "system" if root else "paste"
-            )
+            channel: Channel = "mention" if named and not begins else _marked(text)
             yield self.given(record, channel, text, named=None if begins else named)
+            yield from self._included(record, text)
+
+    def _included(self, record: SessionRecord, text: str) -> Iterator[Item]:
+        """Instruction files, and what they import, that stand within a text."""
+        for begins in _INCLUDED.finditer(text):
+            yield self.given(record, "instructions", begins[3], named=begins[1] or begins[2])
 
 
 class Qwen(Gemini):
@@ -202,7 +232,14 @@ class Qwen(Gemini):
     program = "qwen"
     end = Reader.end
     since, until = (0, 20), (0, 25)
-    unrecorded: ClassVar = {"instructions": None}
+    ways = ways_in(
+        recorded="""read search names shell edit mcp subagent web tool skill paste mention
+            attachment summary""",
+        within={"mention": "resource", "instructions": "system"},
+        never="instructions",
+        not_known="hook background",
+        no_way_in="script notice queue request",
+    )
 
     def read(self, record: SessionRecord) -> Iterator[Item]:
         """What one record holds."""
@@ -279,6 +316,11 @@ _QWEN = {
 _QWEN_SYSTEM = fields(
     "at_command ui_telemetry attribution_snapshot chat_compression slash_command session_title"
 )
+
+
+def _marked(text: str) -> Channel:
+    start = text.lstrip()
+    return next((channel for mark, channel in _MARKS.items() if start.startswith(mark)), "paste")
 
 
 def _responses(result: object) -> object:

@@ -22,6 +22,76 @@ Channel = Literal[
 ]  # fmt: skip
 """A way by which text reaches a model. The first eleven are tool calls."""
 
+CHANNELS: dict[Channel, str] = {
+    "read": "a tool that reads files",
+    "search": "a tool that searches files and shows lines of them",
+    "names": "a tool that lists names of files",
+    "shell": "a command line, and what it prints",
+    "script": "a program that the model wrote, or words for a program that runs",
+    "edit": "a tool that changes files, or shows none",
+    "mcp": "a tool of an MCP server",
+    "resource": "a resource of an MCP server",
+    "subagent": "what a subagent read, and its report",
+    "web": "a page of the web",
+    "tool": "any other tool",
+    "paste": "a person's words, and what that person pasted",
+    "mention": "a file that a person named in the prompt",
+    "instructions": "instruction files, and what they import",
+    "attachment": "a file, or a selection in an editor, that comes with the prompt",
+    "notice": "the program's notice that a file was changed, with its text",
+    "hook": "the output of a hook or a plugin",
+    "summary": "a summary of what came before",
+    "background": "the report of a command or an agent in the background",
+    "queue": "a prompt that waited",
+    "skill": "the text of a skill or a command",
+    "request": "the request to the model, as the program keeps it",
+    "system": "the program's own words: its prompt, its settings, lists of names",
+}
+"""What comes by each channel that a program may have; two more are of records, not of programs."""
+
+
+class Way(NamedTuple):
+    """Whether a program writes down what comes by a channel.
+
+    It is recorded from the version ``since`` on (() in each version that the reader knows), it
+    never is, nobody has looked (``not known``), or the program has no such way in. What comes
+    ``within`` another channel is recorded as that one is.
+    """
+
+    recorded: Literal["recorded", "never", "not known", "no way in"]
+    since: tuple[int, ...] = ()
+    within: Channel | None = None
+
+
+def ways_in(
+    *,
+    recorded: str = "",
+    later: Mapping[tuple[int, ...], str] | None = None,
+    never: str = "",
+    not_known: str = "",
+    no_way_in: str = "",
+    within: Mapping[Channel, str] | None = None,
+) -> dict[Channel, Way]:
+    """The table of a reader: each channel once, by what is recorded of it.
+
+    ``later`` has channels by the version that began to record them, ``within`` by the channel
+    that they come by. Any other argument is names with blanks between them.
+    """
+    rows = [(name, Way("recorded")) for name in recorded.split()]
+    rows += [(name, Way("never")) for name in never.split()]
+    rows += [(name, Way("not known")) for name in not_known.split()]
+    rows += [(name, Way("no way in")) for name in no_way_in.split()]
+    for since, names in (later or {}).items():
+        rows += [(name, Way("recorded", since)) for name in names.split()]
+    found = dict(rows)
+    for channel, names in (within or {}).items():
+        others = [(name, found[channel]._replace(within=channel)) for name in names.split()]
+        rows += others
+    assert sorted(name for name, _ in rows) == sorted(CHANNELS), "each channel stands there once"
+    table = dict(rows)
+    return {channel: table[channel] for channel in CHANNELS}
+
+
 Cause = Literal["unknown", "damaged", "opaque", "missing", "order", "unanswered"]
 """Why something cannot be seen."""
 
@@ -136,8 +206,8 @@ class Reader(ABC):
     """The first version that it does not know."""
     tools: ClassVar[Mapping[str, ToolUse]] = {}
     """What each tool does. Tools that show no file and run nothing count as ``edit``."""
-    unrecorded: ClassVar[Mapping[Channel, tuple[int, ...] | None]] = {}
-    """Channels of which the program leaves no record, each with the version that began to."""
+    ways: ClassVar[Mapping[Channel, Way]]
+    """For each channel, whether the program leaves a record of what comes by it."""
 
     def __init__(self) -> None:
         self.records: Counter[str] = Counter()
@@ -181,10 +251,20 @@ class Reader(ABC):
             if version and self.since and not self.since <= known < self.until:
                 what = f"the version {version[:40]!r} of {self.program}"
                 yield Gap("unknown", record.line, what)
-            for channel, recorded in self.unrecorded.items():
-                if recorded is None or (known and known < recorded):
-                    what = f"{self.program} {version} leaves no record of {channel}"
-                    yield Gap("missing", record.line, what, channel, is_unrecorded=True)
+            yield from self._ceiling(record, version)
+
+    def _ceiling(self, record: SessionRecord, version: str) -> Iterator[Gap]:
+        """What this version of the program does not write down, and of what nobody knows."""
+        known = version_of(version)
+        for channel, way in self.ways.items():
+            if way.within is not None:
+                continue  # the other channel has its gap
+            if way.recorded == "not known":
+                what = f"nobody has looked whether {self.program} leaves a record of {channel}"
+                yield Gap("unknown", record.line, what, channel)
+            elif way.recorded == "never" or (known and known < way.since):
+                what = f"{self.program} {version} leaves no record of {channel}"
+                yield Gap("missing", record.line, what, channel, is_unrecorded=True)
 
     def given(self, record: SessionRecord, channel: Channel, value: object, **more: Any) -> Given:
         """All texts of a value, which the model was given."""

@@ -2,13 +2,13 @@
 
 Versions 1.0x to 1.18. ``callID`` is the provider's and may come twice: a part's own id names a
 call. The export lacks the children of a session. No record says which files ``instructions`` of the
-settings, or an ``AGENTS.md``, put into the context.
+settings, or an ``AGENTS.md``, put into the context, nor what a plugin adds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 from tripod.verify.sessions.items import (
     Channel,
@@ -20,6 +20,7 @@ from tripod.verify.sessions.items import (
     fields,
     text_at,
     text_of,
+    ways_in,
 )
 
 TOOLS = {
@@ -71,7 +72,18 @@ class OpenCode(Reader):
     program = "opencode"
     tools = TOOLS
     since, until = (1, 0), (1, 19)
-    unrecorded: ClassVar = {"instructions": None}
+    ways = ways_in(
+        recorded="read search names shell edit subagent web tool skill paste mention attachment"
+        " summary",
+        within={
+            "tool": "mcp background",
+            "mention": "resource",
+            "attachment": "notice",
+            "instructions": "hook system",
+        },
+        never="instructions",
+        no_way_in="script queue request",
+    )
 
     def read(self, record: SessionRecord) -> Iterator[Item]:
         """A session's row, or a message."""
