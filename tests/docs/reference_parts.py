@@ -27,6 +27,7 @@ from tripod.projections.engine import PROJECTIONS
 from tripod.projections.team.intake import parse_team_config
 from tripod.verify.check import lets_accept
 from tripod.verify.checks import CHECKS
+from tripod.verify.sessions.items import CHANNELS, Way
 from tripod.verify.sessions.readers import READERS
 
 __all__ = [
@@ -295,27 +296,36 @@ def checks() -> str:
 
 def sessions() -> str:
     """What each reader of recorded sessions knows, and what its program leaves no record of."""
-    parts = []
+    rows = "".join(
+        f"| **{channel}**: {what} | "
+        + " | ".join(_way(reader.ways[channel]) for reader in READERS.values())
+        + " |\n"
+        for channel, what in CHANNELS.items()
+    )
+    parts = [f"| | {' | '.join(READERS)} |\n|---|{'---|' * len(READERS)}\n{rows}"]
     for name, reader in READERS.items():
         known = [".".join(map(str, version)) for version in (reader.since, reader.until) if version]
         versions = f"{known[0]} to before {known[1]}" if known else "not recorded by the program"
-        lost = [
-            channel if since is None else f"{channel} (before {'.'.join(map(str, since))})"
-            for channel, since in reader.unrecorded.items()
-        ]
-        tools = vars(import_module(reader.__module__)).get("TOOLS", {})
         uses: dict[str, list[str]] = {}
-        for tool, use in tools.items():
+        for tool, use in reader.tools.items():
             uses.setdefault(use.channel, []).append(f"`{tool}`")
-        rows = [f"| {channel} | {', '.join(found)} |" for channel, found in uses.items()]
+        found = [f"| {channel} | {', '.join(tools)} |" for channel, tools in uses.items()]
         manual = inspect.getdoc(import_module(reader.__module__)) or ""
         parts += [
             f"\n## {name}\n\n{manual.partition('Pure.')[2].strip()}\n",
-            f"\nVersions: {versions}.",
-            f"\nNo record of: {', '.join(lost) or 'nothing that is known'}.\n",
-            *(["\n| channel | tools |\n|---|---|\n" + "\n".join(rows) + "\n"] if rows else []),
+            f"\nVersions: {versions}.\n",
+            *(["\n| channel | tools |\n|---|---|\n" + "\n".join(found) + "\n"] if found else []),
         ]
     return "".join(parts)
+
+
+def _way(way: Way) -> str:
+    """One cell of the table of channels: whether a program records what comes by one."""
+    if way.within is not None:
+        return f"as {way.within}"
+    if way.recorded == "recorded":
+        return f"from {'.'.join(map(str, way.since))}" if way.since else "yes"
+    return {"never": "**never**", "not known": "**not known**", "no way in": "-"}[way.recorded]
 
 
 def _doc(thing: object) -> str:

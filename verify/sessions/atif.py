@@ -8,22 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 from tripod.verify.sessions.items import (
-    Call,
     Channel,
     Gap,
-    Given,
     Item,
     Reader,
-    Session,
     SessionRecord,
     fields,
-    strings_of,
     text_at,
-    tool_call,
+    ways_in,
 )
 
 _VERSION = re.compile(r"ATIF-v1\.[0-8]")
@@ -43,10 +38,12 @@ class Atif(Reader):
     """Reads a trajectory: its header, then its steps."""
 
     program = "atif"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._calls: dict[str, Channel] = {}
+    ways = ways_in(
+        recorded="tool mcp paste system",
+        within={"tool": "read search names shell script edit resource web"},
+        not_known="""subagent mention attachment instructions notice hook summary background queue
+            skill request""",
+    )
 
     def read(self, record: SessionRecord) -> Iterator[Item]:
         """The header of a document, or a step."""
@@ -59,8 +56,7 @@ class Atif(Reader):
         if source not in ("system", "user", "agent"):
             yield from self.strange_type(record, source, value)
             return
-        if not value.keys() <= _STEP:
-            yield from self.strange_fields(record, "a step", value, _STEP)
+        yield from self.strange_fields(record, value, _STEP, "a step")
         if source != "agent":
             channel: Channel = "system" if source == "system" else "paste"
             yield from self._text(record, channel, value.get("message"))
@@ -77,12 +73,10 @@ class Atif(Reader):
         version = text_at(value, "schema_version")
         if not _VERSION.fullmatch(version):
             yield Gap("unknown", record.line, f"the version {version[:40]!r} of the format")
-        if not value.keys() <= _HEADER:
-            yield from self.strange_fields(record, "the document", value, _HEADER)
+        yield from self.strange_fields(record, value, _HEADER, "the document")
         name = text_at(value, "session_id") or text_at(value, "trajectory_id")
         by = f"{text_at(value, 'agent', 'name')} {text_at(value, 'agent', 'version')}".strip()
-        yield from self.began(Session(name, self.program, version, record.line, role=by))
-        yield Gap("missing", record.line, "what the program itself put into the context")
+        yield from self.began(record, name, version, role=by)
         if value.get("continued_trajectory_ref"):
             yield Gap("missing", record.line, "it goes on in another document", "subagent")
         if value.get("subagent_trajectories"):
@@ -93,9 +87,9 @@ class Atif(Reader):
     def _text(self, record: SessionRecord, channel: Channel, message: object) -> Iterator[Item]:
         for part in message if isinstance(message, list) else [message]:
             if isinstance(part, str):
-                yield Given(channel, record.line, record.offset, part)
+                yield self.given(record, channel, part)
             elif text_at(part, "type") == "text":
-                yield Given(channel, record.line, record.offset, text_at(part, "text"))
+                yield self.given(record, channel, text_at(part, "text"))
             else:
                 yield Gap("opaque", record.line, "a part of a message that is no text", channel)
 
@@ -103,24 +97,20 @@ class Atif(Reader):
         if not isinstance(value, dict):
             yield from self.strange_type(record, "tool_call", value)
             return
-        if not value.keys() <= _CALL:
-            yield from self.strange_fields(record, "a call", value, _CALL)
+        yield from self.strange_fields(record, value, _CALL, "a call")
         name, tool = text_at(value, "tool_call_id"), text_at(value, "function_name")
-        asked = value.get("arguments")
         # Every program has its own tools: each text of the input may be a path or a command.
-        call = tool_call({}, tool, asked, partial(Call, name, tool, asked, record.line))
-        self._calls[name] = call.channel
-        yield call
+        yield self.called(record, name, tool, value.get("arguments"))
 
     def _result(self, record: SessionRecord, value: object) -> Iterator[Item]:
         if not isinstance(value, dict):
             yield from self.strange_type(record, "result", value)
             return
-        if not value.keys() <= _RESULT:
-            yield from self.strange_fields(record, "a result", value, _RESULT)
+        yield from self.strange_fields(record, value, _RESULT, "a result")
         if value.get("subagent_trajectory_ref"):
             yield Gap("missing", record.line, "the trajectory of a subagent", "subagent")
         name = text_at(value, "source_call_id")
-        text = "\n".join(strings_of(value.get("content")))
-        channel = self._calls.get(name, "tool")
-        yield Given(channel, record.line, record.offset, text, call=name or None)
+        if name:
+            yield self.answered(record, name, value.get("content"))
+        else:
+            yield self.given(record, "tool", value.get("content"))

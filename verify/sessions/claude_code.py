@@ -6,9 +6,10 @@ blobs: ``toolUseResult`` is the program's own object and may hold more, or less,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from tripod.verify.sessions.items import (
     MAIN,
@@ -18,13 +19,13 @@ from tripod.verify.sessions.items import (
     Given,
     Item,
     Reader,
-    Session,
     SessionRecord,
     ToolUse,
     fields,
     strings_of,
     text_at,
-    tool_call,
+    text_of,
+    ways_in,
 )
 
 TOOLS = {
@@ -115,7 +116,7 @@ _PROGRESS = fields(
     """agent_progress bash_progress hook_progress mcp_progress query_update
     search_results_received waiting_for_task powershell_progress skill_progress"""
 )
-_ATTACHMENTS: dict[str, tuple[Channel, frozenset[str]]] = {
+_ATTACHED: dict[str, tuple[Channel, frozenset[str]]] = {
     "file": ("mention", fields("filename content displayPath savedCopyFraming truncated")),
     "directory": ("mention", fields("path content displayPath")),
     "compact_file_reference": ("mention", fields("filename displayPath")),
@@ -154,7 +155,7 @@ _ATTACHMENTS: dict[str, tuple[Channel, frozenset[str]]] = {
         fields("prompt source_uuid delivery_id commandMode origin runId timestamp toolsUsedDelta")
         | fields("usage imagePasteIds"),
     ),
-    "skill_listing": ("skill", fields("content skillCount isInitial names digests")),
+    "skill_listing": ("system", fields("content skillCount isInitial names digests")),
     "invoked_skills": ("skill", fields("skills")),
     "session_context": ("system", fields("context")),
     "prompt_snapshot": (
@@ -190,6 +191,10 @@ _ATTACHMENTS: dict[str, tuple[Channel, frozenset[str]]] = {
 }
 """Attachments: the channel by which their text comes, and the fields beside ``type``."""
 
+_ATTACHMENTS = {kind: (way, known | {"type"}) for kind, (way, known) in _ATTACHED.items()}
+
+_SKILL = re.compile("Base directory for this skill: (.+)")
+_CAVEATS = ("Caveat: The messages below were generated", "<local-command-caveat>")
 _SPAWNS = fields("Task Agent")
 _NO_TEXT = frozenset(("directory", "compact_file_reference", "opened_file_in_ide"))
 _NAMES_OF_FILES = ("filename", "path", "uri")
@@ -202,16 +207,18 @@ class ClaudeCode(Reader):
     """Reads the file of a session, or of one of its subagents."""
 
     program = "claude-code"
+    tools = TOOLS
     since, until = (2, 0, 50), (2, 1, 400)
-    unrecorded: ClassVar = dict.fromkeys(
-        ("mention", "instructions", "hook", "notice", "attachment"), (2, 1, 97)
+    ways = ways_in(
+        recorded="""read search names shell edit mcp resource subagent web tool paste summary
+            background queue skill request system""",
+        later={(2, 1, 97): "mention instructions attachment notice hook"},
+        no_way_in="script",
     )
 
     def __init__(self) -> None:
         super().__init__()
-        self._calls: dict[str, Channel] = {}
         self._spawned: set[str] = set()  # ids of calls that start a subagent of its own file
-        self._cwd = ""
 
     def read(self, record: SessionRecord) -> Iterator[Item]:
         """What one record holds."""
@@ -222,14 +229,14 @@ class ClaudeCode(Reader):
         self.links(record)
         cwd = value.get("cwd")
         if isinstance(cwd, str):
-            self._cwd = cwd
+            self.cwd = cwd
         yield from self._session(record)
         if kind not in _UNDERSTOOD:
             yield from self.strange_type(record, kind, value)
             return
         known = _FIELDS.get(kind)
-        if known is not None and not value.keys() <= known:
-            yield from self.strange_fields(record, f"a record {kind!r}", value, known)
+        if known is not None:
+            yield from self.strange_fields(record, value, known, "a record", kind)
         agent = value.get("agentId")
         agent = agent if isinstance(agent, str) else MAIN
         if kind in ("user", "assistant"):
@@ -241,12 +248,12 @@ class ClaudeCode(Reader):
         elif kind == "system":
             yield from self._system(record, value)
         elif kind == "queue-operation":
-            text = "\n".join(strings_of(value.get("content")))
+            text = text_of(value.get("content"))
             if text and value.get("operation") != "remove":
-                yield self._given(record, "queue", text, sure=False)
+                yield self.given(record, "queue", text, sure=False)
         elif kind.startswith("api-request-"):
             part = value.get("message" if kind == "api-request-blob" else "shape")
-            yield self._given(record, "request", "\n".join(strings_of(part)), agent=agent)
+            yield self.given(record, "request", part, agent=agent)
 
     def _session(self, record: SessionRecord) -> Iterator[Item]:
         value = record.value
@@ -261,20 +268,8 @@ class ClaudeCode(Reader):
             return
         agent = value.get("agentId")
         role = text_at(value, "attributionAgent")
-        yield from self.began(
-            Session(
-                name,
-                self.program,
-                version,
-                record.line,
-                parent=name if isinstance(agent, str) else None,
-                cwd=self._cwd,
-                role=role,
-            )
-        )
-
-    def _given(self, record: SessionRecord, channel: Channel, text: str, **more: Any) -> Given:
-        return Given(channel, record.line, record.offset, text, cwd=self._cwd, **more)
+        parent = name if isinstance(agent, str) else None
+        yield from self.began(record, name, version, parent=parent, role=role)
 
     def _message(
         self,
@@ -289,18 +284,13 @@ class ClaudeCode(Reader):
         if not isinstance(message, dict):
             yield Gap("unknown", record.line, "a message of another shape")
             return
-        if not message.keys() <= _MESSAGE:
-            yield from self.strange_fields(record, "a message", message, _MESSAGE)
+        yield from self.strange_fields(record, message, _MESSAGE, "a message")
         content = message.get("content")
         from_model = value.get("type") == "assistant"
-        channel: Channel = "paste"
-        if value.get("isCompactSummary"):
-            channel = "summary"
-        elif value.get("isMeta"):
-            channel = "skill"
+        given = partial(self._words, record, value, agent=agent, nested=nested)
         if isinstance(content, str):
             if not from_model:
-                yield self._given(record, channel, content, agent=agent, nested=nested)
+                yield given(content)
             return
         if not isinstance(content, list):
             yield Gap("unknown", record.line, "a message whose content is neither text nor list")
@@ -309,32 +299,41 @@ class ClaudeCode(Reader):
             kind = block.get("type") if isinstance(block, dict) else None
             known = _BLOCKS.get(kind) if isinstance(kind, str) else None
             if kind in ("image", "document"):
-                yield Gap("opaque", record.line, f"{kind} in a message", channel)
+                yield Gap("opaque", record.line, f"{kind} in a message", "attachment")
             elif known is None:
                 yield from self.strange_type(record, f"{value.get('type')}.{kind}", block)
             else:
-                if not block.keys() <= known:
-                    yield from self.strange_fields(record, f"a block {kind!r}", block, known)
+                yield from self.strange_fields(record, block, known, "a block", kind)
                 if kind in ("tool_use", "server_tool_use"):
                     yield self._call(record, block, agent, nested=nested)
                 elif kind == "tool_result":
                     yield from self._result(record, value, block, agent, nested=nested)
                 elif kind == "text" and not from_model:
-                    text = "\n".join(strings_of([block.get("text"), block.get("citations")]))
-                    yield self._given(record, channel, text, agent=agent, nested=nested)
+                    yield given(text_of([block.get("text"), block.get("citations")]))
+
+    def _words(self, record: SessionRecord, value: dict[str, Any], text: str, **more: Any) -> Given:
+        """A text of a message that is not the model's: a person's words, or the program's."""
+        channel: Channel = "paste"
+        skill = None
+        if value.get("isCompactSummary"):
+            channel = "summary"
+        elif text.startswith(_CAVEATS):
+            channel = "system"
+        elif text.startswith(("<bash-stdout>", "<bash-stderr>", "<local-command-stdout>")):
+            channel = "attachment"  # what a command that the user ran has printed
+        elif value.get("isMeta"):
+            channel = "skill"
+            skill = _SKILL.match(text)
+        named = None if skill is None else f"{skill[1].strip()}/SKILL.md"
+        return self.given(record, channel, text, named=named, **more)
 
     def _call(
         self, record: SessionRecord, block: dict[str, Any], agent: str, *, nested: bool
     ) -> Call:
         name, tool = text_at(block, "id"), text_at(block, "name")
-        make = partial(
-            Call, name, tool, block.get("input"), record.line, cwd=self._cwd, agent=agent
-        )
-        call = tool_call(TOOLS, tool, block.get("input"), partial(make, nested=nested))
-        self._calls[name] = call.channel
         if tool in _SPAWNS and not nested:
             self._spawned.add(name)
-        return call
+        return self.called(record, name, tool, block.get("input"), agent=agent, nested=nested)
 
     def _result(
         self,
@@ -346,7 +345,7 @@ class ClaudeCode(Reader):
         nested: bool,
     ) -> Iterator[Item]:
         call = text_at(block, "tool_use_id")
-        channel = self._calls.get(call, "tool")
+        channel = self.channels.get(call, "tool")
         content = block.get("content")
         texts = [content] if isinstance(content, str) else []
         if not isinstance(content, str | list | None):
@@ -365,12 +364,10 @@ class ClaudeCode(Reader):
             what = f"the session of subagent {child[:40] or 'without an id'}"
             yield Gap("missing", record.line, what, "subagent", child=child)
         decision = text_at(value, "permissionDecision", "decision")
-        text = "\n".join(texts)
-        yield self._given(
+        yield self.answered(
             record,
-            channel,
-            text,
-            call=call,
+            call,
+            "\n".join(texts),
             named=text_at(value, "toolUseResult", "file", "filePath") or None,
             agent=agent,
             nested=nested,
@@ -383,23 +380,20 @@ class ClaudeCode(Reader):
     ) -> Iterator[Item]:
         attachment = value.get("attachment")
         kind = text_at(attachment, "type")
-        rendered = "\n".join(strings_of(value.get("rendered")))
+        rendered = text_of(value.get("rendered"))
         if kind not in _ATTACHMENTS:
             yield from self.strange_type(record, f"attachment.{kind}", value)
             return
         assert isinstance(attachment, dict)  # else it has no type
         channel, known = _ATTACHMENTS[kind]
-        if not attachment.keys() - {"type"} <= known:
-            what = f"an attachment {kind!r}"
-            yield from self.strange_fields(record, what, attachment, known | {"type"})
+        yield from self.strange_fields(record, attachment, known, "an attachment", kind)
         files = attachment.get("files") if kind == "instructions" else None
         for file in files if isinstance(files, list) else [attachment]:
             names = () if kind in _NO_TEXT else _NAMES_OF_FILES
             named = next((text_at(file, name) for name in names if text_at(file, name)), None)
-            text = "\n".join(strings_of(file))
-            yield self._given(record, channel, text, named=named, agent=agent)
+            yield self.given(record, channel, file, named=named, agent=agent)
         if rendered:
-            yield self._given(record, channel, rendered, agent=agent)
+            yield self.given(record, channel, rendered, agent=agent)
 
     def _progress(self, record: SessionRecord, value: dict[str, Any]) -> Iterator[Item]:
         """Calls of a subagent, which to 2.1.63 stand in the file of its parent alone."""
@@ -421,7 +415,6 @@ class ClaudeCode(Reader):
         if kind not in _SYSTEM:
             yield from self.strange_type(record, f"system.{kind}", value)
             return
-        texts = strings_of([value.get("content"), value.get("hookAdditionalContext")])
-        text = "\n".join(filter(None, texts))
+        text = text_of([value.get("content"), value.get("hookAdditionalContext")]).strip("\n")
         if text:
-            yield self._given(record, "system", text, sure=kind == "local_command")
+            yield self.given(record, "system", text, sure=kind == "local_command")

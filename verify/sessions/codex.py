@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
@@ -19,16 +18,15 @@ from tripod.verify.sessions.items import (
     Call,
     Channel,
     Gap,
-    Given,
     Item,
     Reader,
-    Session,
     SessionRecord,
     ToolUse,
     fields,
     strings_of,
     text_at,
-    tool_call,
+    text_of,
+    ways_in,
 )
 
 TOOLS = {
@@ -46,6 +44,9 @@ TOOLS = {
     "read_file": ToolUse("read", ("file_path", "path")),
     "list_dir": ToolUse("names", ("dir_path", "path")),
     "grep_files": ToolUse("names", ("path",), default="."),
+    "read_mcp_resource": ToolUse("resource", ("uri",)),
+    "list_mcp_resources": ToolUse("names"),
+    "list_mcp_resource_templates": ToolUse("names"),
     "web_search": ToolUse("web"),
     "tool_search": ToolUse("edit"),
     "request_user_input": ToolUse("paste"),
@@ -102,10 +103,15 @@ _SEARCHED: dict[str, Channel] = {
 }
 _PROVENANCE: dict[str, Channel] = {
     "agents_md": "instructions",
-    "skills": "skill",
+    "developer_instructions": "instructions",
+    "skills": "system",
     "harness": "system",
+    "tool": "attachment",
     "user": "paste",
 }
+"""Where a part of a message comes from, as newer rollouts say; a ``harness`` may be a hook."""
+
+_MARKED = re.compile(r"<(?:permissions|collaboration_mode|\w+_instructions|model_switch)\b")
 _EXIT = re.compile(r"^(?:Process exited with code|Exit code:) (-?[0-9]+)$", re.MULTILINE)
 _HEAD = 400  # characters of an answer before the output of the command begins
 _SPAWNS = frozenset(("spawn_agent", "resume_agent"))
@@ -118,13 +124,18 @@ class Codex(Reader):
     """Reads a rollout: the file of one thread."""
 
     program = "codex"
+    tools = TOOLS
     since, until = (0, 140), (0, 170)
+    ways = ways_in(
+        recorded="""read names shell script edit mcp resource subagent web tool background paste
+            attachment instructions skill hook summary system""",
+        within={"shell": "search"},
+        no_way_in="mention notice queue request",
+    )
 
     def __init__(self) -> None:
         super().__init__()
-        self._calls: dict[str, Channel] = {}
-        self._tools: dict[str, str] = {}
-        self._cwd = ""
+        self._spawned: set[str] = set()  # ids of calls that start a subagent
         self._ordinal: int | None = None
 
     def read(self, record: SessionRecord) -> Iterator[Item]:
@@ -133,8 +144,7 @@ class Codex(Reader):
         kind, payload = text_at(value, "type"), value.get("payload")
         self.records[kind] += 1
         yield from self._order(record)
-        if not value.keys() <= _LINE:
-            yield from self.strange_fields(record, "a line", value, _LINE)
+        yield from self.strange_fields(record, value, _LINE, "a line")
         if not isinstance(payload, dict):
             yield from self.strange_type(record, kind, value)
         elif kind == "response_item":
@@ -144,14 +154,13 @@ class Codex(Reader):
         elif kind == "session_meta":
             yield from self._meta(record, payload)
         elif kind in _SEARCHED:
-            text = "\n".join(strings_of(payload))
-            yield self._given(record, _SEARCHED[kind], text, sure=kind == "compacted")
+            yield self.given(record, _SEARCHED[kind], payload, sure=kind == "compacted")
         elif kind in _SILENT:
             if kind == "turn_context" and isinstance(payload.get("cwd"), str):
-                self._cwd = payload["cwd"]
-            text = "\n".join(strings_of([payload.get(name) for name in _TURN]))
+                self.cwd = payload["cwd"]
+            text = text_of([payload.get(name) for name in _TURN])
             if text:
-                yield self._given(record, "system", text)
+                yield self.given(record, "system", text)
         else:
             yield from self.strange_type(record, kind, value)
 
@@ -168,33 +177,25 @@ class Codex(Reader):
         elif self._ordinal is not None:
             yield Gap("order", record.line, f"no ordinal, after {self._ordinal}")
 
-    def _given(self, record: SessionRecord, channel: Channel, text: str, **more: Any) -> Given:
-        return Given(channel, record.line, record.offset, text, cwd=self._cwd, **more)
-
     def _meta(self, record: SessionRecord, payload: dict[str, Any]) -> Iterator[Item]:
-        if not payload.keys() <= _META:
-            yield from self.strange_fields(record, "session_meta", payload, _META)
-        self._cwd = text_at(payload, "cwd")
+        yield from self.strange_fields(record, payload, _META, "session_meta")
+        self.cwd = text_at(payload, "cwd")
         spawn = payload.get("source")
         for name in ("subagent", "thread_spawn"):
             spawn = spawn.get(name) if isinstance(spawn, dict) else None
         parent = text_at(payload, "parent_thread_id") or text_at(spawn, "parent_thread_id")
         role = text_at(payload, "agent_role") or text_at(spawn, "agent_role")
         yield from self.began(
-            Session(
-                text_at(payload, "id"),
-                self.program,
-                text_at(payload, "cli_version"),
-                record.line,
-                parent=parent or None,
-                cwd=self._cwd,
-                role=role or ("subagent" if parent else ""),
-            )
+            record,
+            text_at(payload, "id"),
+            text_at(payload, "cli_version"),
+            parent=parent or None,
+            role=role or ("subagent" if parent else ""),
         )
         for name in ("base_instructions", "instructions", "user_instructions"):
-            text = "\n".join(strings_of(payload.get(name)))
+            text = text_of(payload.get(name))
             if text:
-                yield self._given(record, "instructions", text)
+                yield self.given(record, "instructions", text)
 
     def _item(self, record: SessionRecord, item: dict[str, Any]) -> Iterator[Item]:
         kind = text_at(item, "type")
@@ -202,8 +203,7 @@ class Codex(Reader):
         if known is None:
             yield from self.strange_type(record, f"response_item.{kind}", item)
             return
-        if not item.keys() <= known:
-            yield from self.strange_fields(record, f"an item {kind!r}", item, known)
+        yield from self.strange_fields(record, item, known, "an item", kind)
         if kind == "message":
             yield from self._message(record, item)
         elif kind == "function_call":
@@ -217,7 +217,7 @@ class Codex(Reader):
             yield self._call(record, item, "tool_search", item.get("arguments"))
         elif kind == "tool_search_output":
             call = text_at(item, "call_id")
-            yield self._given(record, "edit", "\n".join(strings_of(item.get("tools"))), call=call)
+            yield self.given(record, "edit", item.get("tools"), call=call)
         elif kind.endswith("_output"):
             yield from self._result(record, item)
 
@@ -236,13 +236,12 @@ class Codex(Reader):
 
     def _call(self, record: SessionRecord, item: dict[str, Any], name: str, value: Any) -> Call:
         call = text_at(item, "call_id") or text_at(item, "id")
-        place = text_at(value, "workdir") or text_at(value, "working_directory") or self._cwd
+        place = text_at(value, "workdir") or text_at(value, "working_directory") or self.cwd
         if item.get("namespace"):
             name = f"mcp__{item['namespace']}__{name}"
-        make = partial(Call, call, name, value, record.line, cwd=_joined(self._cwd, place))
-        made = tool_call(TOOLS, name, value, make)
-        self._calls[call], self._tools[call] = made.channel, name
-        return made
+        if name in _SPAWNS:
+            self._spawned.add(call)
+        return self.called(record, call, name, value, cwd=_joined(self.cwd, place))
 
     def _message(self, record: SessionRecord, item: dict[str, Any]) -> Iterator[Item]:
         role, content = item.get("role"), item.get("content")
@@ -254,21 +253,19 @@ class Codex(Reader):
         origins = given if isinstance(given, list) else []
         for number, part in enumerate(content):
             kind = text_at(part, "type")
-            text = "\n".join(strings_of(part.get("text"))) if isinstance(part, dict) else ""
-            origin = text_at(
-                origins[number] if number < len(origins) else None, "provenance", "type"
-            )
-            channel = _PROVENANCE.get(origin) or _origin_of(text, role)
+            text = text_of(part.get("text")) if isinstance(part, dict) else ""
+            origin = origins[number] if number < len(origins) else None
+            channel = _origin_of(text, role, origin)
             if kind in ("input_image", "image"):
                 yield Gap("opaque", record.line, "an image in a message", channel)
             elif kind not in ("input_text", "output_text", "text"):
                 yield from self.strange_type(record, f"message.{kind}", part)
             elif role != "assistant":
-                yield self._given(record, channel, text)
+                yield self.given(record, channel, text)
 
     def _result(self, record: SessionRecord, item: dict[str, Any]) -> Iterator[Item]:
         call, output = text_at(item, "call_id"), item.get("output")
-        channel = self._calls.get(call, "tool")
+        channel = self.channels.get(call, "tool")
         failed = isinstance(output, dict) and output.get("success") is False
         if isinstance(output, list):
             for part in output:
@@ -278,18 +275,17 @@ class Codex(Reader):
                     yield from self.strange_type(record, "output", part)
         elif isinstance(output, dict) and not output.keys() <= {"content", "success"}:
             yield from self.strange_type(record, "output", output)
-        text = output if isinstance(output, str) else "\n".join(strings_of(_texts(output)))
-        if self._tools.get(call) in _SPAWNS and not failed:
+        text = output if isinstance(output, str) else text_of(_texts(output))
+        if call in self._spawned and not failed:
             child = _UUID.search(text)
             what = f"the rollout of a subagent, {child[0] if child else 'without an id'}"
             lost = child[0] if child else ""
             yield Gap("missing", record.line, what, "subagent", child=lost)
         ended = _EXIT.search(text[:_HEAD].partition("\nOutput:\n")[0])
-        yield self._given(
+        yield self.answered(
             record,
-            channel,
+            call,
             text,
-            call=call,
             failed=failed or (ended is not None and ended[1] != "0") or text.startswith(_DENIED),
             denied=text.startswith(_DENIED),
         )
@@ -304,7 +300,7 @@ class Codex(Reader):
         elif kind == "mcp_tool_call_end":
             asked = event.get("invocation")
             tool = f"mcp__{text_at(asked, 'server')}__{text_at(asked, 'tool')}"
-            output = "\n".join(strings_of(event.get("result")))
+            output = text_of(event.get("result"))
             yield self._ran(record, event, tool, asked, output=output)
         elif kind == "view_image_tool_call":
             yield self._ran(record, event, "view_image", event)
@@ -314,8 +310,7 @@ class Codex(Reader):
         elif kind == "entered_review_mode":
             yield Gap("missing", record.line, "the rollout of a review", "subagent")
         elif kind == "exited_review_mode":
-            text = "\n".join(strings_of(event.get("review_output")))
-            yield self._given(record, "subagent", text, sure=False)
+            yield self.given(record, "subagent", event.get("review_output"), sure=False)
 
     def _done(self, record: SessionRecord, item: object) -> Iterator[Item]:
         kind = text_at(item, "type")
@@ -326,7 +321,7 @@ class Codex(Reader):
             yield self._ran(record, item, "exec_command", item, output=said)
         elif kind == "McpToolCall":
             tool = f"mcp__{text_at(item, 'server')}__{text_at(item, 'tool')}"
-            output = "\n".join(strings_of(item.get("result")))
+            output = text_of(item.get("result"))
             yield self._ran(record, item, tool, item.get("arguments"), output=output)
         elif kind in ("CollabAgentToolCall", "EnteredReviewMode"):
             text = " ".join(strings_of(item))
@@ -355,23 +350,31 @@ class Codex(Reader):
         if place.startswith(_FILE_URL):
             place = unquote(place.removeprefix(_FILE_URL))
         call = text_at(item, "call_id") or text_at(item, "id")
-        make = partial(Call, call, tool, value, record.line, cwd=place or self._cwd, ran=True)
         said = output if isinstance(output, str) else None
-        made = tool_call(TOOLS, tool, value, partial(make, output=said))
-        return made._replace(command=command) if isinstance(command, str) else made
+        known = {"command": command} if isinstance(command, str) else {}
+        place = place or self.cwd
+        return self.called(record, call, tool, value, cwd=place, ran=True, output=said, **known)
 
 
 def _joined(folder: str, place: str) -> str:
     return place if place.startswith("/") or not folder else f"{folder}/{place}"
 
 
-def _origin_of(text: str, role: object) -> Channel:
-    """Older rollouts do not say where a text of a user or developer message comes from."""
+def _origin_of(text: str, role: object, said: object) -> Channel:
+    """By which channel a text of a user or developer message came; ``said`` is its metadata."""
+    if text.startswith("<skill>"):
+        return "skill"
+    if text.startswith("<user_shell_command>"):
+        return "attachment"  # what a command that the user ran has printed
+    origin = said.get("provenance") if isinstance(said, dict) else None
+    if isinstance(origin, dict):
+        return "hook" if origin.get("hook") else _PROVENANCE.get(text_at(origin, "type"), "hook")
+    # Older rollouts do not say it: what has none of the program's own marks may be a hook's.
     if text.startswith(("# AGENTS.md instructions for", "<user_instructions>")):
         return "instructions"
-    if text.startswith("<environment_context>") or role != "user":
-        return "system"
-    return "paste"
+    if role == "user":
+        return "system" if text.startswith("<environment_context>") else "paste"
+    return "system" if _MARKED.match(text) else "hook"
 
 
 def _texts(output: object) -> object:

@@ -7,7 +7,6 @@ which it did not. Each event names the one before it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 from tripod.verify.sessions.items import (
@@ -15,16 +14,13 @@ from tripod.verify.sessions.items import (
     Call,
     Channel,
     Gap,
-    Given,
     Item,
     Reader,
-    Session,
     SessionRecord,
     ToolUse,
     fields,
-    strings_of,
     text_at,
-    tool_call,
+    ways_in,
 )
 
 TOOLS = {
@@ -103,13 +99,18 @@ class Copilot(Reader):
     """Reads the events of a session, and of the agents that run within it."""
 
     program = "copilot"
+    tools = TOOLS
     since, until = (1, 0, 60), (1, 0, 110)
+    ways = ways_in(
+        recorded="""read search names shell script edit subagent web tool background paste
+            attachment instructions skill hook summary system""",
+        within={"tool": "mcp resource", "attachment": "mention", "background": "notice"},
+        no_way_in="queue request",
+    )
 
     def __init__(self) -> None:
         super().__init__()
-        self._calls: dict[str, Channel] = {}
         self._seen: set[str] = set()
-        self._cwd = ""
 
     def read(self, record: SessionRecord) -> Iterator[Item]:
         """What one record holds."""
@@ -117,14 +118,13 @@ class Copilot(Reader):
         kind, data = text_at(value, "type"), value.get("data")
         self.records[kind] += 1
         yield from self._order(record)
-        if not value.keys() <= _EVENT:
-            yield from self.strange_fields(record, "an event", value, _EVENT)
+        yield from self.strange_fields(record, value, _EVENT, "an event")
         if not isinstance(data, dict):
             yield from self.strange_type(record, kind, value)
             return
         known = _DATA.get(kind)
-        if known is not None and not data.keys() <= known:
-            yield from self.strange_fields(record, f"an event {kind!r}", data, known)
+        if known is not None:
+            yield from self.strange_fields(record, data, known, "an event", kind)
         agent = text_at(data, "parentToolCallId") or MAIN
         if kind == "session.start":
             yield from self._start(record, data)
@@ -138,10 +138,10 @@ class Copilot(Reader):
         elif kind == "user.message":
             yield from self._user(record, data, agent)
         elif kind == "system.message":
-            yield self._given(record, "instructions", "\n".join(strings_of(data.get("content"))))
+            yield self.given(record, "instructions", data.get("content"))
         elif kind in _SEARCHED:
-            channel, text = _SEARCHED[kind], "\n".join(strings_of(data))
-            yield self._given(record, channel, text, agent=agent, sure=kind != "hook.end")
+            sure = kind != "hook.end"
+            yield self.given(record, _SEARCHED[kind], data, agent=agent, sure=sure)
         elif kind not in _SILENT:
             yield from self.strange_type(record, kind, value)
 
@@ -152,13 +152,10 @@ class Copilot(Reader):
         if isinstance(name, str):
             self._seen.add(name)
 
-    def _given(self, record: SessionRecord, channel: Channel, text: str, **more: Any) -> Given:
-        return Given(channel, record.line, record.offset, text, cwd=self._cwd, **more)
-
     def _start(self, record: SessionRecord, data: dict[str, Any]) -> Iterator[Item]:
-        self._cwd = text_at(data, "context", "cwd")
+        self.cwd = text_at(data, "context", "cwd")
         name, version = text_at(data, "sessionId"), text_at(data, "copilotVersion")
-        yield from self.began(Session(name, self.program, version, record.line, cwd=self._cwd))
+        yield from self.began(record, name, version)
 
     def _requests(self, record: SessionRecord, data: dict[str, Any], agent: str) -> Iterator[Item]:
         asked = data.get("toolRequests")
@@ -179,26 +176,21 @@ class Copilot(Reader):
         ran: bool = False,
     ) -> Call:
         name = text_at(data, "toolCallId")
-        make = partial(Call, name, tool, value, record.line, cwd=self._cwd, agent=agent, ran=ran)
-        call = tool_call(TOOLS, tool, value, partial(make, nested=agent != MAIN))
-        self._calls[name] = call.channel
-        return call
+        nested = agent != MAIN
+        return self.called(record, name, tool, value, agent=agent, ran=ran, nested=nested)
 
     def _result(self, record: SessionRecord, data: dict[str, Any], agent: str) -> Iterator[Item]:
         call, result = text_at(data, "toolCallId"), data.get("result")
-        channel = self._calls.get(call, "tool")
-        if isinstance(result, dict) and not result.keys() <= _RESULT:
-            yield from self.strange_fields(record, "a result", result, _RESULT)
-        if channel == "subagent" and data.get("success") is True:
+        if isinstance(result, dict):
+            yield from self.strange_fields(record, result, _RESULT, "a result")
+        if self.channels.get(call) == "subagent" and data.get("success") is True:
             what = "what a subagent did"
             yield Gap("missing", record.line, what, "subagent", child=call)
         given = [result.get(name) for name in _GIVEN] if isinstance(result, dict) else result
-        text = "\n".join(strings_of([given, data.get("error")]))
-        yield self._given(
+        yield self.answered(
             record,
-            channel,
-            text,
-            call=call,
+            call,
+            [given, data.get("error")],
             agent=agent,
             nested=agent != MAIN,
             failed=data.get("success") is not True,
@@ -206,10 +198,9 @@ class Copilot(Reader):
         )
 
     def _user(self, record: SessionRecord, data: dict[str, Any], agent: str) -> Iterator[Item]:
-        text = "\n".join(strings_of([data.get("transformedContent"), data.get("content")]))
-        yield self._given(record, "paste", text, agent=agent, nested=agent != MAIN)
+        texts = [data.get("transformedContent"), data.get("content")]
+        yield self.given(record, "paste", texts, agent=agent, nested=agent != MAIN)
         attached = data.get("attachments")
         for one in attached if isinstance(attached, list) else ():
             named = text_at(one, "path") or text_at(one, "filePath") or None
-            text = "\n".join(strings_of(one))
-            yield self._given(record, "attachment", text, named=named, agent=agent)
+            yield self.given(record, "attachment", one, named=named, agent=agent)

@@ -7,22 +7,16 @@ model: what is found counts, and no session of it can be called clean.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
 from tripod.verify.sessions.items import (
-    Call,
-    Channel,
     Gap,
-    Given,
     Item,
     Reader,
-    Session,
     SessionRecord,
     ToolUse,
     fields,
-    strings_of,
     text_at,
-    tool_call,
+    ways_in,
 )
 
 TOOLS = {
@@ -54,17 +48,23 @@ class Cursor(Reader):
     """Reads a transcript; a result belongs to the oldest call that has none."""
 
     program = "cursor"
+    tools = TOOLS
+    ways = ways_in(
+        recorded="read search names shell edit subagent web tool paste",
+        within={"tool": "mcp resource"},
+        not_known="mention attachment instructions notice hook summary background skill system",
+        no_way_in="script queue request",
+    )
 
     def __init__(self) -> None:
         super().__init__()
-        self._open: list[tuple[str, Channel]] = []
-        self._calls = 0
+        self._open: list[str] = []
 
     def read(self, record: SessionRecord) -> Iterator[Item]:
         """What one record holds."""
         value = record.value
         if not self.sessions:
-            yield from self.began(Session("", self.program, "", record.line))
+            yield from self.began(record, "")
             yield Gap("missing", record.line, "no version, id, time or directory is recorded")
         role = text_at(value, "role") or text_at(value, "type")
         self.records[role] += 1
@@ -81,19 +81,14 @@ class Cursor(Reader):
             if known is None:
                 yield from self.strange_type(record, f"{role}.{kind}", block)
                 continue
-            if not block.keys() <= known:
-                yield from self.strange_fields(record, f"a block {kind!r}", block, known)
+            yield from self.strange_fields(record, block, known, "a block", kind)
             if kind == "tool_use":
-                self._calls += 1
-                name, asked = f"call {self._calls}", block.get("input")
-                tool = text_at(block, "name")
-                call = tool_call(TOOLS, tool, asked, partial(Call, name, tool, asked, record.line))
-                self._open.append((name, call.channel))
-                yield call
+                name = f"call {len(self.channels) + 1}"
+                self._open.append(name)
+                yield self.called(record, name, text_at(block, "name"), block.get("input"))
             elif kind == "tool_result":
-                name, channel = self._open.pop(0) if self._open else ("", "tool")
-                text = "\n".join(strings_of(block.get("content", block.get("result"))))
-                failed = block.get("is_error") is True
-                yield Given(channel, record.line, record.offset, text, call=name, failed=failed)
+                name = self._open.pop(0) if self._open else ""
+                said = block.get("content", block.get("result"))
+                yield self.answered(record, name, said, failed=block.get("is_error") is True)
             elif role == "user":
-                yield Given("paste", record.line, record.offset, text_at(block, "text"))
+                yield self.given(record, "paste", text_at(block, "text"))

@@ -36,8 +36,11 @@ if TYPE_CHECKING:
 Told = Literal["clean", "findings", "cannot tell"]
 
 _OPAQUE = frozenset(("mcp", "tool", "resource", "script"))
-_UNNAMED = fields("hook notice background summary mention attachment resource")
+_UNNAMED = fields("hook notice background summary mention attachment resource skill")
 """Channels whose text may be of any file, and does not say of which: only its words can tell."""
+
+_MIXED = fields("skill")
+"""Channels whose text may hold more than the file that it names: a skill runs commands."""
 
 _READ = frozenset(("read", "search", "shell"))
 _NO_FILES = frozenset(("names", "subagent", "web", "skill", "paste", "background"))
@@ -417,8 +420,9 @@ class SessionExposures:
                 pass
             elif path.startswith("/") and self.rule.may_hit(path, self._roots, recursive=False):
                 self.found.append(_of_text(given, path, sure=False))
-        elif (
+        if (
             given.call is None
+            and (given.named is None or given.channel in _MIXED)
             and given.channel in _UNNAMED
             and not self.protected.is_searchable
             and given.text.strip()

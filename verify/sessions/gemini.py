@@ -3,30 +3,30 @@
 Gemini 0.5x and 0.6x write one object a line: a header, messages, ``$set`` and ``$rewindTo``. A
 message is written again with the same id when it grows. What ``$rewindTo`` cuts off was seen all
 the same. Before that a session was one document. Qwen 0.2x has the envelope of Claude Code.
+
+``GEMINI.md`` of the project and its imports stand in the first message. That of the user's home
+goes into the system instruction, of which there is no record.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import partial
 from hashlib import sha256
-from typing import Any, ClassVar
+from typing import Any
 
 from tripod.verify.sessions.items import (
-    Call,
     Channel,
     Gap,
     Given,
     Item,
     Reader,
-    Session,
     SessionRecord,
     ToolUse,
     fields,
-    strings_of,
     text_at,
-    tool_call,
+    text_of,
+    ways_in,
 )
 
 TOOLS = {
@@ -64,6 +64,21 @@ _CALL = fields(
 )
 _PART = fields("text functionCall functionResponse thought thoughtSignature inlineData fileData")
 _MENTION = re.compile(r"^\s*Content from @?(.+?):\s*$")
+_INCLUDED = re.compile(
+    r"^(?:--- Context from: (.+) ---|<!-- Imported from: (.+) -->)$((?s:.*?))"
+    r"^(?:--- End of Context from|<!-- End of import from)",
+    re.MULTILINE,
+)
+_MARKS: dict[str, Channel] = {
+    "<session_context>": "system",
+    "<hook_context>": "hook",
+    "<state_snapshot>": "summary",
+    "Here is the user's editor context": "attachment",
+    "Here is a summary of changes in the user's editor context": "attachment",
+    "I ran the following shell command": "attachment",
+}
+"""How a text of a user's message begins that the user did not write."""
+
 _ROOT = re.compile(r"Workspace Directories:\**\s*\n\s*- (.+)")
 
 
@@ -71,12 +86,17 @@ class Gemini(Reader):
     """Reads a session of Gemini CLI: its JSON lines, or each message of the older document."""
 
     program = "gemini"
+    tools = TOOLS
+    ways = ways_in(
+        recorded="""read search names shell edit subagent web tool skill paste mention attachment
+            instructions hook summary system""",
+        within={"tool": "mcp background", "mention": "resource"},
+        no_way_in="script notice queue request",
+    )
 
     def __init__(self) -> None:
         super().__init__()
-        self._calls: dict[str, Channel] = {}
         self._seen: set[tuple[str, bytes]] = set()
-        self._cwd = ""
 
     def read(self, record: SessionRecord) -> Iterator[Item]:
         """What one record holds."""
@@ -85,30 +105,27 @@ class Gemini(Reader):
             yield from self._update(record, value)
         elif "sessionId" in value:
             self.records["header"] += 1
-            if not value.keys() <= _HEADER:
-                yield from self.strange_fields(record, "the header", value, _HEADER)
+            yield from self.strange_fields(record, value, _HEADER, "the header")
             name, role = text_at(value, "sessionId"), text_at(value, "kind")
             role = "" if role == "main" else role
-            yield from self.began(Session(name, self.program, "", record.line, role=role))
+            yield from self.began(record, name, role=role)
             yield from self._messages(record, value.get("messages"))
         else:
             yield from self._message(record, value)
 
     def end(self) -> Iterator[Item]:
         """Without its first message, which older versions did not write, nothing of it is told."""
-        if not self._cwd:
+        if not self.cwd:
             what = "the first message, which names the folder and has the instructions"
             yield Gap("missing", 1, what, "instructions")
 
     def _update(self, record: SessionRecord, value: dict[str, Any]) -> Iterator[Item]:
         kind = "$set" if "$set" in value else "$rewindTo"
         self.records[kind] += 1
-        if len(value) > 1:
-            yield from self.strange_fields(record, kind, value, frozenset({kind}))
+        yield from self.strange_fields(record, value, frozenset({kind}), kind)
         changed = value.get("$set")
         if isinstance(changed, dict):
-            if not changed.keys() <= _SET:
-                yield from self.strange_fields(record, "$set", changed, _SET)
+            yield from self.strange_fields(record, changed, _SET, "$set")
             yield from self._messages(record, changed.get("messages"))
 
     def _messages(self, record: SessionRecord, messages: object) -> Iterator[Item]:
@@ -124,12 +141,11 @@ class Gemini(Reader):
         if kind not in _TYPES:
             yield from self.strange_type(record, kind, value)
             return
-        if not value.keys() <= _MESSAGE:
-            yield from self.strange_fields(record, f"a message {kind!r}", value, _MESSAGE)
+        yield from self.strange_fields(record, value, _MESSAGE, "a message", kind)
         calls = value.get("toolCalls")
         for call in calls if isinstance(calls, list) else ():
             if isinstance(call, dict):
-                yield from self._called(record, call)
+                yield from self._tool(record, call)
             else:
                 yield from self.strange_type(record, "toolCalls", call)
         if kind == "user":
@@ -137,28 +153,18 @@ class Gemini(Reader):
             parts = [{"text": content}] if isinstance(content, str) else content
             yield from self.parts(record, parts, text_at(value, "id"))
 
-    def _called(self, record: SessionRecord, value: dict[str, Any]) -> Iterator[Item]:
+    def _tool(self, record: SessionRecord, value: dict[str, Any]) -> Iterator[Item]:
         """A call, and its answer, each the first time: the message is written again and again."""
         name, tool = text_at(value, "id"), text_at(value, "name")
-        if not value.keys() <= _CALL:
-            yield from self.strange_fields(record, "a call", value, _CALL)
+        yield from self.strange_fields(record, value, _CALL, "a call")
         if self._is_new(name, repr((tool, value.get("args")))):
-            yield self.call(record, name, tool, value.get("args"))
+            yield self.called(record, name, tool, value.get("args"))
         status, result = text_at(value, "status"), value.get("result")
         if result or status in ("success", "error", "cancelled"):
             failed = status in ("error", "cancelled")
-            denied = status == "cancelled" and self._calls.get(name) != "shell"
-            text = "\n".join(strings_of(_responses(result)))
+            denied = status == "cancelled" and self.channels.get(name) != "shell"
+            text = text_of(_responses(result))
             yield from self.answer(record, name, text, failed=failed, denied=denied)
-
-    def call(
-        self, record: SessionRecord, name: str, tool: str, asked: Any, *, ran: bool = False
-    ) -> Call:
-        """A call of a tool; its answer comes by the same channel."""
-        make = partial(Call, name, tool, asked, record.line, cwd=self._cwd, ran=ran)
-        made = tool_call(TOOLS, tool, asked, make)
-        self._calls[name] = made.channel
-        return made
 
     def answer(
         self,
@@ -171,11 +177,10 @@ class Gemini(Reader):
     ) -> Iterator[Item]:
         """The answer of a call, once for each text: it stands in the record twice."""
         if self._is_new(name, text):
-            if self._calls.get(name) == "subagent":
+            if self.channels.get(name) == "subagent":
                 yield Gap("missing", record.line, "the session of a subagent", "subagent")
-            yield self.given(
-                record, self._calls.get(name, "tool"), text, call=name, failed=failed, denied=denied
-            )
+            yield self.answered(record, name, text, failed=failed, denied=denied)
+            yield from self._included(record, text)
 
     def _is_new(self, name: str, text: str) -> bool:
         """Whether a message or a call with this id had another text, or none, until now."""
@@ -183,10 +188,6 @@ class Gemini(Reader):
         new = key not in self._seen
         self._seen.add(key)
         return new
-
-    def given(self, record: SessionRecord, channel: Channel, text: str, **more: Any) -> Given:
-        """A text that the model was given."""
-        return Given(channel, record.line, record.offset, text, cwd=self._cwd, **more)
 
     def parts(self, record: SessionRecord, parts: object, name: str) -> Iterator[Item]:
         """The parts of a message that is not the model's: text, files named in it, answers."""
@@ -200,25 +201,29 @@ class Gemini(Reader):
                 continue
             if "functionResponse" in part:
                 answer = part["functionResponse"]
-                text = "\n".join(strings_of(_responses([part])))
+                text = text_of(_responses([part]))
                 if isinstance(answer, dict) and answer.get("parts"):
                     yield Gap("opaque", record.line, "an image or a file in an answer", "mention")
                 yield from self.answer(record, text_at(answer, "id"), text)
             if "inlineData" in part or "fileData" in part:
                 yield Gap("opaque", record.line, "an image or a file in a message", "mention")
-            text = "\n".join(strings_of(part.get("text")))
+            text = text_of(part.get("text"))
             if not text or (name and not self._is_new(name, text)):
                 continue
             root = _ROOT.search(text)
-            if root is not None and not self._cwd:
-                self._cwd = root[1].strip()
+            if root is not None and not self.cwd:
+                self.cwd = root[1].strip()
             begins = _MENTION.match(text)
             if begins is not None:
                 named = begins[1]
-            channel: Channel = (
-                "paste" if begins else "mention" if named else "system" if root else "paste"
-            )
+            channel: Channel = "mention" if named and not begins else _marked(text)
             yield self.given(record, channel, text, named=None if begins else named)
+            yield from self._included(record, text)
+
+    def _included(self, record: SessionRecord, text: str) -> Iterator[Item]:
+        """Instruction files, and what they import, that stand within a text."""
+        for begins in _INCLUDED.finditer(text):
+            yield self.given(record, "instructions", begins[3], named=begins[1] or begins[2])
 
 
 class Qwen(Gemini):
@@ -227,7 +232,14 @@ class Qwen(Gemini):
     program = "qwen"
     end = Reader.end
     since, until = (0, 20), (0, 25)
-    unrecorded: ClassVar = {"instructions": None}
+    ways = ways_in(
+        recorded="""read search names shell edit mcp subagent web tool skill paste mention
+            attachment summary""",
+        within={"mention": "resource", "instructions": "system"},
+        never="instructions",
+        not_known="hook background",
+        no_way_in="script notice queue request",
+    )
 
     def read(self, record: SessionRecord) -> Iterator[Item]:
         """What one record holds."""
@@ -236,16 +248,15 @@ class Qwen(Gemini):
         self.records[kind] += 1
         self.links(record)
         if isinstance(value.get("cwd"), str):
-            self._cwd = value["cwd"]
+            self.cwd = value["cwd"]
         name, version = text_at(value, "sessionId"), text_at(value, "version")
         if name:
-            yield from self.began(Session(name, self.program, version, record.line, cwd=self._cwd))
+            yield from self.began(record, name, version)
         known = _QWEN.get(kind)
         if known is None:
             yield from self.strange_type(record, kind, value)
             return
-        if not value.keys() <= known:
-            yield from self.strange_fields(record, f"a record {kind!r}", value, known)
+        yield from self.strange_fields(record, value, known, "a record", kind)
         message = value.get("message")
         parts = message.get("parts") if isinstance(message, dict) else None
         if kind == "system":
@@ -264,7 +275,7 @@ class Qwen(Gemini):
                 asked = part["functionCall"]
                 name, tool = text_at(asked, "id"), text_at(asked, "name")
                 value = asked.get("args") if isinstance(asked, dict) else None
-                yield self.call(record, name, tool, value)
+                yield self.called(record, name, tool, value)
 
     def _answers(self, record: SessionRecord, parts: object, *, failed: bool) -> Iterator[Item]:
         for item in self.parts(record, parts, ""):
@@ -288,9 +299,9 @@ class Qwen(Gemini):
                 return
             if event.get("event.name") == "qwen-code.tool_call":
                 name, tool = text_at(event, "call_id"), text_at(event, "function_name")
-                yield self.call(record, name, tool, event.get("function_args"), ran=True)
+                yield self.called(record, name, tool, event.get("function_args"), ran=True)
         elif kind == "chat_compression":
-            yield self.given(record, "summary", "\n".join(strings_of(payload)))
+            yield self.given(record, "summary", payload)
 
 
 _QWEN_ENVELOPE = (
@@ -305,6 +316,11 @@ _QWEN = {
 _QWEN_SYSTEM = fields(
     "at_command ui_telemetry attribution_snapshot chat_compression slash_command session_title"
 )
+
+
+def _marked(text: str) -> Channel:
+    start = text.lstrip()
+    return next((channel for mark, channel in _MARKS.items() if start.startswith(mark)), "paste")
 
 
 def _responses(result: object) -> object:

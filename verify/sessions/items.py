@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Literal, NamedTuple
 
 MAIN = "main"
@@ -21,6 +21,76 @@ Channel = Literal[
     "background", "queue", "skill", "request", "system", "unknown", "damaged",
 ]  # fmt: skip
 """A way by which text reaches a model. The first eleven are tool calls."""
+
+CHANNELS: dict[Channel, str] = {
+    "read": "a tool that reads files",
+    "search": "a tool that searches files and shows lines of them",
+    "names": "a tool that lists names of files",
+    "shell": "a command line, and what it prints",
+    "script": "a program that the model wrote, or words for a program that runs",
+    "edit": "a tool that changes files, or shows none",
+    "mcp": "a tool of an MCP server",
+    "resource": "a resource of an MCP server",
+    "subagent": "what a subagent read, and its report",
+    "web": "a page of the web",
+    "tool": "any other tool",
+    "paste": "a person's words, and what that person pasted",
+    "mention": "a file that a person named in the prompt",
+    "instructions": "instruction files, and what they import",
+    "attachment": "a file, or a selection in an editor, that comes with the prompt",
+    "notice": "the program's notice that a file was changed, with its text",
+    "hook": "the output of a hook or a plugin",
+    "summary": "a summary of what came before",
+    "background": "the report of a command or an agent in the background",
+    "queue": "a prompt that waited",
+    "skill": "the text of a skill or a command",
+    "request": "the request to the model, as the program keeps it",
+    "system": "the program's own words: its prompt, its settings, lists of names",
+}
+"""What comes by each channel that a program may have; two more are of records, not of programs."""
+
+
+class Way(NamedTuple):
+    """Whether a program writes down what comes by a channel.
+
+    It is recorded from the version ``since`` on (() in each version that the reader knows), it
+    never is, nobody has looked (``not known``), or the program has no such way in. What comes
+    ``within`` another channel is recorded as that one is.
+    """
+
+    recorded: Literal["recorded", "never", "not known", "no way in"]
+    since: tuple[int, ...] = ()
+    within: Channel | None = None
+
+
+def ways_in(
+    *,
+    recorded: str = "",
+    later: Mapping[tuple[int, ...], str] | None = None,
+    never: str = "",
+    not_known: str = "",
+    no_way_in: str = "",
+    within: Mapping[Channel, str] | None = None,
+) -> dict[Channel, Way]:
+    """The table of a reader: each channel once, by what is recorded of it.
+
+    ``later`` has channels by the version that began to record them, ``within`` by the channel
+    that they come by. Any other argument is names with blanks between them.
+    """
+    rows = [(name, Way("recorded")) for name in recorded.split()]
+    rows += [(name, Way("never")) for name in never.split()]
+    rows += [(name, Way("not known")) for name in not_known.split()]
+    rows += [(name, Way("no way in")) for name in no_way_in.split()]
+    for since, names in (later or {}).items():
+        rows += [(name, Way("recorded", since)) for name in names.split()]
+    found = dict(rows)
+    for channel, names in (within or {}).items():
+        others = [(name, found[channel]._replace(within=channel)) for name in names.split()]
+        rows += others
+    assert sorted(name for name, _ in rows) == sorted(CHANNELS), "each channel stands there once"
+    table = dict(rows)
+    return {channel: table[channel] for channel in CHANNELS}
+
 
 Cause = Literal["unknown", "damaged", "opaque", "missing", "order", "unanswered"]
 """Why something cannot be seen."""
@@ -112,6 +182,20 @@ class SessionRecord(NamedTuple):
     value: dict[str, Any]
 
 
+class ToolUse(NamedTuple):
+    """What a tool of a program does: its channel, and which fields of its input name what.
+
+    ``paths`` are fields that hold one path or a list; ``command`` is the field of a shell command.
+    ``default`` is the path where the input names none.
+    """
+
+    channel: Channel
+    paths: tuple[str, ...] = ()
+    command: str | None = None
+    recursive: bool = False
+    default: str | None = None
+
+
 class Reader(ABC):
     """Reads the records of one file in their order, and counts them by the program's own types."""
 
@@ -120,13 +204,17 @@ class Reader(ABC):
     """The oldest version that the reader knows; () where the record names none."""
     until: ClassVar[tuple[int, ...]] = ()
     """The first version that it does not know."""
-    unrecorded: ClassVar[Mapping[Channel, tuple[int, ...] | None]] = {}
-    """Channels of which the program leaves no record, each with the version that began to."""
+    tools: ClassVar[Mapping[str, ToolUse]] = {}
+    """What each tool does. Tools that show no file and run nothing count as ``edit``."""
+    ways: ClassVar[Mapping[Channel, Way]]
+    """For each channel, whether the program leaves a record of what comes by it."""
 
     def __init__(self) -> None:
         self.records: Counter[str] = Counter()
         self.unknown: Counter[str] = Counter()
         self.sessions: dict[str, Session] = {}
+        self.cwd = ""
+        self.channels: dict[str, Channel] = {}
         self._ids: set[int] = set()
         self._before: dict[int, int] = {}
 
@@ -150,20 +238,65 @@ class Reader(ABC):
         if isinstance(parent, str) and hash(parent) not in self._ids:
             self._before.setdefault(hash(parent), record.line)
 
-    def began(self, session: Session) -> Iterator[Item]:
-        """The session, where its id or its version was not seen before."""
-        old = self.sessions.get(session.id)
-        if old is None or old.version != session.version:
-            self.sessions[session.id] = session
+    def began(
+        self, record: SessionRecord, name: str, version: str = "", **more: Any
+    ) -> Iterator[Item]:
+        """The session ``name``, where its id or its version was not seen before."""
+        old = self.sessions.get(name)
+        if old is None or old.version != version:
+            session = Session(name, self.program, version, record.line, cwd=self.cwd, **more)
+            self.sessions[name] = session
             yield session
-            version = version_of(session.version)
-            if session.version and self.since and not self.since <= version < self.until:
-                what = f"the version {session.version[:40]!r} of {self.program}"
-                yield Gap("unknown", session.line, what)
-            for channel, recorded in self.unrecorded.items():
-                if recorded is None or (version and version < recorded):
-                    what = f"{self.program} {session.version} leaves no record of {channel}"
-                    yield Gap("missing", session.line, what, channel, is_unrecorded=True)
+            known = version_of(version)
+            if version and self.since and not self.since <= known < self.until:
+                what = f"the version {version[:40]!r} of {self.program}"
+                yield Gap("unknown", record.line, what)
+            yield from self._ceiling(record, version)
+
+    def _ceiling(self, record: SessionRecord, version: str) -> Iterator[Gap]:
+        """What this version of the program does not write down, and of what nobody knows."""
+        known = version_of(version)
+        for channel, way in self.ways.items():
+            if way.within is not None:
+                continue  # the other channel has its gap
+            if way.recorded == "not known":
+                what = f"nobody has looked whether {self.program} leaves a record of {channel}"
+                yield Gap("unknown", record.line, what, channel)
+            elif way.recorded == "never" or (known and known < way.since):
+                what = f"{self.program} {version} leaves no record of {channel}"
+                yield Gap("missing", record.line, what, channel, is_unrecorded=True)
+
+    def given(self, record: SessionRecord, channel: Channel, value: object, **more: Any) -> Given:
+        """All texts of a value, which the model was given."""
+        text = value if isinstance(value, str) else text_of(value)
+        return Given(channel, record.line, record.offset, text, cwd=self.cwd, **more)
+
+    def answered(self, record: SessionRecord, name: str, value: object, **more: Any) -> Given:
+        """The answer to the call ``name``, which comes by the channel of that call."""
+        return self.given(record, self.channels.get(name, "tool"), value, call=name, **more)
+
+    def called(self, record: SessionRecord, name: str, tool: str, value: Any, **more: Any) -> Call:
+        """A call, with what its input names; of a tool in no table, every text may be a path."""
+        use = self.tools.get(tool)
+        command = None
+        if use is None:
+            channel: Channel = "mcp" if tool.startswith("mcp__") else "tool"
+            paths = tuple(text for text in strings_of(value) if text and "\n" not in text)
+        else:
+            channel = use.channel
+            values = value if isinstance(value, dict) else {}
+            paths = tuple(_paths(values, use.paths)) or ((use.default,) if use.default else ())
+            command = values.get(use.command) if use.command else None
+            if isinstance(command, list):
+                command = " ".join(map(str, command))
+            command = command if isinstance(command, str) else None
+        if more.get("ran"):
+            self.channels.setdefault(name, channel)
+        else:
+            self.channels[name] = channel
+        named = {"paths": paths, "command": command, "cwd": self.cwd, **more}
+        recursive = use is not None and use.recursive
+        return Call(name, tool, value, record.line, channel, recursive=recursive, **named)
 
     def strange_type(self, record: SessionRecord, name: str, value: object) -> Iterator[Item]:
         """A record of a type that the reader does not know; its texts are searched."""
@@ -172,19 +305,34 @@ class Reader(ABC):
         yield from strange_text(record, value)
 
     def strange_fields(
-        self, record: SessionRecord, what: str, value: Mapping[str, Any], known: frozenset[str]
-    ) -> Iterator[Item]:
+        self,
+        record: SessionRecord,
+        value: Mapping[str, Any],
+        known: frozenset[str],
+        what: str,
+        kind: object = None,
+    ) -> Iterable[Item]:
         """Fields of a known record that the reader does not know; their texts are searched."""
-        for name in value.keys() - known:
-            yield Gap("unknown", record.line, f"the field {name[:80]!r} of {what}")
-            yield from strange_text(record, value[name])
+        if value.keys() <= known:
+            return ()
+        found: list[Item] = []
+        for name in [name for name in value if name not in known]:
+            of = what if kind is None else f"{what} {kind!r}"
+            found.append(Gap("unknown", record.line, f"the field {name[:80]!r} of {of}"))
+            found += strange_text(record, value[name])
+        return found
 
 
 def strange_text(record: SessionRecord, value: object) -> Iterator[Given]:
     """The texts of a value that nobody understands, as one that may have reached the model."""
-    text = "\n".join(strings_of(value))
+    text = text_of(value)
     if text:
         yield Given("unknown", record.line, record.offset, text, sure=False)
+
+
+def text_of(value: object) -> str:
+    """Every text in a JSON value, each on a line of its own."""
+    return "\n".join(strings_of(value))
 
 
 def strings_of(value: object) -> Iterator[str]:
@@ -234,42 +382,6 @@ def text_at(value: object, *names: str) -> str:
 def fields(table: str) -> frozenset[str]:
     """The names of a table that is written as words."""
     return frozenset(table.split())
-
-
-class ToolUse(NamedTuple):
-    """What a tool of a program does: its channel, and which fields of its input name what.
-
-    ``paths`` are fields that hold one path or a list; ``command`` is the field of a shell command.
-    ``default`` is the path where the input names none.
-    """
-
-    channel: Channel
-    paths: tuple[str, ...] = ()
-    command: str | None = None
-    recursive: bool = False
-    default: str | None = None
-
-
-def tool_call(
-    tools: Mapping[str, ToolUse], name: str, value: Any, make: Callable[..., Call]
-) -> Call:
-    """A call with what its input names; of a tool that is in no table, every text may be a path."""
-    use = tools.get(name)
-    if use is None:
-        channel: Channel = "mcp" if name.startswith("mcp__") else "tool"
-        named = tuple(text for text in strings_of(value) if text and "\n" not in text)
-        return make(channel=channel, paths=named)
-    values = value if isinstance(value, dict) else {}
-    paths = tuple(_paths(values, use.paths)) or ((use.default,) if use.default else ())
-    command = values.get(use.command) if use.command else None
-    if isinstance(command, list):
-        command = " ".join(map(str, command))
-    return make(
-        channel=use.channel,
-        paths=paths,
-        command=command if isinstance(command, str) else None,
-        recursive=use.recursive,
-    )
 
 
 def _paths(values: Mapping[str, Any], names: Iterable[str]) -> Iterator[str]:

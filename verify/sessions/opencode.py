@@ -2,29 +2,25 @@
 
 Versions 1.0x to 1.18. ``callID`` is the provider's and may come twice: a part's own id names a
 call. The export lacks the children of a session. No record says which files ``instructions`` of the
-settings, or an ``AGENTS.md``, put into the context.
+settings, or an ``AGENTS.md``, put into the context, nor what a plugin adds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from tripod.verify.sessions.items import (
-    Call,
     Channel,
     Gap,
-    Given,
     Item,
     Reader,
-    Session,
     SessionRecord,
     ToolUse,
     fields,
-    strings_of,
     text_at,
-    tool_call,
+    text_of,
+    ways_in,
 )
 
 TOOLS = {
@@ -66,6 +62,7 @@ _PARTS = {
     "agent": fields(_PART + "name source"),
     "retry": fields(_PART + "attempt error"),
 }
+_RECORD = fields("info parts")
 _STATE = fields("status input output title metadata time raw error attachments")
 
 
@@ -73,42 +70,36 @@ class OpenCode(Reader):
     """Reads one session: first what it is, then its messages, each with its parts."""
 
     program = "opencode"
+    tools = TOOLS
     since, until = (1, 0), (1, 19)
-    unrecorded: ClassVar = {"instructions": None}
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._cwd = ""
+    ways = ways_in(
+        recorded="read search names shell edit subagent web tool skill paste mention attachment"
+        " summary",
+        within={
+            "tool": "mcp background",
+            "mention": "resource",
+            "attachment": "notice",
+            "instructions": "hook system",
+        },
+        never="instructions",
+        no_way_in="script queue request",
+    )
 
     def read(self, record: SessionRecord) -> Iterator[Item]:
         """A session's row, or a message."""
         info, parts = record.value.get("info"), record.value.get("parts")
-        if not record.value.keys() <= {"info", "parts"}:
-            known = frozenset(("info", "parts"))
-            yield from self.strange_fields(record, "a session or a message", record.value, known)
+        yield from self.strange_fields(record, record.value, _RECORD, "a session or a message")
         if not isinstance(info, dict):
             yield from self.strange_type(record, "", record.value)
         elif "role" in info:
             yield from self._message(record, info, parts)
         else:
             self.records["session"] += 1
-            self._cwd = text_at(info, "directory")
+            self.cwd = text_at(info, "directory")
             name, version = text_at(info, "id"), text_at(info, "version")
             parent = text_at(info, "parentID") or text_at(info, "parent_id")
-            yield from self.began(
-                Session(
-                    name,
-                    self.program,
-                    version,
-                    record.line,
-                    parent=parent or None,
-                    cwd=self._cwd,
-                    role=text_at(info, "agent") if parent else "",
-                )
-            )
-
-    def _given(self, record: SessionRecord, channel: Channel, text: str, **more: Any) -> Given:
-        return Given(channel, record.line, record.offset, text, cwd=self._cwd, **more)
+            role = text_at(info, "agent") if parent else ""
+            yield from self.began(record, name, version, parent=parent or None, role=role)
 
     def _message(
         self, record: SessionRecord, info: dict[str, Any], parts: object
@@ -118,9 +109,9 @@ class OpenCode(Reader):
         if role not in ("user", "assistant"):
             yield from self.strange_type(record, role, record.value)
             return
-        self._cwd = text_at(info, "path", "cwd") or self._cwd
+        self.cwd = text_at(info, "path", "cwd") or self.cwd
         if info.get("system"):
-            yield self._given(record, "instructions", "\n".join(strings_of(info["system"])))
+            yield self.given(record, "instructions", info["system"])
         if not isinstance(parts, list):
             yield from self.strange_type(record, "parts", parts)
         for part in parts if isinstance(parts, list) else ():
@@ -129,45 +120,36 @@ class OpenCode(Reader):
             if known is None:
                 yield from self.strange_type(record, f"part.{kind}", part)
                 continue
-            if not part.keys() <= known:
-                yield from self.strange_fields(record, f"a part {kind!r}", part, known)
+            yield from self.strange_fields(record, part, known, "a part", kind)
             if kind == "tool":
                 yield from self._tool(record, part)
             elif kind == "file":
                 yield from self._file(record, part)
             elif kind == "subtask":
-                yield self._given(record, "subagent", text_at(part, "prompt"))
+                yield self.given(record, "subagent", text_at(part, "prompt"))
             elif kind == "text" and role == "user":
                 # A synthetic text is the program's own: a file that was named, a notice.
                 channel: Channel = "attachment" if part.get("synthetic") else "paste"
-                yield self._given(record, channel, "\n".join(strings_of(part.get("text"))))
+                yield self.given(record, channel, part.get("text"))
             elif kind == "text" and info.get("summary"):
-                yield self._given(record, "summary", text_at(part, "text"))
+                yield self.given(record, "summary", text_at(part, "text"))
 
     def _tool(self, record: SessionRecord, part: dict[str, Any]) -> Iterator[Item]:
         state, tool = part.get("state"), text_at(part, "tool")
         if not isinstance(state, dict):
             yield from self.strange_type(record, "tool.state", part)
             return
-        if not state.keys() <= _STATE:
-            yield from self.strange_fields(record, "the state of a call", state, _STATE)
+        yield from self.strange_fields(record, state, _STATE, "the state of a call")
         asked = state.get("input")
-        place = text_at(asked, "workdir") or self._cwd
-        make = partial(Call, text_at(part, "id"), tool, asked, record.line, cwd=place)
-        call = tool_call(TOOLS, tool, asked, make)
+        place = text_at(asked, "workdir") or self.cwd
+        call = self.called(record, text_at(part, "id"), tool, asked, cwd=place)
         yield call
         status = text_at(state, "status")
         if status in ("completed", "error"):
             failed = status == "error"
-            text = "\n".join(strings_of(state.get("error" if failed else "output")))
-            yield self._given(
-                record,
-                call.channel,
-                text,
-                call=call.id,
-                failed=failed,
-                denied=failed and "rejected permission" in text,
-            )
+            text = text_of(state.get("error" if failed else "output"))
+            denied = failed and "rejected permission" in text
+            yield self.answered(record, call.id, text, failed=failed, denied=denied)
         child = text_at(state, "metadata", "sessionId")
         if call.channel == "subagent":
             what = f"the session of a subagent, {child[:40] or 'without an id'}"
@@ -182,6 +164,6 @@ class OpenCode(Reader):
             url if url.startswith("file://") else text_at(part, "filename")
         )
         text = text_at(part, "source", "text", "value")
-        yield self._given(record, "mention", text, named=named or None)
+        yield self.given(record, "mention", text, named=named or None)
         if not text_at(part, "mime").startswith("text/"):
             yield Gap("opaque", record.line, "a file that is no text in a message", "mention")
