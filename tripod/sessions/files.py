@@ -35,6 +35,8 @@ from tripod.verify.sessions.readers import (
 _ENDS = (".jsonl", ".json", ".db", ".jsonl.zst", ".jsonl.gz")
 _FIRST = 64  # records among which one must tell the program
 _BLOCK = 1024 * 1024
+_AHEAD = 256 * 1024  # bytes: lines out of so many take half as long as out of 8 KiB
+_NEWLINE = ord("\n")
 _SQLITE = b"SQLite format 3\0"
 
 
@@ -83,7 +85,7 @@ def read_session_file(
     """
     found = SessionFile(path)
     try:
-        with open(open_plain_file(path, named=is_named), "rb") as file:
+        with open(open_plain_file(path, named=is_named), "rb", _AHEAD) as file:
             _read(found, file, each)
     except OSError as error:
         found.problem = error.strerror or str(error)
@@ -128,14 +130,15 @@ def _records(found: SessionFile, file: IO[bytes]) -> Iterable[SessionRecord | Da
     digest = sha256()
 
     def lines() -> Iterator[bytes]:
+        size = number = 0
         begins = True
         while line := file.readline(MAX_LINE + 1):
             digest.update(line)
-            found.bytes += len(line)
-            found.lines += begins
-            begins = line.endswith(b"\n")
+            size += len(line)
+            number += begins
+            begins = line[-1] == _NEWLINE
             yield line
-        found.sha256 = digest.hexdigest()
+        found.bytes, found.lines, found.sha256 = size, number, digest.hexdigest()
 
     records = session_records(lines())
     first = list(islice(records, _FIRST))

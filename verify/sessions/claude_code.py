@@ -212,6 +212,7 @@ class ClaudeCode(Reader):
         self._calls: dict[str, Channel] = {}
         self._spawned: set[str] = set()  # ids of calls that start a subagent of its own file
         self._cwd = ""
+        self._now: Session | None = None
 
     def read(self, record: SessionRecord) -> Iterator[Item]:
         """What one record holds."""
@@ -223,7 +224,9 @@ class ClaudeCode(Reader):
         cwd = value.get("cwd")
         if isinstance(cwd, str):
             self._cwd = cwd
-        yield from self._session(record)
+        now = self._now
+        if now is None or value.get("sessionId") != now.id or value.get("version") != now.version:
+            yield from self._session(record)
         if kind not in _UNDERSTOOD:
             yield from self.strange_type(record, kind, value)
             return
@@ -261,17 +264,16 @@ class ClaudeCode(Reader):
             return
         agent = value.get("agentId")
         role = text_at(value, "attributionAgent")
-        yield from self.began(
-            Session(
-                name,
-                self.program,
-                version,
-                record.line,
-                parent=name if isinstance(agent, str) else None,
-                cwd=self._cwd,
-                role=role,
-            )
+        self._now = Session(
+            name,
+            self.program,
+            version,
+            record.line,
+            parent=name if isinstance(agent, str) else None,
+            cwd=self._cwd,
+            role=role,
         )
+        yield from self.began(self._now)
 
     def _given(self, record: SessionRecord, channel: Channel, text: str, **more: Any) -> Given:
         return Given(channel, record.line, record.offset, text, cwd=self._cwd, **more)
