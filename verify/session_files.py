@@ -39,6 +39,8 @@ _ENDS = (".jsonl", ".json", ".db", ".jsonl.zst", ".jsonl.gz")
 _FIRST_YEAR = 1971
 _FIRST = 64  # records among which one must tell the program
 _BLOCK = 1024 * 1024
+_AHEAD = 256 * 1024  # bytes: lines out of so many take half as long as out of 8 KiB
+_NEWLINE = ord("\n")
 _SQLITE = b"SQLite format 3\0"
 
 
@@ -141,7 +143,7 @@ def read_session_file(
     """
     found = SessionFile(path)
     try:
-        with open(open_plain_file(path, named=is_named), "rb") as file:
+        with open(open_plain_file(path, named=is_named), "rb", _AHEAD) as file:
             _read(found, file, each, size)
     except OSError as error:
         found.problem = error.strerror or str(error)
@@ -204,15 +206,16 @@ def _records(
     digest = sha256()
 
     def lines() -> Iterator[bytes]:
+        read = number = 0
         begins, left = True, 2**62 if size is None else size
         while line := file.readline(min(MAX_LINE + 1, left)):
             left -= len(line)
             digest.update(line)
-            found.bytes += len(line)
-            found.lines += begins
-            begins = line.endswith(b"\n")
+            read += len(line)
+            number += begins
+            begins = line[-1] == _NEWLINE
             yield line
-        found.sha256 = digest.hexdigest()
+        found.bytes, found.lines, found.sha256 = read, number, digest.hexdigest()
 
     records = session_records(lines())
     first = list(islice(records, _FIRST))

@@ -19,6 +19,7 @@ from tripod.verify.sessions.items import (
     Given,
     Item,
     Reader,
+    Session,
     SessionRecord,
     ToolUse,
     fields,
@@ -219,6 +220,7 @@ class ClaudeCode(Reader):
     def __init__(self) -> None:
         super().__init__()
         self._spawned: set[str] = set()  # ids of calls that start a subagent of its own file
+        self._now: Session | None = None
 
     def read(self, record: SessionRecord) -> Iterator[Item]:
         """What one record holds."""
@@ -230,7 +232,9 @@ class ClaudeCode(Reader):
         cwd = value.get("cwd")
         if isinstance(cwd, str):
             self.cwd = cwd
-        yield from self._session(record)
+        now = self._now
+        if now is None or value.get("sessionId") != now.id or value.get("version") != now.version:
+            yield from self._session(record)
         if kind not in _UNDERSTOOD:
             yield from self.strange_type(record, kind, value)
             return
@@ -270,6 +274,7 @@ class ClaudeCode(Reader):
         role = text_at(value, "attributionAgent")
         parent = name if isinstance(agent, str) else None
         yield from self.began(record, name, version, parent=parent, role=role)
+        self._now = self.sessions.get(name)
 
     def _message(
         self,

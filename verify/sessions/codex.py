@@ -143,8 +143,13 @@ class Codex(Reader):
         value = record.value
         kind, payload = text_at(value, "type"), value.get("payload")
         self.records[kind] += 1
-        yield from self._order(record)
-        yield from self.strange_fields(record, value, _LINE, "a line")
+        ordinal = value.get("ordinal")
+        if type(ordinal) is int and self._ordinal == ordinal - 1:
+            self._ordinal = ordinal
+        elif ordinal is not None or self._ordinal is not None:
+            yield from self._order(record)
+        if not value.keys() <= _LINE:
+            yield from self.strange_fields(record, value, _LINE, "a line")
         if not isinstance(payload, dict):
             yield from self.strange_type(record, kind, value)
         elif kind == "response_item":
@@ -281,7 +286,8 @@ class Codex(Reader):
             what = f"the rollout of a subagent, {child[0] if child else 'without an id'}"
             lost = child[0] if child else ""
             yield Gap("missing", record.line, what, "subagent", child=lost)
-        ended = _EXIT.search(text[:_HEAD].partition("\nOutput:\n")[0])
+        head = text[:_HEAD].partition("\nOutput:\n")[0]
+        ended = _EXIT.search(head) if "code" in head else None
         yield self.answered(
             record,
             call,

@@ -335,21 +335,23 @@ def text_of(value: object) -> str:
     return "\n".join(strings_of(value))
 
 
-def strings_of(value: object) -> Iterator[str]:
+def strings_of(value: object) -> list[str]:
     """Every text in a JSON value, in its order, without recursion.
 
-    >>> list(strings_of({"a": ["x", {"b": "y"}], "c": 1, "d": "z"}))
+    >>> strings_of({"a": ["x", {"b": "y"}], "c": 1, "d": "z"})
     ['x', 'y', 'z']
     """
+    found: list[str] = []
     todo = [value]
     while todo:
         one = todo.pop()
         if isinstance(one, str):
-            yield one
+            found.append(one)
         elif isinstance(one, dict):
             todo += reversed(one.values())
         elif isinstance(one, list):
             todo += reversed(one)
+    return found
 
 
 def version_of(text: str) -> tuple[int, ...]:

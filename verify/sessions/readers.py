@@ -116,9 +116,10 @@ class SessionCounts:
 
 def read_session(reader: Reader, records: Iterable[SessionRecord | DamagedLine]) -> Iterator[Item]:
     """Everything that the records of one file hold, in their order; damage is a gap among it."""
+    read = reader.read
     for record in records:
         if isinstance(record, SessionRecord):
-            yield from reader.read(record)
+            yield from read(record)
         else:
             yield record.gap
             if record.text is not None:
