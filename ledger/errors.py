@@ -7,6 +7,14 @@ class TripodError(Exception):
     """Base of every error that this project raises; the message says what to do next."""
 
 
+class BadArgumentError(TripodError):
+    """An argument breaks a rule; nothing was recorded."""
+
+
+class NotFoundError(TripodError):
+    """The event, chat, decision, entry or file that was named is not there."""
+
+
 class LedgerError(TripodError):
     """Base of the errors of the ledger itself."""
 

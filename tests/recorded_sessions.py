@@ -10,8 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tripod.verify.session_files import SessionFile, read_session_file, session_files
-from tripod.verify.session_project import Project
+from tripod.verify.recorded.files import SessionFile, read_session_file, session_files
+from tripod.verify.recorded.project import Project
 from tripod.verify.sessions.exposure import (
     ExposureVerdict,
     NeverRule,

@@ -13,20 +13,12 @@ the disk that concern no file of the team stay ``OSError``. A program catches wh
 from tripod.ledger.errors import *
 
 
-class BadArgumentError(TripodError):
-    """An argument breaks a rule; nothing was recorded."""
-
-
 class MalformedEntryError(BadArgumentError):
     """The arguments make no entry of the decision log; nothing was recorded."""
 
 
 class NoTeamError(TripodError):
     """There is no team directory, or no ledger in it."""
-
-
-class NotFoundError(TripodError):
-    """The event, chat, decision or entry that was named is not there."""
 
 
 class DuplicateDroppedError(TripodError):

@@ -33,8 +33,7 @@ from tripod.verify.finding import Severity as Severity
 from tripod.verify.finding import Weight as Weight
 
 if TYPE_CHECKING:
-    from tripod.verify.anchors.policy import Never
-    from tripod.verify.session_evidence import SessionEvidence
+    from tripod.verify.isolation.sessions import SessionsAtHand
 
 POLICY, RULES, AUTHORITIES = POLICIES = ("policy.tlog", "policy.yaml", "policy.pem")
 """Files of the team: whose signatures count, what must be there, whose timestamps count."""
@@ -449,12 +448,8 @@ class Evidence(Protocol):
         """Where the database really is, if a symbolic link stands in its place; else ''."""
 
     @property
-    def sessions(self) -> SessionEvidence:
-        """What is at hand of recorded sessions, and of the files that they may not have shown."""
-
-    @property
-    def never(self) -> Sequence[Never]:
-        """Which files no agent may read, as the team's policy says."""
+    def sessions(self) -> SessionsAtHand:
+        """What is at hand of recorded sessions, and the rules about them."""
 
     def look_alikes(self) -> Iterator[tuple[str, str]]:
         """Pairs of handles of the team that can be taken for each other; the plainer one first."""

@@ -52,9 +52,10 @@ from tripod.verify.anchors.anchors import (
 from tripod.verify.anchors.git_growth import open_growth_versions
 from tripod.verify.anchors.growth import FileHistory, ReadVersions
 from tripod.verify.anchors.heads import OutsideHeads
-from tripod.verify.anchors.policy import Never
+from tripod.verify.anchors.policy import never_of
 from tripod.verify.check import Evidence, FilesJudged, Folded, HeadsJudged, Scanned, Subject
 from tripod.verify.fold import Compared, fold_evidence
+from tripod.verify.recorded.evidence import RecordedSessions
 from tripod.verify.rows import (
     RENDER_ERRORS,
     RowHeads,
@@ -63,7 +64,6 @@ from tripod.verify.rows import (
     schema_rows,
     untouchable_rows,
 )
-from tripod.verify.session_evidence import SessionEvidence
 
 NEARBY = 50  # lines: how far an approximate chat reference may be off
 _NOTES = "path, size, mtime_ns, inode, mode, digest, noted_ns, seal"
@@ -416,14 +416,10 @@ class OpenEvidence(Evidence):
         return os.path.realpath(path) if os.path.islink(path) and not self.loaded else ""
 
     @property
-    def sessions(self) -> SessionEvidence:
-        """What is at hand of recorded sessions, and of the files that they may not have shown."""
-        return SessionEvidence(None if self.loaded else self.root)
-
-    @property
-    def never(self) -> tuple[Never, ...]:
-        """Which files no agent may read, as the team's policy says."""
-        return self.outside.rules.never
+    def sessions(self) -> RecordedSessions:
+        """What is at hand of recorded sessions, and the rules about them."""
+        rules = self.outside.rules.never
+        return RecordedSessions(None if self.loaded else self.root, tuple(map(never_of, rules)))
 
     def look_alikes(self) -> Iterator[tuple[str, str]]:
         """Pairs of handles of the team that can be taken for each other; the plainer one first."""

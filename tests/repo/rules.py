@@ -31,12 +31,15 @@ CLASS_ATTRIBUTES = 12
 LONGER: dict[str, str] = {}
 """What may be longer, with the reason: ``path`` of a module, or ``path:function``."""
 
-SHORTER: dict[str, str] = {}
+SHORTER: dict[str, str] = {
+    "tripod/errors.py": "one tree; those that lower packages raise stand in ledger/errors",
+}
 """Modules that may be short for good, with the reason."""
 
 WIDER: dict[str, str] = {
     "ledger/kinds/decisions.py:Decided": "a released body, which grew by an optional field",
     "ledger/kinds/peers.py:Place": "an optional field for each thing that has another name here",
+    "ledger/kinds/sessions.py:SessionImported": "all that one entry says of a file, in one place",
     "ledger/kinds/base.py:Kind": "all that one declaration of a kind says, in one place",
     "verify/sessions/items.py:Call": "all that a record says of one call, in one place",
 }

@@ -13,8 +13,8 @@ from tripod.errors import BadArgumentError
 from tripod.ledger.errors import MissingExtraError
 from tripod.output import emit, emit_json, one_line, remark
 from tripod.sessions.imports import ImportedSession, import_session_file
-from tripod.verify.session_files import SessionFile, read_session_file, session_files
-from tripod.verify.session_project import Project, open_project, protect_files
+from tripod.verify.recorded.files import SessionFile, read_session_file, session_files
+from tripod.verify.recorded.project import Project, open_project, protect_files
 from tripod.verify.sessions.exposure import (
     Exposure,
     ExposureVerdict,

@@ -16,7 +16,8 @@ from tripod.errors import RefusedError
 from tripod.ledger import EVIDENCE
 from tripod.ledger.files import name_file, read_plain_file, sync_path
 from tripod.projections.projection import Source
-from tripod.verify.session_evidence import part_path, parts_of
+from tripod.verify.isolation.sessions import parts_of
+from tripod.verify.recorded.evidence import part_path
 
 PART = 4 * 1024 * 1024
 """Bytes of a part; the last one of a file has fewer."""

@@ -23,8 +23,8 @@ from tripod.ledger.kinds.sessions import IMPORTED, READ, SessionImported, Sessio
 from tripod.sessions.evidence import keep_parts, sweep_parts
 from tripod.team.act import Act
 from tripod.team.team import Team
-from tripod.verify.session_evidence import file_digest, part_path
-from tripod.verify.session_files import (
+from tripod.verify.recorded.evidence import file_digest, part_path
+from tripod.verify.recorded.files import (
     SessionCopy,
     SessionFile,
     read_copies,

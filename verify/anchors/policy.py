@@ -44,6 +44,7 @@ from tripod.projections.settings import (
     setting_of,
     whole_setting,
 )
+from tripod.verify.isolation.sessions import Never
 
 SELF, PINNED, PEERED, WITNESSED, TIMESTAMPED = LEVELS = (
     "SELF", "PINNED", "PEERED", "WITNESSED", "TIMESTAMPED",
@@ -96,13 +97,12 @@ Grade = Annotated[str, setting_of(("opened", "shown"))]
 
 
 @dataclass(frozen=True)
-class Never(Settings):
-    """Files that agents must not have read: paths and exceptions are globs.
+class Forbidden(Settings):
+    """A rule on files that agents must not have read.
 
-    It is about the sessions whose role, folder and id fit: ``role`` the role of a run, the name of
-    a worker or the type of a subagent, ``folder`` where it began, ``session`` the program's own id,
-    each a pattern. ``since`` is the first entry whose sessions are judged. A file that was merely
-    ``opened`` breaks a rule, unless its ``grade`` is ``shown``.
+    ``role`` is the role of a run, the name of a worker or the type of a subagent, ``folder`` where
+    the session began, ``session`` the program's own id of it, each a pattern. ``since`` is the
+    first entry whose sessions are judged.
     """
 
     paths: Names
@@ -112,6 +112,12 @@ class Never(Settings):
     session: str = "*"
     grade: Grade = "opened"
     since: Number = None
+
+
+def never_of(rule: Forbidden) -> Never:
+    """A rule of a policy, as the checks know it."""
+    patterns = (rule.paths, rule.except_, rule.role, rule.folder, rule.session)
+    return Never(*patterns, rule.grade == "shown", rule.since or 0)
 
 
 @dataclass(frozen=True)
@@ -129,7 +135,7 @@ class Rules(Settings):
     exceptions: Annotated[tuple[Exceptions, ...], Rule(_names)] = ()
     accept: Annotated[tuple[str, ...], Rule(_actors)] = ()
     peers: Opening = "open"
-    never: Annotated[tuple[Never, ...], accepted_setting(_is_list, "a list of rules")] = ()
+    never: Annotated[tuple[Forbidden, ...], accepted_setting(_is_list, "a list of rules")] = ()
 
     def accepting(self, actor: str) -> list[str]:
         """The members of ``accept`` that name an actor: the handle, or verifier keys of it."""

@@ -26,7 +26,6 @@ from collections import Counter
 from dataclasses import replace
 
 from tripod.ledger.errors import MissingExtraError
-from tripod.verify.anchors.policy import Never
 from tripod.verify.check import (
     TABLES,
     Evidence,
@@ -39,6 +38,7 @@ from tripod.verify.check import (
     outcome,
     shorten,
 )
+from tripod.verify.isolation.sessions import Never
 from tripod.verify.isolation.rules import (
     Breach,
     bound_by,
@@ -56,13 +56,13 @@ FEW = 3  # reasons that are told; of more, their number
 
 def judge(evidence: Evidence) -> Outcome:
     """Judge the rules that this module's docstring describes."""
-    if not evidence.never:
+    if not evidence.sessions.never:
         return not_applicable(NAME, "the policy has no rule `never`")
     sessions = team_sessions(evidence)
     found, untold, seen = Findings(), list[str](), Counter[str]()
     judged = set[int]()
     try:
-        for number, never in enumerate(evidence.never, 1):
+        for number, never in enumerate(evidence.sessions.never, 1):
             bound = bound_by(never, sessions)
             judged.update(one.seq for one in bound)
             told = judge_never(evidence, never, bound)
@@ -74,7 +74,7 @@ def judge(evidence: Evidence) -> Outcome:
     except MissingExtraError as error:
         return cannot_tell(NAME, str(error))
     coverage = {
-        "rules": len(evidence.never),
+        "rules": len(evidence.sessions.never),
         "sessions": len(sessions),
         "judged": len(judged),
         "read again": seen["read again"],

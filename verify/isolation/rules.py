@@ -15,9 +15,8 @@ from typing import NamedTuple
 
 import orjson
 
-from tripod.verify.anchors.policy import Never
 from tripod.verify.check import Evidence
-from tripod.verify.session_evidence import parts_of
+from tripod.verify.isolation.sessions import Never, parts_of
 from tripod.verify.sessions.exposure import (
     Exposure,
     NeverRule,
@@ -103,7 +102,7 @@ def bound_by(never: Never, sessions: Sequence[TeamSession]) -> list[TeamSession]
     bound = {
         (one.session, one.agent)
         for one in sessions
-        if (never.since is None or one.seq >= never.since)
+        if one.seq >= never.since
         and (never.role == "*" or any(fnmatchcase(name, never.role) for name in one.names))
         and fnmatchcase(one.cwd, never.folder)
         and fnmatchcase(one.session, never.session)
@@ -123,7 +122,7 @@ def bound_by(never: Never, sessions: Sequence[TeamSession]) -> list[TeamSession]
 def judge_never(evidence: Evidence, never: Never, sessions: Sequence[TeamSession]) -> RuleJudged:
     """Judge the sessions that one rule is about."""
     told = RuleJudged()
-    rule = NeverRule(never.paths, never.except_)
+    rule = NeverRule(never.paths, never.but)
     protected = ProtectedText()
     told.untold += evidence.sessions.protect(protected, rule)
     _protect_chats(evidence, protected, rule)
@@ -141,7 +140,7 @@ def judge_never(evidence: Evidence, never: Never, sessions: Sequence[TeamSession
         told.breaches += (
             Breach(one, each, read_again=True) for each in judged.found if _breaks(each, never)
         )
-    verdict = judge_exposures(read, Counter(), shown_only=never.grade == "shown")
+    verdict = judge_exposures(read, Counter(), shown_only=never.shown)
     if read and verdict.told == "cannot tell":
         told.untold += verdict.reasons
     told.seen["sessions"] += len(sessions)
@@ -150,7 +149,7 @@ def judge_never(evidence: Evidence, never: Never, sessions: Sequence[TeamSession
 
 
 def _breaks(exposure: Exposure, never: Never) -> bool:
-    return exposure.sure and (exposure.shown or never.grade == "opened")
+    return exposure.sure and (exposure.shown or not never.shown)
 
 
 def _read_again(
@@ -167,7 +166,7 @@ def _read_again(
         return SessionExposures(rule, protected, one.title)
 
     try:
-        return evidence.sessions.again(body, parts_of(evidence.source, body), start).judged
+        return evidence.sessions.again(body, parts_of(evidence.source, body), start)
     except evidence.unreadable as error:
         why = getattr(error, "strerror", None) or "its entry cannot be read"
         told.untold.append(f"{one.title}, entry {one.seq}: {why}")

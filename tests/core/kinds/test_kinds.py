@@ -23,6 +23,7 @@ from tripod.ledger.kinds import (
     peers,
     pythia,
     redaction,
+    sessions,
     team,
     trust,
     workers,
@@ -368,6 +369,13 @@ LITERALLY: list[tuple[Kind[Any], str, str, str | None, dict[str, Any]]] = [
     (agents.ABANDONED, "agents/s", "tripod", None, {"spawn": "s", "reason": "why"}),
     (agents.DELIVERED, "agents/s", "tripod", None,
      {"spawn": "s", "channel": "file", "content": TEXT, "sha256": HASH, "sources": [3]}),
+    (sessions.IMPORTED, "sessions/s", "tripod", None, {
+        "session": "s", "agent": "a", "program": "codex", "file": "/w/s.jsonl", "form": "lines",
+        "sha256": HASH, "bytes": 3, "lines": 1, "custody": "disk", "coverage": {"calls": 1},
+        "before": HASH, "parts": TEXT,
+    }),
+    (sessions.READ, "sessions/s", "tripod", None,
+     {"session": "s", "sha256": HASH, "exposures": TEXT}),
 ]  # fmt: skip
 
 

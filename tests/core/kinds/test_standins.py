@@ -28,7 +28,7 @@ ERASABLE = {
     "log.begun", "decision.logged", "log.noted", "log.rotated", "config.changed", "worker.written",
     "evidence.kept", "file.seen", "file.displaced", "agent.requested", "agent.ended", "delivered",
     "pythia.assessed", "pythia.failed", "worker.spawned", "worker.continued", "worker.escalated",
-    "worker.ended", "peer.entry",
+    "worker.ended", "peer.entry", "session.imported", "session.read",
 }  # fmt: skip
 
 

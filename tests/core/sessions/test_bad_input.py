@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from recorded_sessions import items_of, judged, recorded, transcripts
 
-from tripod.verify import session_files as files
-from tripod.verify.session_files import read_session_file, session_files
+from tripod.verify.recorded import files
+from tripod.verify.recorded.files import read_session_file, session_files
 from tripod.verify.sessions import jsonl
 from tripod.verify.sessions.items import Gap, Given, SessionRecord
 from tripod.verify.sessions.jsonl import DamagedLine, session_records

@@ -15,7 +15,7 @@ from glob import glob
 
 import orjson
 
-from tripod.errors import BadArgumentError, NotFoundError
+from tripod.ledger.errors import BadArgumentError, NotFoundError
 from tripod.ledger.files import read_plain_file
 from tripod.verify.sessions.exposure import NeverRule, ProtectedText
 from tripod.verify.sessions.items import Gap, Given, Item, strings_of

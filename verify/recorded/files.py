@@ -19,7 +19,7 @@ from typing import IO, Any, Literal
 
 import orjson
 
-from tripod.errors import NotFoundError
+from tripod.ledger.errors import NotFoundError
 from tripod.ledger.files import open_plain_file
 from tripod.verify.sessions.exposure import SessionExposures
 from tripod.verify.sessions.items import MAIN, Gap, Item, Reader, Session, SessionRecord, fields

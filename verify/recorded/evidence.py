@@ -7,27 +7,23 @@ They count if they have the digest that the entry gives.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from tempfile import TemporaryDirectory
 from typing import IO, Any
 
-from tripod.errors import TripodError
 from tripod.ledger import EVIDENCE
+from tripod.ledger.errors import BadArgumentError, NotFoundError
 from tripod.ledger.files import open_plain_file, read_plain_file
 from tripod.projections.disk import Disk
-from tripod.projections.projection import Source
-from tripod.verify.session_files import SessionCopy, read_copies
-from tripod.verify.session_project import Project, protect_files
+from tripod.verify.isolation.sessions import Never, Start
+from tripod.verify.recorded.files import read_copies
+from tripod.verify.recorded.project import protect_files
 from tripod.verify.sessions.exposure import NeverRule, ProtectedText, SessionExposures
-from tripod.verify.sessions.items import Item, Session
 
 _MOST = 64 * 1024 * 1024  # bytes of a part
 _BLOCK = 1024 * 1024
-
-Start = Callable[[Session], SessionExposures]
-"""Gives what judges a session."""
 
 
 def part_path(root: str, digest: str) -> str:
@@ -44,16 +40,11 @@ def file_digest(file: IO[bytes], size: int) -> str:
     return digest.hexdigest()
 
 
-def parts_of(source: Source, body: Mapping[str, Any]) -> list[str]:
-    """The digests of the parts that a ``session.imported`` entry names, in their order."""
-    return source.content(body["parts"]).decode().split() if "parts" in body else []
-
-
-class SessionEvidence:
+class RecordedSessions:
     """Reads the sessions of the team directory ``root`` again; without one nothing is at hand."""
 
-    def __init__(self, root: str | None) -> None:
-        self.root = root
+    def __init__(self, root: str | None, never: tuple[Never, ...]) -> None:
+        self.root, self.never = root, never
 
     @property
     def project(self) -> str:
@@ -64,8 +55,10 @@ class SessionEvidence:
         """Where a file of the team really is; ``places`` are its folders that lie elsewhere."""
         return os.path.normpath(Disk(os.path.realpath(self.root or "."), places=places).full(path))
 
-    def again(self, body: Mapping[str, Any], parts: Sequence[str], start: Start) -> SessionCopy:
-        """Read the session of an entry again; ``start`` gives what judges it.
+    def again(
+        self, body: Mapping[str, Any], parts: Sequence[str], start: Start
+    ) -> SessionExposures:
+        """What the session of an entry exposed; ``start`` gives what judges it.
 
         Raises OSError where its bytes are not at hand; ``strerror`` says why.
         """
@@ -119,22 +112,18 @@ class SessionEvidence:
             return ["no files of the project are at hand"]
         try:
             protect_files(protected, self.project, rule)
-        except TripodError as error:
+        except (BadArgumentError, NotFoundError) as error:
             return [str(error)]
         return []
 
-    def instructions(self, program: str) -> Iterator[Item]:
-        """What a program would have put into the context by itself, from the project as it is."""
-        return Project(self.project).items(program)
 
-
-def _found(path: str, body: Mapping[str, Any], start: Start) -> SessionCopy:
-    """The session of an entry in a file (OSError: it is not there, or is another)."""
+def _found(path: str, body: Mapping[str, Any], start: Start) -> SessionExposures:
+    """What the session of an entry exposed, by a file (OSError: it is not there, or is another)."""
     if not os.path.lexists(path):
         raise OSError(0, "the file is gone")
     size = int(body["bytes"]) if body["form"] == "lines" else None
     found, copies = read_copies(path, start, is_named=True, size=size)
     for copy in copies:
         if copy.sha256 == body["sha256"]:
-            return copy
+            return copy.judged
     raise OSError(0, found.problem or "the file is not what it was")

@@ -1,0 +1,58 @@
+"""What a check may ask of recorded sessions: the rules about them, and their bytes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from tripod.projections.projection import Source
+from tripod.verify.sessions.exposure import NeverRule, ProtectedText, SessionExposures
+from tripod.verify.sessions.items import Session
+
+Start = Callable[[Session], SessionExposures]
+"""Gives what judges a session."""
+
+
+class Never(NamedTuple):
+    """Files that agents must not have read: ``paths``, and ``but`` the exceptions, are globs.
+
+    It is about the sessions whose role, folder and id fit these patterns, from the entry ``since``
+    on. ``shown``: a file that was merely opened does not break it.
+    """
+
+    paths: tuple[str, ...]
+    but: tuple[str, ...] = ()
+    role: str = "*"
+    folder: str = "*"
+    session: str = "*"
+    shown: bool = False
+    since: int = 0
+
+
+class SessionsAtHand(Protocol):
+    """Reads sessions again that the ledger has (OSError: why their bytes are not at hand)."""
+
+    never: tuple[Never, ...]
+    """The rules of the team's policy."""
+
+    def again(
+        self, body: Mapping[str, Any], parts: Sequence[str], start: Start
+    ) -> SessionExposures:
+        """What the session of an entry exposed; ``parts`` are the digests of what was kept."""
+
+    def whole(self, body: Mapping[str, Any], parts: Sequence[str]) -> None:
+        """Check that the bytes are at hand, and are those of the entry."""
+
+    def strays(self, named: set[str]) -> Iterator[str]:
+        """Names of files among the kept parts that no entry names."""
+
+    def full_path(self, path: str, places: Mapping[str, str]) -> str:
+        """Where a file of the team really is; ``places`` are its folders that lie elsewhere."""
+
+    def protect(self, protected: ProtectedText, rule: NeverRule) -> list[str]:
+        """Protect the text of the project's files that a rule means; give why some are not."""
+
+
+def parts_of(source: Source, body: Mapping[str, Any]) -> list[str]:
+    """The digests of the parts that a ``session.imported`` entry names, in their order."""
+    return source.content(body["parts"]).decode().split() if "parts" in body else []
