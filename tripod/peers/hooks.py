@@ -19,7 +19,7 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tripod.errors import NotFoundError, RefusedError
+from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.ledger.files import read_plain_file, replace_file
 from tripod.ledger.locator import APART, WorkTree, git_program, work_tree_around
 
@@ -78,7 +78,12 @@ def _git(tree: WorkTree, *words: str) -> tuple[int, str]:
 
 
 def hook_places(start: str) -> HookPlaces:
-    """Where the hooks of the repository around ``start`` are (NotFoundError: no repository)."""
+    """Where the hooks of the repository around ``start`` are.
+
+    Raises BadArgumentError where ``start`` is not a folder, NotFoundError without a repository.
+    """
+    if not os.path.isdir(start):  # else the hooks of a repository above it would be changed
+        raise BadArgumentError(f"{start} is not a folder: name one that lies in the repository")
     tree = work_tree_around(os.path.abspath(start))
     if tree is None:
         raise NotFoundError(f"{start}: there is no git repository around it, so there are no hooks")
