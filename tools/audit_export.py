@@ -273,6 +273,7 @@ class Audit:
         self.ends: dict[str, int] = {}  # where it left a name
         self.force: dict[str, Signature | None] = {}  # the key of an actor, or that it has none
         self.had: dict[str, list[Signature | None]] = {}  # the newest after each of its changes
+        self.revoked: set[Signature] = set()  # keys of actors
         self.batches: dict[str, int] = {}  # how many entries of each are still to come
         self.ids: dict[str, tuple[str, str]] = {}  # kind and actor
         self.blobs: dict[str, int] = {}
@@ -576,7 +577,7 @@ class Audit:
                 return False
         if inner["kind"] != "bus.acked-all" and place.keys() & NAMES - {part}:
             return False  # of the kinds that say who speaks, each has a member of its own
-        keys = [key for key in self.had.get(actor, ()) if key]
+        keys = [key for key in self.had.get(actor, ()) if key and key not in self.revoked]
         if "actor" not in place and not any(signs(key, inner, record) for key in keys):
             return False
         other = says[part] != actor and part not in place
@@ -657,8 +658,7 @@ class Audit:
     def author(self, what: str, head: dict[str, Any], record: bytes) -> None:
         """The record of a signature: the one of the header, and by the key of the actor."""
         key = self.force.get(head["actor"]) or ("", b"", b"")
-        good = sha(b"\x03" + record).hex() == head.get("auth")
-        if not good or not signs(key, head, record):
+        if sha(b"\x03" + record).hex() != head.get("auth") or not signs(key, head, record):
             raise Wrong(f"{what}: not signed by the key of its actor, or its record is another's")
         batch = max(1, (len(record) - 69) // 32)
         self.batches[head["auth"]] = self.batches.get(head["auth"], batch) - 1
@@ -677,6 +677,7 @@ class Audit:
         self.wrong_if(not good, f"{what}: changes the key of {handle!r} without those who may")
         had.append(key if good else [None, *had][-1])
         self.force[handle] = held if not good else None if ends else key
+        self.revoked |= {key} if good and ends else set()
 
 
 def agree(audits: list[Audit]) -> None:

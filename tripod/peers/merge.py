@@ -428,10 +428,13 @@ class _Taking:
     def _keys_of(self, handle: str) -> list[VerifierKey]:
         """The keys that a handle has or had here, but for those that were revoked."""
         if handle not in self.keys:
-            sql = "SELECT vkey FROM actors WHERE handle = ? GROUP BY vkey HAVING NOT max(revoked)"
-            found = self.store.tables.execute(sql, (handle,))
-            self.keys[handle] = [VerifierKey.parse(vkey) for (vkey,) in found]
+            self.keys[handle] = self._keys_now(handle)
         return self.keys[handle]
+
+    def _keys_now(self, handle: str) -> list[VerifierKey]:
+        sql = "SELECT vkey FROM actors WHERE handle = ? GROUP BY vkey HAVING NOT max(revoked)"
+        found = self.store.tables.execute(sql, (handle,))
+        return [VerifierKey.parse(vkey) for (vkey,) in found]
 
     def _take(self, judge: RecordJudge, entry: SealedEntry) -> None:
         one = judge.judge(entry)
@@ -493,6 +496,10 @@ class _Taking:
         self, act: Act, batch: Sequence[JudgedEntry], seal: _Head | None
     ) -> tuple[int, int]:
         """Append a batch within an act; give how many entries were taken, and how many erased."""
+        if any(self._keys_now(handle) != known for handle, known in self.keys.items()):
+            raise RecordProblemError(  # they decide who an entry is shown as
+                "a key of an actor was changed in this ledger meanwhile: run the command again"
+            )
         peer = self.merge.peer
         now = read_roster(self.store).get(peer.origin)
         if now is None or now.added is None or now.key != peer.key:

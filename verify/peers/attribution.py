@@ -8,7 +8,7 @@ key here wrote it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -24,6 +24,9 @@ from tripod.ledger.tlog.trailer import KEY_DIGITS
 
 _SPEAKERS = {"handle", "source"}
 _LONGEST = 46  # characters of a handle that cannot be shown as it is
+# What a merge knew of keys when it appended the entry: later changes say nothing of it.
+_HAS_KEY = "SELECT 1 FROM actors WHERE handle = ? AND seq < ?"
+_KEYS = "SELECT vkey FROM actors WHERE handle = ? AND seq < ? GROUP BY vkey HAVING NOT max(revoked)"
 
 
 def misattribution(
@@ -31,13 +34,15 @@ def misattribution(
     head: Header,
     data: Mapping[str, Any],
     name: str | None,
-    query: Callable[..., Iterable[tuple[Any, ...]]],
+    query: Callable[..., Sequence[tuple[Any, ...]]],
+    *,
+    at: int,
 ) -> str | None:
-    """Whether an entry of the replica ``name`` is shown as somebody's who did not make it.
+    """Whether entry ``at``, of the replica ``name``, is shown as somebody's who did not make it.
 
-    Without the mark of the replica it is shown only where a key of its actor signed it that this
-    ledger has, or had. ``data`` is the body of the entry that keeps it, ``name`` is None where no
-    entry says it; ``query`` asks the tables.
+    Without the mark of the replica it is shown only where a key of its actor signed it that was
+    enrolled in this ledger before entry ``at``, and not revoked before it. ``data`` is the body of
+    entry ``at``, ``name`` is None where no entry says it; ``query`` asks the tables.
     """
     kind = BY_NAME.get(head.kind)
     if kind is None or kind.merge != "shared":
@@ -54,22 +59,18 @@ def misattribution(
     if head.kind != ACKED_ALL.name and place.keys() & _SPEAKERS - {part}:
         return f"it shows an entry of {who} as one by {head.actor!r}, and by somebody else"
     is_other = speaker != head.actor and part not in place
-    if is_other and ("actor" in place or _keys_of(speaker, query)):
+    if is_other and ("actor" in place or query(_HAS_KEY, speaker, at)):
         return f"it shows {speaker!r} as who speaks, and {head.actor!r} of {who} did it"
     if "actor" in place:
         return None
     with suppress(MalformedError):
         record = parse_actor_record(kept.auth or b"")
         stated = actor_statement(orjson.loads(kept.header))
-        for key in _keys_of(head.actor, query):
+        for (vkey,) in query(_KEYS, head.actor, at):
+            key = VerifierKey.parse(vkey)
             if actor_record_problem(record, stated, key) is None:
                 return None
     return f"it shows an entry of {who} as one by {head.actor!r}, whose key did not sign it"
-
-
-def _keys_of(handle: str, query: Callable[..., Iterable[tuple[Any, ...]]]) -> list[VerifierKey]:
-    rows = query("SELECT vkey FROM actors WHERE handle = ?", handle)
-    return [VerifierKey.parse(vkey) for (vkey,) in rows]
 
 
 def is_marked(shown: str, handle: str, replica: str) -> bool:

@@ -86,7 +86,7 @@ class PlaceJudge:
             shown = f"it shows entry {same} in the place of entry {kept.seq} of {who}, {problem}"
             return None if problem is None else shown
         self._shown[at] = head.kind, head.id, kept.leaf()
-        problem = misattribution(kept, head, data, name, self._evidence.query)
+        problem = misattribution(kept, head, data, name, self._evidence.query, at=at)
         if problem is not None:
             return problem
         body = data.get("keep") or {} if kept.body is None else orjson.loads(kept.body)

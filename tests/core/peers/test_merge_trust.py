@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -13,6 +14,7 @@ from tripod.ledger.kinds.merged import peer_view
 from tripod.ledger.kinds.peers import PEER_ACCEPTED, PEER_CLOSED
 from tripod.ledger.tlog.note import Note, SigningKey, format_note
 from tripod.ledger.tlog.seal import Seal, format_seal, read_seal, sign_seal
+from tripod.peers import merge as merging
 from tripod.peers.replica import name_team
 from tripod.peers.roster import read_roster
 from tripod.projections.erasure import tombstone
@@ -423,6 +425,77 @@ def test_a_signature_by_a_key_that_was_revoked_here_vouches_for_nobody(
     eve.say("I am Zoe.", handle="zoe", actor="zoe", signer=zoe)
     assert ann.merge(eve.record()).problem == ""
     assert ann.says("I am Zoe") == [f"zoe@{bob.name}: I am Zoe."]
+
+
+@pytest.mark.parametrize("is_revoked_before", [True, False])
+def test_a_key_vouches_for_what_was_merged_before_it_was_revoked(
+    ann: Replica, bob: Replica, monkeypatch: pytest.MonkeyPatch, *, is_revoked_before: bool
+) -> None:
+    """A ledger whose owner shows what a revoked key signed as said by who had the key is wrong."""
+    vkey = enrol(ann, "zoe")
+    zoe = keys.load_key(actor_key_path(vkey), "zoe", keys.passphrase_from_file)
+    eve = Forger(bob)
+    eve.say("I am Zoe.", handle="zoe", actor="zoe", signer=zoe)
+
+    def revoke() -> None:
+        with ann.team() as team:
+            actors.revoke_actor(team, "zoe", "Lost", keys.passphrase_from_file)
+
+    if is_revoked_before:
+        revoke()
+    with monkeypatch.context() as patched:
+        patched.setattr("tripod.peers.merge._Taking._keys_of", lambda *_: [zoe.verifier()])
+        assert ann.merge(eve.record()).problem == ""
+    if not is_revoked_before:
+        revoke()
+    assert ann.says("I am Zoe") == ["zoe: I am Zoe."]
+    found = [one for one in ann.findings() if "by 'zoe', whose key did not sign it" in one]
+    assert len(found) == is_revoked_before
+
+
+def test_a_key_that_is_revoked_during_a_merge_vouches_for_nothing(
+    ann: Replica, bob: Replica, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The signatures are judged before the writer's lock is taken."""
+    vkey = enrol(ann, "zoe")
+    zoe = keys.load_key(actor_key_path(vkey), "zoe", keys.passphrase_from_file)
+    eve = Forger(bob)
+    eve.say("I am Zoe.", handle="zoe", actor="zoe", signer=zoe)
+    flush = merging._Taking._flush
+
+    def revoke_and_flush(*what: Any) -> None:
+        with ann.team() as team:
+            actors.revoke_actor(team, "zoe", "Lost", keys.passphrase_from_file)
+        monkeypatch.undo()
+        flush(*what)
+
+    monkeypatch.setattr(merging._Taking, "_flush", revoke_and_flush)
+    assert (
+        "a key of an actor was changed in this ledger meanwhile" in ann.merge(eve.record()).problem
+    )
+    assert ann.merge(eve.record()).problem == ""
+    assert ann.says("I am Zoe") == [f"zoe@{bob.name}: I am Zoe."]
+    assert ann.findings() == []
+
+
+def test_a_handle_that_is_enrolled_after_a_merge_changes_nothing_of_it(
+    ann: Replica, bob: Replica
+) -> None:
+    """Zoe published in the name of Yan, of whom nobody had a key then."""
+    vkey = enrol(ann, "zoe")
+    zoe = keys.load_key(actor_key_path(vkey), "zoe", keys.passphrase_from_file)
+    eve = Forger(bob)
+    said: dict[str, Any] = {
+        "name": "1700000000000000-yan-idle-7.event",
+        "source": "yan",
+        "type": "idle",
+    }
+    said |= {"priority": "low", "us": 1_700_000_000_000_000, "size": 90}
+    eve.add("bus.published", said, "bus", actor="zoe", signer=zoe)
+    assert ann.merge(eve.record()).problem == ""
+    before = ann.findings()
+    enrol(ann, "yan")
+    assert ann.findings() == before == []
 
 
 def test_what_a_peer_signs_with_a_key_of_its_own_is_taken(ann: Replica, bob: Replica) -> None:

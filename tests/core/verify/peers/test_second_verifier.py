@@ -30,6 +30,7 @@ from tripod.projections.erasure import tombstone
 from tripod.recovery.redaction import erase_within
 from tripod.trust import actors, keys
 from tripod.trust.seal import rotate_sealing_key
+from tripod.trust.signature import actor_key_path
 
 TOOL = Path(__file__).resolve().parents[4] / "tools/audit_export.py"
 LATE = "2999-01-01T00:00:00.000000Z"
@@ -290,6 +291,32 @@ def test_an_entry_that_is_shown_as_one_by_somebody_else(pair: Pair, place: Place
     pair.ann.append(pair.added(), pair.kept(shown), pair.merged())
     code, said = pair.audit()
     assert (code, "it is shown as somebody's of" in said) == (1, True), said
+
+
+@pytest.mark.parametrize("is_revoked_before", [True, False])
+def test_a_key_vouches_for_what_was_merged_before_it_was_revoked(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch, *, is_revoked_before: bool
+) -> None:
+    with pair.ann.team() as team:
+        vkey = actors.enrol_actor(team, "zoe", keys.passphrase_from_file)
+    zoe = keys.load_key(actor_key_path(vkey), "zoe", keys.passphrase_from_file)
+    eve = Forger(pair.bob)
+    eve.say("I am Zoe.", handle="zoe", actor="zoe", signer=zoe)
+
+    def revoke() -> None:
+        with pair.ann.team() as team:
+            actors.revoke_actor(team, "zoe", "Lost", keys.passphrase_from_file)
+
+    if is_revoked_before:
+        revoke()
+    with monkeypatch.context() as patched:
+        patched.setattr("tripod.peers.merge._Taking._keys_of", lambda *_: [zoe.verifier()])
+        assert pair.ann.merge(eve.record()).problem == ""
+    if not is_revoked_before:
+        revoke()
+    pair.ann.record()
+    code, said = audit(f"{pair.ann.folder}/export")
+    assert (code, "it is shown as somebody's of" in said) == (is_revoked_before,) * 2, said
 
 
 PLACES: list[tuple[str, dict[str, Any]]] = [
