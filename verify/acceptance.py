@@ -11,8 +11,14 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
+from orjson import loads
+
+from tripod.ledger import Entry, MalformedError
+from tripod.ledger.actors import actor_record_problem, actor_statement, parse_actor_record
 from tripod.ledger.kinds.trust import REVOKED
+from tripod.ledger.tlog.note import VerifierKey
 from tripod.ledger.tlog.seal import Seal
+from tripod.verify.anchors.policy import Rules
 from tripod.verify.check import (
     RULES,
     TABLES,
@@ -46,7 +52,7 @@ def read_acceptances(evidence: OpenEvidence, checks: Iterable[Check]) -> Accepta
     if evidence.ledger is None or evidence.db is None or not evidence.database.bodies:
         return Acceptances({})
     own = {check.NAME for check in checks if not lets_accept(check)}
-    may = evidence.outside.rules.accept
+    rules = evidence.outside.rules
     counting: dict[str, dict[str, Acceptance]] = {}
     ignored = []
     if evidence.folded is None:  # a walk over the whole ledger, which the fold spares
@@ -65,8 +71,7 @@ def read_acceptances(evidence: OpenEvidence, checks: Iterable[Check]) -> Accepta
         elif one.check in own:
             what = f"accepts a finding of {one.check}, and nobody can accept what is wrong there"
             ignored.append(f"entry {one.seq} {what}: it is ignored")
-        elif may and (one.actor not in may or entry.auth is None):
-            how = "did not sign it" if one.actor in may else "may not"
+        elif rules.accept and (how := _refusal(rules, entry)):
             what = f"accepts a finding of {one.check}, and {one.actor} {how} (accept in {RULES})"
             ignored.append(f"entry {one.seq} {what}: it is ignored")
         else:
@@ -74,6 +79,23 @@ def read_acceptances(evidence: OpenEvidence, checks: Iterable[Check]) -> Accepta
     if len(ignored) > FEW:
         ignored[FEW:] = [f"{len(ignored) - FEW} more entries accept what they may not: ignored"]
     return Acceptances(counting, tuple(ignored))
+
+
+def _refusal(rules: Rules, entry: Entry) -> str | None:
+    """Why an acceptance does not count by a policy that says who may accept; None: it counts."""
+    named = rules.accepting(entry.actor)
+    if not named:
+        return "may not"
+    if entry.auth is None:
+        return "did not sign it"
+    if entry.actor in named:
+        return None
+    with suppress(MalformedError):
+        record, stated = parse_actor_record(entry.auth), actor_statement(loads(entry.header))
+        keys = [VerifierKey.parse(one) for one in named]
+        if any(actor_record_problem(record, stated, key) is None for key in keys):
+            return None
+    return "signed it with another key"
 
 
 def acceptances_in_force(

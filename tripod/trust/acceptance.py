@@ -185,7 +185,7 @@ def _judge(team: Team, actor: str) -> tuple[Report, Acceptances]:
     with open_run(team.root) as evidence:
         report = run(evidence, checks=checks)
         found = read_acceptances(evidence, checks)
-        may = evidence.outside.rules.accept
+        rules = evidence.outside.rules
     if report.problem:
         raise RefusedError(f"nothing can be judged, and so not accepted: {report.problem}")
     own = {check.NAME for check in checks if not lets_accept(check)}
@@ -195,11 +195,20 @@ def _judge(team: Team, actor: str) -> tuple[Report, Acceptances]:
             f"the ledger itself does not verify ({', '.join(failing)}), so no acceptance counts: "
             "`tripod verify` says what to do"
         )
-    if may and actor not in may:
-        raise RefusedError(f"the policy lets {', '.join(may)} accept findings, and not {actor}")
-    if may and signing_actor(team.store.db, actor) is None:
+    named = rules.accepting(actor)
+    if rules.accept and not named:
+        raise RefusedError(
+            f"the policy lets {', '.join(rules.accept)} accept findings, and not {actor}"
+        )
+    signing = signing_actor(team.store.db, actor) if named else None
+    if named and signing is None:
         raise RefusedError(
             f"the policy asks for signed acceptances, and {actor} has no key: `tripod actor enrol`"
+        )
+    if signing is not None and not {actor, signing.vkey} & {*named}:
+        raise RefusedError(
+            f"the policy lets {', '.join(named)} accept findings, and {actor} signs with another "
+            f"key: {signing.vkey}"
         )
     return report, found
 

@@ -15,7 +15,8 @@ same keys; the stricter of the two holds. In YAML::
     seals: [SEAL, docs/head.note]     # committed files, besides the record's, that hold seals
     given-up: [example.com/old]       # their heads only warn; counts from outside alone
     exceptions: cannot-tell           # "clean, except" becomes "cannot tell"
-    accept: [ann, bob]                # whose acceptances of findings count, if they signed them
+    accept: [ann, bob]                # whose signed acceptances of findings count: handles, or
+                                      # verifier keys of actors (ann+1f2e3d4c+AQ...)
     peers: closed                     # nothing of a new peer is taken before a person accepted it
     never:                            # files that an agent must not have read, a rule each
       - paths: [chat/**, .env*]
@@ -32,6 +33,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from tripod.ledger import MalformedError
+from tripod.ledger.tlog.note import ED25519, VerifierKey
 from tripod.projections.settings import (
     MAX_SIZE,
     Rule,
@@ -62,6 +64,19 @@ def _names(value: object) -> object:
         names = [name for name in names if name != ""]
     if not names:
         raise ValueError("the value names nothing")
+    return names
+
+
+def _actors(value: object) -> object:
+    names = _names(value)
+    for name in names if isinstance(names, list) else ():
+        if isinstance(name, str) and "+" in name:  # a handle that has a key has none in it
+            try:
+                key = VerifierKey.parse(name)
+            except MalformedError as error:
+                raise ValueError(f"{name!r} is not a verifier key: {error}") from error
+            if key.kind != ED25519:
+                raise ValueError(f"{name!r} is not the key of an actor: its type is {key.kind}")
     return names
 
 
@@ -112,9 +127,13 @@ class Rules(Settings):
     signed: Names = ()
     signed_from: Number = None
     exceptions: Annotated[tuple[Exceptions, ...], Rule(_names)] = ()
-    accept: Names = ()
+    accept: Annotated[tuple[str, ...], Rule(_actors)] = ()
     peers: Opening = "open"
     never: Annotated[tuple[Never, ...], accepted_setting(_is_list, "a list of rules")] = ()
+
+    def accepting(self, actor: str) -> list[str]:
+        """The members of ``accept`` that name an actor: the handle, or verifier keys of it."""
+        return [one for one in self.accept if one.partition("+")[0] == actor]
 
 
 @dataclass(frozen=True)
@@ -189,7 +208,12 @@ def _smaller(one: int | None, two: int | None) -> int | None:
 
 
 def _allowed(one: tuple[str, ...], two: tuple[str, ...]) -> tuple[str, ...]:
-    """Who may do something by both; no names allow everybody."""
+    """Who may do something by both; no names allow everybody, a handle allows each key of it."""
     if not one or not two:
         return tuple(sorted({*one, *two}))
-    return tuple(sorted({*one} & {*two})) or NOBODY
+    both = [
+        name
+        for name in {*one, *two}
+        if all(name in of or name.partition("+")[0] in of for of in (one, two))
+    ]
+    return tuple(sorted(both)) or NOBODY

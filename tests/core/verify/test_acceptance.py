@@ -22,6 +22,8 @@ from accepting import (
 from tripod.bus import events as bus
 from tripod.chat import writer as chat_send
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
+from tripod.ledger import MalformedError
+from tripod.ledger.tlog.note import COSIGNATURE, SigningKey
 from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.trust.acceptance import (
@@ -29,6 +31,7 @@ from tripod.trust.acceptance import (
     accept_findings,
     revoke_acceptances,
 )
+from tripod.verify.anchors.policy import parse
 from tripod.verify.check import Finding
 from tripod.verify.reporters import text
 
@@ -349,6 +352,44 @@ def test_a_policy_says_who_may_accept(root: str) -> None:
     assert judge(root).exit_code == 0
     write(root, "policy.yaml", b"accept: [carol]\n")
     assert judge(root).exit_code == 1
+
+
+def test_a_policy_binds_a_name_to_a_key(root: str, tmp_path: Path) -> None:
+    """Another replica can enrol an ann of its own: the handle alone would count there, too."""
+    from tripod.trust import actors, keys
+
+    decide(root)
+    (found,) = failures(judge(root))
+    with Team(root) as team:
+        vkey = actors.enrol_actor(team, "ann", keys.no_passphrase)
+    other = SigningKey("ann", bytes(32)).verifier().format()
+    write(root, "policy.yaml", f"accept: [bob, {other}]\n".encode())
+    with pytest.raises(RefusedError, match="ann signs with another key: "):
+        accept(root, found.fingerprint)
+    write(root, "policy.yaml", f"accept: [{vkey}, {other}]\n".encode())
+    accept(root, found.fingerprint)
+    assert judge(root).exit_code == 0
+    write(root, "policy.yaml", f"accept: [bob, {other}]\n".encode())
+    report = judge(root)
+    assert (report.exit_code, report.accepted) == (1, 0)
+    (note,) = report.notes
+    assert "and ann signed it with another key (accept in policy.yaml)" in note
+    write(root, "policy.yaml", f"accept: {vkey}\n".encode())
+    assert forge_acceptance(root, found)
+    assert any("ann did not sign it" in one for one in judge(root).notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("ann+1f2e3d4c+AQ", "is not a verifier key"),
+        ("ann+", "is not a verifier key"),
+        (SigningKey("ann", bytes(32), COSIGNATURE).verifier().format(), "its type is 4"),
+    ],
+)
+def test_a_misspelled_key_of_a_policy_is_refused(name: str, why: str) -> None:
+    with pytest.raises(MalformedError, match=why):
+        parse(f"accept: [bob, {name}]\n".encode())
 
 
 def test_an_acceptance_is_signed_where_the_actor_has_a_key(root: str) -> None:

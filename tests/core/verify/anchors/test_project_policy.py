@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tripod.chat import writer as chat_send
 from tripod.ledger.errors import MalformedError
+from tripod.ledger.tlog.note import SigningKey
 from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.anchors.policy import (
@@ -186,6 +187,8 @@ def test_a_broken_file_in_the_work_fails(shop: Git) -> None:
 
 NAMES = st.lists(st.sampled_from("abcd"), unique=True, max_size=3).map(tuple)
 NUMBERS = st.none() | st.integers(0, 9)
+KEYS = [SigningKey("a", bytes([number]) * 32).verifier().format() for number in (1, 2)]
+ACTORS = st.lists(st.sampled_from(["a", "b", *KEYS]), unique=True, max_size=3).map(tuple)
 RULES = st.builds(
     Rules,
     st.lists(st.sampled_from(LEVELS), unique=True, max_size=3).map(tuple),
@@ -197,7 +200,7 @@ RULES = st.builds(
     NAMES,
     NUMBERS,
     st.sampled_from([(), ("cannot-tell",)]),
-    NAMES | st.just(NOBODY),
+    ACTORS | st.just(NOBODY),
     st.sampled_from(["open", "closed"]),
 )
 
@@ -223,7 +226,11 @@ def allows(rules: Rules) -> dict[str, Any]:
         "given up": set(rules.given_up),
         "unsigned": unsigned,
         "exceptions": {"cannot-tell"} - set(rules.exceptions),
-        "who accepts": {who for who in "abcdx" if not rules.accept or who in rules.accept},
+        "who accepts": {
+            (who, key)
+            for who, key in (("a", KEYS[0]), ("a", KEYS[1]), ("a", "x"), ("b", "x"), ("x", "x"))
+            if not rules.accept or {who, key} & {*rules.accepting(who)}
+        },
         "peers of first use": {"any"} if rules.peers == "open" else set(),
     }
 
