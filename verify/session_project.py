@@ -133,9 +133,9 @@ class Project:
 
 
 def open_project(path: str) -> Project:
-    """The project in a folder (NotFoundError: it is no folder)."""
+    """The project in a folder (NotFoundError: ``path`` is not a folder)."""
     if not os.path.isdir(path):
-        raise NotFoundError(f"{path} is no folder; name the project that the agent worked in")
+        raise NotFoundError(f"{path} is not a folder: name the one in which the agent worked")
     return Project(path)
 
 

@@ -179,7 +179,7 @@ def _exposures_of(
     *,
     is_named: bool,
 ) -> SessionExposures | None:
-    """What one file exposed; None, with a remark, where it is no file of a session."""
+    """What one file exposed. None, after a remark, if the file is not the record of a session."""
     closed = frozenset[Channel](("instructions",) if project is not None else ())
     one = SessionExposures(rule, protected, path, closed)
     items: list[Item] = []

@@ -253,8 +253,9 @@ def _approximate(
         max(place.first, number - evidence.nearby),
         min(place.stop - 1, number + evidence.nearby),
     )
-    # The ledger's order decides: a line that turns up later was not there, whatever time it claims.
-    # Of the past, and of what one append took in, only the times tell it.
+    # The order of entries decides: the file did not have a line yet that was recorded after the
+    # decision, whatever time the line claims. Only the claimed times tell the order of lines and
+    # decisions from before adoption, and of those that one append took in.
     at = evidence.at(decision.seq)
     then = {
         handle.casefold()
