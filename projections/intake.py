@@ -102,7 +102,11 @@ PARTS = (
     ("workers and others", take_others_workers),
     ("places", _take_blocked),
 )
-"""What the intake reads, one after the other: a name for findings, and the function."""
+"""What the intake reads, one after the other: a name for findings, and the function.
+
+The decision log is read before the chats: other programs write meanwhile, first a message and then
+a decision that refers to it. So the message of each decision that is seen is seen as well.
+"""
 _BROKEN = (LedgerError, LookupError, TypeError, ValueError, AttributeError, sqlite3.Error)
 
 

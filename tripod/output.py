@@ -349,6 +349,39 @@ def collect_less_garbage() -> None:
     gc.set_threshold(20_000, 20, 20)
 
 
+@contextmanager
+def cleaned_up_on_sigterm() -> Iterator[None]:
+    """Let SIGTERM end the work inside by an exception, so that its scratch folders are removed.
+
+    Then the process ends by the signal; a second one ends it at once. Nothing is changed outside of
+    the main thread, and where a program that calls us handles the signal itself.
+    """
+    import signal
+    from threading import current_thread, main_thread
+
+    if (
+        current_thread() is not main_thread()
+        or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+    ):
+        yield
+        return
+    is_asked = False
+
+    def end(*_: object) -> NoReturn:
+        nonlocal is_asked
+        is_asked = True
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        raise SystemExit(128 + signal.SIGTERM)
+
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if is_asked:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
 def leave(code: int, name: str) -> NoReturn:
     """End the program ``name`` with an exit code; a script that is called so ends at once.
 

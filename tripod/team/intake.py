@@ -89,46 +89,56 @@ def take_in(act: Act) -> None:
             act.warn(f"{COUNTS.path}: the file is gone; it is written again")
     for path, digest in found.digests.items():
         act.writer.account(path, digest)
-    saved = _take_unrecorded(act, found, fresh)
-    for conflict in found.conflicts:
-        _note_conflict(act, conflict, gone, saved.get(conflict.path, ()))
+    new = _find_unrecorded(act, found, fresh)
+    logs = {path for path in new if layout.layout_class_of(path) == layout.LOG_FILE}
+    # What is in the logs is appended last: a decision may refer to any of the messages, and to
+    # none that is recorded after it.
+    saved = {path: _take_unrecorded(act, path, new[path]) for path in new if path not in logs}
     for path, odd in found.odd.items():
         act.warn(f"{path} {odd}")
     act.look.left_alone, act.look.files = found.left_alone, found.files
     act.look.shown = found.shown
     if fresh:
-        from tripod.projections import sort_pieces
-        from tripod.projections.bus.intake import is_event_deletion
-
-        drafts = sort_pieces(fresh)
-        act.append(drafts)
-        team = act.transaction.tables.execute("SELECT adopted FROM team").fetchone()
-        if team is not None and team[0] is not None:  # adoption itself adds no file
-            _announce(act, drafts, found.malformed)
-        for draft in drafts:
-            if draft.kind == "chat.rotated" and "moved" in draft.body:
-                act.writer.settled.add(CHAT.live(draft.stream))  # it is watched no more
-            if draft.kind == "file.seen":
-                act.warn(
-                    f"{draft.body['path']}: not understood ({draft.body['problem']}); its "
-                    "bytes are kept in the ledger, and it stays as it is"
-                )
-        acked = (draft.body for draft in drafts if draft.kind == "bus.acked")
-        deleted = [str(body["name"]) for body in acked if is_event_deletion(body)]
-        if deleted:  # they wait for nobody any more
-            which = _first_names(deleted) if len(deleted) > NAMED else ", ".join(deleted)
-            act.warn(
-                f"{len(deleted)} pending event{'' if len(deleted) == 1 else 's'} deleted by "
-                f"another program, so acknowledged: {which} (`deleted-events: restore` in "
-                f"{BUS.folder}/config.yaml has such files written again)"
-            )
+        _take_fresh(act, fresh, found.malformed)
+    saved |= {path: _take_unrecorded(act, path, new[path]) for path in new if path in logs}
+    for conflict in found.conflicts:
+        _note_conflict(act, conflict, gone, saved.get(conflict.path, ()))
     take_strays(act)
     _take_positions(act)
     _note_gone(act, gone, shown)
 
 
-def _take_unrecorded(act: Act, found: Found, fresh: Sequence[Piece]) -> dict[str, list[str]]:
-    """Take in what no entry holds of files that contradict the ledger; give its names, by path.
+def _take_fresh(act: Act, fresh: list[Piece], malformed: Mapping[str, str]) -> None:
+    """Append what files hold beyond the ledger, in the order of its times, and tell of it."""
+    from tripod.projections import sort_pieces
+    from tripod.projections.bus.intake import is_event_deletion
+
+    drafts = sort_pieces(fresh)
+    act.append(drafts)
+    team = act.transaction.tables.execute("SELECT adopted FROM team").fetchone()
+    if team is not None and team[0] is not None:  # adoption itself adds no file
+        _announce(act, drafts, malformed)
+    for draft in drafts:
+        if draft.kind == "chat.rotated" and "moved" in draft.body:
+            act.writer.settled.add(CHAT.live(draft.stream))  # it is watched no more
+        if draft.kind == "file.seen":
+            act.warn(
+                f"{draft.body['path']}: not understood ({draft.body['problem']}); its "
+                "bytes are kept in the ledger, and it stays as it is"
+            )
+    acked = (draft.body for draft in drafts if draft.kind == "bus.acked")
+    deleted = [str(body["name"]) for body in acked if is_event_deletion(body)]
+    if deleted:  # they wait for nobody any more
+        which = _first_names(deleted) if len(deleted) > NAMED else ", ".join(deleted)
+        act.warn(
+            f"{len(deleted)} pending event{'' if len(deleted) == 1 else 's'} deleted by "
+            f"another program, so acknowledged: {which} (`deleted-events: restore` in "
+            f"{BUS.folder}/config.yaml has such files written again)"
+        )
+
+
+def _find_unrecorded(act: Act, found: Found, fresh: Sequence[Piece]) -> dict[str, list[Unrecorded]]:
+    """What no entry holds of files that contradict the ledger, by path.
 
     Nothing is taken in, here or from other files, where the ledger was sealed with more entries
     than it holds: what others seem to have written may be what it lost.
@@ -145,17 +155,20 @@ def _take_unrecorded(act: Act, found: Found, fresh: Sequence[Piece]) -> dict[str
     beyond = act.look.head_beyond() if (fresh or new) and not act.look.beyond else None
     if beyond is not None:
         raise RefusedError(f"{beyond}: {_ROLLED_BACK}")
-    names = {}
-    for path, pieces in new.items():
-        from tripod.projections.intake import take_unrecorded
+    return new
 
-        taken = take_unrecorded(act.source, path, pieces, act.disk)
-        drafts = [p.draft for p in taken.pieces if act.transaction.seq_of(p.draft.id or "") is None]
-        act.append(drafts)
-        if drafts:
-            names[path] = [piece.name for piece in pieces]
-            _announce(act, drafts, taken.malformed)
-    return names
+
+def _take_unrecorded(act: Act, path: str, pieces: Sequence[Unrecorded]) -> list[str]:
+    """Take in such pieces of one file; give their names, [] where all were taken in before."""
+    from tripod.projections.intake import take_unrecorded
+
+    taken = take_unrecorded(act.source, path, pieces, act.disk)
+    drafts = [p.draft for p in taken.pieces if act.transaction.seq_of(p.draft.id or "") is None]
+    act.append(drafts)
+    if not drafts:
+        return []
+    _announce(act, drafts, taken.malformed)
+    return [piece.name for piece in pieces]
 
 
 def _note_conflict(

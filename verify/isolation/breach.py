@@ -21,6 +21,7 @@ from tripod.projections.team.tables import FILES
 from tripod.projections.workers.format import parse_worker
 from tripod.projections.workers.tables import WORKERS
 from tripod.verify.check import Evidence
+from tripod.verify.sessions.items import strings_of
 
 # A pattern here never begins or ends with a repetition that the text may start at every character,
 # and two repetitions never stand around something that may be missing: a stranger writes the lines,
@@ -206,19 +207,6 @@ def logged_objects_in(text: str) -> Any:
     return value if any(isinstance(one, dict) for one in listed) else None
 
 
-def logged_strings_in(value: Any) -> Iterator[str]:
-    """Every text in a JSON value, in its order."""
-    todo = [value]
-    while todo:
-        one = todo.pop()
-        if isinstance(one, str):
-            yield one
-        elif isinstance(one, dict):
-            todo += reversed(one.values())
-        elif isinstance(one, list):
-            todo += reversed(one)
-
-
 def tool_calls_in(line: str) -> tuple[list[str], list[str]] | None:
     """The texts of a line of a stream, and the tool calls in it, as a log would show them.
 
@@ -241,10 +229,10 @@ def tool_calls_in(line: str) -> tuple[list[str], list[str]] | None:
             if one.get("type") == "tool_use" and isinstance(one.get("name"), str):
                 if within == _NESTED:
                     continue  # its texts stand in the call around it
-                calls.append(f"{one['name']}({' '.join(logged_strings_in(one.get('input')))})")
+                calls.append(f"{one['name']}({' '.join(strings_of(one.get('input')))})")
                 within += 1
             todo += ((inner, within) for inner in reversed(one.values()))
-    return list(logged_strings_in(value)), calls
+    return list(strings_of(value)), calls
 
 
 # Pythia workers ---------------------------------------------------------------------------------

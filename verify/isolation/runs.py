@@ -22,10 +22,10 @@ from tripod.projections.pythia.format import (
 from tripod.verify.check import Evidence
 from tripod.verify.isolation.breach import (
     logged_objects_in,
-    logged_strings_in,
     tool_calls_in,
     without_terminal_codes,
 )
+from tripod.verify.sessions.items import strings_of
 
 ROLE = "pythia"
 LIMIT = 8 * 1024 * 1024
@@ -178,7 +178,7 @@ def _order(evidence: Evidence, one: ReviewRun) -> dict[str, Any]:
         return {}
     if value.get("mcp_servers"):
         one.unread.append("it had tool servers, whose answers are nowhere")
-    strings = [text for text in logged_strings_in(value) if not text.isspace()]
+    strings = [text for text in strings_of(value) if not text.isspace()]
     time = _second(evidence, one.seq)
     one.given.append(ReviewText("its order", one.seq, time, "\n".join(strings), ()))
     return value
