@@ -141,10 +141,6 @@ class Rules(Settings):
         """The members of ``accept`` that name an actor: the handle, or verifier keys of it."""
         return [one for one in self.accept if one.partition("+")[0] == actor]
 
-    def accepting(self, actor: str) -> list[str]:
-        """The members of ``accept`` that name an actor: the handle, or verifier keys of it."""
-        return [one for one in self.accept if one.partition("+")[0] == actor]
-
 
 @dataclass(frozen=True)
 class _Project(Settings):

@@ -38,7 +38,6 @@ from tripod.verify.check import (
     outcome,
     shorten,
 )
-from tripod.verify.isolation.sessions import Never
 from tripod.verify.isolation.rules import (
     Breach,
     bound_by,
@@ -46,6 +45,7 @@ from tripod.verify.isolation.rules import (
     judge_never,
     team_sessions,
 )
+from tripod.verify.isolation.sessions import Never
 
 NAME = "never-read"
 REQUIRED = True

@@ -23,8 +23,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from tripod.verify.check import TABLES, Evidence, Finding, Outcome, not_applicable, outcome
-from tripod.verify.isolation.sessions import parts_of
 from tripod.verify.isolation.rules import team_sessions
+from tripod.verify.isolation.sessions import parts_of
 
 NAME = "sessions-whole"
 REQUIRED = False
