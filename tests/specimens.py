@@ -62,6 +62,7 @@ from tripod.projections.engine import (
 from tripod.projections.projection import Source
 from tripod.recovery import backup as copies
 from tripod.recovery import redaction
+from tripod.sessions.imports import import_session_file
 from tripod.team import adoption
 from tripod.team.act import draft_event_for_act
 from tripod.team.team import Team
@@ -530,6 +531,49 @@ def _no_decision(root: str) -> None:
                 "All tests pass", ("alex",), "Seen.", refs=("live.chat:~L8",)
             ),
         )
+
+
+_SESSION = [
+    {"type": "user", "message": {"role": "user", "content": "go"}},
+    {
+        "type": "assistant",
+        "message": {
+            "role": "assistant",
+            "content": [
+                {"type": "tool_use", "id": "c", "name": "Read", "input": {"file_path": "/w/.env"}}
+            ],
+        },
+    },
+    {
+        "type": "user",
+        "message": {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": "c", "content": "KEY=1"}],
+        },
+    },
+]
+
+
+def _import_session(root: str, *names: str, policy: str = "") -> None:
+    """Import states of one session: each name is the text that stands for KEY=1 in it."""
+    path = f"{root}/evidence.jsonl"
+    for name in names:
+        said = {"sessionId": "s", "version": "2.1.209", "cwd": "/w"}
+        lines = (json.dumps(said | one).replace("KEY=1", name) + "\n" for one in _SESSION)
+        Path(path).write_text("".join(lines))
+        with Team(root) as team:
+            import_session_file(team, path, actor="ann", keep=True)
+    os.unlink(path)
+    if policy:
+        Path(f"{root}/policy.yaml").write_text(policy)
+
+
+def _forbidden(root: str) -> None:
+    _import_session(root, "KEY=1", policy="never:\n  - paths: [.env]\n")
+
+
+def _changed_session(root: str) -> None:
+    _import_session(root, "KEY=1", "KEY=2")
 
 
 def _peek(root: str) -> None:
@@ -1062,6 +1106,8 @@ SPECIMENS: tuple[Specimen, ...] = (
     Specimen("pythia-isolation", "pythia-a0d7 read the chat", _peek),
     Specimen("pythia-isolation", "its prompt holds 12 words in a row of chat live", _quoted_to_her),
     Specimen("pythia-isolation", "was given the text of entry", _chat_as_source),
+    Specimen("never-read", "session s was shown /w/.env (read, line 2)", _forbidden),
+    Specimen("sessions-whole", "is not what entry", _changed_session),
     Specimen("assessment-complete", "Scenario: nothing stands there", _half_an_answer),
     Specimen("worker-lifecycle", "no event worker-spawned tells", _silent_worker),
     Specimen("worker-lifecycle", "completed after dismissed", _undead_worker),

@@ -8,7 +8,8 @@ on the way, the next command that acts finishes both.
 Copies that machinery made are erased with it: events that report the entry, and stored bytes of
 files. Other messages about it belong to their authors, and are only named. The texts of a body are
 searched in bodies, blobs and files; the lines of a chat file, which are base64, are searched as the
-messages that they encode.
+messages that they encode. Of an imported session the bytes go that were kept of it and that no
+other entry names; what an entry says of its exposures is an entry of its own.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -28,10 +30,12 @@ from tripod.ledger import DATABASE, MERGED, Draft, Entry, redaction_entry_id
 from tripod.ledger.files import read_plain_file
 from tripod.ledger.kinds.redaction import REDACTED
 from tripod.ledger.kinds.registry import BY_NAME
+from tripod.ledger.kinds.sessions import IMPORTED
 from tripod.projections import CHAT, LOG, Source, desired_file, manifest, refold
 from tripod.projections.chat.format import parse_line
 from tripod.projections.erasure import erasure_places, is_erasable, tombstone
 from tripod.projections.text import text_line_problem
+from tripod.sessions.evidence import sweep_parts
 from tripod.team.act import Act
 from tripod.team.team import Team
 from tripod.trust.export import forget_exported_bodies
@@ -226,6 +230,8 @@ def erase_within(act: Act, redactions: Iterable[Draft]) -> None:
             if shown is not None:  # what we rendered ourselves may be written over
                 act.writer.account(path, sha256(shown.data).hexdigest())
         act.erase(draft)
+        if draft.body["kind"] == IMPORTED.name:
+            act.later["evidence",] = partial(sweep_parts, act.context.root, act.source)
     refold(act.transaction, act.transaction.read())
     manifest.save_manifest(act.transaction.tables, act.writer.known)
 

@@ -51,7 +51,7 @@ def judge(evidence: Evidence) -> Outcome:
         try:
             evidence.sessions.whole(body, parts_of(evidence.source, body))
             seen["whole"] += 1
-        except evidence.unreadable as error:
+        except (OSError, *evidence.unreadable) as error:
             why = getattr(error, "strerror", None) or "its entry cannot be read"
             untold.append(f"{one.title}, entry {one.seq}: {why}")
     told = outcome(NAME, _changed(evidence), dict(seen))

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import orjson
 
+from tripod.projections.chat.tables import render_chat_line
 from tripod.verify.check import Evidence
 from tripod.verify.isolation.sessions import Never, parts_of
 from tripod.verify.sessions.exposure import (
@@ -167,7 +168,7 @@ def _read_again(
 
     try:
         return evidence.sessions.again(body, parts_of(evidence.source, body), start)
-    except evidence.unreadable as error:
+    except (OSError, *evidence.unreadable) as error:
         why = getattr(error, "strerror", None) or "its entry cannot be read"
         told.untold.append(f"{one.title}, entry {one.seq}: {why}")
         return None
@@ -191,12 +192,14 @@ def _protect_chats(evidence: Evidence, protected: ProtectedText, rule: NeverRule
         path = evidence.sessions.full_path(f"chat/{channel}.chat", evidence.places)
         if rule.hits(path):
             said[channel] = [path]
-    seqs = [seq for (seq,) in evidence.query("SELECT seq FROM spoken ORDER BY seq")] if said else []
-    for seq in seqs:
-        texts = said.get(str(evidence.body(seq).get("channel")))
-        text = evidence.text(seq, "text") if texts else None
-        if texts and text is not None:
-            texts.append(text)
+    for body in evidence.source.each_body_of("SELECT seq FROM lines ORDER BY seq") if said else ():
+        texts = said.get(str(body.get("channel")))
+        if texts and "text" in body:
+            texts.append(evidence.source.content(body["text"]).decode("utf-8", "replace"))
+            texts.append(render_chat_line(evidence.source, body).decode("utf-8", "replace"))
+        elif texts:
+            raw = evidence.source.content(body["observed"]["raw"])
+            texts.append(raw.decode("utf-8", "replace"))
     for path, *texts in said.values():
         protected.add(path, "\n".join(texts))
 

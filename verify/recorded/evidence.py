@@ -16,6 +16,7 @@ from typing import IO, Any
 from tripod.ledger import EVIDENCE
 from tripod.ledger.errors import BadArgumentError, NotFoundError
 from tripod.ledger.files import open_plain_file, read_plain_file
+from tripod.ledger.kinds.base import MARK
 from tripod.projections.disk import Disk
 from tripod.verify.isolation.sessions import Never, Start
 from tripod.verify.recorded.files import read_copies
@@ -62,8 +63,7 @@ class RecordedSessions:
 
         Raises OSError where its bytes are not at hand; ``strerror`` says why.
         """
-        if self.root is None:
-            raise OSError(0, "no files of the team are at hand")
+        self._check_at_hand(body)
         if not parts:
             return _found(str(body["file"]), body, start)
         try:
@@ -77,6 +77,12 @@ class RecordedSessions:
                 return _found(str(body["file"]), body, start)
             raise error from None
 
+    def _check_at_hand(self, body: Mapping[str, Any]) -> None:
+        if self.root is None:
+            raise OSError(0, "no files of the team are at hand")
+        if body["file"] == MARK:
+            raise OSError(0, "it was erased")
+
     def _part(self, digest: str) -> bytes:
         data = read_plain_file(part_path(self.root or "", digest), _MOST)
         if sha256(data).hexdigest() != digest:
@@ -85,8 +91,7 @@ class RecordedSessions:
 
     def whole(self, body: Mapping[str, Any], parts: Sequence[str]) -> None:
         """Check that the bytes of a session are at hand (OSError: they are not; why)."""
-        if self.root is None:
-            raise OSError(0, "no files of the team are at hand")
+        self._check_at_hand(body)
         if parts:
             digest = sha256()
             with suppress(OSError):

@@ -1,0 +1,223 @@
+"""Sessions in the ledger: what an import adds, keeps, erases and never changes."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from shutil import copyfile
+from typing import Any
+
+import pytest
+from doors.inside import run
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from recorded_sessions import recorded, transcripts
+
+from tripod.ledger.kinds.models import model_of
+from tripod.ledger.kinds.sessions import IMPORTED, READ, session_stream
+from tripod.sessions.evidence import PART
+from tripod.sessions.imports import ImportedSession, import_session_file
+from tripod.team.team import Team
+
+BASE = {"sessionId": "s1", "version": "2.1.209", "cwd": "/w", "timestamp": "2026-11-20T10:00:00Z"}
+
+
+def record(kind: str, *content: dict[str, Any] | str, **more: Any) -> str:
+    """A line of a session of Claude Code."""
+    said = content[0] if content and isinstance(content[0], str) else list(content)
+    return (
+        json.dumps({"type": kind, **BASE, **more, "message": {"role": kind, "content": said}})
+        + "\n"
+    )
+
+
+def call(path: str, name: str = "c1") -> str:
+    """A call of the tool that reads a file."""
+    use = {"type": "tool_use", "id": name, "name": "Read", "input": {"file_path": path}}
+    return record("assistant", use)
+
+
+def answer(text: str, name: str = "c1") -> str:
+    """What came of such a call."""
+    return record("user", {"type": "tool_result", "tool_use_id": name, "content": text})
+
+
+SESSION = record("user", "go") + call("/w/.env") + answer("KEY=1")
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> Path:
+    assert run(tmp_path, "init").code == 0
+    return tmp_path
+
+
+def taken(team: Path, *names: str, keep: bool = False) -> list[ImportedSession]:
+    """What an import of files in the team's project says."""
+    with Team(team) as opened:
+        return [
+            one
+            for name in names
+            for one in import_session_file(opened, str(team / name), actor="ann", keep=keep)[1]
+        ]
+
+
+def entries(team: Path) -> list[tuple[str, dict[str, Any]]]:
+    """Kind and body of each entry about a session."""
+    with Team(team, read_only=True) as opened:
+        return [
+            (one.kind, one.data)
+            for one in opened.store.read()
+            if one.stream.startswith("sessions/")
+        ]
+
+
+def kept(team: Path) -> list[Path]:
+    """The files of the parts that were kept."""
+    return sorted(path for path in (team / ".nbs/evidence").rglob("*") if path.is_file())
+
+
+def test_an_import_says_what_was_found_and_what_was_read(team: Path) -> None:
+    (team / "s.jsonl").write_text(SESSION)
+    (one,) = taken(team, "s.jsonl")
+    assert (one.session, one.agent, one.is_new, one.exposures) == ("s1", "", True, 1)
+    (_, found), (_, read) = entries(team)
+    assert [kind for kind, _ in entries(team)] == ["session.imported", "session.read"]
+    assert (found["program"], found["version"], found["cwd"]) == ("claude-code", "2.1.209", "/w")
+    assert (found["bytes"], found["lines"], found["form"]) == (len(SESSION), 3, "lines")
+    assert found["ended_us"] == 1_795_168_800_000_000
+    assert found["custody"] == "disk"
+    assert "before" not in found
+    assert "parts" not in found
+    (row,) = map(json.loads, read["exposures"]["text"].splitlines())
+    assert (row["line"], row["path"], row["shown"]) == (2, "/w/.env", True)
+    assert "KEY=1" not in json.dumps([found, read])
+    assert not (team / ".nbs/evidence").exists()
+
+
+def test_the_same_file_adds_nothing_and_a_longer_one_only_what_is_new(team: Path) -> None:
+    file = team / "s.jsonl"
+    file.write_text(SESSION)
+    taken(team, "s.jsonl")
+    before = entries(team)
+    (again,) = taken(team, "s.jsonl")
+    assert (again.is_new, entries(team)) == (False, before)
+    copyfile(file, team / "copy.jsonl")
+    assert not taken(team, "copy.jsonl")[0].is_new
+    file.write_text(SESSION + call("/w/a", "c2") + answer("x", "c2"))
+    (longer,) = taken(team, "s.jsonl")
+    assert (longer.is_new, longer.is_changed) == (True, False)
+    (_, found), (_, read) = entries(team)[2:]
+    assert found["before"] == before[0][1]["sha256"]
+    assert [json.loads(line)["path"] for line in read["exposures"]["text"].splitlines()] == ["/w/a"]
+    (old,) = taken(team, "copy.jsonl")
+    assert (old.is_new, old.seq) == (False, again.seq)
+    assert run(team, "verify").code == 0
+
+
+@pytest.mark.parametrize(
+    "changed", [SESSION.replace("KEY=1", "KEY=2"), SESSION[: -len(answer("KEY=1"))]]
+)
+def test_a_changed_or_shorter_copy_is_taken_and_is_a_finding(team: Path, changed: str) -> None:
+    (team / "s.jsonl").write_text(SESSION)
+    taken(team, "s.jsonl")
+    (team / "s.jsonl").write_text(changed)
+    done = run(team, "import", "s.jsonl", "--as", "ann")
+    assert done.code == 0
+    assert b"not what the entry before had" in done.out
+    done = run(team, "verify")
+    assert done.code == 1
+    assert b"sessions-whole" in done.out
+
+
+def test_what_is_kept_is_private_shared_between_states_and_erased(team: Path) -> None:
+    file = team / "s.jsonl"
+    file.write_text(record("user", "x" * PART) + SESSION)
+    (one,) = taken(team, "s.jsonl", keep=True)
+    assert one.is_kept
+    assert (team / ".nbs/evidence").stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o777 for path in kept(team)} == {0o600}
+    assert b"".join(sorted((path.read_bytes() for path in kept(team)), key=len, reverse=True)) == (
+        file.read_bytes()
+    )
+    with file.open("a") as grown:
+        grown.write(answer("y", "c9"))
+    (two,) = taken(team, "s.jsonl", keep=True)
+    assert len(kept(team)) == 3  # the first part is one file
+    file.unlink()
+    done = run(team, "verify")
+    assert done.code == 0
+    assert b"cannot tell" not in done.out
+    for seq in (one.seq, two.seq):
+        done = run(team, "redact", str(seq), "--reason", "secrets", "--as", "ann")
+        assert done.code == 0, done.err
+    assert kept(team) == []
+    for kind, body in entries(team):
+        model = {"session.imported": IMPORTED, "session.read": READ}[kind]
+        model_of(model).model_validate(body)
+    assert run(team, "verify").code == 0
+
+
+def test_a_damaged_part_is_kept_anew_and_a_stray_one_goes(team: Path) -> None:
+    (team / "s.jsonl").write_text(SESSION)
+    taken(team, "s.jsonl", keep=True)
+    (part,) = kept(team)
+    part.write_bytes(b"?")
+    (part.parent / "stray").write_bytes(b"!")
+    (team / "t.jsonl").write_text(SESSION.replace("s1", "s2"))
+    assert len(taken(team, "t.jsonl", keep=True)) == 1
+    assert len(kept(team)) == 2
+    assert part.read_bytes() == b"?"  # of a session that nobody imported again
+    assert not taken(team, "s.jsonl", keep=True)[0].is_new
+    assert part.read_text() == SESSION
+
+
+def test_a_folder_that_is_a_link_is_not_written_into(team: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (team / ".nbs/evidence").symlink_to(elsewhere)
+    (team / "s.jsonl").write_text(SESSION)
+    done = run(team, "import", "--keep", "s.jsonl", "--as", "ann")
+    assert done.code == 1
+    assert "evidence" in done.err
+    assert not list(elsewhere.iterdir())
+    assert entries(team) == []
+
+
+def test_each_session_of_a_database_is_an_import_of_its_own(team: Path) -> None:
+    source = next(path for path in recorded().rglob("*.db") if "opencode" in str(path))
+    with closing(sqlite3.connect(source)) as db:
+        ids = {name for (name,) in db.execute("SELECT id FROM session")}
+    copyfile(source, team / "opencode.db")
+    found = taken(team, "opencode.db", keep=True)
+    assert {one.session for one in found} == ids
+    assert {body["form"] for kind, body in entries(team) if kind == IMPORTED.name} == {"database"}
+    assert not any(one.is_new for one in taken(team, "opencode.db"))
+    (team / "opencode.db").unlink()
+    done = run(team, "verify")
+    assert b"cannot tell     sessions-whole" not in done.out, done.out
+
+
+def test_every_recorded_session_can_be_imported_once_and_again(team: Path) -> None:
+    files = [*map(str, transcripts()), str(recorded())]
+    first = run(team, "import", *files, "--as", "ann", "--json")
+    assert first.code == 0
+    told = [json.loads(line) for line in first.out.splitlines()]
+    assert all(one["is_new"] for one in told)
+    again = run(team, "import", *files, "--as", "ann", "--json")
+    assert not any(json.loads(line)["is_new"] for line in again.out.splitlines())
+    assert len(again.out.splitlines()) == len(told)
+    for kind, body in entries(team):
+        model = {"session.imported": IMPORTED, "session.read": READ}[kind]
+        model_of(model).model_validate(body)
+
+
+@given(st.text(max_size=200))
+@settings(max_examples=200, deadline=None)
+def test_any_id_makes_a_stream_of_its_own(name: str) -> None:
+    stream = session_stream(name)
+    assert stream.isascii()
+    assert "/" not in stream
+    assert len(stream) <= 128
+    assert (stream == name) or stream.startswith("sha256-")

@@ -1,0 +1,196 @@
+"""The rules of a team on its sessions: which session a rule is about, and what it comes to."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from doors.inside import run
+
+from tripod.ledger.errors import MalformedError
+from tripod.verify.anchors.policy import parse, parse_project, stricter_rules
+
+BASE = {"version": "2.1.209", "cwd": "/w", "timestamp": "2026-11-20T10:00:00Z"}
+
+
+def session(path: Path, name: str, *reads: tuple[str, str], **more: Any) -> Path:
+    """Write a session of Claude Code that reads files; each has a text."""
+    base = {"sessionId": name, **BASE, **more}
+    said: list[dict[str, Any]] = [{"type": "user", "message": {"role": "user", "content": "go"}}]
+    for number, (file, text) in enumerate(reads):
+        use = {"type": "tool_use", "id": f"c{number}", "name": "Read", "input": {"file_path": file}}
+        result = {"type": "tool_result", "tool_use_id": f"c{number}", "content": text}
+        said.append({"type": "assistant", "message": {"role": "assistant", "content": [use]}})
+        said.append({"type": "user", "message": {"role": "user", "content": [result]}})
+    path.write_text("".join(json.dumps(base | one) + "\n" for one in said))
+    return path
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> Path:
+    assert run(tmp_path, "init").code == 0
+    return tmp_path
+
+
+def policy(team: Path, text: str) -> None:
+    (team / ".nbs/policy.yaml").write_text(text)
+
+
+def told(team: Path) -> tuple[int, dict[str, Any]]:
+    """The exit code, and what never-read says."""
+    done = run(team, "verify", "--json")
+    report = json.loads(done.out)
+    return done.code, next(one for one in report["checks"] if one["check"] == "never-read")
+
+
+def test_without_a_rule_there_is_nothing_to_judge(team: Path) -> None:
+    session(team / "s.jsonl", "s", ("/w/.env", "KEY=1"))
+    assert run(team, "import", "s.jsonl", "--as", "ann").code == 0
+    assert told(team)[1]["verdict"] == "not applicable"
+
+
+def test_a_rule_without_a_session_cannot_be_told(team: Path) -> None:
+    policy(team, "never:\n  - paths: [.env]\n")
+    code, one = told(team)
+    assert (code, one["verdict"]) == (3, "cannot tell")
+    assert "about no session" in one["reason"]
+
+
+def test_a_session_that_kept_the_rule_is_clean_except_for_its_custody(team: Path) -> None:
+    session(team / "s.jsonl", "s", ("/w/a.py", "x = 1"))
+    run(team, "import", "s.jsonl", "--as", "ann")
+    policy(team, "never:\n  - paths: [.env]\n")
+    code, one = told(team)
+    assert (code, one["verdict"]) == (0, "clean, except")
+    assert "found on disk" in one["exceptions"][0]
+    policy(team, "never:\n  - paths: [.env]\nexceptions: cannot-tell\n")
+    assert told(team)[0] == 3
+
+
+@pytest.mark.parametrize(
+    ("rule", "found"),
+    [
+        ("paths: [.env]", True),
+        ("paths: ['*.py']", False),
+        ("paths: [.env]\n    except: [/w/.env]", False),
+        ("paths: [.env]\n    session: t*", False),
+        ("paths: [.env]\n    session: s", True),
+        ("paths: [.env]\n    folder: /w", True),
+        ("paths: [.env]\n    folder: /elsewhere/*", False),
+        ("paths: [.env]\n    since: 999", False),
+        ("paths: [.env]\n    role: reviewer", False),
+        ("paths: [.env]\n    grade: shown", True),
+    ],
+)
+def test_a_rule_is_about_the_sessions_that_it_fits(team: Path, rule: str, found: bool) -> None:
+    session(team / "s.jsonl", "s", ("/w/.env", "KEY=1"))
+    run(team, "import", "s.jsonl", "--as", "ann")
+    policy(team, f"never:\n  - {rule}\n")
+    code, one = told(team)
+    assert (one["verdict"] == "findings") is found
+    assert (code == 1) is found
+
+
+def test_a_subagent_is_bound_by_its_type_and_by_the_session_that_started_it(team: Path) -> None:
+    session(team / "p.jsonl", "p", ("/w/a.py", "x"))
+    (team / "p/subagents").mkdir(parents=True)
+    inner = team / "p/subagents/agent-a1.jsonl"
+    more = {"agentId": "a1", "isSidechain": True, "attributionAgent": "reviewer"}
+    session(inner, "p", ("/w/.env", "KEY=1"), **more)
+    assert run(team, "import", "p.jsonl", "--as", "ann").code == 0
+    for rule in ("role: reviewer", "session: p"):
+        policy(team, f"never:\n  - paths: [.env]\n    {rule}\n")
+        code, one = told(team)
+        assert code == 1
+        assert "subagent a1 (reviewer) was shown /w/.env" in one["findings"][0]["message"]
+        assert one["coverage"]["judged"] == 1 + (rule == "session: p")
+
+
+def test_text_of_a_forbidden_file_counts_whatever_file_it_came_from(team: Path) -> None:
+    secret = "the quick brown fox jumps over the lazy dog and then it sleeps well"
+    (team / "answers.txt").write_text(f"{secret}\n")
+    session(team / "s.jsonl", "s", ("/w/notes.md", f"somebody wrote: {secret}"))
+    run(team, "import", "s.jsonl", "--as", "ann")
+    policy(team, "never:\n  - paths: [answers.txt]\n")
+    code, one = told(team)
+    assert code == 1
+    assert "answers.txt" in one["findings"][0]["message"]
+
+
+def test_words_of_a_chat_whose_file_is_forbidden_count(team: Path) -> None:
+    said = "we agreed to move the whole release to friday because of the broken index"
+    assert run(team, "chat", "create", "live").code == 0
+    assert run(team, "chat", "send", "live", "ann", said).code == 0
+    session(team / "s.jsonl", "s", ("/w/notes.md", f"1\t{said}"))
+    run(team, "import", "s.jsonl", "--as", "ann")
+    policy(team, "never:\n  - paths: ['*.chat']\n")
+    code, one = told(team)
+    assert code == 1
+    assert "live.chat" in one["findings"][0]["message"]
+    policy(team, "never:\n  - paths: [other.chat]\n")
+    assert told(team)[1]["verdict"] == "clean, except"
+
+
+def test_a_session_that_is_gone_can_show_a_breach_and_is_never_clean(team: Path) -> None:
+    session(team / "s.jsonl", "s", ("/w/.env", "KEY=1"))
+    session(team / "t.jsonl", "t", ("/w/a.py", "x"))
+    run(team, "import", "s.jsonl", "t.jsonl", "--as", "ann")
+    policy(team, "never:\n  - paths: [.env]\n")
+    (team / "t.jsonl").unlink()
+    assert told(team)[1]["verdict"] == "findings"
+    (team / "s.jsonl").unlink()
+    code, one = told(team)
+    assert (code, one["findings"][0]["where"]) == (1, "entry 2")
+    policy(team, "never:\n  - paths: [.netrc]\n")
+    code, one = told(team)
+    assert (code, one["verdict"]) == (3, "cannot tell")
+    assert "the file is gone" in one["reason"]
+
+
+def test_a_file_that_was_changed_since_is_not_what_was_imported(team: Path) -> None:
+    session(team / "s.jsonl", "s", ("/w/.env", "KEY=1"))
+    run(team, "import", "s.jsonl", "--as", "ann")
+    policy(team, "never:\n  - paths: [.netrc]\n")
+    session(team / "s.jsonl", "s", ("/w/a", "KEY=1"))
+    code, one = told(team)
+    assert (code, one["verdict"]) == (3, "cannot tell")
+    assert "not what it was" in one["reason"]
+
+
+def test_a_clone_without_the_sessions_cannot_tell(team: Path, tmp_path: Path) -> None:
+    session(team / "s.jsonl", "s", ("/w/a.py", "x"))
+    run(team, "import", "--keep", "s.jsonl", "--as", "ann")
+    policy(team, "never:\n  - paths: [.env]\n")
+    (team / "s.jsonl").unlink()
+    assert told(team)[1]["verdict"] == "clean, except"
+    for path in (tmp_path / ".nbs/evidence").rglob("*"):
+        if path.is_file():
+            path.write_bytes(b"?")
+    assert told(team)[1]["verdict"] == "cannot tell"
+
+
+def test_the_stricter_of_two_policies_has_the_rules_of_both() -> None:
+    one = parse(b"never:\n  - paths: [a]\n")
+    two = parse_project(b'[[policy.never]]\npaths = ["b"]\nrole = "rev"\n')
+    both = stricter_rules(one, two)
+    assert [rule.paths for rule in both.never] == [("a",), ("b",)]
+    assert stricter_rules(both, one) == both
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("never:\n  - role: x\n", "line 2: never.paths: the key is missing"),
+        ("never: x\n", "line 1: never: the value is not a list of rules"),
+        ("never:\n  - paths: [a]\n    exept: b\n", "did you mean except?"),
+        ("never:\n  - paths: []\n", "line 2: never.paths: the value names nothing"),
+        ("never:\n  - paths: [a]\n    grade: seen\n", "the value is not opened or shown"),
+        ("never:\n  - paths: [a]\n    since: x\n", "never.since"),
+    ],
+)
+def test_a_rule_that_is_not_understood_names_line_and_key(text: str, says: str) -> None:
+    with pytest.raises(MalformedError) as error:
+        parse(text.encode())
+    assert says in str(error.value)
