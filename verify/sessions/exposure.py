@@ -28,7 +28,8 @@ from tripod.verify.sessions.items import (
     Session,
     fields,
 )
-from tripod.verify.sessions.shell import ANY, OpenedPath, opened_by, resolved
+from tripod.verify.sessions.powershell import opened_by_powershell
+from tripod.verify.sessions.shell import ANY, OpenedPath, ShellReading, opened_by, resolved
 
 if TYPE_CHECKING:
     from wcmatch.glob import WcMatcher
@@ -373,7 +374,7 @@ class SessionExposures:
     def _opens(self, one: _Open, call: Call) -> None:
         """Note what a call opens by the paths that it names, or by its command."""
         if call.channel == "shell" and call.command is not None:
-            reading = opened_by(call.command, call.cwd, _shell_of(call))
+            reading = _opened_by(call, call.command)
             for opened in (*reading.opened, *(reading.also if self.rule is not None else ())):
                 self._path(one, call, opened)
             one.opaque += [Gap("opaque", call.line, why, "shell") for why in reading.opaque]
@@ -497,9 +498,12 @@ _MAX_PATH = 4096
 _BELOW = "\ufffd"  # a name that no pattern but a wildcard fits
 
 
-def _shell_of(call: Call) -> str:
-    windows = call.cwd[1:3] == ":\\" and call.tool != "Bash"
-    return "powershell" if windows or "powershell" in call.tool.lower() else "bash"
+def _opened_by(call: Call, command: str) -> ShellReading:
+    """What a command opens, read by the shell that it is for."""
+    is_named = "powershell" in call.tool.lower() or "pwsh" in call.tool.lower()
+    if is_named or (call.cwd[1:3] == ":\\" and call.tool != "Bash"):
+        return opened_by_powershell(command, call.cwd, is_named=is_named)
+    return opened_by(command, call.cwd)
 
 
 def _exposure(call: Call, opened: OpenedPath, *, sure: bool) -> Exposure:

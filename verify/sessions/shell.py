@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 ANY = "**"
 """What stands in a path for a part that only the shell knew, which may have slashes."""
 MAX_COMMAND, MAX_WORD = 256 * 1024, 64 * 1024  # characters
+MAX_PARSED = 4096  # characters of a command line without the texts that it gives to programs
 
 
 class OpenedPath(NamedTuple):
@@ -91,29 +92,30 @@ _MAGIC = re.compile(r"[*?\[{]")
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\")
 
 
-def opened_by(command: str, cwd: str, shell: str = "bash") -> ShellReading:
-    """Which files a command line opens that begins in the folder ``cwd``."""
+def opened_by(command: str, cwd: str) -> ShellReading:
+    """Which files a command line of a POSIX shell opens that begins in the folder ``cwd``."""
     found = ShellReading()
     if len(command) > MAX_COMMAND:
         found.opaque.append("a command line that is too long to be read")
         return found
-    parser = _parser() if shell == "bash" else None
+    parser = _parser()
     if parser is None:
-        if shell == "bash" and _PLAIN.fullmatch(command) and "\n" not in command:
+        if _PLAIN.fullmatch(command) and "\n" not in command:
             try:
                 words = [Word(word, sure=True) for word in shlex.split(command)]
             except ValueError:
                 words = []
             if words:
-                _Shell(found, cwd).run(words)
+                Shell(found, cwd).run(words)
                 return found
-        found.opaque.append(f"a command line that is not parsed: {_short(command)}")
+        found.opaque.append(f"a command line that is not parsed: {short(command)}")
         return found
-    tree = parser.parse(_in_ascii(command))
-    if tree.root_node.has_error:
-        found.opaque.append(f"a command line that cannot be parsed: {_short(command)}")
+    root = syntax_of(parser, command)
+    if root is None or root.has_error:
+        found.opaque.append(f"a command line that cannot be parsed: {short(command)}")
     try:
-        _Shell(found, cwd).walk(tree.root_node)
+        if root is not None:
+            Shell(found, cwd).walk(root)
     except RecursionError:
         found.opaque.append("a command line that is nested too deep")
     return found
@@ -127,6 +129,44 @@ def _parser() -> Parser | None:
     except ImportError:
         return None
     return Parser(Language(tree_sitter_bash.language()))
+
+
+_MAX_STEPS = 4_000
+"""Looks at how far a parser is, each about 0.2 ms; a line of 4 KiB takes some 300."""
+
+_PLAIN_PART = r"[\w./ >&|;=~:@+,-]*"
+_HEREDOC = re.compile(
+    rf"((?:{_PLAIN_PART}\n)*{_PLAIN_PART}<<-? *(['\"])(\w+)\2{_PLAIN_PART}\n)"
+    r"(?s:.*?\n)??(\t*\3(?:\n|\Z))"
+)
+"""A text to the next program, before which nothing is quoted, so that it is one for certain."""
+
+
+def syntax_of(parser: Parser, command: str) -> Node | None:
+    """What a command line consists of; None where it is too long, or takes too long.
+
+    The parsers try to mend what they do not understand: 8 KB of a hostile line took 2 s and 460 MB,
+    64 KB ended the process. So the length is limited, without the texts that are given to programs,
+    and steps are counted. (Steps and not time: the answer stays the same.)
+    """
+    short_enough, at = [], 0
+    while found := _HEREDOC.match(command, at):
+        short_enough.append(found[1] + found[4])
+        at = found.end()
+    text = _in_ascii("".join([*short_enough, command[at:]]))
+    if len(text) > MAX_PARSED:
+        return None
+    steps = count(1)
+    try:
+        parser.parse(
+            lambda at, _: text[at : at + MAX_PARSED],
+            progress_callback=lambda *_: next(steps) > _MAX_STEPS,
+        )
+    except ValueError:
+        parser.reset()  # else it goes on with this line at the next
+        return None
+    # Once more: the texts of nodes of the first tree, whose source is a function, crash at times.
+    return parser.parse(text).root_node
 
 
 def resolved(named: str, cwd: str) -> str:
@@ -148,11 +188,12 @@ def resolved(named: str, cwd: str) -> str:
     return re.sub("^//", "/", posixpath.normpath(joined))
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
+    """A text as a message quotes it."""
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-class _Shell:
+class Shell:
     """One shell: its folder and its variables, and what the commands in it open."""
 
     def __init__(self, found: ShellReading, cwd: str, depth: int = 0) -> None:
@@ -170,7 +211,7 @@ class _Shell:
                 path = resolved(word.text, folder)
                 self.found.also.append(OpenedPath(word.text, path, sure=False, recursive=recursive))
 
-    def _goes(self, word: str) -> None:
+    def goes(self, word: str) -> None:
         """Go to a folder; which it was stays possible."""
         self.left.add(self.cwd)
         self.cwd = f"/{ANY}" if word.startswith(("-", "+")) else resolved(word, self.cwd)
@@ -190,7 +231,7 @@ class _Shell:
         if kind == "command":
             self._command(node)
         elif kind in ("subshell", "command_substitution", "process_substitution"):
-            inner = _Shell(self.found, self.cwd, self.depth)
+            inner = Shell(self.found, self.cwd, self.depth)
             inner.variables, inner.left = dict(self.variables), set(self.left)
             for child in node.named_children:
                 inner.walk(child)
@@ -220,12 +261,13 @@ class _Shell:
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
         if name is not None:
             words = self.words(value) if value is not None else [Word("", sure=True)]
-            self.variables[_text(name)] = [word._replace(sure=False) for word in words]
-            self._environment(_text(name), "".join(word.text for word in words))
+            self.variables[node_text(name)] = [word._replace(sure=False) for word in words]
+            self.environment(node_text(name), "".join(word.text for word in words))
 
-    def _environment(self, name: str, value: str) -> None:
+    def environment(self, name: str, value: str) -> None:
+        """Note that a variable is set, by which a program may run another."""
         if ENVIRONMENT.fullmatch(name) and not HARMLESS.fullmatch(value):
-            self.opaque(f"the variable {_short(name)} may name any program")
+            self.opaque(f"the variable {short(name)} may name any program")
 
     def _loop(self, node: Node) -> None:
         variable, body = node.child_by_field_name("variable"), node.child_by_field_name("body")
@@ -235,20 +277,20 @@ class _Shell:
             for word in self.words(child)
         ]
         if variable is not None:
-            self.variables[_text(variable)] = words or [Word(ANY, sure=False)]
+            self.variables[node_text(variable)] = words or [Word(ANY, sure=False)]
         if body is not None:
             self.walk(body)
 
     def _redirect(self, node: Node) -> None:
         for child in node.named_children:
             for word in self.words(child) if child.type != "heredoc_body" else ():
-                if node.type == "file_redirect" and _text(node).lstrip("0123456789").startswith(
+                if node.type == "file_redirect" and node_text(node).lstrip("0123456789").startswith(
                     "<"
                 ):
                     self.open(word)
             if child.type == "heredoc_body":
                 self.walk(child)
-                if "`" in _text(child) and not re.match(r"\d*<<-?\s*['\"\\]", _text(node)):
+                if "`" in node_text(child) and not re.match(r"\d*<<-?\s*['\"\\]", node_text(node)):
                     self.opaque("a command within a text, in backticks")
 
     def words(self, node: Node) -> list[Word]:
@@ -257,18 +299,18 @@ class _Shell:
         if kind in ("word", "number", "command_name", "variable_name", "special_variable_name"):
             if kind == "command_name" and node.named_children:
                 return self.words(node.named_children[0])
-            text = re.sub(r"\\(.)", r"\1", _text(node))
-            return [Word(text, sure=not _MAGIC.search(_text(node)))]
+            text = re.sub(r"\\(.)", r"\1", node_text(node))
+            return [Word(text, sure=not _MAGIC.search(node_text(node)))]
         if kind == "raw_string":
-            return [Word(_text(node)[1:-1], sure=True)]
+            return [Word(node_text(node)[1:-1], sure=True)]
         if kind == "string_content":
-            return [Word(re.sub(r'\\(["\\$`])', r"\1", _text(node)), sure=True)]
+            return [Word(re.sub(r'\\(["\\$`])', r"\1", node_text(node)), sure=True)]
         if kind in ("simple_expansion", "expansion"):
             for child in node.named_children:
                 if child.type == "command_substitution":
                     self.walk(child)
             named = [child for child in node.named_children if child.type == "variable_name"]
-            known = self.variables.get(_text(named[0])) if named and kind[0] == "s" else None
+            known = self.variables.get(node_text(named[0])) if named and kind[0] == "s" else None
             return known or [Word(ANY, sure=False)]
         if kind in ("string", "concatenation", "translated_string"):
             found = [Word("", sure=True)]
@@ -290,7 +332,7 @@ class _Shell:
             self.walk(child)
         return [Word(ANY, sure=False)]
 
-    def _option(self, value: str) -> None:
+    def may_open(self, value: str) -> None:
         """Note a value of an option, which may be a file."""
         if value:
             path = resolved(value, self.cwd)
@@ -305,7 +347,7 @@ class _Shell:
         if not words[0].sure:
             self.opaque("a program that only the shell knew")
         elif "/" in words[0].text and not TRUSTED.fullmatch(words[0].text):
-            self.opaque(f"the program {_short(words[0].text)} may open any file")
+            self.opaque(f"the program {short(words[0].text)} may open any file")
         else:
             self._known(name, args)
 
@@ -322,7 +364,7 @@ class _Shell:
             self._script("eval", args[:1])
         elif name == "type":
             for word in args:
-                self._option(word.text)
+                self.may_open(word.text)
         elif name in WRAPPERS or name in ("timeout", "env", "xargs"):
             self._wrapped(name, args)
         elif name in SHELLS or name == "eval":
@@ -330,7 +372,7 @@ class _Shell:
         elif name in ("cd", "pushd"):
             known = [word.text for word in args if word.text not in ("-L", "-P", "--")]
             target = known[0] if known else "~"
-            self._goes(target)
+            self.goes(target)
         elif name == "git":
             self._git(args)
         elif name in AFTER_ONE:
@@ -348,21 +390,21 @@ class _Shell:
                     if option == "if":
                         self.open(Word(value, word.sure))
                 elif word.text.startswith("-"):
-                    self._option(value if equals else word.text[2:])
+                    self.may_open(value if equals else word.text[2:])
         elif name == "find" and any(word.text in EXECUTES for word in args):
             self._found(args)
         elif name not in NAMES and name not in QUIET:
-            self.opaque(f"the program {_short(name)} may open any file")
+            self.opaque(f"the program {short(name)} may open any file")
 
     def _wrapped(self, name: str, args: list[Word]) -> None:
         while args and (args[0].text.startswith("-") or "=" in args[0].text):
             option, _, value = args.pop(0).text.partition("=")
-            self._environment(option, value)
+            self.environment(option, value)
             # Whether an option takes a value depends on the program: a word that is no program, in
             # front of one that is, is a value.
             if len(args) > 1 and _is_program(args[1]):
                 if _is_program(args[0]):
-                    self.opaque(f"the program that {name} runs, {_short(args[0].text)} or not")
+                    self.opaque(f"the program that {name} runs, {short(args[0].text)} or not")
                 else:
                     args.pop(0)
         if name == "timeout" and args:
@@ -384,12 +426,13 @@ class _Shell:
         text = " ".join(word.text for word in texts) if name == "eval" else texts[0].text
         if not all(word.sure for word in texts[:1]):
             self.opaque(f"a script run by {name} that only the shell knew")
-        tree = parser.parse(_in_ascii(text))
-        if tree.root_node.has_error:
+        root = syntax_of(parser, text)
+        if root is None or root.has_error:
             self.opaque(f"a script run by {name} that cannot be parsed")
-        inner = _Shell(self.found, self.cwd, self.depth + 1)
+        inner = Shell(self.found, self.cwd, self.depth + 1)
         inner.variables, inner.left = dict(self.variables), set(self.left)
-        inner.walk(tree.root_node)
+        if root is not None:
+            inner.walk(root)
         if name == "eval":
             self.variables, self.left, self.cwd = inner.variables, inner.left, inner.cwd
 
@@ -405,7 +448,7 @@ class _Shell:
                 self.open(word)
         for word in args:
             if word.text.startswith("-"):
-                self._option(word.text.partition("=")[2] or word.text[2:])
+                self.may_open(word.text.partition("=")[2] or word.text[2:])
         recursive = name in SEARCHES or (
             "grep" in name
             and (not {*"rRd"}.isdisjoint(flags) or _is_among(args, "--r --deref --dir"))
@@ -448,7 +491,7 @@ class _Shell:
         for word in folders[: next(tests)] or [Word(".", sure=True)]:
             self.open(word._replace(sure=False), recursive=True)
         for program in programs - FILES - AFTER_ONE - NAMES - QUIET:
-            self.opaque(f"the program {_short(program)} may open any file")
+            self.opaque(f"the program {short(program)} may open any file")
 
     def _git(self, args: list[Word]) -> None:
         cwd = self.cwd
@@ -460,7 +503,7 @@ class _Shell:
                 if option == "-c":
                     self._setting(*value.text.split("=", 1))
             elif option.startswith(("--exec-path=", "--config-env")):
-                self.opaque(f"git {_short(option)} may run any program")
+                self.opaque(f"git {short(option)} may run any program")
         verb = args.pop(0).text if args else "help"
         letters, _, words = GIT_SHOWS.get(verb, "").partition(" ")
         if any(
@@ -478,10 +521,10 @@ class _Shell:
         if verb in GIT_QUIET and verb != "reflog":
             return
         if verb not in GIT_TEXT:
-            self.opaque(f"git {_short(verb)} may open any file")
+            self.opaque(f"git {short(verb)} may open any file")
             return
         rest = [word for word in args if not word.text.startswith("-") or word.text == "--"]
-        inner = _Shell(self.found, cwd, self.depth)
+        inner = Shell(self.found, cwd, self.depth)
         inner.left = set(self.left)
         paths: list[Word] = []
         if Word("--", sure=True) in rest:
@@ -514,7 +557,7 @@ class _Shell:
             and value
             and not (len(setting) == 2 and HARMLESS.fullmatch(value))
         ):
-            self.opaque(f"the setting {_short(name)} of git may name any program")
+            self.opaque(f"the setting {short(name)} of git may name any program")
 
 
 def _begins(word: str, option: str) -> bool:
@@ -582,7 +625,8 @@ def _in_ascii(text: str) -> bytes:
     ).encode()
 
 
-def _text(node: Any) -> str:
+def node_text(node: Any) -> str:
+    """The text of a node as it stood in the command line."""
     data = node.text
     text = data.decode() if isinstance(data, bytes) else ""
     return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)

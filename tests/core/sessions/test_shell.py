@@ -136,3 +136,24 @@ def test_without_the_parser_only_a_plain_list_of_words_is_read(
 def test_no_command_line_raises(command: str) -> None:
     found = opened_by(command, "/w")
     assert all(one.path for one in found.opened)
+
+
+@pytest.mark.parametrize("part", ["(;;'$", "))", "||", "<))", "$(", "if a; then "])
+def test_a_hostile_line_is_given_up_soon(part: str) -> None:
+    for length in (4_000, 200_000):
+        assert opened_by(part * (length // len(part)), "/w").opaque
+
+
+def test_a_long_text_that_a_command_writes_is_not_parsed() -> None:
+    body = "$(cat y) 'it\n" * 9_000
+    found = opened_by(f"cd chat && cat > x.md <<'EOF'\n{body}EOF\ncat a.md", "/w")
+    assert ([one.path for one in found.opened], found.opaque) == (["/w/chat/a.md"], [])
+    for hidden in (
+        f"echo \"<<'EOF'\n$(cat chat/a.md)\nEOF\n\" {body}",
+        f"cat <<'E'\n{body}\nE x\nE\ncat chat/a.md; {body}",
+        f"cat <<'E'\nE\n{body}",
+        f"# <<'E'\ncat chat/a.md {body}\nE",
+    ):
+        assert opened_by(hidden, "/w").opaque
+    several = opened_by("cat <<'A' <<'B'\n1\nB\nA\n$(cat x)\nB\ncat chat/a.md", "/w")
+    assert "/w/chat/a.md" in [one.path for one in several.opened]
