@@ -45,13 +45,14 @@ def judge(evidence: Evidence) -> Outcome:
         return not_applicable(NAME, "no session was imported")
     seen = Counter[str](sessions=len(sessions))
     untold: list[str] = []
+    unreadable: tuple[type[Exception], ...] = (OSError, *evidence.unreadable)
     for one in sessions:
         body = evidence.body(one.seq)
         seen.update({word: n for word, n in body.get("coverage", {}).items() if word in _GAPS})
         try:
             evidence.sessions.whole(body, parts_of(evidence.source, body))
             seen["whole"] += 1
-        except (OSError, *evidence.unreadable) as error:
+        except unreadable as error:
             why = getattr(error, "strerror", None) or "its entry cannot be read"
             untold.append(f"{one.title}, entry {one.seq}: {why}")
     told = outcome(NAME, _changed(evidence), dict(seen))

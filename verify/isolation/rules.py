@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -162,13 +162,14 @@ def _read_again(
 ) -> SessionExposures | None:
     """What a session exposed, by its bytes; None, with the reason, where these are not at hand."""
     body = evidence.body(one.seq)
+    unreadable: tuple[type[Exception], ...] = (OSError, *evidence.unreadable)
 
     def start(_: Session) -> SessionExposures:
         return SessionExposures(rule, protected, one.title)
 
     try:
         return evidence.sessions.again(body, parts_of(evidence.source, body), start)
-    except (OSError, *evidence.unreadable) as error:
+    except unreadable as error:
         why = getattr(error, "strerror", None) or "its entry cannot be read"
         told.untold.append(f"{one.title}, entry {one.seq}: {why}")
         return None
@@ -192,16 +193,26 @@ def _protect_chats(evidence: Evidence, protected: ProtectedText, rule: NeverRule
         path = evidence.sessions.full_path(f"chat/{channel}.chat", evidence.places)
         if rule.hits(path):
             said[channel] = [path]
-    for body in evidence.source.each_body_of("SELECT seq FROM lines ORDER BY seq") if said else ():
+    rows = evidence.query("SELECT seq FROM lines ORDER BY seq") if said else []
+    for (seq,) in rows:
+        body = evidence.body(seq)
         texts = said.get(str(body.get("channel")))
-        if texts and "text" in body:
-            texts.append(evidence.source.content(body["text"]).decode("utf-8", "replace"))
-            texts.append(render_chat_line(evidence.source, body).decode("utf-8", "replace"))
-        elif texts:
-            raw = evidence.source.content(body["observed"]["raw"])
-            texts.append(raw.decode("utf-8", "replace"))
+        if texts is not None:
+            try:
+                texts += _said(evidence, body)
+            except evidence.unreadable:
+                continue  # a body of another shape: `kinds-known` and `bodies-present` name it
     for path, *texts in said.values():
         protected.add(path, "\n".join(texts))
+
+
+def _said(evidence: Evidence, body: dict[str, Any]) -> Iterator[str]:
+    """A line of a chat: what was said, and how it stands in the file."""
+    if "text" in body:
+        yield evidence.source.content(body["text"]).decode("utf-8", "replace")
+        yield render_chat_line(evidence.source, body).decode("utf-8", "replace")
+    else:
+        yield evidence.source.content(body["observed"]["raw"]).decode("utf-8", "replace")
 
 
 _DAY_US = 86_400_000_000

@@ -138,9 +138,8 @@ def test_what_is_kept_is_private_shared_between_states_and_erased(team: Path) ->
     assert one.is_kept
     assert (team / ".nbs/evidence").stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in kept(team)} == {0o600}
-    assert b"".join(sorted((path.read_bytes() for path in kept(team)), key=len, reverse=True)) == (
-        file.read_bytes()
-    )
+    parts = sorted((path.read_bytes() for path in kept(team)), key=lambda part: -len(part))
+    assert b"".join(parts) == file.read_bytes()
     with file.open("a") as grown:
         grown.write(answer("y", "c9"))
     (two,) = taken(team, "s.jsonl", keep=True)
