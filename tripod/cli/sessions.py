@@ -11,7 +11,7 @@ from typing import Any
 from tripod.cli.commands import CommandCall, command_verb
 from tripod.errors import BadArgumentError
 from tripod.ledger.errors import MissingExtraError
-from tripod.output import emit, emit_json, one_line, remark
+from tripod.output import emit, one_line, remark
 from tripod.sessions.imports import ImportedSession, import_session_file
 from tripod.verify.recorded.files import SessionFile, read_session_file, session_files
 from tripod.verify.recorded.project import Project, open_project, protect_files
@@ -202,10 +202,8 @@ def _exposures_of(
 
 
 def _print(call: CommandCall, one: SessionExposures) -> None:
-    if call.json:
-        emit_json({"file": one.file, **each._asdict()} for each in one.found)
-    else:
-        emit(_line(one.file, each) for each in one.found)
+    values = ({"file": one.file, **each._asdict()} for each in one.found)
+    call.answers(values, (_line(one.file, each) for each in one.found))
 
 
 def _line(file: str, each: Exposure) -> str:
@@ -219,7 +217,8 @@ def _line(file: str, each: Exposure) -> str:
 
 def _say(call: CommandCall, verdict: ExposureVerdict) -> None:
     if call.json:
-        emit_json([verdict.__dict__ | {"verdict": verdict.told}])
+        told = {"verdict": verdict.told, "reasons": verdict.reasons}
+        call.objects([{**told, "coverage": verdict.coverage}])
         return
     lines = []
     if verdict.told == "cannot tell":
