@@ -141,7 +141,7 @@ def judge_never(evidence: Evidence, never: Never, sessions: Sequence[TeamSession
         told.breaches += (
             Breach(one, each, read_again=True) for each in judged.found if _breaks(each, never)
         )
-    verdict = judge_exposures(read, Counter(), shown_only=never.shown)
+    verdict = judge_exposures(read, Counter(), shown_only=never.shown, needs_parents=False)
     if read and verdict.told == "cannot tell":
         told.untold += verdict.reasons
     told.seen["sessions"] += len(sessions)

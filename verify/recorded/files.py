@@ -22,7 +22,16 @@ import orjson
 from tripod.ledger.errors import NotFoundError
 from tripod.ledger.files import open_plain_file
 from tripod.verify.sessions.exposure import SessionExposures
-from tripod.verify.sessions.items import MAIN, Gap, Item, Reader, Session, SessionRecord, fields
+from tripod.verify.sessions.items import (
+    MAIN,
+    Gap,
+    Item,
+    Reader,
+    Session,
+    SessionRecord,
+    fields,
+    strange_text,
+)
 from tripod.verify.sessions.jsonl import MAX_LINE, DamagedLine, session_records
 from tripod.verify.sessions.opencode import OpenCode
 from tripod.verify.sessions.readers import (
@@ -345,7 +354,7 @@ def _database(found: SessionFile) -> Iterable[SessionRecord | DamagedLine]:
                 db.execute("PRAGMA trusted_schema = OFF")
                 db.execute("PRAGMA query_only = ON")
                 rows = list(_rows(db))
-    except (sqlite3.Error, OSError, ValueError, TypeError, MemoryError) as error:
+    except (sqlite3.Error, OSError, LookupError, ValueError, TypeError, MemoryError) as error:
         found.program, found.problem = None, f"the database cannot be read: {error}"
         return ()
     one: list[dict[str, Any]] = []
@@ -417,8 +426,45 @@ def _order(db: sqlite3.Connection) -> Iterator[DamagedLine]:
             what = f"the table {table[:40]} of a newer generation has rows, which nobody read"
             yield DamagedLine(Gap("unknown", 0, what), None)
     if "event" in tables:
-        counted = "SELECT aggregate_id, count(*) AS n, max(seq) AS last FROM event GROUP BY 1"
-        for row in db.execute(counted):
-            if row["n"] != row["last"] + 1:
-                what = f"{row['last'] + 1 - row['n']} events of {row['aggregate_id']} are not there"
-                yield DamagedLine(Gap("order", 0, what), None)
+        yield from _events(db, counted="event_sequence" in tables)
+
+
+def _events(db: sqlite3.Connection, *, counted: bool) -> Iterator[DamagedLine]:
+    """A second witness: the events of each session, without a gap, say what its rows say."""
+    last = "SELECT max(seq) FROM event WHERE aggregate_id = session.id"
+    if counted:
+        last = "SELECT seq FROM event_sequence WHERE aggregate_id = session.id"
+    rows = "SELECT id, (SELECT count(*) FROM event WHERE aggregate_id = session.id) AS n,"
+    rows += f"(SELECT max(seq) FROM event WHERE aggregate_id = session.id) AS top, ({last}) AS last"
+    for row in db.execute(f"{rows} FROM session"):
+        if not row["n"] or not row["n"] - 1 == row["top"] == row["last"]:
+            what = f"of {row['id']!s:.60} {row['n']} events are there, the last is {row['last']}"
+            yield DamagedLine(Gap("order", 0, what), None)
+    try:
+        hidden = _hidden(db)
+    except (LookupError, TypeError, ValueError) as error:
+        yield DamagedLine(Gap("damaged", 0, f"an event or a row is no JSON object: {error}"), None)
+        return
+    for name, value in hidden.items():
+        gap = Gap("order", 0, f"{name:.60} is not what its last event says, or is not there")
+        yield DamagedLine(gap, next(strange_text(SessionRecord(0, 0, {}), value), None))
+
+
+def _hidden(db: sqlite3.Connection) -> dict[str, dict[str, Any]]:
+    """Messages and parts, by id, that their last event has and no row has as it is there."""
+    told: dict[str, dict[str, Any]] = {}
+    kinds = {"message.part.updated": "part", "message.updated": "info"}
+    for row in db.execute("SELECT type, data FROM event ORDER BY aggregate_id, seq"):
+        name = kinds.get(str(row["type"]).rpartition(".")[0])
+        if name is not None:
+            value = orjson.loads(row["data"])[name]
+            told[value["id"]] = value
+    for row in db.execute(
+        "SELECT id, message_id, session_id, data FROM part"
+        " UNION ALL SELECT id, NULL, session_id, data FROM message"
+    ):
+        value = {**orjson.loads(row["data"]), "id": row["id"], "sessionID": row["session_id"]}
+        value |= {"messageID": row["message_id"]} if row["message_id"] else {}
+        if told.get(row["id"]) == value:
+            del told[row["id"]]
+    return told

@@ -303,10 +303,12 @@ class SessionExposures:
         self.found: list[Exposure] = []
         self.gaps: list[Gap] = []
         self.agents: set[str] = set()
+        self.sessions: list[Session] = []
         self.attempts = 0
         self._roots: list[str] = []
         self._open: dict[str, deque[_Open]] = {}
         self._settled: dict[str, _Open | None] = {}
+        self._answers: dict[str, set[int]] = {}
         self._last: _Open | None = None
 
     def add(self, item: Item) -> None:
@@ -335,6 +337,7 @@ class SessionExposures:
 
     def _began(self, session: Session) -> None:
         self.agents.add(session.id)
+        self.sessions.append(session)
         root = resolved(session.cwd, "")
         if session.cwd and root not in self._roots:
             self._roots.append(root)
@@ -443,8 +446,12 @@ class SessionExposures:
             if given.call not in self._settled:
                 what = f"the call {given.call[:40]!r} that this answers"
                 self.gaps.append(Gap("missing", given.line, what, given.channel))
+            elif hash(given.text) not in self._answers.get(given.call, ()):
+                what = f"whose text a second answer to the call {given.call[:40]!r} was"
+                self.gaps.append(Gap("unknown", given.line, what, given.channel))
             return self._settled.get(given.call)
         one = waiting.popleft()
+        self._answers.setdefault(given.call, set()).add(hash(given.text))
         if not waiting:
             del self._open[one.call.id]
         told = one.exposures or one.opaque or one.listed
@@ -567,9 +574,17 @@ _FILELESS = fields("web edit names")
 
 
 def judge_exposures(
-    read: Sequence[SessionExposures], counted: Counter[str], *, shown_only: bool = False
+    read: Sequence[SessionExposures],
+    counted: Counter[str],
+    *,
+    shown_only: bool = False,
+    needs_parents: bool = True,
 ) -> ExposureVerdict:
-    """One verdict over all files of the sessions; a missing child is one that no file is of."""
+    """One verdict over all files of the sessions; a missing child is one that no file is of.
+
+    So is a missing parent, where ``needs_parents``: what a subagent was told is in its file, and
+    what its parent saw is asked of no rule about subagents alone.
+    """
     agents = set().union(*(one.agents for one in read)) if read else set()
     gaps = [
         (one.file, gap)
@@ -577,6 +592,7 @@ def judge_exposures(
         for gap in one.gaps
         if not (gap.child and gap.child in agents) and gap.channel not in _FILELESS
     ]
+    gaps += _orphans(read) if needs_parents else ()
     found = [(one.file, each) for one in read for each in one.found]
     breaches = [pair for pair in found if pair[1].sure and (pair[1].shown or not shown_only)]
     unsure = [pair for pair in found if not pair[1].sure]
@@ -601,6 +617,16 @@ def judge_exposures(
     if untold:
         return ExposureVerdict("cannot tell", list(dict.fromkeys(untold)), coverage)
     return ExposureVerdict("clean", [], coverage)
+
+
+def _orphans(read: Sequence[SessionExposures]) -> Iterator[tuple[str, Gap]]:
+    """Sessions that another one started which no file is of; none starts itself."""
+    begun = [(one.file, session) for one in read for session in one.sessions]
+    there = {session.id for _, session in begun if session.parent != session.id}
+    for file, session in begun:
+        if session.parent is not None and session.parent not in there:
+            what = f"the session {session.parent[:40]} that started this one"
+            yield file, Gap("missing", session.line, what, "subagent")
 
 
 def _what(exposure: Exposure) -> str:

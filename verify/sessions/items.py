@@ -206,6 +206,8 @@ class Reader(ABC):
     """The first version that it does not know."""
     tools: ClassVar[Mapping[str, ToolUse]] = {}
     """What each tool does. Tools that show no file and run nothing count as ``edit``."""
+    has_many: ClassVar[bool] = False
+    """Whether a file of this program holds many sessions."""
     ways: ClassVar[Mapping[Channel, Way]]
     """For each channel, whether the program leaves a record of what comes by it."""
 
@@ -245,6 +247,8 @@ class Reader(ABC):
         old = self.sessions.get(name)
         if old is None or old.version != version:
             session = Session(name, self.program, version, record.line, cwd=self.cwd, **more)
+            if old is None and self.sessions and not self.has_many:
+                yield Gap("order", record.line, f"a second session in one file, {name[:40]!r}")
             self.sessions[name] = session
             yield session
             known = version_of(version)

@@ -2,6 +2,10 @@
 
 One record a line. A line that is no JSON (cut off, two records in one, bytes of zero, bytes that
 are no UTF-8) is a gap with its number, and what can be read of it is searched as a text.
+
+Of a key that stands twice in an object the last counts, as in the programs that write and read
+these files. Looking for such keys costs more than reading, and shows nothing: no program writes
+them, and a person who can change a line can also take it away.
 """
 
 from __future__ import annotations

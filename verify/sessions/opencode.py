@@ -72,6 +72,7 @@ class OpenCode(Reader):
     program = "opencode"
     tools = TOOLS
     since, until = (1, 0), (1, 19)
+    has_many = True
     ways = ways_in(
         recorded="read search names shell edit subagent web tool skill paste mention attachment"
         " summary",
@@ -159,11 +160,13 @@ class OpenCode(Reader):
 
     def _file(self, record: SessionRecord, part: dict[str, Any]) -> Iterator[Item]:
         """A file that the user attached; its text comes as a synthetic part of its own."""
-        url = text_at(part, "url")
-        named = text_at(part, "source", "path") or (
-            url if url.startswith("file://") else text_at(part, "filename")
-        )
-        text = text_at(part, "source", "text", "value")
-        yield self.given(record, "mention", text, named=named or None)
+        url, text = text_at(part, "url"), text_at(part, "source", "text", "value")
+        paths = [text_at(part, "source", "path"), url if url.startswith("file:") else ""]
+        for named in dict.fromkeys(filter(None, paths)):
+            yield self.given(record, "mention", text, named=named)
+        if not any(paths):
+            yield self.given(record, "mention", text, named=text_at(part, "filename") or None)
+        if url.startswith("data:"):
+            yield Gap("opaque", record.line, "a file whose text is encoded in a message", "mention")
         if not text_at(part, "mime").startswith("text/"):
             yield Gap("opaque", record.line, "a file that is no text in a message", "mention")

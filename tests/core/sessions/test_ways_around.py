@@ -243,6 +243,9 @@ RECORDS: dict[str, list[dict[str, Any]]] = {
     ],
     "a subagent without an id": [_asks("Agent", {"prompt": "x"}), _answers("done")],
     "a failed call of a server": [_asks("mcp__x__y", {}), _answers("text", is_error=True)],
+    "an answer before its call": [_answers("x"), OTHER, _asks("Read", {"file_path": "/w/b"}, "u")],
+    "a call that is answered twice": [OTHER, _answers("x"), _answers("another")],
+    "a second session in the file": [_user("hi") | {"sessionId": "t"}],
     "an attachment without a name": [
         START | {"type": "attachment", "attachment": {"type": "file", "content": "x"}}
     ],
@@ -363,6 +366,14 @@ DATABASE = {
     "a view": "DROP TABLE todo; ALTER TABLE part RENAME TO todo;"
     "CREATE VIEW part AS SELECT * FROM todo WHERE 0",
     "a part without its message": "UPDATE part SET message_id = 'x'",
+    "events that are all gone": "DELETE FROM event",
+    "the last event is gone": "DELETE FROM event WHERE seq = (SELECT max(seq) FROM event)",
+    "a part that was changed": "UPDATE part SET data = json_set(data, '$.text', 'x')"
+    " WHERE data LIKE '%look at%'",
+    "a part that is gone": "DELETE FROM part WHERE data LIKE '%look at%'",
+    "a row that is no JSON": "UPDATE part SET data = 'x' WHERE data LIKE '%look at%'",
+    "an event that is no JSON": "UPDATE event SET data = 'x' WHERE seq = 3",
+    "an event without a message": "UPDATE event SET data = '{}' WHERE seq = 3",
     "events without a number": "UPDATE event SET seq = 'x' WHERE rowid = 1",
 }
 
@@ -375,6 +386,95 @@ def test_a_database_that_hides_something_is_not_clean(tmp_path: Path, name: str)
     with closing(sqlite3.connect(path)) as db:
         db.executescript(DATABASE[name])
     assert judged(path, project=folder / "team")[0].told == "cannot tell"
+
+
+def test_what_a_database_hides_is_searched_in_its_events(tmp_path: Path) -> None:
+    path, folder = tmp_path / "opencode.db", recorded() / "sessions-2026-11/opencode-read-grep"
+    path.write_bytes((folder / "opencode.db").read_bytes())
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("DELETE FROM part WHERE data LIKE '%lobby%'")
+        db.commit()
+    text = (folder / "team/chat/lobby.md").read_text()
+    _, (one,) = judged(path, protect={"chat/lobby.md": text})
+    assert {each.named for each in one.found if each.channel == "unknown"} == {"chat/lobby.md"}
+
+
+def test_the_same_answer_again_is_no_second_answer(tmp_path: Path) -> None:
+    assert _told(tmp_path, OTHER, _answers("x"), _answers("x")) == "clean"
+
+
+def _sessions(tmp_path: Path, **parents: str | None) -> str:
+    """The verdict over rollouts of Codex, each with the parent that it names."""
+    folder = tmp_path / "-".join(parents)
+    folder.mkdir()
+    for name, parent in parents.items():
+        meta = {"id": name, "cwd": "/w", "cli_version": "0.169.0", "parent_thread_id": parent}
+        line = json.dumps({"timestamp": "t", "type": "session_meta", "payload": meta})
+        (folder / f"{name}.jsonl").write_text(line + "\n")
+    return judged(*sorted(folder.iterdir()))[0].told
+
+
+def test_a_parent_that_is_not_there_leaves_it_untold(tmp_path: Path) -> None:
+    assert _sessions(tmp_path, a=None) == "clean"
+    assert _sessions(tmp_path, a=None, b="a") == "clean"
+    assert _sessions(tmp_path, b="a") == "cannot tell"
+    assert _sessions(tmp_path, c="c") == "cannot tell"  # none is its own parent
+    assert _sessions(tmp_path, d="e", e="d") == "clean"  # each of the two was read
+    folder = recorded() / "sessions/bg"
+    (child,) = folder.rglob("subagents/*.jsonl")
+    told = judged(child, never="nothing/**", protect={"x": SECRET})[0]
+    assert any("that started this one" in reason for reason in told.reasons)
+
+
+def test_the_same_id_in_two_files_mixes_up_nothing(tmp_path: Path) -> None:
+    """Each file is judged by its own records: a call of the one is not answered by the other."""
+    records = {"a.jsonl": [READ], "b.jsonl": [_user("hi"), OTHER, _answers("x")]}
+    for name, found in records.items():
+        lines = [json.dumps(one) + "\n" for one in (_user("hi"), *found)]
+        (tmp_path / name).write_text("".join(lines))
+    verdict, (one, other) = judged(tmp_path / "a.jsonl", tmp_path / "b.jsonl")
+    assert verdict.told == "cannot tell"
+    assert ([each.sure for each in one.found], other.found) == ([False], [])
+
+
+@pytest.mark.parametrize("code", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_a_file_in_another_encoding_is_not_clean(tmp_path: Path, code: str) -> None:
+    text = "".join(json.dumps(one) + "\n" for one in (_user("hi"), READ, _answers("x")))
+    (tmp_path / "a.jsonl").write_bytes(text.encode(code))
+    assert _exposure(tmp_path, "a.jsonl") == 3
+    assert _exposure(tmp_path, ".") == 3
+    (tmp_path / "b.jsonl").write_text(text.splitlines()[0] + "\n")
+    assert _exposure(tmp_path, ".") == 3
+
+
+PARTS: dict[str, tuple[dict[str, Any], str]] = {
+    "an address": ({"url": "file:///w/ch%61t/a.md"}, "findings"),
+    "an address with lines": ({"url": "file:///w/chat/a.md?start=1&end=9"}, "findings"),
+    "a source": ({"url": "data:x", "source": {"path": "chat/a.md"}}, "findings"),
+    "an address beside another source": (
+        {"url": "file:///w/chat/a.md", "source": {"path": "src/a.md"}},
+        "findings",
+    ),
+    "a name": ({"filename": "chat/a.md", "url": ""}, "findings"),
+    "an encoded text": ({"filename": "a.md", "url": "data:text/plain;base64,eA=="}, "cannot tell"),
+    "an image": ({"url": "file:///w/a.png", "mime": "image/png"}, "cannot tell"),
+    "another file": ({"url": "file:///w/src/a.md"}, "clean"),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_file_that_was_attached_in_opencode_is_named(name: str) -> None:
+    part, told = PARTS[name]
+    info = {"id": "s", "directory": "/w", "version": "1.18.33"}
+    message: dict[str, Any] = {"info": {"id": "m", "role": "user"}}
+    part = {"type": "file", "mime": "text/plain", **part}
+    one = SessionExposures(NeverRule(["chat/**"]), ProtectedText(), "", frozenset({"instructions"}))
+    reader = READERS["opencode"]()
+    for number, value in enumerate([{"info": info}, {**message, "parts": [part]}], 1):
+        for item in reader.read(SessionRecord(number, 0, value)):
+            one.add(item)
+    one.end()
+    assert judge_exposures([one], Counter()).told == told
 
 
 def test_a_variable_that_doubles_itself_stays_short() -> None:
