@@ -364,6 +364,9 @@ DATABASE = {
     "a view": "DROP TABLE todo; ALTER TABLE part RENAME TO todo;"
     "CREATE VIEW part AS SELECT * FROM todo WHERE 0",
     "a part without its message": "UPDATE part SET message_id = 'x'",
+    "an index that lacks every part": "DROP INDEX part_message_id_id_idx;"
+    "CREATE INDEX x ON part (message_id, id) WHERE 0; PRAGMA writable_schema = ON;"
+    "UPDATE sqlite_master SET sql = replace(sql, ' WHERE 0', '') WHERE name = 'x'",
     "events without a number": "UPDATE event SET seq = 'x' WHERE rowid = 1",
 }
 
