@@ -217,6 +217,57 @@ def test_without_protected_text_nothing_is_found_by_content(never: str) -> None:
         assert all(each.path is not None for each in one.found)
 
 
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        ("chat/a.md:3:friday", True),
+        ("./chat/a.md:friday", True),
+        ("D:\\w\\chat\\a.md:3:friday", True),
+        ("Found 1 match\n---\nFile: chat/a.md\nL3: friday", True),
+        ("Found 1 matches\n/w/chat/a.md:\n  Line 3: friday", True),
+        ("chat/a.md\n3:friday", True),
+        ("Found 1 file\nchat/a.md", False),
+        ("chat/a.md:3", False),
+        ('src/x.py:1:open("chat/a.md")', None),
+        ("src/x.md:1:see chat/a.md: it says all", None),
+        ("?? chat/a.md", None),
+        ("x" * 100 + "." * 100_000, None),
+    ],
+)
+def test_an_answer_shows_the_files_that_it_lists_and_not_those_that_a_line_names(
+    answer: str, *, shown: bool | None
+) -> None:
+    one = SessionExposures(NeverRule(["chat/**"]), ProtectedText())
+    one.add(Call("c", "Grep", {}, 1, "search", paths=(".",), recursive=True, cwd="/w"))
+    one.add(Given("search", 2, 0, answer, call="c"))
+    one.end()
+    found = [each.shown for each in one.found if each.sure]
+    assert found == ([] if shown is None else [shown])
+    assert [each.line for each in one.found if not each.sure] == [1]  # the search may have read it
+
+
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        ("chat/a.md:3:friday", True),
+        ("Output: chat/a.md:3:friday", True),
+        ("chat/a.md:3", True),
+        ("--- a/chat/a.md\n+++ b/chat/a.md\n-friday", True),
+        ("diff -r old/chat/a.md chat/a.md\n1c1\n< friday", True),
+        ("chat/a.md", False),
+        (" M chat/a.md", False),
+    ],
+)
+def test_of_a_command_only_lines_behind_a_name_are_of_that_file(
+    answer: str, *, shown: bool
+) -> None:
+    one = SessionExposures(NeverRule(["chat/**"]), ProtectedText())
+    one.add(Call("c", "Bash", {}, 1, "shell", command="git status; grep -rn friday .", cwd="/w"))
+    one.add(Given("shell", 2, 0, answer, call="c"))
+    one.end()
+    assert [each.shown for each in one.found if each.sure] == [True] * shown
+
+
 def _kinds(found: list[Exposure], test: Callable[[Exposure], bool]) -> int:
     return sum(map(test, found))
 
