@@ -1,7 +1,9 @@
 """Rules, and real transcripts with one thing planted in each: it is named with its line."""
 
 import doctest
+import fnmatch
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -210,11 +212,44 @@ def test_what_is_encoded_or_told_in_other_words_is_out_of_reach_and_not_clean(
     assert any(f":{lines[0]}: the program python3 may open any file" in r for r in verdict.reasons)
 
 
+PUBLIC = (CLAUDE, CODEX, "transcripts/claude-2.1.33-entire-small.jsonl")
+
+
 @pytest.mark.parametrize("never", ["*.go", "**/*.sh", ".git/hooks/*", "settings.json", "*.png"])
 def test_without_protected_text_nothing_is_found_by_content(never: str) -> None:
-    for name in (CLAUDE, CODEX, "transcripts/claude-2.1.33-entire-small.jsonl"):
+    for name in PUBLIC:
         _, (one,) = judged(recorded() / name, never=never)
         assert all(each.path is not None for each in one.found)
+
+
+def _named(value: dict[str, Any]) -> str:
+    """What a record names: inputs of calls, files beside a prompt, files that a search lists."""
+    payload, attached = value.get("payload", {}), value.get("attachment", {})
+    content = value.get("message", {}).get("content")
+    blocks = content if isinstance(content, list) else []
+    asked = [block.get("input") for block in blocks] + [payload.get("arguments")]
+    files = [attached.get("filename"), attached.get("path")]
+    files += [file["path"] for file in attached.get("files", [])]
+    answers = [block.get("content") for block in blocks if block["type"] == "tool_result"]
+    listed = re.findall(r"^([^:\n]+):\d+:", "\n".join(map(str, answers)), re.MULTILINE)
+    return json.dumps([asked, files, listed])
+
+
+@pytest.mark.parametrize(
+    ("never", "count"),
+    [("*.md", 1), ("*_test.go", 7), (".gitignore", 1), ("post-*", 2), ("prepare-*", 1),
+     (".env*", 0), ("*.png", 0)],
+)  # fmt: skip
+def test_findings_by_path_are_those_of_an_independent_count(never: str, count: int) -> None:
+    found = 0
+    for name in PUBLIC:
+        values = [json.loads(line) for line in (recorded() / name).read_bytes().splitlines()]
+        lines = {n for n, value in enumerate(values, 1)
+                 if fnmatch.filter(re.split(r"[\s\"'\\/]+", _named(value)), never)}  # fmt: skip
+        _, (one,) = judged(recorded() / name, never=never)
+        assert {each.line for each in one.found if each.sure} == lines
+        found += len(lines)
+    assert found == count
 
 
 @pytest.mark.parametrize(
