@@ -274,7 +274,7 @@ def test_without_protected_text_nothing_is_found_by_content(never: str) -> None:
 
 
 def _named(value: dict[str, Any]) -> str:
-    """What a record names: inputs of calls, files beside a prompt, files that a search lists."""
+    """What a record names: inputs of calls, files beside a prompt, files of a search or a skill."""
     payload, attached = value.get("payload", {}), value.get("attachment", {})
     content = value.get("message", {}).get("content")
     blocks = content if isinstance(content, list) else []
@@ -283,12 +283,14 @@ def _named(value: dict[str, Any]) -> str:
     files += [file["path"] for file in attached.get("files", [])]
     answers = [block.get("content") for block in blocks if block["type"] == "tool_result"]
     listed = re.findall(r"^([^:\n]+):\d+:", "\n".join(map(str, answers)), re.MULTILINE)
-    return json.dumps([asked, files, listed])
+    texts = [str(block.get("text")) for block in blocks]
+    skills = [f"{text.splitlines()[0]}/SKILL.md" for text in texts if text.startswith("Base dir")]
+    return json.dumps([asked, files, listed, skills])
 
 
 @pytest.mark.parametrize(
     ("never", "count"),
-    [("*.md", 1), ("*_test.go", 7), (".gitignore", 1), ("post-*", 2), ("prepare-*", 1),
+    [("*.md", 2), ("*_test.go", 7), (".gitignore", 1), ("post-*", 2), ("prepare-*", 1),
      (".env*", 0), ("*.png", 0)],
 )  # fmt: skip
 def test_findings_by_path_are_those_of_an_independent_count(never: str, count: int) -> None:

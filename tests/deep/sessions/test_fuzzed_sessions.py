@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import pytest
 from recorded_sessions import CHAT, recorded, transcripts
 
-from tripod.verify.session_files import read_session_file
-from tripod.verify.session_project import Project
+from tripod.verify.recorded.files import read_session_file
+from tripod.verify.recorded.project import Project
 from tripod.verify.sessions.exposure import (
     NeverRule,
     ProtectedText,
