@@ -27,7 +27,7 @@ from tripod.verify.sessions.exposure import (
     SessionExposures,
     judge_exposures,
 )
-from tripod.verify.sessions.items import Given, Item
+from tripod.verify.sessions.items import Call, Given, Item
 
 TRIALS = int(os.environ.get("TRIPOD_TRIALS", "2000"))
 SEED = int(os.environ.get("TRIPOD_SEED", "0")) or random.SystemRandom().randrange(1, 2**32)
@@ -41,7 +41,8 @@ PROTECTED.add("x.md", "one two three four five six seven eight nine ten eleven t
 class Specimen(NamedTuple):
     """A session to mutate: its bytes, its answer by each rule, and what of it is evidence.
 
-    ``shown`` has for each file that it read the lines that say so; all of them together are enough.
+    ``shown`` has for each file that it read, or may have, the lines that say so; all of them
+    together are enough.
     """
 
     name: str
@@ -89,15 +90,16 @@ def _specimen(source: Path, data: bytes, scratch: Path) -> Specimen:
 
 
 def _evidence(data: bytes, items: list[Item], one: SessionExposures) -> Iterator[tuple[bytes, ...]]:
-    """For each file that was read, the lines of the call and of all its answers."""
+    """For each read, and each command that may be one, the lines of the call and of its answers."""
     lines = data.split(b"\n")
-    for each in one.found:
-        numbers = {each.line}
-        for item in items:
-            name = item.call if isinstance(item, Given) else getattr(item, "id", None)
-            if name is not None and name == each.call:
-                numbers.add(item.line)
-        if each.sure and each.line:
+    calls = [(item.line, item.id) for item in items if isinstance(item, Call)]
+    told = [(each.line, each.call) for each in one.found]
+    told += [(gap.line, None) for gap in one.gaps if gap.cause == "opaque"]
+    for line, call in told:
+        names = {call, *(name for at, name in calls if at == line)} - {None}
+        numbers = {line, *(at for at, name in calls if name in names)}
+        numbers |= {item.line for item in items if isinstance(item, Given) and item.call in names}
+        if line:
             yield tuple(lines[number - 1] for number in sorted(numbers))
 
 
@@ -328,7 +330,7 @@ def complaint(one: Specimen, data: bytes, told: dict[str, str]) -> str:
     if why and "clean" in told.values():
         return f"clean, although {why}"
     if told[CHAT] == "clean" and any(_stands(lines, data) for lines in one.shown):
-        return "clean, although a read is there as it was"
+        return "clean, although a read, or what may be one, is there as it was"
     return ""
 
 
