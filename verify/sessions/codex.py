@@ -178,6 +178,8 @@ class Codex(Reader):
                 yield Gap("order", record.line, what)
             elif self._ordinal is None and ordinal != 0:
                 yield Gap("order", record.line, f"the first ordinal is {ordinal}, not 0")
+            elif self._ordinal is None and self.records.total() > 1:
+                yield Gap("order", record.line, "ordinals begin after the first line")
             self._ordinal = ordinal
         elif self._ordinal is not None:
             yield Gap("order", record.line, f"no ordinal, after {self._ordinal}")

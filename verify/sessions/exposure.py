@@ -50,7 +50,18 @@ _MAGIC = re.compile(r"[*?\[\]{}]")
 _NUMBERED = re.compile(r"^(?:[^\s:]+:)?[ \t]*[0-9]+[\t:|\u2192-]", re.MULTILINE)
 """What programs put before each line of a file: its number, and where several are, its name."""
 
-_NAMED = re.compile(r"[^\s:'\"`]+")
+_LISTED = re.compile(
+    r"""^(?:Output:\ )?(?:
+    (?:File:\ )?(\S*[^\s:]):?\n(?=\s*(?:Line\ |L)?\d+[:-])  # a name over numbered lines
+    | ((?:[A-Za-z]:)?[^\s:]++):(?!\d+$|$)  # a line of a file behind the file's name
+    | (?:---|\+\+\+)\ (?:[ab]/)?(\S+)
+    | diff\ -(?!-git).*[ \t](\S+)$
+    | (?P<counted>(?:[A-Za-z]:)?[^\s:]++):\d+$
+    | (?P<alone>(?:[A-Za-z]:)?[^\s:]++):?$
+    )""",
+    re.MULTILINE | re.VERBOSE,
+)
+"""Where the answer of a search says of which file a text is. A name elsewhere is only a word."""
 
 
 class Exposure(NamedTuple):
@@ -487,18 +498,22 @@ class SessionExposures:
         return found
 
     def _listed(self, call: Call, given: Given) -> Iterator[Exposure]:
-        """Files that the answer of a search names: their lines were shown."""
+        """Files that the answer of a search names: their lines were shown, or only counted."""
         assert self.rule is not None
-        seen = set()
-        for match in _NAMED.finditer(given.text):
-            named = match[0].removeprefix("./")
-            if named in seen or not _PATHLIKE.fullmatch(named):
+        found: dict[str, bool] = {}
+        for match in _LISTED.finditer(given.text):
+            named = match[match.lastindex or 0].removeprefix("./")
+            if not _PATHLIKE.fullmatch(named):
                 continue
-            seen.add(named)
+            if call.channel == "search":
+                found[named] = found.get(named, False) or match.lastgroup is None
+            elif match.lastgroup != "alone":  # a command may list names for any reason
+                found[named] = True
+        for named, shown in found.items():
             path = resolved(named, call.cwd)
             if self.rule.hits(path):
-                shown = OpenedPath(named, path)
-                yield _exposure(call, shown, sure=True)._replace(line=given.line, shown=True)
+                one = _exposure(call, OpenedPath(named, path), sure=True)
+                yield one._replace(line=given.line, shown=shown)
 
 
 _MAX_PATH = 4096

@@ -197,7 +197,7 @@ JSON = st.recursive(
 REAL = [json.loads(line) for path in transcripts() for line in path.read_bytes().splitlines()[:40]]
 
 
-@settings(max_examples=400)
+@settings(max_examples=4 * settings().max_examples)
 @given(data=st.data())
 def test_no_value_in_the_place_of_another_raises(data: st.DataObject) -> None:
     """A record of a real file in which one value, somewhere, is any other JSON value."""
@@ -217,7 +217,7 @@ def test_no_value_in_the_place_of_another_raises(data: st.DataObject) -> None:
     program_of(value)
 
 
-@settings(max_examples=150)
+@settings(max_examples=2 * settings().max_examples)
 @given(data=st.data())
 def test_no_damage_of_a_real_file_raises_or_is_called_clean(
     data: st.DataObject, tmp_path_factory: pytest.TempPathFactory

@@ -1,9 +1,10 @@
 """What readers count is what an independent reading of the same bytes counts."""
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from doors.inside import run
@@ -17,46 +18,59 @@ def _lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def _claude(values: list[dict[str, Any]]) -> tuple[Counter[str], int, int]:
-    calls, results, failed = Counter[str](), 0, 0
+class Said(NamedTuple):
+    """What the records of a file say: each call with its id, tool and input; ids of answers."""
+
+    calls: list[tuple[str, str, Any]]
+    answered: list[str]
+    failed: int
+
+
+def _claude(values: list[dict[str, Any]]) -> Said:
+    calls, answered, failed = [], [], 0
     for value in values:
         content = value.get("message", {}).get("content")
         for block in content if isinstance(content, list) else ():
             if block["type"] == "tool_use" and value["type"] == "assistant":
-                calls[block["name"]] += 1
+                calls.append((block["id"], block["name"], block["input"]))
             if block["type"] == "tool_result" and value["type"] == "user":
-                results += 1
+                answered.append(block["tool_use_id"])
                 failed += bool(block.get("is_error"))
-    return calls, results, failed
+    return Said(calls, answered, failed)
 
 
-def _codex(values: list[dict[str, Any]]) -> tuple[Counter[str], int, int]:
+def _codex(values: list[dict[str, Any]]) -> Said:
     items = [value["payload"] for value in values if value["type"] == "response_item"]
-    calls = Counter(item["name"] for item in items if item["type"].endswith("tool_call"))
-    calls += Counter(item["name"] for item in items if item["type"] == "function_call")
-    answers = [item["output"] for item in items if item["type"].endswith("_output")]
-    blocked = [one for one in answers if str(one).startswith("Command blocked")]
-    return calls, len(answers), len(blocked)
+    calls = [(item["call_id"], item["name"], item.get("arguments", item.get("input")))
+             for item in items if item["type"].endswith(("tion_call", "tool_call"))]  # fmt: skip
+    done = [item for item in items if item["type"].endswith("_output")]
+    ended = re.compile("Command blocked|.*exited with code [^0]|.*Exit code: [^0]", re.DOTALL)
+    failed = sum(ended.match(str(one["output"])[:400]) is not None for one in done)
+    return Said(calls, [one["call_id"] for one in done], failed)
 
 
-def _copilot(values: list[dict[str, Any]]) -> tuple[Counter[str], int, int]:
+def _copilot(values: list[dict[str, Any]]) -> Said:
     asked = [value["data"].get("toolRequests", []) for value in values]
-    calls = Counter(one["name"] for requests in asked for one in requests)
+    calls = [(one["toolCallId"], one["name"], one["arguments"])
+             for requests in asked for one in requests]  # fmt: skip
     done = [value["data"] for value in values if value["type"] == "tool.execution_complete"]
-    return calls, len(done), sum(not one["success"] for one in done)
+    return Said(calls, [one["toolCallId"] for one in done], sum(not one["success"] for one in done))
 
 
-def _gemini(values: list[dict[str, Any]]) -> tuple[Counter[str], int, int]:
+def _gemini(values: list[dict[str, Any]]) -> Said:
     last = {call["id"]: call for value in values for call in value.get("toolCalls", [])}
-    calls = Counter(call["name"] for call in last.values())
-    return calls, len(last), sum(call["status"] != "success" for call in last.values())
+    calls = [(name, call["name"], call["args"]) for name, call in last.items()]
+    return Said(calls, [*last], sum(call["status"] != "success" for call in last.values()))
 
 
-def _qwen(values: list[dict[str, Any]]) -> tuple[Counter[str], int, int]:
+def _qwen(values: list[dict[str, Any]]) -> Said:
     parts = [part for value in values for part in value.get("message", {}).get("parts", [])]
-    calls = Counter(part["functionCall"]["name"] for part in parts if "functionCall" in part)
+    asked = [part["functionCall"] for part in parts if "functionCall" in part]
+    calls = [(one["id"], one["name"], one["args"]) for one in asked]
+    answered = [one["functionResponse"]["id"] for one in parts if "functionResponse" in one]
     done = [value for value in values if value["type"] == "tool_result"]
-    return calls, len(done), sum(one["toolCallResult"]["status"] != "success" for one in done)
+    failed = sum(one["toolCallResult"]["status"] != "success" for one in done)
+    return Said(calls, answered, failed)
 
 
 COUNTS = {
@@ -66,6 +80,8 @@ COUNTS = {
     "gemini": _gemini,
     "qwen": _qwen,
 }
+READS = {"Read": "file_path", "view": "path", "read_file": "file_path"}
+"""Tools that read one file, and the field of their input that names it."""
 
 
 @pytest.mark.parametrize("path", transcripts(), ids=lambda path: path.parent.name[:20])
@@ -73,17 +89,19 @@ def test_calls_and_answers_are_those_of_an_independent_count(path: Path) -> None
     found, items = items_of(path)
     values = _lines(path)
     assert found.program is not None
-    calls, results, failed = COUNTS[found.program](values)
-    assert (found.counts.calls, found.counts.results, found.counts.failed) == (
-        calls,
-        results,
-        failed,
-    )
-    assert len(found.counts.unanswered) == calls.total() - results
+    said = COUNTS[found.program](values)
+    assert found.counts.calls == Counter(tool for _, tool, _ in said.calls)
+    assert (found.counts.results, found.counts.failed) == (len(said.answered), said.failed)
+    open_ids = Counter(name for name, _, _ in said.calls) - Counter(said.answered)
+    assert Counter(found.counts.unanswered) == open_ids
+    asked = [item for item in items if isinstance(item, Call) and not item.ran]
+    reads = [item.paths for item in asked if item.channel == "read"]
+    assert reads == [(value[READS[tool]],) for _, tool, value in said.calls if tool in READS]
     assert found.lines == len(values)
     assert not found.counts.unparsed
     assert not found.reader.unknown if found.reader else False
-    assert sum(isinstance(item, Call) and not item.ran for item in items) == calls.total()
+    assert len(asked) == len(said.calls)
+    assert not found.counts.nested
 
 
 @pytest.mark.parametrize("path", transcripts(), ids=lambda path: path.parent.name[:20])

@@ -1,11 +1,13 @@
 """Rules, and real transcripts with one thing planted in each: it is named with its line."""
 
 import doctest
+import fnmatch
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
@@ -84,6 +86,13 @@ def test_the_examples_of_the_docstrings_hold(module: ModuleType) -> None:
 CLAUDE = "transcripts/claude-2.1.209-ohmyposh-with-file-attachment.jsonl"
 PLACE = "/home/dev/p/chat/a.md"
 CODEX = "transcripts/codex-0.14x-agentv-small.jsonl"
+USER = {"type": "user", "sessionId": "s"}
+START = USER | {
+    "version": "2.1.209",
+    "cwd": "/home/dev/p",
+    "agentId": "a1",
+    "message": {"role": "user", "content": "look"},
+}
 
 
 def _claude_call(
@@ -120,32 +129,84 @@ def _nested() -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-PLANTED: dict[str, list[dict[str, Any]]] = {
-    "read": _claude_call("Read", {"file_path": "/home/dev/p/chat/a.md"}, f"1\t{LINE}"),
-    "pasted": [{"type": "user", "sessionId": "s", "message": {"role": "user", "content": LINE}}],
-    "git show": _bash("git show HEAD:chat/a.md"),
-    "recursive grep": _bash("grep -rn friday .", f"./chat/a.md:1:{LINE}"),
-    "subagent": _nested(),
-    "symbolic link": _claude_call("Read", {"file_path": "/home/dev/p/src/link.md"}, f"1\t{LINE}"),
-    "built path": _bash("python3 -c \"print(open('ch'+'at/a.md').read())\""),
-    "cd, then a relative path": _bash("cat a.md", cwd="/home/dev/p/chat"),
-    "heredoc into python": _bash("python3 <<'E'\nprint(open('chat/a.md').read())\nE"),
-    "tar": _bash("tar -cO chat", f"chat/a.md\0\0{LINE}\n\0\0"),
-    "background": _attached("queued_command", prompt=f"<task-notification>{LINE}"),
-    "edited file": _attached("edited_text_file", filename="/home/dev/p/chat/a.md", snippet=LINE),
-    "hook": _attached("hook_additional_context", content=[LINE], hookName="x"),
-    "instructions": _attached("instructions", files=[{"path": PLACE, "content": LINE}]),
-    "mention": _attached("file", filename=PLACE, content={"file": {"content": LINE}}),
-    "summary": [{"type": "user", "sessionId": "s", "isCompactSummary": True,
-                 "message": {"role": "user", "content": f"They said: {LINE}"}}],
-    "unknown record": [{"type": "brand-new", "sessionId": "s", "deep": [{"text": LINE}]}],
-    "unknown field": [{"type": "user", "sessionId": "s", "brandNew": LINE,
-                       "message": {"role": "user", "content": "hi"}}],
-    "unknown attachment": _attached("brand_new", words=LINE),
-    "mcp": _claude_call("mcp__x__get", {"uri": "notes://all"}, LINE),
-    "rendered": [_attached("date", date="x")[0] | {"rendered": [{"content": LINE}]}],
-}  # fmt: skip
-UNSURE = {"unknown record", "unknown field", "unknown attachment"}
+def _code_mode(answer: str) -> list[dict[str, Any]]:
+    run = {"type": "CommandExecution", "id": "exec-1", "command": ["bash", "-lc", "cat chat/a.md"],
+           "cwd": "file:///home/dev/p", "aggregated_output": SECRET, "exit_code": 0}  # fmt: skip
+    call = {"type": "custom_tool_call", "call_id": "c", "name": "exec", "input": "text(1)"}
+    done = {"type": "custom_tool_call_output", "call_id": "c", "output": answer}
+    return [
+        {"timestamp": "t", "type": "response_item", "payload": call},
+        {"timestamp": "t", "type": "event_msg", "payload": {"type": "item_completed", "item": run}},
+        {"timestamp": "t", "type": "response_item", "payload": done},
+    ]
+
+
+class Planted(NamedTuple):
+    """Records to put into a real transcript, and what is to be said of them.
+
+    ``after`` is how many lines after the first of them the exposure is: it stands where the path is
+    named, or else where the text is. Not ``sure``: nobody knows whether the model was given it.
+    """
+
+    records: list[dict[str, Any]]
+    after: int
+    channel: str
+    sure: bool = True
+    shown: bool = True
+    into: str = CLAUDE
+
+
+PLANTED = {
+    "read": Planted(_claude_call("Read", {"file_path": PLACE}, f"1\t{LINE}"), 0, "read"),
+    "pasted": Planted([USER | {"message": {"role": "user", "content": LINE}}], 0, "paste"),
+    "git show": Planted(_bash("git show HEAD:chat/a.md"), 0, "shell"),
+    "recursive grep": Planted(_bash("grep -rn friday .", f"./chat/a.md:1:{LINE}"), 1, "shell"),
+    "subagent": Planted(_nested(), 0, "read"),
+    "symbolic link": Planted(
+        _claude_call("Read", {"file_path": "/home/dev/p/src/link.md"}, f"1\t{LINE}"), 1, "read"
+    ),
+    "built path": Planted(_bash("python3 -c \"print(open('ch'+'at/a.md').read())\""), 1, "shell"),
+    "cd, then a relative path": Planted(_bash("cd chat && cat a.md"), 0, "shell"),
+    "cd in a call before": Planted(_bash("cat a.md", cwd="/home/dev/p/chat"), 0, "shell"),
+    "heredoc into python": Planted(
+        _bash("python3 <<'E'\nprint(open('chat/a.md').read())\nE"), 1, "shell"
+    ),
+    "tar": Planted(_bash("tar -cO chat", f"chat/a.md\0\0{LINE}\n\0\0"), 0, "shell"),
+    "background": Planted(
+        _attached("queued_command", prompt=f"<task-notification>{LINE}"), 0, "background"
+    ),
+    "edited file": Planted(
+        _attached("edited_text_file", filename=PLACE, snippet=LINE), 0, "notice"
+    ),
+    "hook": Planted(_attached("hook_additional_context", content=[LINE], hookName="x"), 0, "hook"),
+    "import of instructions": Planted(
+        _attached("instructions", files=[{"path": PLACE, "content": LINE}]), 0, "instructions"
+    ),
+    "mention": Planted(
+        _attached("file", filename=PLACE, content={"file": {"content": LINE}}), 0, "mention"
+    ),
+    "summary": Planted(
+        [USER | {"isCompactSummary": True, "message": {"content": f"They said: {LINE}"}}],
+        0,
+        "summary",
+    ),
+    "mcp": Planted(_claude_call("mcp__x__get", {"uri": "notes://all"}, LINE), 1, "mcp"),
+    "rendered": Planted(
+        [_attached("date", date="x")[0] | {"rendered": [{"content": LINE}]}], 0, "system"
+    ),
+    "unknown record": Planted(
+        [{"type": "brand-new", "sessionId": "s", "deep": [{"text": LINE}]}],
+        0,
+        "unknown",
+        sure=False,
+    ),
+    "unknown field": Planted(
+        [USER | {"brandNew": LINE, "message": {"content": "hi"}}], 0, "unknown", sure=False
+    ),
+    "unknown attachment": Planted(_attached("brand_new", words=LINE), 0, "unknown", sure=False),
+    "code mode, shown": Planted(_code_mode(f"Output:\n{LINE}\n"), 1, "shell", into=CODEX),
+    "code mode, not shown": Planted(_code_mode("Output:\n82"), 1, "shell", shown=False, into=CODEX),
+}
 
 
 def _plant(tmp_path: Path, name: str, records: list[dict[str, Any]]) -> tuple[Path, range]:
@@ -162,41 +223,33 @@ def _plant(tmp_path: Path, name: str, records: list[dict[str, Any]]) -> tuple[Pa
 def test_what_is_planted_in_a_real_transcript_is_named_with_its_line(
     tmp_path: Path, name: str
 ) -> None:
-    path, lines = _plant(tmp_path, CLAUDE, PLANTED[name])
-    before, (clean,) = judged(recorded() / CLAUDE, protect={"chat/a.md": SECRET})
-    verdict, (one,) = judged(path, protect={"chat/a.md": SECRET})
+    one = PLANTED[name]
+    path, lines = _plant(tmp_path, one.into, one.records)
+    before, (whole,) = judged(recorded() / one.into, protect={"chat/a.md": SECRET})
+    verdict, (found,) = judged(path, protect={"chat/a.md": SECRET})
     assert before.told == "cannot tell"
-    assert clean.found == [each for each in one.found if each.line not in lines]
-    new = [each for each in one.found if each.line in lines]
-    assert new, verdict.reasons
-    if name in UNSURE:  # nobody knows whether the model was given that
-        assert verdict.told == "cannot tell"
-    else:
-        assert verdict.told == "findings"
-        assert any(each.sure and each.shown for each in new)
+    assert verdict.told == ("findings" if one.sure else "cannot tell")
+    moved = [each._replace(line=each.line + len(lines) * (each.line >= lines[0]))
+             for each in whole.found]  # fmt: skip
+    assert moved == [each for each in found.found if each.line not in lines]
+    new = [each for each in found.found if each.line == lines[one.after]]
+    assert (one.channel, one.sure, one.shown) in {(e.channel, e.sure, e.shown) for e in new}
+    place = f"{path}:{lines[one.after]}: "
+    assert any(reason.startswith(place) for reason in verdict.reasons)
 
 
-def _code_mode(answer: str) -> list[dict[str, Any]]:
-    run = {"type": "CommandExecution", "id": "exec-1", "command": ["bash", "-lc", "cat chat/a.md"],
-           "cwd": "file:///home/dev/p", "aggregated_output": SECRET, "exit_code": 0}  # fmt: skip
-    call = {"type": "custom_tool_call", "call_id": "c", "name": "exec", "input": "text(1)"}
-    done = {"type": "custom_tool_call_output", "call_id": "c", "output": answer}
-    return [
-        {"timestamp": "t", "type": "response_item", "payload": call},
-        {"timestamp": "t", "type": "event_msg", "payload": {"type": "item_completed", "item": run}},
-        {"timestamp": "t", "type": "response_item", "payload": done},
-    ]
-
-
-@pytest.mark.parametrize(
-    ("answer", "shown"), [(f"Output:\n{LINE}\n", True), ("Output:\n82", False)]
-)
-def test_code_mode_is_opened_or_shown(tmp_path: Path, answer: str, *, shown: bool) -> None:
-    path, _ = _plant(tmp_path, CODEX, _code_mode(answer))
-    verdict, (one,) = judged(path)
-    assert verdict.told == "findings"
-    (found,) = [each for each in one.found if each.sure]
-    assert (found.path, found.shown) == ("/home/dev/p/chat/a.md", shown)
+def test_what_is_planted_in_the_file_of_a_subagent_is_named_with_its_line(tmp_path: Path) -> None:
+    started = _claude_call("Agent", {"prompt": "look"}, "It is done.")
+    started[1]["toolUseResult"] = {"status": "completed", "agentId": "a1"}
+    path, lines = _plant(tmp_path, CLAUDE, started)
+    assert any(f":{lines[1]}: the session of subagent a1" in why for why in judged(path)[0].reasons)
+    read = _claude_call("Read", {"file_path": PLACE}, LINE, agentId="a1", isSidechain=True)
+    inner = tmp_path / "agent-a1.jsonl"
+    inner.write_text("".join(json.dumps(one) + "\n" for one in (START, *read)))
+    verdict, (main, agent) = judged(path, inner)
+    assert verdict.reasons == [f"{inner}:2: {PLACE} was shown (read)"]
+    assert [(each.line, each.agent) for each in agent.found] == [(2, "a1")]
+    assert main.agents >= {"main"}
 
 
 @pytest.mark.parametrize("text", ["YW5uOiB3ZSBzaGlwIHRoZSBzZXZlbnRo", "The release is on Friday."])
@@ -210,11 +263,97 @@ def test_what_is_encoded_or_told_in_other_words_is_out_of_reach_and_not_clean(
     assert any(f":{lines[0]}: the program python3 may open any file" in r for r in verdict.reasons)
 
 
+PUBLIC = (CLAUDE, CODEX, "transcripts/claude-2.1.33-entire-small.jsonl")
+
+
 @pytest.mark.parametrize("never", ["*.go", "**/*.sh", ".git/hooks/*", "settings.json", "*.png"])
 def test_without_protected_text_nothing_is_found_by_content(never: str) -> None:
-    for name in (CLAUDE, CODEX, "transcripts/claude-2.1.33-entire-small.jsonl"):
+    for name in PUBLIC:
         _, (one,) = judged(recorded() / name, never=never)
         assert all(each.path is not None for each in one.found)
+
+
+def _named(value: dict[str, Any]) -> str:
+    """What a record names: inputs of calls, files beside a prompt, files of a search or a skill."""
+    payload, attached = value.get("payload", {}), value.get("attachment", {})
+    content = value.get("message", {}).get("content")
+    blocks = content if isinstance(content, list) else []
+    asked = [block.get("input") for block in blocks] + [payload.get("arguments")]
+    files = [attached.get("filename"), attached.get("path")]
+    files += [file["path"] for file in attached.get("files", [])]
+    answers = [block.get("content") for block in blocks if block["type"] == "tool_result"]
+    listed = re.findall(r"^([^:\n]+):\d+:", "\n".join(map(str, answers)), re.MULTILINE)
+    texts = [str(block.get("text")) for block in blocks]
+    skills = [f"{text.splitlines()[0]}/SKILL.md" for text in texts if text.startswith("Base dir")]
+    return json.dumps([asked, files, listed, skills])
+
+
+@pytest.mark.parametrize(
+    ("never", "count"),
+    [("*.md", 2), ("*_test.go", 7), (".gitignore", 1), ("post-*", 2), ("prepare-*", 1),
+     (".env*", 0), ("*.png", 0)],
+)  # fmt: skip
+def test_findings_by_path_are_those_of_an_independent_count(never: str, count: int) -> None:
+    found = 0
+    for name in PUBLIC:
+        values = [json.loads(line) for line in (recorded() / name).read_bytes().splitlines()]
+        lines = {n for n, value in enumerate(values, 1)
+                 if fnmatch.filter(re.split(r"[\s\"'\\/]+", _named(value)), never)}  # fmt: skip
+        _, (one,) = judged(recorded() / name, never=never)
+        assert {each.line for each in one.found if each.sure} == lines
+        found += len(lines)
+    assert found == count
+
+
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        ("chat/a.md:3:friday", True),
+        ("./chat/a.md:friday", True),
+        ("D:\\w\\chat\\a.md:3:friday", True),
+        ("Found 1 match\n---\nFile: chat/a.md\nL3: friday", True),
+        ("Found 1 matches\n/w/chat/a.md:\n  Line 3: friday", True),
+        ("chat/a.md\n3:friday", True),
+        ("Found 1 file\nchat/a.md", False),
+        ("chat/a.md:3", False),
+        ('src/x.py:1:open("chat/a.md")', None),
+        ("src/x.md:1:see chat/a.md: it says all", None),
+        ("?? chat/a.md", None),
+        ("x" * 100 + "." * 100_000, None),
+    ],
+)
+def test_an_answer_shows_the_files_that_it_lists_and_not_those_that_a_line_names(
+    answer: str, *, shown: bool | None
+) -> None:
+    one = SessionExposures(NeverRule(["chat/**"]), ProtectedText())
+    one.add(Call("c", "Grep", {}, 1, "search", paths=(".",), recursive=True, cwd="/w"))
+    one.add(Given("search", 2, 0, answer, call="c"))
+    one.end()
+    found = [each.shown for each in one.found if each.sure]
+    assert found == ([] if shown is None else [shown])
+    assert [each.line for each in one.found if not each.sure] == [1]  # the search may have read it
+
+
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        ("chat/a.md:3:friday", True),
+        ("Output: chat/a.md:3:friday", True),
+        ("chat/a.md:3", True),
+        ("--- a/chat/a.md\n+++ b/chat/a.md\n-friday", True),
+        ("diff -r old/chat/a.md chat/a.md\n1c1\n< friday", True),
+        ("chat/a.md", False),
+        (" M chat/a.md", False),
+    ],
+)
+def test_of_a_command_only_lines_behind_a_name_are_of_that_file(
+    answer: str, *, shown: bool
+) -> None:
+    one = SessionExposures(NeverRule(["chat/**"]), ProtectedText())
+    one.add(Call("c", "Bash", {}, 1, "shell", command="git status; grep -rn friday .", cwd="/w"))
+    one.add(Given("shell", 2, 0, answer, call="c"))
+    one.end()
+    assert [each.shown for each in one.found if each.sure] == [True] * shown
 
 
 def _kinds(found: list[Exposure], test: Callable[[Exposure], bool]) -> int:

@@ -293,6 +293,16 @@ def test_records_that_were_taken_out_leave_a_gap(tmp_path: Path) -> None:
     assert [gap.cause for gap in one.gaps].count("order") == 1
 
 
+def test_a_line_before_the_first_number_of_a_rollout_leaves_a_gap(tmp_path: Path) -> None:
+    source = next((recorded() / "sessions-2026-11/codex-clean").rglob("rollout*.jsonl"))
+    lines = source.read_bytes().splitlines(keepends=True)
+    path = tmp_path / "rollout.jsonl"
+    for ordinal in ([18], None):
+        more = json.dumps(json.loads(lines[-1]) | {"ordinal": ordinal}).encode() + b"\n"
+        path.write_bytes(b"".join([more, *lines]))
+        assert judged(path)[0].told == "cannot tell"
+
+
 def test_a_session_without_a_version_cannot_be_told(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps({k: v for k, v in _user("hi").items() if k != "version"}) + "\n")
@@ -374,6 +384,9 @@ DATABASE = {
     "a row that is no JSON": "UPDATE part SET data = 'x' WHERE data LIKE '%look at%'",
     "an event that is no JSON": "UPDATE event SET data = 'x' WHERE seq = 3",
     "an event without a message": "UPDATE event SET data = '{}' WHERE seq = 3",
+    "an index that lacks every part": "DROP INDEX part_message_id_id_idx;"
+    "CREATE INDEX x ON part (message_id, id) WHERE 0; PRAGMA writable_schema = ON;"
+    "UPDATE sqlite_master SET sql = replace(sql, ' WHERE 0', '') WHERE name = 'x'",
     "events without a number": "UPDATE event SET seq = 'x' WHERE rowid = 1",
 }
 

@@ -1,0 +1,431 @@
+"""Real sessions, cut, spliced and flipped: nothing raises, and no damage is called clean.
+
+What is damage is told by rules of this file, which know nothing of the readers. A fresh seed each
+run, printed where a trial fails; TRIPOD_SEED repeats one. TRIPOD_TRIALS says how many mutated
+files are tried (``make soak``: 200,000).
+"""
+
+import json
+import os
+import random
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from recorded_sessions import CHAT, recorded, transcripts
+
+from tripod.verify.recorded.files import read_session_file
+from tripod.verify.recorded.project import Project
+from tripod.verify.sessions.exposure import (
+    NeverRule,
+    ProtectedText,
+    SessionExposures,
+    judge_exposures,
+)
+from tripod.verify.sessions.items import Call, Given, Item
+
+TRIALS = int(os.environ.get("TRIPOD_TRIALS", "2000"))
+SEED = int(os.environ.get("TRIPOD_SEED", "0")) or random.SystemRandom().randrange(1, 2**32)
+LONG = 60_000  # bytes of a file, over which only its first lines are mutated
+NOWHERE = "no/such/**"
+RULES = {never: NeverRule([never]) for never in (CHAT, NOWHERE)}
+PROTECTED = ProtectedText()
+PROTECTED.add("x.md", "one two three four five six seven eight nine ten eleven twelve thirteen")
+
+
+class Specimen(NamedTuple):
+    """A session to mutate: its bytes, its answer by each rule, and what of it is evidence.
+
+    ``shown`` has for each file that it read, or may have, the lines that say so; all of them
+    together are enough.
+    """
+
+    name: str
+    data: bytes
+    project: Path | None
+    told: dict[str, str]
+    shown: list[tuple[bytes, ...]]
+    is_document: bool
+
+
+def judge(path: Path, project: Path | None, each: Callable[[Item], None] | None = None) -> Any:
+    """The answer to each rule, as ``tripod exposure`` finds it for a file that was named."""
+    closed = frozenset[Any](("instructions",) if project is not None else ())
+    both = [SessionExposures(rule, PROTECTED, "x", closed) for rule in RULES.values()]
+
+    def add(item: Item) -> None:
+        for one in both:
+            one.add(item)
+        if each is not None:
+            each(item)
+
+    found = read_session_file(str(path), add, is_named=True)
+    if found.program is None:
+        assert found.problem
+        return dict.fromkeys(RULES, "cannot tell"), both
+    for item in Project(str(project)).items(found.program) if project is not None else ():
+        add(item)
+    for one in both:
+        one.end()
+    told = [judge_exposures([one], Counter()).told for one in both]
+    return dict(zip(RULES, told, strict=True)), both
+
+
+def _specimen(source: Path, data: bytes, scratch: Path) -> Specimen:
+    """A session, or the first lines of one that is long."""
+    if source.suffix == ".jsonl" and len(data) > LONG:
+        data = data[: data.rindex(b"\n", 0, LONG) + 1]
+    scratch.write_bytes(data)
+    team = next((one / "team" for one in source.parents if (one / "team").is_dir()), None)
+    items: list[Item] = []
+    told, both = judge(scratch, team, items.append)
+    shown = list(_evidence(data, items, both[0])) if source.suffix == ".jsonl" else []
+    name = str(source).removeprefix(f"{recorded()}/")
+    return Specimen(name, data, team, told, shown, source.suffix == ".json")
+
+
+def _evidence(data: bytes, items: list[Item], one: SessionExposures) -> Iterator[tuple[bytes, ...]]:
+    """For each read, and each command that may be one, the lines of the call and of its answers."""
+    lines = data.split(b"\n")
+    calls = [(item.line, item.id) for item in items if isinstance(item, Call)]
+    told = [(each.line, each.call) for each in one.found]
+    told += [(gap.line, None) for gap in one.gaps if gap.cause == "opaque"]
+    for line, call in told:
+        names = {call, *(name for at, name in calls if at == line)} - {None}
+        numbers = {line, *(at for at, name in calls if name in names)}
+        numbers |= {item.line for item in items if isinstance(item, Given) and item.call in names}
+        if line:
+            yield tuple(lines[number - 1] for number in sorted(numbers))
+
+
+_CURSOR = (
+    {"role": "user", "message": {"content": [{"type": "text", "text": "go on"}]}},
+    {"role": "assistant", "message": {"content": [
+        {"type": "text", "text": "I look"},
+        {"type": "tool_use", "name": "Read", "input": {"path": "/w/chat/lobby.md"}},
+        {"type": "tool_use", "name": "Shell", "input": {"command": "cd /w && cat chat/a.md"}},
+    ]}},
+    {"role": "user", "message": {"content": [
+        {"type": "tool_result", "content": "one"}, {"type": "tool_result", "content": "two"},
+    ]}},
+    {"type": "turn_ended"},
+)  # fmt: skip
+_ATIF = {
+    "schema_version": "ATIF-v1.6", "session_id": "s", "agent": {"name": "x", "version": "1"},
+    "steps": [
+        {"step_id": 1, "source": "system", "message": "You are an agent"},
+        {"step_id": 2, "source": "user", "message": [{"type": "text", "text": "go on"}]},
+        {"step_id": 3, "source": "agent", "message": "", "tool_calls": [
+            {"tool_call_id": "c", "function_name": "read", "arguments": {"path": "chat/lobby.md"}},
+        ], "observation": {"results": [{"source_call_id": "c", "content": "one"}]}},
+    ],
+}  # fmt: skip
+_GEMINI = {
+    "sessionId": "s", "projectHash": "x", "startTime": "t", "messages": [
+        {"id": "a", "type": "user", "content": "**Workspace Directories:**\n  - /w\n"},
+        {"id": "b", "type": "gemini", "content": "", "toolCalls": [
+            {"id": "c", "name": "read_file", "args": {"absolute_path": "/w/chat/lobby.md"},
+             "status": "success", "result": [
+                 {"functionResponse": {"id": "c", "name": "x", "response": {"output": "y"}}},
+             ]},
+        ]},
+    ],
+}  # fmt: skip
+WRITTEN = {
+    "cursor.jsonl": "\n".join(map(json.dumps, _CURSOR)),
+    "atif.json": json.dumps(_ATIF),
+    "gemini.json": json.dumps(_GEMINI),
+}
+"""Formats of which there is no recording."""
+
+
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("fuzz") / "a.jsonl"
+
+
+@pytest.fixture(scope="module")
+def specimens(scratch: Path) -> list[Specimen]:
+    exports = recorded().glob("sessions-2026-11/opencode-*/export-*.json")
+    found = {source: source.read_bytes() for source in (*transcripts(), *sorted(exports))}
+    found |= {Path(name): text.encode() for name, text in WRITTEN.items()}
+    return [_specimen(source, data, scratch) for source, data in found.items()]
+
+
+# Mutations --------------------------------------------------------------------------------------
+
+ODD: tuple[Any, ...] = (
+    *(None, True, 0, -1, 2**70, 1.5, "", "x", "chat/lobby.md", "/w/chat/a\0b", "\ud83d", "\u202e"),
+    *([], {}, [[]], {"": {}}, [None], "a" * 5000, "../" * 900 + "x", "~", "$HOME/x", "*" * 60),
+    *({"type": "text", "text": ["x"]}, {"type": ["x"]}, "toolu_x", "REDACTED", "2.1.33", "9.9"),
+    *("{a,b}" * 12, "cat <<E\n$(", "$((", "cd 'x", "`" * 90, "\ufffd", "9" * 500, "file://%zz"),
+)
+JUNK = (b"\0" * 300, b"\r\n", b"\xff\xfe", b'"', b"{", b"}\n{", b"\\", b"\x1b[2J", b"\xed\xa0\x80")
+
+
+def _value(rng: random.Random, line: bytes) -> bytes:
+    """A record in which one value, somewhere, is another, has another name, or is not there."""
+    with suppress(ValueError, RecursionError):
+        value = place = json.loads(line)
+        while isinstance(place, dict | list) and place:
+            key = rng.choice(list(place) if isinstance(place, dict) else range(len(place)))
+            inner = place[key]
+            if isinstance(inner, dict | list) and inner and rng.random() < 0.8:
+                place = inner
+                continue
+            how = rng.randrange(5)
+            if how == 0:
+                del place[key]
+            elif how == 1 and isinstance(place, dict):
+                place[rng.choice(["type", "content", "brandNew", "sessionId"])] = place.pop(key)
+            elif how == 2:
+                place[key] = [inner]
+            elif how == 3 and isinstance(inner, str):
+                place[key] = inner[: rng.randrange(len(inner) + 1)] + str(rng.choice(ODD))
+            else:
+                place[key] = rng.choice(ODD)
+            return json.dumps(value).encode()
+    return line
+
+
+def _silent(line: bytes) -> bytes:
+    """A record of Claude Code without what its message says."""
+    value = _record(line) or {}
+    if isinstance(value.get("message"), dict):
+        value["message"]["content"] = []
+    return json.dumps(value).encode()
+
+
+def _bytes(rng: random.Random, data: bytes, other: bytes) -> tuple[str, bytes]:
+    """A change of bytes, at any place."""
+    at = rng.randrange(len(data) + 1)
+    end = min(len(data), at + rng.choice([1, 1, 2, 8, 60, 900, len(data)]))
+    how = rng.choice(["flip", "flip", "byte", "cut", "head", "hole", "again", "junk", "splice"])
+    if how == "flip" and at < len(data):
+        return how, data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1 :]
+    if how == "byte":
+        return how, data[:at] + rng.randbytes(1) + data[at + 1 :]
+    if how == "cut":
+        return how, data[:at]
+    if how == "head":
+        return how, data[at:]
+    if how == "hole":
+        return how, data[:at] + data[end:]
+    if how == "again":
+        return how, data[:end] + data[at:]
+    if how == "splice":
+        start = rng.randrange(len(other) + 1)
+        return how, data[:at] + other[start : start + rng.randrange(3000)] + data[end:]
+    return how, data[:at] + rng.choice(JUNK) + data[at:]
+
+
+def _lines(rng: random.Random, data: bytes, other: bytes) -> tuple[str, bytes]:
+    """A change of whole lines, or of values in one."""
+    lines = data.split(b"\n")
+    at, beside = rng.randrange(len(lines)), rng.randrange(len(lines))
+    how = rng.choice(["drop", "swap", "twice", "foreign", "glue", "mute", "value", "value"])
+    if how == "drop":
+        del lines[at : at + rng.choice([1, 1, 2, 9])]
+    elif how == "swap":
+        lines[at], lines[beside] = lines[beside], lines[at]
+    elif how == "twice":
+        lines.insert(beside, lines[at])
+    elif how == "foreign":
+        lines.insert(at, rng.choice(other.split(b"\n")))
+    elif how == "glue":
+        lines[at : at + 2] = [b"".join(lines[at : at + 2])]
+    elif how == "mute":
+        answers = [number for number, line in enumerate(lines) if b'"tool_result"' in line]
+        for number in answers[: rng.randrange(3)]:
+            lines[number] = _silent(lines[number])
+    else:
+        lines[at] = _value(rng, lines[at])
+    return how, b"\n".join(lines)
+
+
+def mutate(rng: random.Random, one: Specimen, other: Specimen) -> tuple[str, bytes]:
+    """A session with one to three changes; give what was done."""
+    data, done = one.data, []
+    for _ in range(rng.choice([1, 1, 2, 3])):
+        change = rng.choice([_bytes, _lines])
+        how, data = change(rng, data, other.data)
+        done.append(how)
+    return " ".join(done), data
+
+
+# What is damage, told without the readers -------------------------------------------------------
+
+
+def _record(text: bytes) -> dict[str, Any] | None:
+    """A record of JSON, None if it is none."""
+
+    def refuse(name: str) -> None:
+        raise ValueError(name)
+
+    try:
+        value = json.loads(text.decode(), parse_constant=refuse)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _texts(values: list[dict[str, Any]], name: str) -> set[str]:
+    return {one[name] for one in values if isinstance(one.get(name), str)}
+
+
+def _blocks(value: dict[str, Any], kind: str) -> Iterator[dict[str, Any]]:
+    message = value.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, dict) and block.get("type") == kind:
+            yield block
+
+
+def _waits(values: list[dict[str, Any]]) -> bool:
+    """Whether a call of Claude Code that reads, and is not the last call, has no answer."""
+    asked = [block for one in values if one.get("type") == "assistant"
+             for block in _blocks(one, "tool_use")]  # fmt: skip
+    answered = {str(block.get("tool_use_id")) for one in values if one.get("type") == "user"
+                for block in _blocks(one, "tool_result")}  # fmt: skip
+    reads = [block for block in asked[:-1] if block.get("name") in ("Read", "Bash", "Grep")]
+    last = asked[-1].get("id") if asked else None
+    return any(
+        isinstance(block.get("id"), str) and block["id"] != last and block["id"] not in answered
+        for block in reads
+    )
+
+
+def damage(one: Specimen, data: bytes) -> str:
+    """Why no answer about these bytes may be "clean"; '' if nothing says so."""
+    if one.is_document and _record(data) is not None:
+        return ""
+    lines = [line for line in data.split(b"\n") if line.strip(b" \t\r\v\f")]
+    read = [_record(line) for line in lines]
+    values = [value for value in read if value is not None]
+    if len(values) < len(lines):
+        return "a line is no JSON object"
+    for name, before in (("uuid", "parentUuid"), ("id", "parentId")):
+        if _texts(values, before) - _texts(values, name):
+            return f"{before} leads nowhere"
+    ordinals = [value["ordinal"] for value in values if type(value.get("ordinal")) is int]
+    if one.name.startswith("sessions-2026-11/codex") and ordinals != [*range(len(lines))]:
+        return "ordinals lack"
+    return "a call has no answer" if _waits(values) else ""
+
+
+def _stands(lines: tuple[bytes, ...], data: bytes) -> bool:
+    """Whether these lines stand in the data, whole and in this order."""
+    rest = iter(data.split(b"\n"))
+    return all(line in rest for line in lines)
+
+
+def complaint(one: Specimen, data: bytes, told: dict[str, str]) -> str:
+    """What is wrong with the answers about a mutated session; '' if nothing is."""
+    why = damage(one, data)
+    if why and "clean" in told.values():
+        return f"clean, although {why}"
+    if told[CHAT] == "clean" and any(_stands(lines, data) for lines in one.shown):
+        return "clean, although a read, or what may be one, is there as it was"
+    return ""
+
+
+@pytest.mark.slow
+def test_no_mutated_session_raises_and_no_damage_is_clean(
+    specimens: list[Specimen], scratch: Path
+) -> None:
+    seen = Counter[str]()
+    for trial in range(TRIALS):
+        rng = random.Random(SEED + trial)  # noqa: S311 - mutations, not keys
+        one, other = rng.choice(specimens), rng.choice(specimens)
+        how, data = mutate(rng, one, other)
+        scratch.write_bytes(data)
+        where = f"TRIPOD_SEED={SEED + trial} TRIPOD_TRIALS=1 ({one.name}: {how})"
+        try:
+            told, _ = judge(scratch, one.project)
+        except Exception as error:
+            raise AssertionError(where) from error
+        problem = complaint(one, data, told)
+        assert not problem, f"{where}: {problem}"
+        seen[f"{told[NOWHERE]}, damaged" if damage(one, data) else told[NOWHERE]] += 1
+    if TRIALS >= 1000:
+        assert seen.keys() >= {"clean", "cannot tell", "cannot tell, damaged"}, seen
+
+
+@cache
+def _spaced() -> json.JSONEncoder:
+    return json.JSONEncoder(separators=(" ,  ", "\t: "))
+
+
+@pytest.mark.slow
+def test_a_session_that_is_spelled_otherwise_has_the_same_answer(
+    specimens: list[Specimen], scratch: Path
+) -> None:
+    """Escapes, spaces and ends of lines are no change; and no specimen is untold by an accident."""
+    for one in specimens:
+        if one.is_document:
+            spelled = _spaced().encode(json.loads(one.data)).encode()
+        else:
+            values = [json.loads(line) for line in one.data.splitlines()]
+            spelled = b"\r\n \r\n".join(_spaced().encode(value).encode() for value in values)
+        scratch.write_bytes(spelled)
+        assert judge(scratch, one.project)[0] == one.told, one.name
+    told = Counter(told for one in specimens for told in one.told.values())
+    assert min(told[name] for name in ("clean", "findings", "cannot tell")) > 10
+    assert {one.told[CHAT] for one in specimens if one.name in WRITTEN} <= {
+        "findings",
+        "cannot tell",
+    }
+    assert sum(len(one.shown) for one in specimens) > 20
+
+
+# A database -------------------------------------------------------------------------------------
+
+
+def _is_sound(path: Path) -> bool:
+    with closing(sqlite3.connect(path)) as db:
+        try:
+            return bool(db.execute("PRAGMA integrity_check").fetchone() == ("ok",))
+        except (sqlite3.Error, ValueError):
+            return False
+
+
+@pytest.mark.slow
+def test_no_mutated_database_raises_and_no_damage_is_clean(tmp_path: Path) -> None:
+    folders = sorted(recorded().glob("sessions-2026-11/opencode-*"))
+    path, copy = tmp_path / "opencode.db", tmp_path / "copy.db"
+    seen = Counter[str]()
+    for trial in range(TRIALS // 20):
+        rng = random.Random(SEED + trial)  # noqa: S311 - mutations, not keys
+        folder = rng.choice(folders)
+        data = bytearray((folder / "opencode.db").read_bytes())
+        how = rng.choice(["flip", "cut", "page", "zeros", "swap"])
+        page, beside = (rng.randrange(1, len(data) // 4096) * 4096 for _ in range(2))
+        at = rng.randrange(len(data))
+        if how == "flip":
+            for _ in range(rng.choice([1, 3, 30])):
+                data[rng.choice([at, page + at % 120])] ^= 1 << rng.randrange(8)
+                at = rng.randrange(len(data))
+        elif how == "cut":
+            del data[at:]
+        elif how == "page":
+            data[page : page + 4096] = data[beside : beside + 4096]
+        elif how == "zeros":
+            data[at : at + 600] = bytes(600)
+        else:
+            data[page : page + 64], data[at : at + 64] = data[at : at + 64], data[page : page + 64]
+        path.write_bytes(data)
+        copy.write_bytes(data)
+        where = f"TRIPOD_SEED={SEED + trial} TRIPOD_TRIALS=20 ({folder.name}: {how} at {at})"
+        try:
+            told, _ = judge(path, folder / "team")
+        except Exception as error:
+            raise AssertionError(where) from error
+        sound = _is_sound(copy)
+        assert sound or "clean" not in told.values(), f"{where}: clean, although it is damaged"
+        seen[f"{told[NOWHERE]} {sound}"] += 1
+    assert seen
