@@ -11,9 +11,16 @@ from typing import Any
 from tripod.cli.commands import CommandCall, command_verb
 from tripod.errors import BadArgumentError
 from tripod.ledger.errors import MissingExtraError
+from tripod.ledger.ids import now_us
 from tripod.output import emit, one_line, remark
 from tripod.sessions.imports import ImportedSession, import_session_file
-from tripod.verify.recorded.files import SessionFile, read_session_file, session_files
+from tripod.verify.recorded.files import (
+    SessionFile,
+    custody_of_files,
+    read_session_file,
+    session_files,
+    session_time,
+)
 from tripod.verify.recorded.project import Project, open_project, protect_files
 from tripod.verify.sessions.exposure import (
     Exposure,
@@ -27,6 +34,7 @@ from tripod.verify.sessions.items import Channel, Gap, Item
 
 _CANNOT_TELL = 3
 _CODES = {"clean": 0, "findings": 1, "cannot tell": _CANNOT_TELL}
+_DAY_US = 86_400_000_000
 _SHOWN = 20  # reasons that the text names; JSON has all
 
 
@@ -158,15 +166,17 @@ def _exposure(call: CommandCall) -> int | None:
         project.protect(protected, rule)
     read: list[SessionExposures] = []
     counted: Counter[str] = Counter()
+    files: list[SessionFile] = []
     for path, is_named in _named_files(call.path):
-        one = _exposures_of(path, rule, protected, project, counted, is_named=is_named)
+        one = _exposures_of(path, rule, protected, project, (counted, files), is_named=is_named)
         if one is not None:
             read.append(one)
             _print(call, one)
     if rule is None and not call.protect:
         return None if counted["files"] else _CANNOT_TELL
     verdict = judge_exposures(read, counted, shown_only=call.shown)
-    _say(call, verdict)
+    verdict.coverage["custody"] = custody_of_files(one.path for one in files)
+    _say(call, verdict, files)
     return _CODES[verdict.told]
 
 
@@ -175,11 +185,12 @@ def _exposures_of(
     rule: NeverRule | None,
     protected: ProtectedText,
     project: Project | None,
-    counted: Counter[str],
+    seen: tuple[Counter[str], list[SessionFile]],
     *,
     is_named: bool,
 ) -> SessionExposures | None:
     """What one file exposed. None, after a remark, if the file is not the record of a session."""
+    counted, files = seen
     closed = frozenset[Channel](("instructions",) if project is not None else ())
     one = SessionExposures(rule, protected, path, closed)
     items: list[Item] = []
@@ -194,6 +205,7 @@ def _exposures_of(
     for item in items:
         one.add(item)
     one.end()
+    files.append(found)
     counted["files"] += 1
     counted["sessions"] += len(found.reader.sessions) if found.reader else 0
     counted["calls"] += sum(found.counts.calls.values()) + sum(found.counts.nested.values())
@@ -215,7 +227,7 @@ def _line(file: str, each: Exposure) -> str:
     return f"{one_line(file)}:{each.line}: {how} {named} ({each.channel}{tool}{who})"
 
 
-def _say(call: CommandCall, verdict: ExposureVerdict) -> None:
+def _say(call: CommandCall, verdict: ExposureVerdict, files: list[SessionFile]) -> None:
     if call.json:
         told = {"verdict": verdict.told, "reasons": verdict.reasons}
         call.objects([{**told, "coverage": verdict.coverage}])
@@ -226,9 +238,25 @@ def _say(call: CommandCall, verdict: ExposureVerdict) -> None:
         if len(verdict.reasons) > _SHOWN:
             lines.append(f"  and {len(verdict.reasons) - _SHOWN} more: --json names each")
     sums = ", ".join(
-        f"{count} {name}" for name, count in verdict.coverage.items() if name != "gaps"
+        f"{count} {name}" for name, count in verdict.coverage.items() if type(count) is int
     )
-    emit([f"{verdict.told} ({sums})", *lines])
+    emit([f"{verdict.told} ({sums})", *lines, *_custody(files)])
+
+
+def _custody(files: list[SessionFile]) -> Iterator[str]:
+    """Who could have changed the evidence, in words: *clean* rests on it."""
+    held = custody_of_files(one.path for one in files)
+    if held["taken by a hook"]:
+        yield f"custody: {held['taken by a hook']} taken by a hook of tripod as the session ended"
+    if held["found on disk"]:
+        times = [time for time in map(session_time, files) if time is not None]
+        days = sorted({max(0, now_us() - time) // _DAY_US for time in times})
+        span = " to ".join(map(str, days[:1] + days[1:][-1:]))
+        when = f" {span} day{'s' * (span != '1')} after the last record" if days else ""
+        yield (
+            f"custody: {held['found on disk']} found on disk{when}; "
+            "the user that the agent ran as could write there"
+        )
 
 
 _EXPOSURE = """\

@@ -19,8 +19,10 @@ from typing import IO, Any, Literal
 
 import orjson
 
+from tripod.ledger import HOOKS, SPOOL
 from tripod.ledger.errors import NotFoundError
 from tripod.ledger.files import open_plain_file
+from tripod.ledger.locator import FOLDER
 from tripod.verify.sessions.exposure import SessionExposures
 from tripod.verify.sessions.items import (
     MAIN,
@@ -99,6 +101,17 @@ class SessionCopy:
         """Count and judge an item."""
         self.counts.add(item)
         self.judged.add(item)
+
+
+def custody_of_files(paths: Iterable[str]) -> dict[str, int]:
+    """How many files a hook of ours took as a session ended, and how many just lay there.
+
+    A hook leaves them in ``.nbs/spool/hooks/``; elsewhere the user that the agent ran as could
+    write, and nothing shows that it did not.
+    """
+    hooks = f"/{FOLDER}/{SPOOL}/{HOOKS}/"
+    taken = [hooks in os.path.realpath(path) for path in paths]
+    return {"taken by a hook": sum(taken), "found on disk": len(taken) - sum(taken)}
 
 
 def session_time(found: SessionFile) -> int | None:

@@ -83,7 +83,8 @@ def test_the_schema_names_what_the_code_has_and_refuses_what_it_has_not() -> Non
     assert gaps["propertyNames"]["enum"] == [*get_args(Cause)]
     valid = Draft202012Validator(SCHEMA).is_valid
     told = {"version": 1, "verdict": "clean", "reasons": []}
-    sums: Record = {"exposures": 0, "unsure": 0, "denied": 0, "gaps": {}}
+    held = {"found on disk": 1, "taken by a hook": 0}
+    sums: Record = {"exposures": 0, "unsure": 0, "denied": 0, "gaps": {}, "custody": held}
     assert valid(told | {"coverage": sums})
     assert not valid(told | {"coverage": sums | {"gaps": {"brand new": 1}}})
     assert not valid(told | {"coverage": sums, "verdict": "maybe"})
