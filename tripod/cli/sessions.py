@@ -275,7 +275,8 @@ exposure PATH...
     --except GLOB...  Files that --never does not mean.
     --protect PATH...  A file, or a folder of files, whose text must not have reached the model.
     --project DIR  The project as it was then: its instruction files are searched, and the text
-        of files that --never names is protected.
+        of files that --never names is protected, with each version that git has of them. Text
+        that files of --except have as well does not count.
     --shown           Judge only what the model was shown, not what was merely opened.
     looks: always
     without: --team

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from hashlib import sha256
 from tempfile import TemporaryDirectory
 from typing import IO, Any
@@ -20,7 +21,7 @@ from tripod.ledger.kinds.base import MARK
 from tripod.projections.disk import Disk
 from tripod.verify.isolation.sessions import Never, Start
 from tripod.verify.recorded.files import read_copies
-from tripod.verify.recorded.project import protect_files
+from tripod.verify.recorded.project import Project
 from tripod.verify.sessions.exposure import NeverRule, ProtectedText, SessionExposures
 
 _MOST = 64 * 1024 * 1024  # bytes of a part
@@ -46,6 +47,10 @@ class RecordedSessions:
 
     def __init__(self, root: str | None, never: tuple[Never, ...]) -> None:
         self.root, self.never = root, never
+
+    @cached_property
+    def _project(self) -> Project:
+        return Project(self.project)
 
     @property
     def project(self) -> str:
@@ -116,10 +121,10 @@ class RecordedSessions:
         if self.root is None:
             return ["no files of the project are at hand"]
         try:
-            protect_files(protected, self.project, rule)
+            self._project.protect(protected, rule)
         except (BadArgumentError, NotFoundError) as error:
             return [str(error)]
-        return []
+        return [gap.what for gap in self._project.gaps]
 
 
 def _found(path: str, body: Mapping[str, Any], start: Start) -> SessionExposures:

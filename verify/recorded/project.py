@@ -2,21 +2,27 @@
 
 Some programs put files into the context and leave no record of it. Where the project is at hand,
 what they would have put there is read instead: instruction files, what these import, and what the
-settings name. Files outside of the project are not there, and are named.
+settings name. Files outside of the project are not there, and are named. Of a project in a git
+repository every version counts, of any time: which of them were there, only the session's own
+record would say.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from glob import glob
 
 import orjson
 
+from tripod.ledger import GitError
 from tripod.ledger.errors import BadArgumentError, NotFoundError
 from tripod.ledger.files import read_plain_file
+from tripod.ledger.locator import repository_around
+from tripod.verify.anchors.git import Repository
 from tripod.verify.sessions.exposure import NeverRule, ProtectedText
 from tripod.verify.sessions.items import Gap, Given, Item, strings_of
 
@@ -44,6 +50,8 @@ _IMPORT = re.compile(r"(?:^|(?<=\s))@([^\s@`]+)")
 _MAX_FILE = 4 * 1024 * 1024
 _MAX_FILES = 20_000
 _MAX_DEPTH = 5  # an import of an import ...
+_MAX_HISTORY = 256 * 1024 * 1024  # bytes of all versions of all files
+_MAX_SECONDS = 120.0
 
 
 @dataclass
@@ -53,6 +61,8 @@ class Project:
     root: str
     instructions: dict[str, str] = field(default_factory=dict)
     absent: list[str] = field(default_factory=list)
+    gaps: list[Gap] = field(default_factory=list)
+    _former: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
 
     def items(self, program: str) -> Iterator[Item]:
         """What a program would have put into the context, each file as a text by its path."""
@@ -75,6 +85,30 @@ class Project:
         for path in self.absent:
             what = f"{path}, which the instructions name, is not in the project that was given"
             yield Gap("missing", 0, what, "instructions")
+        yield from self._earlier(program)
+        yield from self.gaps
+
+    def _earlier(self, program: str) -> Iterator[Item]:
+        """What other versions of these files would have put there: whether it did is not known."""
+        names, settings = _INSTRUCTIONS.get(program, ()), _SETTINGS.get(program, ())
+        if program not in self._former:
+            ends = tuple(f"*/{name.removeprefix('**/')}" for name in (*names, *settings))
+
+            def is_named(path: str) -> bool:
+                return any(fnmatchcase(f"/{path}", end) for end in ends)
+
+            self._former[program] = list(self._versions(is_named)) if ends else []
+        for path, text in self._former[program]:
+            if path in settings:
+                named = list(self._settings(path, text))
+            else:
+                yield Given("instructions", 0, 0, text, sure=False)
+                folder = os.path.dirname(path)
+                imported = (match[1].rstrip(".,;:)") for match in _IMPORT.finditer(text))
+                named = [os.path.normpath(os.path.join(folder, one)) for one in imported]
+            for one in named:
+                if one not in self.instructions:
+                    yield Given("instructions", 0, 0, "", named=one, sure=False)
 
     def _settings(self, name: str, text: str) -> Iterator[str]:
         try:
@@ -128,8 +162,65 @@ class Project:
                 self.absent.append(named)
 
     def protect(self, protected: ProtectedText, rule: NeverRule) -> int:
-        """Protect the text of each file that the rule names; give how many there are."""
-        return protect_files(protected, self.root, rule)
+        """Protect each file that the rule names, and each version of it that git has.
+
+        Gives how many files and versions there are. What ``rule`` excepts may be read, so that its
+        text does not count. Versions that cannot be read are a gap of every session.
+        """
+        for path in _files_below(self.root):
+            if rule.excepts(path):
+                protected.allow(self._text(path) or "")
+        count = protect_files(protected, self.root, rule)
+        for path, text in self._versions(rule.hits):
+            if text.strip():
+                protected.add(path, text)
+                count += 1
+        return count
+
+    def _versions(self, is_wanted: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
+        """Each version that git has of files below the project, but for those that are there now.
+
+        Of every commit that a ref or a reflog names. Nothing of the repository is run.
+        """
+        if repository_around(os.path.realpath(self.root)) is None:
+            return
+        try:
+            inside = os.path.join(os.path.realpath(self.root), "a file")
+            with Repository(inside, _MAX_SECONDS) as repository:
+                yield from self._versions_in(repository, is_wanted)
+        except GitError as error:
+            self._lacks(f"the versions of files that git has cannot be read: {error}")
+
+    def _versions_in(
+        self, repository: Repository, is_wanted: Callable[[str], bool]
+    ) -> Iterator[tuple[str, str]]:
+        if repository.shallow:
+            self._lacks("a shallow clone lacks the earlier versions of files")
+        front = repository.place.inside.removesuffix("a file")
+        paths = (front.rstrip("/"),) if front else ()
+        seen = set[tuple[str, str]]()
+        size = 0
+        for change in repository.changes(paths, repository.everything()):
+            path = change.path.removeprefix(front)
+            version = (path, change.new)
+            if not change.new or not change.regular or version in seen or not is_wanted(path):
+                continue
+            seen.add(version)
+            data = repository.blob(change.new)
+            size += 0 if data is None else len(data)
+            if data is None or len(data) > _MAX_FILE:
+                self._lacks(f"a version of {path} is not there, or too large to be read")
+            elif len(seen) > _MAX_FILES or size > _MAX_HISTORY:
+                self._lacks("git has more versions of files than are read")
+                return
+            elif _decoded(data) != self._text(path):
+                yield path, _decoded(data)
+
+    def _lacks(self, what: str) -> None:
+        """Note something that every session may have had, and that cannot be seen."""
+        gap = Gap("missing", 0, what)
+        if gap not in self.gaps:
+            self.gaps.append(gap)
 
 
 def open_project(path: str) -> Project:
@@ -147,20 +238,23 @@ def protect_files(protected: ProtectedText, path: str, rule: NeverRule | None = 
     if not os.path.isdir(path):
         raise NotFoundError(f"{path} does not exist; name a file or a folder whose text is secret")
     count = 0
-    for folder, inner, names in os.walk(path):
-        inner[:] = sorted(name for name in inner if name != ".git")
-        for name in sorted(names):
-            full = os.path.join(folder, name)
-            below = os.path.relpath(full, path)
-            if os.path.islink(full) or (rule is not None and not rule.hits(below)):
-                continue
-            if not os.path.isfile(full):
-                continue  # it has no text
-            protected.add(below, _read(full))
+    for below in _files_below(path):
+        if rule is None or rule.hits(below):
+            protected.add(below, _read(os.path.join(path, below)))
             count += 1
             if count > _MAX_FILES:
                 raise NotFoundError(f"{path} has over {_MAX_FILES} files; name fewer")
     return count
+
+
+def _files_below(root: str) -> Iterator[str]:
+    """Paths of plain files below a folder; links are not followed."""
+    for folder, inner, names in os.walk(root):
+        inner[:] = sorted(name for name in inner if name != ".git")
+        for name in sorted(names):
+            full = os.path.join(folder, name)
+            if not os.path.islink(full) and os.path.isfile(full):
+                yield os.path.relpath(full, root)
 
 
 def _read(path: str) -> str:

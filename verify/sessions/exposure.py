@@ -18,7 +18,7 @@ from unicodedata import normalize
 from tripod.ledger.errors import MissingExtraError
 from tripod.projections.text import RUN
 from tripod.projections.text import words_of_text as words_of
-from tripod.verify.isolation.phrases import LineIndex, PhraseIndex
+from tripod.verify.isolation.phrases import LineIndex, PhraseIndex, VisiblePhrases
 from tripod.verify.sessions.items import (
     Call,
     Channel,
@@ -263,12 +263,26 @@ class ProtectedText:
         self.paths: list[str] = []
         self.is_searchable = False  # whether there is text, and all of it can be found
         self._runs, self._lines = PhraseIndex(), LineIndex()
+        self._allowed, self._allowed_lines = VisiblePhrases(), set[str]()
+
+    def allow(self, text: str) -> None:
+        """Take a text that may be read, before those that may not: what both have counts not."""
+        self._allowed.add(0, text)
+        self._allowed_lines.update(" ".join(words_of(line)) for line in text.splitlines())
 
     def add(self, path: str, text: str) -> None:
         """Protect the text of a file: 12 words in a row of it, or a shorter line of it whole."""
         words = words_of(text)
-        self._runs.add(len(self.paths), words)
-        found = self._lines.add(len(self.paths), text) or len(words) >= RUN
+        self._runs.add(len(self.paths), words, self._allowed.before(1))
+        found = len(words) >= RUN
+        if self._allowed_lines:
+            lines = (
+                line
+                for line in text.splitlines()
+                if " ".join(words_of(line)) not in self._allowed_lines
+            )
+            text = "\n".join(lines)
+        found = self._lines.add(len(self.paths), text) or found
         self.is_searchable = found and (self.is_searchable or not self.paths)
         self.paths.append(path)
 
@@ -281,7 +295,7 @@ class ProtectedText:
             words = words_of(form)
             found |= {number for number, _ in self._runs.find(words)}
             found |= {number for number, _ in self._lines.find(words)}
-        yield from (self.paths[number] for number in sorted(found))
+        yield from dict.fromkeys(self.paths[number] for number in sorted(found))
 
 
 @dataclass

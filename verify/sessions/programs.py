@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import re
 
-from tripod.verify.sessions.items import fields
 
-FILES = fields(
+def _names(table: str) -> frozenset[str]:
+    return frozenset(table.split())
+
+
+FILES = _names(
     """cat bat batcat head tail less more most nl tac rev wc sort uniq cut paste join column fold
     fmt pr expand unexpand shuf od xxd hexdump hd strings base64 base32 md5sum sha1sum
     sha256sum sha512sum b2sum cksum sum diff cmp comm sdiff vimdiff zcat zless zmore gzip
@@ -20,24 +23,24 @@ FILES = fields(
 )
 """Programs whose arguments are files that they open."""
 
-EXECUTES = fields("-exec -execdir -ok -okdir")
-COPIES = fields("cp mv install rsync scp ln")
-MOVES = fields("mv ln")
+EXECUTES = _names("-exec -execdir -ok -okdir")
+COPIES = _names("cp mv install rsync scp ln")
+MOVES = _names("mv ln")
 """Programs that show nothing, and after which a file has another name."""
 
-TREES = fields("tar zip 7z cp rsync scp mv ln diff gzip gunzip")
-AFTER_ONE = fields("grep egrep fgrep zgrep rg ag ack sed gsed awk gawk mawk nawk jq yq")
+TREES = _names("tar zip 7z cp rsync scp mv ln diff gzip gunzip")
+AFTER_ONE = _names("grep egrep fgrep zgrep rg ag ack sed gsed awk gawk mawk nawk jq yq")
 """Programs that open the files behind a first argument, which is a pattern or a script."""
 
-SEARCHES = fields("rg ag ack")  # below the folder, unless a file is named
-NAMES = fields(
+SEARCHES = _names("rg ag ack")  # below the folder, unless a file is named
+NAMES = _names(
     """ls ll dir tree find fd fdfind du df stat realpath readlink basename dirname pwd which
     whereis type locate test [ [[ mkdir rmdir touch rm unlink chmod chown chgrp truncate
     mktemp"""
 )
 """Programs that show names, sizes and times, or change files, and show no text."""
 
-QUIET = fields(
+QUIET = _names(
     """echo printf true false : cd pushd popd export unset set shopt local declare typeset
     readonly alias unalias read exit return break continue shift wait sleep date seq yes
     whoami id groups uname hostname uptime ps kill pkill pgrep jobs fg bg disown trap umask
@@ -45,6 +48,9 @@ QUIET = fields(
     readarray"""
 )
 """Programs that open no file of the project."""
+
+SETTING = _names("read mapfile readarray printf getopts let unset")
+"""Programs of the shell that set variables."""
 
 READING = {
     name: options
@@ -82,15 +88,15 @@ ENVIRONMENT = re.compile(
 """Variables by which a program that is known runs another, or goes elsewhere."""
 
 HARMLESS = re.compile(r"|cat|true|false|:|less|more|vi|vim|nano|[0-9]+|[^\s@]*@[^\s]*")
-WRAPPERS = fields("sudo doas nohup nice ionice stdbuf time exec builtin setsid command")
-SHELLS = fields("bash sh dash zsh ksh")
-GIT_QUIET = fields(
+WRAPPERS = _names("sudo doas nohup nice ionice stdbuf time exec builtin setsid command")
+SHELLS = _names("bash sh dash zsh ksh")
+GIT_QUIET = _names(
     """status branch remote fetch push add rm mv commit tag rev-parse rev-list ls-files ls-tree
     ls-remote config init clone checkout switch restore reset merge rebase cherry-pick revert
     pull worktree check-ignore for-each-ref symbolic-ref update-ref gc fsck prune describe
     reflog shortlog submodule clean version help notes merge-base name-rev count-objects"""
 )
-GIT_TEXT = fields(
+GIT_TEXT = _names(
     """show diff log grep cat-file blame annotate archive stash format-patch bundle whatchanged
     difftool range-diff diff-tree diff-index diff-files apply am bisect"""
 )
@@ -126,7 +132,7 @@ GIT_RUNS = re.compile(
 )
 """Settings of git that name a program or a file."""
 
-GIT_BRIEF = fields("--stat --shortstat --numstat --name-only --name-status --no-patch -s")
+GIT_BRIEF = _names("--stat --shortstat --numstat --name-only --name-status --no-patch -s")
 GIT_LISTS = re.compile(
     r"-[0-9inqsEFz]+|-n[0-9]+|--(?:oneline|graph|all|no-\w[\w-]*|name-only|name-status|reverse"
     r"|stat|shortstat|numstat|summary|decorate|merges|first-parent|follow|date-order|topo-order"
@@ -178,13 +184,13 @@ CMDLETS_READING = {
 }
 """Cmdlets and programs of Windows that open the files that they name, with what they are like."""
 
-CMDLETS_LISTING = fields("get-childitem gci dir ls get-item gi")
-CMDLETS_FILTERING = fields("where-object where ? sort-object select-object select tee-object")
+CMDLETS_LISTING = _names("get-childitem gci dir ls get-item gi")
+CMDLETS_FILTERING = _names("where-object where ? sort-object select-object select tee-object")
 """Cmdlets that pass on some of the files that they get."""
 
-CMDLETS_GOING = fields("set-location sl cd chdir push-location pushd pop-location popd")
+CMDLETS_GOING = _names("set-location sl cd chdir push-location pushd pop-location popd")
 CMDLETS_QUIET = (
-    fields(
+    _names(
         """test-path resolve-path split-path join-path convert-path get-location gl pwd
         measure-object
     measure get-command gcm get-member gm get-process gps ps stop-process spps kill get-date
@@ -204,14 +210,14 @@ CMDLETS_QUIET = (
 )
 """Cmdlets that show no text of a file that they name."""
 
-CMDLETS_SWITCHES = fields(
+CMDLETS_SWITCHES = _names(
     """raw wait force recurse file directory hidden name list simplematch casesensitive quiet
     noemphasis allmatches notmatch asbytestream verbose debug passthru notypeinformation"""
 )
 """Parameters that take no value."""
 
-CMDLET_PATHS = fields("path literalpath pspath lp fullname filepath inputfile")
-HARMLESS_TYPES = fields(
+CMDLET_PATHS = _names("path literalpath pspath lp fullname filepath inputfile")
+HARMLESS_TYPES = _names(
     """int int32 int64 long string char byte bool boolean double float single decimal xml datetime
     timespan array hashtable ordered object psobject pscustomobject version guid regex switch void
     math convert environment console io.path text.encoding text.utf8encoding consolecolor uri
@@ -219,21 +225,21 @@ HARMLESS_TYPES = fields(
 )
 """Types, without ``System.``, by which nothing opens a file."""
 
-HARMLESS_METHODS = fields(
+HARMLESS_METHODS = _names(
     """replace trim trimstart trimend split tolower toupper tolowerinvariant toupperinvariant
     substring startswith endswith contains tostring indexof lastindexof padleft padright
     gettype equals add remove insert count containskey getenumerator tochararray matches match
     ismatch addrange clear toarray sort reverse join compareto getbytes getstring where foreach"""
 )
-READING_METHODS = fields(
+READING_METHODS = _names(
     """readalltext readalllines readallbytes readlines opentext openread open copy move
     readalltextasync readalllinesasync readallbytesasync replace"""
 )
 """Methods of ``[IO.File]`` that open the files that they name."""
 
-WRITING_METHODS = fields(
+WRITING_METHODS = _names(
     "exists writealltext writealllines writeallbytes appendalltext appendalllines delete create"
 )
-CMD_QUIET = fields("dir echo ver cd chdir md mkdir rd rmdir del erase set cls exit vol path")
-CMD_READING = fields("type more copy xcopy move ren rename fc comp find findstr sort")
+CMD_QUIET = _names("dir echo ver cd chdir md mkdir rd rmdir del erase set cls exit vol path")
+CMD_READING = _names("type more copy xcopy move ren rename fc comp find findstr sort")
 """Commands of ``cmd /c``."""

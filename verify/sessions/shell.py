@@ -38,6 +38,7 @@ from tripod.verify.sessions.programs import (
     READING,
     SEARCHES,
     SED,
+    SETTING,
     SHELLS,
     TREES,
     TRUSTED,
@@ -87,6 +88,7 @@ class Word(NamedTuple):
     sure: bool
 
 
+_UNKNOWN = Word(ANY, sure=False)
 _PLAIN = re.compile(r"[\w./:@%+=,~\- '\"]*")
 _MAGIC = re.compile(r"[*?\[{]")
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\")
@@ -238,7 +240,14 @@ class Shell:
         elif kind == "variable_assignment":
             self._assign(node)
         elif kind == "for_statement":
+            self._again(node)
             self._loop(node)
+        elif kind in ("while_statement", "c_style_for_statement"):
+            self._again(node)
+            for child in node.named_children:
+                self.walk(child)
+        elif kind == "declaration_command" and re.search(r"\s-\w*n", node_text(node)):
+            self.opaque("another name for a variable")
         elif kind in ("file_redirect", "herestring_redirect", "heredoc_redirect"):
             self._redirect(node)
         else:
@@ -261,13 +270,28 @@ class Shell:
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
         if name is not None:
             words = self.words(value) if value is not None else [Word("", sure=True)]
-            self.variables[node_text(name)] = [word._replace(sure=False) for word in words]
+            # A branch, a pipe or one command alone may have had it: what it was stays possible.
+            old = self.variables.get(node_text(name), [])
+            new = [word._replace(sure=False) for word in words]
+            values = list(dict.fromkeys([*old, *new]))
+            self.variables[node_text(name)] = values if len(values) <= 16 else [_UNKNOWN]
             self.environment(node_text(name), "".join(word.text for word in words))
 
     def environment(self, name: str, value: str) -> None:
         """Note that a variable is set, by which a program may run another."""
-        if ENVIRONMENT.fullmatch(name) and not HARMLESS.fullmatch(value):
+        harmless = not value if name == "IFS" else HARMLESS.fullmatch(value)
+        if ENVIRONMENT.fullmatch(name) and not harmless:
             self.opaque(f"the variable {short(name)} may name any program")
+
+    def _again(self, loop: Node) -> None:
+        """Forget what a loop sets: it may be set when its statements are run once more."""
+        todo = [loop]
+        while todo:
+            node = todo.pop()
+            name = node.child_by_field_name("name") if "assignment" in node.type else None
+            if name is not None:
+                self.variables[node_text(name)] = [_UNKNOWN]
+            todo += node.named_children
 
     def _loop(self, node: Node) -> None:
         variable, body = node.child_by_field_name("variable"), node.child_by_field_name("body")
@@ -311,7 +335,7 @@ class Shell:
                     self.walk(child)
             named = [child for child in node.named_children if child.type == "variable_name"]
             known = self.variables.get(node_text(named[0])) if named and kind[0] == "s" else None
-            return known or [Word(ANY, sure=False)]
+            return self._split(node, known) if known else [_UNKNOWN]
         if kind in ("string", "concatenation", "translated_string"):
             found = [Word("", sure=True)]
             for child in node.named_children:
@@ -331,6 +355,16 @@ class Shell:
         for child in node.named_children:
             self.walk(child)
         return [Word(ANY, sure=False)]
+
+    def _split(self, node: Node, values: list[Word]) -> list[Word]:
+        """The values of a variable, and the words of those that have spaces and are not quoted."""
+        around = node.parent.type if node.parent is not None else ""
+        spaced = [value for value in values if re.search(r"\s", value.text)]
+        if around == "string" or not spaced:
+            return values
+        if around == "concatenation":
+            return [_UNKNOWN]
+        return [*values, *(Word(text, sure=False) for one in spaced for text in one.text.split())]
 
     def may_open(self, value: str) -> None:
         """Note a value of an option, which may be a file."""
@@ -358,6 +392,8 @@ class Shell:
             self.opaque(f"a script run by {name}")
             for word in args[:1]:
                 self.open(word)
+        elif name in SETTING and any(word.text in self.variables for word in args):
+            self.variables.update({word.text: [_UNKNOWN] for word in args})
         elif name == "alias" and any("=" in word.text for word in args):
             self.opaque("another name for a command")
         elif name == "trap" and len(args) > 1:

@@ -148,6 +148,50 @@ cd chat; cat ~+/a.md
 cat /proc/self/cwd/a.md
 less '+!cat chat/a.md' x
 for f in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 chat/a.md; do cat "$f"; done
+X=a; for i in 1 2; do cat $X; X=chat/a.md; done
+X=a; while true; do cat $X; X=$Y; Y=chat/a.md; done
+X=a; until false; do cat $X; X=chat/a.md; done
+X=a; for ((i=0; i<2; i++)); do cat $X; X=chat/a.md; done
+X=chat/a.md; if false; then X=a; fi; cat $X
+X=chat/a.md; false && X=a; cat $X
+X=chat/a.md; X=a true; cat $X
+X=chat/a.md; X=a | true; cat $X
+X='src/a chat/a.md'; cat $X
+X='src/a chat/a.md'; cat ./$X
+X=a; read X <<< chat/a.md; cat $X
+X=a; printf -v X chat/a.md; cat $X
+X=a; mapfile -t X < list; cat $X
+IFS=:; X=src/a:chat/a.md; cat $X
+declare -n Y=X; X=chat/a.md; cat $Y
+local -rn Y=X; X=chat/a.md; cat $Y
+rg --files-with-matches x
+git diff --no-index chat/a.md x
+git stash show -p
+curl file:///w/chat/a.md
+python - <<E\\nprint(1)\\nE
+exec 3< chat/a.md; cat <&3
+read l < chat/a.md
+f() { cat "$1"; }; f chat/a.md
+ls() { cat "$@"; }; ls chat/a.md
+cat ch{at,}/a.md
+cat "$OLDPWD/a.md"
+set -- chat/a.md; cat $1
+cat $'\\x63hat/a.md'
+ln -sfn chat x; cat x/a.md
+ls chat | xargs -I{} cat chat/{}
+parallel cat ::: chat/a.md
+git cat-file --batch < x
+git archive HEAD | tar xO
+git hook run pre-commit
+git --git-dir=x show HEAD
+GIT_DIR=x git show
+echo 'cat chat/a.md' | sh
+bash < x.sh
+coproc cat chat/a.md
+cat 0< chat/a.md
+cat <> chat/a.md
+complete -C 'cat chat/a.md' x
+su -c 'cat chat/a.md'
 """
 
 
