@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from tripod.projections.chat.tables import render_chat_line
+from tripod.projections.decisions.tables import LOG, render_decision_piece
 from tripod.verify.check import Evidence
 from tripod.verify.isolation.sessions import Never, parts_of
 from tripod.verify.sessions.exposure import (
@@ -124,12 +125,11 @@ def judge_never(evidence: Evidence, never: Never, sessions: Sequence[TeamSession
     """Judge the sessions that one rule is about."""
     told = RuleJudged()
     rule = NeverRule(never.paths, never.but)
-    protected = ProtectedText()
-    told.untold += evidence.sessions.protect(protected, rule)
-    _protect_chats(evidence, protected, rule)
+    forbidden = _ForbiddenText(evidence, rule)
+    told.untold += forbidden.untold
     read: list[SessionExposures] = []
     for one in sessions:
-        judged = _read_again(evidence, one, rule, protected, told)
+        judged = _read_again(evidence, one, rule, forbidden, told)
         if judged is None:
             told.breaches += (
                 Breach(one, each, read_again=False)
@@ -157,12 +157,15 @@ def _read_again(
     evidence: Evidence,
     one: TeamSession,
     rule: NeverRule,
-    protected: ProtectedText,
+    forbidden: _ForbiddenText,
     told: RuleJudged,
 ) -> SessionExposures | None:
     """What a session exposed, by its bytes; None, with the reason, where these are not at hand."""
     body = evidence.body(one.seq)
     unreadable: tuple[type[Exception], ...] = (OSError, *evidence.unreadable)
+
+    ended = body.get("ended_us")
+    protected = forbidden.before(one.seq, ended if isinstance(ended, int) else None)
 
     def start(_: Session) -> SessionExposures:
         return SessionExposures(rule, protected, one.title)
@@ -184,6 +187,62 @@ def said_to_be_read(evidence: Evidence, one: TeamSession) -> Iterator[Exposure]:
                 yield Exposure(**orjson.loads(line))
             except (ValueError, TypeError):
                 continue  # it was erased, or nobody of ours wrote it
+
+
+class _ForbiddenText(ProtectedText):
+    """The text that a rule forbids, kept to be indexed again for what one session could see.
+
+    A decision may quote what it distils. So what stood in a log before a session ended, and may be
+    read, does not count for that session; what was logged later does.
+    """
+
+    def __init__(self, evidence: Evidence, rule: NeverRule) -> None:
+        super().__init__()
+        self._texts: list[tuple[str, str]] = []
+        self._readable: list[str] = []
+        self._logged = list(_logged(evidence, rule))
+        self._last: tuple[int, ProtectedText] | None = None
+        self.untold = evidence.sessions.protect(self, rule)
+        _protect_chats(evidence, self, rule)
+
+    def allow(self, text: str) -> None:
+        """Keep a text that may be read."""
+        self._readable.append(text)
+
+    def add(self, path: str, text: str) -> None:
+        """Keep a text that may not be read."""
+        self._texts.append((path, text))
+
+    def before(self, seq: int, ended: int | None) -> ProtectedText:
+        """The text that counts for a session that entry ``seq`` took in and that ended then."""
+        seen = [
+            text for at, time, text in self._logged if at < seq and (ended is None or time <= ended)
+        ]
+        if self._last is None or self._last[0] != len(seen):
+            protected = ProtectedText()
+            for text in (*self._readable, *seen):
+                protected.allow(text)
+            for path, text in self._texts:
+                protected.add(path, text)
+            self._last = len(seen), protected
+        return self._last[1]
+
+
+def _logged(evidence: Evidence, rule: NeverRule) -> Iterator[tuple[int, int, str]]:
+    """The pieces of the logs that a rule does not mean: entry, time of its append, text."""
+    sql = "SELECT seq, file FROM pieces WHERE seq < ? ORDER BY seq"
+    forbidden = {
+        path
+        for path in LOG.paths(evidence.source)
+        if rule.hits(evidence.sessions.full_path(path, evidence.places))
+    }
+    for seq, file in evidence.query(sql, evidence.size):
+        if f"{LOG.folder}/{file}" not in forbidden:
+            try:
+                text = render_decision_piece(evidence.source, evidence.body(seq))
+            except evidence.unreadable:
+                continue  # a body of another shape: `kinds-known` and `bodies-present` name it
+            yield seq, evidence.micros(seq) or 0, text.decode("utf-8", "replace")
 
 
 def _protect_chats(evidence: Evidence, protected: ProtectedText, rule: NeverRule) -> None:

@@ -47,7 +47,7 @@ from tripod.verify.sessions.readers import (
 )
 
 _ENDS = (".jsonl", ".json", ".db", ".jsonl.zst", ".jsonl.gz")
-_FIRST_YEAR = 1971
+_FIRST_YEAR, _LAST_YEAR = 1971, 2250  # an entry holds no larger number of microseconds
 _FIRST = 64  # records among which one must tell the program
 _BLOCK = 1024 * 1024
 _AHEAD = 256 * 1024  # bytes: lines out of so many take half as long as out of 8 KiB
@@ -129,7 +129,7 @@ def session_time(found: SessionFile) -> int | None:
         told = datetime.fromisoformat(time) if isinstance(time, str) else None
     except ValueError:
         return None
-    if told is None or told.year < _FIRST_YEAR:
+    if told is None or not _FIRST_YEAR <= told.year <= _LAST_YEAR:
         return None
     return int(told.replace(tzinfo=told.tzinfo or UTC).timestamp() * 1_000_000)
 

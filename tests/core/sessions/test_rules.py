@@ -133,6 +133,23 @@ def test_words_of_a_chat_whose_file_is_forbidden_count(team: Path) -> None:
     assert told(team)[1]["verdict"] == "clean, except"
 
 
+def test_words_that_a_log_which_may_be_read_quotes_do_not_count(team: Path) -> None:
+    said = "we agreed to move the whole release to friday because of the broken index"
+    run(team, "chat", "create", "live")
+    run(team, "chat", "send", "live", "ann", said)
+    assert run(team, "scribe", "log", "Move it", "-p", "ann", "-r", said, "--ref", "#0").code == 0
+    early, late = {"timestamp": "2026-11-20T10:00:00Z"}, {"timestamp": "2200-11-20T10:00:00Z"}
+    session(team / "s.jsonl", "s", ("/w/log.md", f"- rationale: {said}"), **late)
+    session(team / "t.jsonl", "t", ("/w/log.md", f"- rationale: {said}"), **early)
+    policy(team, "never:\n  - paths: ['*.chat']\n")
+    run(team, "import", "s.jsonl", "--as", "ann")
+    assert told(team)[1]["verdict"] == "clean, except"
+    run(team, "import", "t.jsonl", "--as", "ann")  # it ended before the decision was logged
+    assert [one["message"][:10] for one in told(team)[1]["findings"]] == ["session t "]
+    policy(team, "never:\n  - paths: ['*.chat', '**/scribe/log.md']\n")
+    assert told(team)[1]["verdict"] == "findings"
+
+
 def test_a_session_that_is_gone_can_show_a_breach_and_is_never_clean(team: Path) -> None:
     session(team / "s.jsonl", "s", ("/w/.env", "KEY=1"))
     session(team / "t.jsonl", "t", ("/w/a.py", "x"))
