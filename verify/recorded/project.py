@@ -82,10 +82,10 @@ class Project:
                 self.absent.append(pattern)
         for path, text in sorted(self.instructions.items()):
             yield Given("instructions", 0, 0, text, named=path)
+        yield from self._earlier(program)
         for path in self.absent:
             what = f"{path}, which the instructions name, is not in the project that was given"
             yield Gap("missing", 0, what, "instructions")
-        yield from self._earlier(program)
         yield from self.gaps
 
     def _earlier(self, program: str) -> Iterator[Item]:

@@ -120,3 +120,10 @@ def test_earlier_instructions_may_have_been_in_force(tmp_path: Path, git: Git, t
         git("reflog", "expire", "--expire=now", "--all")
         git("update-ref", "-d", "ORIG_HEAD")
         assert judged(database, project=team)[0].told == "clean"
+
+
+def test_earlier_settings_that_are_no_json_cannot_be_told(git: Git, team: Path) -> None:
+    database = recorded() / "sessions-2026-11/opencode-clean/opencode.db"
+    git.commit("team/opencode.json", b'{"instructions": ["chat/*.md"],}')
+    git.commit("team/opencode.json", b"{}")
+    assert judged(database, project=team)[0].told == "cannot tell"
