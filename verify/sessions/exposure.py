@@ -53,7 +53,8 @@ _NUMBERED = re.compile(r"^(?:[^\s:]+:)?[ \t]*[0-9]+[\t:|\u2192-]", re.MULTILINE)
 _LISTED = re.compile(
     r"""^(?:Output:\ )?(?:
     (?:File:\ )?(\S*[^\s:]):?\n(?=\s*(?:Line\ |L)?\d+[:-])  # a name over numbered lines
-    | ((?:[A-Za-z]:)?[^\s:]++):(?!\d+$|$)  # a line of a file behind the file's name
+    | (?:(?:HEAD|main|master|[0-9a-f]{7,40})[~^0-9]*:)?  # git grep begins with the revision
+      ((?:[A-Za-z]:)?[^\s:]++):(?!\d+$|$)  # a line of a file behind the file's name
     | (?:---|\+\+\+)\ (?:[ab]/)?(\S+)
     | diff\ -(?!-git).*[ \t](\S+)$
     | (?P<counted>(?:[A-Za-z]:)?[^\s:]++):\d+$

@@ -339,6 +339,7 @@ def test_an_answer_shows_the_files_that_it_lists_and_not_those_that_a_line_names
     [
         ("chat/a.md:3:friday", True),
         ("Output: chat/a.md:3:friday", True),
+        ("HEAD~2:chat/a.md:friday", True),
         ("chat/a.md:3", True),
         ("--- a/chat/a.md\n+++ b/chat/a.md\n-friday", True),
         ("diff -r old/chat/a.md chat/a.md\n1c1\n< friday", True),
