@@ -23,6 +23,7 @@ from tripod.verify.sessions.items import (
     SessionRecord,
     ToolUse,
     fields,
+    strange_text,
     strings_of,
     text_at,
     text_of,
@@ -288,6 +289,7 @@ class ClaudeCode(Reader):
         message = value.get("message")
         if not isinstance(message, dict):
             yield Gap("unknown", record.line, "a message of another shape")
+            yield from strange_text(record, message)
             return
         yield from self.strange_fields(record, message, _MESSAGE, "a message")
         content = message.get("content")
@@ -299,6 +301,7 @@ class ClaudeCode(Reader):
             return
         if not isinstance(content, list):
             yield Gap("unknown", record.line, "a message whose content is neither text nor list")
+            yield from strange_text(record, content)
             return
         for block in content:
             kind = block.get("type") if isinstance(block, dict) else None
@@ -414,6 +417,7 @@ class ClaudeCode(Reader):
                 yield from self._message(record, inner, agent, nested=True)
             else:
                 yield Gap("unknown", record.line, "progress of a subagent of another shape")
+                yield from strange_text(record, inner)
 
     def _system(self, record: SessionRecord, value: dict[str, Any]) -> Iterator[Item]:
         kind = text_at(value, "subtype")

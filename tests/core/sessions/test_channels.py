@@ -1,5 +1,6 @@
 """Each channel of each reader's table is proved: without its handling, its specimens turn."""
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -10,6 +11,7 @@ from recorded_sessions import items_of, transcripts
 from session_specimens import SECRET, SPECIMENS, STARTS, Record
 
 from tripod.verify.sessions.exposure import (
+    Exposure,
     NeverRule,
     ProtectedText,
     SessionExposures,
@@ -28,6 +30,7 @@ from tripod.verify.sessions.items import (
 )
 from tripod.verify.sessions.readers import READERS, read_session
 
+FILE = "chat/a.md"
 CLOSED = frozenset[Channel](("instructions",))
 NO_CEILING = ("claude-code", "codex", "copilot", "gemini", "opencode")
 """Programs of which a session can be clean, with its project where that is needed."""
@@ -41,7 +44,7 @@ def _items(program: str, records: Iterable[Record]) -> list[Item]:
 def _judged(items: Iterable[Item]) -> tuple[str, frozenset[Any]]:
     """The verdict, with everything that it rests on."""
     protected = ProtectedText()
-    protected.add("chat/a.md", SECRET)
+    protected.add(FILE, SECRET)
     one = SessionExposures(NeverRule(["chat/**"]), protected, "", CLOSED)
     for item in items:
         one.add(item)
@@ -72,6 +75,9 @@ def test_a_specimen_turns_without_the_handling_of_its_channel_and_of_no_other(nu
         if _judged([*items[:before], *filter(_without(other), items[before:])]) != whole
     }
     assert turned == {channel}
+    if SECRET in json.dumps(records):
+        exposures = [each for each in whole[1] if isinstance(each, Exposure)]
+        assert any(each.shown and each.named == FILE for each in exposures)
 
 
 @pytest.mark.parametrize("program", READERS)

@@ -347,6 +347,26 @@ def test_a_line_before_the_first_number_of_a_rollout_leaves_a_gap(tmp_path: Path
         assert judged(path)[0].told == "cannot tell"
 
 
+@pytest.mark.parametrize("name", ["codex-clean", "copilot-clean"])
+def test_a_record_that_was_taken_out_of_a_numbered_file_leaves_a_gap(
+    tmp_path: Path, name: str
+) -> None:
+    """Codex numbers its lines from 0, Copilot names in each event the one before it."""
+    folder = recorded() / "sessions-2026-11" / name
+    (source,) = (path for path in folder.rglob("*.jsonl") if "team" not in path.parts)
+    lines = source.read_bytes().splitlines(keepends=True)
+    path = tmp_path / "a.jsonl"
+    for number in range(len(lines) - 1):
+        path.write_bytes(b"".join([*lines[:number], *lines[number + 1 :]]))
+        assert judged(path)[0].told == "cannot tell", number
+    path.write_bytes(b"".join(lines[:-1]))  # the end of a file is not told from a cut
+    assert judged(path)[0].told == "clean"
+    if name.startswith("codex"):
+        last = {key: one for key, one in json.loads(lines[-1]).items() if key != "ordinal"}
+        path.write_bytes(b"".join(lines[:-1]) + json.dumps(last).encode() + b"\n")
+        assert judged(path)[0].told == "cannot tell"
+
+
 def test_a_session_without_a_version_cannot_be_told(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps({k: v for k, v in _user("hi").items() if k != "version"}) + "\n")
