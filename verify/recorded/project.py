@@ -45,6 +45,9 @@ _SETTINGS = {
     ),
     "qwen": (".qwen/settings.json",),
 }
+_PLUGINS = {"opencode": (".opencode/plugin/*", ".opencode/plugins/*")}
+"""Programs of a project that a program runs, and that may add any text to the context."""
+
 _FILE = re.compile(r"\.\w{1,8}$|^\.{1,2}/")
 _IMPORT = re.compile(r"(?:^|(?<=\s))@([^\s@`]+)")
 _MAX_FILE = 4 * 1024 * 1024
@@ -86,6 +89,9 @@ class Project:
         for path in self.absent:
             what = f"{path}, which the instructions name, is not in the project that was given"
             yield Gap("missing", 0, what, "instructions")
+        for pattern in _PLUGINS.get(program, ()):
+            for path in self._matching(pattern):
+                yield Gap("opaque", 0, f"what the plugin {path[:80]} adds", "instructions")
         yield from self.gaps
 
     def _earlier(self, program: str) -> Iterator[Item]:
@@ -117,6 +123,8 @@ class Project:
             self.absent.append(f"what {name} says (it is no JSON)")
             return
         value = value if isinstance(value, dict) else {}
+        if value.get("plugin"):
+            self.absent.append(f"what the plugins add that {name} has")
         yield from strings_of(value.get("instructions"))
         for names in (value.get("contextFileName"), value.get("context")):
             yield from strings_of(names.get("fileName") if isinstance(names, dict) else names)

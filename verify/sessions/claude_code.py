@@ -114,6 +114,13 @@ _SYSTEM = fields(
     """compact_boundary microcompact_boundary stop_hook_summary turn_duration local_command
     api_error model_refusal_fallback informational init away_summary bridge_status memory_saved"""
 )
+_SYSTEM_FIELDS = fields(
+    _ENVELOPE
+    + """subtype content level isMeta toolUseID hookCount hookInfos hookErrors hasOutput stopReason
+    failedHookErrorIndexes hookAdditionalContext preventedContinuation durationMs messageCount
+    compactMetadata microcompactMetadata error cause retryInMs retryAttempt maxRetries url
+    writtenPaths verb"""
+)
 _PROGRESS = fields(
     """agent_progress bash_progress hook_progress mcp_progress query_update
     search_results_received waiting_for_task powershell_progress skill_progress"""
@@ -424,6 +431,12 @@ class ClaudeCode(Reader):
         if kind not in _SYSTEM:
             yield from self.strange_type(record, f"system.{kind}", value)
             return
-        text = text_of([value.get("content"), value.get("hookAdditionalContext")]).strip("\n")
+        yield from self.strange_fields(
+            record, value, _SYSTEM_FIELDS, "a record of the system", kind
+        )
+        text = text_of(value.get("content"))
         if text:
             yield self.given(record, "system", text, sure=kind == "local_command")
+        said = text_of([value.get("hookAdditionalContext"), value.get("hookErrors")])
+        if said:
+            yield self.given(record, "hook", said, sure=False)

@@ -358,7 +358,10 @@ def test_a_record_that_was_taken_out_of_a_numbered_file_leaves_a_gap(
     path = tmp_path / "a.jsonl"
     for number in range(len(lines) - 1):
         path.write_bytes(b"".join([*lines[:number], *lines[number + 1 :]]))
-        assert judged(path)[0].told == "cannot tell", number
+        told = judged(path)[0]
+        assert told.told == "cannot tell", number
+        named = "ordinal" if name.startswith("codex") else "the event before it"
+        assert any(named in reason for reason in told.reasons)
     path.write_bytes(b"".join(lines[:-1]))  # the end of a file is not told from a cut
     assert judged(path)[0].told == "clean"
     if name.startswith("codex"):
@@ -605,6 +608,7 @@ def test_no_glob_raises(tmp_path: Path, never: str) -> None:
         ('{"instructions": ["chat/*.md"]}', "x"),
         ('{"instructions": []}', "see @chat/a.md"),
         ('{"instructions": []}', "x" * (4 * 1024 * 1024 + 1)),
+        ('{"plugin": ["helper"]}', "x"),
     ],
 )
 def test_a_project_without_what_was_loaded_closes_nothing(
@@ -617,6 +621,17 @@ def test_a_project_without_what_was_loaded_closes_nothing(
     (tmp_path / "opencode.json").write_text(settings)
     (tmp_path / "AGENTS.md").write_text(text)
     assert judged(database, project=tmp_path)[0].told == "cannot tell"
+
+
+def test_a_plugin_of_the_project_may_have_added_anything(tmp_path: Path) -> None:
+    database = recorded() / "sessions-2026-11/opencode-clean/opencode.db"
+    plugins = tmp_path / ".opencode/plugin"
+    plugins.mkdir(parents=True)
+    assert judged(database, project=tmp_path)[0].told == "clean"
+    (plugins / "x.ts").touch()
+    told = judged(database, project=tmp_path)[0]
+    assert told.told == "cannot tell"
+    assert any("the plugin .opencode/plugin/x.ts" in reason for reason in told.reasons)
 
 
 def test_a_protected_file_is_read_whole_or_refused(tmp_path: Path) -> None:
