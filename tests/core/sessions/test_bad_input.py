@@ -72,6 +72,13 @@ def test_a_broken_line_is_counted_and_what_can_be_read_of_it_is_searched(tmp_pat
     assert verdict.told == "cannot tell"
 
 
+def test_of_a_key_that_stands_twice_the_last_counts() -> None:
+    """As in the programs that write these files; looking for such keys costs more than reading."""
+    (one,) = session_records([b'{"a": {"b": 1, "b": 2}, "a": {"b": 3, "b": 4}}\n'])
+    assert isinstance(one, SessionRecord)
+    assert one.value == {"a": {"b": 4}}
+
+
 def test_half_a_surrogate_is_no_damage(tmp_path: Path) -> None:
     assert told(tmp_path, GOOD + GOOD.replace(b"hi", b"h\\ud83di \\u0000 \\u001b[31m")) == "clean"
 
