@@ -264,7 +264,7 @@ class Codex(Reader):
             origin = origins[number] if number < len(origins) else None
             channel = _origin_of(text, role, origin)
             if kind in ("input_image", "image"):
-                yield Gap("opaque", record.line, "an image in a message", channel)
+                yield Gap("opaque", record.line, "an image in a message", "attachment")
             elif kind not in ("input_text", "output_text", "text"):
                 yield from self.strange_type(record, f"message.{kind}", part)
             elif role != "assistant":

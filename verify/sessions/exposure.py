@@ -311,6 +311,19 @@ class _Open:
     ran: bool = False
 
 
+@dataclass(slots=True)
+class _CallsOfId:
+    """All calls with one id: ids may be one word for all calls. It stays, so it is small.
+
+    ``waiting`` are those without an answer, None if there are none; ``settled`` is one that was
+    answered and opened something, ``answers`` the hashes of what they got.
+    """
+
+    waiting: deque[_Open] | None = None
+    settled: _Open | None = None
+    answers: set[int] = field(default_factory=set)
+
+
 class SessionExposures:
     """Collects what one file of a session exposed; ``add`` each item in the order of the file.
 
@@ -332,9 +345,7 @@ class SessionExposures:
         self.sessions: list[Session] = []
         self.attempts = 0
         self._roots: list[str] = []
-        self._open: dict[str, deque[_Open]] = {}
-        self._settled: dict[str, _Open | None] = {}
-        self._answers: dict[str, set[int]] = {}
+        self._calls: dict[str, _CallsOfId] = {}
         self._last: _Open | None = None
 
     def add(self, item: Item) -> None:
@@ -353,8 +364,8 @@ class SessionExposures:
 
     def end(self) -> None:
         """Say what stays open at the end; the last call of all may be one that was broken off."""
-        for waiting in self._open.values():
-            for one in waiting:
+        for calls in self._calls.values():
+            for one in calls.waiting or ():
                 if one is not self._last:
                     what = f"the answer of {one.call.tool} {one.call.id[:40]}"
                     self.gaps.append(Gap("unanswered", one.call.line, what, one.call.channel))
@@ -378,14 +389,18 @@ class SessionExposures:
             return
         one = _Open(call)
         self._opens(one, call)
-        self._open.setdefault(call.id, deque()).append(one)
+        calls = self._calls.setdefault(call.id, _CallsOfId())
+        if calls.waiting is None:
+            calls.waiting = deque()
+        calls.waiting.append(one)
         self._last = one
 
     def _ran(self, call: Call) -> None:
         """What a program says that it ran: it counts before what was asked for."""
-        waiting = self._open.get(call.id)
+        calls = self._calls.get(call.id)
+        waiting = calls.waiting if calls is not None else None
         one = waiting[0] if waiting else self._last
-        if one is None or one.call.id not in self._open:
+        if one is None or not self._calls[one.call.id].waiting:
             one = _Open(call)
             self._opens(one, call)
             self._settle(one, None)
@@ -467,21 +482,22 @@ class SessionExposures:
     def _answered(self, given: Given) -> _Open | None:
         if given.call is None:
             return None
-        waiting = self._open.get(given.call)
-        if not waiting:
-            if given.call not in self._settled:
+        calls = self._calls.setdefault(given.call, _CallsOfId())
+        text = hash(given.text)
+        if not calls.waiting:
+            if not calls.answers:
                 what = f"the call {given.call[:40]!r} that this answers"
                 self.gaps.append(Gap("missing", given.line, what, given.channel))
-            elif hash(given.text) not in self._answers.get(given.call, ()):
+            elif text not in calls.answers:
                 what = f"whose text a second answer to the call {given.call[:40]!r} was"
                 self.gaps.append(Gap("unknown", given.line, what, given.channel))
-            return self._settled.get(given.call)
-        one = waiting.popleft()
-        self._answers.setdefault(given.call, set()).add(hash(given.text))
-        if not waiting:
-            del self._open[one.call.id]
-        told = one.exposures or one.opaque or one.listed
-        self._settled[one.call.id] = one if told else self._settled.get(one.call.id)
+            return calls.settled
+        one = calls.waiting.popleft()
+        if not calls.waiting:
+            calls.waiting = None
+        calls.answers.add(text)
+        if one.exposures or one.opaque or one.listed:
+            calls.settled = one
         return one
 
     def _settle(self, one: _Open, given: Given | None) -> list[Exposure]:

@@ -58,7 +58,9 @@ def _without(channel: Channel) -> Callable[[Item], bool]:
 
 @pytest.mark.parametrize("program", READERS)
 def test_a_session_in_which_there_is_nothing_is_clean_if_any_can_be(program: str) -> None:
-    told, _ = _judged(_items(program, STARTS[program]))
+    items = _items(program, STARTS[program])
+    assert [item.program for item in items if isinstance(item, Session)] == [program]
+    told, _ = _judged(items)
     assert told == ("clean" if program in NO_CEILING else "cannot tell")
 
 
