@@ -310,6 +310,7 @@ _OTHERS: dict[str, list[Specimen]] = {
         ("paste", _gemini_user(SECRET)),
         ("paste", [_gemini_user()[0] | {"content": SECRET}]),
         ("paste", [{"$set": {"messages": _gemini_user(SECRET)}}]),
+        ("paste", [{"sessionId": "s", "projectHash": "x", "messages": _gemini_user(SECRET)}]),
         ("mention", _gemini_user("\nContent from @a:\n", SECRET)),
         ("mention", _gemini_user("\nContent from @chat/a.md:\n", "x")),
         ("mention", [_gemini_user()[0] | {"content": [{"inlineData": {}}]}]),

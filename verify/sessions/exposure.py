@@ -315,7 +315,7 @@ class _Open:
 class _CallsOfId:
     """All calls with one id: ids may be one word for all calls. It stays, so it is small.
 
-    ``waiting`` are those without an answer, None if there are none; ``settled`` is one that was
+    ``waiting`` are those without an answer, None where all have one; ``settled`` is one that was
     answered and opened something, ``answers`` the hashes of what they got.
     """
 
