@@ -14,7 +14,10 @@ or where one has the whole of a shorter line of the other, of :data:`LONG` chara
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import pairwise, repeat
 
 from tripod.projections.text import RUN
 from tripod.projections.text import words_of_text as words_of
@@ -24,7 +27,6 @@ LONG = 24
 
 _TOKEN = re.compile(r"[^\W_](?:\S*[^\W_])?")
 _BASE64 = re.compile(rf"[a-z0-9+/]{{{LONG},}}")
-_IN_A_ROW = re.compile(b"\1{%d,}" % RUN)
 
 
 def encoded_lines_in(text: str) -> set[str]:
@@ -58,12 +60,53 @@ class VisiblePhrases:
         return lambda run: self._since.get(run, seq) < seq
 
 
+class SeedPairs:
+    """Pairs of words, one of each run and each line that is held: the rarest in it, its *seed*.
+
+    Words are looked at only around such a pair. Two indexes that are searched with the same words
+    have their seeds in common, so that these are looked for once.
+    """
+
+    def __init__(self) -> None:
+        self._marks: dict[tuple[str, str], int] = {}
+        self._counts: Counter[str] = Counter()
+        self._waiting: list[Callable[[], None]] = []
+
+    def add(self, words: Iterable[str], choose: Callable[[], None]) -> None:
+        """Count words; ``choose`` is called when all texts are counted, and chooses seeds."""
+        self._counts.update(words)
+        self._waiting.append(choose)
+
+    def choose(self, words: Sequence[str], begin: int, end: int, mark: int) -> int:
+        """Make the rarest pair in a part of a text a seed; give the place of its first word."""
+        counts = self._counts
+        seed = min(
+            range(begin, end - 1), key=lambda at: (counts[words[at]] * counts[words[at + 1]], -at)
+        )
+        pair = words[seed], words[seed + 1]
+        self._marks[pair] = self._marks.get(pair, 0) | mark
+        return seed
+
+    def of(self, words: Sequence[str]) -> bytes:
+        """What each word but the last is the first of, together with the word after it."""
+        for choose in self._waiting:
+            choose()
+        self._waiting.clear()
+        if not self._marks:
+            return b""
+        return bytes(map(self._marks.get, pairwise(words), repeat(0)))
+
+
+_OF_RUN, _OF_LINE = 1, 2
+_RUN_SEED, _LINE_SEED = re.compile(b"[\1\3]"), re.compile(b"[\2\3]")
+
+
 class PhraseIndex:
     """Runs of words of numbered texts, each with the first text that it stands in."""
 
-    def __init__(self) -> None:
+    def __init__(self, seeds: SeedPairs | None = None) -> None:
         self._first: dict[int, int] = {}
-        self._vocabulary: set[str] = set()
+        self._seeds = seeds or SeedPairs()
         self.codes: dict[str, int] = {}  # words as long as an encoded line
 
     def add(
@@ -78,31 +121,42 @@ class PhraseIndex:
         Gives how long its longest row of words is of which no part is known.
         """
         free = longest = 0
-        fresh = False
+        fresh = bytearray()
         for at, run in enumerate(phrase_hashes(words)):
             if known(run):
                 longest = max(longest, at - free)
                 free = at + RUN
+                fresh.append(False)
             else:
                 self._first.setdefault(run, number)
-                fresh = True
-        if fresh:
-            self._vocabulary.update(words)
+                fresh.append(True)
+        if any(fresh):
+            self._seeds.add(words, partial(self._choose, " ".join(words), fresh))
         for code in codes:
             self.codes.setdefault(code, number)
         return max(longest, len(words) - free)
 
-    def find(self, words: Sequence[str]) -> Iterator[tuple[int, str]]:
-        """Numbers of texts that echo these words, with the run; a text may come repeatedly."""
-        if not self._vocabulary:
-            return
-        there = bytes(map(self._vocabulary.__contains__, words))
-        for row in _IN_A_ROW.finditer(there):
-            part = words[row.start() : row.end()]
-            for at, run in enumerate(phrase_hashes(part)):
+    def _choose(self, text: str, fresh: bytearray) -> None:
+        """Choose seeds, so that each run of a text that is held has one."""
+        words, seed = text.split(), -1
+        for at, is_fresh in enumerate(fresh):
+            if is_fresh and seed < at:
+                seed = self._seeds.choose(words, at, at + RUN, _OF_RUN)
+
+    def find(self, words: Sequence[str], seeds: bytes | None = None) -> Iterator[tuple[int, str]]:
+        """Numbers of texts that echo these words, with the run; a text may come repeatedly.
+
+        ``seeds`` are those in the words, where they are known.
+        """
+        done = 0  # each run that begins before it was looked at
+        for found in _RUN_SEED.finditer(self._seeds.of(words) if seeds is None else seeds):
+            at = found.start()
+            part = words[max(done, at + 2 - RUN) : at + RUN]
+            done = at + 1
+            for start, run in enumerate(phrase_hashes(part)):
                 number = self._first.get(run)
                 if number is not None:
-                    yield number, " ".join(part[at : at + RUN])
+                    yield number, " ".join(part[start : start + RUN])
 
     def find_code(self, line: str) -> int | None:
         """The number of the text that holds an encoded line (base64) as it is."""
@@ -123,9 +177,12 @@ class LineIndex:
     [(7, 'ann the release slips to friday')]
     """
 
-    def __init__(self) -> None:
-        self._lines: dict[int, dict[int, int]] = {}
-        self._vocabulary: set[str] = set()
+    def __init__(self, seeds: SeedPairs | None = None) -> None:
+        self._first: dict[int, int] = {}
+        self._words: dict[str, int] = {}  # lines of one word
+        # For each seed, where in a line it stands, and how many words the line has.
+        self._places: dict[tuple[str, str], set[tuple[int, int]]] = {}
+        self._seeds = seeds or SeedPairs()
 
     def add(self, number: int, text: str) -> bool:
         """Hold the short lines of a text; give whether it has one."""
@@ -134,19 +191,30 @@ class LineIndex:
             if len(line.strip()) < LONG:
                 continue
             words = words_of(line)
-            if words and len(words) < RUN:
-                self._lines.setdefault(len(words), {}).setdefault(hash(tuple(words)), number)
-                self._vocabulary.update(words)
-                found = True
+            if len(words) == 1:
+                self._words.setdefault(words[0], number)
+            elif words and len(words) < RUN:
+                self._first.setdefault(hash(tuple(words)), number)
+                self._seeds.add(words, partial(self._choose, words))
+            found |= 0 < len(words) < RUN
         return found
 
-    def find(self, words: Sequence[str]) -> Iterator[tuple[int, str]]:
-        """Numbers of texts of which a short line stands in these words, with the line."""
-        if not self._vocabulary or self._vocabulary.isdisjoint(words):
-            return
-        for length, lines in self._lines.items():
-            runs = zip(*(words[start:] for start in range(length)), strict=False)
-            for at, run in enumerate(map(hash, runs)):
-                number = lines.get(run)
+    def _choose(self, words: Sequence[str]) -> None:
+        seed = self._seeds.choose(words, 0, len(words), _OF_LINE)
+        places = self._places.setdefault((words[seed], words[seed + 1]), set())
+        places.add((seed, len(words)))
+
+    def find(self, words: Sequence[str], seeds: bytes | None = None) -> Iterator[tuple[int, str]]:
+        """Numbers of texts of which a short line stands in these words, with the line.
+
+        ``seeds`` are those in the words, where they are known.
+        """
+        if self._words and not self._words.keys().isdisjoint(words):
+            yield from ((self._words[word], word) for word in words if word in self._words)
+        for found in _LINE_SEED.finditer(self._seeds.of(words) if seeds is None else seeds):
+            at = found.start()
+            for seed, length in self._places[words[at], words[at + 1]]:
+                line = words[max(at - seed, 0) : at - seed + length]
+                number = self._first.get(hash(tuple(line)))
                 if number is not None:
-                    yield number, " ".join(words[at : at + length])
+                    yield number, " ".join(line)

@@ -18,7 +18,7 @@ from unicodedata import normalize
 from tripod.ledger.errors import MissingExtraError
 from tripod.projections.text import RUN
 from tripod.projections.text import words_of_text as words_of
-from tripod.verify.isolation.phrases import LineIndex, PhraseIndex, VisiblePhrases
+from tripod.verify.isolation.phrases import LineIndex, PhraseIndex, SeedPairs, VisiblePhrases
 from tripod.verify.sessions.items import (
     Call,
     Channel,
@@ -47,8 +47,11 @@ _READ = frozenset(("read", "search", "shell"))
 _NO_FILES = frozenset(("names", "subagent", "web", "skill", "paste", "background"))
 _PATHLIKE = re.compile(r"[^\s]*[/.][^\s]*")
 _MAGIC = re.compile(r"[*?\[\]{}]")
-_NUMBERED = re.compile(r"^(?:[^\s:]+:)?[ \t]*[0-9]+[\t:|\u2192-]", re.MULTILINE)
-"""What programs put before each line of a file: its number, and where several are, its name."""
+_NUMBERS = re.compile(r"\n(?:[^\s:]+:)?[ \t]*[0-9]+[\t:|\u2192-]")
+"""What programs put before each line of a file: its number, and where several are, its name.
+
+A line is told by the end of the one before: a search for that takes a tenth of one for ``^``.
+"""
 
 _LISTED = re.compile(
     r"""^(?:Output:\ )?(?:
@@ -119,9 +122,19 @@ class NeverRule:
         )
         return one, others[0] if others else None
 
+    @cached_property
+    def _literals(self) -> tuple[list[str], list[str]]:
+        """What a path has at least of one of the globs, to be hit; and folded, to be hit maybe."""
+        return list(map(_literal, self.never)), [_literal(_folded(one)) for one in self.never]
+
     def hits(self, path: str) -> bool:
         """Whether a path is one that is not to be read."""
         never, but = self._compiled
+        for literal in self._literals[0]:
+            if literal in path:
+                break
+        else:
+            return False  # as nearly all are
         path = path if path.startswith("/") else f"/{path}"
         return never.match(path) and not (but is not None and but.match(path))
 
@@ -139,8 +152,13 @@ class NeverRule:
         path, *roots = (f"/{one}" if one[1:3] == ":/" else one for one in (path, *roots))
         path = _PROC.sub(f"/{ANY}", path if path.startswith("/") else f"/{ANY}/{path}")
         path = path.rstrip("/")
+        if not (homes or recursive or _SPECIAL.search(path)):
+            folded = _folded(path)
+            if not any(literal in folded for literal in self._literals[1]):
+                return False  # as nearly all are
         wanted = [path, "/".join(_spread(name) for name in path.split("/"))]
         wanted += [f"{each}/**" for each in wanted] if recursive else []
+        wanted = list(map(_folded, dict.fromkeys(wanted)))
         near = recursive and any(_lies_in(root, path) or _lies_in(path, root) for root in roots)
         for pattern in self.never:
             if pattern[0] == "/" and any(_meet(_folded(pattern), _folded(one)) for one in homes):
@@ -148,11 +166,25 @@ class NeverRule:
             places = [_anywhere(pattern)]
             if "/" in pattern and not pattern.startswith("/") and near and "*" not in path:
                 places = [posixpath.join(root, pattern) for root in roots]
-            places = [each for place in places for each in _braces(place)]
-            places += [f"{place}/**" for place in places]
-            if any(_meet(_folded(place), _folded(each)) for place in places for each in wanted):
+            if any(
+                _meet(each, one) for place in places for each in _below(place) for one in wanted
+            ):
                 return True
         return False
+
+
+_SPECIAL = re.compile(r"[*?\[{\\(]")
+
+
+def _literal(pattern: str) -> str:
+    """The longest plain part of a glob, which stands in each path that it fits.
+
+    >>> _literal("**/secrets/*.json"), _literal(".env*"), _literal("*.{pem,key}")
+    ('secrets', '.env', '')
+    """
+    if re.search(r"[\[{\\(]", pattern):
+        return ""
+    return max(re.split(r"[*?/]+", pattern), key=len)
 
 
 _PROC = re.compile(r"^/(?:proc/[^/]+/(?:cwd|root|fd)|dev/fd)(?=/|$)")
@@ -185,6 +217,13 @@ def _anywhere(pattern: str) -> str:
     return pattern if pattern.startswith("/") else f"/**/{pattern}"
 
 
+@lru_cache(maxsize=1024)
+def _below(place: str) -> tuple[str, ...]:
+    """A place as patterns, and all that lies below it."""
+    places = _braces(place)
+    return tuple(map(_folded, (*places, *(f"{each}/**" for each in places))))
+
+
 @lru_cache(maxsize=4096)
 def _meet(one: str, other: str) -> bool:
     """Whether some path fits both patterns; a class or a choice counts as anything.
@@ -192,7 +231,7 @@ def _meet(one: str, other: str) -> bool:
     >>> _meet("/w/chat/**", "/w/**"), _meet("/**/.env*", "/w/*/.env"), _meet("/w/a", "/w/b*")
     (True, True, False)
     """
-    parts, others = one.split("/"), other.split("/")
+    parts, others = _parts(one), _parts(other)
     reached = {(0, 0)}
     todo = [(0, 0)]
     while todo:
@@ -207,7 +246,7 @@ def _meet(one: str, other: str) -> bool:
         if yours == "**":
             steps += [(at, beside + 1)] + ([(at + 1, beside)] if mine is not None else [])
         if mine is not None and yours is not None and "**" not in (mine, yours):
-            steps += [(at + 1, beside + 1)] if _names_meet(_loose(mine), _loose(yours)) else []
+            steps += [(at + 1, beside + 1)] if _names_meet(mine, yours) else []
         todo += [step for step in steps if step not in reached]
         reached.update(steps)
     return False
@@ -235,8 +274,16 @@ def _loose(name: str) -> str:
     return re.sub(r"\*+", "*", re.sub(r"\[[^\]]*\]?|\{[^}]*\}?|[@!+]\([^)]*\)?", "*", name))
 
 
+@lru_cache(maxsize=1024)
+def _parts(pattern: str) -> list[str]:
+    """The names of a path, and ``**``, in which a class or a choice is ``*``."""
+    return [name if name == ANY else _loose(name) for name in pattern.split("/")]
+
+
 def _names_meet(one: str, other: str) -> bool:
     """Whether some name fits both patterns of ``*`` and ``?``."""
+    if one == other or not ("*" in one or "*" in other or "?" in one or "?" in other):
+        return one == other
     reached = {(0, 0)}
     todo = [(0, 0)]
     while todo:
@@ -263,7 +310,8 @@ class ProtectedText:
     def __init__(self) -> None:
         self.paths: list[str] = []
         self.is_searchable = False  # whether there is text, and all of it can be found
-        self._runs, self._lines = PhraseIndex(), LineIndex()
+        self._seeds = SeedPairs()
+        self._runs, self._lines = PhraseIndex(self._seeds), LineIndex(self._seeds)
         self._allowed, self._allowed_lines = VisiblePhrases(), set[str]()
 
     def allow(self, text: str) -> None:
@@ -291,12 +339,17 @@ class ProtectedText:
         """Files of which text stands in a text, each once."""
         if not self.paths:
             return
-        found = set[int]()
-        for form in dict.fromkeys((text, _NUMBERED.sub("", text))):
-            words = words_of(form)
-            found |= {number for number, _ in self._runs.find(words)}
-            found |= {number for number, _ in self._lines.find(words)}
+        found = set(self._found_in(text))
+        plain = _NUMBERS.sub("\n", f"\n{text}")
+        if len(plain) <= len(text):
+            found.update(self._found_in(plain))
         yield from dict.fromkeys(self.paths[number] for number in sorted(found))
+
+    def _found_in(self, text: str) -> Iterator[int]:
+        words = words_of(text)
+        seeds = self._seeds.of(words)
+        yield from (number for number, _ in self._runs.find(words, seeds))
+        yield from (number for number, _ in self._lines.find(words, seeds))
 
 
 @dataclass
@@ -518,7 +571,7 @@ class SessionExposures:
             if one.outputs:
                 shown = shown and any(_overlap(output, text) for output in one.outputs)
             if each.channel == "edit":  # it may show the lines around what was changed
-                shown = shown and _NUMBERED.search(text) is not None
+                shown = shown and _NUMBERS.search(f"\n{text}") is not None
             if not each.sure:
                 shown = False
             found.append(each._replace(sure=sure, shown=shown))
@@ -548,6 +601,9 @@ class SessionExposures:
 
 
 _MAX_PATH = 4096
+_SHORT_COMMAND = 4096  # characters
+_opened_again = lru_cache(maxsize=512)(opened_by)
+"""Programs say a command when they ask for it and when they ran it, and agents repeat many."""
 _BELOW = "\ufffd"  # a name that no pattern but a wildcard fits
 
 
@@ -556,7 +612,7 @@ def _opened_by(call: Call, command: str) -> ShellReading:
     is_named = "powershell" in call.tool.lower() or "pwsh" in call.tool.lower()
     if is_named or (call.cwd[1:3] == ":\\" and call.tool != "Bash"):
         return opened_by_powershell(command, call.cwd, is_named=is_named)
-    return opened_by(command, call.cwd)
+    return (_opened_again if len(command) <= _SHORT_COMMAND else opened_by)(command, call.cwd)
 
 
 def _exposure(call: Call, opened: OpenedPath, *, sure: bool) -> Exposure:

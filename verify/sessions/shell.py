@@ -654,6 +654,8 @@ _ESCAPED = re.compile("_u([0-9a-f]{6})_")
 
 def _in_ascii(text: str) -> bytes:
     """A command line for the parser, whose scanner crashes on characters beyond a byte."""
+    if text.isascii() and "_u" not in text:
+        return text.encode()
     return re.sub(
         r"[^\0-\x7f]|_u(?=[0-9a-f]{6}_)",
         lambda found: "".join(f"_u{ord(one):06x}_" for one in found[0]),
@@ -665,4 +667,4 @@ def node_text(node: Any) -> str:
     """The text of a node as it stood in the command line."""
     data = node.text
     text = data.decode() if isinstance(data, bytes) else ""
-    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text) if "_u" in text else text

@@ -3,6 +3,7 @@
 import doctest
 import fnmatch
 import json
+import posixpath
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -10,11 +11,13 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from recorded_sessions import judged, recorded
 from wcmatch import glob
 
+from tripod.projections.text import RUN
+from tripod.projections.text import words_of_text as words_of
 from tripod.verify.isolation import phrases
 from tripod.verify.sessions import exposure, items, jsonl, shell
 from tripod.verify.sessions.exposure import (
@@ -44,6 +47,65 @@ def test_two_patterns_meet_wherever_one_path_fits_both(
     patterns = ["/" + "/".join(parts) for parts in (one, other)]
     if all(glob.globmatch("/" + "/".join(path), pattern, flags=flags) for pattern in patterns):
         assert _meet(*patterns)
+
+
+@given(
+    never=st.lists(NAMES.map("/".join), min_size=1, max_size=3),
+    path=PATHS.map("/".join),
+)
+def test_a_path_is_hit_where_the_library_says_so(never: list[str], path: str) -> None:
+    """A path without the plain part of any glob is not looked at further."""
+    never = [*never, "a{b,c}/x[.]md"]
+    flags = glob.GLOBSTAR | glob.DOTGLOB | glob.BRACE | glob.FORCEUNIX
+    anywhere = [f"/**/{posixpath.normpath(one)}" for one in never]
+    patterns = [*anywhere, *(f"{one}/**" for one in anywhere)]
+    rule = NeverRule(never)
+    assert rule.hits(path) == glob.globmatch(f"/{path}", patterns, flags=flags)
+    if rule.hits(path):
+        assert rule.may_hit(path, ["/w"], recursive=False)
+
+
+NUMBERED = re.compile(r"^(?:[^\s:]+:)?[ \t]*[0-9]+[\t:|\u2192-]", re.MULTILINE)
+PIECES = st.lists(
+    st.sampled_from(
+        [
+            "one",
+            "two",
+            "three",
+            "marmalade",
+            " ",
+            " ",
+            " ",
+            "\n",
+            "\n",
+            "12\t",
+            "  7\u2192",
+            "a.md:3:",
+            "4-",
+        ]
+    ),
+    max_size=80,
+).map("".join)
+
+
+@settings(max_examples=300, deadline=None)
+@given(protected=PIECES, text=PIECES, at=st.integers(0, 200))
+def test_protected_text_is_found_where_a_naive_reading_finds_it(
+    protected: str, text: str, at: int
+) -> None:
+    """With and without the numbers of lines, which a program puts before them."""
+    held = ProtectedText()
+    held.add("a.md", protected)
+    text += protected[at:]
+    wanted = [
+        words_of(line) for line in protected.splitlines() if len(line.strip()) >= phrases.LONG
+    ]
+    wanted = [line for line in wanted if 0 < len(line) < RUN]
+    words = words_of(protected)
+    wanted += [words[n : n + RUN] for n in range(len(words) - RUN + 1)]
+    forms = [f" {' '.join(words_of(one))} " for one in (text, NUMBERED.sub("", text))]
+    expected = any(f" {' '.join(one)} " in form for one in wanted for form in forms)
+    assert list(held.found_in(text)) == (["a.md"] if expected else [])
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The rule of the echo, held against a naive reading of the same rule."""
 
 import re
+from unicodedata import category, normalize
 
 import pytest
 from hypothesis import given, settings
@@ -10,6 +11,7 @@ from tripod.projections.text import RUN
 from tripod.projections.text import words_of_text as words_of
 from tripod.verify.isolation.phrases import (
     LONG,
+    LineIndex,
     PhraseIndex,
     VisiblePhrases,
     encoded_lines_in,
@@ -37,6 +39,43 @@ def test_it_finds_what_a_naive_reading_finds(
     seen.add(5, " ".join(known))
     held.add(0, one, seen.before(6))
     assert {run for _, run in held.find(other)} == naive(one, other, known)
+
+
+@settings(max_examples=300, deadline=None)
+@given(texts=st.lists(WORDS, max_size=4), begin=WORDS, end=WORDS, at=st.integers(0, 40))
+def test_a_part_of_any_held_text_is_found(
+    texts: list[list[str]], begin: list[str], end: list[str], at: int
+) -> None:
+    """Most texts repeat none of another: here each holds a part of one, between other words."""
+    held = PhraseIndex()
+    for number, text in enumerate(texts):
+        held.add(number, text)
+    part = texts[0][at : at + RUN + 2] if texts else []
+    words = [*begin, *part, *end]
+    assert {run for _, run in held.find(words)} == set().union(
+        *(naive(text, words, []) for text in texts)
+    )
+
+
+LINES = st.lists(
+    st.lists(st.sampled_from(["tea", "pot", "marmalade", "x" * LONG]), max_size=RUN + 2).map(
+        " ".join
+    ),
+    max_size=5,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(lines=LINES, others=LINES)
+def test_short_lines_are_found_where_a_naive_reading_finds_them(
+    lines: list[str], others: list[str]
+) -> None:
+    held = LineIndex()
+    held.add(0, "\n".join(lines))
+    words = words_of("\n".join(others))
+    short = {line for line in lines if len(line) >= LONG and len(line.split()) < RUN}
+    text = f" {' '.join(words)} "
+    assert {line for _, line in held.find(words)} == {line for line in short if f" {line} " in text}
 
 
 def test_twelve_words_are_an_echo_and_eleven_are_none() -> None:
@@ -109,6 +148,31 @@ def test_the_longest_row_that_is_not_known(one: list[str], known: list[str]) -> 
 )
 def test_words(text: str, words: list[str]) -> None:
     assert words_of(text) == words
+
+
+def simple_words(text: str) -> list[str]:
+    """The words of a text by the rule alone: every character is looked up, and none is skipped."""
+    text = re.sub("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]", "", text)
+    text = normalize("NFKD", normalize("NFKD", text).casefold())
+    seen = (char for char in text if category(char) != "Cf" and category(char)[0] != "M")
+    blank = "[\u115f\u1160\u2065\ufff0-\ufff8\U000e0000-\U000e0fff]"
+    return re.findall(r"[^\W_]+", re.sub(blank, "", "".join(seen)))
+
+
+@settings(max_examples=500, deadline=None)
+@given(
+    st.text(
+        st.one_of(st.characters(), st.sampled_from("aZ 1_\n\x00\x1c\u0301\u2192ßİ½")), max_size=60
+    )
+)
+def test_words_are_those_of_the_simple_rule(text: str) -> None:
+    assert words_of(text) == simple_words(text)
+
+
+def test_each_character_makes_the_words_of_the_simple_rule() -> None:
+    for first in range(0, 0x30000, 64):
+        text = " ".join(f"a{chr(code)}b" for code in range(first, first + 64))
+        assert words_of(text) == simple_words(text)
 
 
 def test_a_part_of_a_text_has_words_or_none() -> None:
