@@ -21,6 +21,7 @@ from benchmarks import (
     looking,
     merging,
     remotes,
+    sessions,
     signing,
     table,
 )
@@ -40,6 +41,7 @@ GROUPS = (
     "merging",
     "commits",
     "remotes",
+    "sessions",
 )
 ROUNDS = {
     "appends": 15,
@@ -53,6 +55,7 @@ ROUNDS = {
     "merging": 3,
     "commits": 15,
     "remotes": 15,
+    "sessions": 5,
 }
 
 
@@ -113,6 +116,7 @@ def _rows(group: str, folder: str, entries: int, rounds: int | None) -> Iterator
         "merging": lambda: merging.rows(folder, entries, rounds, _say),
         "commits": lambda: commits.rows(folder, entries, rounds, _say),
         "remotes": lambda: remotes.rows(folder, entries, rounds, _say),
+        "sessions": lambda: sessions.rows(folder, rounds, _say),
         "signing": lambda: signing.rows(folder, min(entries, SIGNED), rounds, _say),
     }
     return run[group]()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import child, exports, judging, table
+from benchmarks import child, exports, judging, sessions, table
 from benchmarks import evidence as evidence_rows
 from benchmarks.adoption import lay
 from benchmarks.measure import Pair, Row, cost_row, growth_row, rate_row, size_row, time_row
@@ -22,7 +22,9 @@ from tripod.trust.keys import sealing_key
 from tripod.verify.check import FINDINGS
 from tripod.verify.checks import record_agrees, seals_open
 from tripod.verify.evidence import collect
+from tripod.verify.recorded.files import read_session_file
 from tripod.verify.run import open_run, run
+from tripod.verify.sessions.items import Call, Gap, Item
 
 SMALL = Scale(2_000, rotate_above=60, rotate_count=30, retention=60_000, configured_every=700)
 
@@ -165,6 +167,20 @@ def test_a_team_of_the_original_tools_is_laid_out_for_adoption(tmp_path: Path) -
         kinds = Counter(entry.kind for entry in opened.store.read())
     assert (kinds["chat.sent"], kinds["decision.logged"], kinds["bus.published"]) == (30, 20, 60)
     assert len(list(Path(project, ".nbs/events").glob("*.event"))) == 50
+
+
+@pytest.mark.parametrize("program", sessions.SOURCES)
+def test_a_session_is_made_up_that_its_reader_understands(tmp_path: Path, program: str) -> None:
+    path = str(tmp_path / "session.jsonl")
+    lines = sessions.make_session(path, program, 1_500_000)
+    assert 1_500_000 <= Path(path).stat().st_size < 1_700_000
+    items: list[Item] = []
+    found = read_session_file(path, items.append)
+    assert (found.problem, found.lines, found.counts.unparsed) == ("", lines, [])
+    calls = [item for item in items if isinstance(item, Call)]
+    assert len({call.id for call in calls}) > len(calls) / 2 > 50
+    assert not any(isinstance(item, Gap) and item.cause == "order" for item in items)
+    assert sessions.expose(path) > 0
 
 
 ROWS = [

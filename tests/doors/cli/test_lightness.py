@@ -24,8 +24,13 @@ HEAVY = {
     "sqlite_utils",
     "subprocess",
     "tempfile",
+    "tree_sitter",
+    "tree_sitter_bash",
+    "tripod.sessions",
     "tripod.verify",
+    "tripod.verify.sessions",
     "unittest",
+    "wcmatch",
     "yaml",
 }
 """Modules that cost more than a command may take, or that no hot command has a use for."""
