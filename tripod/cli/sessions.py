@@ -94,7 +94,7 @@ def _counts(call: CommandCall) -> int | None:
         calls = sum(found.counts.calls.values())
         lines.append(
             f"{one_line(path)}: {found.program}, {sum(values[-1]['records'].values())} records, "
-            f"{calls} calls, {found.counts.results} answered, {len(found.counts.gaps)} gaps"
+            f"{calls} calls, {found.counts.results} answered, {found.counts.gaps} gaps"
         )
     call.answers(values, lines)
     return None if values else _CANNOT_TELL

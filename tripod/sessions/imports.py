@@ -146,8 +146,8 @@ def _body(act: Act, found: SessionFile, copy: SessionCopy, session: str) -> Sess
         "unparsed": len(copy.counts.unparsed),
         "exposures": len(judged.found),
     }
-    for gap in judged.gaps:
-        counts[gap.cause] = counts.get(gap.cause, 0) + 1
+    for cause, number in judged.gaps.causes().items():
+        counts[cause] = counts.get(cause, 0) + number
     file = os.path.abspath(found.path)
     hooks = os.path.join(os.path.realpath(act.context.root), SPOOL, HOOKS, "")
     return {

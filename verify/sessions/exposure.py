@@ -23,6 +23,7 @@ from tripod.verify.sessions.items import (
     Call,
     Channel,
     Gap,
+    GapList,
     Given,
     Item,
     Session,
@@ -393,7 +394,7 @@ class SessionExposures:
     ) -> None:
         self.rule, self.protected, self.file, self.closed = rule, protected, file, closed
         self.found: list[Exposure] = []
-        self.gaps: list[Gap] = []
+        self.gaps = GapList()
         self.agents: set[str] = set()
         self.sessions: list[Session] = []
         self.attempts = 0
@@ -422,8 +423,9 @@ class SessionExposures:
                 if one is not self._last:
                     what = f"the answer of {one.call.tool} {one.call.id[:40]}"
                     self.gaps.append(Gap("unanswered", one.call.line, what, one.call.channel))
-                self.gaps += one.opaque
+                self.gaps.extend(one.opaque)
                 self.found += [each._replace(sure=False, shown=False) for each in one.exposures]
+        self.gaps.close()
 
     def _began(self, session: Session) -> None:
         self.agents.add(session.id)
@@ -440,7 +442,7 @@ class SessionExposures:
         if call.ran:
             self._ran(call)
             return
-        one = _Open(call)
+        one = _Open(call._replace(input=None))  # it may be large
         self._opens(one, call)
         calls = self._calls.setdefault(call.id, _CallsOfId())
         if calls.waiting is None:
@@ -563,7 +565,7 @@ class SessionExposures:
         failed = given is not None and given.failed
         if failed and not shell:
             if one.call.channel in _OPAQUE and not text.startswith("<tool_use_error>"):
-                self.gaps += one.opaque
+                self.gaps.extend(one.opaque)
             return []  # an error was shown, and no text of a file
         found = []
         for each in one.exposures:
@@ -578,7 +580,7 @@ class SessionExposures:
         if given is not None and one.listed and self.rule is not None:
             found += self._listed(one.call, given)
         self.found += found
-        self.gaps += one.opaque
+        self.gaps.extend(one.opaque)
         return found
 
     def _listed(self, call: Call, given: Given) -> Iterator[Exposure]:
@@ -699,6 +701,9 @@ def judge_exposures(
     breaches = [pair for pair in found if pair[1].sure and (pair[1].shown or not shown_only)]
     unsure = [pair for pair in found if not pair[1].sure]
     causes = Counter(gap.cause for _, gap in gaps)
+    for one in read:
+        for (cause, channel), number in one.gaps.more.items():
+            causes[cause] += number - 1 if channel not in _FILELESS else 0
     coverage: dict[str, object] = {
         **counted,
         "exposures": len(breaches),

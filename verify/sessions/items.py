@@ -171,6 +171,49 @@ class Gap(NamedTuple):
     is_unrecorded: bool = False
 
 
+class GapList(list[Gap]):
+    """Gaps as they are found: the first of each cause and channel, so that memory has a limit.
+
+    ``more`` counts those that were left out. ``close`` adds a gap for each such cause and channel,
+    which no session that is found fills.
+    """
+
+    LIMIT = 500
+    CHILDREN = 5_000
+    """How many sessions of subagents may be missing: each of them may be found in another file."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.more: Counter[tuple[Cause, Channel]] = Counter()
+        self._kept: Counter[tuple[Cause, Channel, bool]] = Counter()
+
+    def append(self, gap: Gap) -> None:
+        """Keep a gap, or count it."""
+        kind = gap.cause, gap.channel, bool(gap.child)
+        if self._kept[kind] < (self.CHILDREN if gap.child else self.LIMIT):
+            self._kept[kind] += 1
+            super().append(gap)
+        else:
+            self.more[gap.cause, gap.channel] += 1
+
+    def extend(self, gaps: Iterable[Gap]) -> None:
+        """Keep or count several."""
+        for gap in gaps:
+            self.append(gap)
+
+    def close(self) -> None:
+        """Say what was left out."""
+        for (cause, channel), number in self.more.items():
+            super().append(Gap(cause, 0, f"{number} more that are not listed", channel))
+
+    def causes(self) -> Counter[Cause]:
+        """How many gaps there are of each cause; it is asked after ``close``."""
+        found = Counter(gap.cause for gap in self)
+        for (cause, _), number in self.more.items():
+            found[cause] += number - 1
+        return found
+
+
 Item = Session | Call | Given | Gap
 
 

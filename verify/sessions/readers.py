@@ -88,7 +88,7 @@ class SessionCounts:
         self.nested: Counter[str] = Counter()
         self.results = self.failed = 0
         self.unparsed: list[int] = []
-        self.gaps: list[Gap] = []
+        self.gaps = 0
         self._open: Counter[str] = Counter()
 
     def add(self, item: Item) -> None:
@@ -99,12 +99,14 @@ class SessionCounts:
                 if not item.nested:
                     self._open[item.id] += 1
         elif isinstance(item, Given):
-            if item.call is not None and not item.nested and self._open[item.call] > 0:
+            if item.call is not None and not item.nested and item.call in self._open:
                 self._open[item.call] -= 1
+                if not self._open[item.call]:
+                    del self._open[item.call]
                 self.results += 1
                 self.failed += item.failed
         elif isinstance(item, Gap):
-            self.gaps.append(item)
+            self.gaps += 1
             if item.cause == "damaged":
                 self.unparsed.append(item.line)
 

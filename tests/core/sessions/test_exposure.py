@@ -5,6 +5,7 @@ import fnmatch
 import json
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -26,8 +27,9 @@ from tripod.verify.sessions.exposure import (
     ProtectedText,
     SessionExposures,
     _meet,
+    judge_exposures,
 )
-from tripod.verify.sessions.items import Call, Given
+from tripod.verify.sessions.items import Call, Gap, GapList, Given
 
 SECRET = (
     "ann: we ship the seventh release on friday, unless bob finds another fault in it\nshort one\n"
@@ -440,3 +442,30 @@ def test_an_answer_that_never_came_leaves_it_untold_unless_it_is_the_last(tmp_pa
     chat = json.loads(json.dumps(asked).replace("src/a", "chat/a"))
     assert told(chat) == "cannot tell"
     assert _kinds(judged(path)[1][0].found, lambda each: not each.sure) == 1
+
+
+def test_gaps_are_counted_where_they_are_too_many_to_be_kept() -> None:
+    """Each is a reason, and what is left out is one too; subagents are still found elsewhere."""
+    one, child = SessionExposures(NeverRule(["x"]), ProtectedText()), Gap("missing", 1, "c", "tool")
+    for line in range(3 * GapList.LIMIT):
+        one.add(Gap("unknown", line, "a record of the type 'new'"))
+        one.add(child._replace(line=line, child=f"child-{line}"))
+    one.end()
+    assert len(one.gaps) == 4 * GapList.LIMIT + 1
+    others = SessionExposures(NeverRule(["x"]), ProtectedText())
+    others.agents.update(f"child-{line}" for line in range(3 * GapList.LIMIT))
+    verdict = judge_exposures([one, others], Counter())
+    assert verdict.told == "cannot tell"
+    assert verdict.coverage["gaps"] == {"unknown": 3 * GapList.LIMIT}
+    assert len(verdict.reasons) == GapList.LIMIT + 1
+    assert "1000 more that are not listed" in verdict.reasons[-1]
+
+
+def test_a_subagent_beyond_the_limit_is_never_taken_for_found() -> None:
+    one = SessionExposures(NeverRule(["x"]), ProtectedText())
+    for line in range(GapList.CHILDREN + 1):
+        one.add(Gap("missing", line, "a subagent", "subagent", child=f"child-{line}"))
+    one.end()
+    one.agents.update(f"child-{line}" for line in range(GapList.CHILDREN + 1))
+    verdict = judge_exposures([one], Counter())
+    assert (verdict.told, verdict.coverage["gaps"]) == ("cannot tell", {"missing": 1})
