@@ -89,6 +89,8 @@ def make_session(path: str, program: str, size: int) -> int:
                 value = _in_texts(record, change)
                 if "sessionId" in value:
                     value["sessionId"] = "bench"
+                if value.get("type") == "session_meta":
+                    value["payload"]["id"] = "bench"
                 if "payload" in value:
                     value["ordinal"] = next(numbers)
                 written += file.write(orjson.dumps(value) + b"\n")
