@@ -11,6 +11,8 @@ verdict: *clean, except*. Words are compared without case, accents, variant and 
 and punctuation. The check does not see a paraphrase, a translation or a shorter passage. For a
 Pythia that ran as a worker, by ``tripod worker`` or by another tool, the check searches its task
 and its logs for readings of the chat; this can show a breach, and cannot show that there was none.
+Commands count by the files that they open; without the extra ``sessions``, a command that is not a
+plain list of words counts by the files that it names.
 Where a run is recorded, the number of *decisions that quote the chat* (12 consecutive words of an
 earlier message), which the reviewer could read, is printed beside the verdict. It is no finding: a
 decision may quote the chat.
@@ -60,6 +62,7 @@ from tripod.verify.isolation.runs import (
     assessments_of_runs,
     review_runs,
 )
+from tripod.verify.sessions.terminal import without_terminal_codes
 
 NAME = "pythia-isolation"
 REQUIRED = True
@@ -222,27 +225,20 @@ def _wrote(evidence: Evidence, run: ReviewRun) -> Iterator[Finding]:
     if said is not None and not run.unread:
         # Terminal control sequences are left out of the output, in every form. A line that looks
         # like one of a stream may be a part of it, so both readings count.
-        words = " ".join(words_of(breach.without_terminal_codes(said)))
-        texts = (
-            breach.without_terminal_codes(one)
-            for text in run.wrote
-            for one in (text.text, text.raw)
-        )
+        words = " ".join(words_of(without_terminal_codes(said)))
+        texts = (without_terminal_codes(one) for text in run.wrote for one in (text.text, text.raw))
         if not any(words in " ".join(words_of(text)) for text in texts):
             message = f"the assessment is not what {_named(run)} wrote"
             yield _finding(message, f"entry {run.assessed}", run.assessed or run.seq)
-    own = set((said or "").split("\n"))
-    elsewhere = breach.places_elsewhere(evidence.places)
+    own = {line.strip() for line in (said or "").split("\n")}
     apart = run.level == "namespace"
     did = "tried to read the chat, and there was none" if apart else "read the chat"
+    severity: Severity = "warning" if apart else "failure"
     for text in run.wrote:
-        severity: Severity = "warning" if apart else "failure"
-        for line in text.calls:
-            if line not in own and breach.shows_reading_of_chat(
-                breach.with_usual_places(line, elsewhere)
-            ):
+        for line in text.readings:
+            if line not in own:
                 message = f"{_named(run)} {did}"
-                yield _finding(message, f"entry {text.seq}", text.seq, (line.strip(),), severity)
+                yield _finding(message, f"entry {text.seq}", text.seq, (line,), severity)
 
 
 def _untold(run: ReviewRun, erased: int) -> Iterator[str]:

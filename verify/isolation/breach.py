@@ -1,57 +1,187 @@
-"""Finds commands and tool calls that read the chat, in a log, a task or a stream of events. Pure.
+"""Finds readings of the chat in what a reviewer printed, or a worker that is one. Pure.
 
-A line of a log shows a command or a tool call as people and agents write them; a line of a stream
-is a JSON object that may hold such calls. The files of every worker that is Pythia by name or task
-are searched, whether tripod or another tool ran it. A log shows what was printed, not what was
-done: it can show a breach, and cannot show that there was none.
+What is judged are the calls in a log, a task or a stream, each by the paths that it opens, as in a
+recorded session. The files of every worker that is Pythia by name or task are searched, whether
+tripod or another tool ran it. A log shows what was printed, not what was done: it can show a
+breach, and cannot show that there was none.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
-from operator import itemgetter
+import shlex
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from tripod.ledger import LOGS
+from tripod.ledger import CHAT, EVENTS, LOGS
 from tripod.ledger import WORKERS as FOLDER
 from tripod.projections.team.tables import FILES
 from tripod.projections.workers.format import parse_worker
 from tripod.projections.workers.tables import WORKERS
 from tripod.verify.check import Evidence
-from tripod.verify.sessions.items import strings_of
+from tripod.verify.sessions.exposure import (
+    NeverRule,
+    ProtectedText,
+    SessionExposures,
+    opened_by_call,
+)
+from tripod.verify.sessions.items import Call, SessionRecord, strings_of
+from tripod.verify.sessions.jsonl import session_records
+from tripod.verify.sessions.readers import READERS, program_of, read_session
+from tripod.verify.sessions.shell import ShellReading, resolved
+from tripod.verify.sessions.terminal import (
+    CWD,
+    calls_in_line,
+    calls_in_stream,
+    stream_value,
+    without_terminal_codes,
+    words_of_call,
+)
 
-# A pattern here never begins or ends with a repetition that the text may start at every character,
-# and two repetitions never stand around something that may be missing: a stranger writes the lines,
-# and one of a megabyte must cost what a megabyte of prose costs (tests/deep/verify/test_linear.py).
-_STYLE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[()][0-9A-Z]")
-_POST = re.compile(r"\b(?:nbs-chat|tripod\s+chat)\s+(?:send|warn|error)\b[^;&|\n]*")
-_COMMAND = re.compile(
-    r"\b(?:nbs-chat|tripod\s+chat)\s+(?:read|search|poll|export)\b"
-    r"|\btripod\s+show\s+(?:chat|events|entries)\b"
-    r"|\btripod\s+(?:log|query|diff)\b"
+_WILD = "\ufffd"
+"""What stands for the part of a name that a wildcard stands for."""
+
+_SECRET = (
+    "*.chat", "*.chat.*", ".nbs/chat", ".nbs/record", ".nbs/events/**", "events/processed",
+    "*chat-message*.event", "*chat-mention*.event", "*chat-query*.event", "*chat-interrupt*.event",
+    "*human-input*.event", f"events/{_WILD}", f"events/*{_WILD}*.event", "ledger.db*",
+    ".git/tripod", "refs/tripod", "refs/tripod-remotes",
+)  # fmt: skip
+_ALLOWED = (
+    "config.yaml",
+    "*pythia-checkpoint*",
+    "*-decision-logged-*",
+    "processed/*pythia-checkpoint*",
 )
-_BUS = re.compile(r"\b(?:nbs-bus|tripod\s+bus)\s+read\b")
-_QUOTING = re.compile(r"chat-m|chat-q|chat-i|human-input")
-_READER = re.compile(
-    r"\b(?:Read|Grep|Glob|Search|View|LS|Fetch)\(|\b(?:cat|less|more|head|tail|grep|rg|ag|sed|awk|"
-    r"strings|base64|python3?|perl|ruby|node|cp|dd|xxd|od|sqlite3|vim?|nano|bat|cut|sort|tac|nl|"
-    r"git\s+(?:show|cat-file|archive|grep|log|diff|checkout|restore|worktree|bundle|clone))\s"
-)
+"""What Pythia may read in a folder of events; of those that were handled, the checkpoints alone."""
+
+_SIGNS = ("chat", "nbs", "record", "events", "ledger", "tripod", "human-input")
+"""What a text has where it may name anything of that; a line without it is not looked at."""
+
+_LONG = 4096  # characters from which on nothing is a path
+_MAGIC = re.compile(r"[*?\[\]{}]+")
 _PARTED = re.compile(r"[;&|\n]")
-_TOKEN = re.compile(r"\S+")
-_PLACE = re.compile(
-    r"\.chat\b|\.nbs/(?:chat|record)\b|\bevents/(?P<queue>processed\b|\*)"
-    r"|\.git/tripod\b|\brefs/tripod(?:-remotes)?/"
-    r"|(?P<event>chat-(?:message|mention))|\bledger\.db\b",
-    re.IGNORECASE,
-)
-_NAME = re.compile(r"[\w.-]*")
-_PATH = re.compile(r"[\w./~*-]*")
+_UNTOLD = frozenset(("tool", "mcp", "script", "subagent"))
+"""Channels of calls whose texts tell what they do, and not their paths."""
+
+
+class ChatRule:
+    """What counts as a reading of the chat in a team that keeps some folders elsewhere.
+
+    ``places`` are those folders, as paths from the team directory by what they hold.
+
+    >>> rule = ChatRule({"chat": "../talk"})
+    >>> rule.is_broken_by("$ head talk/a.md"), rule.is_broken_by("> Read(src/talk.py)")
+    (True, False)
+    """
+
+    def __init__(self, places: Mapping[str, str] | None = None) -> None:
+        elsewhere = {
+            place.removeprefix("../").strip("/").casefold(): front.partition("/")[0]
+            for front, place in (places or {}).items()
+            if not front.startswith(f"{LOGS}/")  # what lies beside a log is nobody's secret
+        }
+        names = [name for name in elsewhere if name not in (CHAT, EVENTS, ".", "..", "")]
+        queues = [".nbs/events", EVENTS, *(name for name in names if elsewhere[name] == EVENTS)]
+        but = [f"{queue}/{name}" for queue in queues for name in _ALLOWED]
+        self._never = NeverRule([*_SECRET, *(f"{name}/**" for name in names)], but)
+        self._sign = re.compile("|".join(map(re.escape, (*_SIGNS, *names))), re.IGNORECASE)
+
+    def readings_in(self, line: str) -> Iterator[str]:
+        """Each reading that a line of a log or of a stream shows, as people write it."""
+        value = stream_value(without_terminal_codes(line))
+        if value is not None:
+            yield from self.readings_in_stream(value)
+        elif self.is_broken_by(line):
+            yield line.strip()
+
+    def readings_in_stream(self, value: Any) -> Iterator[str]:
+        """Each call in a JSON value that is a reading."""
+        for call in filter(self.is_broken_in, calls_in_stream(value)):
+            yield f"{call.tool}({' '.join(strings_of(call.input))})"
+
+    def readings_in_session(self, text: str) -> Iterator[str]:
+        """Each file that a recorded session shows was put into the context without a call."""
+        records = list(session_records(text.encode("utf-8", "replace").splitlines(keepends=True)))
+        first = next((one.value for one in records if isinstance(one, SessionRecord)), {})
+        program = program_of(first)
+        if program is not None:
+            session = SessionExposures(self._never, ProtectedText())
+            for item in read_session(READERS[program](), records):
+                session.add(item)
+            for one in session.found:
+                if one.call is None and one.sure:
+                    yield f"{one.channel}({one.named})"
+
+    def is_broken_by(self, line: str) -> bool:
+        """Whether a line of a log shows a call that reads what Pythia may not see."""
+        if self._sign.search(line) is None and "\x1b" not in line:
+            return False
+        return any(map(self.is_broken_in, calls_in_line(without_terminal_codes(line))))
+
+    def is_broken_in(self, call: Call) -> bool:
+        """Whether a call reads what Pythia may not see."""
+        if call.channel in ("names", "edit"):
+            return False  # it shows no text
+        if call.channel in _UNTOLD:
+            texts = (part for text in strings_of(call.input) for part in _SENTENCES.split(text))
+            told = call.channel == "subagent"
+            return any(
+                self.is_broken_by(one) or (told and tells_to_read_chat(one, self)) for one in texts
+            )
+        reading = opened_by_call(call)
+        if self._is_opened(reading, call.cwd):
+            return True
+        return bool(reading.opaque) and call.command is not None and self._is_part(call.command)
+
+    def _is_part(self, command: str) -> bool:
+        """Whether a part of a command that is not understood as a whole reads what it names."""
+        # A script in a text that follows is a part of the command that runs it.
+        text = command.replace("\n", " ") if "<<" in command else command
+        for part in filter(self._sign.search, _PARTED.split(text)):
+            for call in calls_in_line(part):
+                reading = opened_by_call(call)
+                words = set(words_of_call(call.command or "")) if reading.opaque else ()
+                named = (resolved(word, CWD) for word in words if self._sign.search(word))
+                if self._is_opened(reading, CWD) or any(map(self._hits, named)):
+                    return True
+        return False
+
+    def _is_opened(self, reading: ShellReading, cwd: str) -> bool:
+        return any(self._hits(one.path, recursive=one.recursive) for one in reading.opened) or any(
+            self._hits(resolved(one.named, cwd)) for one in reading.also
+        )
+
+    def places_in(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where paths that Pythia may not see begin and end in a text."""
+        for word in _WORD.finditer(text):
+            if self._hits(resolved(word[0].rstrip("."), CWD)):
+                yield word.span()
+
+    def _hits(self, path: str, *, recursive: bool = False) -> bool:
+        """Whether a path is one that Pythia may not see, whatever its wildcards stand for."""
+        if len(path) > _LONG or self._sign.search(path) is None:
+            return False
+        path = _MAGIC.sub(_WILD, path).casefold()
+        below = (path, f"{path}/{_WILD}", f"{path}/chat/{_WILD}") if recursive else (path,)
+        return any(map(self._never.hits, below))
+
+
+_USUAL = ChatRule()
+
+
+def shows_reading_of_chat(line: str) -> bool:
+    """Whether a line of a log shows a reading of the chat in a team with the usual folders."""
+    return _USUAL.is_broken_by(line)
+
+
+# Tasks -------------------------------------------------------------------------------------------
+
+_POST = re.compile(r"\b(?:nbs-chat|tripod\s+chat)\s+(?:send|warn|error)\b[^;&|\n]*")
+_OURS = re.compile(r"\b(?:nbs-(?:chat|bus)|tripod)\s[^;&|\n]*")
+_WORD = re.compile(r"[^\s,:;'\"`()\[\]{}<>|&=]+")
 _THE_CHAT = re.compile(r"\bthe\s+(?:whole\s+|entire\s+|raw\s+|live\s+)?chat\b", re.IGNORECASE)
-_ALLOWED = "pythia-checkpoint"  # an event that Pythia may read
 _TOLD = re.compile(
     r"\b(?:read|search|scan|grep|cat|open|review|study|look\s+(?:at|through|into)|check|go\s+through)\b",
     re.IGNORECASE,
@@ -63,127 +193,41 @@ _NOT = re.compile(r"\b(?:not|never|no|without|avoid|forbidden|nor)\b|n't\b", re.
 
 _SENTENCE = 4000  # characters that one word of denial may deny
 _OVERLAP = 1000
-_NESTED = 4  # a call within the input of a call is looked at as one, so deep
 
 
-def without_terminal_codes(text: str) -> str:
-    """A text without the sequences that command a terminal."""
-    return _STYLE.sub("", text)
-
-
-def places_elsewhere(places: dict[str, str]) -> list[tuple[re.Pattern[str], str]]:
-    """How people write of the folders that a team keeps elsewhere, and their usual names."""
-    named = [
-        (place.removeprefix("../").strip("/"), front)
-        for front, place in places.items()
-        if not front.startswith(f"{LOGS}/")  # what lies beside a log is nobody's secret
-    ]
-    return [
-        (re.compile(rf"(?<![\w./~-])(?:[\w.~-]*/)*{re.escape(name)}(?=/)"), f".nbs/{front}")
-        for name, front in named
-        if name not in (front, ".", "..")
-    ]
-
-
-def with_usual_places(text: str, elsewhere: list[tuple[re.Pattern[str], str]]) -> str:
-    """A text as it would stand there if the team's folders were at their usual places."""
-    for pattern, usual in elsewhere:
-        text = pattern.sub(usual, text)
-    return text
-
-
-def shows_reading_of_chat(line: str) -> bool:
-    """Whether a line of a log shows a command or tool call that reads what Pythia may not see."""
-    text = _POST.sub("", without_terminal_codes(line))
-    return _commands(text) or _reads(text)
-
-
-def tells_to_read_chat(sentence: str) -> bool:
+def tells_to_read_chat(sentence: str, rule: ChatRule = _USUAL) -> bool:
     """Whether a sentence of a task tells the reviewer to read the chat.
 
     A very long one is judged in parts that overlap: a "not" in it denies what stands near.
     """
     text = _POST.sub("", sentence)
     starts = range(0, max(len(text), 1), _SENTENCE)
-    return any(_told(text[max(0, start - _OVERLAP) : start + _SENTENCE]) for start in starts)
+    return any(_told(rule, text[max(0, start - _OVERLAP) : start + _SENTENCE]) for start in starts)
 
 
-def _told(text: str) -> bool:
+def _told(rule: ChatRule, text: str) -> bool:
     if _NOT.search(text):
         return False
-    if _commands(text):
+    if any(map(rule.is_broken_by, _OURS.findall(text))):
         return True
-    mentions = ((*match.span(), match.start()) for match in _THE_CHAT.finditer(text))
-    places = sorted([*_places(text), *mentions], key=itemgetter(2))
+    mentions = (match.span() for match in _THE_CHAT.finditer(text))
+    places = sorted([*rule.places_in(text), *mentions])
     number, stop, at = 0, -1, 0
     while (verb := _TOLD.search(text, at)) is not None:
         end = verb.end()
-        while number < len(places) and places[number][2] < end:
+        while number < len(places) and places[number][0] < end:
             number += 1
         if number == len(places):
             return False
         stop = stop if stop >= end else _find(text, ";", end)
-        begin, after, start = places[number]
-        if start >= stop:
+        begin, after = places[number]
+        if begin >= stop:
             at = stop
-        elif _OTHER_VERB.search(text[end : max(end, begin)]):
+        elif _OTHER_VERB.search(text[end:begin]):
             at = after
         else:
             return True
     return False
-
-
-def _commands(text: str) -> bool:
-    """Whether one of our commands stands in a text that reads the chat, or events that quote it."""
-    if _COMMAND.search(text):
-        return True
-    stop = -1
-    for match in _BUS.finditer(text):
-        if match.end() > stop:  # the first of a line sees all of it
-            stop = _find(text, "\n", match.end())
-            if _QUOTING.search(text, match.end(), stop):
-                return True
-    return False
-
-
-def _reads(text: str) -> bool:
-    """Whether, in one command, something that reads stands in front of a place of the chat."""
-    readers = [match.end() for match in _READER.finditer(text)]
-    parted: list[int] | None = None
-    for _, _, start in _places(text) if readers else ():
-        number = bisect_right(readers, start)
-        if number:
-            parted = [m.start() for m in _PARTED.finditer(text)] if parted is None else parted
-            nearest = readers[number - 1]
-            if bisect_left(parted, nearest) == bisect_left(parted, start):
-                return True
-    return False
-
-
-def _places(text: str) -> Iterator[tuple[int, int, int]]:
-    """Places of the chat: the beginning of the word, the end of the path, and the place itself."""
-    for token in _TOKEN.finditer(text):
-        begin, end = token.span()
-        allowed = path = name = event = -1
-        for match in _PLACE.finditer(text, begin, end):
-            after = match.end()
-            if match["queue"] is not None:
-                allowed = allowed if allowed >= 0 else text.rfind(_ALLOWED, begin, end)
-                if allowed >= after:
-                    continue
-            elif match["event"] is not None:
-                if after > name:
-                    name = _end(_NAME, text, after)
-                    event = text.rfind(".event", after, name)
-                if event < after:
-                    continue
-            path = path if path >= after else _end(_PATH, text, after)
-            yield begin, path, match.start()
-
-
-def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
-    found = pattern.match(text, at)
-    return at if found is None else found.end()
 
 
 def _find(text: str, what: str, at: int) -> int:
@@ -191,53 +235,9 @@ def _find(text: str, what: str, at: int) -> int:
     return len(text) if found < 0 else found
 
 
-def logged_objects_in(text: str) -> Any:
-    """A JSON object, or a list that holds one, which a text is; None where it is neither.
-
-    >>> logged_objects_in(' [{"a": 1}]'), logged_objects_in("[1]"), logged_objects_in("[a]")
-    ([{'a': 1}], None, None)
-    """
-    if not text.lstrip().startswith(("{", "[")):
-        return None
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    listed = value if isinstance(value, list) else [value]
-    return value if any(isinstance(one, dict) for one in listed) else None
-
-
-def tool_calls_in(line: str) -> tuple[list[str], list[str]] | None:
-    """The texts of a line of a stream, and the tool calls in it, as a log would show them.
-
-    None where it is no such line.
-
-    >>> call = {"type": "tool_use", "name": "Read", "input": {"file_path": "a.chat"}}
-    >>> tool_calls_in(json.dumps([call]))
-    (['tool_use', 'Read', 'a.chat'], ['Read(a.chat)'])
-    """
-    value = logged_objects_in(line)
-    if value is None:
-        return None
-    calls: list[str] = []
-    todo = [(value, 0)]
-    while todo:
-        one, within = todo.pop()
-        if isinstance(one, list):
-            todo += ((inner, within) for inner in reversed(one))
-        elif isinstance(one, dict):
-            if one.get("type") == "tool_use" and isinstance(one.get("name"), str):
-                if within == _NESTED:
-                    continue  # its texts stand in the call around it
-                calls.append(f"{one['name']}({' '.join(strings_of(one.get('input')))})")
-                within += 1
-            todo += ((inner, within) for inner in reversed(one.values()))
-    return list(strings_of(value)), calls
-
-
 # Pythia workers ---------------------------------------------------------------------------------
 
-_CHAT_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n")
+_SENTENCES = re.compile(r"(?<=[.!?;])\s+|\n")
 
 
 class ReviewerWorker(NamedTuple):
@@ -301,28 +301,24 @@ def breaches(
 
     A reading is given in words, with where it stands, the line, and the entry that brought it.
     """
-    name, elsewhere = worker.name, places_elsewhere(evidence.places)
-
-    def reads_chat(line: str) -> bool:
-        return shows_reading_of_chat(with_usual_places(line, elsewhere))
-
+    name, rule = worker.name, ChatRule(evidence.places)
     message = f"the task of {name} tells the reviewer to read the chat"
     found = [
         (message, worker.path, sentence, seq)
         for seq, text in worker.told
-        for sentence in _CHAT_SENTENCE.split(text)
-        if tells_to_read_chat(with_usual_places(sentence, elsewhere))
+        for sentence in _SENTENCES.split(text)
+        if tells_to_read_chat(sentence, rule)
     ]
     found += [
         (f"the command line of {name} reads the chat", f"entry {seq}", line, seq)
         for seq, line in _command_lines(evidence, worker)
-        if reads_chat(line)
+        if rule.is_broken_by(line)
     ]
     found += [
-        (f"{name} read the chat", worker.path, line.strip(), seq)
+        (f"{name} read the chat", worker.path, reading, seq)
         for seq, text in _noted(evidence, worker)
-        for _, line in _shown(text.split("\n"))
-        if reads_chat(line)
+        for line in text.split("\n")
+        for reading in rule.readings_in(line)
     ]
     logs = 0
     front = worker.path.removesuffix(".md")
@@ -334,20 +330,11 @@ def breaches(
         logs += bool(data)
         grown, newest = _growth(evidence, path)
         old = data[:grown].count(b"\n")
-        lines = (line.decode("utf-8", "replace") for line in data.split(b"\n"))
-        for number, text in _shown(lines):
-            if reads_chat(text):
+        for number, line in enumerate(data.split(b"\n"), 1):
+            for reading in rule.readings_in(line.decode("utf-8", "replace")):
                 at = newest if old < number and newest is not None else worker.seq
-                found.append((f"{name} read the chat", f"{path}:{number}", text.strip(), at))
+                found.append((f"{name} read the chat", f"{path}:{number}", reading, at))
     return logs, found
-
-
-def _shown(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Lines of a log with their numbers; of a stream of JSON lines the calls, as a log has them."""
-    for number, line in enumerate(lines, 1):
-        calls = tool_calls_in(without_terminal_codes(line))
-        for text in [line] if calls is None else calls[1]:
-            yield number, text
 
 
 def _noted(evidence: Evidence, worker: ReviewerWorker) -> Iterator[tuple[int, str]]:
@@ -378,8 +365,7 @@ def _command_lines(evidence: Evidence, worker: ReviewerWorker) -> Iterator[tuple
             continue
         argv = order.get("argv") if isinstance(order, dict) else None
         if isinstance(argv, list):
-            for line in " ".join(map(str, argv)).split("\n"):
-                yield seq, line
+            yield seq, shlex.join(map(str, argv))
 
 
 def _growth(evidence: Evidence, log: str) -> tuple[int, int | None]:

@@ -20,12 +20,9 @@ from tripod.projections.pythia.format import (
     parse_checkpoint_payload,
 )
 from tripod.verify.check import Evidence
-from tripod.verify.isolation.breach import (
-    logged_objects_in,
-    tool_calls_in,
-    without_terminal_codes,
-)
+from tripod.verify.isolation.breach import ChatRule
 from tripod.verify.sessions.items import strings_of
+from tripod.verify.sessions.terminal import stream_value, without_terminal_codes
 
 ROLE = "pythia"
 LIMIT = 8 * 1024 * 1024
@@ -45,7 +42,7 @@ class ReviewText:
     """A text that the reviewer got, or wrote. ``seq`` is its entry, ``time`` that entry's second.
 
     ``sources`` are the entries whose text it claims to hold, None for a text of the reviewer;
-    ``calls`` the lines that may show a tool call, ``raw`` the bytes as stored.
+    ``readings`` the lines and calls that read the chat, ``raw`` the bytes as stored.
     """
 
     what: str
@@ -53,7 +50,7 @@ class ReviewText:
     time: int
     text: str
     sources: tuple[int, ...] | None = None
-    calls: tuple[str, ...] = ()
+    readings: tuple[str, ...] = ()
     raw: str = ""
 
 
@@ -103,6 +100,7 @@ def review_runs(evidence: Evidence) -> Iterator[ReviewRun]:
         " WHERE g.role = ? ORDER BY g.seq",
         ROLE,
     )
+    rule = ChatRule(evidence.places)
     for spawn, seq, subject, ended, state, isolated, assessed, event in rows:
         one = ReviewRun(spawn, seq, _event(evidence, subject) if event is None else event)
         one.assessed = assessed
@@ -117,7 +115,7 @@ def review_runs(evidence: Evidence) -> Iterator[ReviewRun]:
             one.exceptions += dict.fromkeys(run_namespace_exceptions(order, searched))
         shown: set[str] = set()
         if state == "ended":
-            shown = _wrote(evidence, one, ended) | _left(evidence, one, ended)
+            shown = _wrote(evidence, rule, one, ended) | _left(evidence, rule, one, ended)
         elif assessed is not None:
             one.false.append(f"it is {state}, and an assessment is said to be its own")
         servers = order.get("mcp_servers")
@@ -229,7 +227,7 @@ def _given(evidence: Evidence, one: ReviewRun, order: dict[str, Any]) -> set[str
     return searched
 
 
-def _wrote(evidence: Evidence, one: ReviewRun, seq: int) -> set[str]:
+def _wrote(evidence: Evidence, rule: ChatRule, one: ReviewRun, seq: int) -> set[str]:
     """Add what it wrote, as far as that was kept; give the tool servers that this shows."""
     body = evidence.body(seq)
     if erased_in_run(evidence, seq):
@@ -244,11 +242,11 @@ def _wrote(evidence: Evidence, one: ReviewRun, seq: int) -> set[str]:
             continue
         data = _content(evidence, seq, kept["content"])
         text = _checked(one, f"{what} (entry {seq})", data, kept.get("digest"))
-        shown |= _add_written(one, what, seq, _second(evidence, seq), text)
+        shown |= _add_written(rule, one, what, (seq, _second(evidence, seq)), text)
     return shown
 
 
-def _left(evidence: Evidence, one: ReviewRun, ended: int) -> set[str]:
+def _left(evidence: Evidence, rule: ChatRule, one: ReviewRun, ended: int) -> set[str]:
     """Add transcripts that its program left of its own session, kept when it ended."""
     shown: set[str] = set()
     front = f"workers/{ROLE}-{one.spawn[:12]}-"
@@ -257,26 +255,33 @@ def _left(evidence: Evidence, one: ReviewRun, ended: int) -> set[str]:
         body = evidence.body(seq)
         data = _content(evidence, seq, body.get("content"))
         text = _checked(one, f"{TRANSCRIPT} {path}", data, body.get("sha256"))
-        shown |= _add_written(one, TRANSCRIPT, ended, _second(evidence, ended), text)
+        shown |= _add_written(rule, one, TRANSCRIPT, (ended, _second(evidence, ended)), text)
     return shown
 
 
-def _add_written(one: ReviewRun, what: str, seq: int, time: int, text: str | None) -> set[str]:
-    """Add a text that it wrote, texts of JSON lines put in their place; give its tool servers."""
+def _add_written(
+    rule: ChatRule, one: ReviewRun, what: str, at: tuple[int, int], text: str | None
+) -> set[str]:
+    """Add a text that it wrote, texts of JSON lines put in their place; give its tool servers.
+
+    ``at`` is its entry and that entry's second.
+    """
     if text is None:
         return set()
     said: list[str] = []
-    calls: list[str] = []
+    readings: list[str] = []
     servers: set[str] = set()
     shown = without_terminal_codes(text)
-    is_value = tool_calls_in(shown) is not None  # one JSON value, on one line or on many
+    is_value = stream_value(shown) is not None  # one JSON value, on one line or on many
     for part in [shown] if is_value else shown.split("\n"):
-        found = tool_calls_in(part)
-        said += [part] if found is None else found[0]
-        calls += [part] if found is None else found[1]
+        value = stream_value(part)
+        said += [part] if value is None else strings_of(value)
+        readings += rule.readings_in(part)
         servers.update(tool_servers_of_run(part))
     if text or what == TRANSCRIPT:
-        one.wrote.append(ReviewText(what, seq, time, "\n".join(said), None, tuple(calls), text))
+        readings += rule.readings_in_session(text) if what == TRANSCRIPT else ()
+        whole = "\n".join(said)
+        one.wrote.append(ReviewText(what, *at, whole, None, tuple(readings), text))
     return servers
 
 
@@ -376,7 +381,7 @@ def tool_servers_of_run(line: str) -> Iterator[str]:
     >>> list(tool_servers_of_run('{"content":[{"type":"tool_use","name":"mcp__wiki__search"}]}'))
     ['wiki']
     """
-    todo = [logged_objects_in(line)]
+    todo = [stream_value(line)]
     while todo:
         one = todo.pop()
         if isinstance(one, list):

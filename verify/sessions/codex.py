@@ -8,6 +8,7 @@ was run says which files were opened, the answer to the call what of them was sh
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote
@@ -353,7 +354,7 @@ class Codex(Reader):
         if isinstance(command, list) and len(command) == 3 and command[1] in ("-lc", "-c"):
             command = command[2]  # bash -lc LINE
         elif isinstance(command, list):
-            command = " ".join(map(str, command))
+            command = shlex.join(map(str, command))
         place = text_at(item, "cwd")
         if place.startswith(_FILE_URL):
             place = unquote(place.removeprefix(_FILE_URL))

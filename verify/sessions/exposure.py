@@ -35,6 +35,8 @@ from tripod.verify.sessions.shell import ANY, OpenedPath, ShellReading, opened_b
 if TYPE_CHECKING:
     from wcmatch.glob import WcMatcher
 
+    _Matcher = re.Pattern[str] | WcMatcher[str]
+
 Told = Literal["clean", "findings", "cannot tell"]
 
 _OPAQUE = frozenset(("mcp", "tool", "resource", "script"))
@@ -104,23 +106,8 @@ class NeverRule:
         self.never, self.but = tuple(map(_plain, never)), tuple(map(_plain, but))
 
     @cached_property
-    def _compiled(self) -> tuple[WcMatcher[str], WcMatcher[str] | None]:
-        try:
-            from wcmatch import glob
-        except ImportError:
-            raise MissingExtraError(
-                "globs need the extra `sessions`: pip install 'tripod-ledger[sessions]'"
-            ) from None
-        flags = glob.GLOBSTAR | glob.DOTGLOB | glob.BRACE | glob.FORCEUNIX
-        one, *others = (
-            glob.compile(
-                [part for each in patterns for part in (_anywhere(each), f"{_anywhere(each)}/**")],
-                flags=flags,
-                limit=1000 + 2 * len(patterns),
-            )
-            for patterns in (self.never, self.but)
-            if patterns
-        )
+    def _compiled(self) -> tuple[_Matcher, _Matcher | None]:
+        one, *others = (_compiled(patterns) for patterns in (self.never, self.but) if patterns)
         return one, others[0] if others else None
 
     @cached_property
@@ -137,12 +124,12 @@ class NeverRule:
         else:
             return False  # as nearly all are
         path = path if path.startswith("/") else f"/{path}"
-        return never.match(path) and not (but is not None and but.match(path))
+        return bool(never.match(path)) and not (but is not None and but.match(path))
 
     def excepts(self, path: str) -> bool:
         """Whether an exact path is one that may be read although ``never`` means it."""
         but = self._compiled[1]
-        return but is not None and but.match(path if path.startswith("/") else f"/{path}")
+        return but is not None and bool(but.match(path if path.startswith("/") else f"/{path}"))
 
     def may_hit(self, path: str, roots: Iterable[str], *, recursive: bool) -> bool:
         """Whether a pattern, or what lies below a folder, may be a path that is not to be read."""
@@ -186,6 +173,44 @@ def _literal(pattern: str) -> str:
     if re.search(r"[\[{\\(]", pattern):
         return ""
     return max(re.split(r"[*?/]+", pattern), key=len)
+
+
+def _compiled(patterns: Sequence[str]) -> _Matcher:
+    """What matches any of some globs, or what lies below it, against a whole path."""
+    if all(map(_SIMPLE.fullmatch, patterns)):  # then it needs no extra, and no import
+        whole = [_expression(each[1:]) for each in patterns if each.startswith("/")]
+        ends = [_expression(each) for each in patterns if not each.startswith("/")]
+        whole += [f"(?:[^/]+/)*(?:{'|'.join(ends)})"] if ends else []
+        return re.compile(rf"(?s:/(?:{'|'.join(whole)})(?:/.+)?)\Z")
+    try:
+        from wcmatch import glob
+    except ImportError:
+        raise MissingExtraError(
+            "globs with [, { or a backslash need the extra `sessions`:"
+            " pip install 'tripod-ledger[sessions]'"
+        ) from None
+    parts = [part for each in map(_anywhere, patterns) for part in (each, f"{each}/**")]
+    flags = glob.GLOBSTAR | glob.DOTGLOB | glob.BRACE | glob.FORCEUNIX
+    return glob.compile(parts, flags=flags, limit=1000 + 2 * len(patterns))
+
+
+_SIMPLE = re.compile(r"[^\\\[{]*")
+_STARS = {"*": "[^/]*", "?": "[^/]"}
+
+
+def _expression(pattern: str) -> str:
+    """A regular expression for a glob of ``*``, ``?`` and names ``**``.
+
+    >>> _expression("**/a*/**")
+    '(?:[^/]+/)*a[^/]*/.+'
+    """
+    *names, last = pattern.split("/")
+    each = "".join("(?:[^/]+/)*" if name == ANY else f"{_name(name)}/" for name in names)
+    return f"{each}{'.+' if last == ANY else _name(last)}"
+
+
+def _name(name: str) -> str:
+    return "".join(_STARS.get(letter) or re.escape(letter) for letter in name)
 
 
 _PROC = re.compile(r"^/(?:proc/[^/]+/(?:cwd|root|fd)|dev/fd)(?=/|$)")
@@ -472,19 +497,10 @@ class SessionExposures:
 
     def _opens(self, one: _Open, call: Call) -> None:
         """Note what a call opens by the paths that it names, or by its command."""
-        if call.channel == "shell" and call.command is not None:
-            reading = _opened_by(call, call.command)
-            for opened in (*reading.opened, *(reading.also if self.rule is not None else ())):
-                self._path(one, call, opened)
-            one.opaque += [Gap("opaque", call.line, why, "shell") for why in reading.opaque]
-        elif call.channel not in _NO_FILES:
-            known = call.channel not in _OPAQUE
-            for named in call.paths:
-                if known or _PATHLIKE.fullmatch(named):
-                    path = resolved(named, call.cwd)
-                    sure = known and not (_MAGIC.search(named) and not call.recursive)
-                    opened = OpenedPath(named, path, sure, call.recursive, call.recursive)
-                    self._path(one, call, opened)
+        reading = opened_by_call(call)
+        for opened in (*reading.opened, *(reading.also if self.rule is not None else ())):
+            self._path(one, call, opened)
+        one.opaque += [Gap("opaque", call.line, why, "shell") for why in reading.opaque]
         unnamed = call.channel in _READ and not (call.paths or isinstance(call.command, str))
         if call.channel in _OPAQUE or unnamed:
             what = f"what the tool {call.tool[:40]} read"
@@ -600,6 +616,20 @@ class SessionExposures:
             if self.rule.hits(path):
                 one = _exposure(call, OpenedPath(named, path), sure=True)
                 yield one._replace(line=given.line, shown=shown)
+
+
+def opened_by_call(call: Call) -> ShellReading:
+    """Which files a call opens, by the paths that it names or by its command."""
+    if call.channel == "shell" and call.command is not None:
+        return _opened_by(call, call.command)
+    known = call.channel not in _OPAQUE
+    found = ShellReading()
+    for named in call.paths if call.channel not in _NO_FILES else ():
+        if known or _PATHLIKE.fullmatch(named):
+            sure = known and not (_MAGIC.search(named) and not call.recursive)
+            path = resolved(named, call.cwd)
+            found.opened.append(OpenedPath(named, path, sure, call.recursive, call.recursive))
+    return found
 
 
 _MAX_PATH = 4096

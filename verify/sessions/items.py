@@ -7,6 +7,7 @@ drops: whatever it does not understand is a ``Gap``, and the text of it is searc
 
 from __future__ import annotations
 
+import shlex
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -335,7 +336,7 @@ class Reader(ABC):
             paths = tuple(_paths(values, use.paths)) or ((use.default,) if use.default else ())
             command = values.get(use.command) if use.command else None
             if isinstance(command, list):
-                command = " ".join(map(str, command))
+                command = shlex.join(map(str, command))
             command = command if isinstance(command, str) else None
         if more.get("ran"):
             self.channels.setdefault(name, channel)

@@ -23,6 +23,9 @@ FILES = _names(
 )
 """Programs whose arguments are files that they open."""
 
+INTERPRETERS = _names("python python3 perl ruby node deno bun php lua sqlite3 osascript")
+"""Programs that run a script, of which only its words tell which files it opens."""
+
 EXECUTES = _names("-exec -execdir -ok -okdir")
 COPIES = _names("cp mv install rsync scp ln")
 MOVES = _names("mv ln")
@@ -100,6 +103,9 @@ GIT_TEXT = _names(
     """show diff log grep cat-file blame annotate archive stash format-patch bundle whatchanged
     difftool range-diff diff-tree diff-index diff-files apply am bisect"""
 )
+GIT_WRITES = _names("checkout restore switch worktree clone merge")
+"""Verbs that write the files of a commit into the work tree."""
+
 GIT_VALUES = frozenset(("-C", "-c", "--git-dir", "--work-tree", "--namespace"))
 GIT_SHOWS = {
     "add": "pie --patch --interactive --edit --pathspec-from-file",
@@ -154,6 +160,9 @@ VALUES = {
     "cut": "-d -f -c -b",
     "sort": "-k -t -o -S",
     "timeout": "-k -s",
+    "nbs-bus": "-C --team",
+    "nbs-chat": "-C --team -n --last --since --timeout --unread --at",
+    "tripod": "-C --team -n --last --since --timeout --unread --at --stream",
 }
 """Options that take the next word, of programs whose other words are files."""
 
@@ -167,6 +176,42 @@ SED = re.compile(  # one command of sed that opens no file and runs no program
     r"|[aic](?:\\.|[^\\])*|[:btT]\s*\w*|[qQ]\s*\d*|[pdDgGhHlnNPxzF=]|$)\s*(?=[;}\s]|$)",
     re.DOTALL,
 )
+
+TEAM, LEDGER = ".nbs", "ledger.db"
+"""The folder of a team of ours, and its database in there."""
+
+OURS = _names("tripod nbs-bus nbs-chat nbs-scribe nbs-worker")
+OURS_SHOW = {
+    "bus read": "events",
+    "chat export": "chat",
+    "chat mentions": "events",
+    "chat poll": "chat",
+    "chat read": "chat",
+    "chat search": "chat",
+    "diff": LEDGER,
+    "log": LEDGER,
+    "query": LEDGER,
+    "scribe advise": "chat",
+    "scribe query": "scribe",
+    "scribe show": "chat",
+    "scribe summary": "scribe",
+    "show chat": "chat",
+    "show decisions": "scribe",
+    "show entries": LEDGER,
+    "show events": "events",
+    "show workers": "workers",
+    "worker results": "workers",
+    "worker search": "workers",
+}
+"""Our own commands that show texts of the team, and in which place of its folder these are."""
+
+OURS_REFS = "refs/tripod"
+"""Where our records lie in a repository."""
+
+OURS_QUIET = _names(
+    "bus chat scribe worker where key seal actor init sync push pull peer hooks completion"
+)
+"""Our own groups of commands whose other verbs show no text."""
 
 # PowerShell, in small letters: its names know no others ----------------------------------------
 

@@ -30,16 +30,24 @@ from tripod.verify.sessions.programs import (
     GIT_SHOWS,
     GIT_TEXT,
     GIT_VALUES,
+    GIT_WRITES,
     HARMLESS,
+    INTERPRETERS,
     JQ,
+    LEDGER,
     MOVES,
     NAMES,
+    OURS,
+    OURS_QUIET,
+    OURS_REFS,
+    OURS_SHOW,
     QUIET,
     READING,
     SEARCHES,
     SED,
     SETTING,
     SHELLS,
+    TEAM,
     TREES,
     TRUSTED,
     VALUES,
@@ -411,6 +419,10 @@ class Shell:
             self.goes(target)
         elif name == "git":
             self._git(args)
+        elif name in OURS:
+            self._ours(name, args)
+        elif name in INTERPRETERS and len(args) > 1 and args[0].text == "-m":
+            self.run(args[1:])
         elif name in AFTER_ONE:
             self._search(name, args)
         elif name in FILES:
@@ -554,6 +566,7 @@ class Shell:
         if verb == "mv":
             for word in args:
                 self.open(word._replace(sure=False), recursive=True)
+        self._records(verb, args)
         if verb in GIT_QUIET and verb != "reflog":
             return
         if verb not in GIT_TEXT:
@@ -578,12 +591,45 @@ class Shell:
             if colon and path:
                 paths.append(Word(path, word.sure))
                 named += 1
+            elif not colon:
+                inner.may_open(word.text)  # a commit, or a path
         if verb in ("blame", "annotate") and not paths:
             paths = rest
         for word in paths:
             inner.open(word, recursive=True, lists_names=verb == "grep")
         if not paths or (rest and 0 < named < len(rest) and verb not in ("blame", "annotate")):
             inner.open(Word(".", sure=False), recursive=True, lists_names=verb != "archive")
+
+    def _records(self, verb: str, args: list[Word]) -> None:
+        """Our records that a verb of git shows: a ref holds files whose paths do not name it."""
+        for word in args if verb in GIT_TEXT or verb in GIT_WRITES else ():
+            ref = (word.text.partition("=")[2] or word.text).partition(":")[0]
+            if ref.startswith(OURS_REFS):
+                self.open(Word(f".git/{ref}", word.sure), recursive=True)
+            elif verb == "clone":
+                self.may_open(word.text)
+
+    def _ours(self, name: str, args: list[Word]) -> None:
+        """A command of ours: which files of the team it shows."""
+        operands = _operands(name, args)
+        if name.startswith("nbs-"):
+            operands.insert(0, Word(name.removeprefix("nbs-"), sure=True))
+        group, verb = [*(word.text for word in operands[:2]), "", ""][:2]
+        place = OURS_SHOW.get(f"{group} {verb}") or OURS_SHOW.get(group)
+        named = operands[2:] if group in ("bus", "chat") else []
+        if place is None:
+            if group not in OURS_QUIET:
+                self.opaque(f"{name} {short(group)} may show any file of the team")
+        elif not named:
+            self.open(Word(f"{TEAM}/{place}", sure=True), recursive=place != LEDGER)
+        elif group == "bus":
+            folder = named[0].text if len(named) > 1 else f"{TEAM}/{place}"
+            self.open(Word(f"{folder}/{named[-1].text}", named[-1].sure))
+        elif "/" in named[0].text:
+            self.open(named[0])
+        else:
+            chat = named[0].text.removesuffix(".chat")
+            self.open(Word(f"{TEAM}/chat/{chat}.chat", named[0].sure))
 
     def _setting(self, *setting: str) -> None:
         """A setting of git that is made: its name and its value."""

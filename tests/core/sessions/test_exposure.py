@@ -5,6 +5,7 @@ import fnmatch
 import json
 import posixpath
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -17,10 +18,11 @@ from hypothesis import strategies as st
 from recorded_sessions import judged, recorded
 from wcmatch import glob
 
+from tripod.ledger.errors import MissingExtraError
 from tripod.projections.text import RUN
 from tripod.projections.text import words_of_text as words_of
 from tripod.verify.isolation import phrases
-from tripod.verify.sessions import exposure, items, jsonl, shell
+from tripod.verify.sessions import codex, exposure, items, jsonl, shell
 from tripod.verify.sessions.exposure import (
     Exposure,
     NeverRule,
@@ -110,6 +112,27 @@ def test_protected_text_is_found_where_a_naive_reading_finds_it(
     assert list(held.found_in(text)) == (["a.md"] if expected else [])
 
 
+@given(never=st.lists(NAMES, min_size=1, max_size=3), path=PATHS, whole=st.booleans())
+def test_a_simple_glob_fits_what_it_fits_for_the_library(
+    never: list[list[str]], path: list[str], whole: bool
+) -> None:
+    """Such globs are compared without the library, which may not be installed."""
+    named = "/" + "/".join(path)
+    patterns = ["/" * whole + "/".join(parts) for parts in never]
+    anywhere = [each if whole else f"/**/{each}" for each in patterns]
+    flags = glob.GLOBSTAR | glob.DOTGLOB | glob.FORCEUNIX
+    fits = glob.globmatch(named, [*anywhere, *(f"{each}/**" for each in anywhere)], flags=flags)
+    assert NeverRule(patterns).hits(named) is fits
+
+
+@pytest.mark.parametrize("pattern", ["*.{pem,key}", "[a-c].md", "a\\*"])
+def test_other_globs_need_the_extra(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "wcmatch", None)
+    assert NeverRule([".env*"]).hits("/w/.env")
+    with pytest.raises(MissingExtraError, match="need the extra `sessions`"):
+        NeverRule([pattern]).hits("/w/a.key")
+
+
 @pytest.mark.parametrize(
     ("never", "path", "hit"),
     [
@@ -126,6 +149,16 @@ def test_protected_text_is_found_where_a_naive_reading_finds_it(
 )
 def test_a_glob_is_of_a_name_of_an_end_or_of_a_whole_path(never: str, path: str, hit: bool) -> None:
     assert NeverRule([never]).hits(path) is hit
+
+
+def test_a_command_that_is_given_as_words_is_read_as_its_words() -> None:
+    called = {"command": ["bash", "-lc", "cat chat/a.md"]}
+    item = {"type": "function_call", "name": "shell", "arguments": json.dumps(called)}
+    record = {"type": "response_item", "payload": item}
+    (call,) = codex.Codex().read(items.SessionRecord(1, 0, record))
+    assert isinstance(call, Call)
+    (opened,) = exposure.opened_by_call(call).opened
+    assert (opened.path, opened.sure) == ("chat/a.md", True)
 
 
 @pytest.mark.parametrize("command", ["cat .env.example", "cat .env.example .env"])

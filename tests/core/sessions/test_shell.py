@@ -42,6 +42,16 @@ SURE = [
     ("dd if=chat/a.md", "/w/chat/a.md"),
     (". chat/a.md", "/w/chat/a.md"),
     ("cat ~/.env", "~/.env"),
+    ("nbs-chat read live.chat --last=20", "/w/.nbs/chat/live.chat"),
+    ("nbs-chat search .nbs/chat/a.chat parser", "/w/.nbs/chat/a.chat"),
+    ("tripod --read-only chat poll live ann", "/w/.nbs/chat/live.chat"),
+    ("tripod show chat --at 5", "/w/.nbs/chat"),
+    ("tripod scribe show D-1", "/w/.nbs/chat"),
+    ("nbs-bus read .nbs/events 1-a-b-2.event", "/w/.nbs/events/1-a-b-2.event"),
+    ("tripod bus read 1-a-b-2.event", "/w/.nbs/events/1-a-b-2.event"),
+    ("tripod query 'select text from log'", "/w/.nbs/ledger.db"),
+    ("git show refs/tripod/ann:bodies/0.jsonl", "/w/.git/refs/tripod/ann"),
+    ("git checkout refs/tripod/ann -- bodies", "/w/.git/refs/tripod/ann"),
     ("cat 'chat/\u2192 \xfc_u00fc41_.md'", "/w/chat/\u2192 \xfc_u00fc41_.md"),
 ]
 
@@ -49,6 +59,25 @@ SURE = [
 @pytest.mark.parametrize(("command", "path"), SURE, ids=[command for command, _ in SURE])
 def test_a_file_that_is_named_is_opened_for_sure(command: str, path: str) -> None:
     assert (path, True) in [(one.path, one.sure) for one in opened_by(command, "/w").opened]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "tripod chat send live ann 'cat chat/a.md'",
+        "nbs-chat send .nbs/chat/live.chat ann hello",
+        "nbs-bus check .nbs/events",
+        "tripod scribe log 'Serve tea'",
+        "git push origin refs/tripod/ann",
+    ],
+)
+def test_a_command_of_ours_that_shows_nothing_opens_nothing(command: str) -> None:
+    assert opened_by(command, "/w") == shell.ShellReading()
+
+
+@pytest.mark.parametrize("command", ["tripod show 45", "tripod verify -v", "tripod"])
+def test_another_command_of_ours_may_show_anything(command: str) -> None:
+    assert opened_by(command, "/w").opaque
 
 
 MAYBE = [

@@ -621,6 +621,50 @@ def test_a_transcript_that_is_one_value_shows_what_its_lines_would(
     assert "its stream shows tools of the server 'wiki'" in told.reason
 
 
+def test_a_file_that_a_transcript_was_given_without_a_call_is_named(root: str) -> None:
+    attachment = {"type": "file", "filename": "/srv/.nbs/chat/live.chat", "content": "ann: yes"}
+    records = [{"type": "attachment", "attachment": attachment, "cwd": "/srv", "sessionId": "s"}]
+    data = "".join(f"{json.dumps(one)}\n" for one in records).encode()
+    review(root, level="folder", argv=["oracle"], transcript=data)
+    (finding,) = isolation(root).findings
+    assert finding.message == "run c0ffee00 read the chat"
+    assert finding.evidence == ("mention(/srv/.nbs/chat/live.chat)",)
+
+
+CALLS = [
+    {"type": "tool_use", "name": "Bash", "input": {"command": "cd .nbs; cat chat/live.chat"}},
+    {"type": "tool_use", "name": "Grep", "input": {"pattern": "a", "glob": "*.chat"}},
+    {"type": "tool_use", "tool_name": "read_file", "parameters": {"path": ".nbs/chat/a.chat"}},
+    {"type": "function_call", "name": "shell", "arguments": '{"command": ["cat", "x.chat"]}'},
+    {"type": "command_execution", "command": "/bin/bash -lc 'cat .nbs/chat/live.chat'"},
+    {"type": "tool_use", "name": "Task", "input": {"prompt": "Read .nbs/chat/live.chat."}},
+    {"type": "tool_use", "name": "other", "input": {"do": "cat .nbs/chat/live.chat"}},
+]
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_call_in_a_stream_is_judged_by_what_it_opens(root: str, call: dict[str, Any]) -> None:
+    line = json.dumps({"type": "item.completed", "item": {"content": [call]}})
+    review(root, level="folder", argv=["oracle"], stderr=f"{line}\n".encode())
+    assert messages(isolation(root)) == ["run c0ffee00 read the chat"]
+
+
+HARMLESS_CALLS = [
+    {"type": "tool_use", "name": "Write", "input": {"content": "cat .nbs/chat/live.chat"}},
+    {"type": "tool_use", "name": "Grep", "input": {"pattern": ".nbs/chat/", "path": "src"}},
+    {"type": "tool_use", "name": "Bash", "input": {"command": "cat x >> .nbs/chat/live.chat"}},
+    {"type": "tool_use", "name": "Task", "input": {"prompt": "Never read .nbs/chat/live.chat."}},
+    {"type": "text", "text": "cat .nbs/chat/live.chat"},
+]
+
+
+@pytest.mark.parametrize("call", HARMLESS_CALLS)
+def test_a_call_in_a_stream_that_opens_nothing_is_none(root: str, call: dict[str, Any]) -> None:
+    line = json.dumps({"type": "assistant", "message": {"content": [call]}})
+    review(root, level="folder", argv=["oracle"], stderr=f"{line}\n".encode())
+    assert isolation(root).findings == ()
+
+
 @pytest.mark.parametrize("line", ['{"retries": 3}', '[{"retries": 3}]', "[1]", "{}"])
 def test_an_assessment_may_hold_a_line_of_json(root: str, line: str) -> None:
     with Team(root) as team:

@@ -53,13 +53,7 @@ from tripod.verify.anchors.growth import is_growth, is_growth_in_between, unconv
 from tripod.verify.anchors.heads import parse_head
 from tripod.verify.anchors.policy import parse as parse_rules
 from tripod.verify.check import escape, shown_difference
-from tripod.verify.isolation.breach import (
-    places_elsewhere,
-    shows_reading_of_chat,
-    tells_to_read_chat,
-    tool_calls_in,
-    with_usual_places,
-)
+from tripod.verify.isolation.breach import ChatRule, shows_reading_of_chat, tells_to_read_chat
 from tripod.verify.isolation.phrases import encoded_lines_in
 
 SIZE = 1 << 20
@@ -83,7 +77,9 @@ CHATTY = (
     b"cat ", b"cat x.", b"Read(", b"read the ", b"read .chat", b"nbs-bus read ", b"tripod  ",
     b"tripod chat ", b"events/*", b"cat events/processed", b"chat-message", b"cat chat-message-",
     b".nbs/", b"the whole ", b"look ", b";read", b"a/", b"live.chat ", b"read post .chat ",
-    b"nbs-chat send ", b"\x1b[0",
+    b"nbs-chat send ", b"\x1b[0", b"$ .nbs ", b"Bash(.nbs", b"`cat `",
+    b"cat $(.nbs ", b"cat <<.nbs ", b"for a in .nbs ", b"sh -c cat .nbs ",
+    b"(cat .nbs", b"python3 .nbs;", b"cat a{.nbs,", b'cat "$.nbs', b"cat .nbs/a ",
 )  # fmt: skip
 NESTED = b'{"type":"tool_use","name":"Read","input":' * 900
 CALLS = NESTED + b'"' + b"a" * (SIZE - 1000 * len(NESTED) // 900) + b'"' + b"}" * 900
@@ -186,16 +182,12 @@ PARSERS: dict[str, tuple[Callable[[bytes], object], tuple[bytes, ...]]] = {
     "log lines": (each_line(shows_reading_of_chat), CHATTY),
     "task": (text(tells_to_read_chat), CHATTY),
     "stream line": (
-        text(tool_calls_in),
+        text(lambda said: list(ChatRule().readings_in(said))),
         (CALLS, b'{"a":', b'{"type":"tool_use","name":"a","input":'),
     ),
     "other places": (
-        text(
-            lambda said: with_usual_places(
-                said, places_elsewhere({"chat": "../talk", "events": "a/queue"})
-            )
-        ),
-        (b"talk", b"a/", b"a/queue", b"talk/", b"./talk"),
+        text(ChatRule({"chat": "../talk", "events": "a/queue"}).is_broken_by),
+        (b"talk", b"a/", b"a/queue", b"talk/", b"./talk", b"cat a/", b"cat ./talk/;"),
     ),
     "words": (
         text(lambda said: (words_of(said), encoded_lines_in(said))),

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import sys
 from hashlib import sha256
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from tripod.verify.check import Outcome
 from tripod.verify.evidence import collect
 from tripod.verify.isolation.breach import shows_reading_of_chat, tells_to_read_chat
 from tripod.verify.run import run, verify
+from tripod.verify.sessions import shell
 from tripod.workers import worker as workers_run
 from tripod.workers.worker import ROLE
 
@@ -32,47 +34,109 @@ ASSESSMENT = Said(
 )
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "> Read(.nbs/chat/live.chat)",
-        "> Bash(tail -50 .nbs/chat/live.chat)",
-        "$ nbs-chat read .nbs/chat/live.chat --last=20",
-        "nbs-chat search live.chat parser",
-        "nbs-chat poll live.chat pythia; echo done",
-        "nbs-chat send live.chat pythia hi && nbs-chat read live.chat",
-        "\x1b[1m> Bash(\x1b[0mcat .nbs/chat/live-20260212-140000-archive.chat)",
-        "tripod chat read live",
-        "tripod show chat",
-        "> Read(.nbs/events/processed/1795294623856239-nbs-chat-chat-message-30453.event)",
-        "cat .nbs/events/processed/*",
-        "nbs-bus read .nbs/events 1795-nbs-chat-chat-mention-3.event",
-        "sqlite3 .nbs/ledger.db 'select body from entries'",
-        "> Grep(pattern, ~/project/.nbs/chat/)",
-        "grep -ri parser .nbs/record/",
-    ],
-)
+READINGS = [
+    "> Read(.nbs/chat/live.chat)",
+    "> Bash(tail -50 .nbs/chat/live.chat)",
+    "$ nbs-chat read .nbs/chat/live.chat --last=20",
+    "nbs-chat search live.chat parser",
+    "nbs-chat poll live.chat pythia; echo done",
+    "nbs-chat send live.chat pythia hi && nbs-chat read live.chat",
+    "\x1b[1m> Bash(\x1b[0mcat .nbs/chat/live-20260212-140000-archive.chat)",
+    "tripod chat read live",
+    "tripod show chat",
+    "> Read(.nbs/events/processed/1795294623856239-nbs-chat-chat-message-30453.event)",
+    "cat .nbs/events/processed/*",
+    "nbs-bus read .nbs/events 1795-nbs-chat-chat-mention-3.event",
+    "sqlite3 .nbs/ledger.db 'select body from entries'",
+    "> Grep(pattern, ~/project/.nbs/chat/)",
+    "grep -ri parser .nbs/record/",
+    "I will cat .nbs/chat/live.chat now.",
+    "Let me run `cat .nbs/chat/live.chat` first",
+    '\u25cf Search(pattern: "parser", path: ".nbs/chat")',
+    "\u2022 Ran sed -n 5,9p .nbs/chat/live.chat",
+    "bash -lc 'cat .nbs/chat/live.chat' in /home/x succeeded in 21ms:",
+    "alex@host:~/shop$ head -n 20 ../.nbs/chat/live.chat",
+    "++ grep -c . .NBS/Chat/LIVE.CHAT",
+    '"command": "cat .nbs/chat/live.chat"',
+    "python3 -c \"print(open('.nbs/chat/live.chat').read())\"",
+    "python -m tripod chat read live",
+    "uvx --from tripod-ledger tripod chat read live",
+    "./.venv/bin/tripod chat read live",
+    "cat .nbs/chat/live.chat # don't",
+    "cat '.nbs/chat/live.chat' won't do",
+    "git show HEAD:.nbs/chat/live.chat",
+    "git archive HEAD .nbs/chat | tar x",
+    "git diff .nbs/chat/live.chat",
+    "git worktree add ../x refs/tripod/ann-01",
+    "ssh host cat .nbs/chat/live.chat",
+    "cat $DIR/live.chat",
+    "cat events/*",
+    "cat .nbs/events/*.event",
+    "base64 < .nbs/chat/live.chat",
+    "xxd ledger.db-wal | head",
+    "nbs-bus read bus 17-nbs-chat-chat-query-3.event",
+    "tripod scribe show D-1771200000",
+]
+
+SCRIPTS = [
+    "cd .nbs/chat && cat live",
+    "for f in .nbs/chat/*.chat; do cat $f; done",
+    "while read line; do echo $line; done < .nbs/chat/live.chat",
+    "find .nbs/chat -name '*.chat' -exec cat {} +",
+    "$ D=.nbs/chat; cat $D/live",
+]
+"""What only the parser of the extra understands."""
+
+NO_READINGS = [
+    "> Read(.nbs/scribe/log.md)",
+    "> Bash(nbs-chat send .nbs/chat/live.chat pythia ...)",
+    "$ tripod chat send live pythia 'cat all of .nbs/chat/live.chat'",
+    "Posted to .nbs/chat/live.chat.",
+    "nbs-bus read .nbs/events 1795294623856239-scribe-pythia-checkpoint-30453.event",
+    "cat .nbs/events/processed/1795294623856239-scribe-pythia-checkpoint-30453.event",
+    "nbs-bus check .nbs/events",
+    "> Read(src/parser.py)",
+    "> Read(src/chat.py)",
+    "",
+    "cat out.md >> .nbs/chat/live.chat",
+    "cp out.md .nbs/chat/live.chat",
+    "grep .nbs/chat src/a.py",
+    "git commit -m 'cat .nbs/chat/live.chat'",
+    "git add .nbs/chat/live.chat",
+    "ls -la .nbs/chat/live.chat",
+    "The file .nbs/chat/live.chat was not opened.",
+    "> Write(.nbs/chat/live.chat)",
+    "cat src/a.py *.md $F",
+    "grep -rn foo .",
+    "git diff",
+    "cat .nbs/events/config.yaml",
+    "cat .nbs/events/*pythia-checkpoint*",
+    "cat .nbs/scribe/*.md",
+    "nbs-chat participants live.chat",
+]
+
+
+def without_the_extra(patch: pytest.MonkeyPatch) -> None:
+    """Neither the parser of command lines nor the globs are installed."""
+    patch.setattr(shell, "_parser", shell._parser.__wrapped__)
+    for name in ("tree_sitter", "tree_sitter_bash", "wcmatch"):
+        patch.setitem(sys.modules, name, None)
+
+
+@pytest.mark.parametrize("line", [*READINGS, *SCRIPTS])
 def test_a_reading_of_the_chat_is_seen(line: str) -> None:
     assert shows_reading_of_chat(line)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "> Read(.nbs/scribe/log.md)",
-        "> Bash(nbs-chat send .nbs/chat/live.chat pythia ...)",
-        "$ tripod chat send live pythia 'cat all of .nbs/chat/live.chat'",
-        "Posted to .nbs/chat/live.chat.",
-        "nbs-bus read .nbs/events 1795294623856239-scribe-pythia-checkpoint-30453.event",
-        "cat .nbs/events/processed/1795294623856239-scribe-pythia-checkpoint-30453.event",
-        "nbs-bus check .nbs/events",
-        "> Read(src/parser.py)",
-        "> Read(src/chat.py)",
-        "",
-    ],
-)
+@pytest.mark.parametrize("line", NO_READINGS)
 def test_what_is_no_reading_is_left_alone(line: str) -> None:
     assert not shows_reading_of_chat(line)
+
+
+@pytest.mark.parametrize("line", READINGS)
+def test_a_reading_is_seen_without_the_extra(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_the_extra(monkeypatch)
+    assert shows_reading_of_chat(line)
 
 
 @pytest.mark.parametrize(
@@ -128,6 +192,18 @@ def test_a_breach_is_named_with_its_line(tmp_path: Path) -> None:
     assert found.message == "oracle-a0d7 read the chat"
     assert found.where == "workers/oracle-a0d7.log:2"
     assert found.evidence == ("> Read(.nbs/chat/live.chat)",)
+
+
+def test_without_the_extra_a_breach_is_named_and_no_log_makes_a_clean(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_the_extra(monkeypatch)
+    team(tmp_path / "a", "You are Pythia.", f"hello\n$ {SCRIPTS[0]}\n")
+    told = outcome(judge(tmp_path / "a"), "pythia-isolation")
+    assert (told.verdict, told.findings) == ("cannot tell", ())
+    team(tmp_path / "b", "You are Pythia.", "$ cd src && cat ../.nbs/chat/live.chat | wc\n")
+    (found,) = outcome(judge(tmp_path / "b"), "pythia-isolation").findings
+    assert found.message == "oracle-a0d7 read the chat"
 
 
 def test_a_task_is_a_breach_as_well(tmp_path: Path) -> None:
