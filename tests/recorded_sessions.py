@@ -60,6 +60,7 @@ def judged(
     *paths: Path,
     never: str = CHAT,
     project: Path | None = None,
+    home: Path | None = None,
     protect: dict[str, str] | None = None,
 ) -> tuple[ExposureVerdict, list[SessionExposures]]:
     """The verdict over files of a session, with what each of them exposed."""
@@ -71,11 +72,13 @@ def judged(
         known.protect(protected, rule)
     read, counted = [], Counter[str]()
     for path in paths:
-        closed = frozenset[Any](("instructions",) if known is not None else ())
-        one = SessionExposures(rule, protected, str(path), closed)
+        around = {} if known is None else {"instructions": known}
+        around |= {} if home is None else {"home": Project(str(home), is_home=True)}
+        one = SessionExposures(rule, protected, str(path), frozenset[Any](around))
         found = read_session_file(str(path), one.add)
-        for item in known.items(found.program or "") if known is not None else ():
-            one.add(item)
+        for folder in around.values():
+            for item in folder.items(found.program or ""):
+                one.add(item)
         one.end()
         if found.program is not None:
             read.append(one)

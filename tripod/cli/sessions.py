@@ -30,7 +30,7 @@ from tripod.verify.sessions.exposure import (
     SessionExposures,
     judge_exposures,
 )
-from tripod.verify.sessions.items import Channel, Gap, Item
+from tripod.verify.sessions.items import Channel, Gap
 
 _CANNOT_TELL = 3
 _CODES = {"clean": 0, "findings": 1, "cannot tell": _CANNOT_TELL}
@@ -159,6 +159,7 @@ def _exposure(call: CommandCall) -> int | None:
     if call.values["except"] and rule is None:
         raise BadArgumentError("--except needs --never: it names exceptions from it")
     project = open_project(call.project) if call.project else None
+    home = open_project(call.home, is_home=True) if call.home else None
     protected = ProtectedText()
     for path in call.protect:
         protect_files(protected, path)
@@ -168,7 +169,8 @@ def _exposure(call: CommandCall) -> int | None:
     counted: Counter[str] = Counter()
     files: list[SessionFile] = []
     for path, is_named in _named_files(call.path):
-        one = _exposures_of(path, rule, protected, project, (counted, files), is_named=is_named)
+        seen = counted, files
+        one = _exposures_of(path, rule, protected, (project, home), seen, is_named=is_named)
         if one is not None:
             read.append(one)
             _print(call, one)
@@ -184,16 +186,16 @@ def _exposures_of(
     path: str,
     rule: NeverRule | None,
     protected: ProtectedText,
-    project: Project | None,
+    around: tuple[Project | None, Project | None],
     seen: tuple[Counter[str], list[SessionFile]],
     *,
     is_named: bool,
 ) -> SessionExposures | None:
     """What one file exposed. None, after a remark, if the file is not the record of a session."""
     counted, files = seen
-    closed = frozenset[Channel](("instructions",) if project is not None else ())
-    one = SessionExposures(rule, protected, path, closed)
-    items: list[Item] = []
+    channels: tuple[Channel, ...] = ("instructions", "home")
+    closed = {name: one for name, one in zip(channels, around, strict=True) if one is not None}
+    one = SessionExposures(rule, protected, path, frozenset(closed))
     found = read_session_file(path, one.add, is_named=is_named)
     if found.program is None:
         remark(f"{one_line(path)}: {one_line(found.problem)}")
@@ -201,9 +203,9 @@ def _exposures_of(
             return None
         one.add(Gap("missing", found.lines, f"the file was not read: {found.problem}"))
         return one
-    items += project.items(found.program) if project is not None else ()
-    for item in items:
-        one.add(item)
+    for folder in closed.values():
+        for item in folder.items(found.program):
+            one.add(item)
     one.end()
     files.append(found)
     counted["files"] += 1
@@ -277,6 +279,8 @@ exposure PATH...
     --project DIR  The project as it was then: its instruction files are searched, and the text
         of files that --never names is protected, with each version that git has of them. Text
         that files of --except have as well does not count.
+    --home DIR  The home folder of the user that the agent ran as: its instruction files are
+        searched, of which Gemini, Qwen Code and OpenCode leave no record.
     --shown           Judge only what the model was shown, not what was merely opened.
     looks: always
     without: --team

@@ -24,7 +24,7 @@ from tripod.ledger.files import read_plain_file
 from tripod.ledger.locator import repository_around
 from tripod.verify.anchors.git import Repository
 from tripod.verify.sessions.exposure import NeverRule, ProtectedText
-from tripod.verify.sessions.items import Gap, Given, Item, strings_of
+from tripod.verify.sessions.items import Channel, Gap, Given, Item, strings_of
 
 _INSTRUCTIONS = {
     "claude-code": ("CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md", ".claude/rules/*.md"),
@@ -48,6 +48,20 @@ _SETTINGS = {
 _PLUGINS = {"opencode": (".opencode/plugin/*", ".opencode/plugins/*")}
 """Programs of a project that a program runs, and that may add any text to the context."""
 
+_AT_HOME = {
+    "gemini": (".gemini/GEMINI.md",),
+    "qwen": (".qwen/QWEN.md",),
+    "opencode": (".config/opencode/AGENTS.md", ".claude/CLAUDE.md"),
+}
+"""Such files in the user's home folder, of programs that leave no record of them."""
+
+_SETTINGS_AT_HOME = {
+    "gemini": (".gemini/settings.json",),
+    "qwen": (".qwen/settings.json",),
+    "opencode": (".config/opencode/opencode.json", ".config/opencode/opencode.jsonc"),
+}
+_PLUGINS_AT_HOME = {"opencode": (".config/opencode/plugin/*", ".config/opencode/plugins/*")}
+
 _FILE = re.compile(r"\.\w{1,8}$|^\.{1,2}/")
 _IMPORT = re.compile(r"(?:^|(?<=\s))@([^\s@`]+)")
 _MAX_FILE = 4 * 1024 * 1024
@@ -59,9 +73,13 @@ _MAX_SECONDS = 120.0
 
 @dataclass
 class Project:
-    """A folder with the files of a project, which stands for the folder that a session ran in."""
+    """A folder with the files of a project, which stands for the folder that a session ran in.
+
+    ``is_home``: it is the home folder of the user that the agent ran as, and no project.
+    """
 
     root: str
+    is_home: bool = False
     instructions: dict[str, str] = field(default_factory=dict)
     absent: list[str] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
@@ -71,9 +89,10 @@ class Project:
         """What a program would have put into the context, each file as a text by its path."""
         self.instructions.clear()
         self.absent.clear()
-        named = list(_INSTRUCTIONS.get(program, ()))
+        channel: Channel = "home" if self.is_home else "instructions"
+        named = list((_AT_HOME if self.is_home else _INSTRUCTIONS).get(program, ()))
         by_settings: list[str] = []
-        for name in _SETTINGS.get(program, ()):
+        for name in (_SETTINGS_AT_HOME if self.is_home else _SETTINGS).get(program, ()):
             text = self._text(name)
             if text is not None:
                 by_settings += self._settings(name, text)
@@ -84,14 +103,14 @@ class Project:
             if not paths and pattern in by_settings and pattern not in self.absent:
                 self.absent.append(pattern)
         for path, text in sorted(self.instructions.items()):
-            yield Given("instructions", 0, 0, text, named=path)
-        yield from self._earlier(program)
+            yield Given(channel, 0, 0, text, named=path)
+        yield from () if self.is_home else self._earlier(program)
         for path in self.absent:
-            what = f"{path}, which the instructions name, is not in the project that was given"
-            yield Gap("missing", 0, what, "instructions")
-        for pattern in _PLUGINS.get(program, ()):
+            what = f"{path}, which the instructions name, is not in the folder that was given"
+            yield Gap("missing", 0, what, channel)
+        for pattern in (_PLUGINS_AT_HOME if self.is_home else _PLUGINS).get(program, ()):
             for path in self._matching(pattern):
-                yield Gap("opaque", 0, f"what the plugin {path[:80]} adds", "instructions")
+                yield Gap("opaque", 0, f"what the plugin {path[:80]} adds", channel)
         yield from self.gaps
 
     def _earlier(self, program: str) -> Iterator[Item]:
@@ -231,11 +250,11 @@ class Project:
             self.gaps.append(gap)
 
 
-def open_project(path: str) -> Project:
+def open_project(path: str, *, is_home: bool = False) -> Project:
     """The project in a folder (NotFoundError: ``path`` is not a folder)."""
     if not os.path.isdir(path):
         raise NotFoundError(f"{path} is not a folder: name the one in which the agent worked")
-    return Project(path)
+    return Project(path, is_home)
 
 
 def protect_files(protected: ProtectedText, path: str, rule: NeverRule | None = None) -> int:

@@ -42,7 +42,7 @@ class Atif(Reader):
         recorded="tool mcp paste system",
         within={"tool": "read search names shell script edit resource web"},
         not_known="""subagent mention attachment instructions notice hook summary background queue
-            skill request""",
+            skill request home""",
     )
 
     def read(self, record: SessionRecord) -> Iterator[Item]:

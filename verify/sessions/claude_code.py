@@ -222,6 +222,7 @@ class ClaudeCode(Reader):
         recorded="""read search names shell edit mcp resource subagent web tool paste summary
             background queue skill request system""",
         later={(2, 1, 97): "mention instructions attachment notice hook"},
+        within={"instructions": "home"},
         no_way_in="script",
     )
 

@@ -130,7 +130,7 @@ class Codex(Reader):
     ways = ways_in(
         recorded="""read names shell script edit mcp resource subagent web tool background paste
             attachment instructions skill hook summary system""",
-        within={"shell": "search"},
+        within={"shell": "search", "instructions": "home"},
         no_way_in="mention notice queue request",
     )
 

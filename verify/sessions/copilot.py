@@ -104,7 +104,12 @@ class Copilot(Reader):
     ways = ways_in(
         recorded="""read search names shell script edit subagent web tool background paste
             attachment instructions skill hook summary system""",
-        within={"tool": "mcp resource", "attachment": "mention", "background": "notice"},
+        within={
+            "tool": "mcp resource",
+            "attachment": "mention",
+            "background": "notice",
+            "instructions": "home",
+        },
         no_way_in="queue request",
     )
 

@@ -52,7 +52,8 @@ class Cursor(Reader):
     ways = ways_in(
         recorded="read search names shell edit subagent web tool paste",
         within={"tool": "mcp resource"},
-        not_known="mention attachment instructions notice hook summary background skill system",
+        not_known="""mention attachment instructions notice hook summary background skill system
+            home""",
         no_way_in="script queue request",
     )
 

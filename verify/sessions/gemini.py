@@ -91,6 +91,7 @@ class Gemini(Reader):
         recorded="""read search names shell edit subagent web tool skill paste mention attachment
             instructions hook summary system""",
         within={"tool": "mcp background", "mention": "resource"},
+        never="home",
         no_way_in="script notice queue request",
     )
 
@@ -236,7 +237,7 @@ class Qwen(Gemini):
         recorded="""read search names shell edit mcp subagent web tool skill paste mention
             attachment summary""",
         within={"mention": "resource", "instructions": "system"},
-        never="instructions",
+        never="instructions home",
         not_known="hook background",
         no_way_in="script notice queue request",
     )

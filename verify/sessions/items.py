@@ -19,7 +19,7 @@ MAIN = "main"
 Channel = Literal[
     "read", "search", "names", "shell", "script", "edit", "mcp", "resource", "subagent", "web",
     "tool", "paste", "mention", "instructions", "attachment", "notice", "hook", "summary",
-    "background", "queue", "skill", "request", "system", "unknown", "damaged",
+    "background", "queue", "skill", "request", "system", "home", "unknown", "damaged",
 ]  # fmt: skip
 """A way by which text reaches a model. The first eleven are tool calls."""
 
@@ -47,6 +47,7 @@ CHANNELS: dict[Channel, str] = {
     "skill": "the text of a skill or a command",
     "request": "the request to the model, as the program keeps it",
     "system": "the program's own words: its prompt, its settings, lists of names",
+    "home": "instruction files in the user's home folder, for all projects",
 }
 """What comes by each channel that a program may have; two more are of records, not of programs."""
 

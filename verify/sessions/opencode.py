@@ -82,7 +82,7 @@ class OpenCode(Reader):
             "attachment": "notice",
             "instructions": "hook system",
         },
-        never="instructions",
+        never="instructions home",
         no_way_in="script queue request",
     )
 

@@ -31,7 +31,7 @@ from tripod.verify.sessions.items import (
 from tripod.verify.sessions.readers import READERS, read_session
 
 FILE = "chat/a.md"
-CLOSED = frozenset[Channel](("instructions",))
+CLOSED = frozenset[Channel](("instructions", "home"))
 NO_CEILING = ("claude-code", "codex", "copilot", "gemini", "opencode")
 """Programs of which a session can be clean, with its project where that is needed."""
 

@@ -47,7 +47,7 @@ def test_each_labelled_call_that_showed_the_chat_is_named_by_its_id(name: str) -
 def test_the_programs_of_today_are_judged_as_their_requests_say(name: str, file: str) -> None:
     label, folder = labels(NEW)[name], recorded() / NEW / name
     alone, _ = judged(folder / file)
-    whole, read = judged(folder / file, project=folder / "team")
+    whole, read = judged(folder / file, project=folder / "team", home=folder)
     if label["chat_text_reached_model"] or label["chat_opened_by_harness"]:
         assert whole.told == "findings"
         assert alone.told == ("findings" if label["text_is_in_the_record"] else "cannot tell")
@@ -55,7 +55,10 @@ def test_the_programs_of_today_are_judged_as_their_requests_say(name: str, file:
         assert bool(shown) == label["chat_text_reached_model"]
     else:
         assert whole.told == "clean", whole.reasons
-        assert alone.told == ("cannot tell" if name.startswith("opencode") else "clean")
+        blind = name.startswith(("opencode", "gemini", "qwen"))
+        assert alone.told == ("cannot tell" if blind else "clean")
+        told, _ = judged(folder / file, project=folder / "team")
+        assert told.told == ("cannot tell" if blind else "clean")
 
 
 def test_a_channel_without_a_record_is_named() -> None:

@@ -106,24 +106,24 @@ def test_nothing_of_the_repository_is_run(tmp_path: Path, git: Git, team: Path) 
 def test_earlier_instructions_may_have_been_in_force(tmp_path: Path, git: Git, team: Path) -> None:
     database = recorded() / "sessions-2026-11/opencode-clean/opencode.db"
     git.commit("team/AGENTS.md", b"be kind")
-    assert judged(database, project=team)[0].told == "clean"
+    assert judged(database, project=team, home=tmp_path)[0].told == "clean"
     for name, text in (
         ("AGENTS.md", f"they say {OLD}"),
         ("AGENTS.md", "read @chat/a.md first"),
         ("opencode.json", '{"instructions": ["chat/*.md"]}'),
     ):
         git.commit(f"team/{name}", text.encode())
-        assert judged(database, project=team)[0].told == "findings"
+        assert judged(database, project=team, home=tmp_path)[0].told == "findings"
         git.commit(f"team/{name}", b"{}" if name != "AGENTS.md" else b"be kind")
-        assert judged(database, project=team)[0].told == "cannot tell"
+        assert judged(database, project=team, home=tmp_path)[0].told == "cannot tell"
         git("reset", "-q", "--hard", "HEAD~2")
         git("reflog", "expire", "--expire=now", "--all")
         git("update-ref", "-d", "ORIG_HEAD")
-        assert judged(database, project=team)[0].told == "clean"
+        assert judged(database, project=team, home=tmp_path)[0].told == "clean"
 
 
 def test_earlier_settings_that_are_no_json_cannot_be_told(git: Git, team: Path) -> None:
     database = recorded() / "sessions-2026-11/opencode-clean/opencode.db"
     git.commit("team/opencode.json", b'{"instructions": ["chat/*.md"],}')
     git.commit("team/opencode.json", b"{}")
-    assert judged(database, project=team)[0].told == "cannot tell"
+    assert judged(database, project=team, home=team)[0].told == "cannot tell"

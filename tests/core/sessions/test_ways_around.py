@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from doors.inside import run
-from recorded_sessions import judged, recorded
+from recorded_sessions import judged, labels, recorded
 
 from tripod.verify.sessions.exposure import (
     ExposureVerdict,
@@ -462,10 +462,10 @@ DATABASE = {
 def test_a_database_that_hides_something_is_not_clean(tmp_path: Path, name: str) -> None:
     path, folder = tmp_path / "opencode.db", recorded() / "sessions-2026-11/opencode-clean"
     path.write_bytes((folder / "opencode.db").read_bytes())
-    assert judged(path, project=folder / "team")[0].told == "clean"
+    assert judged(path, project=folder / "team", home=folder / "team")[0].told == "clean"
     with closing(sqlite3.connect(path)) as db:
         db.executescript(DATABASE[name])
-    assert judged(path, project=folder / "team")[0].told == "cannot tell"
+    assert judged(path, project=folder / "team", home=folder / "team")[0].told == "cannot tell"
 
 
 def test_what_a_database_hides_is_searched_in_its_events(tmp_path: Path) -> None:
@@ -548,7 +548,9 @@ def test_a_file_that_was_attached_in_opencode_is_named(name: str) -> None:
     info = {"id": "s", "directory": "/w", "version": "1.18.33"}
     message: dict[str, Any] = {"info": {"id": "m", "role": "user"}}
     part = {"type": "file", "mime": "text/plain", **part}
-    one = SessionExposures(NeverRule(["chat/**"]), ProtectedText(), "", frozenset({"instructions"}))
+    one = SessionExposures(
+        NeverRule(["chat/**"]), ProtectedText(), "", frozenset({"instructions", "home"})
+    )
     reader = READERS["opencode"]()
     for number, value in enumerate([{"info": info}, {**message, "parts": [part]}], 1):
         for item in reader.read(SessionRecord(number, 0, value)):
@@ -617,19 +619,19 @@ def test_a_project_without_what_was_loaded_closes_nothing(
     database = recorded() / "sessions-2026-11/opencode-clean/opencode.db"
     (tmp_path / "opencode.json").write_text('{"instructions": []}')
     (tmp_path / "AGENTS.md").write_text("x")
-    assert judged(database, project=tmp_path)[0].told == "clean"
+    assert judged(database, project=tmp_path, home=tmp_path)[0].told == "clean"
     (tmp_path / "opencode.json").write_text(settings)
     (tmp_path / "AGENTS.md").write_text(text)
-    assert judged(database, project=tmp_path)[0].told == "cannot tell"
+    assert judged(database, project=tmp_path, home=tmp_path)[0].told == "cannot tell"
 
 
 def test_a_plugin_of_the_project_may_have_added_anything(tmp_path: Path) -> None:
     database = recorded() / "sessions-2026-11/opencode-clean/opencode.db"
     plugins = tmp_path / ".opencode/plugin"
     plugins.mkdir(parents=True)
-    assert judged(database, project=tmp_path)[0].told == "clean"
+    assert judged(database, project=tmp_path, home=tmp_path)[0].told == "clean"
     (plugins / "x.ts").touch()
-    told = judged(database, project=tmp_path)[0]
+    told = judged(database, project=tmp_path, home=tmp_path)[0]
     assert told.told == "cannot tell"
     assert any("the plugin .opencode/plugin/x.ts" in reason for reason in told.reasons)
 
@@ -664,3 +666,22 @@ def test_all_that_copilot_gave_of_a_result_is_searched() -> None:
     record = {"type": "tool.execution_complete", "data": data}
     items = READERS["copilot"]().read(SessionRecord(1, 0, record))
     assert any(isinstance(item, Given) and SECRET in item.text for item in items)
+
+
+@pytest.mark.parametrize(("name", "file"), [
+    ("gemini-clean", ".gemini/GEMINI.md"),
+    ("opencode-clean", ".config/opencode/AGENTS.md"),
+])  # fmt: skip
+def test_instructions_in_the_home_folder_count_where_no_record_has_them(
+    tmp_path: Path, name: str, file: str
+) -> None:
+    folder = recorded() / "sessions-2026-11" / name
+    session = labels("sessions-2026-11")[name]["files"][0]
+    verdict, _ = judged(folder / session, project=folder / "team")
+    assert verdict.told == "cannot tell"
+    assert any("leaves no record of home" in reason for reason in verdict.reasons)
+    (tmp_path / file).parent.mkdir(parents=True)
+    (tmp_path / file).write_text("be kind")
+    assert judged(folder / session, project=folder / "team", home=tmp_path)[0].told == "clean"
+    (tmp_path / file).write_text("as in @chat/a.md")
+    assert judged(folder / session, project=folder / "team", home=tmp_path)[0].told != "clean"
