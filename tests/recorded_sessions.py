@@ -10,11 +10,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.recorded.files import SessionFile, read_session_file, session_files
 from tripod.verify.recorded.project import Project
 from tripod.verify.sessions.exposure import (
     ExposureVerdict,
-    NeverRule,
     ProtectedText,
     SessionExposures,
     judge_exposures,

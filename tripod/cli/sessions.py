@@ -14,6 +14,7 @@ from tripod.ledger.errors import MissingExtraError
 from tripod.ledger.ids import now_us
 from tripod.output import emit, one_line, remark
 from tripod.sessions.imports import ImportedSession, import_session_file
+from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.recorded.files import (
     SessionFile,
     custody_of_files,
@@ -25,7 +26,6 @@ from tripod.verify.recorded.project import Project, open_project, protect_files
 from tripod.verify.sessions.exposure import (
     Exposure,
     ExposureVerdict,
-    NeverRule,
     ProtectedText,
     SessionExposures,
     judge_exposures,

@@ -62,7 +62,7 @@ from tripod.verify.isolation.runs import (
     assessments_of_runs,
     review_runs,
 )
-from tripod.verify.sessions.terminal import without_terminal_codes
+from tripod.verify.isolation.terminal import without_terminal_codes
 
 NAME = "pythia-isolation"
 REQUIRED = True

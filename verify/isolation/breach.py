@@ -20,17 +20,8 @@ from tripod.projections.team.tables import FILES
 from tripod.projections.workers.format import parse_worker
 from tripod.projections.workers.tables import WORKERS
 from tripod.verify.check import Evidence
-from tripod.verify.sessions.exposure import (
-    NeverRule,
-    ProtectedText,
-    SessionExposures,
-    opened_by_call,
-)
-from tripod.verify.sessions.items import Call, SessionRecord, strings_of
-from tripod.verify.sessions.jsonl import session_records
-from tripod.verify.sessions.readers import READERS, program_of, read_session
-from tripod.verify.sessions.shell import ShellReading, resolved
-from tripod.verify.sessions.terminal import (
+from tripod.verify.isolation.globs import NeverRule
+from tripod.verify.isolation.terminal import (
     CWD,
     calls_in_line,
     calls_in_stream,
@@ -38,6 +29,16 @@ from tripod.verify.sessions.terminal import (
     without_terminal_codes,
     words_of_call,
 )
+from tripod.verify.sessions.exposure import (
+    ProtectedText,
+    SessionExposures,
+    opened_by_call,
+)
+from tripod.verify.sessions.items import Call, SessionRecord, strings_of
+from tripod.verify.sessions.jsonl import session_records
+from tripod.verify.sessions.programs import ShellReading
+from tripod.verify.sessions.readers import READERS, program_of, read_session
+from tripod.verify.sessions.shell import resolved
 
 _WILD = "\ufffd"
 """What stands for the part of a name that a wildcard stands for."""

@@ -18,10 +18,10 @@ import orjson
 from tripod.projections.chat.tables import render_chat_line
 from tripod.projections.decisions.tables import LOG, render_decision_piece
 from tripod.verify.check import Evidence
+from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.sessions import Never, parts_of
 from tripod.verify.sessions.exposure import (
     Exposure,
-    NeverRule,
     ProtectedText,
     SessionExposures,
     judge_exposures,

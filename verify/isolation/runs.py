@@ -21,8 +21,8 @@ from tripod.projections.pythia.format import (
 )
 from tripod.verify.check import Evidence
 from tripod.verify.isolation.breach import ChatRule
+from tripod.verify.isolation.terminal import stream_value, without_terminal_codes
 from tripod.verify.sessions.items import strings_of
-from tripod.verify.sessions.terminal import stream_value, without_terminal_codes
 
 ROLE = "pythia"
 LIMIT = 8 * 1024 * 1024

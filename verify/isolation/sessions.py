@@ -6,7 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from tripod.projections.projection import Source
-from tripod.verify.sessions.exposure import NeverRule, ProtectedText, SessionExposures
+from tripod.verify.isolation.globs import NeverRule
+from tripod.verify.sessions.exposure import (
+    ProtectedText,
+    SessionExposures,
+)
 from tripod.verify.sessions.items import Session
 
 Start = Callable[[Session], SessionExposures]

@@ -19,10 +19,14 @@ from tripod.ledger.errors import BadArgumentError, NotFoundError
 from tripod.ledger.files import open_plain_file, read_plain_file
 from tripod.ledger.kinds.base import MARK
 from tripod.projections.disk import Disk
+from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.sessions import Never, Start
 from tripod.verify.recorded.files import read_copies
 from tripod.verify.recorded.project import Project
-from tripod.verify.sessions.exposure import NeverRule, ProtectedText, SessionExposures
+from tripod.verify.sessions.exposure import (
+    ProtectedText,
+    SessionExposures,
+)
 
 _MOST = 64 * 1024 * 1024  # bytes of a part
 _BLOCK = 1024 * 1024

@@ -6,18 +6,16 @@ what the model was given. A verdict is *clean* only if nothing was found and not
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Literal, NamedTuple
-from unicodedata import normalize
+from functools import lru_cache
+from typing import Literal, NamedTuple
 
-from tripod.ledger.errors import MissingExtraError
 from tripod.projections.text import RUN
 from tripod.projections.text import words_of_text as words_of
+from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.phrases import LineIndex, PhraseIndex, SeedPairs, VisiblePhrases
 from tripod.verify.sessions.items import (
     Call,
@@ -30,12 +28,8 @@ from tripod.verify.sessions.items import (
     fields,
 )
 from tripod.verify.sessions.powershell import opened_by_powershell
-from tripod.verify.sessions.shell import ANY, OpenedPath, ShellReading, opened_by, resolved
-
-if TYPE_CHECKING:
-    from wcmatch.glob import WcMatcher
-
-    _Matcher = re.Pattern[str] | WcMatcher[str]
+from tripod.verify.sessions.programs import OpenedPath, ShellReading
+from tripod.verify.sessions.shell import ANY, opened_by, resolved
 
 Told = Literal["clean", "findings", "cannot tell"]
 
@@ -88,246 +82,6 @@ class Exposure(NamedTuple):
     path: str | None
     sure: bool
     shown: bool
-
-
-class NeverRule:
-    """Paths that are not to be read, as globs; ``but`` are those that may be all the same.
-
-    A glob without a slash is of a file's name, wherever it lies. One with a slash is of the end of
-    a path, from any folder on; one that begins with a slash, of a whole path. A glob that fits a
-    folder means all that lies in it.
-
-    >>> rule = NeverRule(["chat/**", ".env*"], ["*.example"])
-    >>> [rule.hits(path) for path in ("/w/chat/a.md", "/w/.env.example", "/w/.env", "/w/a/chat")]
-    [True, False, True, False]
-    """
-
-    def __init__(self, never: Sequence[str], but: Sequence[str] = ()) -> None:
-        self.never, self.but = tuple(map(_plain, never)), tuple(map(_plain, but))
-
-    @cached_property
-    def _compiled(self) -> tuple[_Matcher, _Matcher | None]:
-        one, *others = (_compiled(patterns) for patterns in (self.never, self.but) if patterns)
-        return one, others[0] if others else None
-
-    @cached_property
-    def _literals(self) -> tuple[list[str], list[str]]:
-        """What a path has at least of one of the globs, to be hit; and folded, to be hit maybe."""
-        return list(map(_literal, self.never)), [_literal(_folded(one)) for one in self.never]
-
-    def hits(self, path: str) -> bool:
-        """Whether a path is one that is not to be read."""
-        never, but = self._compiled
-        for literal in self._literals[0]:
-            if literal in path:
-                break
-        else:
-            return False  # as nearly all are
-        path = path if path.startswith("/") else f"/{path}"
-        return bool(never.match(path)) and not (but is not None and but.match(path))
-
-    def excepts(self, path: str) -> bool:
-        """Whether an exact path is one that may be read although ``never`` means it."""
-        but = self._compiled[1]
-        return but is not None and bool(but.match(path if path.startswith("/") else f"/{path}"))
-
-    def may_hit(self, path: str, roots: Iterable[str], *, recursive: bool) -> bool:
-        """Whether a pattern, or what lies below a folder, may be a path that is not to be read."""
-        tilde, _, rest = path.partition("/")
-        homes = [f"/*/{rest}", f"/*/*/{rest}"] if tilde == "~" else []
-        if tilde[:1] == "~":
-            path = f"/~/{rest}" if homes else f"/{ANY}/{rest}"
-        path, *roots = (f"/{one}" if one[1:3] == ":/" else one for one in (path, *roots))
-        path = _PROC.sub(f"/{ANY}", path if path.startswith("/") else f"/{ANY}/{path}")
-        path = path.rstrip("/")
-        if not (homes or recursive or _SPECIAL.search(path)):
-            folded = _folded(path)
-            if not any(literal in folded for literal in self._literals[1]):
-                return False  # as nearly all are
-        wanted = [path, "/".join(_spread(name) for name in path.split("/"))]
-        wanted += [f"{each}/**" for each in wanted] if recursive else []
-        wanted = list(map(_folded, dict.fromkeys(wanted)))
-        near = recursive and any(_lies_in(root, path) or _lies_in(path, root) for root in roots)
-        for pattern in self.never:
-            if pattern[0] == "/" and any(_meet(_folded(pattern), _folded(one)) for one in homes):
-                return True
-            places = [_anywhere(pattern)]
-            if "/" in pattern and not pattern.startswith("/") and near and "*" not in path:
-                places = [posixpath.join(root, pattern) for root in roots]
-            if any(
-                _meet(each, one) for place in places for each in _below(place) for one in wanted
-            ):
-                return True
-        return False
-
-
-_SPECIAL = re.compile(r"[*?\[{\\(]")
-
-
-def _literal(pattern: str) -> str:
-    """The longest plain part of a glob, which stands in each path that it fits.
-
-    >>> _literal("**/secrets/*.json"), _literal(".env*"), _literal("*.{pem,key}")
-    ('secrets', '.env', '')
-    """
-    if re.search(r"[\[{\\(]", pattern):
-        return ""
-    return max(re.split(r"[*?/]+", pattern), key=len)
-
-
-def _compiled(patterns: Sequence[str]) -> _Matcher:
-    """What matches any of some globs, or what lies below it, against a whole path."""
-    if all(map(_SIMPLE.fullmatch, patterns)):  # then it needs no extra, and no import
-        whole = [_expression(each[1:]) for each in patterns if each.startswith("/")]
-        ends = [_expression(each) for each in patterns if not each.startswith("/")]
-        whole += [f"(?:[^/]+/)*(?:{'|'.join(ends)})"] if ends else []
-        return re.compile(rf"(?s:/(?:{'|'.join(whole)})(?:/.+)?)\Z")
-    try:
-        from wcmatch import glob
-    except ImportError:
-        raise MissingExtraError(
-            "globs with [, { or a backslash need the extra `sessions`:"
-            " pip install 'tripod-ledger[sessions]'"
-        ) from None
-    parts = [part for each in map(_anywhere, patterns) for part in (each, f"{each}/**")]
-    flags = glob.GLOBSTAR | glob.DOTGLOB | glob.BRACE | glob.FORCEUNIX
-    return glob.compile(parts, flags=flags, limit=1000 + 2 * len(patterns))
-
-
-_SIMPLE = re.compile(r"[^\\\[{]*")
-_STARS = {"*": "[^/]*", "?": "[^/]"}
-
-
-def _expression(pattern: str) -> str:
-    """A regular expression for a glob of ``*``, ``?`` and names ``**``.
-
-    >>> _expression("**/a*/**")
-    '(?:[^/]+/)*a[^/]*/.+'
-    """
-    *names, last = pattern.split("/")
-    each = "".join("(?:[^/]+/)*" if name == ANY else f"{_name(name)}/" for name in names)
-    return f"{each}{'.+' if last == ANY else _name(last)}"
-
-
-def _name(name: str) -> str:
-    return "".join(_STARS.get(letter) or re.escape(letter) for letter in name)
-
-
-_PROC = re.compile(r"^/(?:proc/[^/]+/(?:cwd|root|fd)|dev/fd)(?=/|$)")
-
-
-def _plain(pattern: str) -> str:
-    """A glob as paths are written: without ``~/``, ``./``, ``..``, and slashes too many.
-
-    >>> _plain("./chat//"), _plain("~/.ssh/**"), _plain("/w/x/../chat")
-    ('chat', '.ssh/**', '/w/chat')
-    """
-    return re.sub("^//", "/", posixpath.normpath(pattern.removeprefix("~/")))
-
-
-def _folded(path: str) -> str:
-    """A path as a file system sees it that takes capitals, and forms of an accent, for the same."""
-    return path if path.isascii() and path.islower() else normalize("NFC", path).casefold()
-
-
-def _lies_in(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(f"{folder.rstrip('/')}/")
-
-
-def _spread(name: str) -> str:
-    """A name in which only the shell knew a part, as the path that this may have been."""
-    return name if name == ANY else name.replace(ANY, f"*/{ANY}/*")
-
-
-def _anywhere(pattern: str) -> str:
-    return pattern if pattern.startswith("/") else f"/**/{pattern}"
-
-
-@lru_cache(maxsize=1024)
-def _below(place: str) -> tuple[str, ...]:
-    """A place as patterns, and all that lies below it."""
-    places = _braces(place)
-    return tuple(map(_folded, (*places, *(f"{each}/**" for each in places))))
-
-
-@lru_cache(maxsize=4096)
-def _meet(one: str, other: str) -> bool:
-    """Whether some path fits both patterns; a class or a choice counts as anything.
-
-    >>> _meet("/w/chat/**", "/w/**"), _meet("/**/.env*", "/w/*/.env"), _meet("/w/a", "/w/b*")
-    (True, True, False)
-    """
-    parts, others = _parts(one), _parts(other)
-    reached = {(0, 0)}
-    todo = [(0, 0)]
-    while todo:
-        at, beside = todo.pop()
-        if at == len(parts) and beside == len(others):
-            return True
-        mine = parts[at] if at < len(parts) else None
-        yours = others[beside] if beside < len(others) else None
-        steps = []
-        if mine == "**":
-            steps += [(at + 1, beside)] + ([(at, beside + 1)] if yours is not None else [])
-        if yours == "**":
-            steps += [(at, beside + 1)] + ([(at + 1, beside)] if mine is not None else [])
-        if mine is not None and yours is not None and "**" not in (mine, yours):
-            steps += [(at + 1, beside + 1)] if _names_meet(mine, yours) else []
-        todo += [step for step in steps if step not in reached]
-        reached.update(steps)
-    return False
-
-
-def _braces(pattern: str) -> set[str]:
-    """A pattern with anything for each choice, and for one with a slash also with folders.
-
-    >>> sorted(_braces("/{a,b}/x")), sorted(_braces("/{a/b,c}"))
-    (['/*/x'], ['/**'])
-    """
-    old = ""
-    while old != pattern:
-        old, pattern = pattern, _CHOICE.sub(lambda m: ANY if "/" in m[0] else "*", pattern)
-    names = pattern.split("/")
-    one = "/".join(name if name == ANY else name.replace(ANY, "*") for name in names)
-    return {one, "/".join(map(_spread, names))}
-
-
-_CHOICE = re.compile(r"\{[^{}]*\}")
-
-
-def _loose(name: str) -> str:
-    name = re.sub(r"\\.", "?", name)
-    return re.sub(r"\*+", "*", re.sub(r"\[[^\]]*\]?|\{[^}]*\}?|[@!+]\([^)]*\)?", "*", name))
-
-
-@lru_cache(maxsize=1024)
-def _parts(pattern: str) -> list[str]:
-    """The names of a path, and ``**``, in which a class or a choice is ``*``."""
-    return [name if name == ANY else _loose(name) for name in pattern.split("/")]
-
-
-def _names_meet(one: str, other: str) -> bool:
-    """Whether some name fits both patterns of ``*`` and ``?``."""
-    if one == other or not ("*" in one or "*" in other or "?" in one or "?" in other):
-        return one == other
-    reached = {(0, 0)}
-    todo = [(0, 0)]
-    while todo:
-        at, beside = todo.pop()
-        if at == len(one) and beside == len(other):
-            return True
-        mine = one[at] if at < len(one) else ""
-        yours = other[beside] if beside < len(other) else ""
-        steps = []
-        if mine == "*":
-            steps += [(at + 1, beside)] + ([(at, beside + 1)] if yours else [])
-        if yours == "*":
-            steps += [(at, beside + 1)] + ([(at + 1, beside)] if mine else [])
-        if mine and yours and "*" not in (mine, yours):
-            steps += [(at + 1, beside + 1)] if mine == yours or "?" in (mine, yours) else []
-        todo += [step for step in steps if step not in reached]
-        reached.update(steps)
-    return False
 
 
 class ProtectedText:

@@ -26,12 +26,12 @@ from tripod.verify.sessions.programs import (
     HARMLESS_TYPES,
     READING_METHODS,
     WRITING_METHODS,
+    ShellReading,
 )
 from tripod.verify.sessions.shell import (
     ANY,
     MAX_COMMAND,
     Shell,
-    ShellReading,
     Word,
     node_text,
     short,

@@ -7,10 +7,38 @@ where any common version reads a file, or runs another program, by it.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 
 def _names(table: str) -> frozenset[str]:
     return frozenset(table.split())
+
+
+class OpenedPath(NamedTuple):
+    """A path that a command opens, as named, and resolved in the command's folder.
+
+    Not ``sure``: a pattern, a variable, or something else that only the shell knew. ``recursive``:
+    what lies below it is opened as well. ``lists_names``: the output says which file a text is of.
+    """
+
+    named: str
+    path: str
+    sure: bool = True
+    recursive: bool = False
+    lists_names: bool = False
+
+
+@dataclass
+class ShellReading:
+    """What a command line opens, and, in words, what of it cannot be told.
+
+    ``also`` may be opened as well: in a folder that a ``cd`` may have left, or by an option.
+    """
+
+    opened: list[OpenedPath] = field(default_factory=list)
+    also: list[OpenedPath] = field(default_factory=list)
+    opaque: list[str] = field(default_factory=list)
 
 
 FILES = _names(

@@ -10,7 +10,6 @@ import posixpath
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -52,6 +51,8 @@ from tripod.verify.sessions.programs import (
     TRUSTED,
     VALUES,
     WRAPPERS,
+    OpenedPath,
+    ShellReading,
 )
 
 if TYPE_CHECKING:
@@ -61,32 +62,6 @@ ANY = "**"
 """What stands in a path for a part that only the shell knew, which may have slashes."""
 MAX_COMMAND, MAX_WORD = 256 * 1024, 64 * 1024  # characters
 MAX_PARSED = 4096  # characters of a command line without the texts that it gives to programs
-
-
-class OpenedPath(NamedTuple):
-    """A path that a command opens, as named, and resolved in the command's folder.
-
-    Not ``sure``: a pattern, a variable, or something else that only the shell knew. ``recursive``:
-    what lies below it is opened as well. ``lists_names``: the output says which file a text is of.
-    """
-
-    named: str
-    path: str
-    sure: bool = True
-    recursive: bool = False
-    lists_names: bool = False
-
-
-@dataclass
-class ShellReading:
-    """What a command line opens, and, in words, what of it cannot be told.
-
-    ``also`` may be opened as well: in a folder that a ``cd`` may have left, or by an option.
-    """
-
-    opened: list[OpenedPath] = field(default_factory=list)
-    also: list[OpenedPath] = field(default_factory=list)
-    opaque: list[str] = field(default_factory=list)
 
 
 class Word(NamedTuple):

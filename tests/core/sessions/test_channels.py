@@ -10,9 +10,9 @@ import pytest
 from recorded_sessions import items_of, transcripts
 from session_specimens import SECRET, SPECIMENS, STARTS, Record
 
+from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.sessions.exposure import (
     Exposure,
-    NeverRule,
     ProtectedText,
     SessionExposures,
     judge_exposures,

@@ -22,13 +22,12 @@ from tripod.ledger.errors import MissingExtraError
 from tripod.projections.text import RUN
 from tripod.projections.text import words_of_text as words_of
 from tripod.verify.isolation import phrases
+from tripod.verify.isolation.globs import NeverRule, _meet
 from tripod.verify.sessions import codex, exposure, items, jsonl, shell
 from tripod.verify.sessions.exposure import (
     Exposure,
-    NeverRule,
     ProtectedText,
     SessionExposures,
-    _meet,
     judge_exposures,
 )
 from tripod.verify.sessions.items import Call, Gap, GapList, Given

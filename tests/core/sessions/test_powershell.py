@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.sessions import powershell
 from tripod.verify.sessions.exposure import (
-    NeverRule,
     ProtectedText,
     SessionExposures,
     judge_exposures,

@@ -72,7 +72,7 @@ def test_a_file_that_is_named_is_opened_for_sure(command: str, path: str) -> Non
     ],
 )
 def test_a_command_of_ours_that_shows_nothing_opens_nothing(command: str) -> None:
-    assert opened_by(command, "/w") == shell.ShellReading()
+    assert opened_by(command, "/w") == programs.ShellReading()
 
 
 @pytest.mark.parametrize("command", ["tripod show 45", "tripod verify -v", "tripod"])

@@ -11,9 +11,9 @@ import pytest
 from doors.inside import run
 from recorded_sessions import judged, labels, recorded
 
+from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.sessions.exposure import (
     ExposureVerdict,
-    NeverRule,
     ProtectedText,
     SessionExposures,
     judge_exposures,

@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 import pytest
 from recorded_sessions import CHAT, recorded, transcripts
 
+from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.recorded.files import read_session_file
 from tripod.verify.recorded.project import Project
 from tripod.verify.sessions.exposure import (
-    NeverRule,
     ProtectedText,
     SessionExposures,
     judge_exposures,
