@@ -87,9 +87,7 @@ IMPORTED = Kind(
     "session.imported",
     SessionImported,
     *_STREAM,
-    erasure=Erasure(
-        {"role": None, "cwd": None, "file": MARK, "parts": None}, _folder, texts=("parts",)
-    ),
+    erasure=Erasure({"file": MARK, "parts": None}, _folder, texts=("parts",)),
     line="{program} {session}: {bytes} bytes, {file}",
 )
 READ = Kind(

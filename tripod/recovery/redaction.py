@@ -35,7 +35,7 @@ from tripod.projections import CHAT, LOG, Source, desired_file, manifest, refold
 from tripod.projections.chat.format import parse_line
 from tripod.projections.erasure import erasure_places, is_erasable, tombstone
 from tripod.projections.text import text_line_problem
-from tripod.sessions.evidence import sweep_parts
+from tripod.sessions.evidence import parts_named_once, remove_parts
 from tripod.team.act import Act
 from tripod.team.team import Team
 from tripod.trust.export import forget_exported_bodies
@@ -224,14 +224,17 @@ def files_to_redact(team: Team) -> list[str]:
 
 def erase_within(act: Act, redactions: Iterable[Draft]) -> None:
     """Carry out redactions, and fold the tables anew."""
+    redactions = list(redactions)
+    erased = {one.body["seq"] for one in redactions if one.body["kind"] == IMPORTED.name}
+    if erased:
+        parts = parts_named_once(act.source, erased)
+        act.later["evidence",] = partial(remove_parts, act.context.root, parts)
     for draft in redactions:
         for path in erasure_places(act.source, draft.body["kind"], draft.body["keep"]):
             shown = desired_file(act.source, path)
             if shown is not None:  # what we rendered ourselves may be written over
                 act.writer.account(path, sha256(shown.data).hexdigest())
         act.erase(draft)
-        if draft.body["kind"] == IMPORTED.name:
-            act.later["evidence",] = partial(sweep_parts, act.context.root, act.source)
     refold(act.transaction, act.transaction.read())
     manifest.save_manifest(act.transaction.tables, act.writer.known)
 

@@ -7,7 +7,7 @@ of a longer copy are those of the shorter one, but for the last.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from hashlib import sha256
 from typing import IO
@@ -40,6 +40,8 @@ def keep_parts(root: str, file: IO[bytes], size: int) -> list[str]:
         digest = sha256(data).hexdigest()
         path = part_path(root, digest)
         os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+        if os.path.islink(os.path.dirname(path)):
+            raise RefusedError(f"{os.path.dirname(path)} is a link: put a folder there, or nothing")
         if not _is_whole(path, digest):
             with suppress(FileNotFoundError):
                 os.unlink(path)  # it is damaged: an honest one has this digest
@@ -65,24 +67,18 @@ def _write(path: str, data: bytes) -> None:
     sync_path(os.path.dirname(path))
 
 
-def unnamed_parts(root: str, named: Collection[str]) -> Iterator[str]:
-    """Paths of files in the folder that are no part with one of these digests."""
-    for folder, _, files in os.walk(os.path.join(root, EVIDENCE)):
-        for name in sorted(files):
-            if name not in named:
-                yield os.path.join(folder, name)
+def parts_named_once(source: Source, seqs: Collection[int]) -> list[str]:
+    """The digests of the parts that these entries alone name: with their bodies they go as well."""
+    ours, others = set[str](), set[str]()
+    for (seq,) in source.db.execute("SELECT seq FROM sessions WHERE kept ORDER BY seq").fetchall():
+        (ours if seq in seqs else others).update(parts_of(source, source.body(seq)))
+    return sorted(ours - others)
 
 
-def named_parts(source: Source) -> set[str]:
-    """The digests of all parts that entries name; what was erased names none."""
-    bodies = source.each_body_of("SELECT seq FROM sessions WHERE kept ORDER BY seq")
-    return {one for body in bodies for one in parts_of(source, body)}
-
-
-def sweep_parts(root: str, source: Source) -> None:
-    """Remove what no entry names: parts that were erased, and those of an import that failed.
-
-    To be called under the writer's lock.
-    """
-    for path in unnamed_parts(root, named_parts(source)):
-        os.unlink(path)
+def remove_parts(root: str, digests: Iterable[str]) -> None:
+    """Remove parts; what lies behind a link is somebody else's."""
+    for digest in digests:
+        path = part_path(root, digest)
+        if not any(map(os.path.islink, (os.path.join(root, EVIDENCE), os.path.dirname(path)))):
+            with suppress(FileNotFoundError):
+                os.unlink(path)

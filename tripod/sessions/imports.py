@@ -18,9 +18,11 @@ import orjson
 
 from tripod.errors import RefusedError
 from tripod.ledger import HOOKS, SPOOL
-from tripod.ledger.files import open_plain_file
+from tripod.ledger.files import open_plain_file, read_plain_file
+from tripod.ledger.kinds.base import MARK
 from tripod.ledger.kinds.sessions import IMPORTED, READ, SessionImported, SessionRead
-from tripod.sessions.evidence import keep_parts, sweep_parts
+from tripod.projections.projection import Tables
+from tripod.sessions.evidence import keep_parts
 from tripod.team.act import Act
 from tripod.team.team import Team
 from tripod.verify.recorded.evidence import file_digest, part_path
@@ -32,7 +34,7 @@ from tripod.verify.recorded.files import (
     session_time,
 )
 from tripod.verify.sessions.exposure import ProtectedText, SessionExposures
-from tripod.verify.sessions.items import Session
+from tripod.verify.sessions.items import Session, text_at
 
 _LONGEST = 4096  # characters of a name in an entry
 _MOST = 4 * 1024 * 1024  # bytes of exposures in one entry
@@ -66,13 +68,42 @@ def import_session_file(
     found, copies = read_copies(path, partial(_everything, path), is_named=is_named)
     imported = []
     for copy in copies:
-        parts = _kept(team, path, copy, is_named=is_named) if keep else []
+        copy.role = copy.role or _role_beside(path)
+        is_erased = any(file == MARK for *_, file in _states(team.store.db, path, copy, same=True))
+        parts = _kept(team, path, copy, is_named=is_named) if keep and not is_erased else []
         with team.act(by=actor, joins=True) as act:
             if not all(os.path.exists(part_path(team.root, one)) for one in parts):
                 raise RefusedError(f"{path}: another command removed what was kept; try again")
             imported.append(_import(act, found, copy, parts, actor=actor, is_named=is_named))
-            act.later["evidence",] = partial(sweep_parts, team.root, act.source)
     return found, imported
+
+
+def _role_beside(path: str) -> str:
+    """What sort of agent a subagent is, as Claude Code says in a file beside its own."""
+    try:
+        data = read_plain_file(f"{path.removesuffix('.jsonl')}.meta.json", _MOST)
+        return text_at(orjson.loads(data), "agentType")
+    except (OSError, orjson.JSONDecodeError):
+        return ""
+
+
+def _ids(path: str, copy: SessionCopy) -> tuple[str, str]:
+    """The session and the subagent by which a file is known; without an id its place stands."""
+    return _name(copy.session.id) or _name(os.path.abspath(path)), _name(copy.agent)
+
+
+def _states(
+    tables: Tables, path: str, copy: SessionCopy, *, same: bool = False
+) -> list[tuple[int, str, int, int, str, str]]:
+    """The states of a file that the ledger has, the newest first; ``same``: of these bytes."""
+    sql = (
+        "SELECT seq, sha256, bytes, kept, form, file FROM sessions"
+        " WHERE session = ? AND agent = ? ORDER BY seq DESC"
+    )
+    rows: list[tuple[int, str, int, int, str, str]] = tables.execute(
+        sql, _ids(path, copy)
+    ).fetchall()
+    return [row for row in rows if not same or row[1] == copy.sha256]
 
 
 def _everything(path: str, _: Session) -> SessionExposures:
@@ -103,23 +134,23 @@ def _import(
     actor: str,
     is_named: bool,
 ) -> ImportedSession:
-    tables = act.transaction.tables
-    session, agent = _name(copy.session.id) or os.path.basename(found.path), _name(copy.agent)
-    rows = tables.execute(
-        "SELECT seq, sha256, bytes, kept, form FROM sessions"
-        " WHERE session = ? AND agent = ? ORDER BY seq DESC",
-        (session, agent),
-    ).fetchall()
-    same = next((row for row in rows if row[1] == copy.sha256), None)
+    session, agent = _ids(found.path, copy)
+    rows = _states(act.transaction.tables, found.path, copy)
     told = ImportedSession(found.path, session, agent, -1, exposures=len(copy.judged.found))
-    if same is not None and (same[3] or not parts):
-        told.seq, told.is_kept = same[0], bool(same[3])
-        return told
+    is_lines = bool(rows) and found.form == rows[0][4] == "lines"
+    for seq, digest, _, kept, _, place in rows:
+        is_at_hand = kept or place == MARK or os.path.lexists(place)  # else it was moved
+        if digest == copy.sha256 and is_at_hand and (kept or not parts):
+            told.seq, told.is_kept = seq, bool(kept)
+            return told
     before = ""
-    if rows and found.form == "lines" and rows[0][4] == "lines" and rows[0][2] <= copy.bytes:
+    if is_lines and rows[0][2] <= copy.bytes:
         with _opened(found.path, copy, is_named=is_named) as file:
             before = file_digest(file, rows[0][2])
-    if rows and found.form == "lines":
+    elif is_lines and _begins(rows[0], copy):
+        told.seq, told.is_kept = rows[0][0], bool(rows[0][3])
+        return told  # an older copy of what the ledger has
+    if is_lines:
         told.is_changed = before != rows[0][1]
     body = _body(act, found, copy, session)
     body |= {"before": before or None, "parts": "\n".join(parts).encode() if parts else None}
@@ -133,6 +164,17 @@ def _import(
     )
     told.seq, told.is_new, told.is_kept = act.append(drafts)[0].seq, True, bool(parts)
     return told
+
+
+def _begins(row: tuple[int, str, int, int, str, str], copy: SessionCopy) -> bool:
+    """Whether the file that the ledger has, where that is at hand, begins with this copy."""
+    try:
+        with open(open_plain_file(row[5]), "rb") as file:
+            is_start = file_digest(file, copy.bytes) == copy.sha256
+            file.seek(0)
+            return is_start and file_digest(file, row[2]) == row[1]
+    except (OSError, ValueError):
+        return False
 
 
 def _body(act: Act, found: SessionFile, copy: SessionCopy, session: str) -> SessionImported:
@@ -156,8 +198,8 @@ def _body(act: Act, found: SessionFile, copy: SessionCopy, session: str) -> Sess
         "program": one.program,
         "version": _name(one.version) or None,
         "parent": _name(one.parent or "") or None,
-        "role": _name(one.role) or None,
-        "cwd": _name(one.cwd) or None,
+        "role": _name(copy.role) or None,
+        "cwd": _name(copy.cwd) or None,
         "file": _name(file),
         "form": found.form,
         "sha256": copy.sha256,
@@ -182,6 +224,8 @@ def _new_exposures(act: Act, copy: SessionCopy, session: str, agent: str) -> Ite
         known.update(act.source.content(body["exposures"]).splitlines())
     part = b""
     for each in copy.judged.found:
+        if each.channel in ("mcp", "tool"):
+            continue  # any word of its input may be a path, and may be a secret
         line = orjson.dumps({name: _plain(value) for name, value in each._asdict().items()})
         if line not in known:
             part += line + b"\n"

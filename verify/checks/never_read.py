@@ -82,10 +82,12 @@ def judge(evidence: Evidence) -> Outcome:
         "taken by a hook": sum(one.custody == "hook" for one in sessions),
         "found on disk": sum(one.custody == "disk" for one in sessions),
     }
+    bound = [one for one in sessions if one.seq in judged]
     told_outcome = outcome(NAME, found, coverage)
-    if found.of("failure") or not untold:
-        bound = [one for one in sessions if one.seq in judged]
-        return replace(told_outcome, exceptions=tuple(custody_of_sessions(evidence, bound)))
+    told_outcome = replace(told_outcome, exceptions=tuple(custody_of_sessions(evidence, bound)))
+    if not untold:
+        return told_outcome
+    # Also where there are findings: a person who accepts these has not said that the rest is so.
     untold = list(dict.fromkeys(untold))
     more = [f"and {len(untold) - FEW} more"] if len(untold) > FEW else []
     return told_outcome.cannot_tell("; ".join(untold[:FEW] + more))
@@ -99,5 +101,5 @@ def _finding(never: Never, one: Breach) -> Finding:
     message = f"{session.title}{inner} {how} {named} ({each.channel}, line {each.line})"
     shown = (f"never: {', '.join(never.paths)}",)
     fault = fault_of_texts(message, *never.paths)
-    where = f"entry {session.seq}"
-    return Finding(NAME, message, where, shown, HELP, seq=session.seq, fault=fault)
+    where = f"entry {session.first}"  # so that it keeps its id when the session is imported again
+    return Finding(NAME, message, where, shown, HELP, seq=session.first, fault=fault)

@@ -7,6 +7,8 @@ show a breach, and nothing can show that there was none.
 
 from __future__ import annotations
 
+import posixpath
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -29,8 +31,8 @@ from tripod.verify.sessions.exposure import (
 from tripod.verify.sessions.items import Session
 
 _NEWEST = (
-    "SELECT seq, session, agent, parent, program, role, cwd, custody FROM sessions"
-    " WHERE seq IN (SELECT max(seq) FROM sessions GROUP BY session, agent) ORDER BY seq"
+    "SELECT max(seq), min(seq), session, agent, parent, program, role, cwd, custody FROM sessions"
+    " GROUP BY session, agent ORDER BY max(seq)"
 )
 _RUNS = "SELECT spawn, role, ended FROM agents WHERE ended IS NOT NULL"
 _WORKERS = "SELECT DISTINCT name FROM worker_steps WHERE spawn = ?"
@@ -41,10 +43,11 @@ class TeamSession:
     """A session of the team, or a subagent's part of one, in its newest state.
 
     ``names`` are what a rule may call it: the role of the run that it is of, the name of the
-    worker, the type of the subagent.
+    worker, the type of the subagent. ``first`` is the entry that imported it first.
     """
 
     seq: int
+    first: int
     session: str
     agent: str
     parent: str
@@ -106,7 +109,7 @@ def bound_by(never: Never, sessions: Sequence[TeamSession]) -> list[TeamSession]
         for one in sessions
         if one.seq >= never.since
         and (never.role == "*" or any(fnmatchcase(name, never.role) for name in one.names))
-        and fnmatchcase(one.cwd, never.folder)
+        and _is_folder(one.cwd, never.folder)
         and fnmatchcase(one.session, never.session)
     }
     size = -1
@@ -121,6 +124,13 @@ def bound_by(never: Never, sessions: Sequence[TeamSession]) -> list[TeamSession]
     return [one for one in sessions if (one.session, one.agent) in bound]
 
 
+def _is_folder(cwd: str, pattern: str) -> bool:
+    """Whether a folder fits a pattern; one that ends in ``/`` or ``/**`` means the folder too."""
+    cwd = re.sub("^/+", "/", posixpath.normpath(cwd)) if cwd else ""
+    pattern = pattern.rstrip("/") or pattern
+    return fnmatchcase(cwd, pattern) or cwd == pattern.removesuffix("/**")
+
+
 def judge_never(evidence: Evidence, never: Never, sessions: Sequence[TeamSession]) -> RuleJudged:
     """Judge the sessions that one rule is about."""
     told = RuleJudged()
@@ -130,23 +140,31 @@ def judge_never(evidence: Evidence, never: Never, sessions: Sequence[TeamSession
     read: list[SessionExposures] = []
     for one in sessions:
         judged = _read_again(evidence, one, rule, forbidden, told)
-        if judged is None:
-            told.breaches += (
-                Breach(one, each, read_again=False)
-                for each in said_to_be_read(evidence, one)
-                if _breaks(each, never) and each.path is not None and rule.hits(each.path)
-            )
-            continue
-        read.append(judged)
+        found = [] if judged is None else [each for each in judged.found if _breaks(each, never)]
+        read += [] if judged is None else [judged]
+        told.breaches += (Breach(one, each, read_again=True) for each in found)
+        # An earlier state of it may have said more: a document is written anew.
+        known = {each.path for each in found}
         told.breaches += (
-            Breach(one, each, read_again=True) for each in judged.found if _breaks(each, never)
+            Breach(one, each, read_again=False)
+            for each in said_to_be_read(evidence, one)
+            if _breaks(each, never) and each.path not in known and rule.hits(each.path or "")
         )
-    verdict = judge_exposures(read, Counter(), shown_only=never.shown, needs_parents=False)
-    if read and verdict.told == "cannot tell":
-        told.untold += verdict.reasons
+    if read:
+        judging = judge_exposures(read, Counter(), shown_only=never.shown, needs_parents=False)
+        told.untold += judging.untold
+    told.untold += _not_imported(evidence, never)
     told.seen["sessions"] += len(sessions)
     told.seen["read again"] += len(read)
     return told
+
+
+def _not_imported(evidence: Evidence, never: Never) -> Iterator[str]:
+    """Runs of ours that a rule is about by their role, and whose session nobody imported."""
+    there = {session for (session,) in evidence.query("SELECT DISTINCT session FROM sessions")}
+    for session, names in sorted(_runs(evidence).items()) if never.role != "*" else ():
+        if session not in there and any(fnmatchcase(name, never.role) for name in names):
+            yield f"session {session} ({', '.join(sorted(names))}) was not imported"
 
 
 def _breaks(exposure: Exposure, never: Never) -> bool:
@@ -290,6 +308,14 @@ def custody_of_sessions(evidence: Evidence, sessions: Sequence[TeamSession]) -> 
     if days or dateless:
         count = len(days) + dateless
         span = " to ".join(map(str, sorted({min(days), max(days)}))) if days else ""
-        when = f" {span} days after the last record" if days else ""
+        when = f" {span} day{'s' * (span != '1')} after the last record" if days else ""
         were = "1 session was" if count == 1 else f"{count} sessions were"
         yield f"{were} found on disk{when}, and the user that the agent ran as could write there"
+    grown = sum(evidence.sessions.grown(evidence.body(one.seq)) > 0 for one in sessions)
+    if grown:
+        went = "1 session went" if grown == 1 else f"{grown} sessions went"
+        yield f"{went} on after the import: import it again"
+    sql = "SELECT count(DISTINCT origin) FROM merged WHERE kind = 'session.imported'"
+    ((peers,),) = evidence.query(sql)
+    if peers:
+        yield f"sessions that {peers} peer{'s' * (peers > 1)} imported are judged there"

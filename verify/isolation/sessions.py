@@ -47,6 +47,9 @@ class SessionsAtHand(Protocol):
     def whole(self, body: Mapping[str, Any], parts: Sequence[str]) -> None:
         """Check that the bytes are at hand, and are those of the entry."""
 
+    def grown(self, body: Mapping[str, Any]) -> int:
+        """How many bytes a file of lines has where it was found, beyond those of the entry."""
+
     def strays(self, named: set[str]) -> Iterator[str]:
         """Names of files among the kept parts that no entry names."""
 

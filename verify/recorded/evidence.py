@@ -115,6 +115,16 @@ class RecordedSessions:
             if file_digest(file, int(body["bytes"])) != body["sha256"]:
                 raise OSError(0, "the file is not what it was")
 
+    def grown(self, body: Mapping[str, Any]) -> int:
+        """How many bytes a file of lines has where it was found, beyond those of the entry."""
+        if self.root is None or body.get("form") != "lines":
+            return 0
+        try:
+            with open(open_plain_file(str(body["file"]), named=True), "rb") as file:
+                return max(0, os.fstat(file.fileno()).st_size - int(body["bytes"]))
+        except (OSError, ValueError):
+            return 0
+
     def strays(self, named: set[str]) -> Iterator[str]:
         """Names of files among the kept parts that no entry names."""
         for _, _, files in os.walk(os.path.join(self.root or "", EVIDENCE)):

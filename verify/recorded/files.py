@@ -20,7 +20,7 @@ from typing import IO, Any, Literal
 import orjson
 
 from tripod.ledger import HOOKS, SPOOL
-from tripod.ledger.errors import NotFoundError
+from tripod.ledger.errors import BadArgumentError
 from tripod.ledger.files import open_plain_file
 from tripod.ledger.locator import FOLDER
 from tripod.verify.sessions.exposure import SessionExposures
@@ -79,7 +79,11 @@ class SessionFile:
 
 @dataclass
 class SessionCopy:
-    """One session, or one subagent of it, as a file has it."""
+    """One session, or one subagent of it, as a file has it.
+
+    ``cwd`` is the folder that it began in, ``role`` what sort of subagent it is, both by the first
+    record that says so. ``ids`` are the sessions that the file names, as they were first named.
+    """
 
     session: Session
     judged: SessionExposures
@@ -89,18 +93,28 @@ class SessionCopy:
     lines: int = 0
     rows: list[dict[str, Any]] | None = None
     """The records, where the session is rows of a database."""
+    cwd: str = ""
+    role: str = ""
+    ids: dict[str, Session] = field(default_factory=dict)
+    _agent: str = ""
 
     @property
     def agent(self) -> str:
         """The subagent whose file it is; '' of a session's own thread."""
-        is_inner = self.session.parent == self.session.id
-        agents = self.judged.agents - {self.session.id, MAIN}
-        return min(agents) if is_inner and agents else ""
+        return self._agent if self.session.parent == self.session.id else ""
 
     def add(self, item: Item) -> None:
         """Count and judge an item."""
         self.counts.add(item)
         self.judged.add(item)
+        if isinstance(item, Gap):
+            return
+        self.cwd = self.cwd or item.cwd
+        if isinstance(item, Session):
+            self.ids.setdefault(item.id, item)
+            self.role = self.role or item.role
+        elif not (self._agent or item.nested or item.agent == MAIN):
+            self._agent = item.agent
 
 
 def custody_of_files(paths: Iterable[str]) -> dict[str, int]:
@@ -140,7 +154,9 @@ def session_files(path: str) -> Iterator[str]:
     Links within a folder are given too: reading them says that they are links.
     """
     if not os.path.lexists(path):
-        raise NotFoundError(f"{path} does not exist; name a file of a session, or a folder of them")
+        raise BadArgumentError(
+            f"{path} does not exist; name a file of a session, or a folder of them"
+        )
     if not os.path.isdir(path):
         yield path
         return
@@ -323,9 +339,9 @@ def read_copies(
                 len(data),
                 len(copy.rows),
             )
-    names = [name for name in found.reader.sessions if name and name in path]
-    if found.form != "database" and names:
-        copies[0].session = found.reader.sessions[names[0]]
+    if found.form != "database":
+        named = (one for name, one in copies[0].ids.items() if name and name in path)
+        copies[0].session = next(named, copies[0].session)
     return found, copies
 
 

@@ -12,16 +12,17 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from glob import glob
 
 import orjson
 
-from tripod.ledger import GitError
+from tripod.ledger import EVIDENCE, GitError
 from tripod.ledger.errors import BadArgumentError, NotFoundError
 from tripod.ledger.files import read_plain_file
-from tripod.ledger.locator import repository_around
+from tripod.ledger.locator import FOLDER, repository_around
 from tripod.verify.anchors.git import Repository
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.sessions.exposure import (
@@ -200,12 +201,31 @@ class Project:
         for path in _files_below(self.root):
             if rule.excepts(path):
                 protected.allow(self._text(path) or "")
+        protected.allow("\n".join(self._shared_lines(rule)))
         count = protect_files(protected, self.root, rule)
         for path, text in self._versions(rule.hits):
             if text.strip():
                 protected.add(path, text)
                 count += 1
         return count
+
+    def _shared_lines(self, rule: NeverRule) -> set[str]:
+        """Lines of the files that a rule means which other files of the project have as well.
+
+        A licence, an import: who has read such a line need not have read the file.
+        """
+        forbidden, others = set[str](), []
+        for path in _files_below(self.root):
+            if rule.hits(path):
+                forbidden.update(map(str.strip, _read(os.path.join(self.root, path)).splitlines()))
+            else:
+                others.append(path)
+        shared = set[str]()
+        for path in others[:_MAX_FILES] if forbidden else ():
+            with suppress(OSError):
+                data = read_plain_file(os.path.join(self.root, path), _MAX_FILE)
+                shared |= forbidden.intersection(map(str.strip, _decoded(data).splitlines()))
+        return shared
 
     def _versions(self, is_wanted: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
         """Each version that git has of files below the project, but for those that are there now.
@@ -278,18 +298,23 @@ def protect_files(protected: ProtectedText, path: str, rule: NeverRule | None = 
 
 
 def _files_below(root: str) -> Iterator[str]:
-    """Paths of plain files below a folder; links are not followed."""
-    for folder, inner, names in os.walk(root):
-        inner[:] = sorted(name for name in inner if name != ".git")
+    """Paths of files below a folder, by a link too; a link to a folder is not followed."""
+
+    def fail(error: OSError) -> None:
+        raise BadArgumentError(f"{error.filename} cannot be read: {error.strerror}") from error
+
+    for folder, inner, names in os.walk(root, onerror=fail):
+        left = {".git", EVIDENCE} if os.path.basename(folder) == FOLDER else {".git"}
+        inner[:] = sorted(set(inner) - left)  # what was kept of sessions is nobody's secret
         for name in sorted(names):
             full = os.path.join(folder, name)
-            if not os.path.islink(full) and os.path.isfile(full):
+            if os.path.isfile(full):
                 yield os.path.relpath(full, root)
 
 
 def _read(path: str) -> str:
     try:
-        data = read_plain_file(path, _MAX_FILE)
+        data = read_plain_file(path, _MAX_FILE, named=True)
     except OSError as error:
         raise BadArgumentError(f"{path} cannot be read: {error.strerror}") from None
     if len(data) > _MAX_FILE:

@@ -244,6 +244,9 @@ class ClaudeCode(Reader):
         now = self._now
         if now is None or value.get("sessionId") != now.id or value.get("version") != now.version:
             yield from self._session(record)
+        elif not now.role and isinstance(value.get("attributionAgent"), str):
+            self._now = now._replace(role=value["attributionAgent"], line=record.line)
+            yield self._now  # the first records of a subagent do not say what sort it is of
         if kind not in _UNDERSTOOD:
             yield from self.strange_type(record, kind, value)
             return

@@ -456,6 +456,8 @@ class ExposureVerdict:
     told: Told
     reasons: list[str]
     coverage: dict[str, object]
+    untold: list[str] = field(default_factory=list)
+    """Why the rest cannot be told, also where there are findings."""
 
 
 _FILELESS = fields("web edit names")
@@ -503,10 +505,11 @@ def judge_exposures(
     untold += [f"{file}:{gap.line}: {_cannot(gap)}" for file, gap in gaps]
     if not read:
         untold = ["no file of a session was read"]
+    untold = list(dict.fromkeys(untold))
     if breaches:
-        return ExposureVerdict("findings", reasons, coverage)
+        return ExposureVerdict("findings", reasons, coverage, untold)
     if untold:
-        return ExposureVerdict("cannot tell", list(dict.fromkeys(untold)), coverage)
+        return ExposureVerdict("cannot tell", untold, coverage, untold)
     return ExposureVerdict("clean", [], coverage)
 
 

@@ -46,7 +46,8 @@ def program_of(value: dict[str, Any]) -> str | None:
         return "copilot"
     if isinstance(value.get("schema_version"), str) and "steps" in value:
         return "atif"
-    if isinstance(value.get("info"), dict) and "messages" in value:
+    info = value.get("info")
+    if isinstance(info, dict) and ({"messages", "parts"} & value.keys() or "directory" in info):
         return "opencode"
     if "projectHash" in value or "$set" in value or kind == "gemini":
         return "gemini"

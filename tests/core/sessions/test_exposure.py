@@ -21,7 +21,7 @@ from wcmatch import glob
 from tripod.ledger.errors import MissingExtraError
 from tripod.projections.text import RUN
 from tripod.projections.text import words_of_text as words_of
-from tripod.verify.isolation import phrases
+from tripod.verify.isolation import globs, phrases
 from tripod.verify.isolation.globs import NeverRule, _meet
 from tripod.verify.sessions import codex, exposure, items, jsonl, shell
 from tripod.verify.sessions.exposure import (
@@ -171,7 +171,7 @@ def test_what_is_excepted_may_be_read_and_its_neighbour_may_not(command: str) ->
     )
 
 
-@pytest.mark.parametrize("module", [exposure, items, jsonl, phrases, shell], ids=str)
+@pytest.mark.parametrize("module", [globs, items, jsonl, phrases, shell], ids=str)
 def test_the_examples_of_the_docstrings_hold(module: ModuleType) -> None:
     done = doctest.testmod(module)
     assert (done.failed, bool(done.attempted)) == (0, True)

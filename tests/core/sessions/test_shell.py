@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tripod.verify.sessions import shell
+from tripod.verify.sessions import programs, shell
 from tripod.verify.sessions.shell import opened_by
 
 SURE = [
