@@ -576,6 +576,17 @@ def _changed_session(root: str) -> None:
     _import_session(root, "KEY=1", "KEY=2")
 
 
+def _unknown_to_the_transcript(root: str) -> None:
+    """Hooks saw a call that is not in the session that was imported."""
+    _import_session(root, "KEY=1")
+    event = {"session_id": "s", "cwd": "/w", "tool_name": "Read", "tool_input": {}}
+    kinds = {"SessionStart": "", "PreToolUse": "d", "PostToolUse": "c", "SessionEnd": ""}
+    os.makedirs(f"{root}/spool/hooks/s")
+    for number, (kind, call) in enumerate(kinds.items(), 1):
+        said = event | {"hook_event_name": kind} | ({"tool_use_id": call} if call else {})
+        _write(f"{root}/spool/hooks/s/{number}-{kind}.json", json.dumps(said))
+
+
 def _peek(root: str) -> None:
     _write(f"{root}/workers/pythia-a0d7.md", _worker("pythia", "Read .nbs/scribe/log.md."))
     _write(
@@ -1108,6 +1119,7 @@ SPECIMENS: tuple[Specimen, ...] = (
     Specimen("pythia-isolation", "was given the text of entry", _chat_as_source),
     Specimen("never-read", "session s was shown /w/.env (read, line 2)", _forbidden),
     Specimen("sessions-whole", "is not what entry", _changed_session),
+    Specimen("witnesses-agree", "hooks saw the call Read d, and", _unknown_to_the_transcript),
     Specimen("assessment-complete", "Scenario: nothing stands there", _half_an_answer),
     Specimen("worker-lifecycle", "no event worker-spawned tells", _silent_worker),
     Specimen("worker-lifecycle", "completed after dismissed", _undead_worker),

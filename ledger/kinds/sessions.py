@@ -66,10 +66,12 @@ _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 def session_stream(session: str) -> str:
     """What the stream of a session goes on with: its id, or where that has other signs, a digest.
 
-    >>> session_stream("0c6d-1"), session_stream("../x")[:18]
-    ('0c6d-1', 'sha256-d6b96a97d14')
+    An id of dots alone would name another folder.
+
+    >>> session_stream("0c6d-1"), session_stream("../x")[:18], session_stream("..")[:10]
+    ('0c6d-1', 'sha256-d6b96a97d14', 'sha256-5ec')
     """
-    if len(session) <= 128 and _PLAIN.issuperset(session):
+    if len(session) <= 128 and _PLAIN.issuperset(session) and session.strip("."):
         return session
     return "sha256-" + sha256(session.encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -23,6 +23,7 @@ from tripod.verify.recorded.files import (
     session_time,
 )
 from tripod.verify.recorded.project import Project, open_project, protect_files
+from tripod.verify.recorded.spool import add_spool, read_spool, spool_of
 from tripod.verify.sessions.exposure import (
     Exposure,
     ExposureVerdict,
@@ -196,17 +197,26 @@ def _exposures_of(
     channels: tuple[Channel, ...] = ("instructions", "home")
     closed = {name: one for name, one in zip(channels, around, strict=True) if one is not None}
     one = SessionExposures(rule, protected, path, frozenset(closed))
+    if os.path.isdir(path):  # of what hooks saw, and saved no transcript of
+        add_spool(read_spool(path), one, "")
+        one.add(Gap("missing", 0, "hooks saved no transcript of the session"))
+        return one
+    spool = spool_of(path)
     found = read_session_file(path, one.add, is_named=is_named)
     if found.program is None:
         remark(f"{one_line(path)}: {one_line(found.problem)}")
-        if found.is_foreign and not is_named:
+        if found.is_foreign and not (is_named or spool):
             return None
         one.add(Gap("missing", found.lines, f"the file was not read: {found.problem}"))
+        if spool is not None:
+            add_spool(read_spool(spool[0]), one, "", spool[1])
         return one
     for folder in closed.values():
         for item in folder.items(found.program):
             one.add(item)
     one.end()
+    if spool is not None:
+        add_spool(read_spool(spool[0]), one, found.program, spool[1])
     files.append(found)
     counted["files"] += 1
     counted["sessions"] += len(found.reader.sessions) if found.reader else 0
@@ -264,9 +274,10 @@ def _custody(files: list[SessionFile]) -> Iterator[str]:
 _EXPOSURE = """\
 exposure PATH...
     List which files recorded sessions of agents showed to their model, or opened, each with its
-    line. PATH is a file of a session or a folder of them; no team is needed, and nothing is
-    written. With --never or --protect it judges: clean, findings or cannot tell. Clean means that
-    nothing was found and that every way in leaves a record which was read.
+    line. PATH is a file of a session, a folder of them, or what hooks left of one (events, the
+    transcript, a snapshot of the project); no team is needed, and nothing is written. With --never
+    or --protect it judges: clean, findings or cannot tell. Clean means that nothing was found and
+    that every way in leaves a record which was read.
 
     A GLOB without a slash is a file's name in any folder; one with a slash is the end of a path;
     one that begins with a slash is a whole path. One that fits a folder means all that lies in it.

@@ -34,6 +34,7 @@ from tripod.verify.checks import (
     sessions_whole,
     supersession,
     trailers_agree,
+    witnesses_agree,
     worker_lifecycle,
     writers_authorised,
 )
@@ -64,6 +65,7 @@ CHECKS: tuple[Check, ...] = (
     pythia_isolation,
     never_read,
     sessions_whole,
+    witnesses_agree,
     worker_lifecycle,
     drift,
     decision_missed,

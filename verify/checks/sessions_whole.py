@@ -25,6 +25,7 @@ from collections.abc import Iterator
 from tripod.verify.check import TABLES, Evidence, Finding, Outcome, not_applicable, outcome
 from tripod.verify.isolation.rules import team_sessions
 from tripod.verify.isolation.sessions import parts_of
+from tripod.verify.sessions.items import fields
 
 NAME = "sessions-whole"
 REQUIRED = False
@@ -62,7 +63,7 @@ def judge(evidence: Evidence) -> Outcome:
     return told.cannot_tell("; ".join(untold[:FEW] + more))
 
 
-_GAPS = frozenset(("damaged", "missing", "opaque", "order", "unanswered", "unknown", "unparsed"))
+_GAPS = fields("damaged missing opaque order unanswered unknown unparsed witness")
 """What the coverage of an imported session counts that could not be seen."""
 
 

@@ -189,11 +189,13 @@ def _read_again(
         return SessionExposures(rule, protected, one.title)
 
     try:
-        return evidence.sessions.again(body, parts_of(evidence.source, body), start)
+        judged = evidence.sessions.again(body, parts_of(evidence.source, body), start)
     except unreadable as error:
         why = getattr(error, "strerror", None) or "its entry cannot be read"
         told.untold.append(f"{one.title}, entry {one.seq}: {why}")
         return None
+    evidence.sessions.add_hooks(body, judged)
+    return judged
 
 
 def said_to_be_read(evidence: Evidence, one: TeamSession) -> Iterator[Exposure]:

@@ -7,10 +7,8 @@ from typing import Any, NamedTuple, Protocol
 
 from tripod.projections.projection import Source
 from tripod.verify.isolation.globs import NeverRule
-from tripod.verify.sessions.exposure import (
-    ProtectedText,
-    SessionExposures,
-)
+from tripod.verify.isolation.hooks import HookLog
+from tripod.verify.sessions.exposure import ProtectedText, SessionExposures
 from tripod.verify.sessions.items import Session
 
 Start = Callable[[Session], SessionExposures]
@@ -43,6 +41,12 @@ class SessionsAtHand(Protocol):
         self, body: Mapping[str, Any], parts: Sequence[str], start: Start
     ) -> SessionExposures:
         """What the session of an entry exposed; ``parts`` are the digests of what was kept."""
+
+    def hooks(self, session: str) -> HookLog | None:
+        """What hooks left of a session in the team directory; None where they left nothing."""
+
+    def add_hooks(self, body: Mapping[str, Any], judged: SessionExposures) -> None:
+        """Add what hooks saw and saved of the session of an entry to what it exposed."""
 
     def whole(self, body: Mapping[str, Any], parts: Sequence[str]) -> None:
         """Check that the bytes are at hand, and are those of the entry."""

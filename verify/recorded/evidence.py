@@ -14,19 +14,20 @@ from hashlib import sha256
 from tempfile import TemporaryDirectory
 from typing import IO, Any
 
-from tripod.ledger import EVIDENCE
+from tripod.ledger import EVIDENCE, HOOKS, SPOOL
 from tripod.ledger.errors import BadArgumentError, NotFoundError
 from tripod.ledger.files import open_plain_file, read_plain_file
 from tripod.ledger.kinds.base import MARK
+from tripod.ledger.kinds.sessions import session_stream
 from tripod.projections.disk import Disk
 from tripod.verify.isolation.globs import NeverRule
+from tripod.verify.isolation.hooks import HookLog
 from tripod.verify.isolation.sessions import Never, Start
 from tripod.verify.recorded.files import read_copies
 from tripod.verify.recorded.project import Project
-from tripod.verify.sessions.exposure import (
-    ProtectedText,
-    SessionExposures,
-)
+from tripod.verify.recorded.spool import add_spool, read_spool
+from tripod.verify.sessions.exposure import ProtectedText, SessionExposures
+from tripod.verify.sessions.items import MAIN
 
 _MOST = 64 * 1024 * 1024  # bytes of a part
 _BLOCK = 1024 * 1024
@@ -91,6 +92,19 @@ class RecordedSessions:
             raise OSError(0, "no files of the team are at hand")
         if body["file"] == MARK:
             raise OSError(0, "it was erased")
+
+    def hooks(self, session: str) -> HookLog | None:
+        """What hooks left of a session in the team directory; None where they left nothing."""
+        folder = os.path.join(self.root or "", SPOOL, HOOKS, session_stream(session))
+        if self.root is None or not os.path.lexists(folder):
+            return None
+        return read_spool(folder)
+
+    def add_hooks(self, body: Mapping[str, Any], judged: SessionExposures) -> None:
+        """Add what hooks saw and saved of the session of an entry to what it exposed."""
+        log = self.hooks(str(body["session"]))
+        if log is not None:
+            add_spool(log, judged, str(body["program"]), str(body.get("agent") or MAIN))
 
     def _part(self, digest: str) -> bytes:
         data = read_plain_file(part_path(self.root or "", digest), _MOST)

@@ -23,9 +23,11 @@ from tripod.ledger import HOOKS, SPOOL
 from tripod.ledger.errors import BadArgumentError
 from tripod.ledger.files import open_plain_file
 from tripod.ledger.locator import FOLDER
+from tripod.verify.isolation.hooks import SNAPSHOT, TRANSCRIPT, is_event_file
 from tripod.verify.sessions.exposure import SessionExposures
 from tripod.verify.sessions.items import (
     MAIN,
+    Cause,
     Gap,
     Item,
     Reader,
@@ -151,7 +153,8 @@ def session_time(found: SessionFile) -> int | None:
 def session_files(path: str) -> Iterator[str]:
     """The file itself, or every file in a folder that may be of a session, in order of its path.
 
-    Links within a folder are given too: reading them says that they are links.
+    Links within a folder are given too: reading them says that they are links. Of what hooks left
+    of a session the transcript is given that they saved, and where they saved none, the folder.
     """
     if not os.path.lexists(path):
         raise BadArgumentError(
@@ -163,7 +166,12 @@ def session_files(path: str) -> Iterator[str]:
     closed: list[OSError] = []
     for folder, inner, names in os.walk(path, onerror=closed.append):
         inner.sort()
-        yield from (os.path.join(folder, name) for name in sorted(names) if name.endswith(_ENDS))
+        if any(map(is_event_file, names)):
+            inner[:] = [name for name in inner if name != SNAPSHOT]
+            if TRANSCRIPT not in names:
+                yield folder
+        of_sessions = (n for n in sorted(names) if n.endswith(_ENDS) and not is_event_file(n))
+        yield from (os.path.join(folder, name) for name in of_sessions)
     yield from (str(error.filename) for error in closed)
 
 
@@ -475,8 +483,11 @@ def _events(db: sqlite3.Connection, *, counted: bool) -> Iterator[DamagedLine]:
     except (LookupError, TypeError, ValueError) as error:
         yield DamagedLine(Gap("damaged", 0, f"an event or a row is no JSON object: {error}"), None)
         return
+    # Of what was removed no row is there, as its last event says: nobody can tell which that is.
+    removed = "SELECT 1 FROM event WHERE type LIKE '%removed%' OR type LIKE '%deleted%'"
+    cause: Cause = "order" if db.execute(removed).fetchone() else "witness"
     for name, value in hidden.items():
-        gap = Gap("order", 0, f"{name:.60} is not what its last event says, or is not there")
+        gap = Gap(cause, 0, f"{name:.60} is not what its last event says, or is not there")
         yield DamagedLine(gap, next(strange_text(SessionRecord(0, 0, {}), value), None))
 
 

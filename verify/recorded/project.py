@@ -80,6 +80,7 @@ class Project:
     """A folder with the files of a project, which stands for the folder that a session ran in.
 
     ``is_home``: it is the home folder of the user that the agent ran as, and no project.
+    A snapshot of one moment has no earlier versions: it is made with ``has_history=False``.
     """
 
     root: str
@@ -87,6 +88,7 @@ class Project:
     instructions: dict[str, str] = field(default_factory=dict)
     absent: list[str] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
+    has_history: bool = True
     _former: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
 
     def items(self, program: str) -> Iterator[Item]:
@@ -232,7 +234,7 @@ class Project:
 
         Of every commit that a ref or a reflog names. Nothing of the repository is run.
         """
-        if repository_around(os.path.realpath(self.root)) is None:
+        if not self.has_history or repository_around(os.path.realpath(self.root)) is None:
             return
         try:
             inside = os.path.join(os.path.realpath(self.root), "a file")

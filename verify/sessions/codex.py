@@ -27,6 +27,7 @@ from tripod.verify.sessions.items import (
     strings_of,
     text_at,
     text_of,
+    version_of,
     ways_in,
 )
 
@@ -116,6 +117,9 @@ _MARKED = re.compile(r"<(?:permissions|collaboration_mode|\w+_instructions|model
 _EXIT = re.compile(r"^(?:Process exited with code|Exit code:) (-?[0-9]+)$", re.MULTILINE)
 _HEAD = 400  # characters of an answer before the output of the command begins
 _SPAWNS = frozenset(("spawn_agent", "resume_agent"))
+_TWICE = (0, 169)
+"""The first version that says of each command that it was run: recordings show it."""
+
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _DENIED = "Command blocked by PreToolUse hook:"
 _FILE_URL = "file://"
@@ -138,6 +142,10 @@ class Codex(Reader):
         super().__init__()
         self._spawned: set[str] = set()  # ids of calls that start a subagent
         self._ordinal: int | None = None
+        self._says_twice = False
+        self._asked: set[str] = set()
+        self._ended: dict[str, int] = {}  # commands that ended, by what the model was given
+        self._executed: set[str] = set()
 
     def read(self, record: SessionRecord) -> Iterator[Item]:
         """What one record holds."""
@@ -200,6 +208,12 @@ class Codex(Reader):
             parent=parent or None,
             role=role or ("subagent" if parent else ""),
         )
+        # A fork begins with items of another rollout, and without what that says it ran.
+        self._says_twice = (
+            version_of(text_at(payload, "cli_version")) >= _TWICE
+            and payload.get("history_mode") == "paginated"
+            and not payload.get("forked_from_id")
+        )
         for name in ("base_instructions", "instructions", "user_instructions"):
             text = text_of(payload.get(name))
             if text:
@@ -249,6 +263,7 @@ class Codex(Reader):
             name = f"mcp__{item['namespace']}__{name}"
         if name in _SPAWNS:
             self._spawned.add(call)
+        self._asked.add(call)
         return self.called(record, call, name, value, cwd=_joined(self.cwd, place))
 
     def _message(self, record: SessionRecord, item: dict[str, Any]) -> Iterator[Item]:
@@ -291,6 +306,8 @@ class Codex(Reader):
             yield Gap("missing", record.line, what, "subagent", child=lost)
         head = text[:_HEAD].partition("\nOutput:\n")[0]
         ended = _EXIT.search(head) if "code" in head else None
+        if ended is not None and channel == "shell":
+            self._ended.setdefault(call, record.line)
         yield self.answered(
             record,
             call,
@@ -327,6 +344,7 @@ class Codex(Reader):
             yield from self.strange_type(record, f"item_completed.{kind}", item)
         elif kind == "CommandExecution":
             said = item.get("aggregated_output")
+            yield from self._unasked(record, item)
             yield self._ran(record, item, "exec_command", item, output=said)
         elif kind == "McpToolCall":
             tool = f"mcp__{text_at(item, 'server')}__{text_at(item, 'tool')}"
@@ -339,6 +357,24 @@ class Codex(Reader):
                 yield Gap("missing", record.line, what, "subagent", child=child)
         elif kind == "ImageView":
             yield self._ran(record, item, "view_image", item)
+
+    def _unasked(self, record: SessionRecord, item: dict[str, Any]) -> Iterator[Gap]:
+        """A command that was run is one that the model, or a script of it, asked for."""
+        name = text_at(item, "id")
+        self._executed.add(name)
+        scripts = "script" in self.channels.values()
+        of_user = text_at(item, "source").startswith("user")
+        if self._says_twice and not (name in self._asked or scripts or of_user):
+            what = f"the command {name[:60]} was run, and no call asked for it"
+            yield Gap("witness", record.line, what, "shell")
+
+    def end(self) -> Iterator[Item]:
+        """What only the end shows: calls of which the program does not say that it ran them."""
+        yield from super().end()
+        for name, line in self._ended.items():
+            if self._says_twice and name not in self._executed:
+                what = f"the call {name[:60]} was answered, and no record says that it was run"
+                yield Gap("witness", line, what, "shell")
 
     def _ran(
         self,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -160,8 +160,9 @@ class _CallsOfId:
 class SessionExposures:
     """Collects what one file of a session exposed; ``add`` each item in the order of the file.
 
-    Without a rule every file counts. ``attempts`` are calls that were denied. ``closed`` are
-    channels that other evidence shows whole, although the program leaves no record of them.
+    Without a rule every file counts. ``denied`` has the id of each call that was denied, and
+    whether it was for such a file. ``closed`` are channels that other evidence shows whole,
+    although the program leaves no record of them.
     """
 
     def __init__(
@@ -176,7 +177,7 @@ class SessionExposures:
         self.gaps = GapList()
         self.agents: set[str] = set()
         self.sessions: list[Session] = []
-        self.attempts = 0
+        self.denied: list[tuple[str, bool]] = []
         self._roots: list[str] = []
         self._calls: dict[str, _CallsOfId] = {}
         self._last: _Open | None = None
@@ -190,13 +191,13 @@ class SessionExposures:
             self.agents.add(item.agent)
             self._given(item)
         elif isinstance(item, Gap):
-            if not (item.is_unrecorded and item.channel in self.closed):
+            if not _is_unrecorded(item, self.closed):
                 self.gaps.append(item)
         else:
             self._began(item)
 
     def end(self) -> None:
-        """Say what stays open at the end; the last call of all may be one that was broken off."""
+        """Say what stays open; the last call may be broken off. More may be added, and ended."""
         for calls in self._calls.values():
             for one in calls.waiting or ():
                 if one is not self._last:
@@ -204,7 +205,17 @@ class SessionExposures:
                     self.gaps.append(Gap("unanswered", one.call.line, what, one.call.channel))
                 self.gaps.extend(one.opaque)
                 self.found += [each._replace(sure=False, shown=False) for each in one.exposures]
+            calls.waiting = None
         self.gaps.close()
+
+    def close(self, channel: Channel) -> None:
+        """Take a channel for seen: other evidence shows all that came by it."""
+        self.closed |= {channel}
+        self.gaps[:] = [gap for gap in self.gaps if not _is_unrecorded(gap, {channel})]
+
+    def has_call(self, name: str) -> bool:
+        """Whether a call with this id was added, or an answer to one."""
+        return name in self._calls
 
     def _began(self, session: Session) -> None:
         self.agents.add(session.id)
@@ -329,7 +340,7 @@ class SessionExposures:
         """What a call exposed, now that its answer is known: it is shown, opened, or neither."""
         text = "" if given is None else given.text
         if given is not None and given.denied:
-            self.attempts += bool(one.exposures)
+            self.denied.append((one.call.id, bool(one.exposures)))
             return []
         shell = one.call.channel in ("shell", "script") or one.ran
         failed = given is not None and given.failed
@@ -384,6 +395,10 @@ def opened_by_call(call: Call) -> ShellReading:
             path = resolved(named, call.cwd)
             found.opened.append(OpenedPath(named, path, sure, call.recursive, call.recursive))
     return found
+
+
+def _is_unrecorded(gap: Gap, channels: Container[Channel]) -> bool:
+    return gap.is_unrecorded and gap.channel in channels
 
 
 _MAX_PATH = 4096
@@ -494,7 +509,7 @@ def judge_exposures(
         **counted,
         "exposures": len(breaches),
         "unsure": len(unsure),
-        "denied": sum(one.attempts for one in read),
+        "denied": sum(is_of_file for one in read for _, is_of_file in one.denied),
         "gaps": dict(sorted(causes.items())),
     }
     reasons = [f"{file}:{each.line}: {_place(each)}" for file, each in breaches]

@@ -26,6 +26,7 @@ from tripod.verify.sessions.items import (
     fields,
     text_at,
     text_of,
+    version_of,
     ways_in,
 )
 
@@ -98,6 +99,8 @@ class Gemini(Reader):
     def __init__(self) -> None:
         super().__init__()
         self._seen: set[tuple[str, bytes]] = set()
+        self._ended: dict[str, int] = {}  # calls that ended, by the record of the call
+        self._responded: dict[str, int] = {}  # and those with a message that has the result
 
     def read(self, record: SessionRecord) -> Iterator[Item]:
         """What one record holds."""
@@ -119,6 +122,12 @@ class Gemini(Reader):
         if not self.cwd:
             what = "the first message, which names the folder and has the instructions"
             yield Gap("missing", 1, what, "instructions")
+        # What ended last may not have been sent any more; older versions write no such message.
+        last = max(self._responded.values(), default=0)
+        for name, line in self._ended.items():
+            if line < last and name not in self._responded:
+                what = f"the result of the call {name[:60]} is in no message to the model"
+                yield Gap("witness", line, what, self.channels.get(name, "tool"))
 
     def _update(self, record: SessionRecord, value: dict[str, Any]) -> Iterator[Item]:
         kind = "$set" if "$set" in value else "$rewindTo"
@@ -163,6 +172,8 @@ class Gemini(Reader):
         status, result = text_at(value, "status"), value.get("result")
         if result or status in ("success", "error", "cancelled"):
             failed = status in ("error", "cancelled")
+            if status in ("success", "error"):
+                self._ended.setdefault(name, record.line)
             denied = status == "cancelled" and self.channels.get(name) != "shell"
             text = text_of(_responses(result))
             yield from self.answer(record, name, text, failed=failed, denied=denied)
@@ -205,6 +216,7 @@ class Gemini(Reader):
                 text = text_of(_responses([part]))
                 if isinstance(answer, dict) and answer.get("parts"):
                     yield Gap("opaque", record.line, "an image or a file in an answer", "mention")
+                self._responded[text_at(answer, "id")] = record.line
                 yield from self.answer(record, text_at(answer, "id"), text)
             if "inlineData" in part or "fileData" in part:
                 yield Gap("opaque", record.line, "an image or a file in a message", "mention")
@@ -231,7 +243,6 @@ class Qwen(Gemini):
     """Reads a session of Qwen Code; each call is also in its telemetry, a second witness."""
 
     program = "qwen"
-    end = Reader.end
     since, until = (0, 20), (0, 25)
     ways = ways_in(
         recorded="""read search names shell edit mcp subagent web tool skill paste mention
@@ -241,6 +252,28 @@ class Qwen(Gemini):
         not_known="hook background",
         no_way_in="script notice queue request",
     )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._asked_for: dict[str, int] = {}
+        self._counted: dict[str, int] = {}  # calls in the telemetry
+        self._counts = False
+
+    def end(self) -> Iterator[Item]:
+        """What only the end shows: calls that the messages have, or the telemetry, alone."""
+        yield from Reader.end(self)
+        if not self._counts:
+            return
+        for name in self._responded:
+            if name in self._asked_for and name not in self._counted:
+                what = f"the call {name[:60]} is not in the telemetry"
+                yield Gap("witness", self._asked_for[name], what, self.channels[name])
+        if "subagent" in self.channels.values():
+            return  # the telemetry may have calls of a subagent
+        for name, line in self._counted.items():
+            if name not in self._asked_for:
+                what = f"the telemetry has the call {name[:60]}, and no message has it"
+                yield Gap("witness", line, what, self.channels.get(name, "tool"))
 
     def read(self, record: SessionRecord) -> Iterator[Item]:
         """What one record holds."""
@@ -275,6 +308,7 @@ class Qwen(Gemini):
             elif "functionCall" in part:
                 asked = part["functionCall"]
                 name, tool = text_at(asked, "id"), text_at(asked, "name")
+                self._asked_for.setdefault(name, record.line)
                 value = asked.get("args") if isinstance(asked, dict) else None
                 yield self.called(record, name, tool, value)
 
@@ -296,15 +330,22 @@ class Qwen(Gemini):
                     yield self.given(record, "mention", "", named=named)
         elif kind == "ui_telemetry":
             event = payload.get("uiEvent") if isinstance(payload, dict) else None
+            self._counts |= version_of(text_at(value, "version")) >= _TWICE
+            if text_at(event, "event.name") == _CALLED:
+                self._counted.setdefault(text_at(event, "call_id"), record.line)
             if not isinstance(event, dict) or event.get("decision") == "reject":
                 return
-            if event.get("event.name") == "qwen-code.tool_call":
+            if event.get("event.name") == _CALLED:
                 name, tool = text_at(event, "call_id"), text_at(event, "function_name")
                 yield self.called(record, name, tool, event.get("function_args"), ran=True)
         elif kind == "chat_compression":
             yield self.given(record, "summary", payload)
 
 
+_TWICE = (0, 24, 4)
+"""The first version whose telemetry is known to have each call: recordings show it."""
+
+_CALLED = "qwen-code.tool_call"
 _QWEN_ENVELOPE = (
     "uuid parentUuid sessionId timestamp type provenance cwd version gitBranch subtype "
 )

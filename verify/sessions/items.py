@@ -94,8 +94,8 @@ def ways_in(
     return {channel: table[channel] for channel in CHANNELS}
 
 
-Cause = Literal["unknown", "damaged", "opaque", "missing", "order", "unanswered"]
-"""Why something cannot be seen."""
+Cause = Literal["unknown", "damaged", "opaque", "missing", "order", "unanswered", "witness"]
+"""Why something cannot be seen; ``witness``: two parts of the record tell different stories."""
 
 
 class Session(NamedTuple):
@@ -188,6 +188,7 @@ class GapList(list[Gap]):
         super().__init__()
         self.more: Counter[tuple[Cause, Channel]] = Counter()
         self._kept: Counter[tuple[Cause, Channel, bool]] = Counter()
+        self._sums: list[Gap] = []
 
     def append(self, gap: Gap) -> None:
         """Keep a gap, or count it."""
@@ -204,9 +205,14 @@ class GapList(list[Gap]):
             self.append(gap)
 
     def close(self) -> None:
-        """Say what was left out."""
-        for (cause, channel), number in self.more.items():
-            super().append(Gap(cause, 0, f"{number} more that are not listed", channel))
+        """Say what was left out; it is said anew if more was left out since."""
+        for gap in self._sums:
+            self.remove(gap)
+        self._sums = [
+            Gap(cause, 0, f"{number} more that are not listed", channel)
+            for (cause, channel), number in self.more.items()
+        ]
+        super().extend(self._sums)
 
     def causes(self) -> Counter[Cause]:
         """How many gaps there are of each cause; it is asked after ``close``."""

@@ -1,0 +1,376 @@
+"""What hooks left of a session: read, held against the transcript, and never trusted blindly."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from doors.inside import run
+from hook_spools import (
+    GOLDEN,
+    GOLDEN_ID,
+    SETS,
+    event_of,
+    events_of,
+    recorded_events,
+    transcripts_of,
+    write_spool,
+)
+from recorded_sessions import items_of
+from session_specimens import SECRET
+
+from tripod.ledger.kinds.sessions import session_stream
+from tripod.verify.isolation.witnesses import CallsSeen, Disagreement, compare_hooks
+from tripod.verify.recorded.files import session_files
+from tripod.verify.recorded.spool import read_spool, spool_of
+from tripod.verify.sessions.items import Call, Gap, Given, Session
+
+
+def seen_in(*paths: Path) -> CallsSeen:
+    """The calls of the files of one session."""
+    whole = CallsSeen()
+    for path in paths:
+        one = CallsSeen()
+        for item in items_of(path)[1]:
+            one.add(item)
+        whole.join(one)
+    return whole
+
+
+def compared(folder: Path, *paths: Path, version: str = "2.1.330") -> list[Disagreement]:
+    """In what hooks and files differ."""
+    log, seen = read_spool(str(folder)), seen_in(*paths)
+    program, whole = "claude-code", log.events.is_over
+    return list(compare_hooks(log.events, seen, program=program, version=version, is_whole=whole))
+
+
+def transcript(path: Path, *calls: str, denied: str = "", program: str = "2.1.330") -> Path:
+    """Write a session ``s`` of Claude Code that reads a file in each of these calls."""
+    base = {"sessionId": "s", "version": program, "cwd": "/w"}
+    lines: list[dict[str, Any]] = [{"type": "user", "message": {"role": "user", "content": "go"}}]
+    for name in calls:
+        use = {"type": "tool_use", "id": name, "name": "Read", "input": {"file_path": "/w/a.py"}}
+        result: dict[str, Any] = {"type": "tool_result", "tool_use_id": name, "content": "x = 1"}
+        more: dict[str, Any] = {}
+        if name == denied:
+            result |= {"is_error": True, "content": "refused"}
+            more = {"permissionDecision": {"decision": "reject"}}
+        lines.append({"type": "assistant", "message": {"role": "assistant", "content": [use]}})
+        lines.append({"type": "user", "message": {"role": "user", "content": [result]}} | more)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(base | one) + "\n" for one in lines))
+    return path
+
+
+def gaps(folder: Path) -> list[Gap]:
+    return [item for item in read_spool(str(folder)).items if isinstance(item, Gap)]
+
+
+# Reading
+
+
+def test_the_golden_events_give_a_session_its_calls_and_what_was_given() -> None:
+    items = read_spool(str(GOLDEN / GOLDEN_ID)).items
+    (session,) = [item for item in items if isinstance(item, Session)]
+    assert (session.id, session.cwd) == (GOLDEN_ID, "/home/dev/team")
+    assert [(item.tool, item.line) for item in items if isinstance(item, Call)] == [
+        ("Read", 4),
+        ("Grep", 7),
+        ("Read", 10),
+    ]
+    given = [(item.channel, item.call) for item in items if isinstance(item, Given)]
+    assert given[:2] == [("instructions", None), ("paste", None)]
+    assert [call for _, call in given[2:]] == [f"toolu_fake00000{n}00" for n in (1, 2, 3)]
+    assert not [item for item in items if isinstance(item, Gap)]
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_hooks_and_transcript_of_every_recording_agree(name: str, tmp_path: Path) -> None:
+    folder = write_spool(tmp_path / "s", recorded_events(name))
+    assert compared(folder, *transcripts_of(name)) == []
+    assert [gap for gap in gaps(folder) if not gap.child] == []
+
+
+@pytest.mark.parametrize("name", [name for name in SETS if "men_" not in name])
+def test_each_call_that_is_taken_out_of_a_recording_is_found(name: str, tmp_path: Path) -> None:
+    folder = write_spool(tmp_path / "s", recorded_events(name))
+    paths = transcripts_of(name)
+    for call in seen_in(*paths).calls:
+        cut = []
+        for number, path in enumerate(paths):
+            lines = path.read_text().splitlines(keepends=True)
+            cut.append(tmp_path / f"{number}.jsonl")
+            cut[-1].write_text("".join(line for line in lines if call not in line))
+        whole = {one.what: one.is_sure for one in compared(folder, *cut)}
+        assert any(call in what and sure for what, sure in whole.items()), whole
+
+
+@pytest.mark.parametrize("name", [name for name in SETS if "men_" not in name])
+def test_each_call_that_hooks_did_not_see_is_found_among_others(name: str, tmp_path: Path) -> None:
+    paths, events = transcripts_of(name), recorded_events(name)
+    seen = seen_in(*paths)
+    for number, call in enumerate(seen.calls):
+        left = [event for event in events if call not in json.dumps(event)]
+        folder = write_spool(tmp_path / str(number), left)
+        (one,) = [one for one in compared(folder, *paths) if call in one.what]
+        later = any(
+            other.agent == seen.calls[call].agent and other.line > seen.calls[call].line
+            for other in seen.calls.values()
+        )
+        # A session may have gone on without hooks; what was denied may never have reached one.
+        batches = any(event["hook_event_name"] == "PostToolBatch" for event in left)
+        assert one.is_sure is (later and batches and call not in seen.refused)
+
+
+def test_a_lost_event_is_a_gap_in_the_numbers(tmp_path: Path) -> None:
+    folder = write_spool(tmp_path / "s", events_of("a", "b"))
+    (folder / "0003-PostToolBatch.json").unlink()
+    assert [(gap.cause, gap.what) for gap in gaps(folder)] == [
+        ("order", "the numbers of a hook's events: event 4 comes after 2")
+    ]
+    # What hooks did not see may be in the event that is lost.
+    path = transcript(tmp_path / "t.jsonl", "a", "x", "b")
+    assert [one.is_sure for one in compared(folder, path)] == [False]
+
+
+def test_the_first_or_the_last_event_that_is_lost_is_a_gap(tmp_path: Path) -> None:
+    folder = write_spool(tmp_path / "s", events_of("a"))
+    (folder / "0001-SessionStart.json").unlink()
+    (folder / "0004-SessionEnd.json").unlink()
+    assert [gap.what for gap in gaps(folder)] == [
+        "the numbers of a hook's events: the first is 2",
+        "hooks saw no start of the session",
+        "hooks saw no end of the session",
+    ]
+
+
+def test_a_subagent_that_did_not_stop_is_a_gap_and_its_session_is_missing(tmp_path: Path) -> None:
+    start = event_of("SubagentStart", agent_id="a1")
+    folder = write_spool(tmp_path / "s", [*events_of()[:1], start, event_of("SessionEnd")])
+    assert [(gap.child, gap.what) for gap in gaps(folder)] == [
+        ("a1", "the session of subagent a1"),
+        ("", "hooks saw no end of subagent a1"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"", "no JSON object"),
+        (b'{"hook_event_name": "PreToolUse"', "is no JSON"),
+        (b"\0\0\0", "is no JSON"),
+        (b"[]", "no JSON object"),
+        (b'{"hook_event_name": "Stop"}\n{"hook_event_name": "Stop"}', "is no JSON"),
+        (b"[" * 10_000, "nested too deep"),
+        (b'{"hook_event_name": "Stop", "session_id": "s"}', "holds another event"),
+        (b'{"hook_event_name": "PreToolUse", "session_id": "s"}', "without a tool_use_id"),
+        (b'{"hook_event_name": "PreToolUse", "session_id": 7}', "an event of the session ''"),
+        (b'{"hook_event_name": "PreToolUse", "session_id": "t"}', "an event of the session 't'"),
+    ],
+)
+def test_a_file_that_holds_no_event_is_a_gap(tmp_path: Path, data: bytes, says: str) -> None:
+    folder = write_spool(tmp_path / "s", events_of("a", "b"))
+    (folder / "0002-PreToolUse.json").write_bytes(data)
+    assert any(says in gap.what for gap in gaps(folder)), gaps(folder)
+
+
+def test_an_event_of_a_type_that_is_not_known_is_a_gap(tmp_path: Path) -> None:
+    events = [*events_of("a"), event_of("SessionEnd")]
+    events[-2] = event_of("PostMortem")
+    folder = write_spool(tmp_path / "s", events)
+    assert [gap.what for gap in gaps(folder)] == ["a record of the type 'PostMortem'"]
+
+
+def test_links_devices_and_strange_names_in_a_spool_are_gaps_and_are_not_read(
+    tmp_path: Path,
+) -> None:
+    folder = write_spool(tmp_path / "s", events_of("a", "b"))
+    (tmp_path / "other.json").write_text(json.dumps(event_of("PreToolUse", "planted")))
+    (folder / "0002-PreToolUse.json").unlink()
+    (folder / "0002-PreToolUse.json").symlink_to(tmp_path / "other.json")
+    (folder / "0003-PostToolBatch.json").unlink()
+    os.mkfifo(folder / "0003-PostToolBatch.json")
+    (folder / "notes.txt").write_text("x")
+    (folder / ".0009-Stop.json").write_text("being written")
+    assert [(gap.cause, gap.line) for gap in gaps(folder)] == [
+        ("unknown", 0),
+        ("damaged", 2),
+        ("damaged", 3),
+    ]
+    assert "planted" not in read_spool(str(folder)).events.calls
+    linked = tmp_path / "linked"
+    linked.symlink_to(folder)
+    assert [gap.what for gap in gaps(linked)] == [
+        f"{linked} is a symbolic link, and is not followed"
+    ]
+
+
+def test_two_files_with_one_number_are_a_gap(tmp_path: Path) -> None:
+    folder = write_spool(tmp_path / "s", events_of("a"))
+    (folder / "2-Stop.json").write_text(json.dumps(event_of("Stop")))
+    assert [gap.cause for gap in gaps(folder)] == ["order"]
+
+
+# Two witnesses
+
+
+def test_a_call_in_an_added_event_is_found(tmp_path: Path) -> None:
+    folder = write_spool(tmp_path / "s", events_of("a", "planted", "b"))
+    (one,) = compared(folder, transcript(tmp_path / "t.jsonl", "a", "b"))
+    assert one == ("hooks saw the call Read planted, and the transcript lacks it", True)
+
+
+def test_a_call_after_the_end_of_a_copy_may_have_come_later(tmp_path: Path) -> None:
+    folder = write_spool(tmp_path / "s", events_of("a", "b")[:-1])
+    (one,) = compared(folder, transcript(tmp_path / "t.jsonl", "a"))
+    assert not one.is_sure
+    folder = write_spool(tmp_path / "ended", events_of("a", "b"))
+    (one,) = compared(folder, transcript(tmp_path / "t.jsonl", "a"))
+    assert one.is_sure
+
+
+def test_a_denial_of_which_only_the_hook_speaks_cannot_be_told(tmp_path: Path) -> None:
+    events = events_of("a", "b")
+    events.insert(1, event_of("PermissionDenied", "refused"))
+    folder = write_spool(tmp_path / "s", events)
+    (one,) = compared(folder, transcript(tmp_path / "t.jsonl", "a", "b"))
+    assert one == ("only a hook speaks of the call Read refused, which was denied", False)
+
+
+def test_a_denial_of_which_only_the_transcript_speaks_cannot_be_told(tmp_path: Path) -> None:
+    folder = write_spool(tmp_path / "s", events_of("a", "b"))
+    path = transcript(tmp_path / "t.jsonl", "a", "refused", "b", denied="refused")
+    (one,) = compared(folder, path)
+    assert not one.is_sure
+    assert "only the transcript speaks of the call Read refused" in one.what
+
+
+def test_a_denied_call_that_the_transcript_answers_is_found(tmp_path: Path) -> None:
+    events = events_of("a")
+    events.insert(1, event_of("PermissionDenied", "a"))
+    folder = write_spool(tmp_path / "s", events)
+    path = transcript(tmp_path / "t.jsonl", "a")
+    assert [one.is_sure for one in compared(folder, path)] == [True]
+    path = transcript(tmp_path / "t.jsonl", "a", denied="a")
+    assert compared(folder, path) == []
+
+
+def test_ids_that_repeat_are_counted_and_never_a_finding(tmp_path: Path) -> None:
+    folder = write_spool(tmp_path / "s", events_of("call", "call"))
+    assert compared(folder, transcript(tmp_path / "t.jsonl", "call", "call")) == []
+    (one,) = compared(folder, transcript(tmp_path / "t.jsonl", "call"))
+    assert one == ("hooks saw the call Read call 2 times, the transcript has 1", False)
+
+
+@pytest.mark.parametrize("version", ["2.1.209", ""])
+def test_what_hooks_of_an_older_version_see_is_not_known(tmp_path: Path, version: str) -> None:
+    folder = write_spool(tmp_path / "s", events_of("a", "b"))
+    path = transcript(tmp_path / "t.jsonl", "a", "x", "b")
+    assert [one.is_sure for one in compared(folder, path, version=version)] == [False]
+    assert [one.is_sure for one in compared(folder, path)] == [True]
+
+
+def test_a_session_that_was_taken_up_again_may_have_run_without_hooks(tmp_path: Path) -> None:
+    folder = write_spool(tmp_path / "s", events_of("a", "b", source="resume"))
+    path = transcript(tmp_path / "t.jsonl", "a", "x", "b")
+    assert [one.is_sure for one in compared(folder, path)] == [False]
+
+
+# Exposure
+
+
+def exposure(folder: Path, *words: str) -> tuple[int, str]:
+    """The exit code, and what is printed."""
+    done = run(folder, "exposure", *words)
+    return done.code, done.out.decode()
+
+
+def test_what_hooks_saved_is_judged_with_what_they_saw(tmp_path: Path) -> None:
+    spool = tmp_path / "s"
+    write_spool(spool, events_of("a"), [transcript(tmp_path / "t.jsonl", "a")])
+    assert list(session_files(str(spool))) == [str(spool / "transcript.jsonl")]
+    assert exposure(tmp_path, "--never", "*.key", str(spool))[0] == 0
+    # A call that was taken out of the transcript is judged by what the hook saw of it.
+    transcript(spool / "transcript.jsonl")
+    assert exposure(tmp_path, "--never", ".env", str(spool))[0] == 1
+    assert "transcript.jsonl:0: shown /w/.env" in exposure(tmp_path, str(spool))[1]
+    code, said = exposure(tmp_path, "--never", "*.key", str(spool))
+    assert code == 3
+    assert "hooks saw the call Read a (event 2), the transcript not (witness, read)" in said
+
+
+def test_hooks_that_saved_no_transcript_leave_it_untold(tmp_path: Path) -> None:
+    spool = write_spool(tmp_path / "s", events_of("a"))
+    code, said = exposure(tmp_path, "--never", "*.key", str(spool))
+    assert code == 3
+    assert "hooks saved no transcript of the session (missing" in said
+    assert exposure(tmp_path, "--never", ".env", str(spool))[0] == 1
+
+
+@pytest.mark.parametrize("data", [b"", b"{}\n", b"{"])
+def test_a_transcript_that_was_emptied_does_not_hide_what_hooks_saw(
+    tmp_path: Path, data: bytes
+) -> None:
+    spool = write_spool(tmp_path / "s", events_of("a"))
+    (spool / "transcript.jsonl").write_bytes(data)
+    transcript(tmp_path / "clean.jsonl", "a")
+    words = ("clean.jsonl", str(spool))
+    assert exposure(tmp_path, "--never", "*.key", *words)[0] == 3
+    assert exposure(tmp_path, "--never", ".env", *words)[0] == 1
+
+
+def test_an_event_beside_sessions_hides_none_of_them(tmp_path: Path) -> None:
+    folder = write_spool(tmp_path / "s", events_of()[:1])
+    transcript(folder / "other.jsonl", "a")
+    assert exposure(tmp_path, "--never", "a.py", str(folder))[0] == 1
+
+
+def test_a_snapshot_closes_the_instructions_of_a_program_that_records_none(tmp_path: Path) -> None:
+    base = {"sessionId": "s", "version": "0.24.4", "cwd": "/w", "type": "user"}
+    said = {"role": "user", "parts": [{"text": "go"}]}
+    path = tmp_path / "q.jsonl"
+    path.write_text(json.dumps(base | {"message": said}) + "\n")
+    spool = write_spool(tmp_path / "s", events_of(), [path])
+    words = ("--never", "chat/**", str(spool))
+    untold = "leaves no record of instructions"
+    assert untold in exposure(tmp_path, *words)[1]
+    (spool / "snapshot/chat").mkdir(parents=True)
+    assert untold not in exposure(tmp_path, *words)[1]
+    (spool / "snapshot/QWEN.md").write_text("See @chat/a.md for more.\n")
+    (spool / "snapshot/chat/a.md").write_text(SECRET)
+    assert exposure(tmp_path, *words)[0] == 1
+    # A session that was taken up again has read its instructions again.
+    (spool / "snapshot/QWEN.md").write_text("Nothing.\n")
+    write_spool(spool, [*events_of(), event_of("SessionStart", source="resume")])
+    assert untold in exposure(tmp_path, *words)[1]
+
+
+def test_instructions_that_a_hook_saw_loaded_are_exposed(tmp_path: Path) -> None:
+    events = events_of()
+    events.insert(1, event_of("InstructionsLoaded", file_path="/w/chat/a.md"))
+    spool = write_spool(tmp_path / "s", events, [transcript(tmp_path / "t.jsonl")])
+    assert exposure(tmp_path, "--never", "chat/**", str(spool))[0] == 1
+
+
+def test_the_transcript_of_a_subagent_belongs_to_the_spool_above_it(tmp_path: Path) -> None:
+    spool = write_spool(tmp_path / "s", recorded_events("bg"), transcripts_of("bg"))
+    own, inner = sorted(map(str, spool.rglob("*.jsonl")), key=len)
+    assert spool_of(own) == (str(spool), "main")
+    assert spool_of(inner) == (str(spool), "a654917b952433391")
+    assert spool_of(str(tmp_path / "t.jsonl")) is None
+    lines = Path(inner).read_text().splitlines(keepends=True)
+    Path(inner).write_text("".join(line for line in lines if "toolu_fake00000200" not in line))
+    code, said = exposure(tmp_path, "--never", "*.key", str(spool))
+    assert code == 3
+    assert "hooks saw the call Read toolu_fake00000200 (event 8), the transcript not" in said
+
+
+@pytest.mark.parametrize("name", ["..", ".", "a/../b", "", "x" * 4096])
+def test_a_session_id_never_names_another_folder(name: str) -> None:
+    stream = session_stream(name)
+    assert stream.strip(".")
+    assert "/" not in stream
+    assert len(stream) <= 128
