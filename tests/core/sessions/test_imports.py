@@ -227,3 +227,74 @@ def test_a_time_that_is_none_is_left_out(team: Path, time: object) -> None:
     (team / "s.jsonl").write_text(record("user", "go", timestamp=time))
     assert taken(team, "s.jsonl")[0].is_new
     assert "ended_us" not in entries(team)[0][1]
+
+
+# What an outsider found ----------------------------------------------------------------------
+
+
+def test_an_import_removes_nothing(team: Path, tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "x").write_text("mine")
+    (team / ".nbs/evidence").symlink_to(precious)
+    (team / "s.jsonl").write_text(SESSION)
+    taken(team, "s.jsonl")
+    assert (precious / "x").read_text() == "mine"
+
+
+def test_a_folder_of_parts_that_is_a_link_is_left_alone(team: Path, tmp_path: Path) -> None:
+    (team / "s.jsonl").write_text(SESSION)
+    taken(team, "s.jsonl", keep=True)
+    (part,) = kept(team)
+    out = tmp_path / "out"
+    part.parent.rename(out)
+    part.parent.symlink_to(out)
+    assert run(team, "import", "--keep", "s.jsonl", "--as", "ann").code == 1
+    assert run(team, "redact", "2", "--reason", "secrets", "--as", "ann").code == 0
+    assert [path.name for path in out.iterdir()] == [part.name]
+
+
+def test_a_file_that_was_moved_is_imported_where_it_is_now(team: Path) -> None:
+    (team / "s.jsonl").write_text(SESSION)
+    taken(team, "s.jsonl")
+    (team / "s.jsonl").rename(team / "t.jsonl")
+    assert taken(team, "t.jsonl")[0].is_new
+    assert not taken(team, "t.jsonl")[0].is_new
+    assert run(team, "verify").code == 0
+
+
+def test_an_older_copy_of_what_the_ledger_has_is_no_change(team: Path) -> None:
+    (team / "old.jsonl").write_text(SESSION)
+    (team / "s.jsonl").write_text(SESSION + call("/w/a", "c2"))
+    taken(team, "s.jsonl")
+    assert not taken(team, "old.jsonl")[0].is_new
+    assert run(team, "verify").code == 0
+
+
+def test_the_kept_rows_of_a_database_are_judged_like_the_database(team: Path) -> None:
+    source = recorded() / "sessions-2026-11/opencode-read-grep/opencode.db"
+    copyfile(source, team / "opencode.db")
+    taken(team, "opencode.db", keep=True)
+    (team / ".nbs/policy.yaml").write_text("never:\n  - paths: ['chat/**']\n")
+    there = run(team, "verify", "--select", "never-read")
+    (team / "opencode.db").unlink()
+    gone = run(team, "verify", "--select", "never-read")
+    assert there.code == gone.code == 1
+    assert there.out.count(b"was shown") == gone.out.count(b"was shown") > 0
+
+
+def test_words_given_to_an_unknown_tool_are_not_recorded(team: Path) -> None:
+    url = "postgres://admin:hunter2@db/prod"
+    use = {"type": "tool_use", "id": "c1", "name": "mcp__db__connect", "input": {"url": url}}
+    (team / "s.jsonl").write_text(record("user", "go") + record("assistant", use) + answer("ok"))
+    taken(team, "s.jsonl")
+    assert "hunter2" not in json.dumps(entries(team))
+
+
+def test_files_without_an_id_are_told_apart_by_their_place(team: Path) -> None:
+    for folder in ("a", "b"):
+        (team / folder).mkdir()
+        line = {"role": "user", "message": {"content": [{"type": "text", "text": folder}]}}
+        (team / folder / "t.jsonl").write_text(json.dumps(line) + "\n")
+    found = taken(team, "a/t.jsonl", "b/t.jsonl")
+    assert len({one.session for one in found}) == 2

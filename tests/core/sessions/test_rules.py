@@ -212,3 +212,131 @@ def test_a_rule_that_is_not_understood_names_line_and_key(text: str, says: str) 
     with pytest.raises(MalformedError) as error:
         parse(text.encode())
     assert says in str(error.value)
+
+
+# What an outsider found ----------------------------------------------------------------------
+
+
+ACCEPT = ("accept", "--check", "never-read", "--reason", "known", "--as", "ann")
+
+
+def test_an_accepted_finding_leaves_untold_what_is_untold(team: Path) -> None:
+    session(team / "r.jsonl", "r", ("/w/.env", "KEY=1"))
+    opaque = {"type": "tool_use", "id": "p", "name": "Bash", "input": {"command": "python x.py"}}
+    said = [
+        {"type": "user", "message": {"role": "user", "content": "go"}},
+        {"type": "assistant", "message": {"role": "assistant", "content": [opaque]}},
+        {"type": "user", "message": {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "p", "content": "done"}]}},
+    ]  # fmt: skip
+    (team / "p.jsonl").write_text(
+        "".join(json.dumps({"sessionId": "p", **BASE, **one}) + "\n" for one in said)
+    )
+    run(team, "import", "r.jsonl", "p.jsonl", "--as", "ann")
+    policy(team, "never:\n  - paths: [.env]\n")
+    assert told(team)[0] == 1
+    assert (
+        run(team, "accept", "--check", "never-read", "--reason", "known", "--as", "ann").code == 0
+    )
+    code, one = told(team)
+    assert (code, one["verdict"]) == (3, "cannot tell")
+
+
+def test_a_finding_keeps_its_id_when_the_session_goes_on(team: Path) -> None:
+    session(team / "s.jsonl", "s", ("/w/.env", "KEY=1"))
+    run(team, "import", "s.jsonl", "--as", "ann")
+    policy(team, "never:\n  - paths: [.env]\n")
+    assert (
+        run(team, "accept", "--check", "never-read", "--reason", "known", "--as", "ann").code == 0
+    )
+    session(team / "s.jsonl", "s", ("/w/.env", "KEY=1"), ("/w/a", "x"))
+    run(team, "import", "s.jsonl", "--as", "ann")
+    assert told(team)[0] == 0
+    session(team / "s.jsonl", "s", ("/w/.env", "KEY=1"), ("/w/a", "x"), ("/w/.env", "KEY=1"))
+    run(team, "import", "s.jsonl", "--as", "ann")
+    assert told(team)[0] == 1  # it read it again
+
+
+def test_a_session_that_went_on_is_named(team: Path) -> None:
+    session(team / "s.jsonl", "s", ("/w/a", "x"))
+    run(team, "import", "s.jsonl", "--as", "ann")
+    policy(team, "never:\n  - paths: [.env]\n")
+    session(team / "s.jsonl", "s", ("/w/a", "x"), ("/w/.env", "KEY=1"))
+    code, one = told(team)
+    assert (code, one["verdict"]) == (0, "clean, except")
+    assert "1 session went on after the import: import it again" in one["exceptions"]
+    run(team, "import", "s.jsonl", "--as", "ann")
+    assert told(team)[0] == 1
+
+
+def test_a_redacted_session_stays_bound_by_its_folder(team: Path) -> None:
+    session(team / "s.jsonl", "s", ("/w/.env", "KEY=1"))
+    session(team / "t.jsonl", "t", ("/w/a", "x"))
+    run(team, "import", "s.jsonl", "t.jsonl", "--as", "ann")
+    policy(team, "never:\n  - paths: [.env]\n    folder: /w/**\n")
+    assert told(team)[0] == 1
+    assert run(team, "redact", "2", "--reason", "secrets", "--as", "ann").code == 0
+    code, one = told(team)
+    assert (code, one["coverage"]["judged"]) == (1, 2)
+    assert "it was erased" in one["reason"]
+    again = run(team, "import", "--keep", "s.jsonl", "--as", "ann")
+    assert b"already" in again.out
+    assert not (team / ".nbs/evidence").exists()
+
+
+@pytest.mark.parametrize("folder", ["/w", "/w/", "/w/**", "/?"])
+def test_the_folder_is_that_in_which_the_session_began(team: Path, folder: str) -> None:
+    first = {"type": "permission-mode", "sessionId": "s"}
+    session(team / "s.jsonl", "x", ("/w/.env", "KEY=1"))
+    lines = [json.loads(line) for line in (team / "s.jsonl").read_text().splitlines()]
+    lines[-1] |= {"version": "2.1.210"}
+    lines += [lines[0] | {"version": "2.1.210", "cwd": "/elsewhere"}]
+    lines = [first, *(line | {"sessionId": "s"} for line in lines)]
+    (team / "s.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    session(team / "t.jsonl", "t", ("/w/a", "x"))
+    run(team, "import", "s.jsonl", "t.jsonl", "--as", "ann")
+    policy(team, f"never:\n  - paths: [.env]\n    folder: {folder!r}\n")
+    assert told(team)[0] == 1
+
+
+def test_what_sort_a_subagent_is_may_stand_behind_its_first_records_or_beside(team: Path) -> None:
+    (team / "p/subagents").mkdir(parents=True)
+    session(team / "p.jsonl", "p", ("/w/a", "x"))
+    for name in ("a1", "a2"):
+        inner = team / f"p/subagents/agent-{name}.jsonl"
+        session(inner, "p", ("/w/.env", "KEY=1"), agentId=name, isSidechain=True)
+    lines = (team / "p/subagents/agent-a1.jsonl").read_text().splitlines()
+    last = json.loads(lines[-1]) | {"attributionAgent": "reviewer"}
+    (team / "p/subagents/agent-a1.jsonl").write_text("\n".join([*lines[:-1], json.dumps(last), ""]))
+    (team / "p/subagents/agent-a2.meta.json").write_text('{"agentType": "reviewer"}')
+    run(team, "import", "p.jsonl", "--as", "ann")
+    policy(team, "never:\n  - paths: [.env]\n    role: rev*\n")
+    assert len(told(team)[1]["findings"]) == 2
+
+
+def test_lines_that_other_files_have_as_well_do_not_count(team: Path) -> None:
+    common = "from __future__ import annotations"
+    (team / "hidden").mkdir()
+    (team / "hidden/test_a.py").write_text(f"{common}\nassert answer_of_everything() == 42\n")
+    (team / "a.py").write_text(f"{common}\nprint(1)\n")
+    session(team / "s.jsonl", "s", ("/w/a.py", f"1\t{common}\n2\tprint(1)"))
+    session(team / "t.jsonl", "t", ("/w/b.py", "1\tassert answer_of_everything() == 42"))
+    policy(team, "never:\n  - paths: ['hidden/**']\n")
+    run(team, "import", "s.jsonl", "--as", "ann")
+    assert told(team)[0] == 0
+    run(team, "import", "t.jsonl", "--as", "ann")
+    assert told(team)[0] == 1
+
+
+def test_what_lies_behind_a_link_is_protected_and_what_was_kept_is_not(
+    team: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "shared"
+    elsewhere.write_text("PASSWORD=correct-horse-battery-staple\n")
+    (team / ".env").symlink_to(elsewhere)
+    session(team / "s.jsonl", "s", ("/w/notes", "PASSWORD=correct-horse-battery-staple"))
+    run(team, "import", "--keep", "s.jsonl", "--as", "ann")
+    policy(team, "never:\n  - paths: [.env]\n")
+    assert told(team)[0] == 1
+    policy(team, "never:\n  - paths: ['.nbs/**']\n")
+    assert told(team)[0] == 0
