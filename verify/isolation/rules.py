@@ -31,8 +31,9 @@ from tripod.verify.sessions.exposure import (
 from tripod.verify.sessions.items import Session
 
 _NEWEST = (
-    "SELECT max(seq), min(seq), session, agent, parent, program, role, cwd, custody FROM sessions"
-    " GROUP BY session, agent ORDER BY max(seq)"
+    "SELECT seq, first, session, agent, parent, program, role, cwd, custody FROM sessions"
+    " JOIN (SELECT max(seq) AS seq, min(seq) AS first FROM sessions GROUP BY session, agent)"
+    " USING (seq) ORDER BY seq"
 )
 _RUNS = "SELECT spawn, role, ended FROM agents WHERE ended IS NOT NULL"
 _WORKERS = "SELECT DISTINCT name FROM worker_steps WHERE spawn = ?"
