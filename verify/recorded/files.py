@@ -13,6 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
+from io import BytesIO
 from itertools import chain, islice
 from tempfile import TemporaryDirectory
 from typing import IO, Any, Literal
@@ -72,7 +73,6 @@ class SessionFile:
     problem: str = ""
     is_foreign: bool = False  # nothing of it is damaged, and no program is known that wrote it
     form: Literal["lines", "document", "database"] = "lines"
-    time: object = None  # that the last record claims which has one, as it stands there
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     """The records of each session of a database."""
     reader: Reader | None = None
@@ -135,7 +135,7 @@ def session_time(found: SessionFile) -> int | None:
 
     It is text of ISO 8601, or milliseconds, some levels down in what OpenCode says of a message.
     """
-    time = found.time
+    time = found.reader.time if found.reader is not None else None
     for name in ("time", "completed"):
         if isinstance(time, dict):
             time = time.get(name, time.get("created"))
@@ -211,7 +211,7 @@ def _read(
         records = _records(found, file, size)
     if found.program is not None:
         found.reader = READERS[found.program]()
-        for item in read_session(found.reader, _timed(found, records)):
+        for item in read_session(found.reader, records):
             found.counts.add(item)
             if each is not None:
                 each(item)
@@ -223,17 +223,6 @@ def _read(
         found.counts.add(gap)
         if each is not None:
             each(gap)
-
-
-def _timed(
-    found: SessionFile, records: Iterable[SessionRecord | DamagedLine]
-) -> Iterator[SessionRecord | DamagedLine]:
-    """The records, and note the time that the last one claims which has one."""
-    for one in records:
-        if isinstance(one, SessionRecord):
-            time = one.value.get("timestamp") or one.value.get("info")
-            found.time = found.time if time is None else time
-        yield one
 
 
 def _digest(file: IO[bytes]) -> tuple[int, str]:
@@ -251,19 +240,23 @@ def _records(
     """The records of a file of text: JSON lines, or one document."""
     digest = sha256()
 
-    def lines() -> Iterator[bytes]:
-        read = number = 0
-        begins, left = True, 2**62 if size is None else size
-        while line := file.readline(min(MAX_LINE + 1, left)):
-            left -= len(line)
-            digest.update(line)
-            read += len(line)
-            number += begins
-            begins = line[-1] == _NEWLINE
-            yield line
-        found.bytes, found.lines, found.sha256 = read, number, digest.hexdigest()
+    def lines() -> Iterator[list[bytes]]:
+        left = 2**62 if size is None else size
+        rest, is_open = b"", False
+        while block := file.read(min(_AHEAD, left)):
+            left -= len(block)
+            digest.update(block)
+            found.bytes += len(block)
+            whole = BytesIO(rest + block).readlines()
+            is_open = whole[-1][-1] != _NEWLINE
+            found.lines += len(whole) - is_open
+            rest = whole.pop() if is_open and len(whole[-1]) <= MAX_LINE else b""
+            yield whole
+        found.lines += is_open
+        found.sha256 = digest.hexdigest()
+        yield [rest] if rest else []
 
-    records = session_records(lines())
+    records = session_records(chain.from_iterable(lines()))
     first = list(islice(records, _FIRST))
     known = (program_of(one.value) for one in first if isinstance(one, SessionRecord))
     found.program = next(filter(None, known), None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import unquote
 
@@ -91,6 +91,12 @@ _EVENTS = fields(
     view_image_tool_call error warning stream_error entered_review_mode exited_review_mode
     thread_rolled_back undo_completed thread_name_updated plan_update turn_diff"""
 )
+_TELLING = fields(
+    """item_completed mcp_tool_call_end view_image_tool_call exec_command_end entered_review_mode
+    exited_review_mode"""
+)
+"""Events that say what no item says."""
+
 _DONE = fields(
     """UserMessage AgentMessage Reasoning Plan CommandExecution FileChange McpToolCall WebSearch
     ImageView ContextCompaction EnteredReviewMode ExitedReviewMode CollabAgentToolCall"""
@@ -117,6 +123,7 @@ _MARKED = re.compile(r"<(?:permissions|collaboration_mode|\w+_instructions|model
 _EXIT = re.compile(r"^(?:Process exited with code|Exit code:) (-?[0-9]+)$", re.MULTILINE)
 _HEAD = 400  # characters of an answer before the output of the command begins
 _SPAWNS = frozenset(("spawn_agent", "resume_agent"))
+_SCRIPTS = frozenset(name for name, use in TOOLS.items() if use.channel == "script")
 _TWICE = (0, 169)
 """The first version that says of each command that it was run: recordings show it."""
 
@@ -143,29 +150,39 @@ class Codex(Reader):
         self._spawned: set[str] = set()  # ids of calls that start a subagent
         self._ordinal: int | None = None
         self._says_twice = False
+        self._has_script = False  # whether a script of the model may run commands
         self._asked: set[str] = set()
         self._ended: dict[str, int] = {}  # commands that ended, by what the model was given
         self._executed: set[str] = set()
 
-    def read(self, record: SessionRecord) -> Iterator[Item]:
+    def read(self, record: SessionRecord) -> Iterable[Item]:
         """What one record holds."""
         value = record.value
-        kind, payload = text_at(value, "type"), value.get("payload")
+        kind, payload = value.get("type"), value.get("payload")
+        if not isinstance(kind, str):
+            kind = ""
         self.records[kind] += 1
         ordinal = value.get("ordinal")
+        odd: list[Item] = []
         if type(ordinal) is int and self._ordinal == ordinal - 1:
             self._ordinal = ordinal
         elif ordinal is not None or self._ordinal is not None:
-            yield from self._order(record)
-        if not value.keys() <= _LINE:
-            yield from self.strange_fields(record, value, _LINE, "a line")
+            odd += self._order(record)
+        if not _LINE.issuperset(value):
+            odd += self.strange_fields(record, value, _LINE, "a line")
         if not isinstance(payload, dict):
-            yield from self.strange_type(record, kind, value)
+            found: Iterable[Item] = self.strange_type(record, kind, value)
         elif kind == "response_item":
-            yield from self._item(record, payload)
+            found = self._item(record, payload)
         elif kind == "event_msg":
-            yield from self._event(record, payload)
-        elif kind == "session_meta":
+            found = self._event(record, payload)
+        else:
+            found = self._other(record, kind, payload)
+        return [*odd, *found] if odd else found
+
+    def _other(self, record: SessionRecord, kind: str, payload: dict[str, Any]) -> Iterator[Item]:
+        """What a record holds that is neither an item nor an event."""
+        if kind == "session_meta":
             yield from self._meta(record, payload)
         elif kind in _SEARCHED:
             yield self.given(record, _SEARCHED[kind], payload, sure=kind == "compacted")
@@ -176,7 +193,7 @@ class Codex(Reader):
             if text:
                 yield self.given(record, "system", text)
         else:
-            yield from self.strange_type(record, kind, value)
+            yield from self.strange_type(record, kind, record.value)
 
     def _order(self, record: SessionRecord) -> Iterator[Gap]:
         """Newer rollouts number their lines without a gap."""
@@ -219,52 +236,58 @@ class Codex(Reader):
             if text:
                 yield self.given(record, "instructions", text)
 
-    def _item(self, record: SessionRecord, item: dict[str, Any]) -> Iterator[Item]:
-        kind = text_at(item, "type")
-        known = _ITEMS.get(kind)
-        if known is None:
-            yield from self.strange_type(record, f"response_item.{kind}", item)
-            return
-        yield from self.strange_fields(record, item, known, "an item", kind)
+    def _item(self, record: SessionRecord, item: dict[str, Any]) -> Iterable[Item]:
+        kind = item.get("type")
+        known = _ITEMS.get(kind) if isinstance(kind, str) else None
+        if known is None or kind is None:
+            return self.strange_type(record, f"response_item.{text_at(item, 'type')}", item)
+        found = self._of_item(record, item, kind)
+        if known.issuperset(item):
+            return found
+        return [*self.strange_fields(record, item, known, "an item", kind), *found]
+
+    def _of_item(self, record: SessionRecord, item: dict[str, Any], kind: str) -> Iterable[Item]:
         if kind == "message":
-            yield from self._message(record, item)
-        elif kind == "function_call":
-            yield from self._called(record, item, text_at(item, "name"), item.get("arguments"))
-        elif kind == "custom_tool_call":
-            yield self._call(record, item, text_at(item, "name"), item.get("input"))
-        elif kind in ("local_shell_call", "web_search_call"):
+            return self._message(record, item)
+        if kind == "function_call":
+            return self._called(record, item, text_at(item, "name"), item.get("arguments"))
+        if kind == "custom_tool_call":
+            return (self._call(record, item, text_at(item, "name"), item.get("input")),)
+        if kind in ("local_shell_call", "web_search_call"):
             name = kind.removesuffix("_call")
-            yield self._call(record, item, name, item.get("action"))
-        elif kind == "tool_search_call":
-            yield self._call(record, item, "tool_search", item.get("arguments"))
-        elif kind == "tool_search_output":
+            return (self._call(record, item, name, item.get("action")),)
+        if kind == "tool_search_call":
+            return (self._call(record, item, "tool_search", item.get("arguments")),)
+        if kind == "tool_search_output":
             call = text_at(item, "call_id")
-            yield self.given(record, "edit", item.get("tools"), call=call)
-        elif kind.endswith("_output"):
-            yield from self._result(record, item)
+            return (self.given(record, "edit", item.get("tools"), call=call),)
+        return self._result(record, item) if kind.endswith("_output") else ()
 
     def _called(
         self, record: SessionRecord, item: dict[str, Any], name: str, arguments: object
-    ) -> Iterator[Item]:
+    ) -> Iterable[Item]:
         """A call whose input is JSON within a text; where it is not, it may be encrypted."""
         try:
             value = orjson.loads(arguments) if isinstance(arguments, str) else arguments
         except orjson.JSONDecodeError:
             value = arguments
-        if not isinstance(value, dict):
-            what = f"the arguments of {name} are no JSON object"
-            yield Gap("opaque", record.line, what, "tool")
-        yield self._call(record, item, name, value)
+        call = self._call(record, item, name, value)
+        if isinstance(value, dict):
+            return (call,)
+        what = f"the arguments of {name} are no JSON object"
+        return Gap("opaque", record.line, what, "tool"), call
 
     def _call(self, record: SessionRecord, item: dict[str, Any], name: str, value: Any) -> Call:
         call = text_at(item, "call_id") or text_at(item, "id")
-        place = text_at(value, "workdir") or text_at(value, "working_directory") or self.cwd
+        place = text_at(value, "workdir") or text_at(value, "working_directory")
         if item.get("namespace"):
             name = f"mcp__{item['namespace']}__{name}"
         if name in _SPAWNS:
             self._spawned.add(call)
         self._asked.add(call)
-        return self.called(record, call, name, value, cwd=_joined(self.cwd, place))
+        self._has_script |= name in _SCRIPTS
+        cwd = _joined(self.cwd, place) if place else self.cwd
+        return self.called(record, call, name, value, cwd=cwd)
 
     def _message(self, record: SessionRecord, item: dict[str, Any]) -> Iterator[Item]:
         role, content = item.get("role"), item.get("content")
@@ -276,15 +299,15 @@ class Codex(Reader):
         origins = given if isinstance(given, list) else []
         for number, part in enumerate(content):
             kind = text_at(part, "type")
-            text = text_of(part.get("text")) if isinstance(part, dict) else ""
-            origin = origins[number] if number < len(origins) else None
-            channel = _origin_of(text, role, origin)
             if kind in ("input_image", "image"):
                 yield Gap("opaque", record.line, "an image in a message", "attachment")
             elif kind not in ("input_text", "output_text", "text"):
                 yield from self.strange_type(record, f"message.{kind}", part)
             elif role != "assistant":
-                yield self.given(record, channel, text)
+                said = part.get("text")
+                text = said if isinstance(said, str) else text_of(said)
+                origin = origins[number] if number < len(origins) else None
+                yield self.given(record, _origin_of(text, role, origin), text)
 
     def _result(self, record: SessionRecord, item: dict[str, Any]) -> Iterator[Item]:
         call, output = text_at(item, "call_id"), item.get("output")
@@ -316,12 +339,15 @@ class Codex(Reader):
             denied=text.startswith(_DENIED),
         )
 
-    def _event(self, record: SessionRecord, event: dict[str, Any]) -> Iterator[Item]:
+    def _event(self, record: SessionRecord, event: dict[str, Any]) -> Iterable[Item]:
         """What the program says of its work; most of it repeats what an item says."""
-        kind = text_at(event, "type")
-        if kind not in _EVENTS:
-            yield from self.strange_type(record, f"event_msg.{kind}", event)
-        elif kind == "item_completed":
+        kind = event.get("type")
+        if not isinstance(kind, str) or kind not in _EVENTS:
+            return self.strange_type(record, f"event_msg.{text_at(event, 'type')}", event)
+        return self._said(record, event, kind) if kind in _TELLING else ()
+
+    def _said(self, record: SessionRecord, event: dict[str, Any], kind: str) -> Iterator[Item]:
+        if kind == "item_completed":
             yield from self._done(record, event.get("item"))
         elif kind == "mcp_tool_call_end":
             asked = event.get("invocation")
@@ -362,9 +388,8 @@ class Codex(Reader):
         """A command that was run is one that the model, or a script of it, asked for."""
         name = text_at(item, "id")
         self._executed.add(name)
-        scripts = "script" in self.channels.values()
         of_user = text_at(item, "source").startswith("user")
-        if self._says_twice and not (name in self._asked or scripts or of_user):
+        if self._says_twice and not (name in self._asked or self._has_script or of_user):
             what = f"the command {name[:60]} was run, and no call asked for it"
             yield Gap("witness", record.line, what, "shell")
 
@@ -396,9 +421,11 @@ class Codex(Reader):
             place = unquote(place.removeprefix(_FILE_URL))
         call = text_at(item, "call_id") or text_at(item, "id")
         said = output if isinstance(output, str) else None
-        known = {"command": command} if isinstance(command, str) else {}
+        command = command if isinstance(command, str) else None
         place = place or self.cwd
-        return self.called(record, call, tool, value, cwd=place, ran=True, output=said, **known)
+        return self.called(
+            record, call, tool, value, command=command, cwd=place, ran=True, output=said
+        )
 
 
 def _joined(folder: str, place: str) -> str:

@@ -267,12 +267,13 @@ class Reader(ABC):
         self.unknown: Counter[str] = Counter()
         self.sessions: dict[str, Session] = {}
         self.cwd = ""
+        self.time: object = None  # that the last record claims which has one, as it stands there
         self.channels: dict[str, Channel] = {}
         self._ids: set[int] = set()
         self._before: dict[int, int] = {}
 
     @abstractmethod
-    def read(self, record: SessionRecord) -> Iterator[Item]:
+    def read(self, record: SessionRecord) -> Iterable[Item]:
         """What one record holds."""
 
     def end(self) -> Iterator[Item]:
@@ -321,37 +322,74 @@ class Reader(ABC):
                 what = f"{self.program} {version} leaves no record of {channel}"
                 yield Gap("missing", record.line, what, channel, is_unrecorded=True)
 
-    def given(self, record: SessionRecord, channel: Channel, value: object, **more: Any) -> Given:
+    def given(
+        self,
+        record: SessionRecord,
+        channel: Channel,
+        value: object,
+        *,
+        call: str | None = None,
+        named: str | None = None,
+        agent: str = MAIN,
+        nested: bool = False,
+        failed: bool = False,
+        denied: bool = False,
+        sure: bool = True,
+    ) -> Given:
         """All texts of a value, which the model was given."""
         text = value if isinstance(value, str) else text_of(value)
-        return Given(channel, record.line, record.offset, text, cwd=self.cwd, **more)
+        line, offset, _ = record
+        # By place, as each text of each session comes through here: names cost as much again.
+        return Given(
+            channel, line, offset, text, call, named, self.cwd, agent, nested, failed, denied, sure
+        )
 
     def answered(self, record: SessionRecord, name: str, value: object, **more: Any) -> Given:
         """The answer to the call ``name``, which comes by the channel of that call."""
         return self.given(record, self.channels.get(name, "tool"), value, call=name, **more)
 
-    def called(self, record: SessionRecord, name: str, tool: str, value: Any, **more: Any) -> Call:
-        """A call, with what its input names; of a tool in no table, every text may be a path."""
+    def called(
+        self,
+        record: SessionRecord,
+        name: str,
+        tool: str,
+        value: Any,
+        *,
+        command: str | None = None,
+        cwd: str | None = None,
+        agent: str = MAIN,
+        nested: bool = False,
+        ran: bool = False,
+        output: str | None = None,
+    ) -> Call:
+        """A call, with what its input names; of a tool in no table, every text may be a path.
+
+        ``command`` is the command line, where the record has it elsewhere than in the input.
+        """
         use = self.tools.get(tool)
-        command = None
         if use is None:
             channel: Channel = "mcp" if tool.startswith("mcp__") else "tool"
             paths = tuple(text for text in strings_of(value) if text and "\n" not in text)
         else:
             channel = use.channel
             values = value if isinstance(value, dict) else {}
-            paths = tuple(_paths(values, use.paths)) or ((use.default,) if use.default else ())
-            command = values.get(use.command) if use.command else None
-            if isinstance(command, list):
-                command = shlex.join(map(str, command))
-            command = command if isinstance(command, str) else None
-        if more.get("ran"):
+            paths = tuple(_paths(values, use.paths)) if use.paths else ()
+            paths = paths or ((use.default,) if use.default else ())
+            if command is None and use.command:
+                said = values.get(use.command)
+                said = shlex.join(map(str, said)) if isinstance(said, list) else said
+                command = said if isinstance(said, str) else None
+        if ran:
             self.channels.setdefault(name, channel)
         else:
             self.channels[name] = channel
-        named = {"paths": paths, "command": command, "cwd": self.cwd, **more}
         recursive = use is not None and use.recursive
-        return Call(name, tool, value, record.line, channel, recursive=recursive, **named)
+        cwd = self.cwd if cwd is None else cwd
+        line = record.line
+        return Call(
+            name, tool, value, line, channel, paths, command, recursive, cwd, agent, nested, ran,
+            output,
+        )  # fmt: skip
 
     def strange_type(self, record: SessionRecord, name: str, value: object) -> Iterator[Item]:
         """A record of a type that the reader does not know; its texts are searched."""
@@ -368,7 +406,7 @@ class Reader(ABC):
         kind: object = None,
     ) -> Iterable[Item]:
         """Fields of a known record that the reader does not know; their texts are searched."""
-        if value.keys() <= known:
+        if known.issuperset(value):
             return ()
         found: list[Item] = []
         for name in [name for name in value if name not in known]:
@@ -423,16 +461,15 @@ def version_of(text: str) -> tuple[int, ...]:
     return tuple(found)
 
 
-def text_at(value: object, *names: str) -> str:
+def text_at(value: object, name: str, *below: str) -> str:
     """A text some levels down in a JSON value, '' if nothing is there.
 
     >>> text_at({"a": {"b": "x"}}, "a", "b"), text_at({"a": 1}, "a", "b"), text_at([], "a")
     ('x', '', '')
     """
-    for name in names:
-        if not isinstance(value, dict):
-            return ""
-        value = value.get(name)
+    value = value.get(name) if isinstance(value, dict) else None
+    for one in below:
+        value = value.get(one) if isinstance(value, dict) else None
     return value if isinstance(value, str) else ""
 
 

@@ -89,6 +89,7 @@ class OpenCode(Reader):
     def read(self, record: SessionRecord) -> Iterator[Item]:
         """A session's row, or a message."""
         info, parts = record.value.get("info"), record.value.get("parts")
+        self.time = info or self.time
         yield from self.strange_fields(record, record.value, _RECORD, "a session or a message")
         if not isinstance(info, dict):
             yield from self.strange_type(record, "", record.value)

@@ -94,18 +94,20 @@ class SessionCounts:
 
     def add(self, item: Item) -> None:
         """Count one item."""
-        if isinstance(item, Call):
-            if not item.ran:
-                (self.nested if item.nested else self.calls)[item.tool] += 1
-                if not item.nested:
-                    self._open[item.id] += 1
-        elif isinstance(item, Given):
-            if item.call is not None and not item.nested and item.call in self._open:
-                self._open[item.call] -= 1
-                if not self._open[item.call]:
-                    del self._open[item.call]
+        if isinstance(item, Given):
+            name = item.call
+            if name is not None and not item.nested and name in self._open:
+                self._open[name] -= 1
+                if not self._open[name]:
+                    del self._open[name]
                 self.results += 1
                 self.failed += item.failed
+        elif isinstance(item, Call):
+            if item.nested and not item.ran:
+                self.nested[item.tool] += 1
+            elif not item.ran:
+                self.calls[item.tool] += 1
+                self._open[item.id] += 1
         elif isinstance(item, Gap):
             self.gaps += 1
             if item.cause == "damaged":
@@ -122,6 +124,7 @@ def read_session(reader: Reader, records: Iterable[SessionRecord | DamagedLine])
     read = reader.read
     for record in records:
         if isinstance(record, SessionRecord):
+            reader.time = record.value.get("timestamp") or reader.time
             yield from read(record)
         else:
             yield record.gap
