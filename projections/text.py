@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 
 # C0, DEL and C1 (with U+0085), the line and paragraph separators, and halves of surrogate pairs,
 # which no UTF-8 file can hold.
@@ -20,71 +19,6 @@ _CONTROL = "[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]"
 # Characters that are not seen, or that turn the direction of the others: a word that looks like
 # another word must be that word.
 _HIDDEN = "[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]"
-
-RUN = 12
-"""How many words in a row are an echo of the chat (spec: kernel section 3)."""
-
-_ASCII = bytes(range(128))
-_PLAIN = bytes(
-    byte if byte >= 128 else ord(chr(byte).lower()) if chr(byte).isalnum() else ord(" ")
-    for byte in range(256)
-)
-"""For each byte of UTF-8 the one that it is compared as: a small letter, or what parts words."""
-
-# Controls that do not part words: they are never seen. The others are white space.
-_SILENT = "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]"
-_SILENT_ASCII = "".join(re.findall(_SILENT, _ASCII.decode())).encode()
-# Characters without a shape of their own that Unicode counts among letters, or to no kind yet
-# (Default_Ignorable_Code_Point, beside those of the kinds Cf and Mn).
-_BLANK = "\u115f\u1160\u2065\ufff0-\ufff8\U000e0000-\U000e0fff"
-
-
-def words_of_text(text: str) -> list[str]:
-    """The words of a text as they are compared: what costs nothing to change makes no other word.
-
-    A word is a row of letters and digits. Compatible forms, accents, characters that are not seen
-    and case do not count, and any sign parts two words.
-
-    >>> words_of_text("Don't **pa\u00adnic** -- it's \uff24-17, na\u00efve_caf\u00e9!")
-    ['don', 't', 'panic', 'it', 's', 'd', '17', 'naive', 'cafe']
-    >>> words_of_text("te\u0001a or co\u3164ffee")
-    ['tea', 'or', 'coffee']
-    """
-    if not text.isascii():
-        text = _without_signs(text)
-    return text.encode().translate(_PLAIN, _SILENT_ASCII).decode().split()
-
-
-def _without_signs(text: str) -> str:
-    """A text with each character beyond ASCII as it is compared: as letters, a blank, or nothing.
-
-    Most texts have few such characters. To replace one after the other takes a fraction of the
-    time of looking each of all characters up.
-    """
-    code = "utf-8", "surrogatepass"
-    foreign = set(text.encode(*code).translate(None, _ASCII).decode(*code))
-    changed = {char: to for char in foreign if (to := _compared_as(char)) != char}
-    if len(changed) <= _FEW and all(map(str.isascii, changed.values())):
-        for char, to in changed.items():
-            text = text.replace(char, to)
-        return text
-    return re.sub("[^\x00-\x7f]", lambda found: changed.get(found[0], found[0]), text)
-
-
-_FEW = 24
-
-
-@lru_cache(maxsize=4096)
-def _compared_as(char: str) -> str:
-    from unicodedata import category, normalize  # most texts do without
-
-    if re.match(_SILENT, char):
-        return ""
-    text = normalize("NFKD", normalize("NFKD", char).casefold())
-    # Marks (M*) are the accents, and the vowels of some scripts: both are parts of their word.
-    seen = (c for c in text if category(c) != "Cf" and category(c)[0] != "M")
-    text = re.sub(f"[{_BLANK}]", "", "".join(seen))
-    return re.sub(r"[^\x00-\x7f\w]", " ", text)
 
 
 def text_meant(text: str, words: Sequence[str], *, aside: bool = False) -> str:

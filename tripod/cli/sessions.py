@@ -6,14 +6,13 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tripod.cli.commands import CommandCall, command_verb
 from tripod.errors import BadArgumentError
 from tripod.ledger.errors import MissingExtraError
 from tripod.ledger.ids import now_us
 from tripod.output import emit, one_line, remark
-from tripod.sessions.imports import ImportedSession, import_session_file
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.recorded.files import (
     SessionFile,
@@ -22,7 +21,6 @@ from tripod.verify.recorded.files import (
     session_files,
     session_time,
 )
-from tripod.verify.recorded.project import Project, open_project, protect_files
 from tripod.verify.recorded.spool import add_spool, read_spool, spool_of
 from tripod.verify.sessions.exposure import (
     Exposure,
@@ -32,6 +30,10 @@ from tripod.verify.sessions.exposure import (
     judge_exposures,
 )
 from tripod.verify.sessions.items import Channel, Gap
+
+if TYPE_CHECKING:
+    from tripod.sessions.imports import ImportedSession
+    from tripod.verify.recorded.project import Project
 
 _CANNOT_TELL = 3
 _CODES = {"clean": 0, "findings": 1, "cannot tell": _CANNOT_TELL}
@@ -59,6 +61,8 @@ def _named_files(paths: list[str]) -> Iterator[tuple[str, bool]]:
 def _import(call: CommandCall) -> int | None:
     if call.dry_run:
         return _counts(call)
+    from tripod.sessions.imports import import_session_file
+
     values, lines = [], []
     with call.team() as team:
         for path, is_named in _named_files(call.path):
@@ -159,13 +163,17 @@ def _exposure(call: CommandCall) -> int | None:
             raise BadArgumentError(f"a GLOB cannot be used: {error}") from None
     if call.values["except"] and rule is None:
         raise BadArgumentError("--except needs --never: it names exceptions from it")
-    project = open_project(call.project) if call.project else None
-    home = open_project(call.home, is_home=True) if call.home else None
     protected = ProtectedText()
-    for path in call.protect:
-        protect_files(protected, path)
-    if project is not None and rule is not None:
-        project.protect(protected, rule)
+    project = home = None
+    if call.project or call.home or call.protect:
+        from tripod.verify.recorded.project import open_project, protect_files
+
+        project = open_project(call.project) if call.project else None
+        home = open_project(call.home, is_home=True) if call.home else None
+        for path in call.protect:
+            protect_files(protected, path)
+        if project is not None and rule is not None:
+            project.protect(protected, rule)
     read: list[SessionExposures] = []
     counted: Counter[str] = Counter()
     files: list[SessionFile] = []

@@ -34,9 +34,10 @@ from tripod.projections.layout import LIVE
 from tripod.projections.peers.tables import is_observed_here, made_as
 from tripod.projections.pieces import piece_draft
 from tripod.projections.pythia.format import format_checkpoint_payload
-from tripod.projections.text import RUN, text_line_problem, words_of_text
+from tripod.projections.text import text_line_problem
 from tripod.team.act import Act, draft_event_for_act
 from tripod.team.team import Team
+from tripod.words import RUN, words_of_text
 
 if TYPE_CHECKING:
     from tripod.projections.decisions.madr import FoundDecision

@@ -39,8 +39,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from tripod.projections.pythia.format import INSTRUCTIONS
-from tripod.projections.text import RUN
-from tripod.projections.text import words_of_text as words_of
 from tripod.verify.check import (
     TABLES,
     Evidence,
@@ -63,6 +61,8 @@ from tripod.verify.isolation.runs import (
     review_runs,
 )
 from tripod.verify.isolation.terminal import without_terminal_codes
+from tripod.words import RUN
+from tripod.words import words_of_text as words_of
 
 NAME = "pythia-isolation"
 REQUIRED = True

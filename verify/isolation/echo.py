@@ -24,8 +24,6 @@ from tripod.projections.decisions.format import decision_parts
 from tripod.projections.decisions.tables import render_decision_piece
 from tripod.projections.projection import TOGETHER
 from tripod.projections.pythia.format import parse_assessment
-from tripod.projections.text import RUN
-from tripod.projections.text import words_of_text as words_of
 from tripod.verify.check import Evidence
 from tripod.verify.isolation.phrases import (
     PhraseIndex,
@@ -34,6 +32,8 @@ from tripod.verify.isolation.phrases import (
     phrase_hashes,
 )
 from tripod.verify.isolation.runs import FILE, ReviewRun, ReviewText, assessments_of_runs
+from tripod.words import RUN
+from tripod.words import words_of_text as words_of
 
 QUOTES = ("chat-message", "chat-mention", "chat-query", "chat-interrupt", "human-input")
 """Types of events whose payload quotes a message."""

@@ -7,7 +7,6 @@ folder is followed, and a database is looked at as a private copy.
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from hashlib import sha256
 from io import BytesIO
 from itertools import chain, islice
 from tempfile import TemporaryDirectory
-from typing import IO, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 import orjson
 
@@ -48,6 +47,9 @@ from tripod.verify.sessions.readers import (
     program_of,
     read_session,
 )
+
+if TYPE_CHECKING:
+    import sqlite3
 
 _ENDS = (".jsonl", ".json", ".db", ".jsonl.zst", ".jsonl.gz")
 _FIRST_YEAR, _LAST_YEAR = 1971, 2250  # an entry holds no larger number of microseconds
@@ -373,6 +375,8 @@ def _quoted(name: str) -> str:
 
 def _database(found: SessionFile) -> Iterable[SessionRecord | DamagedLine]:
     """Sessions, messages and parts of a database, from a private copy of it and of its log."""
+    import sqlite3  # most sessions are files of lines
+
     found.program, found.form = "opencode", "database"
     try:
         with TemporaryDirectory(prefix="tripod-session-") as folder:
@@ -383,6 +387,7 @@ def _database(found: SessionFile) -> Iterable[SessionRecord | DamagedLine]:
             with closing(sqlite3.connect(copy)) as db:
                 db.execute("PRAGMA trusted_schema = OFF")
                 db.execute("PRAGMA query_only = ON")
+                db.row_factory = sqlite3.Row
                 rows = list(_rows(db))
     except (sqlite3.Error, OSError, LookupError, ValueError, TypeError, MemoryError) as error:
         found.program, found.problem = None, f"the database cannot be read: {error}"
@@ -404,7 +409,6 @@ def _copy(source: str, target: str) -> None:
 
 def _rows(db: sqlite3.Connection) -> Iterator[SessionRecord | DamagedLine]:
     """Each session, then its messages in order; what another generation holds is a gap."""
-    db.row_factory = sqlite3.Row
     # Not quick_check: an index that lacks a row would have a message or a part pass unseen.
     if db.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
         raise ValueError("its pages are damaged")

@@ -11,7 +11,6 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator
 from typing import Any
-from urllib.parse import unquote
 
 import orjson
 
@@ -30,6 +29,7 @@ from tripod.verify.sessions.items import (
     version_of,
     ways_in,
 )
+from tripod.verify.sessions.shell import path_of_url
 
 TOOLS = {
     "exec_command": ToolUse("shell", command="cmd"),
@@ -129,7 +129,6 @@ _TWICE = (0, 169)
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _DENIED = "Command blocked by PreToolUse hook:"
-_FILE_URL = "file://"
 
 
 class Codex(Reader):
@@ -417,8 +416,8 @@ class Codex(Reader):
         elif isinstance(command, list):
             command = shlex.join(map(str, command))
         place = text_at(item, "cwd")
-        if place.startswith(_FILE_URL):
-            place = unquote(place.removeprefix(_FILE_URL))
+        if place.startswith("file://"):
+            place = path_of_url(place)
         call = text_at(item, "call_id") or text_at(item, "id")
         said = output if isinstance(output, str) else None
         command = command if isinstance(command, str) else None

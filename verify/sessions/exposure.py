@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from tripod.projections.text import RUN
-from tripod.projections.text import words_of_text as words_of
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.phrases import LineIndex, PhraseIndex, SeedPairs, VisiblePhrases
 from tripod.verify.sessions.items import (
@@ -27,9 +25,10 @@ from tripod.verify.sessions.items import (
     Session,
     fields,
 )
-from tripod.verify.sessions.powershell import opened_by_powershell
 from tripod.verify.sessions.programs import OpenedPath, ShellReading
 from tripod.verify.sessions.shell import ANY, opened_by, resolved
+from tripod.words import RUN
+from tripod.words import words_of_text as words_of
 
 Told = Literal["clean", "findings", "cannot tell"]
 
@@ -412,6 +411,8 @@ def _opened_by(call: Call, command: str) -> ShellReading:
     """What a command opens, read by the shell that it is for."""
     is_named = "powershell" in call.tool.lower() or "pwsh" in call.tool.lower()
     if is_named or (call.cwd[1:3] == ":\\" and call.tool != "Bash"):
+        from tripod.verify.sessions.powershell import opened_by_powershell
+
         return opened_by_powershell(command, call.cwd, is_named=is_named)
     return (_opened_again if len(command) <= _SHORT_COMMAND else opened_by)(command, call.cwd)
 

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import unquote
 
 from tripod.verify.sessions.programs import (
     AFTER_ONE,
@@ -168,9 +167,16 @@ def resolved(named: str, cwd: str) -> str:
     if named.startswith(ANY):
         return f"/{posixpath.normpath(named)}"
     if named.startswith("file://"):
-        named = unquote(named.removeprefix("file://"))
+        named = path_of_url(named)
     joined = named if named.startswith(("/", "~")) or not cwd else posixpath.join(cwd, named)
     return re.sub("^//", "/", posixpath.normpath(joined))
+
+
+def path_of_url(url: str) -> str:
+    """The path in an address of a file."""
+    from urllib.parse import unquote  # most sessions have none
+
+    return unquote(url.removeprefix("file://"))
 
 
 def short(text: str) -> str:

@@ -45,7 +45,6 @@ from tripod.projections.pythia.format import DecisionRange, judge_review, parse_
 from tripod.projections.settings import read_setting_entries
 from tripod.projections.team.intake import parse_team_config
 from tripod.projections.text import parse as parse_moment
-from tripod.projections.text import words_of_text as words_of
 from tripod.projections.workers.format import parse_worker, worker_log_below
 from tripod.recovery.redaction import texts_to_redact_in
 from tripod.verify.advice import may_need_advice, sign_for_advice
@@ -55,6 +54,7 @@ from tripod.verify.anchors.policy import parse as parse_rules
 from tripod.verify.check import escape, shown_difference
 from tripod.verify.isolation.breach import ChatRule, shows_reading_of_chat, tells_to_read_chat
 from tripod.verify.isolation.phrases import encoded_lines_in
+from tripod.words import words_of_text as words_of
 
 SIZE = 1 << 20
 SMALL = 60_000
