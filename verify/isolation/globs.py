@@ -60,7 +60,10 @@ class NeverRule:
         return but is not None and bool(but.match(path if path.startswith("/") else f"/{path}"))
 
     def may_hit(self, path: str, roots: Iterable[str], *, recursive: bool) -> bool:
-        """Whether a pattern, or what lies below a folder, may be a path that is not to be read."""
+        """Whether a pattern, or what lies below a folder, may be a path that is not to be read.
+
+        ``roots`` are folders that globs with a slash begin in; without one, they begin anywhere.
+        """
         tilde, _, rest = path.partition("/")
         homes = [f"/*/{rest}", f"/*/*/{rest}"] if tilde == "~" else []
         if tilde[:1] == "~":
@@ -72,6 +75,8 @@ class NeverRule:
             folded = _folded(path)
             if not any(literal in folded for literal in self._literals[1]):
                 return False  # as nearly all are
+        if recursive and not all("/" in pattern for pattern in self.never):
+            return True  # a name may lie in any folder
         wanted = [path, "/".join(_spread(name) for name in path.split("/"))]
         wanted += [f"{each}/**" for each in wanted] if recursive else []
         wanted = list(map(_folded, dict.fromkeys(wanted)))

@@ -177,7 +177,7 @@ class SessionExposures:
         self.agents: set[str] = set()
         self.sessions: list[Session] = []
         self.denied: list[tuple[str, bool]] = []
-        self._roots: list[str] = []
+        self._roots: dict[str, None] = {}
         self._calls: dict[str, _CallsOfId] = {}
         self._last: _Open | None = None
 
@@ -219,15 +219,14 @@ class SessionExposures:
     def _began(self, session: Session) -> None:
         self.agents.add(session.id)
         self.sessions.append(session)
-        root = resolved(session.cwd, "")
-        if session.cwd and root not in self._roots:
-            self._roots.append(root)
+        if session.cwd:
+            self._roots[resolved(session.cwd, "")] = None
 
     # Calls
 
     def _called(self, call: Call) -> None:
         if call.cwd and not self._roots:
-            self._roots.append(resolved(call.cwd, ""))
+            self._roots[resolved(call.cwd, "")] = None
         if call.ran:
             self._ran(call)
             return
@@ -279,7 +278,9 @@ class SessionExposures:
             one.exposures.append(_exposure(call, opened, sure=exact))
         elif not (exact and rule.excepts(opened.path)):
             under = opened.sure and opened.recursive and rule.hits(f"{opened.path}/{_BELOW}")
-            if under or rule.may_hit(opened.path, self._roots, recursive=opened.recursive):
+            # A session in very many folders: what is anywhere in them is looked for.
+            roots = self._roots if len(self._roots) <= _MAX_ROOTS else ()
+            if under or rule.may_hit(opened.path, roots, recursive=opened.recursive):
                 one.exposures.append(_exposure(call, opened, sure=under))
         if opened.lists_names:
             one.listed.append(opened)
@@ -298,7 +299,7 @@ class SessionExposures:
                 self.found += by_path
             elif self.rule.excepts(path):
                 pass
-            elif path.startswith("/") and self.rule.may_hit(path, self._roots, recursive=False):
+            elif path.startswith("/") and self.rule.may_hit(path, (), recursive=False):
                 self.found.append(_of_text(given, path, sure=False))
         if (
             given.call is None
@@ -400,7 +401,7 @@ def _is_unrecorded(gap: Gap, channels: Container[Channel]) -> bool:
     return gap.is_unrecorded and gap.channel in channels
 
 
-_MAX_PATH = 4096
+_MAX_PATH, _MAX_ROOTS = 4096, 64
 _SHORT_COMMAND = 4096  # characters
 _opened_again = lru_cache(maxsize=512)(opened_by)
 """Programs say a command when they ask for it and when they ran it, and agents repeat many."""

@@ -27,12 +27,12 @@ from tripod.verify.sessions.programs import (
     READING_METHODS,
     WRITING_METHODS,
     ShellReading,
+    Word,
 )
 from tripod.verify.sessions.shell import (
     ANY,
     MAX_COMMAND,
     Shell,
-    Word,
     node_text,
     short,
     syntax_of,

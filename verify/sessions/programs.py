@@ -7,12 +7,20 @@ where any common version reads a file, or runs another program, by it.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 
 def _names(table: str) -> frozenset[str]:
     return frozenset(table.split())
+
+
+class Word(NamedTuple):
+    """A word of a command: its text, with ``**`` for what only the shell knew."""
+
+    text: str
+    sure: bool
 
 
 class OpenedPath(NamedTuple):
@@ -39,6 +47,46 @@ class ShellReading:
     opened: list[OpenedPath] = field(default_factory=list)
     also: list[OpenedPath] = field(default_factory=list)
     opaque: list[str] = field(default_factory=list)
+
+
+_WORD = r"""(?:[\w./:@%+,=~-]|'[^'\n]*'|"[^"$`\\!\n]*")++(?=[ |;&]|\Z)"""
+_SEPARATOR = r"\|\||&&|;|\|"
+_NOWHERE = r"(?:(?<= )|^)\d?>(?:/dev/null|&[12])(?=[ |;]|\Z)"
+_TOKEN = re.compile(rf" *+(?:{_NOWHERE}|({_WORD})|({_SEPARATOR}))")
+_PLAIN = re.compile(rf"(?: *+(?:{_NOWHERE}|{_WORD}|{_SEPARATOR}))++ *+")
+_NAME = re.compile(r"[\w./~][\w./~+-]*|:")
+_QUOTED = re.compile(r"""'([^']*)'|"([^"]*)\"""")
+_RESERVED = _names(
+    """if then else elif fi for while until do done case esac in select function time coproc
+    declare typeset export readonly local unset unsetenv let"""
+)
+"""Words that begin something else than a program."""
+
+
+def plain_commands(line: str) -> list[list[str]] | None:
+    """The commands of a line of which each word is plain, as words; None if one is not.
+
+    Plain is what every shell takes as it stands: a list of words, quoted or not, without patterns
+    and variables. Most lines are so, and need no parser.
+
+    >>> plain_commands("cd src && rg -n 'a b' lib.py 2>/dev/null | head -5")
+    [['cd', 'src'], ['rg', '-n', 'a b', 'lib.py'], ['head', '-5']]
+    >>> plain_commands("cat *.md") is None, plain_commands("A=1 cat") is None
+    (True, True)
+    """
+    if _PLAIN.fullmatch(line) is None:
+        return None
+    commands: list[list[str]] = [[]]
+    for word, separator in _TOKEN.findall(line):
+        if separator:
+            commands.append([])
+        elif word:
+            commands[-1].append(word)
+    for words in commands:
+        if not words or not _NAME.fullmatch(words[0]) or words[0] in _RESERVED:
+            return None
+        words[:] = [_QUOTED.sub(r"\1\2", word) for word in words]
+    return commands
 
 
 FILES = _names(
@@ -316,3 +364,35 @@ WRITING_METHODS = _names(
 CMD_QUIET = _names("dir echo ver cd chdir md mkdir rd rmdir del erase set cls exit vol path")
 CMD_READING = _names("type more copy xcopy move ren rename fc comp find findstr sort")
 """Commands of ``cmd /c``."""
+
+
+def operands_of(name: str, args: Sequence[Word]) -> list[Word]:
+    """The words that are no options, and no values of options."""
+    values = frozenset(VALUES.get("grep" if "grep" in name else name, "").split())
+    found: list[Word] = []
+    skip = ends = False
+    for word in args:
+        if skip:
+            skip = False
+        elif word.text == "--" and not ends:
+            ends = True
+        elif not ends and word.text.startswith("-") and len(word.text) > 1:
+            skip = word.text in values
+        else:
+            found.append(word)
+    return found
+
+
+def is_plain_sed(script: str) -> bool:
+    """Whether a script of sed opens no file and runs no program.
+
+    >>> is_plain_sed("1,5p;s/a/b/g"), is_plain_sed("1r x"), is_plain_sed("s/a/b/e")
+    (True, False, False)
+    """
+    at = 0
+    while at < len(script):
+        command = SED.match(script, at)
+        if command is None or command.end() == at:
+            return False
+        at = command.end()
+    return True

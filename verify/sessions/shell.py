@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import posixpath
 import re
-import shlex
 from collections.abc import Sequence
 from functools import cache
 from itertools import count, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tripod.verify.sessions.programs import (
     AFTER_ONE,
@@ -42,16 +41,18 @@ from tripod.verify.sessions.programs import (
     QUIET,
     READING,
     SEARCHES,
-    SED,
     SETTING,
     SHELLS,
     TEAM,
     TREES,
     TRUSTED,
-    VALUES,
     WRAPPERS,
     OpenedPath,
     ShellReading,
+    Word,
+    is_plain_sed,
+    operands_of,
+    plain_commands,
 )
 
 if TYPE_CHECKING:
@@ -63,15 +64,7 @@ MAX_COMMAND, MAX_WORD = 256 * 1024, 64 * 1024  # characters
 MAX_PARSED = 4096  # characters of a command line without the texts that it gives to programs
 
 
-class Word(NamedTuple):
-    """A word of a command: its text, with ``ANY`` for what only the shell knew."""
-
-    text: str
-    sure: bool
-
-
 _UNKNOWN = Word(ANY, sure=False)
-_PLAIN = re.compile(r"[\w./:@%+=,~\- '\"]*")
 _MAGIC = re.compile(r"[*?\[{]")
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\")
 
@@ -82,27 +75,29 @@ def opened_by(command: str, cwd: str) -> ShellReading:
     if len(command) > MAX_COMMAND:
         found.opaque.append("a command line that is too long to be read")
         return found
-    parser = _parser()
-    if parser is None:
-        if _PLAIN.fullmatch(command) and "\n" not in command:
-            try:
-                words = [Word(word, sure=True) for word in shlex.split(command)]
-            except ValueError:
-                words = []
-            if words:
-                Shell(found, cwd).run(words)
-                return found
-        found.opaque.append(f"a command line that is not parsed: {short(command)}")
-        return found
-    root = syntax_of(parser, command)
-    if root is None or root.has_error:
-        found.opaque.append(f"a command line that cannot be parsed: {short(command)}")
+    plain = plain_commands(command)
+    parser = None if plain is not None and len(plain) == 1 else _parser()
+    shell = Shell(found, cwd)
     try:
-        if root is not None:
-            Shell(found, cwd).walk(root)
+        if plain is not None and (parser is not None or len(plain) == 1):
+            for words in plain:
+                shell.run([Word(word, sure=True) for word in words])
+        elif parser is not None:
+            read_syntax(parser, command, shell)
+        else:
+            found.opaque.append(f"a command line that is not parsed: {short(command)}")
     except RecursionError:
         found.opaque.append("a command line that is nested too deep")
     return found
+
+
+def read_syntax(parser: Parser, command: str, shell: Shell) -> None:
+    """Have a shell take in what a parser makes of a command line."""
+    root = syntax_of(parser, command)
+    if root is None or root.has_error:
+        shell.opaque(f"a command line that cannot be parsed: {short(command)}")
+    if root is not None:
+        shell.walk(root)
 
 
 @cache
@@ -191,6 +186,7 @@ class Shell:
         self.found, self.cwd, self.depth = found, cwd, depth
         self.left: set[str] = set()  # folders that it was in: a cd may fail, or run elsewhere
         self.variables: dict[str, list[Word]] = {}
+        self._behind: dict[int, list[Node]] = {}  # words of a command that follow a redirect
 
     def open(self, word: Word, *, recursive: bool = False, lists_names: bool = False) -> None:
         """Note that a file is opened, if the word is one."""
@@ -221,6 +217,8 @@ class Shell:
         kind = node.type
         if kind == "command":
             self._command(node)
+        elif kind == "redirected_statement":
+            self._redirected(node)
         elif kind in ("subshell", "command_substitution", "process_substitution"):
             inner = Shell(self.found, self.cwd, self.depth)
             inner.variables, inner.left = dict(self.variables), set(self.left)
@@ -243,9 +241,30 @@ class Shell:
             for child in node.named_children:
                 self.walk(child)
 
+    def _redirected(self, node: Node) -> None:
+        """A statement with redirects, among which the parser has words of its last command, too."""
+        behind: list[Node] = []
+        for child in node.children_by_field_name("redirect"):
+            behind += child.children_by_field_name("destination")[1:]
+            behind += child.children_by_field_name("argument")
+        last = node.child_by_field_name("body")
+        while last is not None and last.type in ("pipeline", "list", "negated_command"):
+            last = last.named_children[-1]
+        if behind and last is not None and last.type == "command":
+            self._behind[last.id] = behind
+        elif behind:
+            self.opaque("words behind a redirect")
+        end = node.start_byte
+        for child in node.children:
+            lost = (node.text or b"")[end - node.start_byte : child.start_byte - node.start_byte]
+            if lost.strip():  # as it does with `-`
+                self.opaque(f"what the parser left out: {short(lost.decode().strip())}")
+            end = child.end_byte
+            self.walk(child)
+
     def _command(self, node: Node) -> None:
         words: list[Word] = []
-        for child in node.named_children:
+        for child in (*node.named_children, *self._behind.pop(node.id, ())):
             if child.type == "variable_assignment":
                 self._assign(child)
             elif child.type.endswith("_redirect"):
@@ -407,7 +426,7 @@ class Shell:
         elif name in AFTER_ONE:
             self._search(name, args)
         elif name in FILES:
-            operands = _operands(name, args)
+            operands = operands_of(name, args)
             if name in COPIES and len(operands) > 1 and not _is_among(args, "-t --target"):
                 operands.pop()  # where the copy goes
             for word in operands:
@@ -468,7 +487,7 @@ class Shell:
     def _search(self, name: str, args: list[Word]) -> None:
         flags = "".join(w.text[1:] for w in args if re.match(r"-\w", w.text))
         long = {word.text.partition("=")[0] for word in args if word.text.startswith("--")}
-        operands = _operands(name, args)
+        operands = operands_of(name, args)
         given = {"-e", "-f", "--regexp", "--file", "--expression", "--files"}
         if not given & {word.text.partition("=")[0] for word in args}:
             operands = operands[1:]
@@ -504,8 +523,8 @@ class Shell:
             for option, word in pairwise([Word("", sure=True), *args])
             if re.fullmatch(r"-\w*e|--expression", option.text)
             or word.text.startswith("--expression=")
-        ] or [word.text for word in _operands(name, args)[:1]]
-        return all(map(_is_plain_sed, scripts)) and not _is_among(args, "-f --fi")
+        ] or [word.text for word in operands_of(name, args)[:1]]
+        return all(map(is_plain_sed, scripts)) and not _is_among(args, "-f --fi")
 
     def _found(self, args: list[Word]) -> None:
         """``find ... -exec PROGRAM {} ;``: the program may open what lies below the folders."""
@@ -592,7 +611,7 @@ class Shell:
 
     def _ours(self, name: str, args: list[Word]) -> None:
         """A command of ours: which files of the team it shows."""
-        operands = _operands(name, args)
+        operands = operands_of(name, args)
         if name.startswith("nbs-"):
             operands.insert(0, Word(name.removeprefix("nbs-"), sure=True))
         group, verb = [*(word.text for word in operands[:2]), "", ""][:2]
@@ -638,42 +657,10 @@ def _is_among(args: Sequence[Word], options: str, *, clusters: bool = False) -> 
     return any(letters & {*word} for word in words if word[:2] != "--")
 
 
-def _is_plain_sed(script: str) -> bool:
-    """Whether a script of sed opens no file and runs no program.
-
-    >>> _is_plain_sed("1,5p;s/a/b/g"), _is_plain_sed("1r x"), _is_plain_sed("s/a/b/e")
-    (True, False, False)
-    """
-    at = 0
-    while at < len(script):
-        command = SED.match(script, at)
-        if command is None or command.end() == at:
-            return False
-        at = command.end()
-    return True
-
-
 def _is_program(word: Word) -> bool:
     name = posixpath.basename(word.text)
     tables = (FILES, AFTER_ONE, NAMES, QUIET, WRAPPERS, SHELLS)
     return name in ("git", "timeout", "env", "xargs") or any(name in table for table in tables)
-
-
-def _operands(name: str, args: Sequence[Word]) -> list[Word]:
-    """The words that are no options, and no values of options."""
-    values = frozenset(VALUES.get("grep" if "grep" in name else name, "").split())
-    found: list[Word] = []
-    skip = ends = False
-    for word in args:
-        if skip:
-            skip = False
-        elif word.text == "--" and not ends:
-            ends = True
-        elif not ends and word.text.startswith("-") and len(word.text) > 1:
-            skip = word.text in values
-        else:
-            found.append(word)
-    return found
 
 
 _ESCAPED = re.compile("_u([0-9a-f]{6})_")
