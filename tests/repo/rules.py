@@ -78,7 +78,7 @@ PURE = (
     "verify/checks/*.py",
     "verify/isolation/phrases.py",
     "verify/sessions/*.py",
-    "words.py",
+    "ledger/words.py",
 )
 """Where there is no clock, disk, network or randomness."""
 

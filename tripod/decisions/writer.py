@@ -19,6 +19,7 @@ from tripod.errors import BadArgumentError, MalformedEntryError
 from tripod.ledger import Draft, entry_leaf_hash
 from tripod.ledger.ids import fresh_ids, now_us
 from tripod.ledger.kinds.decisions import BEGUN, LOGGED, Decided, Reference
+from tripod.ledger.words import RUN, words_of_text
 from tripod.projections import LOG, Disk
 from tripod.projections.chat.format import HEADER_LINES
 from tripod.projections.chat.tables import (
@@ -37,7 +38,6 @@ from tripod.projections.pythia.format import format_checkpoint_payload
 from tripod.projections.text import text_line_problem
 from tripod.team.act import Act, draft_event_for_act
 from tripod.team.team import Team
-from tripod.words import RUN, words_of_text
 
 if TYPE_CHECKING:
     from tripod.projections.decisions.madr import FoundDecision

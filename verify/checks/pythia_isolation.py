@@ -38,6 +38,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from tripod.ledger.words import RUN
+from tripod.ledger.words import words_of_text as words_of
 from tripod.projections.pythia.format import INSTRUCTIONS
 from tripod.verify.check import (
     TABLES,
@@ -61,8 +63,6 @@ from tripod.verify.isolation.runs import (
     review_runs,
 )
 from tripod.verify.isolation.terminal import without_terminal_codes
-from tripod.words import RUN
-from tripod.words import words_of_text as words_of
 
 NAME = "pythia-isolation"
 REQUIRED = True

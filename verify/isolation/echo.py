@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tripod.ledger import LedgerError, parse_header
+from tripod.ledger.words import RUN
+from tripod.ledger.words import words_of_text as words_of
 from tripod.projections.chat.format import parse_line
 from tripod.projections.chat.tables import render_chat_line
 from tripod.projections.decisions.format import decision_parts
@@ -32,8 +34,6 @@ from tripod.verify.isolation.phrases import (
     phrase_hashes,
 )
 from tripod.verify.isolation.runs import FILE, ReviewRun, ReviewText, assessments_of_runs
-from tripod.words import RUN
-from tripod.words import words_of_text as words_of
 
 QUOTES = ("chat-message", "chat-mention", "chat-query", "chat-interrupt", "human-input")
 """Types of events whose payload quotes a message."""

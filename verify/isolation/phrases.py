@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise, repeat
 
-from tripod.words import RUN
-from tripod.words import words_of_text as words_of
+from tripod.ledger.words import RUN
+from tripod.ledger.words import words_of_text as words_of
 
 LONG = 24
 """Characters of a word from which on it may be a line of a chat file, which is base64."""

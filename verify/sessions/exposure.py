@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from tripod.ledger.words import RUN
+from tripod.ledger.words import words_of_text as words_of
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.phrases import LineIndex, PhraseIndex, SeedPairs, VisiblePhrases
 from tripod.verify.sessions.items import (
@@ -27,8 +29,6 @@ from tripod.verify.sessions.items import (
 )
 from tripod.verify.sessions.programs import OpenedPath, ShellReading
 from tripod.verify.sessions.shell import ANY, opened_by, resolved
-from tripod.words import RUN
-from tripod.words import words_of_text as words_of
 
 Told = Literal["clean", "findings", "cannot tell"]
 

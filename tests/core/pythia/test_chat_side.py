@@ -7,6 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from specimens import SAID, build
 
+from tripod.ledger.words import RUN
+from tripod.ledger.words import words_of_text as words_of
 from tripod.projections.pythia.format import INSTRUCTIONS
 from tripod.verify.evidence import OpenEvidence, collect
 from tripod.verify.isolation import echo
@@ -17,8 +19,6 @@ from tripod.verify.isolation.echo import (
 )
 from tripod.verify.isolation.phrases import PhraseIndex
 from tripod.verify.run import run
-from tripod.words import RUN
-from tripod.words import words_of_text as words_of
 
 CHAT = [text for _, text in SAID]
 PARTS = st.lists(st.integers(0, 20), max_size=14)

@@ -19,6 +19,8 @@ from recorded_sessions import judged, recorded
 from wcmatch import glob
 
 from tripod.ledger.errors import MissingExtraError
+from tripod.ledger.words import RUN
+from tripod.ledger.words import words_of_text as words_of
 from tripod.verify.isolation import globs, phrases
 from tripod.verify.isolation.globs import NeverRule, _meet
 from tripod.verify.sessions import codex, exposure, items, jsonl, shell
@@ -29,8 +31,6 @@ from tripod.verify.sessions.exposure import (
     judge_exposures,
 )
 from tripod.verify.sessions.items import Call, Gap, GapList, Given
-from tripod.words import RUN
-from tripod.words import words_of_text as words_of
 
 SECRET = (
     "ann: we ship the seventh release on friday, unless bob finds another fault in it\nshort one\n"

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tripod.ledger.words import RUN
+from tripod.ledger.words import words_of_text as words_of
 from tripod.verify.isolation.phrases import (
     LONG,
     LineIndex,
@@ -15,8 +17,6 @@ from tripod.verify.isolation.phrases import (
     encoded_lines_in,
     phrase_hashes,
 )
-from tripod.words import RUN
-from tripod.words import words_of_text as words_of
 
 WORDS = st.lists(st.sampled_from(["tea", "pot", "cup"]), max_size=40)
 

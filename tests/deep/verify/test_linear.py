@@ -26,6 +26,7 @@ from tripod.ledger.tlog.proof import parse_proof
 from tripod.ledger.tlog.receipt import parse_witness_request, parse_witness_signatures
 from tripod.ledger.tlog.seal import parse_seal
 from tripod.ledger.tlog.tiles import parse_body_bundle, parse_bundle, parse_tile_path
+from tripod.ledger.words import words_of_text as words_of
 from tripod.projections.bus.format import parse_event
 from tripod.projections.chat.format import (
     chat_mentions,
@@ -54,7 +55,6 @@ from tripod.verify.anchors.policy import parse as parse_rules
 from tripod.verify.check import escape, shown_difference
 from tripod.verify.isolation.breach import ChatRule, shows_reading_of_chat, tells_to_read_chat
 from tripod.verify.isolation.phrases import encoded_lines_in
-from tripod.words import words_of_text as words_of
 
 SIZE = 1 << 20
 SMALL = 60_000
