@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from tripod.verify.sessions.claude_code import TOOLS
 from tripod.verify.sessions.items import (
     MAIN,
+    Call,
     Cause,
     Gap,
     Item,
@@ -55,11 +56,9 @@ def is_event_file(name: str) -> bool:
 
 @dataclass
 class HookCall:
-    """A call that hooks saw: its tool, its first event, and how often each event named it."""
+    """A call that hooks saw, as its first event has it, and how often each event named it."""
 
-    tool: str
-    line: int
-    agent: str
+    call: Call
     events: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -142,8 +141,9 @@ class HookEvents(Reader):
                 yield self.lack("unknown", record.line, f"an event {kind} without a tool_use_id")
             return
         if name not in self.calls:
-            self.calls[name] = HookCall(tool, record.line, agent)
-            yield self.called(record, name, tool, value.get("tool_input"), agent=agent)
+            call = self.called(record, name, tool, value.get("tool_input"), agent=agent)
+            self.calls[name] = HookCall(call)
+            yield call
         self.calls[name].events[kind] += 1
 
     def lack(self, cause: Cause, line: int, what: str) -> Gap:

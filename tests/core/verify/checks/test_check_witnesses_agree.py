@@ -56,7 +56,7 @@ def session(path: Path, *calls: str, name: str = "s", denied: str = "") -> Path:
     base = {"sessionId": name, "version": "2.1.330", "cwd": "/w"}
     lines: list[dict[str, Any]] = [{"type": "user", "message": {"role": "user", "content": "go"}}]
     for call in calls:
-        use = {"type": "tool_use", "id": call, "name": "Read", "input": {"file_path": "/w/a.py"}}
+        use = {"type": "tool_use", "id": call, "name": "Read", "input": {"file_path": "/w/.env"}}
         result: dict[str, Any] = {"type": "tool_result", "tool_use_id": call, "content": "x = 1"}
         more: dict[str, Any] = {}
         if call == denied:
@@ -127,6 +127,29 @@ def test_a_call_that_was_taken_out_of_the_transcript_is_a_finding(team: Path) ->
     assert [found["message"] for found in one["findings"]] == [
         "session s: hooks saw the call Read b, and the transcript lacks it"
     ]
+
+
+def test_a_call_that_asks_for_another_file_in_the_transcript_is_a_finding(team: Path) -> None:
+    write_spool(spool(team), events_of("a", "b"))
+    path = session(team / "s.jsonl", "a", "b")
+    path.write_text(path.read_text().replace("/w/.env", "/w/a.py", 1))
+    taken(team, path)
+    (found,) = told(team)["findings"]
+    assert found["message"] == (
+        "session s: hooks (event 2) and the transcript (line 2) differ in 'file_path' of the call "
+        "Read a: '/w/.env' and '/w/a.py'"
+    )
+
+
+def test_the_hooks_of_codex_are_held_against_the_command_that_it_ran(team: Path) -> None:
+    folder = recorded() / NEW / "codex-hook-deny"
+    lines = (folder / "hook-stdin.jsonl").read_text().replace("src/app.py", ".env").splitlines()
+    events = [json.loads(line) for line in lines]
+    write_spool(spool(team, events[0]["session_id"]), events)
+    taken(team, *folder.rglob("rollout-*.jsonl"))
+    one = told(team)
+    assert one["verdict"] == "cannot tell"
+    assert "differ in 'command' of the call exec_command call_0_0" in one["reason"]
 
 
 def test_the_last_call_is_missed_only_by_a_copy_from_after_the_end(team: Path) -> None:
