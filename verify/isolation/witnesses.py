@@ -18,7 +18,6 @@ import orjson
 
 from tripod.verify.check import Evidence, shorten
 from tripod.verify.isolation.hooks import DENIED, HookCall, HookEvents
-from tripod.verify.sessions.claude_code import TOOLS
 from tripod.verify.sessions.exposure import ProtectedText, SessionExposures
 from tripod.verify.sessions.items import (
     MAIN,
@@ -138,13 +137,13 @@ def _asked_otherwise(one: HookCall, call: Call, program: str) -> Iterator[Disagr
     Programs give a hook the input with members added, and paths completed. So what one of the two
     lacks is not compared, nor the names that another program than Claude Code gives to its tools.
     """
-    heard = one.call
+    heard, tools = one.call, HookEvents.tools
     # A hook may change what other events than this one have.
     sure = program == "claude-code" and "PreToolUse" in one.events
     named = dict[str, str]()
     if program == "claude-code" and heard.tool != call.tool:
         named["tool"] = _shown(heard.tool, call.tool)
-        sure = sure and TOOLS.get(heard.tool) != TOOLS.get(call.tool)  # else: an older name of it
+        sure = sure and tools.get(heard.tool) != tools.get(call.tool)  # else: an older name of it
     elif isinstance(heard.input, dict) and isinstance(call.input, dict):
         pairs = {n: (heard.input[n], call.input[n]) for n in heard.input.keys() & call.input.keys()}
         if heard.command is not None and call.command is not None:

@@ -170,6 +170,29 @@ def test_an_event_that_was_taken_out_leaves_it_untold(team: Path) -> None:
     assert "event 4 comes after 2" in one["reason"]
 
 
+@pytest.mark.parametrize(
+    ("break_spool", "cause", "says"),
+    [
+        (lambda folder: (folder / "0003-PostToolBatch.json").unlink(), "order", "comes after 2"),
+        (lambda folder: (folder / "0004-PreToolUse.json").write_text("{"), "damaged", "is no JSON"),
+        (lambda folder: (folder / "0006-SessionEnd.json").unlink(), "missing", "no end of the"),
+    ],
+)
+def test_what_a_spool_lacks_is_in_the_coverage_of_its_session(
+    team: Path, break_spool: Callable[[Path], None], cause: str, says: str
+) -> None:
+    path = session(team / "s.jsonl", "a", "b")
+    folder = write_spool(spool(team), events_of("a", "b"), [path])
+    break_spool(folder)
+    taken(team, folder / "transcript.jsonl")
+    (team / ".nbs/policy.yaml").write_text("never:\n  - paths: [secret.txt]\n")
+    checks = json.loads(run(team, "verify", "--json").out)["checks"]
+    by_name = {one["check"]: one for one in checks}
+    assert by_name["sessions-whole"]["coverage"][cause] == 1
+    assert by_name["never-read"]["verdict"] == "cannot tell"
+    assert says in by_name["never-read"]["reason"]
+
+
 def test_a_denial_that_only_the_hook_has_leaves_it_untold(team: Path) -> None:
     events = events_of("a")
     events.insert(1, event_of("PermissionDenied", "refused"))
