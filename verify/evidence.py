@@ -415,7 +415,7 @@ class OpenEvidence(Evidence):
         path = self.database.path
         return os.path.realpath(path) if os.path.islink(path) and not self.loaded else ""
 
-    @property
+    @cached_property
     def sessions(self) -> RecordedSessions:
         """What is at hand of recorded sessions, and the rules about them."""
         rules = self.outside.rules.never

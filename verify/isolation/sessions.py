@@ -45,8 +45,8 @@ class SessionsAtHand(Protocol):
     def hooks(self, session: str) -> HookLog | None:
         """What hooks left of a session in the team directory; None where they left nothing."""
 
-    def add_hooks(self, body: Mapping[str, Any], judged: SessionExposures) -> None:
-        """Add what hooks saw and saved of the session of an entry to what it exposed."""
+    def add_hooks(self, body: Mapping[str, Any], judges: Sequence[SessionExposures]) -> None:
+        """Add what hooks saw and saved of the session of an entry to what each says it exposed."""
 
     def whole(self, body: Mapping[str, Any], parts: Sequence[str]) -> None:
         """Check that the bytes are at hand, and are those of the entry."""

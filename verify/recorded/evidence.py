@@ -52,6 +52,7 @@ class RecordedSessions:
 
     def __init__(self, root: str | None, never: tuple[Never, ...]) -> None:
         self.root, self.never = root, never
+        self._whole = set[str]()  # digests of sessions that were read to their end
 
     @cached_property
     def _project(self) -> Project:
@@ -73,6 +74,13 @@ class RecordedSessions:
 
         Raises OSError where its bytes are not at hand; ``strerror`` says why.
         """
+        judged = self._again(body, parts, start)
+        self._whole.add(str(body["sha256"]))
+        return judged
+
+    def _again(
+        self, body: Mapping[str, Any], parts: Sequence[str], start: Start
+    ) -> SessionExposures:
         self._check_at_hand(body)
         if not parts:
             return _found(str(body["file"]), body, start)
@@ -100,11 +108,12 @@ class RecordedSessions:
             return None
         return read_spool(folder)
 
-    def add_hooks(self, body: Mapping[str, Any], judged: SessionExposures) -> None:
-        """Add what hooks saw and saved of the session of an entry to what it exposed."""
+    def add_hooks(self, body: Mapping[str, Any], judges: Sequence[SessionExposures]) -> None:
+        """Add what hooks saw and saved of the session of an entry to what each says it exposed."""
         log = self.hooks(str(body["session"]))
         if log is not None:
-            add_spool(log, judged, str(body["program"]), str(body.get("agent") or MAIN))
+            for judged in judges:
+                add_spool(log, judged, str(body["program"]), str(body.get("agent") or MAIN))
 
     def _part(self, digest: str) -> bytes:
         data = read_plain_file(part_path(self.root or "", digest), _MOST)
@@ -115,6 +124,8 @@ class RecordedSessions:
     def whole(self, body: Mapping[str, Any], parts: Sequence[str]) -> None:
         """Check that the bytes of a session are at hand (OSError: they are not; why)."""
         self._check_at_hand(body)
+        if body["sha256"] in self._whole:
+            return
         if parts:
             digest = sha256()
             with suppress(OSError):
