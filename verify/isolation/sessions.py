@@ -55,7 +55,7 @@ class SessionsAtHand(Protocol):
         """How many bytes a file of lines has where it was found, beyond those of the entry."""
 
     def strays(self, named: set[str]) -> Iterator[str]:
-        """Names of files among the kept parts that no entry names."""
+        """Paths of files among the kept parts that no entry names, in the team directory."""
 
     def full_path(self, path: str, places: Mapping[str, str]) -> str:
         """Where a file of the team really is; ``places`` are its folders that lie elsewhere."""

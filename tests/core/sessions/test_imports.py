@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
+import tempfile
 from contextlib import closing
 from pathlib import Path
 from shutil import copyfile
@@ -20,6 +22,11 @@ from tripod.ledger.kinds.sessions import IMPORTED, READ, session_stream
 from tripod.sessions.evidence import PART
 from tripod.sessions.imports import ImportedSession, import_session_file
 from tripod.team.team import Team
+from tripod.verify.checks import sessions_whole
+from tripod.verify.isolation.sessions import parts_of
+from tripod.verify.recorded.evidence import RecordedSessions
+from tripod.verify.sessions.exposure import ProtectedText, SessionExposures
+from tripod.verify.sessions.items import Session
 
 BASE = {"sessionId": "s1", "version": "2.1.209", "cwd": "/w", "timestamp": "2026-11-20T10:00:00Z"}
 
@@ -42,6 +49,11 @@ def call(path: str, name: str = "c1") -> str:
 def answer(text: str, name: str = "c1") -> str:
     """What came of such a call."""
     return record("user", {"type": "tool_result", "tool_use_id": name, "content": text})
+
+
+def everything(_: Session) -> SessionExposures:
+    """Judges a session by no rule."""
+    return SessionExposures(None, ProtectedText())
 
 
 SESSION = record("user", "go") + call("/w/.env") + answer("KEY=1")
@@ -281,6 +293,103 @@ def test_the_kept_rows_of_a_database_are_judged_like_the_database(team: Path) ->
     gone = run(team, "verify", "--select", "never-read")
     assert there.code == gone.code == 1
     assert there.out.count(b"was shown") == gone.out.count(b"was shown") > 0
+
+
+@pytest.mark.parametrize(
+    ("change", "cause"),
+    [
+        ("DELETE FROM event WHERE seq = 3", "order"),
+        ("CREATE TABLE newer AS SELECT 1 AS id", "unknown"),
+        ("UPDATE message SET data = 'x' WHERE id = (SELECT max(id) FROM message)", "damaged"),
+        ('DELETE FROM part WHERE data LIKE \'%"type":"tool"%\'', "witness"),
+        ("UPDATE message SET session_id = 'x' WHERE id = (SELECT max(id) FROM message)", "missing"),
+    ],
+)
+def test_what_a_database_lacked_stays_untold_when_only_its_rows_are_left(
+    team: Path, change: str, cause: str
+) -> None:
+    (source,) = recorded().glob("sessions-2026-11/opencode-read-grep/opencode.db")
+    copyfile(source, team / "opencode.db")
+    with closing(sqlite3.connect(team / "opencode.db")) as db:
+        db.execute(change)
+        db.commit()
+    taken(team, "opencode.db", keep=True)
+    (team / ".nbs/policy.yaml").write_text("never:\n  - paths: ['*.key']\n")
+    (team / "opencode.db").unlink()
+    report = json.loads(run(team, "verify", "--select", "never-read", "--json").out)
+    (one,) = report["checks"]
+    assert one["verdict"] == "cannot tell"
+    with Team(team, read_only=True) as opened:
+        sessions = RecordedSessions(opened.root, ())
+        bodies = [entry.data for entry in opened.store.read() if entry.kind == IMPORTED.name]
+        gaps = [
+            gap
+            for body in bodies
+            for gap in sessions.again(body, parts_of(opened.source, body), everything).gaps
+        ]
+    assert (cause, 0) in {(gap.cause, gap.line) for gap in gaps}
+
+
+def test_the_kept_rows_of_a_whole_database_have_no_gap_of_their_own(team: Path) -> None:
+    for source in recorded().glob("sessions-2026-11/opencode-*/opencode.db"):
+        copyfile(source, team / "opencode.db")
+        taken(team, "opencode.db", keep=True)
+        (team / "opencode.db").unlink()
+    (team / ".nbs/policy.yaml").write_text("never:\n  - paths: ['*.key']\n")
+    assert b"gaps of the database" not in run(team, "verify", "--json").out
+
+
+def test_a_kept_part_that_no_entry_names_is_a_warning(team: Path) -> None:
+    (team / ".nbs/evidence/ab").mkdir(parents=True)
+    (team / ".nbs/evidence/ab/cd").write_text("x")
+    done = run(team, "verify", "--select", "sessions-whole", "--json")
+    (one,) = json.loads(done.out)["checks"]
+    assert [(found["severity"], found["message"]) for found in one["findings"]] == [
+        ("warning", "no entry names this part")
+    ]
+    (team / "s.jsonl").write_text(SESSION)
+    taken(team, "s.jsonl", keep=True)
+    (one,) = json.loads(run(team, "verify", "--select", "sessions-whole", "--json").out)["checks"]
+    assert [found["where"] for found in one["findings"]] == ["evidence/ab/cd"]
+    (team / ".nbs/evidence/ab/cd").unlink()
+    (one,) = json.loads(run(team, "verify", "--select", "sessions-whole", "--json").out)["checks"]
+    assert one["verdict"] == "clean"
+
+
+def test_the_page_of_the_check_shows_what_it_says(team: Path) -> None:
+    (team / "s.jsonl").write_text(SESSION)
+    taken(team, "s.jsonl")
+    (team / "s.jsonl").write_text(SESSION.replace("go", "no") + call("/w/a", "c2"))
+    taken(team, "s.jsonl")
+    (team / "s.jsonl").write_text(record("user", "anew"))
+    taken(team, "s.jsonl")
+    (one,) = json.loads(run(team, "verify", "--select", "sessions-whole", "--json").out)["checks"]
+    page = re.sub("[0-9]+", "N", " ".join((sessions_whole.__doc__ or "").split()))
+    assert len(one["findings"]) == 2
+    for found in one["findings"]:
+        assert re.sub("[0-9]+", "N", found["message"].partition(": ")[2]) in page
+
+
+def test_a_kept_session_is_read_without_a_file_that_a_kill_would_leave(
+    team: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (team / "s.jsonl").write_text(SESSION)
+    taken(team, "s.jsonl", keep=True)
+    (team / "s.jsonl").unlink()
+    folder = tmp_path_factory.mktemp("temporary")
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    there = []
+
+    def start(_: Session) -> SessionExposures:
+        there.append(list(folder.iterdir()))
+        return everything(_)
+
+    with Team(team, read_only=True) as opened:
+        body = next(one.data for one in opened.store.read() if one.kind == IMPORTED.name)
+        parts = parts_of(opened.source, body)
+        judged = RecordedSessions(opened.root, ()).again(body, parts, start)
+    assert [each.path for each in judged.found] == ["/w/.env"]
+    assert there == [[]]
 
 
 def test_words_given_to_an_unknown_tool_are_not_recorded(team: Path) -> None:
