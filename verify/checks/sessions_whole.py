@@ -26,7 +26,7 @@ from collections.abc import Iterator
 
 from tripod.verify.check import TABLES, Evidence, Finding, Outcome, not_applicable, outcome
 from tripod.verify.isolation.rules import team_sessions
-from tripod.verify.isolation.sessions import parts_of
+from tripod.verify.isolation.sessions import named_parts, parts_of
 from tripod.verify.sessions.items import fields
 
 NAME = "sessions-whole"
@@ -73,12 +73,10 @@ _GAPS = fields("damaged missing opaque order unanswered unknown unparsed witness
 
 def _strays(evidence: Evidence) -> Iterator[Finding]:
     """Files among what was kept that no entry names: an import that ended early, or a stranger."""
-    named = set[str]()
-    for (seq,) in evidence.query("SELECT seq FROM sessions WHERE kept"):
-        try:
-            named.update(parts_of(evidence.source, evidence.body(seq)))
-        except evidence.unreadable:
-            return  # the files of such an entry cannot be told from others
+    try:
+        named = named_parts(evidence.source)
+    except evidence.unreadable:
+        return  # the files of such an entry cannot be told from others
     for path in evidence.sessions.strays(named):
         yield Finding(NAME, "no entry names this part", path, help=STRAY, severity="warning")
 

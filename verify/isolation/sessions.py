@@ -55,13 +55,20 @@ class SessionsAtHand(Protocol):
         """How many bytes a file of lines has where it was found, beyond those of the entry."""
 
     def strays(self, named: set[str]) -> Iterator[str]:
-        """Paths of files among the kept parts that no entry names, in the team directory."""
+        """Paths of files among the kept parts that no entry names, in their folder."""
 
     def full_path(self, path: str, places: Mapping[str, str]) -> str:
         """Where a file of the team really is; ``places`` are its folders that lie elsewhere."""
 
     def protect(self, protected: ProtectedText, rule: NeverRule) -> list[str]:
         """Protect the text of the project's files that a rule means; give why some are not."""
+
+
+def named_parts(source: Source, stop: int = 2**62) -> set[str]:
+    """The digests of the parts that the entries before ``stop`` name."""
+    sql = "SELECT seq FROM sessions WHERE kept AND seq < ? ORDER BY seq"
+    rows = source.db.execute(sql, (stop,)).fetchall()
+    return {digest for (seq,) in rows for digest in parts_of(source, source.body(seq))}
 
 
 def parts_of(source: Source, body: Mapping[str, Any]) -> list[str]:

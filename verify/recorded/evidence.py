@@ -48,10 +48,13 @@ def file_digest(file: IO[bytes], size: int) -> str:
 
 
 class RecordedSessions:
-    """Reads the sessions of the team directory ``root`` again; without one nothing is at hand."""
+    """Reads the sessions of the team directory ``root`` again.
 
-    def __init__(self, root: str | None, never: tuple[Never, ...]) -> None:
-        self.root, self.never = root, never
+    Without one, only what was kept is at hand, in the folder ``kept`` of an export.
+    """
+
+    def __init__(self, root: str | None, never: tuple[Never, ...], kept: str | None = None) -> None:
+        self.root, self.never, self.kept = root, never, kept if root is None else root
         self._whole = set[str]()  # digests of sessions that were read to their end
 
     @cached_property
@@ -81,7 +84,7 @@ class RecordedSessions:
     def _again(
         self, body: Mapping[str, Any], parts: Sequence[str], start: Start
     ) -> SessionExposures:
-        self._check_at_hand(body)
+        self._check_at_hand(body, parts)
         if not parts:
             return _found(str(body["file"]), body, start)
         try:
@@ -95,11 +98,12 @@ class RecordedSessions:
                 return judged
         except OSError as error:
             with suppress(OSError):
-                return _found(str(body["file"]), body, start)
+                if self.root is not None:
+                    return _found(str(body["file"]), body, start)
             raise error from None
 
-    def _check_at_hand(self, body: Mapping[str, Any]) -> None:
-        if self.root is None:
+    def _check_at_hand(self, body: Mapping[str, Any], parts: Sequence[str]) -> None:
+        if self.root is None and not (self.kept and parts):
             raise OSError(0, "no files of the team are at hand")
         if body["file"] == MARK:
             raise OSError(0, "it was erased")
@@ -119,23 +123,28 @@ class RecordedSessions:
                 add_spool(log, judged, str(body["program"]), str(body.get("agent") or MAIN))
 
     def _part(self, digest: str) -> bytes:
-        data = read_plain_file(part_path(self.root or "", digest), _MOST)
+        data = read_plain_file(part_path(self.kept or "", digest), _MOST)
         if sha256(data).hexdigest() != digest:
             raise OSError(0, f"the part {digest[:12]} that was kept is not what it was")
         return data
 
     def whole(self, body: Mapping[str, Any], parts: Sequence[str]) -> None:
         """Check that the bytes of a session are at hand (OSError: they are not; why)."""
-        self._check_at_hand(body)
+        self._check_at_hand(body, parts)
         if body["sha256"] in self._whole:
             return
         if parts:
             digest = sha256()
-            with suppress(OSError):
+            try:
                 for part in parts:
                     digest.update(self._part(part))
                 if digest.hexdigest() == body["sha256"]:
                     return
+            except OSError:
+                if self.root is None:
+                    raise
+        if self.root is None:
+            raise OSError(0, "the parts that were kept are of other bytes")
         if body["form"] == "database":
             _found(str(body["file"]), body, _everything)
             return
@@ -154,12 +163,12 @@ class RecordedSessions:
             return 0
 
     def strays(self, named: set[str]) -> Iterator[str]:
-        """Paths of files among the kept parts that no entry names, in the team directory."""
+        """Paths of files among the kept parts that no entry names, in their folder."""
         kept = {part_path("", digest) for digest in named}
-        if self.root is not None:
-            for folder, inner, names in os.walk(os.path.join(self.root, EVIDENCE)):
+        if self.kept is not None:
+            for folder, inner, names in os.walk(os.path.join(self.kept, EVIDENCE)):
                 inner.sort()
-                paths = (os.path.relpath(os.path.join(folder, one), self.root) for one in names)
+                paths = (os.path.relpath(os.path.join(folder, one), self.kept) for one in names)
                 yield from sorted(path for path in paths if path not in kept)
 
     def protect(self, protected: ProtectedText, rule: NeverRule) -> list[str]:

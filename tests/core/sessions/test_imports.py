@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+import subprocess
+import sys
 import tempfile
 from contextlib import closing
 from pathlib import Path
@@ -390,6 +392,88 @@ def test_a_kept_session_is_read_without_a_file_that_a_kill_would_leave(
         judged = RecordedSessions(opened.root, ()).again(body, parts, start)
     assert [each.path for each in judged.found] == ["/w/.env"]
     assert there == [[]]
+
+
+def exported(team: Path, *words: str) -> Path:
+    """Seal the ledger, and export it with what was said."""
+    assert run(team, "key", "new").code == run(team, "seal").code == 0
+    assert run(team, "export", "--bodies", *words, "../out").code == 0
+    return team.parent / "out"
+
+
+def sessions_whole_of(export: Path) -> dict[str, Any]:
+    """What the check says of an export."""
+    checks = json.loads(run(export, "verify", "--json", ".").out)["checks"]
+    return next(one for one in checks if one["check"] == "sessions-whole")
+
+
+@pytest.fixture
+def inner(tmp_path: Path) -> Path:
+    """A team in a folder of its own, with a kept session of two parts whose file is gone."""
+    team = tmp_path / "team"
+    team.mkdir()
+    assert run(team, "init").code == 0
+    (team / "s.jsonl").write_text(SESSION + record("user", "x" * PART))
+    taken(team, "s.jsonl", keep=True)
+    (team / "s.jsonl").unlink()
+    return team
+
+
+def test_an_export_has_what_was_kept_only_when_asked(inner: Path) -> None:
+    assert run(inner, "export", "--evidence", "../out").code == 2
+    out = exported(inner)
+    assert not (out / "evidence").exists()
+    assert "no files of the team are at hand" in sessions_whole_of(out)["reason"]
+    done = run(inner, "export", "--bodies", "--evidence", "../out", "--json")
+    assert json.loads(done.out) | {"size": 0} == {
+        "removed": 0, "size": 0, "version": 1, "written": 0, "parts": 2, "parts_missing": 0,
+    }  # fmt: skip
+    parts = sorted(path.relative_to(out / "evidence") for path in (out / "evidence").rglob("??*/*"))
+    assert parts == [path.relative_to(inner / ".nbs/evidence") for path in kept(inner)]
+    assert (out / "evidence").stat().st_mode & 0o777 == 0o700
+    assert run(inner, "export", "--bodies", "../out").code == 0  # and it stays
+    assert sessions_whole_of(out)["verdict"] == "clean"
+    checks = json.loads(run(out, "verify", "--json", ".").out)["checks"]
+    assert not [found for one in checks for found in one["findings"]]
+    audit = Path(__file__).parents[3] / "tools/audit_export.py"
+    assert subprocess.run((sys.executable, audit, out), check=False).returncode == 0
+
+
+def test_a_part_of_an_export_that_was_changed_or_added_is_named(inner: Path) -> None:
+    out = exported(inner, "--evidence")
+    part = kept(inner)[0].name
+    (out / "evidence" / part[:2] / part).write_text("x")
+    one = sessions_whole_of(out)
+    assert one["verdict"] == "cannot tell"
+    assert f"the part {part[:12]} that was kept is not what it was" in one["reason"]
+    stray = "ab" + "0" * 62
+    (out / "evidence/ab").mkdir(exist_ok=True)
+    (out / "evidence/ab" / stray).write_text("x")
+    (out / "evidence/notes").write_text("x")
+    checks = json.loads(run(out, "verify", "--json", ".").out)["checks"]
+    named = {found["where"] for one in checks for found in one["findings"]}
+    assert any(stray in where for where in named)
+    assert any("evidence/notes" in where for where in named)
+
+
+def test_a_part_that_is_gone_is_counted_as_missing(inner: Path) -> None:
+    first, second = kept(inner)
+    first.unlink()
+    second.write_text("x")
+    out = exported(inner)
+    done = run(inner, "export", "--bodies", "--evidence", "../out")
+    assert b"Parts of kept sessions: 0 in it, 2 missing here" in done.out
+    assert not (out / "evidence").exists()
+
+
+def test_a_redaction_takes_the_parts_out_of_an_export_too(inner: Path) -> None:
+    out = exported(inner, "--evidence")
+    with Team(inner, read_only=True) as opened:
+        (seq,) = [one.seq for one in opened.store.read() if one.kind == IMPORTED.name]
+    words = ("--reason", "secret", "--as", "ann", "--export", "../out")
+    assert run(inner, "redact", str(seq), *words).code == 0
+    assert kept(inner) == []
+    assert [path for path in (out / "evidence").rglob("*") if path.is_file()] == []
 
 
 def test_words_given_to_an_unknown_tool_are_not_recorded(team: Path) -> None:
