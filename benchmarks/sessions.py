@@ -133,7 +133,7 @@ def _changed(copy: str, rng: random.Random, words: list[str], text: str) -> str:
 
 
 def _other_id(copy: str, old: str) -> str:
-    """An id of the same form, the same for the same id of a copy."""
+    """An id of the same form; within one copy an old id always becomes the same new one."""
     digits = iter(sha256(f"{copy} {old}".encode()).hexdigest())
     begin = old.find("_") + 1 or int("-" not in old)
     return old[:begin] + re.sub(r"\w", lambda _: next(digits, "0"), old[begin:])

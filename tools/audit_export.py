@@ -25,7 +25,7 @@ It shares no code with the program that wrote the export. Read it in an hour, th
    All of its own entries below the newest head or kept entry are kept (`git archive REF | tar -x`
    makes such a folder of the ref of each replica). Of several exports none may be missing.
 
-What it does not judge: whether a body fits its kind, and a team's own rules.
+What it does not judge: whether a body fits its kind, kept sessions (`evidence/`), a team's rules.
 Exit: 0 nothing wrong, 1 something is wrong, 2 usage, 3 could not judge (no export, no key, or not
 the export of a replica, or one that is too old, by which another one is to be judged).
 """

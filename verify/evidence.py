@@ -24,6 +24,7 @@ from tripod import projections
 from tripod.ledger import (
     COUNTS,
     DATABASE,
+    EVIDENCE,
     LOGS,
     RECORD,
     WORKERS,
@@ -415,11 +416,14 @@ class OpenEvidence(Evidence):
         path = self.database.path
         return os.path.realpath(path) if os.path.islink(path) and not self.loaded else ""
 
-    @property
+    @cached_property
     def sessions(self) -> RecordedSessions:
         """What is at hand of recorded sessions, and the rules about them."""
         rules = self.outside.rules.never
-        return RecordedSessions(None if self.loaded else self.root, tuple(map(never_of, rules)))
+        root = None if self.loaded else self.root
+        has_kept = self.loaded and os.path.isdir(f"{self.database.source}/{EVIDENCE}")
+        kept = self.database.source if has_kept else None
+        return RecordedSessions(root, tuple(map(never_of, rules)), kept)
 
     def look_alikes(self) -> Iterator[tuple[str, str]]:
         """Pairs of handles of the team that can be taken for each other; the plainer one first."""

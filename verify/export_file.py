@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from tripod.ledger import GitError, TripodError
+from tripod.ledger import EVIDENCE, GitError, TripodError
 from tripod.ledger.tlog import tiles
 from tripod.ledger.tlog.note import MAX_NOTE
 from tripod.ledger.tlog.tiles import WIDTH, Tile
@@ -25,6 +25,7 @@ MAX_LISTED = 32 * 1024 * 1024
 """Bytes of the list of a record's files: 200,000 of them. A few trees can name any number."""
 _LINE = re.compile(rb"([0-7]{6}) [a-z]+ ([0-9a-f]{40,64}) +([0-9]+|-|BAD)\t(.+)", re.DOTALL)
 _PLAIN = b"100644"
+_PART = re.compile(rf"{EVIDENCE}/([0-9a-f]{{2}})/\1[0-9a-f]{{62}}")
 _DEEP = 64  # folders in each other: ours are never nearly so deep
 
 
@@ -83,6 +84,7 @@ class ExportFiles:
                 front + name
                 for name in files
                 if not tiles.is_tile_or_bundle_of(front + name, size, named)
+                and not _PART.fullmatch(front + name)  # `sessions-whole` judges these
             )
             inner = [front + name for name in folders]
             if front.count("/") < _DEEP:

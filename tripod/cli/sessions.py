@@ -135,7 +135,7 @@ import PATH...
     entry, and one that was changed is a finding of `tripod verify`.
 
     The bytes of a transcript are not in the ledger: they may hold secrets. With --keep they are
-    kept in .nbs/evidence/, which is in no commit, record or export.
+    kept in .nbs/evidence/, which is in no commit or record, and in no export without --evidence.
 
     Exit codes: 0 at least one file was read, 2 usage, 3 no file could be read.
 

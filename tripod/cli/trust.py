@@ -161,15 +161,26 @@ def _new_passphrase(call: CommandCall) -> bytes | None:
 
 
 def _export(call: CommandCall) -> None:
+    if call.evidence and not call.bodies:
+        raise BadArgumentError("--evidence needs --bodies: they name the parts of each session")
     with call.team() as team, call.progress():
         refuse_copy_within(team, call.directory)
         note = (
             proofs.seal_to_prove(team) if call.seal is None else proofs.seal_of_proof(call.seal)[0]
         )
         done = exports.export(team.store.path, call.directory, note, bodies=call.bodies)
+        parts = None
+        if call.evidence:
+            from tripod.sessions.evidence import export_parts
+
+            parts = export_parts(team.source, team.root, call.directory, done.size)
     files = f"{done.written} files written, {done.removed} removed"
-    line = f"Exported: {done.size} entries to {os.path.join(call.directory, '')} ({files})"
-    call.answer(done._asdict(), [line])
+    value = done._asdict()
+    lines = [f"Exported: {done.size} entries to {os.path.join(call.directory, '')} ({files})"]
+    if parts is not None:
+        value |= {"parts": parts[0], "parts_missing": parts[1]}
+        lines.append(f"Parts of kept sessions: {parts[0]} in it, {parts[1]} missing here")
+    call.answer(value, lines)
 
 
 def _prove(call: CommandCall) -> None:
@@ -256,6 +267,8 @@ export DIRECTORY
     An export that is in DIRECTORY is grown by what is new. Without --bodies only headers and
     hashes are written: who did something of which kind, and when, but nothing of what was said.
     --bodies     Also what was said: bodies, salts and blobs.
+    --evidence   With --bodies, also the sessions that `import --keep` kept, in evidence/, by
+        digest. They may hold secrets.
     --seal FILE  The seal to go under; the newest by default.
     looks: always
 """

@@ -35,7 +35,7 @@ from tripod.projections import CHAT, LOG, Source, desired_file, manifest, refold
 from tripod.projections.chat.format import parse_line
 from tripod.projections.erasure import erasure_places, is_erasable, tombstone
 from tripod.projections.text import text_line_problem
-from tripod.sessions.evidence import parts_named_once, remove_parts
+from tripod.sessions.evidence import parts_named_once, remove_parts, remove_unnamed_parts
 from tripod.team.act import Act
 from tripod.team.team import Team
 from tripod.trust.export import forget_exported_bodies
@@ -177,6 +177,7 @@ def redact(
     plan = Redaction() if again and not rest.seqs else _erase(team, rest, pattern)
     for folder in folders:
         forget_exported_bodies(folder, [*again, *(target.seq for target in plan.erased)])
+        remove_unnamed_parts(team.source, folder)
     plan.done = not team.files.failed and not team.files.late and not team.store.unswept()
     return plan
 

@@ -1,7 +1,7 @@
 """Keeps the bytes of recorded sessions in ``.nbs/evidence/``, in parts that are named by digest.
 
-The folder has mode 0700 and is in no commit, record or export: transcripts hold secrets. The parts
-of a longer copy are those of the shorter one, but for the last.
+The folder has mode 0700 and is in no commit, no record, and no export unless that is asked for:
+transcripts hold secrets. The parts of a longer copy are those of the shorter one, but for the last.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ import os
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from hashlib import sha256
+from io import BytesIO
 from typing import IO
 
 from tripod.errors import RefusedError
 from tripod.ledger import EVIDENCE
-from tripod.ledger.files import name_file, read_plain_file, sync_path
+from tripod.ledger.files import hold_folder_lock, name_file, read_plain_file, sync_path
 from tripod.projections.projection import Source
-from tripod.verify.isolation.sessions import parts_of
+from tripod.verify.isolation.sessions import named_parts, parts_of
 from tripod.verify.recorded.evidence import part_path
 
 PART = 4 * 1024 * 1024
@@ -65,6 +66,36 @@ def _write(path: str, data: bytes) -> None:
         os.fsync(new.fileno())
     name_file(staged, path)  # False: somebody else kept the same bytes meanwhile
     sync_path(os.path.dirname(path))
+
+
+def export_parts(source: Source, root: str, directory: str, size: int) -> tuple[int, int]:
+    """Copy the parts that the first ``size`` entries name to an export of the team in ``root``.
+
+    Gives how many the export has, and how many are not in the team directory as they were.
+    """
+    lost = 0
+    with hold_folder_lock(directory):
+        named = named_parts(source, size)
+        for digest in sorted(named):
+            try:
+                data = read_plain_file(part_path(root, digest), PART)
+            except OSError:
+                data = b""
+            if sha256(data).hexdigest() == digest:
+                keep_parts(directory, BytesIO(data), len(data))
+            else:
+                lost += 1
+    return len(named) - lost, lost
+
+
+def remove_unnamed_parts(source: Source, directory: str) -> None:
+    """Remove from an export the parts that no entry names any more."""
+    if not os.path.isdir(os.path.join(directory, EVIDENCE)):
+        return
+    with hold_folder_lock(directory):
+        named = named_parts(source)
+        for _, _, names in os.walk(os.path.join(directory, EVIDENCE)):
+            remove_parts(directory, (name for name in names if name not in named))
 
 
 def parts_named_once(source: Source, seqs: Collection[int]) -> list[str]:

@@ -33,6 +33,7 @@ from tripod.verify.recorded.files import (
     row_lines,
     session_time,
 )
+from tripod.verify.recorded.spool import add_spool, read_spool, spool_of
 from tripod.verify.sessions.exposure import ProtectedText, SessionExposures
 from tripod.verify.sessions.items import Session, text_at
 
@@ -66,8 +67,10 @@ def import_session_file(
     RefusedError where the file is changed meanwhile.
     """
     found, copies = read_copies(path, partial(_everything, path), is_named=is_named)
-    imported = []
+    imported, spool = [], spool_of(path)
     for copy in copies:
+        if spool is not None:  # what hooks lack of the session belongs to what was not seen of it
+            add_spool(read_spool(spool[0]), copy.judged, copy.session.program, spool[1])
         copy.role = copy.role or _role_beside(path)
         is_erased = any(file == MARK for *_, file in _states(team.store.db, path, copy, same=True))
         parts = _kept(team, path, copy, is_named=is_named) if keep and not is_erased else []

@@ -253,8 +253,8 @@ def _approximate(
         max(place.first, number - evidence.nearby),
         min(place.stop - 1, number + evidence.nearby),
     )
-    # The order of entries decides: the file did not have a line yet that was recorded after the
-    # decision, whatever time the line claims. Only the claimed times tell the order of lines and
+    # The order of entries decides: a line that was recorded after the decision was not in the file
+    # yet, even if it claims an earlier time. Only the claimed times tell the order of lines and
     # decisions from before adoption, and of those that one append took in.
     at = evidence.at(decision.seq)
     then = {

@@ -59,22 +59,22 @@ def judge(evidence: Evidence) -> Outcome:
     if not evidence.sessions.never:
         return not_applicable(NAME, "the policy has no rule `never`")
     sessions = team_sessions(evidence)
+    rules = [(never, bound_by(never, sessions)) for never in evidence.sessions.never]
+    judged = {one.seq for _, bound in rules for one in bound}
     found, untold, seen = Findings(), list[str](), Counter[str]()
-    judged = set[int]()
     try:
-        for number, never in enumerate(evidence.sessions.never, 1):
-            bound = bound_by(never, sessions)
-            judged.update(one.seq for one in bound)
-            told = judge_never(evidence, never, bound)
+        for number, told in enumerate(judge_never(evidence, rules)):
+            never, bound = rules[number]
             found.extend(_finding(never, one) for one in told.breaches)
             untold += told.untold
             seen.update(told.seen)
             if not bound:
-                untold.append(f"rule {number} ({', '.join(never.paths)}) is about no session here")
+                which = f"rule {number + 1} ({', '.join(never.paths)})"
+                untold.append(f"{which} is about no session here")
     except MissingExtraError as error:
         return cannot_tell(NAME, str(error))
     coverage = {
-        "rules": len(evidence.sessions.never),
+        "rules": len(rules),
         "sessions": len(sessions),
         "judged": len(judged),
         "read again": seen["read again"],

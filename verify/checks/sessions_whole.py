@@ -9,8 +9,10 @@ true when it was imported: that is what the custody of each session says.
 **Why it matters.** What an agent read is judged by what its program wrote down. Who can write that
 file can take a line out of it.
 
-**What a finding looks like.** ``session 34b9: entry 12 is not what entry 9 had, grown: 1 of its
-first 8041 bytes or more was changed``; ``session 34b9: entry 12 has 5000 bytes, entry 9 had 8041``.
+**What a finding looks like.** ``session 34b9: entry 12 is not what entry 9 had, grown: its first
+8041 bytes are others``; ``session 34b9: entry 12 has 5000 bytes, entry 9 had 8041``. A warning is
+``no entry names this part``: an import was interrupted, a redaction did not end, or somebody put a
+file there.
 
 **What to do.** Compare the two copies: what was kept of the earlier state is in ``.nbs/evidence/``.
 *Cannot tell*: the bytes are not here any more, or the program left something out; the reason says
@@ -24,13 +26,14 @@ from collections.abc import Iterator
 
 from tripod.verify.check import TABLES, Evidence, Finding, Outcome, not_applicable, outcome
 from tripod.verify.isolation.rules import team_sessions
-from tripod.verify.isolation.sessions import parts_of
+from tripod.verify.isolation.sessions import named_parts, parts_of
 from tripod.verify.sessions.items import fields
 
 NAME = "sessions-whole"
 REQUIRED = False
 NEEDS = (TABLES,)
 HELP = "compare the copies: what was kept of the earlier one is in .nbs/evidence/"
+STRAY = "remove it, once no import is at work: it may hold secrets"
 FEW = 3  # reasons that are told; of more, their number
 
 _STATES = (
@@ -42,7 +45,8 @@ _STATES = (
 def judge(evidence: Evidence) -> Outcome:
     """Judge the rule that this module's docstring states."""
     sessions = team_sessions(evidence)
-    if not sessions:
+    strays = list(_strays(evidence))
+    if not sessions and not strays:
         return not_applicable(NAME, "no session was imported")
     seen = Counter[str](sessions=len(sessions))
     untold: list[str] = []
@@ -56,7 +60,7 @@ def judge(evidence: Evidence) -> Outcome:
         except unreadable as error:
             why = getattr(error, "strerror", None) or "its entry cannot be read"
             untold.append(f"{one.title}, entry {one.seq}: {why}")
-    told = outcome(NAME, _changed(evidence), dict(seen))
+    told = outcome(NAME, (*_changed(evidence), *strays), dict(seen))
     if told.failures or not untold:
         return told
     more = [f"and {len(untold) - FEW} more"] if len(untold) > FEW else []
@@ -65,6 +69,16 @@ def judge(evidence: Evidence) -> Outcome:
 
 _GAPS = fields("damaged missing opaque order unanswered unknown unparsed witness")
 """What the coverage of an imported session counts that could not be seen."""
+
+
+def _strays(evidence: Evidence) -> Iterator[Finding]:
+    """Files among what was kept that no entry names: an import that ended early, or a stranger."""
+    try:
+        named = named_parts(evidence.source)
+    except evidence.unreadable:
+        return  # the files of such an entry cannot be told from others
+    for path in evidence.sessions.strays(named):
+        yield Finding(NAME, "no entry names this part", path, help=STRAY, severity="warning")
 
 
 def _changed(evidence: Evidence) -> Iterator[Finding]:

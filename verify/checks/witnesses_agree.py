@@ -1,17 +1,25 @@
 """The witnesses of a session tell of the same calls.
 
 **What it proves.** For each imported session that has a second witness: each call that a hook saw
-stands in the transcript, and each call of the transcript was seen by the hook. Each call in what a
-run of ours wrote, or kept of its own session, stands in the imported transcript, and a call that
-the run lists as denied has no answer there. Where a program writes each call or its result twice
-(Codex from 0.169, Gemini, Qwen Code, OpenCode), both are there. It does not compare texts, and it
-cannot see what all witnesses leave out: one user wrote them all, unless a hook took the transcript.
+stands in the transcript with the same tool and input, and each call of the transcript was seen by
+the hook. Each call in what a run of ours wrote, or kept of its own session, stands in the imported
+transcript, and a call that the run lists as denied has no answer there. Where a program writes each
+call or its result twice (Codex from 0.169, Gemini, Qwen Code, OpenCode), both are there. It cannot
+see what all witnesses leave out: one user wrote them all, unless a hook took the transcript.
 
 **Why it matters.** A transcript lies where the agent could write. A call that was taken out of it
 leaves no trace there, and one in each other witness.
 
 **What a finding looks like.** ``session 34b9: hooks saw the call Read toolu_01, and the transcript
-lacks it``.
+lacks it``; ``session 34b9: hooks (event 4) and the transcript (line 12) differ in 'file_path' of
+the call Read toolu_01: '/w/.env' and '/w/a.py'``.
+
+**What is not compared.** What calls answered; members of an input that only one of the two has, as
+programs add some for hooks; the calls of an id that stands twice; what a run asked for. Paths count
+as one where they lead to the same file, texts without the blanks around them, numbers however they
+are written. Of another program than Claude Code the names of tools are not compared, and another
+input is *cannot tell*; so are another folder of a file with the same name, and an input of which no
+``PreToolUse`` is there, since a hook may change it later.
 
 **What to do.** Find out who changed the transcript, and look for another copy of it. *Cannot tell*
 names its reason. The session was imported before it ended: import it again. Only one witness speaks

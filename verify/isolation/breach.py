@@ -161,7 +161,7 @@ class ChatRule:
                 yield word.span()
 
     def _hits(self, path: str, *, recursive: bool = False) -> bool:
-        """Whether a path is one that Pythia may not see, whatever its wildcards stand for."""
+        """Whether Pythia may not see a path; a wildcard in it may stand for any name."""
         if len(path) > _LONG or self._sign.search(path) is None:
             return False
         path = _MAGIC.sub(_WILD, path).casefold()

@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 from tripod.verify.sessions.claude_code import TOOLS
 from tripod.verify.sessions.items import (
     MAIN,
+    Call,
     Cause,
+    Channel,
     Gap,
     Item,
     Reader,
@@ -28,6 +30,9 @@ from tripod.verify.sessions.items import (
 TRANSCRIPT = "transcript.jsonl"
 SNAPSHOT = "snapshot"
 """What hooks leave beside the files of events: the transcript, and a folder with the project."""
+
+HOME = "~"
+"""The folder in a snapshot with files of the user's home folder."""
 
 EVENT_FILE = re.compile(r"([0-9]{1,18})-([A-Za-z]{1,64})\.json")
 """The name of an event's file: its number, and what event it is."""
@@ -55,11 +60,9 @@ def is_event_file(name: str) -> bool:
 
 @dataclass
 class HookCall:
-    """A call that hooks saw: its tool, its first event, and how often each event named it."""
+    """A call that hooks saw, as its first event has it, and how often each event named it."""
 
-    tool: str
-    line: int
-    agent: str
+    call: Call
     events: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -142,8 +145,9 @@ class HookEvents(Reader):
                 yield self.lack("unknown", record.line, f"an event {kind} without a tool_use_id")
             return
         if name not in self.calls:
-            self.calls[name] = HookCall(tool, record.line, agent)
-            yield self.called(record, name, tool, value.get("tool_input"), agent=agent)
+            call = self.called(record, name, tool, value.get("tool_input"), agent=agent)
+            self.calls[name] = HookCall(call)
+            yield call
         self.calls[name].events[kind] += 1
 
     def lack(self, cause: Cause, line: int, what: str) -> Gap:
@@ -165,17 +169,19 @@ class HookEvents(Reader):
 
 @dataclass
 class HookLog:
-    """What hooks left of one session; ``snapshot`` is a folder with the project as it was.
+    """What hooks left of one session.
 
-    ``ended_us`` is when the file of the last event was written, in µs since 1970.
+    ``snapshots`` are folders with instruction files as they were: of the project, and of the home
+    folder. ``ended_us`` is when the file of the last event was written, in µs since 1970.
     """
 
     events: HookEvents
     items: list[Item] = field(default_factory=list)
-    snapshot: str | None = None
+    snapshots: dict[Channel, str] = field(default_factory=dict)
     ended_us: int = 0
 
     @property
-    def closes_instructions(self) -> bool:
-        """Whether the snapshot shows all instructions: a session that goes on reads them again."""
-        return self.snapshot is not None and self.events.is_from_start and self.events.starts == 1
+    def closed(self) -> frozenset[Channel]:
+        """Channels that the snapshots show whole: a session that goes on reads them again."""
+        begun = self.events.is_from_start and self.events.starts == 1
+        return frozenset(self.snapshots) if begun else frozenset()

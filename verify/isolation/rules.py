@@ -28,7 +28,7 @@ from tripod.verify.sessions.exposure import (
     SessionExposures,
     judge_exposures,
 )
-from tripod.verify.sessions.items import Session
+from tripod.verify.sessions.items import Item, Session
 
 _NEWEST = (
     "SELECT seq, first, session, agent, parent, program, role, cwd, custody FROM sessions"
@@ -132,32 +132,75 @@ def _is_folder(cwd: str, pattern: str) -> bool:
     return fnmatchcase(cwd, pattern) or cwd == pattern.removesuffix("/**")
 
 
-def judge_never(evidence: Evidence, never: Never, sessions: Sequence[TeamSession]) -> RuleJudged:
-    """Judge the sessions that one rule is about."""
-    told = RuleJudged()
-    rule = NeverRule(never.paths, never.but)
-    forbidden = _ForbiddenText(evidence, rule)
-    told.untold += forbidden.untold
-    read: list[SessionExposures] = []
-    for one in sessions:
-        judged = _read_again(evidence, one, rule, forbidden, told)
-        found = [] if judged is None else [each for each in judged.found if _breaks(each, never)]
-        read += [] if judged is None else [judged]
-        told.breaches += (Breach(one, each, read_again=True) for each in found)
+class _Rule:
+    """A rule as it is judged: what it forbids, the sessions that it is about, what it came to."""
+
+    def __init__(self, evidence: Evidence, never: Never, bound: Sequence[TeamSession]) -> None:
+        self.never, self.globs = never, NeverRule(never.paths, never.but)
+        self.bound = {one.seq for one in bound}
+        self.forbidden = _ForbiddenText(evidence, self.globs)
+        self.read: list[SessionExposures] = []
+        self.told = RuleJudged(untold=[*self.forbidden.untold])
+
+
+class _SeveralExposures(SessionExposures):
+    """Has a session judged by several rules, so that it is read once."""
+
+    def __init__(self, judges: Sequence[SessionExposures]) -> None:
+        super().__init__(None, ProtectedText())
+        self.judges = judges
+
+    def add(self, item: Item) -> None:
+        """Have each judge an item."""
+        for one in self.judges:
+            one.add(item)
+
+    def end(self) -> None:
+        """Have each say what stays open."""
+        for one in self.judges:
+            one.end()
+
+
+def judge_never(
+    evidence: Evidence, rules: Sequence[tuple[Never, Sequence[TeamSession]]]
+) -> list[RuleJudged]:
+    """Judge for each rule the sessions that it is about; each session is read once."""
+    judging = [_Rule(evidence, never, bound) for never, bound in rules]
+    sessions = {one.seq: one for _, bound in rules for one in bound}
+    for _, one in sorted(sessions.items()):
+        _judge_session(evidence, one, [rule for rule in judging if one.seq in rule.bound])
+    for rule in judging:
+        told, never = rule.told, rule.never
+        if rule.read:
+            verdict = judge_exposures(
+                rule.read, Counter(), shown_only=never.shown, needs_parents=False
+            )
+            told.untold += verdict.untold
+        told.untold += _not_imported(evidence, never)
+        told.seen["sessions"] += len(rule.bound)
+        told.seen["read again"] += len(rule.read)
+    return [rule.told for rule in judging]
+
+
+def _judge_session(evidence: Evidence, one: TeamSession, rules: Sequence[_Rule]) -> None:
+    """Judge a session by the rules that are about it."""
+    judges = _read_again(evidence, one, rules)
+    said = list(said_to_be_read(evidence, one))
+    for number, rule in enumerate(rules):
+        found: list[Exposure] = []
+        if judges:
+            rule.read.append(judges[number])
+            found = [each for each in judges[number].found if _breaks(each, rule.never)]
+        rule.told.breaches += (Breach(one, each, read_again=True) for each in found)
         # An earlier state of it may have said more: a document is written anew.
         known = {each.path for each in found}
-        told.breaches += (
+        rule.told.breaches += (
             Breach(one, each, read_again=False)
-            for each in said_to_be_read(evidence, one)
-            if _breaks(each, never) and each.path not in known and rule.hits(each.path or "")
+            for each in said
+            if _breaks(each, rule.never)
+            and each.path not in known
+            and rule.globs.hits(each.path or "")
         )
-    if read:
-        judging = judge_exposures(read, Counter(), shown_only=never.shown, needs_parents=False)
-        told.untold += judging.untold
-    told.untold += _not_imported(evidence, never)
-    told.seen["sessions"] += len(sessions)
-    told.seen["read again"] += len(read)
-    return told
 
 
 def _not_imported(evidence: Evidence, never: Never) -> Iterator[str]:
@@ -173,30 +216,28 @@ def _breaks(exposure: Exposure, never: Never) -> bool:
 
 
 def _read_again(
-    evidence: Evidence,
-    one: TeamSession,
-    rule: NeverRule,
-    forbidden: _ForbiddenText,
-    told: RuleJudged,
-) -> SessionExposures | None:
-    """What a session exposed, by its bytes; None, with the reason, where these are not at hand."""
+    evidence: Evidence, one: TeamSession, rules: Sequence[_Rule]
+) -> Sequence[SessionExposures]:
+    """What a session exposed by each rule; none, with the reason, where it is not at hand."""
     body = evidence.body(one.seq)
+    ended = body.get("ended_us")
+    ended = ended if isinstance(ended, int) else None
     unreadable: tuple[type[Exception], ...] = (OSError, *evidence.unreadable)
 
-    ended = body.get("ended_us")
-    protected = forbidden.before(one.seq, ended if isinstance(ended, int) else None)
-
     def start(_: Session) -> SessionExposures:
-        return SessionExposures(rule, protected, one.title)
+        texts = ((rule.globs, rule.forbidden.before(one.seq, ended)) for rule in rules)
+        return _SeveralExposures([SessionExposures(*pair, one.title) for pair in texts])
 
     try:
         judged = evidence.sessions.again(body, parts_of(evidence.source, body), start)
     except unreadable as error:
         why = getattr(error, "strerror", None) or "its entry cannot be read"
-        told.untold.append(f"{one.title}, entry {one.seq}: {why}")
-        return None
-    evidence.sessions.add_hooks(body, judged)
-    return judged
+        for rule in rules:
+            rule.told.untold.append(f"{one.title}, entry {one.seq}: {why}")
+        return ()
+    assert isinstance(judged, _SeveralExposures)  # by `start`
+    evidence.sessions.add_hooks(body, judged.judges)
+    return judged.judges
 
 
 def said_to_be_read(evidence: Evidence, one: TeamSession) -> Iterator[Exposure]:

@@ -45,8 +45,8 @@ class SessionsAtHand(Protocol):
     def hooks(self, session: str) -> HookLog | None:
         """What hooks left of a session in the team directory; None where they left nothing."""
 
-    def add_hooks(self, body: Mapping[str, Any], judged: SessionExposures) -> None:
-        """Add what hooks saw and saved of the session of an entry to what it exposed."""
+    def add_hooks(self, body: Mapping[str, Any], judges: Sequence[SessionExposures]) -> None:
+        """Add what hooks saw and saved of the session of an entry to what each says it exposed."""
 
     def whole(self, body: Mapping[str, Any], parts: Sequence[str]) -> None:
         """Check that the bytes are at hand, and are those of the entry."""
@@ -55,13 +55,20 @@ class SessionsAtHand(Protocol):
         """How many bytes a file of lines has where it was found, beyond those of the entry."""
 
     def strays(self, named: set[str]) -> Iterator[str]:
-        """Names of files among the kept parts that no entry names."""
+        """Paths of files among the kept parts that no entry names, in their folder."""
 
     def full_path(self, path: str, places: Mapping[str, str]) -> str:
         """Where a file of the team really is; ``places`` are its folders that lie elsewhere."""
 
     def protect(self, protected: ProtectedText, rule: NeverRule) -> list[str]:
         """Protect the text of the project's files that a rule means; give why some are not."""
+
+
+def named_parts(source: Source, stop: int = 2**62) -> set[str]:
+    """The digests of the parts that the entries before ``stop`` name."""
+    sql = "SELECT seq FROM sessions WHERE kept AND seq < ? ORDER BY seq"
+    rows = source.db.execute(sql, (stop,)).fetchall()
+    return {digest for (seq,) in rows for digest in parts_of(source, source.body(seq))}
 
 
 def parts_of(source: Source, body: Mapping[str, Any]) -> list[str]:

@@ -7,15 +7,17 @@ name them too.
 
 from __future__ import annotations
 
+import posixpath
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+from unicodedata import normalize
 
 import orjson
 
-from tripod.verify.check import Evidence
-from tripod.verify.isolation.hooks import DENIED, HookEvents
+from tripod.verify.check import Evidence, shorten
+from tripod.verify.isolation.hooks import DENIED, HookCall, HookEvents
 from tripod.verify.sessions.exposure import ProtectedText, SessionExposures
 from tripod.verify.sessions.items import (
     MAIN,
@@ -27,6 +29,7 @@ from tripod.verify.sessions.items import (
     text_at,
     version_of,
 )
+from tripod.verify.sessions.shell import resolved
 
 _OF_THE_MODEL = "srvtoolu_"  # calls that the model's own server answers: no hook sees them
 _PROVED = (2, 1, 330)
@@ -104,26 +107,104 @@ def compare_hooks(
     last: dict[str, int] = {}
     for number, (name, one) in enumerate(hooks.calls.items()):
         if name in seen.calls:
-            last[one.agent] = number
+            last[one.call.agent] = number
     for number, (name, one) in enumerate(hooks.calls.items()):
-        call = f"the call {one.tool[:40]} {name[:60]}"
+        call = f"the call {one.call.tool[:40]} {name[:60]}"
         if name in seen.calls:
             if one.events[DENIED] and name in seen.shown:
                 yield Disagreement(f"hooks saw {call} denied, and the transcript answers it", known)
             elif one.times != seen.times[name]:
                 what = f"hooks saw {call} {one.times} times, the transcript has {seen.times[name]}"
                 yield Disagreement(what, is_sure=False)
+            elif one.times == 1:
+                yield from _asked_otherwise(one, seen.calls[name], program)
             continue
-        if one.agent != MAIN and one.agent not in seen.agents:
-            where = f" of subagent {one.agent[:40]}, whose transcript was not imported"
+        if one.call.agent != MAIN and one.call.agent not in seen.agents:
+            where = f" of subagent {one.call.agent[:40]}, whose transcript was not imported"
             yield Disagreement(f"hooks saw {call}{where}", is_sure=False)
         elif one.is_denial_alone:
             what = f"only a hook speaks of {call}, which was denied"
             yield Disagreement(what, is_sure=False)
         else:
-            sure = known and (is_whole or number < last.get(one.agent, -1))
+            sure = known and (is_whole or number < last.get(one.call.agent, -1))
             yield Disagreement(f"hooks saw {call}, and the transcript lacks it", sure)
     yield from _unseen(hooks, seen, is_proved=known and version_of(version) >= _PROVED)
+
+
+def _asked_otherwise(one: HookCall, call: Call, program: str) -> Iterator[Disagreement]:
+    """In what a hook and the transcript say differently what a call asked for.
+
+    Programs give a hook the input with members added, and paths completed. So what one of the two
+    lacks is not compared, nor the names that another program than Claude Code gives to its tools.
+    """
+    heard, tools = one.call, HookEvents.tools
+    # A hook may change what other events than this one have.
+    sure = program == "claude-code" and "PreToolUse" in one.events
+    named = dict[str, str]()
+    if program == "claude-code" and heard.tool != call.tool:
+        named["tool"] = _shown(heard.tool, call.tool)
+        sure = sure and tools.get(heard.tool) != tools.get(call.tool)  # else: an older name of it
+    elif isinstance(heard.input, dict) and isinstance(call.input, dict):
+        pairs = {n: (heard.input[n], call.input[n]) for n in heard.input.keys() & call.input.keys()}
+        if heard.command is not None and call.command is not None:
+            pairs |= {"command": (heard.command, call.command)}
+        for name, (mine, other) in sorted(pairs.items()):
+            if mine in heard.paths and isinstance(other, str):
+                paths = [normalize("NFC", resolved(mine, heard.cwd))]
+                paths.append(normalize("NFC", resolved(other, call.cwd)))
+                if paths[0] != paths[1]:
+                    named[name] = _shown(mine, other)
+                    ends = {posixpath.basename(path) for path in paths}
+                    sure = sure and len(ends) > 1  # else: perhaps another name of its folder
+            elif not _is_same(mine, other):
+                named[name] = ""
+    elif not _is_same(heard.input, call.input):
+        named["input"] = ""
+    if named:
+        what = ", ".join(repr(name[:40]) for name in list(named)[:_FEW])
+        what += f" and {len(named) - _FEW} more" if len(named) > _FEW else ""
+        call_name = f"the call {call.tool[:40]} {call.id[:60]}"
+        who = f"hooks (event {heard.line}) and the transcript (line {call.line})"
+        what = f"{who} differ in {what} of {call_name}"
+        yield Disagreement(what + "".join(list(named.values())[:_FEW]), sure)
+
+
+_FEW = 3  # members of an input that are named; of more, their number
+
+
+def _shown(heard: str, told: str) -> str:
+    return f": {shorten(repr(heard), 60)} and {shorten(repr(told), 60)}"
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two JSON values are the same in all members that both have.
+
+    Programs turn a text with a number or a list into that, and drop blanks around a text.
+
+    >>> _is_same({"limit": 5.0, "more": 1}, {"limit": "5"}), _is_same("a ", "a"), _is_same("a", "b")
+    (True, True, False)
+    """
+    todo = [(one, other)]
+    while todo:
+        one, other = todo.pop()
+        if isinstance(one, dict) and isinstance(other, dict):
+            todo += ((one[name], other[name]) for name in one.keys() & other.keys())
+        elif isinstance(one, list) and isinstance(other, list):
+            if len(one) != len(other):
+                return False
+            todo += zip(one, other, strict=True)
+        elif isinstance(one, str) is not isinstance(other, str):
+            text, value = (one, other) if isinstance(one, str) else (other, one)
+            try:
+                todo.append((orjson.loads(text), value))
+            except orjson.JSONDecodeError:
+                return False
+        elif isinstance(one, str):
+            if one.strip() != other.strip():
+                return False
+        elif one != other or isinstance(one, bool) is not isinstance(other, bool):
+            return False
+    return True
 
 
 def _unseen(hooks: HookEvents, seen: CallsSeen, *, is_proved: bool) -> Iterator[Disagreement]:

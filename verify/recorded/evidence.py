@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from hashlib import sha256
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryFile
 from typing import IO, Any
 
 from tripod.ledger import EVIDENCE, HOOKS, SPOOL
@@ -27,7 +27,7 @@ from tripod.verify.recorded.files import read_copies
 from tripod.verify.recorded.project import Project
 from tripod.verify.recorded.spool import add_spool, read_spool
 from tripod.verify.sessions.exposure import ProtectedText, SessionExposures
-from tripod.verify.sessions.items import MAIN
+from tripod.verify.sessions.items import MAIN, Cause, Gap, Session
 
 _MOST = 64 * 1024 * 1024  # bytes of a part
 _BLOCK = 1024 * 1024
@@ -48,10 +48,14 @@ def file_digest(file: IO[bytes], size: int) -> str:
 
 
 class RecordedSessions:
-    """Reads the sessions of the team directory ``root`` again; without one nothing is at hand."""
+    """Reads the sessions of the team directory ``root`` again.
 
-    def __init__(self, root: str | None, never: tuple[Never, ...]) -> None:
-        self.root, self.never = root, never
+    Without one, only what was kept is at hand, in the folder ``kept`` of an export.
+    """
+
+    def __init__(self, root: str | None, never: tuple[Never, ...], kept: str | None = None) -> None:
+        self.root, self.never, self.kept = root, never, kept if root is None else root
+        self._whole = set[str]()  # digests of sessions that were read to their end
 
     @cached_property
     def _project(self) -> Project:
@@ -73,22 +77,33 @@ class RecordedSessions:
 
         Raises OSError where its bytes are not at hand; ``strerror`` says why.
         """
-        self._check_at_hand(body)
+        judged = self._again(body, parts, start)
+        self._whole.add(str(body["sha256"]))
+        return judged
+
+    def _again(
+        self, body: Mapping[str, Any], parts: Sequence[str], start: Start
+    ) -> SessionExposures:
+        self._check_at_hand(body, parts)
         if not parts:
             return _found(str(body["file"]), body, start)
         try:
-            with TemporaryDirectory(prefix="tripod-session-") as folder:
-                path = os.path.join(folder, "kept.jsonl")
-                with open(path, "xb") as joined:
-                    joined.writelines(self._part(digest) for digest in parts)
-                return _found(path, body, start)
+            with TemporaryFile() as joined:  # without a name, so that no kill leaves it behind
+                joined.writelines(self._part(digest) for digest in parts)
+                joined.flush()
+                path = f"/dev/fd/{joined.fileno()}"
+                judged = _found(path, body, start, joined)
+                if body["form"] == "database":
+                    _add_unkept(judged, _found(path, body, _everything, joined), body)
+                return judged
         except OSError as error:
             with suppress(OSError):
-                return _found(str(body["file"]), body, start)
+                if self.root is not None:
+                    return _found(str(body["file"]), body, start)
             raise error from None
 
-    def _check_at_hand(self, body: Mapping[str, Any]) -> None:
-        if self.root is None:
+    def _check_at_hand(self, body: Mapping[str, Any], parts: Sequence[str]) -> None:
+        if self.root is None and not (self.kept and parts):
             raise OSError(0, "no files of the team are at hand")
         if body["file"] == MARK:
             raise OSError(0, "it was erased")
@@ -100,30 +115,38 @@ class RecordedSessions:
             return None
         return read_spool(folder)
 
-    def add_hooks(self, body: Mapping[str, Any], judged: SessionExposures) -> None:
-        """Add what hooks saw and saved of the session of an entry to what it exposed."""
+    def add_hooks(self, body: Mapping[str, Any], judges: Sequence[SessionExposures]) -> None:
+        """Add what hooks saw and saved of the session of an entry to what each says it exposed."""
         log = self.hooks(str(body["session"]))
         if log is not None:
-            add_spool(log, judged, str(body["program"]), str(body.get("agent") or MAIN))
+            for judged in judges:
+                add_spool(log, judged, str(body["program"]), str(body.get("agent") or MAIN))
 
     def _part(self, digest: str) -> bytes:
-        data = read_plain_file(part_path(self.root or "", digest), _MOST)
+        data = read_plain_file(part_path(self.kept or "", digest), _MOST)
         if sha256(data).hexdigest() != digest:
             raise OSError(0, f"the part {digest[:12]} that was kept is not what it was")
         return data
 
     def whole(self, body: Mapping[str, Any], parts: Sequence[str]) -> None:
         """Check that the bytes of a session are at hand (OSError: they are not; why)."""
-        self._check_at_hand(body)
+        self._check_at_hand(body, parts)
+        if body["sha256"] in self._whole:
+            return
         if parts:
             digest = sha256()
-            with suppress(OSError):
+            try:
                 for part in parts:
                     digest.update(self._part(part))
                 if digest.hexdigest() == body["sha256"]:
                     return
+            except OSError:
+                if self.root is None:
+                    raise
+        if self.root is None:
+            raise OSError(0, "the parts that were kept are of other bytes")
         if body["form"] == "database":
-            _found(str(body["file"]), body, lambda _: SessionExposures(None, ProtectedText()))
+            _found(str(body["file"]), body, _everything)
             return
         with open(open_plain_file(str(body["file"]), named=True), "rb") as file:
             if file_digest(file, int(body["bytes"])) != body["sha256"]:
@@ -140,9 +163,13 @@ class RecordedSessions:
             return 0
 
     def strays(self, named: set[str]) -> Iterator[str]:
-        """Names of files among the kept parts that no entry names."""
-        for _, _, files in os.walk(os.path.join(self.root or "", EVIDENCE)):
-            yield from (name for name in sorted(files) if name not in named)
+        """Paths of files among the kept parts that no entry names, in their folder."""
+        kept = {part_path("", digest) for digest in named}
+        if self.kept is not None:
+            for folder, inner, names in os.walk(os.path.join(self.kept, EVIDENCE)):
+                inner.sort()
+                paths = (os.path.relpath(os.path.join(folder, one), self.kept) for one in names)
+                yield from sorted(path for path in paths if path not in kept)
 
     def protect(self, protected: ProtectedText, rule: NeverRule) -> list[str]:
         """Protect the text of the project's files that a rule means; give why some are not."""
@@ -155,8 +182,32 @@ class RecordedSessions:
         return [gap.what for gap in self._project.gaps]
 
 
-def _found(path: str, body: Mapping[str, Any], start: Start) -> SessionExposures:
-    """What the session of an entry exposed, by a file (OSError: it is not there, or is another)."""
+def _everything(_: Session) -> SessionExposures:
+    return SessionExposures(None, ProtectedText())
+
+
+_OF_DATABASE: tuple[Cause, ...] = ("damaged", "missing", "order", "unknown", "witness")
+
+
+def _add_unkept(judged: SessionExposures, kept: SessionExposures, body: Mapping[str, Any]) -> None:
+    """Add the gaps that a database had, and that the rows which were kept of it do not show."""
+    causes = kept.gaps.causes()
+    for cause in _OF_DATABASE:
+        number = body["coverage"].get(cause, 0) - causes[cause]
+        if number > 0:
+            what = f"{number} gaps of the database, which the rows that were kept do not show"
+            judged.add(Gap(cause, 0, what))
+
+
+def _found(
+    path: str, body: Mapping[str, Any], start: Start, file: IO[bytes] | None = None
+) -> SessionExposures:
+    """What the session of an entry exposed, by a file (OSError: it is not there, or is another).
+
+    ``file`` is the open file that the path leads to: on some systems both have one position.
+    """
+    if file is not None:
+        file.seek(0)
     if not os.path.lexists(path):
         raise OSError(0, "the file is gone")
     size = int(body["bytes"]) if body["form"] == "lines" else None

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from tripod.ledger.files import open_plain_file
 from tripod.verify.isolation.hooks import (
     EVENT_FILE,
+    HOME,
     SNAPSHOT,
     TRANSCRIPT,
     HookEvents,
@@ -19,7 +20,7 @@ from tripod.verify.isolation.hooks import (
 )
 from tripod.verify.recorded.project import Project
 from tripod.verify.sessions.exposure import SessionExposures
-from tripod.verify.sessions.items import MAIN, Call, Gap, Item, Session, SessionRecord
+from tripod.verify.sessions.items import MAIN, Call, Channel, Gap, Item, Session, SessionRecord
 from tripod.verify.sessions.jsonl import MAX_LINE, session_records
 
 _SUBAGENTS = "transcript"  # beside the transcript, as the program lays them: subagents/*.jsonl
@@ -50,19 +51,22 @@ def read_spool(folder: str) -> HookLog:
     log = HookLog(HookEvents())
     log.items = list(_items(folder, log))
     snapshot = os.path.join(folder, SNAPSHOT)
-    if os.path.isdir(snapshot) and not os.path.islink(snapshot):
-        log.snapshot = snapshot
+    channels: tuple[Channel, ...] = ("instructions", "home")
+    for channel, place in zip(channels, (snapshot, os.path.join(snapshot, HOME)), strict=True):
+        if os.path.islink(place) or not os.path.isdir(place):
+            break
+        log.snapshots[channel] = place
     return log
 
 
 def add_spool(log: HookLog, judged: SessionExposures, program: str, agent: str = MAIN) -> None:
     """Add what hooks saw and saved to what a transcript of the session exposed."""
     _add_items(log, judged, agent)
-    if log.snapshot is not None:
-        for item in Project(log.snapshot, has_history=False).items(program):
+    for channel, folder in log.snapshots.items():
+        for item in Project(folder, channel == "home", has_history=False).items(program):
             judged.add(item)
-    if log.closes_instructions:
-        judged.close("instructions")
+    for channel in log.closed:
+        judged.close(channel)
 
 
 def _add_items(log: HookLog, judged: SessionExposures, agent: str) -> None:

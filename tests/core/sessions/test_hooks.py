@@ -47,12 +47,12 @@ def compared(folder: Path, *paths: Path, version: str = "2.1.330") -> list[Disag
     return list(compare_hooks(log.events, seen, program=program, version=version, is_whole=whole))
 
 
-def transcript(path: Path, *calls: str, denied: str = "", program: str = "2.1.330") -> Path:
+def transcript(path: Path, *calls: str, denied: str = "", file: str = "/w/.env") -> Path:
     """Write a session ``s`` of Claude Code that reads a file in each of these calls."""
-    base = {"sessionId": "s", "version": program, "cwd": "/w"}
+    base = {"sessionId": "s", "version": "2.1.330", "cwd": "/w"}
     lines: list[dict[str, Any]] = [{"type": "user", "message": {"role": "user", "content": "go"}}]
     for name in calls:
-        use = {"type": "tool_use", "id": name, "name": "Read", "input": {"file_path": "/w/a.py"}}
+        use = {"type": "tool_use", "id": name, "name": "Read", "input": {"file_path": file}}
         result: dict[str, Any] = {"type": "tool_result", "tool_use_id": name, "content": "x = 1"}
         more: dict[str, Any] = {}
         if name == denied:
@@ -279,6 +279,102 @@ def test_a_session_that_was_taken_up_again_may_have_run_without_hooks(tmp_path: 
     assert [one.is_sure for one in compared(folder, path)] == [False]
 
 
+def asked(
+    tmp_path: Path, heard: dict[str, Any], told: dict[str, Any], kind: str = "PreToolUse"
+) -> list[Disagreement]:
+    """What is said of one call: a hook heard the one, and the transcript tells the other."""
+    call = {"tool_name": "Bash", "tool_use_id": "a", **heard}
+    start, end = events_of()
+    folder = write_spool(tmp_path / "hooks", [start, event_of(kind, **call), end])
+    path = transcript(tmp_path / "t.jsonl", "a")
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    lines[1]["message"]["content"][0] |= {"name": "Bash", **told}
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return compared(folder, path)
+
+
+@pytest.mark.parametrize(
+    ("tool", "heard", "told"),
+    [
+        ("Bash", {"command": "ls", "description": "Lists"}, {"command": "ls"}),
+        ("Bash", {"timeout": 5.0, "command": "ls"}, {"command": "ls ", "timeout": "5"}),
+        ("Read", {"file_path": "/w/a.py", "limit": 3}, {"limit": 3, "file_path": "src/../a.py"}),
+        ("Edit", {"edits": [{"old": "x", "all": False}]}, {"edits": [{"old": "x"}]}),
+        ("Todo", {"todos": [{"a": 1}]}, {"todos": '[{"a": 1.0}]'}),
+        ("mcp__x__y", {"path": "/w/a"}, {"path": "./a"}),
+        ("Bash", {"command": "a" * 9000}, {"command": "a" * 9000}),
+        (
+            "Todo",
+            {"x": json.loads("[" * 400 + "]" * 400)},
+            {"x": json.loads("[" * 400 + "]" * 400)},
+        ),
+    ],
+)
+def test_the_same_question_in_other_words_agrees(
+    tmp_path: Path, tool: str, heard: dict[str, Any], told: dict[str, Any]
+) -> None:
+    one = {"tool_name": tool, "tool_input": heard}
+    assert asked(tmp_path, one, {"name": tool, "input": told}) == []
+
+
+@pytest.mark.parametrize(
+    ("tool", "heard", "told", "says"),
+    [
+        ("Bash", {"command": "cat .env # s3cr3t"}, {"command": "ls"}, "'command'"),
+        ("Read", {"file_path": "/w/.env"}, {"file_path": "a.py"}, "'file_path'"),
+        ("Todo", {"todos": [1]}, {"todos": [1, 2]}, "'todos'"),
+        ("Bash", {"command": "ls", "flag": True}, {"command": "ls", "flag": 1}, "'flag'"),
+        ("Bash", {"command": "ls"}, {"command": ["cat", ".env"]}, "'command'"),
+        ("Bash", dict.fromkeys("abcd", 1), dict.fromkeys("abcd", 2), "'a', 'b', 'c' and 1 more"),
+        ("Bash", {"command": "ls"}, "cat .env", "'input'"),
+    ],
+)
+def test_another_question_with_the_same_id_is_found_with_both_lines(
+    tmp_path: Path, tool: str, heard: dict[str, Any], told: Any, says: str
+) -> None:
+    one = {"tool_name": tool, "tool_input": heard}
+    (found,) = asked(tmp_path, one, {"name": tool, "input": told})
+    assert found.is_sure
+    where = f"hooks (event 2) and the transcript (line 2) differ in {says} of the call {tool} a"
+    assert found.what.startswith(where)
+    assert "s3cr3t" not in found.what
+
+
+def test_another_tool_or_path_is_shown_short_and_escaped(tmp_path: Path) -> None:
+    told = {"name": "Write", "input": {"file_path": "/w/a.py"}}
+    heard = {"tool_name": "Read", "tool_input": {"file_path": "/w/.env"}}
+    (found,) = asked(tmp_path, heard, told)
+    assert found.what.endswith("differ in 'tool' of the call Write a: 'Read' and 'Write'")
+    long = "/w/\x1b[2J\u202e" + "x" * 500
+    heard = {"tool_name": "Write", "tool_input": {"file_path": long}}
+    (found,) = asked(tmp_path, heard, told)
+    assert found.is_sure
+    assert "\\x1b[2J\\u202exxx" in found.what
+    assert len(found.what) < 250
+
+
+@pytest.mark.parametrize(
+    ("kind", "tools", "heard", "told"),
+    [
+        # The folder may have another name, the tool an older one.
+        ("PreToolUse", ("Read", "Read"), {"file_path": "/home/ann/a"}, {"file_path": "~/a"}),
+        ("PreToolUse", ("Agent", "Task"), {"prompt": "go"}, {"prompt": "go"}),
+        # A hook may have changed what a later event has.
+        ("PostToolUse", ("Bash", "Bash"), {"command": "ls"}, {"command": "rm x"}),
+    ],
+)
+def test_what_a_program_may_have_changed_cannot_be_told(
+    tmp_path: Path,
+    kind: str,
+    tools: tuple[str, str],
+    heard: dict[str, Any],
+    told: dict[str, Any],
+) -> None:
+    one, other = {"tool_name": tools[0], "tool_input": heard}, {"name": tools[1], "input": told}
+    (found,) = asked(tmp_path, one, other, kind)
+    assert not found.is_sure
+
+
 # Exposure
 
 
@@ -316,7 +412,7 @@ def test_a_transcript_that_was_emptied_does_not_hide_what_hooks_saw(
 ) -> None:
     spool = write_spool(tmp_path / "s", events_of("a"))
     (spool / "transcript.jsonl").write_bytes(data)
-    transcript(tmp_path / "clean.jsonl", "a")
+    transcript(tmp_path / "clean.jsonl", "a", file="/w/a.py")
     words = ("clean.jsonl", str(spool))
     assert exposure(tmp_path, "--never", "*.key", *words)[0] == 3
     assert exposure(tmp_path, "--never", ".env", *words)[0] == 1
@@ -324,7 +420,7 @@ def test_a_transcript_that_was_emptied_does_not_hide_what_hooks_saw(
 
 def test_an_event_beside_sessions_hides_none_of_them(tmp_path: Path) -> None:
     folder = write_spool(tmp_path / "s", events_of()[:1])
-    transcript(folder / "other.jsonl", "a")
+    transcript(folder / "other.jsonl", "a", file="/w/a.py")
     assert exposure(tmp_path, "--never", "a.py", str(folder))[0] == 1
 
 
@@ -344,6 +440,33 @@ def test_a_snapshot_closes_the_instructions_of_a_program_that_records_none(tmp_p
     assert exposure(tmp_path, *words)[0] == 1
     # A session that was taken up again has read its instructions again.
     (spool / "snapshot/QWEN.md").write_text("Nothing.\n")
+    write_spool(spool, [*events_of(), event_of("SessionStart", source="resume")])
+    assert untold in exposure(tmp_path, *words)[1]
+
+
+def test_a_snapshot_of_the_home_folder_closes_it(tmp_path: Path) -> None:
+    base = {"sessionId": "s", "version": "0.24.4", "cwd": "/w", "type": "user"}
+    said = {"role": "user", "parts": [{"text": "go"}]}
+    path = tmp_path / "q.jsonl"
+    path.write_text(json.dumps(base | {"message": said}) + "\n")
+    spool = write_spool(tmp_path / "s", events_of(), [path])
+    words = ("--never", "chat/**", str(spool))
+    untold = "leaves no record of home"
+    (spool / "snapshot").mkdir()
+    assert untold in exposure(tmp_path, *words)[1]
+    home = spool / "snapshot/~"
+    (tmp_path / "elsewhere").mkdir()
+    home.symlink_to(tmp_path / "elsewhere")
+    assert untold in exposure(tmp_path, *words)[1]
+    home.unlink()
+    (home / ".qwen").mkdir(parents=True)
+    assert untold not in exposure(tmp_path, *words)[1]
+    (home / ".qwen/QWEN.md").write_text("See @chat/a.md for more.\n")
+    (home / ".qwen/chat").mkdir()
+    (home / ".qwen/chat/a.md").write_text(SECRET)
+    assert exposure(tmp_path, *words)[0] == 1
+    # A session that was taken up again has read them again.
+    (home / ".qwen/QWEN.md").write_text("Nothing.\n")
     write_spool(spool, [*events_of(), event_of("SessionStart", source="resume")])
     assert untold in exposure(tmp_path, *words)[1]
 

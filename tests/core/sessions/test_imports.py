@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
+import subprocess
+import sys
+import tempfile
 from contextlib import closing
 from pathlib import Path
 from shutil import copyfile
@@ -20,6 +24,11 @@ from tripod.ledger.kinds.sessions import IMPORTED, READ, session_stream
 from tripod.sessions.evidence import PART
 from tripod.sessions.imports import ImportedSession, import_session_file
 from tripod.team.team import Team
+from tripod.verify.checks import sessions_whole
+from tripod.verify.isolation.sessions import parts_of
+from tripod.verify.recorded.evidence import RecordedSessions
+from tripod.verify.sessions.exposure import ProtectedText, SessionExposures
+from tripod.verify.sessions.items import Session
 
 BASE = {"sessionId": "s1", "version": "2.1.209", "cwd": "/w", "timestamp": "2026-11-20T10:00:00Z"}
 
@@ -42,6 +51,11 @@ def call(path: str, name: str = "c1") -> str:
 def answer(text: str, name: str = "c1") -> str:
     """What came of such a call."""
     return record("user", {"type": "tool_result", "tool_use_id": name, "content": text})
+
+
+def everything(_: Session) -> SessionExposures:
+    """Judges a session by no rule."""
+    return SessionExposures(None, ProtectedText())
 
 
 SESSION = record("user", "go") + call("/w/.env") + answer("KEY=1")
@@ -281,6 +295,185 @@ def test_the_kept_rows_of_a_database_are_judged_like_the_database(team: Path) ->
     gone = run(team, "verify", "--select", "never-read")
     assert there.code == gone.code == 1
     assert there.out.count(b"was shown") == gone.out.count(b"was shown") > 0
+
+
+@pytest.mark.parametrize(
+    ("change", "cause"),
+    [
+        ("DELETE FROM event WHERE seq = 3", "order"),
+        ("CREATE TABLE newer AS SELECT 1 AS id", "unknown"),
+        ("UPDATE message SET data = 'x' WHERE id = (SELECT max(id) FROM message)", "damaged"),
+        ('DELETE FROM part WHERE data LIKE \'%"type":"tool"%\'', "witness"),
+        ("UPDATE message SET session_id = 'x' WHERE id = (SELECT max(id) FROM message)", "missing"),
+    ],
+)
+def test_what_a_database_lacked_stays_untold_when_only_its_rows_are_left(
+    team: Path, change: str, cause: str
+) -> None:
+    (source,) = recorded().glob("sessions-2026-11/opencode-read-grep/opencode.db")
+    copyfile(source, team / "opencode.db")
+    with closing(sqlite3.connect(team / "opencode.db")) as db:
+        db.execute(change)
+        db.commit()
+    taken(team, "opencode.db", keep=True)
+    (team / ".nbs/policy.yaml").write_text("never:\n  - paths: ['*.key']\n")
+    (team / "opencode.db").unlink()
+    report = json.loads(run(team, "verify", "--select", "never-read", "--json").out)
+    (one,) = report["checks"]
+    assert one["verdict"] == "cannot tell"
+    with Team(team, read_only=True) as opened:
+        sessions = RecordedSessions(opened.root, ())
+        bodies = [entry.data for entry in opened.store.read() if entry.kind == IMPORTED.name]
+        gaps = [
+            gap
+            for body in bodies
+            for gap in sessions.again(body, parts_of(opened.source, body), everything).gaps
+        ]
+    assert (cause, 0) in {(gap.cause, gap.line) for gap in gaps}
+
+
+def test_the_kept_rows_of_a_whole_database_have_no_gap_of_their_own(team: Path) -> None:
+    for source in recorded().glob("sessions-2026-11/opencode-*/opencode.db"):
+        copyfile(source, team / "opencode.db")
+        taken(team, "opencode.db", keep=True)
+        (team / "opencode.db").unlink()
+    (team / ".nbs/policy.yaml").write_text("never:\n  - paths: ['*.key']\n")
+    assert b"gaps of the database" not in run(team, "verify", "--json").out
+
+
+def test_a_kept_part_that_no_entry_names_is_a_warning(team: Path) -> None:
+    (team / ".nbs/evidence/ab").mkdir(parents=True)
+    (team / ".nbs/evidence/ab/cd").write_text("x")
+    done = run(team, "verify", "--select", "sessions-whole", "--json")
+    (one,) = json.loads(done.out)["checks"]
+    assert [(found["severity"], found["message"]) for found in one["findings"]] == [
+        ("warning", "no entry names this part")
+    ]
+    (team / "s.jsonl").write_text(SESSION)
+    taken(team, "s.jsonl", keep=True)
+    (one,) = json.loads(run(team, "verify", "--select", "sessions-whole", "--json").out)["checks"]
+    assert [found["where"] for found in one["findings"]] == ["evidence/ab/cd"]
+    (team / ".nbs/evidence/ab/cd").unlink()
+    (one,) = json.loads(run(team, "verify", "--select", "sessions-whole", "--json").out)["checks"]
+    assert one["verdict"] == "clean"
+
+
+def test_the_page_of_the_check_shows_what_it_says(team: Path) -> None:
+    (team / "s.jsonl").write_text(SESSION)
+    taken(team, "s.jsonl")
+    (team / "s.jsonl").write_text(SESSION.replace("go", "no") + call("/w/a", "c2"))
+    taken(team, "s.jsonl")
+    (team / "s.jsonl").write_text(record("user", "anew"))
+    taken(team, "s.jsonl")
+    (one,) = json.loads(run(team, "verify", "--select", "sessions-whole", "--json").out)["checks"]
+    page = re.sub("[0-9]+", "N", " ".join((sessions_whole.__doc__ or "").split()))
+    assert len(one["findings"]) == 2
+    for found in one["findings"]:
+        assert re.sub("[0-9]+", "N", found["message"].partition(": ")[2]) in page
+
+
+def test_a_kept_session_is_read_without_a_file_that_a_kill_would_leave(
+    team: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (team / "s.jsonl").write_text(SESSION)
+    taken(team, "s.jsonl", keep=True)
+    (team / "s.jsonl").unlink()
+    folder = tmp_path_factory.mktemp("temporary")
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    there = []
+
+    def start(_: Session) -> SessionExposures:
+        there.append(list(folder.iterdir()))
+        return everything(_)
+
+    with Team(team, read_only=True) as opened:
+        body = next(one.data for one in opened.store.read() if one.kind == IMPORTED.name)
+        parts = parts_of(opened.source, body)
+        judged = RecordedSessions(opened.root, ()).again(body, parts, start)
+    assert [each.path for each in judged.found] == ["/w/.env"]
+    assert there == [[]]
+
+
+def exported(team: Path, *words: str) -> Path:
+    """Seal the ledger, and export it with what was said."""
+    assert run(team, "key", "new").code == run(team, "seal").code == 0
+    assert run(team, "export", "--bodies", *words, "../out").code == 0
+    return team.parent / "out"
+
+
+def sessions_whole_of(export: Path) -> dict[str, Any]:
+    """What the check says of an export."""
+    checks = json.loads(run(export, "verify", "--json", ".").out)["checks"]
+    return next(one for one in checks if one["check"] == "sessions-whole")
+
+
+@pytest.fixture
+def inner(tmp_path: Path) -> Path:
+    """A team in a folder of its own, with a kept session of two parts whose file is gone."""
+    team = tmp_path / "team"
+    team.mkdir()
+    assert run(team, "init").code == 0
+    (team / "s.jsonl").write_text(SESSION + record("user", "x" * PART))
+    taken(team, "s.jsonl", keep=True)
+    (team / "s.jsonl").unlink()
+    return team
+
+
+def test_an_export_has_what_was_kept_only_when_asked(inner: Path) -> None:
+    assert run(inner, "export", "--evidence", "../out").code == 2
+    out = exported(inner)
+    assert not (out / "evidence").exists()
+    assert "no files of the team are at hand" in sessions_whole_of(out)["reason"]
+    done = run(inner, "export", "--bodies", "--evidence", "../out", "--json")
+    assert json.loads(done.out) | {"size": 0} == {
+        "removed": 0, "size": 0, "version": 1, "written": 0, "parts": 2, "parts_missing": 0,
+    }  # fmt: skip
+    parts = sorted(path.relative_to(out / "evidence") for path in (out / "evidence").rglob("??*/*"))
+    assert parts == [path.relative_to(inner / ".nbs/evidence") for path in kept(inner)]
+    assert (out / "evidence").stat().st_mode & 0o777 == 0o700
+    assert run(inner, "export", "--bodies", "../out").code == 0  # and it stays
+    assert sessions_whole_of(out)["verdict"] == "clean"
+    checks = json.loads(run(out, "verify", "--json", ".").out)["checks"]
+    assert not [found for one in checks for found in one["findings"]]
+    audit = Path(__file__).parents[3] / "tools/audit_export.py"
+    assert subprocess.run((sys.executable, audit, out), check=False).returncode == 0
+
+
+def test_a_part_of_an_export_that_was_changed_or_added_is_named(inner: Path) -> None:
+    out = exported(inner, "--evidence")
+    part = kept(inner)[0].name
+    (out / "evidence" / part[:2] / part).write_text("x")
+    one = sessions_whole_of(out)
+    assert one["verdict"] == "cannot tell"
+    assert f"the part {part[:12]} that was kept is not what it was" in one["reason"]
+    stray = "ab" + "0" * 62
+    (out / "evidence/ab").mkdir(exist_ok=True)
+    (out / "evidence/ab" / stray).write_text("x")
+    (out / "evidence/notes").write_text("x")
+    checks = json.loads(run(out, "verify", "--json", ".").out)["checks"]
+    named = {found["where"] for one in checks for found in one["findings"]}
+    assert any(stray in where for where in named)
+    assert any("evidence/notes" in where for where in named)
+
+
+def test_a_part_that_is_gone_is_counted_as_missing(inner: Path) -> None:
+    first, second = kept(inner)
+    first.unlink()
+    second.write_text("x")
+    out = exported(inner)
+    done = run(inner, "export", "--bodies", "--evidence", "../out")
+    assert b"Parts of kept sessions: 0 in it, 2 missing here" in done.out
+    assert not (out / "evidence").exists()
+
+
+def test_a_redaction_takes_the_parts_out_of_an_export_too(inner: Path) -> None:
+    out = exported(inner, "--evidence")
+    with Team(inner, read_only=True) as opened:
+        (seq,) = [one.seq for one in opened.store.read() if one.kind == IMPORTED.name]
+    words = ("--reason", "secret", "--as", "ann", "--export", "../out")
+    assert run(inner, "redact", str(seq), *words).code == 0
+    assert kept(inner) == []
+    assert [path for path in (out / "evidence").rglob("*") if path.is_file()] == []
 
 
 def test_words_given_to_an_unknown_tool_are_not_recorded(team: Path) -> None:

@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from doors.inside import run
 
 from tripod.ledger.errors import MalformedError
 from tripod.verify.anchors.policy import parse, parse_project, stricter_rules
+from tripod.verify.evidence import collect
+from tripod.verify.recorded import evidence
+from tripod.verify.recorded.files import read_copies
+from tripod.verify.run import verify
 
 BASE = {"version": "2.1.209", "cwd": "/w", "timestamp": "2026-11-20T10:00:00Z"}
 
@@ -215,6 +220,30 @@ def test_a_rule_that_is_not_understood_names_line_and_key(text: str, says: str) 
 
 
 # What an outsider found ----------------------------------------------------------------------
+
+
+def test_a_session_is_read_once_for_all_rules(team: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    session(team / "s.jsonl", "s", ("/w/.env", "KEY=1"))
+    session(team / "t.jsonl", "t", ("/w/a.py", "x = 1"))
+    run(team, "import", "s.jsonl", "t.jsonl", "--as", "ann")
+    policy(team, "never:\n  - paths: [.env]\n  - paths: [a.py]\n  - paths: [b]\n    session: t\n")
+    read = Mock(wraps=read_copies)
+    digested = Mock(wraps=evidence.file_digest)
+    monkeypatch.setattr(evidence, "read_copies", read)
+    monkeypatch.setattr(evidence, "file_digest", digested)
+    one, _ = verify(team, select={"never-read", "sessions-whole"}).outcomes
+    assert {found.message.partition(" (")[0] for found in one.findings} == {
+        "session s was shown /w/.env",
+        "session t was shown /w/a.py",
+    }
+    assert (one.coverage["judged"], one.coverage["read again"]) == (2, 5)
+    assert [Path(each.args[0]).name for each in read.call_args_list] == ["s.jsonl", "t.jsonl"]
+    assert not digested.called  # `sessions-whole` takes what was read for whole
+
+
+def test_the_project_is_looked_at_once(team: Path) -> None:
+    with collect(str(team)) as opened:
+        assert opened.sessions is opened.sessions
 
 
 ACCEPT = ("accept", "--check", "never-read", "--reason", "known", "--as", "ann")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,6 +25,7 @@ from tripod.verify.checks import record_agrees, seals_open
 from tripod.verify.evidence import collect
 from tripod.verify.recorded.files import read_session_file
 from tripod.verify.run import open_run, run
+from tripod.verify.sessions.exposure import SessionExposures
 from tripod.verify.sessions.items import Call, Gap, Item
 
 SMALL = Scale(2_000, rotate_above=60, rotate_count=30, retention=60_000, configured_every=700)
@@ -170,7 +172,9 @@ def test_a_team_of_the_original_tools_is_laid_out_for_adoption(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("program", sessions.SOURCES)
-def test_a_session_is_made_up_that_its_reader_understands(tmp_path: Path, program: str) -> None:
+def test_a_session_is_made_up_that_its_reader_understands(
+    tmp_path: Path, program: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = str(tmp_path / "session.jsonl")
     lines = sessions.make_session(path, program, 1_500_000)
     assert 1_500_000 <= Path(path).stat().st_size < 1_700_000
@@ -180,7 +184,19 @@ def test_a_session_is_made_up_that_its_reader_understands(tmp_path: Path, progra
     calls = [item for item in items if isinstance(item, Call)]
     assert len({call.id for call in calls}) > len(calls) / 2 > 50
     assert not any(isinstance(item, Gap) and item.cause == "order" for item in items)
-    assert sessions.expose(path) > 0
+    made = []
+
+    def start(*given: Any) -> SessionExposures:
+        made.append(SessionExposures(*given))
+        return made[-1]
+
+    monkeypatch.setattr(sessions, "SessionExposures", start)
+    sessions.expose(path)
+    (judged,) = made
+    assert {each.sure for each in judged.found} == {True, False}
+    assert any(each.shown for each in judged.found)
+    assert judged.protected.is_searchable
+    assert len(judged.protected.paths) == sessions.LINES // 100
 
 
 ROWS = [

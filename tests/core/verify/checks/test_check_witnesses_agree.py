@@ -56,7 +56,7 @@ def session(path: Path, *calls: str, name: str = "s", denied: str = "") -> Path:
     base = {"sessionId": name, "version": "2.1.330", "cwd": "/w"}
     lines: list[dict[str, Any]] = [{"type": "user", "message": {"role": "user", "content": "go"}}]
     for call in calls:
-        use = {"type": "tool_use", "id": call, "name": "Read", "input": {"file_path": "/w/a.py"}}
+        use = {"type": "tool_use", "id": call, "name": "Read", "input": {"file_path": "/w/.env"}}
         result: dict[str, Any] = {"type": "tool_result", "tool_use_id": call, "content": "x = 1"}
         more: dict[str, Any] = {}
         if call == denied:
@@ -129,6 +129,29 @@ def test_a_call_that_was_taken_out_of_the_transcript_is_a_finding(team: Path) ->
     ]
 
 
+def test_a_call_that_asks_for_another_file_in_the_transcript_is_a_finding(team: Path) -> None:
+    write_spool(spool(team), events_of("a", "b"))
+    path = session(team / "s.jsonl", "a", "b")
+    path.write_text(path.read_text().replace("/w/.env", "/w/a.py", 1))
+    taken(team, path)
+    (found,) = told(team)["findings"]
+    assert found["message"] == (
+        "session s: hooks (event 2) and the transcript (line 2) differ in 'file_path' of the call "
+        "Read a: '/w/.env' and '/w/a.py'"
+    )
+
+
+def test_the_hooks_of_codex_are_held_against_the_command_that_it_ran(team: Path) -> None:
+    folder = recorded() / NEW / "codex-hook-deny"
+    lines = (folder / "hook-stdin.jsonl").read_text().replace("src/app.py", ".env").splitlines()
+    events = [json.loads(line) for line in lines]
+    write_spool(spool(team, events[0]["session_id"]), events)
+    taken(team, *folder.rglob("rollout-*.jsonl"))
+    one = told(team)
+    assert one["verdict"] == "cannot tell"
+    assert "differ in 'command' of the call exec_command call_0_0" in one["reason"]
+
+
 def test_the_last_call_is_missed_only_by_a_copy_from_after_the_end(team: Path) -> None:
     folder = write_spool(spool(team), events_of("a", "b"))
     os.utime(folder / "0006-SessionEnd.json", (2**32, 2**32))
@@ -145,6 +168,29 @@ def test_an_event_that_was_taken_out_leaves_it_untold(team: Path) -> None:
     one = told(team)
     assert one["verdict"] == "cannot tell"
     assert "event 4 comes after 2" in one["reason"]
+
+
+@pytest.mark.parametrize(
+    ("break_spool", "cause", "says"),
+    [
+        (lambda folder: (folder / "0003-PostToolBatch.json").unlink(), "order", "comes after 2"),
+        (lambda folder: (folder / "0004-PreToolUse.json").write_text("{"), "damaged", "is no JSON"),
+        (lambda folder: (folder / "0006-SessionEnd.json").unlink(), "missing", "no end of the"),
+    ],
+)
+def test_what_a_spool_lacks_is_in_the_coverage_of_its_session(
+    team: Path, break_spool: Callable[[Path], None], cause: str, says: str
+) -> None:
+    path = session(team / "s.jsonl", "a", "b")
+    folder = write_spool(spool(team), events_of("a", "b"), [path])
+    break_spool(folder)
+    taken(team, folder / "transcript.jsonl")
+    (team / ".nbs/policy.yaml").write_text("never:\n  - paths: [secret.txt]\n")
+    checks = json.loads(run(team, "verify", "--json").out)["checks"]
+    by_name = {one["check"]: one for one in checks}
+    assert by_name["sessions-whole"]["coverage"][cause] == 1
+    assert by_name["never-read"]["verdict"] == "cannot tell"
+    assert says in by_name["never-read"]["reason"]
 
 
 def test_a_denial_that_only_the_hook_has_leaves_it_untold(team: Path) -> None:
