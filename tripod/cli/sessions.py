@@ -13,7 +13,7 @@ from tripod.errors import BadArgumentError
 from tripod.ledger.errors import MissingExtraError
 from tripod.ledger.ids import now_us
 from tripod.output import emit, one_line, remark
-from tripod.verify.isolation.globs import NeverRule
+from tripod.verify.isolation.globs import NeverRule, refusal_of
 from tripod.verify.recorded.files import (
     SessionFile,
     custody_of_files,
@@ -151,8 +151,10 @@ import PATH...
 
 
 def _exposure(call: CommandCall) -> int | None:
-    if not all((*call.never, *call.values["except"])):
-        raise BadArgumentError("an empty GLOB fits no file; leave it out, or say which files")
+    for one in (*call.never, *call.values["except"]):
+        why = refusal_of(one)
+        if why:
+            raise BadArgumentError(f"the GLOB {one_line(one)!r} cannot be used: {why}")
     rule = NeverRule(call.never, call.values["except"]) if call.never else None
     if rule is not None:
         try:

@@ -1,0 +1,228 @@
+"""Answers and texts that do not say what they are: an error, a denial, colours, a wrapper."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from doors.inside import run
+from recorded_sessions import judged
+from session_specimens import CALLS, STARTS, claude_user
+
+from tripod.ledger import MalformedError
+from tripod.ledger.words import words_of_text
+from tripod.verify.anchors.policy import parse
+from tripod.verify.isolation.globs import NeverRule
+from tripod.verify.sessions.exposure import (
+    ProtectedText,
+    SessionExposures,
+    judge_exposures,
+)
+from tripod.verify.sessions.items import Call, Given, SessionRecord
+from tripod.verify.sessions.readers import READERS, read_session
+
+KEY = "PASSWORD=correct-horse-battery-staple\n"
+
+
+def _call(tool: str, asked: object, answer: object, *, is_error: bool = False) -> list[Any]:
+    use = {"type": "tool_use", "id": "t", "name": tool, "input": asked}
+    result = {"type": "tool_result", "tool_use_id": "t", "content": answer, "is_error": is_error}
+    call = claude_user("x") | {"type": "assistant", "message": {"content": [use]}}
+    return [call, claude_user([result])]
+
+
+def _write(folder: Path, *records: dict[str, Any]) -> Path:
+    path = folder / "a.jsonl"
+    path.write_text("".join(json.dumps(one) + "\n" for one in (claude_user("hi"), *records)))
+    return path
+
+
+def _told(folder: Path, *records: dict[str, Any], protect: dict[str, str] | None = None) -> str:
+    return judged(_write(folder, *records), never=".env*", protect=protect)[0].told
+
+
+def _exposure(folder: Path, *more: str) -> tuple[int, str]:
+    done = run(folder, "exposure", *more, "a.jsonl")
+    return done.code, done.out.decode() + done.err
+
+
+def test_without_a_rule_only_protected_text_is_judged(tmp_path: Path) -> None:
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret/key").write_text(KEY)
+    _write(tmp_path, *_call("Read", {"file_path": "/w/a"}, "one line"))
+    code, out = _exposure(tmp_path, "--protect", "secret/key")
+    assert (code, "shown /w/a (read" in out, "clean (" in out) == (0, True, True)
+    _write(tmp_path, *_call("Read", {"file_path": "/w/a"}, KEY))
+    code, out = _exposure(tmp_path, "--protect", "secret/key")
+    assert (code, "shown key (read" in out, "1 exposures" in out) == (1, True, True)
+    _write(tmp_path, *_call("Read", {"file_path": "/w/key"}, KEY))
+    assert _exposure(tmp_path, "--protect", "secret/key")[0] == 1
+    _write(tmp_path, *_call("Bash", {"command": "cat *.md"}, "x"))
+    assert _exposure(tmp_path, "--protect", "secret/key")[0] == 0
+    _write(tmp_path, *_call("Bash", {"command": "base64 key"}, "UEFTU1dPUkQ9Y29y"))
+    assert _exposure(tmp_path, "--protect", "secret/key")[0] == 3
+
+
+READ = "Read", {"file_path": "/w/.env"}
+CAT = "Bash", {"command": "cat .env"}
+EDIT = "Edit", {"file_path": "/w/.env"}
+SERVER = "mcp__x__read", {"path": "/w/.env"}
+NUMBERED = "\n".join(f"{number}\tsome line" for number in range(9))
+
+
+@pytest.mark.parametrize(
+    ("call", "text", "told"),
+    [
+        (READ, "File does not exist.", "clean"),
+        (READ, "<tool_use_error>File does not exist. Did you mean a.env?\nx</tool_use_error>",
+         "clean"),
+        (READ, "EISDIR: illegal operation on a directory, read", "clean"),
+        (READ, "File content (31337 tokens) exceeds maximum allowed tokens (25000).", "clean"),
+        (EDIT, "String to replace not found in file.\nString: x", "clean"),
+        (SERVER, "<tool_use_error>Error: No such tool available: mcp__x__read</tool_use_error>",
+         "clean"),
+        (READ, KEY, "cannot tell"),
+        (EDIT, KEY, "cannot tell"),
+        (READ, f"error\n{NUMBERED}", "cannot tell"),
+        (SERVER, f"<tool_use_error>{KEY}", "cannot tell"),
+    ],
+)  # fmt: skip
+def test_an_answer_that_failed_is_an_error_only_by_its_words(
+    tmp_path: Path, call: tuple[str, object], text: str, told: str
+) -> None:
+    assert _told(tmp_path, *_call(*call, text, is_error=True)) == told
+
+
+@pytest.mark.parametrize(
+    ("call", "text", "told"),
+    [
+        (READ, "The user doesn't want to proceed with this tool use.\nThey said:\nno", "clean"),
+        (READ, "Permission to read /w/.env has been denied.", "clean"),
+        (CAT, "PreToolUse:Bash hook error: [x]: that is\nno business of yours", "clean"),
+        (READ, "use the skill for secrets instead", "clean"),
+        (READ, KEY, "cannot tell"),
+        (CAT, KEY, "cannot tell"),
+        (READ, NUMBERED, "cannot tell"),
+    ],
+)
+def test_a_denial_is_one_only_by_its_words(
+    tmp_path: Path, call: tuple[str, object], text: str, told: str
+) -> None:
+    asks, answer = _call(*call, text, is_error=True)
+    assert _told(tmp_path, asks, answer | {"toolDenialKind": "user-rejected"}) == told
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\x1b[01;31m\x1b[KPASSWORD\x1b[m\x1b[K=correct-horse-battery-staple",
+        "\x1b[32m12\x1b[m\x1b[36m:\x1b[m\x1b[31mPASSWORD=correct-horse-battery-\x1b[0mstaple",
+        "\x1b]8;;file:///w/a\x1b\\PASSWORD\x1b]8;;\x1b\\=correct-horse-battery-staple",
+        "\x1b]8;;PASSWORD=correct-horse-battery-staple\x07a link\x1b]8;;\x07",
+        "\x1b]0;PASSWORD=correct-horse-battery-staple\x07",
+    ],
+)
+def test_colours_hide_no_text(tmp_path: Path, text: str) -> None:
+    call = _call("Bash", {"command": "ls"}, text)
+    assert _told(tmp_path, *call, protect={"key": KEY}) == "findings"
+    assert _told(tmp_path, *_call("Bash", {"command": "ls"}, KEY), protect={"key": text})
+
+
+def test_coloured_text_has_the_words_of_plain_text(tmp_path: Path) -> None:
+    assert words_of_text("a\x1b[1mb\x1b[0m \x1b(Bc \x1b[38;5;9md") == ["ab", "c", "d"]
+    search = _call("Bash", {"command": "sh x.sh | grep -rn K ."}, "")
+    listed = "\x1b[35m\x1b[K./.env\x1b[m\x1b[K\x1b[36m:\x1b[m1\x1b[36m:\x1b[mK=1"
+    search = _call("Grep", {"pattern": "K", "path": "/w"}, listed)
+    assert _told(tmp_path, *search) == "findings"
+
+
+def _verdict(program: str, never: str, *calls: tuple[str, object]) -> str:
+    """What the calls of a session of a program come to; each is answered with one line."""
+    records = [*STARTS[program]]
+    for number, call in enumerate(calls):
+        made = json.dumps(CALLS[program](*call, "one line"))
+        records += json.loads(made.replace('"c"', f'"c{number}"').replace('"m1"', f'"m{number}"'))
+    one = SessionExposures(NeverRule([never]), ProtectedText(), "", frozenset(("home",)))
+    numbered = (SessionRecord(number, 0, each) for number, each in enumerate(records, 1))
+    for item in read_session(READERS[program](), numbered):
+        one.add(item)
+    one.end()
+    return judge_exposures([one], Counter()).told
+
+
+@pytest.mark.parametrize(
+    ("program", "tool", "field"),
+    [
+        ("gemini", "run_shell_command", "dir_path"),
+        ("gemini", "run_shell_command", "directory"),
+    ],
+)
+@pytest.mark.parametrize("never", ["chat/**", "/w/chat/a.md"])
+def test_a_command_runs_in_the_folder_that_its_call_names(
+    program: str, tool: str, field: str, never: str
+) -> None:
+    command = {"command": "cat a.md"}
+    assert _verdict(program, never, (tool, command)) == "clean"
+    for place in ("chat", "/w/chat", "./src/../chat"):
+        assert _verdict(program, never, (tool, {**command, field: place})) == "findings"
+
+
+def test_a_shell_of_copilot_may_still_be_where_a_command_before_went() -> None:
+    cat = "bash", {"command": "cat a.md"}
+    assert _verdict("copilot", "chat/**", cat) == "clean"
+    for move in ("cd chat", "cd /w/chat && ls", "mkdir x; pushd 'chat'", "cd /tmp; cd /w/chat"):
+        assert _verdict("copilot", "chat/**", ("bash", {"command": move}), cat) == "cannot tell"
+    assert _verdict("copilot", "chat/**", ("bash", {"command": "cd src && ls"}), cat) == "clean"
+    assert _verdict("copilot", "a.md", ("bash", {"command": "cd src"}), cat) == "findings"
+
+
+@pytest.mark.parametrize(
+    "never",
+    [
+        "C:\\w\\.env", "w\\.env", "\\w\\.env", "secrets\\**", "secrets\\*.env", "a\\", "\\\\h\\a",
+        "/", ".", "..", "./", "a/..", "../w/.env", "/..", "!.env", " .env", ".env ", ".env\n",
+        ".e\x07nv", "file:///w/.env", "https://x/.env", "",
+    ],
+)  # fmt: skip
+def test_a_glob_that_can_fit_nothing_is_refused_in_words(tmp_path: Path, never: str) -> None:
+    _write(tmp_path)
+    for option in ("--never", "--except"):
+        code, out = _exposure(tmp_path, "--never", "a", option, never)
+        assert (code, "cannot be used: it " in out) == (2, True)
+    text = f"never:\n  - paths: [{json.dumps(never or ' ')}]\n"
+    with pytest.raises(MalformedError, match=r"it |nothing"):
+        parse(text.encode())
+
+
+@pytest.mark.parametrize("never", ["a\\?b", "[.]env", "{a,b}", "C:/w/a", "~/.env", "a b", "a/../b"])
+def test_a_glob_that_can_fit_something_is_taken(tmp_path: Path, never: str) -> None:
+    _write(tmp_path)
+    assert _exposure(tmp_path, "--never", never)[0] == 0
+    assert parse(f"never:\n  - paths: [{json.dumps(never)}]\n".encode()).never[0].paths == (never,)
+
+
+@pytest.mark.parametrize(
+    ("never", "path", "told"),
+    [
+        ("C:/w/.env", ".env::$DATA", "cannot tell"),
+        ("C:/w/.env", "C:\\w\\.env.", "cannot tell"),
+        ("C:/w/.env", "C:\\w\\.env ", "cannot tell"),
+        ("secrets/a", "C:\\w\\secrets.\\a", "cannot tell"),
+        ("c:/w/secrets/a", "C:\\w\\secrets.\\a", "cannot tell"),
+        ("C:/w/.env", "/mnt/c/w/.env", "cannot tell"),
+        ("C:/w", "/cygdrive/c/w/a/.env", "cannot tell"),
+        ("C:/w/.env", "/c/w/.env", "cannot tell"),
+        ("/mnt/c/w/**", "C:\\w\\.env", "cannot tell"),
+        ("/c/w/.env", "C:/w/.env", "cannot tell"),
+        ("C:/w/.env", "/mnt/d/w/.env", "clean"),
+        ("C:/w/.env", "C:\\w\\.env.md", "clean"),
+        ("/c/w/.env", "/c/w/.env.", "clean"),
+    ],
+)
+def test_a_path_of_windows_has_many_forms(never: str, path: str, told: str) -> None:
+    one = SessionExposures(NeverRule([never]), ProtectedText())
+    one.add(Call("c", "Read", {}, 1, "read", (path,), cwd="C:\\w"))
+    one.add(Given("read", 2, 0, "x", call="c"))
+    one.end()
+    assert judge_exposures([one], Counter()).told == told
