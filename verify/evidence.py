@@ -52,7 +52,7 @@ from tripod.verify.anchors.anchors import (
 from tripod.verify.anchors.git_growth import open_growth_versions
 from tripod.verify.anchors.growth import FileHistory, ReadVersions
 from tripod.verify.anchors.heads import OutsideHeads
-from tripod.verify.anchors.policy import never_of
+from tripod.verify.anchors.policy import never_of, role_of
 from tripod.verify.check import Evidence, FilesJudged, Folded, HeadsJudged, Scanned, Subject
 from tripod.verify.fold import Compared, fold_evidence
 from tripod.verify.recorded.evidence import RecordedSessions
@@ -418,8 +418,9 @@ class OpenEvidence(Evidence):
     @property
     def sessions(self) -> RecordedSessions:
         """What is at hand of recorded sessions, and the rules about them."""
-        rules = self.outside.rules.never
-        return RecordedSessions(None if self.loaded else self.root, tuple(map(never_of, rules)))
+        rules = self.outside.rules
+        named = tuple(map(never_of, rules.never)), tuple(map(role_of, rules.roles))
+        return RecordedSessions(None if self.loaded else self.root, *named)
 
     def look_alikes(self) -> Iterator[tuple[str, str]]:
         """Pairs of handles of the team that can be taken for each other; the plainer one first."""

@@ -22,7 +22,7 @@ from tripod.ledger.kinds.sessions import session_stream
 from tripod.projections.disk import Disk
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.hooks import HookLog
-from tripod.verify.isolation.sessions import Never, Start
+from tripod.verify.isolation.sessions import Never, SessionRole, Start
 from tripod.verify.recorded.files import read_copies
 from tripod.verify.recorded.project import Project
 from tripod.verify.recorded.spool import add_spool, read_spool
@@ -50,8 +50,10 @@ def file_digest(file: IO[bytes], size: int) -> str:
 class RecordedSessions:
     """Reads the sessions of the team directory ``root`` again; without one nothing is at hand."""
 
-    def __init__(self, root: str | None, never: tuple[Never, ...]) -> None:
-        self.root, self.never = root, never
+    def __init__(
+        self, root: str | None, never: tuple[Never, ...], roles: tuple[SessionRole, ...]
+    ) -> None:
+        self.root, self.never, self.roles = root, never, roles
 
     @cached_property
     def _project(self) -> Project:
