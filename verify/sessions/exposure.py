@@ -156,6 +156,14 @@ class _CallsOfId:
     answers: set[int] = field(default_factory=set)
 
 
+class _KnownCalls(dict[str, _CallsOfId]):
+    """Calls by their ids; ``ids`` has the hash of each that was there, as hashes are small."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: set[int] = set()
+
+
 class SessionExposures:
     """Collects what one file of a session exposed; ``add`` each item in the order of the file.
 
@@ -178,8 +186,7 @@ class SessionExposures:
         self.sessions: list[Session] = []
         self.denied: list[tuple[str, bool]] = []
         self._roots: dict[str, None] = {}
-        self._calls: dict[str, _CallsOfId] = {}
-        self._ids: set[int] = set()  # of each call and each answer, as hashes, which are small
+        self._calls = _KnownCalls()
         self._last: _Open | None = None
 
     def add(self, item: Item) -> None:
@@ -209,7 +216,7 @@ class SessionExposures:
 
     def has_call(self, name: str) -> bool:
         """Whether a call with this id was added, or an answer to one."""
-        return hash(name) in self._ids
+        return hash(name) in self._calls.ids
 
     def _began(self, session: Session) -> None:
         self.agents.add(session.id)
@@ -241,7 +248,7 @@ class SessionExposures:
                 for old in list(self._calls)[: _REMEMBERED // 2]:
                     self._leave_open(self._calls.pop(old))
             calls = self._calls[name] = _CallsOfId()
-            self._ids.add(hash(name))
+            self._calls.ids.add(hash(name))
         return calls
 
     def _leave_open(self, calls: _CallsOfId) -> None:
