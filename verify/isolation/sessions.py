@@ -31,11 +31,26 @@ class Never(NamedTuple):
     since: int = 0
 
 
+class SessionRole(NamedTuple):
+    """A role that a team gives to the sessions whose folder and id fit these patterns."""
+
+    role: str
+    folder: str = "*"
+    session: str = "*"
+
+
 class SessionsAtHand(Protocol):
     """Reads sessions again that the ledger has (OSError: why their bytes are not at hand)."""
 
     never: tuple[Never, ...]
     """The rules of the team's policy."""
+
+    roles: tuple[SessionRole, ...]
+    """The roles that the team's policy gives to sessions."""
+
+    @property
+    def project(self) -> str:
+        """The folder of the team's project."""
 
     def again(
         self, body: Mapping[str, Any], parts: Sequence[str], start: Start
