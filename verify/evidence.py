@@ -53,8 +53,8 @@ from tripod.verify.anchors.anchors import (
 from tripod.verify.anchors.git_growth import open_growth_versions
 from tripod.verify.anchors.growth import FileHistory, ReadVersions
 from tripod.verify.anchors.heads import OutsideHeads
-from tripod.verify.anchors.policy import never_of, role_of
-from tripod.verify.check import Evidence, FilesJudged, Folded, HeadsJudged, Scanned, Subject
+from tripod.verify.anchors.policy import PROJECT, never_of, role_of
+from tripod.verify.check import RULES, Evidence, FilesJudged, Folded, HeadsJudged, Scanned, Subject
 from tripod.verify.fold import Compared, fold_evidence
 from tripod.verify.recorded.evidence import RecordedSessions
 from tripod.verify.rows import (
@@ -423,7 +423,13 @@ class OpenEvidence(Evidence):
         root = None if self.loaded else self.root
         has_kept = self.loaded and os.path.isdir(f"{self.database.source}/{EVIDENCE}")
         kept = self.database.source if has_kept else None
-        return RecordedSessions(root, tuple(map(never_of, never)), tuple(map(role_of, roles)), kept)
+        rules, naming = tuple(map(never_of, never)), tuple(map(role_of, roles))
+        faults = tuple(
+            f"{where} is not understood: {why}"
+            for _, where, why in self.outside.faults
+            if where.endswith((RULES, PROJECT))
+        )
+        return RecordedSessions(root, rules, naming, kept, faults)
 
     def look_alikes(self) -> Iterator[tuple[str, str]]:
         """Pairs of handles of the team that can be taken for each other; the plainer one first."""

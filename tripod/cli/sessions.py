@@ -166,7 +166,7 @@ def _exposure(call: CommandCall) -> int | None:
             raise BadArgumentError(f"a GLOB cannot be used: {error}") from None
     if call.values["except"] and rule is None:
         raise BadArgumentError("--except needs --never: it names exceptions from it")
-    protected = ProtectedText()
+    protected, unsearchable = ProtectedText(), list[str]()
     project = home = None
     if call.project or call.home or call.protect:
         from tripod.verify.recorded.project import open_project, protect_files
@@ -174,7 +174,14 @@ def _exposure(call: CommandCall) -> int | None:
         project = open_project(call.project) if call.project else None
         home = open_project(call.home, is_home=True) if call.home else None
         for path in call.protect:
-            protect_files(protected, path)
+            if not protect_files(protected, path):
+                protected.unsearchable[path] = True
+        named = {os.path.basename(path) for path in call.protect}
+        unsearchable = [
+            name
+            for name, has_text in protected.unsearchable.items()
+            if has_text or name in named or len(protected.unsearchable) >= len(protected.paths)
+        ]
         if project is not None and rule is not None:
             project.protect(protected, rule)
     read: list[SessionExposures] = []
@@ -184,6 +191,8 @@ def _exposure(call: CommandCall) -> int | None:
         seen = counted, files
         one = _exposures_of(path, rule, protected, (project, home), seen, is_named=is_named)
         if one is not None:
+            for name in unsearchable:
+                one.add(Gap("opaque", 0, f"text of {one_line(name)}: none of it can be searched"))
             read.append(one)
             _print(call, one)
     if rule is None and not call.protect:

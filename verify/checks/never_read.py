@@ -31,6 +31,7 @@ from tripod.verify.check import (
     Finding,
     Findings,
     Outcome,
+    cannot_tell,
     fault_of_texts,
     not_applicable,
     outcome,
@@ -53,12 +54,15 @@ FEW = 3  # reasons that are told; of more, their number
 
 def judge(evidence: Evidence) -> Outcome:
     """Judge the rules that this module's docstring describes."""
+    faults = evidence.sessions.faults
+    if faults and not evidence.sessions.never:
+        return cannot_tell(NAME, "; ".join(faults))
     if not evidence.sessions.never:
         return not_applicable(NAME, "the policy has no rule `never`")
     sessions = team_sessions(evidence)
     rules = [(never, bound_by(never, sessions)) for never in evidence.sessions.never]
     judged = {one.seq for _, bound in rules for one in bound}
-    found, untold, seen = Findings(), list[str](), Counter[str]()
+    found, untold, seen = Findings(), [*faults], Counter[str]()
     for number, told in enumerate(judge_never(evidence, rules)):
         never, bound = rules[number]
         found.extend(_finding(never.paths, one) for one in told.breaches)

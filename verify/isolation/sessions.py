@@ -48,6 +48,9 @@ class SessionsAtHand(Protocol):
     roles: tuple[SessionRole, ...]
     """The roles that the team's policy gives to sessions."""
 
+    faults: tuple[str, ...]
+    """Policies that are not understood: they may have rules, and roles."""
+
     @property
     def project(self) -> str:
         """The folder of the team's project."""

@@ -59,9 +59,10 @@ class RecordedSessions:
         never: tuple[Never, ...],
         roles: tuple[SessionRole, ...],
         kept: str | None = None,
+        faults: tuple[str, ...] = (),
     ) -> None:
         self.root, self.never, self.kept = root, never, kept if root is None else root
-        self.roles = roles
+        self.roles, self.faults = roles, faults
         self._whole = set[str]()  # digests of sessions that were read to their end
 
     @cached_property

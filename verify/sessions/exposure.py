@@ -193,6 +193,7 @@ class SessionExposures:
     ) -> None:
         self.rule, self.protected, self.file, self.closed = rule, protected, file, closed
         self.found: list[Exposure] = []
+        self.elsewhere: list[Exposure] = []  # opened, and where the text went is not told
         self.gaps = GapList()
         self.agents: set[str] = set()
         self.sessions: list[Session] = []
@@ -408,15 +409,19 @@ class SessionExposures:
                 self._doubt(one)
             return []  # an error was shown, and no text of a file
         found = []
-        for each in one.exposures:
+        for each in () if one.call.channel == "edit" and _MADE.fullmatch(text) else one.exposures:
             sure, shown = each.sure and not failed, bool(text.strip()) and not failed
             if one.outputs:
                 shown = shown and any(_overlap(output, text) for output in one.outputs)
+            lost = shell and not (shown or any(map(str.strip, one.outputs)))  # in a copy, perhaps
             if each.channel == "edit":  # it may show the lines around what was changed
+                lost = shown and "\n" in text.strip() and not text.startswith(_PATCHED)
                 shown = shown and _NUMBERS.search(f"\n{text}") is not None
             if not each.sure:
                 shown = False
             found.append(each._replace(sure=sure, shown=shown))
+            if lost and sure and not shown and self.rule is not None:
+                self.elsewhere.append(found[-1]._replace(sure=False))
         if given is not None and one.listed and self.rule is not None:
             found += self._listed(one.call, given)
         self.found += found
@@ -558,9 +563,17 @@ def is_error_text(text: str, *, denied: bool = False) -> bool:
     return _ERROR.search(lines[0]) is not None
 
 
+_MADE = re.compile(
+    r"(?:File created successfully at|Successfully created and wrote to new file|Created file)\b"
+    r"[^\n]{,400}\n?"
+)
+"""What programs answer to a call that made a file: there was none to be read."""
+
+_PATCHED = "Success. Updated the following files:"
+
 _DENIAL = re.compile(
     r"""<tool_use_error>|\[Request\ interrupted|PreToolUse:|Permission\ (?:to|for)\ |
-    The\ user\ (?:doesn't|rejected|has\ specified\ a\ rule|denied|declined)\b""",
+    Command\ blocked\ by\ PreToolUse\ hook:|The\ user\ (?:doesn't|rejected|has\ specified\ a\ rule|denied|declined)\b""",
     re.VERBOSE,
 )
 """How programs begin the answer to a call that was denied; a person's words may follow."""
@@ -616,6 +629,8 @@ def judge_exposures(
     found = [(one.file, each) for one in read for each in one.counted()]
     breaches = [pair for pair in found if pair[1].sure and (pair[1].shown or not shown_only)]
     unsure = [pair for pair in found if not pair[1].sure]
+    if shown_only:
+        unsure += [(one.file, each) for one in read for each in one.elsewhere]
     causes = Counter(gap.cause for _, gap in gaps)
     for one in read:
         for (cause, channel), number in one.gaps.more.items():

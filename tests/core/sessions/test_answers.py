@@ -137,11 +137,11 @@ def test_coloured_text_has_the_words_of_plain_text(tmp_path: Path) -> None:
     assert _told(tmp_path, *search) == "findings"
 
 
-def _verdict(program: str, never: str, *calls: tuple[str, object]) -> str:
-    """What the calls of a session of a program come to; each is answered with one line."""
+def _verdict(program: str, never: str, *calls: tuple[str, object], answer: str = "one line") -> str:
+    """What the calls of a session of a program come to; each has the same answer."""
     records = [*STARTS[program]]
     for number, call in enumerate(calls):
-        made = json.dumps(CALLS[program](*call, "one line"))
+        made = json.dumps(CALLS[program](*call, answer))
         records += json.loads(made.replace('"c"', f'"c{number}"').replace('"m1"', f'"m{number}"'))
     one = SessionExposures(NeverRule([never]), ProtectedText(), "", frozenset(("home",)))
     numbered = (SessionRecord(number, 0, each) for number, each in enumerate(records, 1))
@@ -226,3 +226,63 @@ def test_a_path_of_windows_has_many_forms(never: str, path: str, told: str) -> N
     one.add(Given("read", 2, 0, "x", call="c"))
     one.end()
     assert judge_exposures([one], Counter()).told == told
+
+
+@pytest.mark.parametrize(
+    "text", ["", "K=1\nL=2\n", "\0\1\2" * 9, "\0 a long line of a binary file \0"]
+)
+def test_a_file_in_which_nothing_can_be_searched_is_named(tmp_path: Path, text: str) -> None:
+    _write(tmp_path)
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret/key").write_text(text)
+    for path in ("secret/key", "secret"):
+        code, out = _exposure(tmp_path, "--protect", path)
+        assert (code, "text of key: none of it can be searched" in out) == (3, True)
+
+
+def test_an_empty_file_beside_others_hides_nothing(tmp_path: Path) -> None:
+    _write(tmp_path)
+    (tmp_path / "secret").mkdir()
+    assert _exposure(tmp_path, "--protect", "secret")[0] == 3
+    (tmp_path / "secret/key").write_text(KEY)
+    (tmp_path / "secret/__init__.py").write_text("")
+    assert _exposure(tmp_path, "--protect", "secret")[0] == 0
+    (tmp_path / "secret/short").write_text("K=1")
+    assert _exposure(tmp_path, "--protect", "secret")[0] == 3
+
+
+@pytest.mark.parametrize(
+    ("call", "text", "told"),
+    [
+        (("Bash", {"command": "cp .env x"}), "", 3),
+        (("Bash", {"command": "cat .env > /tmp/x"}), " \n", 3),
+        (("Edit", {"file_path": "/w/.env"}), f"updated:\n{KEY}", 3),
+        (("Edit", {"file_path": "/w/.env"}), "The file /w/.env has been updated.", 0),
+        (("Edit", {"file_path": "/w/.env"}), "Success. Updated the following files:\nM .env\n", 0),
+        (("Edit", {"file_path": "/w/.env"}), "Done:\n   12\u2192x = 1\n", 1),
+        (("Bash", {"command": "cat .env"}), "K=1", 1),
+    ],
+)
+def test_text_that_went_elsewhere_may_have_been_shown_later(
+    tmp_path: Path, call: tuple[str, object], text: str, told: int
+) -> None:
+    _write(tmp_path, *_call(*call, text))
+    assert _exposure(tmp_path, "--never", ".env*", "--shown")[0] == told
+    assert _exposure(tmp_path, "--never", ".env*")[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("program", "tool", "field", "answer"),
+    [
+        ("claude-code", "Write", "file_path", "File created successfully at: /w/.env"),
+        ("gemini", "write_file", "file_path", "Successfully created and wrote to new file: .env."),
+        ("copilot", "create", "path", "Created file /w/.env with 3 characters"),
+    ],
+)
+def test_a_file_that_a_call_made_was_not_read(
+    program: str, tool: str, field: str, answer: str
+) -> None:
+    call = tool, {field: "/w/.env", "content": "A=1"}
+    assert _verdict(program, ".env", call, answer=answer) == "clean"
+    assert _verdict(program, ".env", call, answer="The file was updated") == "findings"
+    assert _verdict(program, ".env", call, answer=f"{answer}\n1\tA=1") == "findings"

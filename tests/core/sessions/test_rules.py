@@ -43,6 +43,25 @@ def test_without_a_rule_there_is_nothing_to_judge(team: Path) -> None:
     assert told(team)[1]["verdict"] == "not applicable"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "never:\n  - path: [.env]\n",
+        "Never:\n  - paths: [.env]\n",
+        "never:\n  - paths: [.env]\n    grade: Shown\n",
+    ],
+)
+def test_a_policy_that_is_not_understood_is_not_passed_over(team: Path, text: str) -> None:
+    session(team / "s.jsonl", "s", ("/w/.env", "KEY=1"))
+    assert run(team, "import", "s.jsonl", "--as", "ann").code == 0
+    policy(team, text)
+    done = run(team, "verify", "--select", "never-read")
+    assert (done.code, b"policy.yaml is not understood" in done.out) == (3, True)
+    policy(team, "never:\n  - paths: [.env]\n")
+    (team / "tripod.toml").write_text(f"[policy]\n{text.partition(':')[0]} = 1\n")
+    assert "tripod.toml is not understood" in told(team)[1]["reason"]
+
+
 def test_a_rule_without_a_session_cannot_be_told(team: Path) -> None:
     policy(team, "never:\n  - paths: [.env]\n")
     code, one = told(team)
