@@ -53,8 +53,8 @@ from tripod.verify.anchors.anchors import (
 from tripod.verify.anchors.git_growth import open_growth_versions
 from tripod.verify.anchors.growth import FileHistory, ReadVersions
 from tripod.verify.anchors.heads import OutsideHeads
-from tripod.verify.anchors.policy import PROJECT, never_of, role_of
-from tripod.verify.check import RULES, Evidence, FilesJudged, Folded, HeadsJudged, Scanned, Subject
+from tripod.verify.anchors.policy import never_of, role_of
+from tripod.verify.check import Evidence, FilesJudged, Folded, HeadsJudged, Scanned, Subject
 from tripod.verify.fold import Compared, fold_evidence
 from tripod.verify.recorded.evidence import RecordedSessions
 from tripod.verify.rows import (
@@ -419,17 +419,11 @@ class OpenEvidence(Evidence):
     @cached_property
     def sessions(self) -> RecordedSessions:
         """What is at hand of recorded sessions, and the rules about them."""
-        never, roles = self.outside.rules.never, self.outside.rules.roles
-        root = None if self.loaded else self.root
-        has_kept = self.loaded and os.path.isdir(f"{self.database.source}/{EVIDENCE}")
-        kept = self.database.source if has_kept else None
-        rules, naming = tuple(map(never_of, never)), tuple(map(role_of, roles))
-        faults = tuple(
-            f"{where} is not understood: {why}"
-            for _, where, why in self.outside.faults
-            if where.endswith((RULES, PROJECT))
-        )
-        return RecordedSessions(root, rules, naming, kept, faults)
+        rules = self.outside.rules
+        source, root = self.database.source, None if self.loaded else self.root
+        kept = source if self.loaded and os.path.isdir(f"{source}/{EVIDENCE}") else None
+        never, roles = tuple(map(never_of, rules.never)), tuple(map(role_of, rules.roles))
+        return RecordedSessions(root, never, roles, kept, self.outside.faults)
 
     def look_alikes(self) -> Iterator[tuple[str, str]]:
         """Pairs of handles of the team that can be taken for each other; the plainer one first."""

@@ -20,6 +20,8 @@ from tripod.ledger.files import open_plain_file, read_plain_file
 from tripod.ledger.kinds.base import MARK
 from tripod.ledger.kinds.sessions import session_stream
 from tripod.projections.disk import Disk
+from tripod.verify.anchors.policy import PROJECT
+from tripod.verify.check import RULES
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.hooks import HookLog
 from tripod.verify.isolation.sessions import Never, SessionRole, Start
@@ -59,10 +61,15 @@ class RecordedSessions:
         never: tuple[Never, ...],
         roles: tuple[SessionRole, ...],
         kept: str | None = None,
-        faults: tuple[str, ...] = (),
+        faults: Sequence[tuple[str, str, str]] = (),
     ) -> None:
         self.root, self.never, self.kept = root, never, kept if root is None else root
-        self.roles, self.faults = roles, faults
+        self.roles = roles
+        self.faults = tuple(
+            f"{where} is not understood: {why}"
+            for _, where, why in faults
+            if where.endswith((RULES, PROJECT))
+        )
         self._whole = set[str]()  # digests of sessions that were read to their end
 
     @cached_property

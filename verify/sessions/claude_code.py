@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+import orjson
+
 from tripod.verify.sessions.items import (
     MAIN,
     Call,
@@ -207,6 +209,27 @@ _ATTACHMENTS = {kind: (way, known | {"type"}) for kind, (way, known) in _ATTACHE
 
 _SKILL = re.compile("Base directory for this skill: (.+)")
 _CAVEATS = ("Caveat: The messages below were generated", "<local-command-caveat>")
+_CONTINUED = "This session is being continued from a previous conversation"
+_LOCAL = ("<bash-", "<local-command-", "<command-")
+_OUTPUT = re.compile(r"<(?:bash|local-command)-std(?:out|err)>(?!\s*</)")
+"""What a command has printed that the user ran; where it printed nothing there is no text."""
+
+_INSERTED = re.compile(
+    r"""<ide_selection>\s*The\ user\ selected\ [^\n]{0,80}?\ from\ (?P<attachment>[^\n]+?):?\s*\n
+    |Called\ the\ (?:Read|NotebookRead)\ tool\ with\ the\ following\ input:\ (?P<mention>\{[^\n]*\})
+    |(?:^|>)\s*Note:\ (?P<notice>\S[^\n]*?)\ was\ (?:modified|changed|edited|updated)\b
+    |(?:^|>)\s*Contents\ of\ (?P<instructions>[^\n]+?)(?:\ \([^\n]*\))?:[ \t]*$
+    """,
+    re.MULTILINE | re.VERBOSE,
+)
+"""How the program begins the text of a file within another text, by the channel that it has."""
+
+_BEGUN = re.compile(r"\b(?:ID|[Ii]d|task)\b[:\"]*[ \"]([\w-]+)|\bagentId: ?([\w-]+)")
+_TASK_FILE = re.compile(r"/tasks/([\w-]+)\.output\b")
+_TASK_FIELDS = ("task_id", "bash_id", "shell_id", "agentId")
+_BEGINS = frozenset(("shell", "subagent"))
+_BEGINNINGS = ("Command ", "Async agent ", "Monitor ")
+_HEAD = 1_000  # characters of an answer that say which task began
 _SPAWNS = fields("Task Agent")
 _NO_TEXT = frozenset(("directory", "compact_file_reference", "opened_file_in_ide"))
 _NAMES_OF_FILES = ("filename", "path", "uri")
@@ -229,6 +252,7 @@ class ClaudeCode(Reader):
 
     def __init__(self) -> None:
         super().__init__()
+        self._begun: set[str] = set()  # ids of commands and agents in the background
         self._spawned: set[str] = set()  # ids of calls that start a subagent of its own file
         self._now: Session | None = None
 
@@ -311,7 +335,7 @@ class ClaudeCode(Reader):
         given = partial(self._words, record, value, agent=agent, nested=nested)
         if isinstance(content, str):
             if not from_model:
-                yield given(content)
+                yield from given(content)
             return
         if not isinstance(content, list):
             yield Gap("unknown", record.line, "a message whose content is neither text nor list")
@@ -327,27 +351,63 @@ class ClaudeCode(Reader):
             else:
                 yield from self.strange_fields(record, block, known, "a block", kind)
                 if kind in ("tool_use", "server_tool_use"):
-                    yield self._call(record, block, agent, nested=nested)
+                    call = self._call(record, block, agent, nested=nested)
+                    yield call
+                    named = call.command or (call.paths[0] if call.paths else "")
+                    if call.channel == "background" or "/tasks/" in named:
+                        yield from self._others(call)
                 elif kind == "tool_result":
                     yield from self._result(record, value, block, agent, nested=nested)
                 elif kind == "text" and not from_model:
-                    yield given(text_of([block.get("text"), block.get("citations")]))
+                    yield from given(text_of([block.get("text"), block.get("citations")]))
 
-    def _words(self, record: SessionRecord, value: dict[str, Any], text: str, **more: Any) -> Given:
+    def _words(
+        self, record: SessionRecord, value: dict[str, Any], text: str, **more: Any
+    ) -> Iterator[Given]:
         """A text of a message that is not the model's: a person's words, or the program's."""
         channel: Channel = "paste"
         skill = None
-        if value.get("isCompactSummary"):
+        start = text.lstrip()
+        if value.get("isCompactSummary") or start.startswith(_CONTINUED):
             channel = "summary"
-        elif text.startswith(_CAVEATS):
+        elif start.startswith(_LOCAL) and _OUTPUT.search(start):
+            channel = "attachment"
+        elif start.startswith(_CAVEATS):
             channel = "system"
-        elif text.startswith(("<bash-stdout>", "<bash-stderr>", "<local-command-stdout>")):
-            channel = "attachment"  # what a command that the user ran has printed
+        elif start.startswith("<task-notification>"):
+            channel = "background"
         elif value.get("isMeta"):
             channel = "skill"
             skill = _SKILL.match(text)
         named = None if skill is None else f"{skill[1].strip()}/SKILL.md"
-        return self.given(record, channel, text, named=named, **more)
+        yield self.given(record, channel, text, named=named, **more)
+        yield from self._inserted(record, text, sure=value.get("isMeta") is True, **more)
+
+    def _inserted(self, record: SessionRecord, text: str, **more: Any) -> Iterator[Given]:
+        """Files that the program names within a text; a person may have written it like that."""
+        if not any(mark in text for mark in ("<ide_sel", "<system-rem", "Contents of ")):
+            return
+        for begins in _INSERTED.finditer(text):
+            channel: Any = begins.lastgroup
+            named = begins[channel].strip()
+            if channel == "mention":
+                try:
+                    asked = orjson.loads(named)
+                except orjson.JSONDecodeError:
+                    continue
+                named = text_at(asked, "file_path") or text_at(asked, "notebook_path")
+            yield self.given(record, channel, begins[0], named=named, **more)
+
+    def _others(self, call: Call) -> Iterator[Gap]:
+        """The output of a command, or an agent, that this session did not begin."""
+        of_task = call.channel == "background"
+        names = [text_at(call.input, name) for name in _TASK_FIELDS] if of_task else []
+        for path in (*call.paths, call.command or ""):
+            names += _TASK_FILE.findall(path)
+        for name in names:
+            if name and name not in self._begun:
+                what = f"the call that began {name[:40]} in the background"
+                yield Gap("missing", call.line, what, "background")
 
     def _call(
         self, record: SessionRecord, block: dict[str, Any], agent: str, *, nested: bool
@@ -385,6 +445,13 @@ class ClaudeCode(Reader):
         if child or (call in self._spawned and not failed):
             what = f"the session of subagent {child[:40] or 'without an id'}"
             yield Gap("missing", record.line, what, "subagent", child=child)
+        if channel in _BEGINS:
+            for text in texts:
+                if text.startswith(_BEGINNINGS):
+                    for found in _BEGUN.findall(text[:_HEAD]):
+                        self._begun.update(filter(None, found))
+            if child:
+                self._begun.add(child)
         decision = text_at(value, "permissionDecision", "decision")
         yield self.answered(
             record,
@@ -396,6 +463,9 @@ class ClaudeCode(Reader):
             failed=failed,
             denied=failed and (decision == "reject" or "toolDenialKind" in value),
         )
+        for text in texts:
+            if "<system-reminder>" in text:
+                yield from self._inserted(record, text, agent=agent, nested=nested, sure=False)
 
     def _attachment(
         self, record: SessionRecord, value: dict[str, Any], agent: str

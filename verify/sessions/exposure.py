@@ -26,6 +26,9 @@ from tripod.verify.sessions.items import (
     Item,
     Session,
     fields,
+    is_error_text,
+    is_own_error,
+    strings_of,
 )
 from tripod.verify.sessions.programs import OpenedPath, ShellReading
 from tripod.verify.sessions.shell import ANY, opened_by, resolved
@@ -176,6 +179,17 @@ class _KnownCalls(dict[str, _CallsOfId]):
         self.ids: set[int] = set()
 
 
+class ExposureList(list[Exposure]):
+    """Exposures as they are found; ``elsewhere`` has those of which nobody says where it went.
+
+    Such a file was opened, and its text may stand under another name: in a copy.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.elsewhere: list[Exposure] = []
+
+
 class SessionExposures:
     """Collects what one file of a session exposed; ``add`` each item in the order of the file.
 
@@ -192,8 +206,7 @@ class SessionExposures:
         closed: frozenset[Channel] = frozenset(),
     ) -> None:
         self.rule, self.protected, self.file, self.closed = rule, protected, file, closed
-        self.found: list[Exposure] = []
-        self.elsewhere: list[Exposure] = []  # opened, and where the text went is not told
+        self.found = ExposureList()
         self.gaps = GapList()
         self.agents: set[str] = set()
         self.sessions: list[Session] = []
@@ -318,7 +331,8 @@ class SessionExposures:
         reading = opened_by_call(call)
         for opened in (*reading.opened, *(reading.also if self.rule is not None else ())):
             self._path(one, call, opened)
-        one.opaque += [Gap("opaque", call.line, why, "shell") for why in reading.opaque]
+        way: Channel = "tool" if call.channel == "web" else "shell"
+        one.opaque += [Gap("opaque", call.line, why, way) for why in reading.opaque]
         unnamed = call.channel in _READ and not (call.paths or isinstance(call.command, str))
         if call.channel in _OPAQUE or unnamed:
             what = f"what the tool {call.tool[:40]} read"
@@ -357,7 +371,7 @@ class SessionExposures:
             elif path.startswith("/") and self.rule.may_hit(path, (), recursive=False):
                 self.found.append(_of_text(given, path, sure=False))
         if (
-            given.call is None
+            (given.call is None or (given.channel == "skill" and not given.failed))
             and (given.named is None or given.channel in _MIXED)
             and given.channel in _UNNAMED
             and not self.protected.is_searchable
@@ -402,8 +416,7 @@ class SessionExposures:
         shell = one.call.channel in ("shell", "script") or one.ran
         failed = given is not None and given.failed
         if failed and not shell:
-            by_program = _UNCALLED if one.call.channel == "mcp" else _NOT_DONE
-            if by_program.match(text):
+            if is_own_error(text, of_server=one.call.channel == "mcp"):
                 return []
             if one.call.channel in _OPAQUE or not is_error_text(text):
                 self._doubt(one)
@@ -421,7 +434,7 @@ class SessionExposures:
                 shown = False
             found.append(each._replace(sure=sure, shown=shown))
             if lost and sure and not shown and self.rule is not None:
-                self.elsewhere.append(found[-1]._replace(sure=False))
+                self.found.elsewhere.append(found[-1]._replace(sure=False))
         if given is not None and one.listed and self.rule is not None:
             found += self._listed(one.call, given)
         self.found += found
@@ -458,12 +471,25 @@ def opened_by_call(call: Call) -> ShellReading:
         return _opened_by(call, call.command)
     known = call.channel not in _OPAQUE
     found = ShellReading()
+    if call.channel == "web":
+        for url in _LOCAL.findall("\n".join(strings_of(call.input))):
+            if url.startswith("file:"):
+                found.opened.append(OpenedPath(url, resolved(url, call.cwd)))
+            else:
+                found.opaque.append(f"what a server on this machine gave, {url[:80]},")
     for named in call.paths if call.channel not in _NO_FILES else ():
         if known or _PATHLIKE.fullmatch(named):
             sure = known and not (_MAGIC.search(named) and not call.recursive)
             path = resolved(named, call.cwd)
             found.opened.append(OpenedPath(named, path, sure, call.recursive, call.recursive))
     return found
+
+
+_LOCAL = re.compile(
+    r"""\b(?:file://[^\s"'<>)]+|https?://(?:[^\s/@]*@)?(?:localhost|127\.|0\.0\.0\.0|\[::1?\])[^\s"'<>)]*)""",
+    re.IGNORECASE,
+)
+"""Addresses by which a tool for the web gets files of this machine."""
 
 
 def _is_unrecorded(gap: Gap, channels: Container[Channel]) -> bool:
@@ -527,42 +553,6 @@ def _is_at(exposure: Exposure, path: str) -> bool:
     return mine == path or mine.endswith(f"/{path}")
 
 
-_NOT_DONE = re.compile("<tool_use_error>")
-_UNCALLED = re.compile(
-    r"<tool_use_error>(?:Error: No such tool available: |InputValidationError: )[^\0]{,400}\Z"
-)
-"""Errors of a program itself; one of a server may begin like them, and go on with any text."""
-
-_ERROR = re.compile(
-    r"""\b(?:errors?|failed|failure|cannot|can't|could\ not|couldn't|unable|denied|not|no\ such
-    |didn't|doesn't|don't|haven't|rejected|refused|declined|aborted|cancell?ed|interrupted|stopped
-    |invalid|exceeds?|too\ (?:large|long|big)|outside|out\ of\ bounds|must|missing|unknown
-    |unexpected|forbidden|prohibited|blocked?|ignored|timed\ out|timeout|exception
-    |E[A-Z]{3,}(?=:))\b
-    """,
-    re.VERBOSE | re.IGNORECASE,
-)
-_ERROR_LINES, _ERROR_SIZE, _REASON_WORDS = 6, 1_000, 4
-
-
-def is_error_text(text: str, *, denied: bool = False) -> bool:
-    """Whether an answer that failed, by the record, is the message of it and no text of a file.
-
-    That of a denial may be anything that a person or a hook wrote, in one line of some words.
-
-    >>> is_error_text("File does not exist."), is_error_text("KEY=correct-horse-battery")
-    (True, False)
-    """
-    lines = text.strip().splitlines()
-    if not lines or (denied and _DENIAL.match(text)):
-        return True
-    if len(lines) > _ERROR_LINES or len(text) > _ERROR_SIZE:
-        return False
-    if denied and len(lines) == 1 and len(text.split()) >= _REASON_WORDS:
-        return True
-    return _ERROR.search(lines[0]) is not None
-
-
 _MADE = re.compile(
     r"(?:File created successfully at|Successfully created and wrote to new file|Created file)\b"
     r"[^\n]{,400}\n?"
@@ -570,13 +560,6 @@ _MADE = re.compile(
 """What programs answer to a call that made a file: there was none to be read."""
 
 _PATCHED = "Success. Updated the following files:"
-
-_DENIAL = re.compile(
-    r"""<tool_use_error>|\[Request\ interrupted|PreToolUse:|Permission\ (?:to|for)\ |
-    Command\ blocked\ by\ PreToolUse\ hook:|The\ user\ (?:doesn't|rejected|has\ specified\ a\ rule|denied|declined)\b""",
-    re.VERBOSE,
-)
-"""How programs begin the answer to a call that was denied; a person's words may follow."""
 
 
 _SHORT = 8  # characters from which on a line of an output is told from another
@@ -630,7 +613,7 @@ def judge_exposures(
     breaches = [pair for pair in found if pair[1].sure and (pair[1].shown or not shown_only)]
     unsure = [pair for pair in found if not pair[1].sure]
     if shown_only:
-        unsure += [(one.file, each) for one in read for each in one.elsewhere]
+        unsure += [(one.file, each) for one in read for each in one.found.elsewhere]
     causes = Counter(gap.cause for _, gap in gaps)
     for one in read:
         for (cause, channel), number in one.gaps.more.items():

@@ -7,6 +7,7 @@ drops: whatever it does not understand is a ``Gap``, and the text of it is searc
 
 from __future__ import annotations
 
+import re
 import shlex
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -463,6 +464,55 @@ def strings_of(value: object) -> list[str]:
         elif isinstance(one, list):
             todo += reversed(one)
     return found
+
+
+_UNCALLED = re.compile(
+    r"<tool_use_error>(?:Error: No such tool available: |InputValidationError: )[^\0]{,400}\Z"
+)
+"""Errors of a program itself; one of a server may begin like them, and go on with any text."""
+
+_ERROR = re.compile(
+    r"""\b(?:errors?|failed|failure|cannot|can't|could\ not|couldn't|unable|denied|not|no\ such
+    |didn't|doesn't|don't|haven't|rejected|refused|declined|aborted|cancell?ed|interrupted|stopped
+    |invalid|exceeds?|too\ (?:large|long|big)|outside|out\ of\ bounds|must|missing|unknown
+    |unexpected|forbidden|prohibited|blocked?|ignored|timed\ out|timeout|exception
+    |E[A-Z]{3,}(?=:))\b
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_ERROR_LINES, _ERROR_SIZE, _REASON_WORDS = 6, 1_000, 4
+
+
+def is_error_text(text: str, *, denied: bool = False) -> bool:
+    """Whether an answer that failed, by the record, is the message of it and no text of a file.
+
+    That of a denial may be anything that a person or a hook wrote, in one line of some words.
+
+    >>> is_error_text("File does not exist."), is_error_text("KEY=correct-horse-battery")
+    (True, False)
+    """
+    lines = text.strip().splitlines()
+    if not lines or (denied and _DENIAL.match(text)):
+        return True
+    if len(lines) > _ERROR_LINES or len(text) > _ERROR_SIZE:
+        return False
+    if denied and len(lines) == 1 and len(text.split()) >= _REASON_WORDS:
+        return True
+    return _ERROR.search(lines[0]) is not None
+
+
+def is_own_error(text: str, *, of_server: bool = False) -> bool:
+    """Whether an error is of the program itself, which did not run the tool; a server's may lie."""
+    return bool(_UNCALLED.match(text)) if of_server else text.startswith("<tool_use_error>")
+
+
+_DENIAL = re.compile(
+    r"""<tool_use_error>|\[Request\ interrupted|PreToolUse:|Permission\ (?:to|for)\ |
+    Command\ blocked\ by\ PreToolUse\ hook:|
+    The\ user\ (?:doesn't|rejected|has\ specified\ a\ rule|denied|declined)\b""",
+    re.VERBOSE,
+)
+"""How programs begin the answer to a call that was denied; a person's words may follow."""
 
 
 def version_of(text: str) -> tuple[int, ...]:

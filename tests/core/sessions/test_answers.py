@@ -228,9 +228,7 @@ def test_a_path_of_windows_has_many_forms(never: str, path: str, told: str) -> N
     assert judge_exposures([one], Counter()).told == told
 
 
-@pytest.mark.parametrize(
-    "text", ["", "K=1\nL=2\n", "\0\1\2" * 9, "\0 a long line of a binary file \0"]
-)
+@pytest.mark.parametrize("text", ["", "K=1\nL=2\n", "\0\1\2", "\0 a long line of a binary file"])
 def test_a_file_in_which_nothing_can_be_searched_is_named(tmp_path: Path, text: str) -> None:
     _write(tmp_path)
     (tmp_path / "secret").mkdir()
@@ -286,3 +284,100 @@ def test_a_file_that_a_call_made_was_not_read(
     assert _verdict(program, ".env", call, answer=answer) == "clean"
     assert _verdict(program, ".env", call, answer="The file was updated") == "findings"
     assert _verdict(program, ".env", call, answer=f"{answer}\n1\tA=1") == "findings"
+
+
+SELECTION = "<ide_selection>The user selected the lines 1 to 2 from /w/{}:\nK=1\n</ide_selection>"
+MENTION = (
+    '<system-reminder>\nCalled the Read tool with the following input: {{"file_path":"/w/{}"}}\n'
+    "</system-reminder>"
+)
+NOTICE = "<system-reminder>\nNote: /w/{} was modified, either by the user or by a linter.\n1\tK=1"
+CONTENTS = "<system-reminder>\n# claudeMd\nContents of /w/{} (project instructions):\n\nK=1"
+
+
+@pytest.mark.parametrize("text", [SELECTION, MENTION, NOTICE, CONTENTS, "Contents of /w/{}:\n\nK"])
+def test_a_file_that_the_program_names_in_a_text_is_not_passed_over(
+    tmp_path: Path, text: str
+) -> None:
+    for wrap in (str, lambda one: [{"type": "text", "text": one}]):
+        assert _told(tmp_path, claude_user(wrap(text.format("a.py")))) == "clean"
+        assert _told(tmp_path, claude_user(wrap(text.format(".env")))) == "cannot tell"
+        told = _told(tmp_path, claude_user(wrap(text.format(".env")), isMeta=True))
+        assert told == "findings"
+    if "<system-reminder>" in text:
+        answer = f"x = 1\n{text.format('.env')}"
+        assert _told(tmp_path, *_call("Read", {"file_path": "/w/a"}, answer)) == "cannot tell"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<bash-input>cat x</bash-input><bash-stdout>K=1</bash-stdout>",
+        " <bash-stdout>K=1</bash-stdout><bash-stderr></bash-stderr>",
+        "<command-name>/x</command-name><local-command-stdout>K=1</local-command-stdout>",
+        "<local-command-caveat>x</local-command-caveat><local-command-stdout>K=1",
+        "<task-notification><task-id>a1</task-id><result>K=1</result></task-notification>",
+        "This session is being continued from a previous conversation that ran out of context. K",
+    ],
+)
+def test_a_text_of_the_program_that_may_be_of_any_file_is_no_persons(
+    tmp_path: Path, text: str
+) -> None:
+    assert _told(tmp_path, claude_user(text)) == "cannot tell"
+    assert _told(tmp_path, claude_user(text), protect={"key": KEY}) == "clean"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<bash-input>ls</bash-input>",
+        "<bash-stdout></bash-stdout><bash-stderr></bash-stderr>",
+        "<command-name>/clear</command-name><local-command-stdout></local-command-stdout>",
+        "what is <bash-stdout>x</bash-stdout> for?",
+    ],
+)
+def test_a_wrapper_with_nothing_in_it_hides_nothing(tmp_path: Path, text: str) -> None:
+    assert _told(tmp_path, claude_user(text)) == "clean"
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("file:///w/.env", "findings"),
+        ("file:///w/%2Eenv", "findings"),
+        ("file:///w/a", "clean"),
+        ("http://localhost:8000/.env", "cannot tell"),
+        ("see http://127.0.0.1/x", "cannot tell"),
+        ("https://me@[::1]:80/x", "cannot tell"),
+        ("https://example.org/localhost/.env", "clean"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("program", "tool"), [("claude-code", "WebFetch"), ("gemini", "web_fetch")]
+)
+def test_a_page_of_this_machine_may_be_a_file(program: str, tool: str, url: str, told: str) -> None:
+    assert _verdict(program, ".env", (tool, {"prompt": url})) == told
+
+
+def test_the_output_of_what_another_session_began_cannot_be_told(tmp_path: Path) -> None:
+    begun = "Command running in background with ID: b1. Output is being written to: /tmp/x"
+    start = json.loads(json.dumps(_call("Bash", {"command": "ls"}, begun)).replace('"t"', '"b"'))
+    agent = _call("Agent", {"prompt": "x"}, "Async agent launched successfully.\nagentId: b1 (x)")
+    for tool, asked in (
+        ("TaskOutput", {"task_id": "b1"}),
+        ("BashOutput", {"bash_id": "b1"}),
+        ("Read", {"file_path": "/w/tasks/b1.output"}),
+        ("Bash", {"command": "tail /w/tasks/b1.output"}),
+    ):
+        assert _told(tmp_path, *start, *_call(tool, asked, "K=1")) == "clean"
+        assert _told(tmp_path, *_call(tool, asked, "K=1")) == "cannot tell"
+    path = _write(tmp_path, *agent, *_call("TaskOutput", {"task_id": "b1"}, "K=1"))
+    assert not any("the call that began" in one for one in judged(path, never=".env*")[0].untold)
+
+
+def test_what_a_skill_answers_may_be_of_any_file(tmp_path: Path) -> None:
+    call = _call("Skill", {"skill": "x"}, "K=1")
+    assert _told(tmp_path, *call) == "cannot tell"
+    assert _told(tmp_path, *call, protect={"key": KEY}) == "clean"
+    failed = _call("Skill", {"skill": "x"}, "Unknown skill: x", is_error=True)
+    assert _told(tmp_path, *failed) == "clean"
