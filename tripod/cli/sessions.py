@@ -14,6 +14,7 @@ from tripod.ledger.errors import MissingExtraError
 from tripod.ledger.ids import now_us
 from tripod.output import emit, one_line, remark
 from tripod.verify.isolation.globs import NeverRule
+from tripod.verify.isolation.sessions import CallsSeen
 from tripod.verify.recorded.files import (
     SessionFile,
     custody_of_files,
@@ -206,25 +207,26 @@ def _exposures_of(
     closed = {name: one for name, one in zip(channels, around, strict=True) if one is not None}
     one = SessionExposures(rule, protected, path, frozenset(closed))
     if os.path.isdir(path):  # of what hooks saw, and saved no transcript of
-        add_spool(read_spool(path), one, "")
+        add_spool(read_spool(path), one, CallsSeen(), "")
         one.add(Gap("missing", 0, "hooks saved no transcript of the session"))
         return one
     spool = spool_of(path)
-    found = read_session_file(path, one.add, is_named=is_named)
+    calls = CallsSeen([one], is_noted=spool is not None)
+    found = read_session_file(path, calls.add, is_named=is_named)
     if found.program is None:
         remark(f"{one_line(path)}: {one_line(found.problem)}")
         if found.is_foreign and not (is_named or spool):
             return None
         one.add(Gap("missing", found.lines, f"the file was not read: {found.problem}"))
         if spool is not None:
-            add_spool(read_spool(spool[0]), one, "", spool[1])
+            add_spool(read_spool(spool[0]), one, calls, "", spool[1])
         return one
     for folder in closed.values():
         for item in folder.items(found.program):
             one.add(item)
     one.end()
     if spool is not None:
-        add_spool(read_spool(spool[0]), one, found.program, spool[1])
+        add_spool(read_spool(spool[0]), one, calls, found.program, spool[1])
     files.append(found)
     counted["files"] += 1
     counted["sessions"] += len(found.reader.sessions) if found.reader else 0

@@ -212,10 +212,6 @@ class SessionExposures:
         self.closed |= {channel}
         self.gaps[:] = [gap for gap in self.gaps if not _is_unrecorded(gap, {channel})]
 
-    def has_call(self, name: str) -> bool:
-        """Whether a call with this id was added, or an answer to one."""
-        return name in self._calls
-
     def _began(self, session: Session) -> None:
         self.agents.add(session.id)
         self.sessions.append(session)
