@@ -70,7 +70,7 @@ def review(root: str | Path, **wrong: Any) -> Asked:
     ``prompt``, ``extra`` (put behind the prompt), ``sources``, ``level`` (None: no entry says one),
     ``hidden``, ``argv``, ``stdout``, ``stderr``, ``text`` (of the assessment; None: none posted),
     ``files`` (given beside the prompt), ``transcript``, ``order`` (of what is ordered), ``subject``
-    (what it is about), ``ended`` (False: no entry says that it did).
+    (what it is about), ``ended`` (False: no entry says that it did), ``session`` (that it names).
     """
     with Team(str(root)) as team, team.act() as act:
         asked = asked_for(team)
@@ -106,7 +106,12 @@ def run_alone(act: Act, asked: Asked, prompt: str, wrong: dict[str, Any]) -> Non
     act.append([requested, delivered, drafts.agent_started(RUN, 7, 7, "0" * 64)])
     stdout = wrong.get("stdout", f"{wrong.get('text') or answer(asked)}\n".encode())
     ended = drafts.agent_ended(
-        spawn=RUN, status="ok", wall_ms=1, stdout=stdout, stderr=wrong.get("stderr", b"")
+        spawn=RUN,
+        status="ok",
+        wall_ms=1,
+        stdout=stdout,
+        stderr=wrong.get("stderr", b""),
+        session=wrong.get("session"),
     )
     if wrong.get("ended", True):
         act.append([ended])

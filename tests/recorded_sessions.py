@@ -83,3 +83,19 @@ def judged(
         if found.program is not None:
             read.append(one)
     return judge_exposures(read, counted), read
+
+
+BASE = {"version": "2.1.209", "cwd": "/w", "timestamp": "2026-11-20T10:00:00Z"}
+
+
+def write_session(path: Path, name: str, *reads: tuple[str, str], **more: Any) -> Path:
+    """Write a session of Claude Code that reads files; each has a text."""
+    base = {"sessionId": name, **BASE, **more}
+    said: list[dict[str, Any]] = [{"type": "user", "message": {"role": "user", "content": "go"}}]
+    for number, (file, text) in enumerate(reads):
+        use = {"type": "tool_use", "id": f"c{number}", "name": "Read", "input": {"file_path": file}}
+        result = {"type": "tool_result", "tool_use_id": f"c{number}", "content": text}
+        said.append({"type": "assistant", "message": {"role": "assistant", "content": [use]}})
+        said.append({"type": "user", "message": {"role": "user", "content": [result]}})
+    path.write_text("".join(json.dumps(base | one) + "\n" for one in said))
+    return path

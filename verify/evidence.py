@@ -53,7 +53,7 @@ from tripod.verify.anchors.anchors import (
 from tripod.verify.anchors.git_growth import open_growth_versions
 from tripod.verify.anchors.growth import FileHistory, ReadVersions
 from tripod.verify.anchors.heads import OutsideHeads
-from tripod.verify.anchors.policy import never_of
+from tripod.verify.anchors.policy import never_of, role_of
 from tripod.verify.check import Evidence, FilesJudged, Folded, HeadsJudged, Scanned, Subject
 from tripod.verify.fold import Compared, fold_evidence
 from tripod.verify.recorded.evidence import RecordedSessions
@@ -419,11 +419,11 @@ class OpenEvidence(Evidence):
     @cached_property
     def sessions(self) -> RecordedSessions:
         """What is at hand of recorded sessions, and the rules about them."""
-        rules = self.outside.rules.never
+        never, roles = self.outside.rules.never, self.outside.rules.roles
         root = None if self.loaded else self.root
         has_kept = self.loaded and os.path.isdir(f"{self.database.source}/{EVIDENCE}")
         kept = self.database.source if has_kept else None
-        return RecordedSessions(root, tuple(map(never_of, rules)), kept)
+        return RecordedSessions(root, tuple(map(never_of, never)), tuple(map(role_of, roles)), kept)
 
     def look_alikes(self) -> Iterator[tuple[str, str]]:
         """Pairs of handles of the team that can be taken for each other; the plainer one first."""

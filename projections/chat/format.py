@@ -277,6 +277,9 @@ TEAM = "team"
 MAX_MENTIONS = 256
 """How many handles one message addresses at most: each is an event."""
 
+QUOTES = ("chat-message", "chat-mention", "chat-query", "chat-interrupt", "human-input")
+"""Types of events whose payload quotes a message."""
+
 EVENTS: dict[How, tuple[str, str]] = {
     "mention": ("chat-mention", "high"),
     "query": ("chat-query", "high"),

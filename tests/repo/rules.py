@@ -41,6 +41,7 @@ WIDER: dict[str, str] = {
     "ledger/kinds/peers.py:Place": "an optional field for each thing that has another name here",
     "ledger/kinds/sessions.py:SessionImported": "all that one entry says of a file, in one place",
     "ledger/kinds/base.py:Kind": "all that one declaration of a kind says, in one place",
+    "verify/anchors/policy.py:Rules": "an attribute for each key of a policy file",
     "verify/sessions/items.py:Call": "all that a record says of one call, in one place",
 }
 """Classes that may have more attributes for good, with the reason: ``path:class``."""

@@ -65,10 +65,11 @@ def _import(call: CommandCall) -> int | None:
     from tripod.sessions.imports import import_session_file
 
     values, lines = [], []
+    actor = call.actor()  # once: it says so where nothing names the actor
     with call.team() as team:
         for path, is_named in _named_files(call.path):
             found, imported = import_session_file(
-                team, path, actor=call.actor(), keep=call.keep, is_named=is_named
+                team, path, actor=actor, keep=call.keep, is_named=is_named
             )
             if not imported:
                 remark(f"{one_line(path)}: {one_line(found.problem)}")

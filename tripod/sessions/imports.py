@@ -160,6 +160,8 @@ def _import(
         return told  # an older copy of what the ledger has
     if is_lines:
         told.is_changed = before != rows[0][1]
+    elif rows and rows[0][4] == "lines":
+        told.is_changed = rows[0][5] == _name(os.path.abspath(found.path))  # a document replaced it
     body = _body(act, found, copy, session)
     body |= {"before": before or None, "parts": "\n".join(parts).encode() if parts else None}
     drafts = [IMPORTED.draft(body, actor)]

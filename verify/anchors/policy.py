@@ -22,6 +22,9 @@ same keys; the stricter of the two holds. In YAML::
       - paths: [chat/**, .env*]
         except: ["*.example"]
         role: reviewer                # a role of a run, a worker's name, a type of subagent
+    roles:                            # roles of sessions by their folder or id; pythia is judged
+      - role: pythia                  # by pythia-isolation
+        folder: /srv/review*
 
 A list may also be written as text with commas. Unlike the bus's configuration the whole file is
 refused if a part of it is not understood: a misspelled demand would demand nothing.
@@ -44,7 +47,7 @@ from tripod.projections.settings import (
     setting_of,
     whole_setting,
 )
-from tripod.verify.isolation.sessions import Never
+from tripod.verify.isolation.sessions import Never, SessionRole
 
 SELF, PINNED, PEERED, WITNESSED, TIMESTAMPED = LEVELS = (
     "SELF", "PINNED", "PEERED", "WITNESSED", "TIMESTAMPED",
@@ -114,10 +117,24 @@ class Forbidden(Settings):
     since: Number = None
 
 
+@dataclass(frozen=True)
+class SessionNaming(Settings):
+    """A role that sessions have whose folder and id fit these patterns."""
+
+    role: str
+    folder: str = "*"
+    session: str = "*"
+
+
 def never_of(rule: Forbidden) -> Never:
     """A rule of a policy, as the checks know it."""
     patterns = (rule.paths, rule.except_, rule.role, rule.folder, rule.session)
     return Never(*patterns, rule.grade == "shown", rule.since or 0)
+
+
+def role_of(naming: SessionNaming) -> SessionRole:
+    """A role that a policy gives, as the checks know it."""
+    return SessionRole(naming.role, naming.folder, naming.session)
 
 
 @dataclass(frozen=True)
@@ -136,6 +153,7 @@ class Rules(Settings):
     accept: Annotated[tuple[str, ...], Rule(_actors)] = ()
     peers: Opening = "open"
     never: Annotated[tuple[Forbidden, ...], accepted_setting(_is_list, "a list of rules")] = ()
+    roles: Annotated[tuple[SessionNaming, ...], accepted_setting(_is_list, "a list of roles")] = ()
 
     def accepting(self, actor: str) -> list[str]:
         """The members of ``accept`` that name an actor: the handle, or verifier keys of it."""
@@ -202,6 +220,7 @@ def stricter_rules(one: Rules, two: Rules) -> Rules:
         _allowed(one.accept, two.accept),
         "closed" if "closed" in (one.peers, two.peers) else "open",
         tuple(dict.fromkeys((*one.never, *two.never))),
+        tuple(dict.fromkeys((*one.roles, *two.roles))),
     )
 
 

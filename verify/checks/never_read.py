@@ -26,27 +26,24 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from tripod.ledger.errors import MissingExtraError
 from tripod.verify.check import (
     TABLES,
     Evidence,
     Finding,
     Findings,
     Outcome,
-    cannot_tell,
     fault_of_texts,
     not_applicable,
     outcome,
-    shorten,
 )
 from tripod.verify.isolation.rules import (
     Breach,
     bound_by,
     custody_of_sessions,
     judge_never,
+    not_imported,
     team_sessions,
 )
-from tripod.verify.isolation.sessions import Never
 
 NAME = "never-read"
 REQUIRED = True
@@ -63,17 +60,14 @@ def judge(evidence: Evidence) -> Outcome:
     rules = [(never, bound_by(never, sessions)) for never in evidence.sessions.never]
     judged = {one.seq for _, bound in rules for one in bound}
     found, untold, seen = Findings(), list[str](), Counter[str]()
-    try:
-        for number, told in enumerate(judge_never(evidence, rules)):
-            never, bound = rules[number]
-            found.extend(_finding(never, one) for one in told.breaches)
-            untold += told.untold
-            seen.update(told.seen)
-            if not bound:
-                which = f"rule {number + 1} ({', '.join(never.paths)})"
-                untold.append(f"{which} is about no session here")
-    except MissingExtraError as error:
-        return cannot_tell(NAME, str(error))
+    for number, told in enumerate(judge_never(evidence, rules)):
+        never, bound = rules[number]
+        found.extend(_finding(never.paths, one) for one in told.breaches)
+        untold += (*told.untold, *not_imported(evidence, never))
+        seen.update(told.seen)
+        if not bound:
+            which = f"rule {number + 1} ({', '.join(never.paths)})"
+            untold.append(f"{which} is about no session here")
     coverage = {
         "rules": len(rules),
         "sessions": len(sessions),
@@ -94,13 +88,8 @@ def judge(evidence: Evidence) -> Outcome:
     return told_outcome.cannot_tell("; ".join(untold[:FEW] + more))
 
 
-def _finding(never: Never, one: Breach) -> Finding:
-    session, each = one.session, one.exposure
-    how = "was shown" if each.shown else "opened"
-    named = shorten(str(each.named or each.path))
-    inner = f", subagent {each.agent}" if each.agent not in ("main", session.agent) else ""
-    message = f"{session.title}{inner} {how} {named} ({each.channel}, line {each.line})"
-    shown = (f"never: {', '.join(never.paths)}",)
-    fault = fault_of_texts(message, *never.paths)
-    where = f"entry {session.first}"  # so that it keeps its id when the session is imported again
-    return Finding(NAME, message, where, shown, HELP, seq=session.first, fault=fault)
+def _finding(paths: tuple[str, ...], one: Breach) -> Finding:
+    shown = (f"never: {', '.join(paths)}",)
+    fault = fault_of_texts(one.message, *paths)
+    first = one.session.first  # so that it keeps its id when the session is imported again
+    return Finding(NAME, one.message, f"entry {first}", shown, HELP, seq=first, fault=fault)

@@ -13,6 +13,11 @@ Pythia that ran as a worker, by ``tripod worker`` or by another tool, the check 
 and its logs for readings of the chat; this can show a breach, and cannot show that there was none.
 Commands count by the files that they open; without the extra ``sessions``, a command that is not a
 plain list of words counts by the files that it names.
+An imported session of Pythia is judged as by a rule ``never`` on the team's chats: by each path,
+and by their words in what the model was given. It is Pythia's by the run, by the worker's name or
+task, by the type of the subagent, or by a folder or an id to which the policy gives the role
+``pythia`` (``roles``); so are sessions that it started. What cannot be seen of it cannot be told,
+and what was found on disk is an exception: the user that the agent ran as could write there.
 Where a run is recorded, the number of *decisions that quote the chat* (12 consecutive words of an
 earlier message), which the reviewer could read, is printed beside the verdict. It is no finding: a
 decision may quote the chat.
@@ -23,18 +28,21 @@ reviewer has a shell, the chat is readable, and only a prompt forbids it.
 **What a finding looks like.** ``run 3f0c2a81: its prompt holds 12 words in a row of chat live,
 message 4``; ``run 3f0c2a81 was given the text of entry 7 (chat.sent, chat live, message 4)``; ``run
 3f0c2a81 read the chat``, with the line; ``pythia-a0d7 read the chat``; ``the task of pythia-a0d7
-tells the reviewer to read the chat``. Posting to a chat does not count as reading it. A call that
+tells the reviewer to read the chat``; ``session 34b9, subagent a1 (pythia) was shown
+.nbs/chat/live.chat (read, line 812)``. Posting to a chat does not count as reading it. A call that
 found nothing, because it ran in a namespace, is a warning.
 
 **What to do.** Treat that assessment as one by an insider. *Cannot tell* names its reason. The
 reviewer ran without a namespace: install bubblewrap (``bwrap``). An assessment came from outside:
-repeat it with ``tripod pythia run``. A text was erased, or not stored: this cannot be settled any
+repeat it with ``tripod pythia run``. A session is opaque, damaged or gone: import it with
+``--keep``. A text was erased, or not stored: this cannot be settled any
 more. For the time before adoption the verdict changes no exit code. *Clean, except*: judge what is
 named, lend less, or set ``exceptions: cannot-tell`` in the policy.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -55,13 +63,23 @@ from tripod.verify.check import (
 )
 from tripod.verify.isolation import breach
 from tripod.verify.isolation.echo import DecisionLogPhrases, Echo, echoes, hidden_echo_sources
+from tripod.verify.isolation.rules import (
+    TeamSession,
+    bound_by,
+    custody_of_sessions,
+    judge_never,
+    sessions_of_runs,
+    team_sessions,
+)
 from tripod.verify.isolation.runs import (
+    ROLE,
     TRANSCRIPT,
     ReviewRun,
     assessed_run_text,
     assessments_of_runs,
     review_runs,
 )
+from tripod.verify.isolation.sessions import Never
 from tripod.verify.isolation.terminal import without_terminal_codes
 
 NAME = "pythia-isolation"
@@ -80,7 +98,8 @@ def judge(evidence: Evidence) -> Outcome:
     past += sum(evidence.past(seq) for seq, _ in outside)
     reviewed = [run for run in runs if run.assessed is not None]
     found.extend(_unknown(evidence, {run.spawn for run in runs}))
-    if not outside and not workers and not runs and not found:
+    sessions = _sessions(evidence)
+    if not (outside or workers or runs or sessions or found):
         return not_applicable(NAME, "no assessment was posted, no Pythia was run")
     seen = {
         "assessments": len(outside) + len(reviewed),
@@ -105,14 +124,18 @@ def judge(evidence: Evidence) -> Outcome:
             found.extend(_wrote(evidence, run))
         untold = [reason for run in reviewed for reason in _untold(run, echoed.erased_for(run))]
     if outside or workers:
-        untold.append(_unproved(outside, workers, logs))
+        untold.append(_unproved(outside, workers, logs, len(sessions)))
+    unseen = list(_judged(evidence, sessions, runs, found, seen))
+    untold += unseen
     is_past = past == len(outside) + workers and len(untold) == 1 and bool(past)
     told = outcome(NAME, found, seen)
-    told = replace(told, exceptions=tuple(_exceptions(reviewed)))
-    # A warning is no answer: what cannot be told about another run stays untold.
-    if found.of("failure") or (found and (not untold or is_past)):
+    custody = custody_of_sessions(evidence, sessions) if sessions else ()
+    told = replace(told, exceptions=(*_exceptions(reviewed), *custody))
+    # A warning is no answer: what cannot be told about another run stays untold. Of sessions that
+    # stays so beside a failure too: a person who accepts this has not said that the rest is so.
+    if (found.of("failure") and not unseen) or (found and (not untold or is_past)):
         return told
-    if not untold and not reviewed:
+    if not untold and not reviewed and not sessions:
         several = "1 review run shows" if len(runs) == 1 else f"{len(runs)} review runs show"
         reason = f"no assessment was posted; {several} no reading of the chat"
         return not_applicable(NAME, reason)
@@ -148,6 +171,66 @@ def _workers(evidence: Evidence, found: Findings) -> tuple[int, int, int]:
     return workers, logs, past
 
 
+_CALLED = re.compile(rf"(?:^|:){ROLE}", re.IGNORECASE)
+"""A name of Pythia; the type of a subagent may begin with the name of the plugin that has it."""
+
+
+def _sessions(evidence: Evidence) -> list[TeamSession]:
+    """The imported sessions of Pythia, and those that they started."""
+    sessions = team_sessions(evidence)
+    workers = {worker.name for worker in breach.reviewer_workers(evidence)} if sessions else set()
+    for one in sessions:
+        if any(map(_CALLED.search, one.names)) or one.names & workers:
+            one.names.add(ROLE)
+    return bound_by(_never(evidence), sessions)
+
+
+def _never(evidence: Evidence) -> Never:
+    """The rule on the team's chats, as a rule of a policy says such a thing."""
+    rule = breach.ChatRule(evidence.places).never
+    return Never(rule.never, rule.but, ROLE)
+
+
+def _judged(
+    evidence: Evidence,
+    sessions: Sequence[TeamSession],
+    runs: Sequence[ReviewRun],
+    found: Findings,
+    seen: dict[str, int],
+) -> Iterator[str]:
+    """Judge imported sessions of Pythia as by a rule of a policy; give what cannot be told.
+
+    Of a run in a namespace that counts which shows what reached it: there were no files of the
+    team, whatever its commands would have read elsewhere.
+    """
+    if not sessions:
+        return
+    apart = {run.spawn for run in runs if run.level == "namespace" and not run.gap}
+    kept = {session for session, spawn, _ in sessions_of_runs(evidence) if spawn in apart}
+    own = [INSTRUCTIONS, *_assessments(evidence)]
+    seen["sessions"] = len(sessions)
+    seen["read again"] = 0
+    for is_apart in (False, True):
+        these = [one for one in sessions if bool({one.session, one.parent} & kept) is is_apart]
+        if not these:
+            continue
+        (told,) = judge_never(evidence, [(_never(evidence), these)], own)
+        seen["read again"] += told.seen["read again"]
+        for one in told.breaches:
+            by_path = one.exposure.path is not None
+            severity: Severity = "warning" if is_apart and by_path else "failure"
+            first = one.session.first  # so that it keeps its id when the session is imported again
+            found.add(_finding(one.message, f"entry {first}", first, severity=severity))
+        yield from () if is_apart else told.untold
+
+
+def _assessments(evidence: Evidence) -> Iterator[str]:
+    """The assessments that stand in the chat: they are the reviewer's own words."""
+    rows = evidence.query("SELECT message FROM assessments")
+    seqs = {seq for (seq,) in rows} | {posted.seq for posted in assessments_of_runs(evidence)}
+    yield from (evidence.text(seq, "text") or "" for seq in sorted(seqs))
+
+
 def _outside(evidence: Evidence) -> list[tuple[int, str]]:
     """Assessments that no run of ours gave: their message, and where that stands."""
     sql = "SELECT message, origin FROM assessments WHERE NOT merged ORDER BY message"
@@ -173,15 +256,18 @@ def _unknown(evidence: Evidence, runs: set[str]) -> Iterator[Finding]:
             yield _finding(message, f"entry {seq}", seq)
 
 
-def _unproved(outside: Sequence[tuple[int, str]], workers: int, logs: int) -> str:
+def _unproved(outside: Sequence[tuple[int, str]], workers: int, logs: int, sessions: int) -> str:
     """What nobody can tell of assessments from outside, and of workers."""
     words = []
     if outside:
         named = ", ".join(where for _, where in outside[:FEW])
         named += f" and {len(outside) - FEW} more" if len(outside) > FEW else ""
+        lacks = "no transcript of Pythia's sessions was kept"
+        if sessions:
+            lacks = "and nothing says which session of Pythia they are from"
         words.append(
             f"{len(outside)} assessment{'s' * (len(outside) != 1)} came from outside ({named}), "
-            "no transcript of Pythia's sessions was kept"
+            + lacks
         )
     if workers:
         words.append(

@@ -4,17 +4,18 @@
 entry has the digest of as many of its first bytes as the entry before had. What was kept of it, or
 the file where it was found, has the digest that its entry gives. A file that is still there begins
 with the bytes that were imported, also where these were kept. Of a file that its program writes
-anew (one document, a database) the states are not compared. It does not prove that the record was
-true when it was imported: that is what the custody of each session says.
+anew (one document, a database) the states are not compared; where such a file stands in the place
+of one of lines, that was not the program. It does not prove that the record was true when it was
+imported: that is what the custody of each session says.
 
 **Why it matters.** What an agent read is judged by what its program wrote down. Who can write that
 file can take a line out of it.
 
 **What a finding looks like.** ``session 34b9: entry 12 is not what entry 9 had, grown: its first
 8041 bytes are others``; ``session 34b9: entry 12 has 5000 bytes, entry 9 had 8041``; ``session
-34b9: /w/34b9.jsonl was changed: its first 8041 bytes are not what entry 12 has``. A warning is
-``no entry names this part``: an import was interrupted, a redaction did not end, or somebody put a
-file there.
+34b9: entry 12 is one document, in the place of the lines that entry 9 had``; ``session 34b9:
+/w/34b9.jsonl was changed: its first 8041 bytes are not what entry 12 has``. A warning is ``no entry
+names this part``: an import was interrupted, a redaction did not end, or somebody put a file there.
 
 **What to do.** Compare the two copies: what was kept of the earlier state is in ``.nbs/evidence/``.
 *Cannot tell*: the bytes are not here any more, or the program left something out; the reason says
@@ -47,7 +48,7 @@ STRAY = "remove it, once no import is at work: it may hold secrets"
 FEW = 3  # reasons that are told; of more, their number
 
 _STATES = (
-    "SELECT session, agent, seq, bytes, sha256, before, form FROM sessions"
+    "SELECT session, agent, seq, bytes, sha256, before, form, file FROM sessions"
     " ORDER BY session, agent, seq"
 )
 
@@ -106,16 +107,20 @@ def _originals(evidence: Evidence, sessions: Sequence[TeamSession]) -> Iterator[
 
 def _changed(evidence: Evidence) -> Iterator[Finding]:
     """States of a file that are not the state before, grown."""
-    last: tuple[int, int, str] | None = None
+    last: tuple[int, int, str, str] | None = None
     known = None
-    for session, agent, seq, size, digest, before, form in evidence.query(_STATES):
+    for session, agent, seq, size, digest, before, form, file in evidence.query(_STATES):
         if (session, agent) != known:
             known, last = (session, agent), None
-        if form != "lines":
-            continue
+        if form != "lines" and (last is None or file != last[3] or file[0] != "/"):
+            continue  # it is written anew each time, or it is another copy, or its path was erased
         inner = f", subagent {agent}" if agent else ""
         if last is not None and digest != last[2]:
-            if size < last[1]:
+            if form != "lines":
+                what = (
+                    f"entry {seq} is one {form}, in the place of the lines that entry {last[0]} had"
+                )
+            elif size < last[1]:
                 what = f"entry {seq} has {size} bytes, entry {last[0]} had {last[1]}"
             elif before != last[2]:
                 what = (
@@ -127,4 +132,4 @@ def _changed(evidence: Evidence) -> Iterator[Finding]:
             if what:
                 message = f"session {session}{inner}: {what}"
                 yield Finding(NAME, message, f"entry {seq}", help=HELP, seq=seq)
-        last = seq, size, digest
+        last = (seq, size, digest, file) if form == "lines" else last

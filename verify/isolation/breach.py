@@ -70,7 +70,8 @@ _UNTOLD = frozenset(("tool", "mcp", "script", "subagent"))
 class ChatRule:
     """What counts as a reading of the chat in a team that keeps some folders elsewhere.
 
-    ``places`` are those folders, as paths from the team directory by what they hold.
+    ``places`` are those folders, as paths from the team directory by what they hold. ``never`` has
+    the globs of what Pythia may not read.
 
     >>> rule = ChatRule({"chat": "../talk"})
     >>> rule.is_broken_by("$ head talk/a.md"), rule.is_broken_by("> Read(src/talk.py)")
@@ -86,7 +87,7 @@ class ChatRule:
         names = [name for name in elsewhere if name not in (CHAT, EVENTS, ".", "..", "")]
         queues = [".nbs/events", EVENTS, *(name for name in names if elsewhere[name] == EVENTS)]
         but = [f"{queue}/{name}" for queue in queues for name in _ALLOWED]
-        self._never = NeverRule([*_SECRET, *(f"{name}/**" for name in names)], but)
+        self.never = NeverRule([*_SECRET, *(f"{name}/**" for name in names)], but)
         self._sign = re.compile("|".join(map(re.escape, (*_SIGNS, *names))), re.IGNORECASE)
 
     def readings_in(self, line: str) -> Iterator[str]:
@@ -108,7 +109,7 @@ class ChatRule:
         first = next((one.value for one in records if isinstance(one, SessionRecord)), {})
         program = program_of(first)
         if program is not None:
-            session = SessionExposures(self._never, ProtectedText())
+            session = SessionExposures(self.never, ProtectedText())
             for item in read_session(READERS[program](), records):
                 session.add(item)
             for one in session.found:
@@ -166,7 +167,7 @@ class ChatRule:
             return False
         path = _MAGIC.sub(_WILD, path).casefold()
         below = (path, f"{path}/{_WILD}", f"{path}/chat/{_WILD}") if recursive else (path,)
-        return any(map(self._never.hits, below))
+        return any(map(self.never.hits, below))
 
 
 _USUAL = ChatRule()

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from tripod.ledger import LedgerError, parse_header
 from tripod.ledger.words import RUN
 from tripod.ledger.words import words_of_text as words_of
-from tripod.projections.chat.format import parse_line
+from tripod.projections.chat.format import QUOTES, parse_line
 from tripod.projections.chat.tables import render_chat_line
 from tripod.projections.decisions.format import decision_parts
 from tripod.projections.decisions.tables import render_decision_piece
@@ -34,9 +34,6 @@ from tripod.verify.isolation.phrases import (
     phrase_hashes,
 )
 from tripod.verify.isolation.runs import FILE, ReviewRun, ReviewText, assessments_of_runs
-
-QUOTES = ("chat-message", "chat-mention", "chat-query", "chat-interrupt", "human-input")
-"""Types of events whose payload quotes a message."""
 
 _CONTEXT = 2000  # characters around what stands between decisions
 _MISSES = 20  # decisions that may be missing in a row where a text is searched for them

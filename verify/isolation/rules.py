@@ -10,16 +10,18 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 import orjson
 
+from tripod.ledger.errors import MissingExtraError
+from tripod.projections.chat.format import QUOTES, parse_line
 from tripod.projections.chat.tables import render_chat_line
 from tripod.projections.decisions.tables import LOG, render_decision_piece
-from tripod.verify.check import Evidence
+from tripod.verify.check import Evidence, shorten
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.sessions import CallsSeen, Never, Since, parts_of
 from tripod.verify.sessions.exposure import (
@@ -73,6 +75,15 @@ class Breach(NamedTuple):
     exposure: Exposure
     read_again: bool
 
+    @property
+    def message(self) -> str:
+        """Words for it, with the line of the session's record."""
+        session, each = self.session, self.exposure
+        how = "was shown" if each.shown else "opened"
+        named = shorten(str(each.named or each.path))
+        inner = f", subagent {each.agent}" if each.agent not in ("main", session.agent) else ""
+        return f"{session.title}{inner} {how} {named} ({each.channel}, line {each.line})"
+
 
 @dataclass
 class RuleJudged:
@@ -89,17 +100,28 @@ def team_sessions(evidence: Evidence) -> list[TeamSession]:
     runs = _runs(evidence)
     for one in found:
         one.names |= runs.get(one.session, set()) | ({one.role} if one.role else set())
+        one.names.update(
+            given.role
+            for given in evidence.sessions.roles
+            if _is_folder(one.cwd, given.folder) and fnmatchcase(one.session, given.session)
+        )
     return found
+
+
+def sessions_of_runs(evidence: Evidence) -> Iterator[tuple[str, str, str]]:
+    """The session that each run of ours names: its id, the run, and the run's role."""
+    for spawn, role, ended in evidence.query(_RUNS):
+        session = evidence.body(ended).get("session")
+        if isinstance(session, str):
+            yield session, spawn, role
 
 
 def _runs(evidence: Evidence) -> dict[str, set[str]]:
     """By the session that a run of ours names: the run's role, and the worker that it was for."""
     names: dict[str, set[str]] = {}
-    for spawn, role, ended in evidence.query(_RUNS):
-        session = evidence.body(ended).get("session")
-        if isinstance(session, str):
-            workers = [name for (name,) in evidence.query(_WORKERS, spawn)]
-            names.setdefault(session, set()).update((role, *workers))
+    for session, spawn, role in sessions_of_runs(evidence):
+        workers = [name for (name,) in evidence.query(_WORKERS, spawn)]
+        names.setdefault(session, set()).update((role, *workers))
     return names
 
 
@@ -135,32 +157,55 @@ def _is_folder(cwd: str, pattern: str) -> bool:
 class _Rule:
     """A rule as it is judged: what it forbids, the sessions that it is about, what it came to."""
 
-    def __init__(self, evidence: Evidence, never: Never, bound: Sequence[TeamSession]) -> None:
+    def __init__(
+        self,
+        evidence: Evidence,
+        never: Never,
+        bound: Sequence[TeamSession],
+        allowed: Iterable[str] | None,
+    ) -> None:
         self.never, self.globs = never, NeverRule(never.paths, never.but)
         self.bound = {one.seq for one in bound}
-        self.forbidden = _ForbiddenText(evidence, self.globs)
         self.read: list[SessionExposures] = []
-        self.told = RuleJudged(untold=[*self.forbidden.untold])
+        self.told = RuleJudged()
+        self.told.seen["sessions"] = len(bound)
+        try:
+            self.globs.hits("")  # they are compiled as soon as a path is held against them
+        except MissingExtraError as error:
+            self.told.untold.append(str(error))
+            self.bound = set()
+            return
+        self.forbidden = _ForbiddenText(evidence, self.globs, allowed)
+        self.told.untold += self.forbidden.untold
+        erased = sum(seq < max(self.bound, default=0) for seq in self.forbidden.erased)
+        if erased:
+            were = "1 message was" if erased == 1 else f"{erased} messages were"
+            self.told.untold.append(f"{were} erased, and cannot be compared")
 
 
 def judge_never(
-    evidence: Evidence, rules: Sequence[tuple[Never, Sequence[TeamSession]]]
+    evidence: Evidence,
+    rules: Sequence[tuple[Never, Sequence[TeamSession]]],
+    allowed: Iterable[str] | None = None,
 ) -> list[RuleJudged]:
-    """Judge for each rule the sessions that it is about; each session is read once."""
-    judging = [_Rule(evidence, never, bound) for never, bound in rules]
+    """Judge for each rule the sessions that it is about; each session is read once.
+
+    ``allowed`` are texts that they may see, of rules that forbid the chat and no other text: then
+    the project's files are not searched for.
+    """
+    judging = [_Rule(evidence, never, bound, allowed) for never, bound in rules]
     sessions = {one.seq: one for _, bound in rules for one in bound}
     for _, one in sorted(sessions.items()):
-        _judge_session(evidence, one, [rule for rule in judging if one.seq in rule.bound])
+        about = [rule for rule in judging if one.seq in rule.bound]
+        if about:
+            _judge_session(evidence, one, about)
     for rule in judging:
-        told, never = rule.told, rule.never
         if rule.read:
             verdict = judge_exposures(
-                rule.read, Counter(), shown_only=never.shown, needs_parents=False
+                rule.read, Counter(), shown_only=rule.never.shown, needs_parents=False
             )
-            told.untold += verdict.untold
-        told.untold += _not_imported(evidence, never)
-        told.seen["sessions"] += len(rule.bound)
-        told.seen["read again"] += len(rule.read)
+            rule.told.untold += verdict.untold
+        rule.told.seen["read again"] += len(rule.read)
     return [rule.told for rule in judging]
 
 
@@ -185,7 +230,7 @@ def _judge_session(evidence: Evidence, one: TeamSession, rules: Sequence[_Rule])
         )
 
 
-def _not_imported(evidence: Evidence, never: Never) -> Iterator[str]:
+def not_imported(evidence: Evidence, never: Never) -> Iterator[str]:
     """Runs of ours that a rule is about by their role, and whose session nobody imported."""
     there = {session for (session,) in evidence.query("SELECT DISTINCT session FROM sessions")}
     for session, names in sorted(_runs(evidence).items()) if never.role != "*" else ():
@@ -243,14 +288,14 @@ class _ForbiddenText(ProtectedText):
     read, does not count for that session; what was logged later does.
     """
 
-    def __init__(self, evidence: Evidence, rule: NeverRule) -> None:
+    def __init__(self, evidence: Evidence, rule: NeverRule, allowed: Iterable[str] | None) -> None:
         super().__init__()
         self._texts: list[tuple[str, str]] = []
-        self._readable: list[str] = []
+        self._readable = list(allowed or ())
         self._logged = list(_logged(evidence, rule))
         self._last: tuple[int, ProtectedText] | None = None
-        self.untold = evidence.sessions.protect(self, rule)
-        _protect_chats(evidence, self, rule)
+        self.untold = evidence.sessions.protect(self, rule) if allowed is None else []
+        self.erased = _protect_chats(evidence, self, rule)
 
     def allow(self, text: str) -> None:
         """Keep a text that may be read."""
@@ -292,24 +337,59 @@ def _logged(evidence: Evidence, rule: NeverRule) -> Iterator[tuple[int, int, str
             yield seq, evidence.micros(seq) or 0, text.decode("utf-8", "replace")
 
 
-def _protect_chats(evidence: Evidence, protected: ProtectedText, rule: NeverRule) -> None:
-    """Protect what was said in the chats whose file a rule means."""
+def _protect_chats(evidence: Evidence, protected: ProtectedText, rule: NeverRule) -> list[int]:
+    """Protect what was said in the chats whose file a rule means; give the erased messages of it.
+
+    So are files of these chats that were put aside, and what events whose file it means quote.
+    """
     said: dict[str, list[str]] = {}
+    erased = {seq for (seq,) in evidence.query("SELECT seq FROM redactions")}
+    gone: list[int] = []
     for (channel,) in evidence.query("SELECT channel FROM channels ORDER BY channel"):
         path = evidence.sessions.full_path(f"chat/{channel}.chat", evidence.places)
         if rule.hits(path):
-            said[channel] = [path]
+            said[channel] = [_place(evidence, path)]
     rows = evidence.query("SELECT seq FROM lines ORDER BY seq") if said else []
     for (seq,) in rows:
         body = evidence.body(seq)
         texts = said.get(str(body.get("channel")))
-        if texts is not None:
+        if texts is not None and seq in erased:
+            gone.append(seq)
+        elif texts is not None:
             try:
                 texts += _said(evidence, body)
             except evidence.unreadable:
                 continue  # a body of another shape: `kinds-known` and `bodies-present` name it
+    _add_beside(evidence, said, rule)
     for path, *texts in said.values():
         protected.add(path, "\n".join(texts))
+    return gone
+
+
+def _add_beside(evidence: Evidence, said: dict[str, list[str]], rule: NeverRule) -> None:
+    """Add what others than the lines of a chat hold of it, each text once, by its file."""
+    known = {text for _, *texts in said.values() for text in texts}
+    for (seq,) in evidence.query("SELECT seq FROM displaced ORDER BY seq"):
+        body = evidence.body(seq)
+        path = evidence.sessions.full_path(str(body.get("path")), evidence.places)
+        if str(body.get("path")).startswith("chat/") and rule.hits(path):
+            lines = (evidence.text(seq, "content") or "").splitlines()
+            messages = (parse_line(line.encode()) for line in lines)
+            texts = [*lines, *(one.text for one in messages if one is not None)]
+            texts = [one for one in texts if one not in known]
+            said.setdefault(path, [_place(evidence, path)]).extend(texts)
+    marks = ", ".join("?" * len(QUOTES))
+    events = evidence.query(f"SELECT seq, name FROM events WHERE type IN ({marks})", *QUOTES)
+    for seq, name in events:
+        path = evidence.sessions.full_path(f"events/{name}", evidence.places)
+        payload = (evidence.text(seq, "payload") or "") if rule.hits(path) else ""
+        if payload and not {payload, payload.partition(": ")[2]} & known:
+            said[path] = [_place(evidence, path), payload]
+
+
+def _place(evidence: Evidence, path: str) -> str:
+    """A path as it is in the project, wherever that lies; of a file elsewhere the whole path."""
+    return path.removeprefix(f"{evidence.sessions.project}/")
 
 
 def _said(evidence: Evidence, body: dict[str, Any]) -> Iterator[str]:

@@ -37,6 +37,14 @@ class Never(NamedTuple):
     since: int = 0
 
 
+class SessionRole(NamedTuple):
+    """A role that a team gives to the sessions whose folder and id fit these patterns."""
+
+    role: str
+    folder: str = "*"
+    session: str = "*"
+
+
 class CallsSeen(SessionExposures):
     """The calls of the files of one session, and how each ended; ``judges`` judge them.
 
@@ -108,6 +116,13 @@ class SessionsAtHand(Protocol):
 
     never: tuple[Never, ...]
     """The rules of the team's policy."""
+
+    roles: tuple[SessionRole, ...]
+    """The roles that the team's policy gives to sessions."""
+
+    @property
+    def project(self) -> str:
+        """The folder of the team's project."""
 
     def again(
         self, body: Mapping[str, Any], parts: Sequence[str], start: Start

@@ -22,7 +22,7 @@ from tripod.ledger.kinds.sessions import session_stream
 from tripod.projections.disk import Disk
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.hooks import HookLog
-from tripod.verify.isolation.sessions import CallsSeen, Never, Since, Start
+from tripod.verify.isolation.sessions import CallsSeen, Never, SessionRole, Since, Start
 from tripod.verify.recorded.files import read_copies
 from tripod.verify.recorded.project import Project
 from tripod.verify.recorded.spool import add_spool, read_spool
@@ -53,8 +53,15 @@ class RecordedSessions:
     Without one, only what was kept is at hand, in the folder ``kept`` of an export.
     """
 
-    def __init__(self, root: str | None, never: tuple[Never, ...], kept: str | None = None) -> None:
+    def __init__(
+        self,
+        root: str | None,
+        never: tuple[Never, ...],
+        roles: tuple[SessionRole, ...],
+        kept: str | None = None,
+    ) -> None:
         self.root, self.never, self.kept = root, never, kept if root is None else root
+        self.roles = roles
         self._whole = set[str]()  # digests of sessions that were read to their end
         self._there = set[tuple[str, str]]()  # files that were read where they were found
         self._since: dict[tuple[str, str], Since] = {}

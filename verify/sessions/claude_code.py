@@ -89,6 +89,9 @@ _FIELDS = {
         + "attachment rendered renderedRole renderedBesideToolResult renderedInHumanTurn isMeta"
     ),
     "progress": fields(_ENVELOPE + "data toolUseID parentToolUseID"),
+    "queue-operation": fields(_ENVELOPE + "operation content reason commandUuid deliveryId"),
+    "api-request-blob": fields(_ENVELOPE + "hash message"),
+    "api-request-shape": fields(_ENVELOPE + "shapeHash shape"),
 }
 _MESSAGE = fields(
     "id type role model content stop_reason stop_sequence stop_details usage diagnostics container"
@@ -207,9 +210,7 @@ _CAVEATS = ("Caveat: The messages below were generated", "<local-command-caveat>
 _SPAWNS = fields("Task Agent")
 _NO_TEXT = frozenset(("directory", "compact_file_reference", "opened_file_in_ide"))
 _NAMES_OF_FILES = ("filename", "path", "uri")
-_UNDERSTOOD = frozenset({*_FIELDS, *_SILENT}) | fields(
-    "system queue-operation api-request-blob api-request-shape"
-)
+_UNDERSTOOD = frozenset({*_FIELDS, *_SILENT, "system"})
 
 
 class ClaudeCode(Reader):
@@ -269,6 +270,8 @@ class ClaudeCode(Reader):
                 yield self.given(record, "queue", text, sure=False)
         elif kind.startswith("api-request-"):
             part = value.get("message" if kind == "api-request-blob" else "shape")
+            if part is None:
+                yield Gap("missing", record.line, f"what the {kind} holds", "request")
             yield self.given(record, "request", part, agent=agent)
 
     def _session(self, record: SessionRecord) -> Iterator[Item]:

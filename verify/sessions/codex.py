@@ -150,9 +150,9 @@ class Codex(Reader):
         self._ordinal: int | None = None
         self._says_twice = False
         self._has_script = False  # whether a script of the model may run commands
-        self._asked: set[str] = set()
+        self._asked: set[int] = set()  # hashes of ids, which are small
         self._ended: dict[str, int] = {}  # commands that ended, by what the model was given
-        self._executed: set[str] = set()
+        self._executed: set[int] = set()
 
     def read(self, record: SessionRecord) -> Iterable[Item]:
         """What one record holds."""
@@ -283,7 +283,7 @@ class Codex(Reader):
             name = f"mcp__{item['namespace']}__{name}"
         if name in _SPAWNS:
             self._spawned.add(call)
-        self._asked.add(call)
+        self._asked.add(hash(call))
         self._has_script |= name in _SCRIPTS
         cwd = _joined(self.cwd, place) if place else self.cwd
         return self.called(record, call, name, value, cwd=cwd)
@@ -328,7 +328,8 @@ class Codex(Reader):
             yield Gap("missing", record.line, what, "subagent", child=lost)
         head = text[:_HEAD].partition("\nOutput:\n")[0]
         ended = _EXIT.search(head) if "code" in head else None
-        if ended is not None and channel == "shell":
+        told_twice = self._says_twice and hash(call) not in self._executed
+        if ended is not None and channel == "shell" and told_twice:
             self._ended.setdefault(call, record.line)
         yield self.answered(
             record,
@@ -386,9 +387,10 @@ class Codex(Reader):
     def _unasked(self, record: SessionRecord, item: dict[str, Any]) -> Iterator[Gap]:
         """A command that was run is one that the model, or a script of it, asked for."""
         name = text_at(item, "id")
-        self._executed.add(name)
+        self._executed.add(hash(name))
+        self._ended.pop(name, None)
         of_user = text_at(item, "source").startswith("user")
-        if self._says_twice and not (name in self._asked or self._has_script or of_user):
+        if self._says_twice and not (hash(name) in self._asked or self._has_script or of_user):
             what = f"the command {name[:60]} was run, and no call asked for it"
             yield Gap("witness", record.line, what, "shell")
 
@@ -396,9 +398,8 @@ class Codex(Reader):
         """What only the end shows: calls of which the program does not say that it ran them."""
         yield from super().end()
         for name, line in self._ended.items():
-            if self._says_twice and name not in self._executed:
-                what = f"the call {name[:60]} was answered, and no record says that it was run"
-                yield Gap("witness", line, what, "shell")
+            what = f"the call {name[:60]} was answered, and no record says that it was run"
+            yield Gap("witness", line, what, "shell")
 
     def _ran(
         self,

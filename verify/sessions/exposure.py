@@ -156,6 +156,14 @@ class _CallsOfId:
     answers: set[int] = field(default_factory=set)
 
 
+class _KnownCalls(dict[str, _CallsOfId]):
+    """Calls by their ids; ``ids`` has the hash of each that was there, as hashes are small."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: set[int] = set()
+
+
 class SessionExposures:
     """Collects what one file of a session exposed; ``add`` each item in the order of the file.
 
@@ -178,7 +186,7 @@ class SessionExposures:
         self.sessions: list[Session] = []
         self.denied: list[tuple[str, bool]] = []
         self._roots: dict[str, None] = {}
-        self._calls: dict[str, _CallsOfId] = {}
+        self._calls = _KnownCalls()
         self._last: _Open | None = None
 
     def add(self, item: Item) -> None:
@@ -198,19 +206,17 @@ class SessionExposures:
     def end(self) -> None:
         """Say what stays open; the last call may be broken off. More may be added, and ended."""
         for calls in self._calls.values():
-            for one in calls.waiting or ():
-                if one is not self._last:
-                    what = f"the answer of {one.call.tool} {one.call.id[:40]}"
-                    self.gaps.append(Gap("unanswered", one.call.line, what, one.call.channel))
-                self.gaps.extend(one.opaque)
-                self.found += [each._replace(sure=False, shown=False) for each in one.exposures]
-            calls.waiting = None
+            self._leave_open(calls)
         self.gaps.close()
 
     def close(self, channel: Channel) -> None:
         """Take a channel for seen: other evidence shows all that came by it."""
         self.closed |= {channel}
         self.gaps[:] = [gap for gap in self.gaps if not _is_unrecorded(gap, {channel})]
+
+    def has_call(self, name: str) -> bool:
+        """Whether a call with this id was added, or an answer to one."""
+        return hash(name) in self._calls.ids
 
     def _began(self, session: Session) -> None:
         self.agents.add(session.id)
@@ -228,18 +234,39 @@ class SessionExposures:
             return
         one = _Open(call._replace(input=None))  # it may be large
         self._opens(one, call)
-        calls = self._calls.setdefault(call.id, _CallsOfId())
+        calls = self._calls_of(call.id)
         if calls.waiting is None:
             calls.waiting = deque()
         calls.waiting.append(one)
         self._last = one
+
+    def _calls_of(self, name: str) -> _CallsOfId:
+        """The calls with an id; of very many the older ones are forgotten: memory has a limit."""
+        calls = self._calls.get(name)
+        if calls is None:
+            if len(self._calls) >= _REMEMBERED:
+                for old in list(self._calls)[: _REMEMBERED // 2]:
+                    self._leave_open(self._calls.pop(old))
+            calls = self._calls[name] = _CallsOfId()
+            self._calls.ids.add(hash(name))
+        return calls
+
+    def _leave_open(self, calls: _CallsOfId) -> None:
+        """Say that calls have no answer; the last call may be broken off."""
+        for one in calls.waiting or ():
+            if one is not self._last:
+                what = f"the answer of {one.call.tool} {one.call.id[:40]}"
+                self.gaps.append(Gap("unanswered", one.call.line, what, one.call.channel))
+            self.gaps.extend(one.opaque)
+            self.found += [each._replace(sure=False, shown=False) for each in one.exposures]
+        calls.waiting = None
 
     def _ran(self, call: Call) -> None:
         """What a program says that it ran: it counts before what was asked for."""
         calls = self._calls.get(call.id)
         waiting = calls.waiting if calls is not None else None
         one = waiting[0] if waiting else self._last
-        if one is None or not self._calls[one.call.id].waiting:
+        if one is None or not self._calls_of(one.call.id).waiting:
             one = _Open(call)
             self._opens(one, call)
             self._settle(one, None)
@@ -314,7 +341,7 @@ class SessionExposures:
     def _answered(self, given: Given) -> _Open | None:
         if given.call is None:
             return None
-        calls = self._calls.setdefault(given.call, _CallsOfId())
+        calls = self._calls_of(given.call)
         text = hash(given.text)
         if not calls.waiting:
             if not calls.answers:
@@ -398,6 +425,7 @@ def _is_unrecorded(gap: Gap, channels: Container[Channel]) -> bool:
 
 
 _MAX_PATH, _MAX_ROOTS = 4096, 64
+_REMEMBERED = 20_000  # calls; an answer to an older one is of a call that is not there
 _SHORT_COMMAND = 4096  # characters
 _opened_again = lru_cache(maxsize=512)(opened_by)
 """Programs say a command when they ask for it and when they ran it, and agents repeat many."""

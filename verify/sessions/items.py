@@ -224,6 +224,8 @@ class GapList(list[Gap]):
 
 Item = Session | Call | Given | Gap
 
+_REMEMBERED = 100_000  # calls, and records, whose ids a reader keeps
+
 
 class SessionRecord(NamedTuple):
     """One record: the number of its line, from 1, where that begins in the file, and its value."""
@@ -269,7 +271,8 @@ class Reader(ABC):
         self.cwd = ""
         self.time: object = None  # that the last record claims which has one, as it stands there
         self.channels: dict[str, Channel] = {}
-        self._ids: set[int] = set()
+        self._ids: set[int] = set()  # hashes of ids of records
+        self._older: set[int] = set()
         self._before: dict[int, int] = {}
 
     @abstractmethod
@@ -281,16 +284,24 @@ class Reader(ABC):
         if self.since and not any(session.version for session in self.sessions.values()):
             yield Gap("unknown", 1, f"no version of {self.program} is named")
         for parent, line in self._before.items():
-            if parent not in self._ids:
+            if parent not in self._ids and parent not in self._older:
                 yield Gap("order", line, "the record that its parentUuid names is not there")
 
     def links(self, record: SessionRecord) -> None:
-        """Note the id of a record, and the one before it: ``end`` says which is not there."""
+        """Note the id of a record, and the one before it: ``end`` says which is not there.
+
+        Of very many records the older ones are forgotten: memory has a limit.
+        """
         name, parent = record.value.get("uuid"), record.value.get("parentUuid")
         if isinstance(name, str):
+            if len(self._ids) >= _REMEMBERED:
+                self._ids, self._older = set(), self._ids
             self._ids.add(hash(name))
-        if isinstance(parent, str) and hash(parent) not in self._ids:
-            self._before.setdefault(hash(parent), record.line)
+        if isinstance(parent, str):
+            before = hash(parent)
+            there = before in self._ids or before in self._older
+            if not there and len(self._before) < _REMEMBERED:
+                self._before.setdefault(before, record.line)
 
     def began(
         self, record: SessionRecord, name: str, version: str = "", **more: Any
@@ -379,6 +390,9 @@ class Reader(ABC):
                 said = values.get(use.command)
                 said = shlex.join(map(str, said)) if isinstance(said, list) else said
                 command = said if isinstance(said, str) else None
+        if len(self.channels) > _REMEMBERED:
+            for old in list(self.channels)[: _REMEMBERED // 2]:
+                del self.channels[old]
         if ran:
             self.channels.setdefault(name, channel)
         else:

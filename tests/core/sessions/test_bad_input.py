@@ -4,7 +4,9 @@ import json
 import os
 import sqlite3
 from contextlib import closing
+from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from doors.inside import run
@@ -53,6 +55,10 @@ DAMAGED = {
     "a type that is no text": GOOD + b'{"type":{"a":1},"sessionId":"s"}\n',
     "a message that is a text": GOOD + json.dumps(START | {"message": "hi"}).encode(),
     "a message without content": GOOD + json.dumps(START | {"message": {}}).encode(),
+    "a request without its message": GOOD
+    + json.dumps(START | {"type": "api-request-blob", "hash": "7"}).encode(),
+    "a request with the end of another record": GOOD
+    + json.dumps(START | {"type": "api-request-blob", "message": {}, "parentId": "7"}).encode(),
 }
 
 
@@ -93,6 +99,34 @@ def test_a_line_that_is_too_long_is_refused_in_words(monkeypatch: pytest.MonkeyP
     assert "was not read" in two.gap.what
     assert isinstance(three, SessionRecord)
     assert (three.line, three.offset) == (3, len(GOOD) + len(long))
+
+
+@given(
+    lengths=st.lists(st.integers(0, 40), max_size=30),
+    block=st.integers(2, 50),
+    is_ended=st.booleans(),
+    size=st.none() | st.integers(0, 900),
+)
+def test_lines_are_the_same_wherever_a_block_ends(
+    lengths: list[int], block: int, is_ended: bool, size: int | None
+) -> None:
+    lines = [json.dumps(START | {"message": {"content": "x" * length}}) for length in lengths]
+    data = "\n".join(lines).encode() + b"\n" * (is_ended and bool(lines))
+    begun = data if size is None else data[:size]
+    with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
+        patch.setattr(files, "_AHEAD", block)
+        patch.setattr(files, "MAX_LINE", 100)
+        patch.setattr(jsonl, "MAX_LINE", 100)
+        path = Path(folder) / "a.jsonl"
+        path.write_bytes(data)
+        found = read_session_file(str(path), size=size)
+    rows = begun.split(b"\n")
+    whole = [row for row in rows if row.startswith(b"{") and row.endswith(b"}}")]
+    short = [row for at, row in enumerate(rows) if len(row) + (at < len(rows) - 1) <= 100]
+    assert found.sha256 == sha256(begun).hexdigest()
+    assert (found.bytes, found.lines) == (len(begun), len(rows) - (rows[-1] == b""))
+    if found.reader is not None:
+        assert found.reader.records["user"] == len([row for row in whole if row in short])
 
 
 def test_a_document_that_is_too_long_is_refused_in_words(

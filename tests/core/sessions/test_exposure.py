@@ -501,3 +501,37 @@ def test_a_subagent_beyond_the_limit_is_never_taken_for_found() -> None:
     one.agents.update(f"child-{line}" for line in range(GapList.CHILDREN + 1))
     verdict = judge_exposures([one], Counter())
     assert (verdict.told, verdict.coverage["gaps"]) == ("cannot tell", {"missing": 1})
+
+
+def test_a_very_long_session_is_judged_in_little_memory_and_forgets_no_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(exposure, "_REMEMBERED", 10)
+    judging = SessionExposures(NeverRule([".env"]), ProtectedText())
+    for number in range(1, 200):
+        path = "/w/.env" if number == 1 else "/w/a"
+        judging.add(Call(f"c{number}", "Read", {}, number, "read", (path,), cwd="/w"))
+        if number > 1:
+            judging.add(Given("read", number, 0, "text", call=f"c{number}"))
+        assert len(judging._calls) <= 10
+    assert judging.has_call("c1")
+    judging.add(Given("read", 200, 0, "late", call="c1"))
+    judging.end()
+    assert [(one.line, one.sure) for one in judging.found] == [(1, False)]
+    assert [(gap.line, gap.cause) for gap in judging.gaps] == [(1, "unanswered"), (200, "missing")]
+
+
+def test_a_record_far_behind_another_still_has_it_as_its_parent(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(items, "_REMEMBERED", 20)
+    start = {"type": "user", "sessionId": "s", "version": "2.1.209", "cwd": "/w"}
+    said = start | {"message": {"role": "user", "content": "hi"}}
+    lines = [json.dumps(said | {"uuid": f"u{n}", "parentUuid": f"u{n - 9}"}) for n in range(9, 90)]
+    first = [json.dumps(said | {"uuid": f"u{n}"}) for n in range(9)]
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join([*first, *lines]))
+    assert judged(path)[0].told == "clean"
+    path.write_text("\n".join([*first, *lines, json.dumps(said | {"parentUuid": "u3"})]))
+    verdict = judged(path)[0]
+    assert verdict.told == "cannot tell"  # it is forgotten, and is not taken for there

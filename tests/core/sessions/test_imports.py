@@ -322,7 +322,7 @@ def test_what_a_database_lacked_stays_untold_when_only_its_rows_are_left(
     (one,) = report["checks"]
     assert one["verdict"] == "cannot tell"
     with Team(team, read_only=True) as opened:
-        sessions = RecordedSessions(opened.root, ())
+        sessions = RecordedSessions(opened.root, (), ())
         bodies = [entry.data for entry in opened.store.read() if entry.kind == IMPORTED.name]
         gaps = [
             gap
@@ -424,7 +424,7 @@ def test_a_kept_session_is_read_without_a_file_that_a_kill_would_leave(
     with Team(team, read_only=True) as opened:
         body = next(one.data for one in opened.store.read() if one.kind == IMPORTED.name)
         parts = parts_of(opened.source, body)
-        judged = RecordedSessions(opened.root, ()).again(body, parts, start)
+        judged = RecordedSessions(opened.root, (), ()).again(body, parts, start)
     assert [each.path for each in judged.found] == ["/w/.env"]
     assert there == [[]]
 

@@ -9,6 +9,8 @@ from unittest.mock import Mock
 
 import pytest
 from doors.inside import run
+from recorded_sessions import BASE
+from recorded_sessions import write_session as session
 
 from tripod.ledger.errors import MalformedError
 from tripod.verify.anchors.policy import parse, parse_project, stricter_rules
@@ -16,21 +18,6 @@ from tripod.verify.evidence import collect
 from tripod.verify.recorded import evidence
 from tripod.verify.recorded.files import read_copies
 from tripod.verify.run import verify
-
-BASE = {"version": "2.1.209", "cwd": "/w", "timestamp": "2026-11-20T10:00:00Z"}
-
-
-def session(path: Path, name: str, *reads: tuple[str, str], **more: Any) -> Path:
-    """Write a session of Claude Code that reads files; each has a text."""
-    base = {"sessionId": name, **BASE, **more}
-    said: list[dict[str, Any]] = [{"type": "user", "message": {"role": "user", "content": "go"}}]
-    for number, (file, text) in enumerate(reads):
-        use = {"type": "tool_use", "id": f"c{number}", "name": "Read", "input": {"file_path": file}}
-        result = {"type": "tool_result", "tool_use_id": f"c{number}", "content": text}
-        said.append({"type": "assistant", "message": {"role": "assistant", "content": [use]}})
-        said.append({"type": "user", "message": {"role": "user", "content": [result]}})
-    path.write_text("".join(json.dumps(base | one) + "\n" for one in said))
-    return path
 
 
 @pytest.fixture
@@ -199,6 +186,8 @@ def test_the_stricter_of_two_policies_has_the_rules_of_both() -> None:
     two = parse_project(b'[[policy.never]]\npaths = ["b"]\nrole = "rev"\n')
     both = stricter_rules(one, two)
     assert [rule.paths for rule in both.never] == [("a",), ("b",)]
+    three = parse_project(b'[[policy.roles]]\nrole = "rev"\nfolder = "/srv/*"\n')
+    assert stricter_rules(stricter_rules(both, three), three).roles == three.roles != ()
     assert stricter_rules(both, one) == both
 
 
@@ -211,6 +200,8 @@ def test_the_stricter_of_two_policies_has_the_rules_of_both() -> None:
         ("never:\n  - paths: []\n", "line 2: never.paths: the value names nothing"),
         ("never:\n  - paths: [a]\n    grade: seen\n", "the value is not opened or shown"),
         ("never:\n  - paths: [a]\n    since: x\n", "never.since"),
+        ("roles:\n  - folder: /w\n", "line 2: roles.role: the key is missing"),
+        ("roles: pythia\n", "line 1: roles: the value is not a list of roles"),
     ],
 )
 def test_a_rule_that_is_not_understood_names_line_and_key(text: str, says: str) -> None:
