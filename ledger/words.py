@@ -37,9 +37,25 @@ def words_of_text(text: str) -> list[str]:
     >>> words_of_text("te\u0001a or co\u3164ffee")
     ['tea', 'or', 'coffee']
     """
+    if "\x1b" in text:
+        text = without_escapes(text)
     if not text.isascii():
         text = _without_signs(text)
     return text.encode().translate(_PLAIN, _SILENT_ASCII).decode().split()
+
+
+def without_escapes(text: str) -> str:
+    r"""A text without what makes a terminal colour it, move in it, or link from it.
+
+    >>> without_escapes("\x1b[1;31mred\x1b[m and \x1b]8;;file:///a\x1b\\a link\x1b]8;;\x07")
+    'red and a link'
+    """
+    return _ESCAPES.sub("", text) if "\x1b" in text else text
+
+
+_ESCAPES = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\]8;[^;\s]*;[^\s\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78])"
+)
 
 
 def _without_signs(text: str) -> str:

@@ -13,7 +13,7 @@ from tripod.errors import BadArgumentError
 from tripod.ledger.errors import MissingExtraError
 from tripod.ledger.ids import now_us
 from tripod.output import emit, one_line, remark
-from tripod.verify.isolation.globs import NeverRule
+from tripod.verify.isolation.globs import NeverRule, refusal_of
 from tripod.verify.isolation.sessions import CallsSeen
 from tripod.verify.recorded.files import (
     SessionFile,
@@ -153,8 +153,10 @@ import PATH...
 
 
 def _exposure(call: CommandCall) -> int | None:
-    if not all((*call.never, *call.values["except"])):
-        raise BadArgumentError("an empty GLOB fits no file; leave it out, or say which files")
+    for one in (*call.never, *call.values["except"]):
+        why = refusal_of(one)
+        if why:
+            raise BadArgumentError(f"the GLOB {one_line(one)!r} cannot be used: {why}")
     rule = NeverRule(call.never, call.values["except"]) if call.never else None
     if rule is not None:
         try:
@@ -165,7 +167,7 @@ def _exposure(call: CommandCall) -> int | None:
             raise BadArgumentError(f"a GLOB cannot be used: {error}") from None
     if call.values["except"] and rule is None:
         raise BadArgumentError("--except needs --never: it names exceptions from it")
-    protected = ProtectedText()
+    protected, blind = ProtectedText(), list[Gap]()
     project = home = None
     if call.project or call.home or call.protect:
         from tripod.verify.recorded.project import open_project, protect_files
@@ -173,7 +175,10 @@ def _exposure(call: CommandCall) -> int | None:
         project = open_project(call.project) if call.project else None
         home = open_project(call.home, is_home=True) if call.home else None
         for path in call.protect:
+            before = protected.searchable
             protect_files(protected, path)
+            if protected.searchable == before:
+                blind.append(Gap("missing", 0, f"{path} has no 12 words and no line to look for"))
         if project is not None and rule is not None:
             project.protect(protected, rule)
     read: list[SessionExposures] = []
@@ -183,6 +188,7 @@ def _exposure(call: CommandCall) -> int | None:
         seen = counted, files
         one = _exposures_of(path, rule, protected, (project, home), seen, is_named=is_named)
         if one is not None:
+            one.gaps += blind
             read.append(one)
             _print(call, one)
     if rule is None and not call.protect:

@@ -47,6 +47,7 @@ from tripod.projections.settings import (
     setting_of,
     whole_setting,
 )
+from tripod.verify.isolation.globs import refusal_of
 from tripod.verify.isolation.sessions import Never, SessionRole
 
 SELF, PINNED, PEERED, WITNESSED, TIMESTAMPED = LEVELS = (
@@ -84,7 +85,17 @@ def _actors(value: object) -> object:
     return names
 
 
+def _globs(value: object) -> object:
+    names = _names(value)
+    for name in names if isinstance(names, list) else ():
+        why = refusal_of(name) if isinstance(name, str) else ""
+        if why:
+            raise ValueError(f"the glob {name!r} cannot be used: {why}")
+    return names
+
+
 Names = Annotated[tuple[str, ...], Rule(_names)]
+Globs = Annotated[tuple[str, ...], Rule(_globs)]
 Level = Annotated[str, setting_of(LEVELS)]
 Exceptions = Annotated[str, setting_of(("cannot-tell",))]
 Opening = Annotated[str, setting_of(("open", "closed"))]
@@ -108,8 +119,8 @@ class Forbidden(Settings):
     first entry whose sessions are judged.
     """
 
-    paths: Names
-    except_: Annotated[tuple[str, ...], Rule(_names)] = ()
+    paths: Globs
+    except_: Annotated[tuple[str, ...], Rule(_globs)] = ()
     role: str = "*"
     folder: str = "*"
     session: str = "*"

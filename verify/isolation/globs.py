@@ -32,6 +32,9 @@ class NeverRule:
 
     def __init__(self, never: Sequence[str], but: Sequence[str] = ()) -> None:
         self.never, self.but = tuple(map(_plain, never)), tuple(map(_plain, but))
+        drives = map(_with_drive, self.never)
+        self._of_drives = [one for one in drives if _DRIVE.match(one)]
+        self._has_colon = any(_DRIVE.match(one.lstrip("/")) for one in self.never)
 
     @cached_property
     def _compiled(self) -> tuple[_Matcher, _Matcher | None]:
@@ -64,6 +67,13 @@ class NeverRule:
 
         ``roots`` are folders that globs with a slash begin in; without one, they begin anywhere.
         """
+        has_colon = ":" in path[:3]
+        if has_colon and _UNSEEN.search(path):
+            path = _UNSEEN.sub("", path)
+            if self.hits(path):
+                return True
+        if self._of_drives and (self._has_colon or has_colon) and self._may_be_of_drive(path):
+            return True
         tilde, _, rest = path.partition("/")
         homes = [f"/*/{rest}", f"/*/*/{rest}"] if tilde == "~" else []
         if tilde[:1] == "~":
@@ -92,6 +102,13 @@ class NeverRule:
             ):
                 return True
         return False
+
+    def _may_be_of_drive(self, path: str) -> bool:
+        """Whether a path is, on a drive of Windows, one that a glob means: written otherwise."""
+        other = _with_drive(path)
+        return bool(_DRIVE.match(other)) and any(
+            _meet(each, _folded(other)) for glob in self._of_drives for each in _below(glob)
+        )
 
 
 _SPECIAL = re.compile(r"[*?\[{\\(]")
@@ -156,6 +173,50 @@ def _plain(pattern: str) -> str:
     ('chat', '.ssh/**', '/w/chat')
     """
     return re.sub("^//", "/", posixpath.normpath(pattern.removeprefix("~/")))
+
+
+_DRIVE = re.compile("[A-Za-z]:(?=/|$)")
+_MOUNT = re.compile("^/(?:mnt/|cygdrive/)?([A-Za-z])(?=/|$)")
+_UNSEEN = re.compile(r"(?::[^/:]*)?:\$DATA$|[. ]+(?=/|$)", re.IGNORECASE)
+"""What Windows takes off a name: the stream that has a file's text, dots and blanks at the end."""
+
+
+def _with_drive(path: str) -> str:
+    """A path with its drive, as two shells for Windows write it without a colon.
+
+    >>> _with_drive("/mnt/c/w/.env"), _with_drive("/C:/w"), _with_drive("/src/c")
+    ('c:/w/.env', 'C:/w', '/src/c')
+    """
+    return path[1:] if _DRIVE.match(path, 1) else _MOUNT.sub(r"\1:", path, count=1)
+
+
+def refusal_of(pattern: str) -> str:
+    """Why a glob fits no path, or perhaps not the paths that it was written for; '' if it may do.
+
+    >>> refusal_of("chat/**"), refusal_of(" .env")
+    ('', 'it begins or ends with a blank')
+    """
+    if not pattern or pattern != pattern.strip():
+        return "it begins or ends with a blank" if pattern else "it is empty"
+    if any(ord(char) < _BLANK or ord(char) == _DELETE for char in pattern):
+        return "it has a control character"
+    if pattern[0] == "!":
+        return "it begins with !; name exceptions on their own"
+    if _ADDRESS.match(pattern):
+        return "it is the address of a page or a file; write a path"
+    if _BACKSLASHES.search(pattern):
+        return "it has a backslash: write slashes, and [*] for a star that is part of a name"
+    plain = _plain(pattern)
+    if plain in (".", "/", ".."):
+        return "it names no file: write ** for every file"
+    if plain.startswith(("../", "/../")):
+        return "it begins with ..: write the path from the folder of the project, or from /"
+    return ""
+
+
+_BLANK, _DELETE = 32, 127
+_ADDRESS = re.compile(r"(?:[A-Za-z][\w+.-]*:/|file:|mailto:)/")
+_BACKSLASHES = re.compile(r"[A-Za-z]:\\|\\[\w.*~\\-]|\\$")
 
 
 def _folded(path: str) -> str:

@@ -6,6 +6,8 @@ which it did not. Each event names the one before it.
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -91,6 +93,8 @@ _SEARCHED: dict[str, Channel] = {
     "skill.invoked": "skill",
     "hook.end": "hook",
 }
+_MOVE = re.compile(r"(?:^|(?<=[;&|({\n]))\s*((?:cd|pushd)\b[^;&|)}\n]*)")
+_MOST_MOVES = 8
 _GIVEN = ("content", "contents", "structuredContent")
 _RESULT = fields("content detailedContent contents structuredContent")
 
@@ -116,6 +120,8 @@ class Copilot(Reader):
     def __init__(self) -> None:
         super().__init__()
         self._seen: set[str] = set()
+        self._moves: list[str] = []  # commands by which a shell went elsewhere: it may go on there
+        self._moving: dict[str, list[str]] = {}
 
     def read(self, record: SessionRecord) -> Iterator[Item]:
         """What one record holds."""
@@ -182,10 +188,21 @@ class Copilot(Reader):
     ) -> Call:
         name = text_at(data, "toolCallId")
         nested = agent != MAIN
-        return self.called(record, name, tool, value, agent=agent, ran=ran, nested=nested)
+        call = self.called(record, name, tool, value, agent=agent, ran=ran, nested=nested)
+        if tool != "bash" or call.command is None:
+            return call
+        moves = _MOVE.findall(call.command)
+        if moves:
+            self._moving[name] = moves
+        if not self._moves:
+            return call
+        before = [*self._moves, f"cd {shlex.quote(self.cwd)}"] if self.cwd else self._moves
+        return call._replace(command="\n".join([*before, call.command]))
 
     def _result(self, record: SessionRecord, data: dict[str, Any], agent: str) -> Iterator[Item]:
         call, result = text_at(data, "toolCallId"), data.get("result")
+        new = (move for move in self._moving.pop(call, ()) if move not in self._moves)
+        self._moves = [*self._moves, *new][-_MOST_MOVES:]
         if isinstance(result, dict):
             yield from self.strange_fields(record, result, _RESULT, "a result")
         if self.channels.get(call) == "subagent" and data.get("success") is True:

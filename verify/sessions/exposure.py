@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from tripod.ledger.words import RUN
+from tripod.ledger.words import RUN, without_escapes
 from tripod.ledger.words import words_of_text as words_of
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.phrases import LineIndex, PhraseIndex, SeedPairs, VisiblePhrases
@@ -43,6 +43,9 @@ _READ = frozenset(("read", "search", "shell"))
 _NO_FILES = frozenset(("names", "subagent", "web", "skill", "paste", "background"))
 _PATHLIKE = re.compile(r"[^\s]*[/.][^\s]*")
 _MAGIC = re.compile(r"[*?\[\]{}]")
+_ENDS = re.compile("[\x1b\x07]")
+"""How what a terminal does not show begins and ends; between them may stand any text."""
+
 _NUMBERS = re.compile(r"\n(?:[^\s:]+:)?[ \t]*[0-9]+[\t:|\u2192-]")
 """What programs put before each line of a file: its number, and where several are, its name.
 
@@ -89,6 +92,7 @@ class ProtectedText:
     def __init__(self) -> None:
         self.paths: list[str] = []
         self.is_searchable = False  # whether there is text, and all of it can be found
+        self.searchable = 0  # files of which at least a part can be found
         self._seeds = SeedPairs()
         self._runs, self._lines = PhraseIndex(self._seeds), LineIndex(self._seeds)
         self._allowed, self._allowed_lines = VisiblePhrases(), set[str]()
@@ -111,6 +115,7 @@ class ProtectedText:
             )
             text = "\n".join(lines)
         found = self._lines.add(len(self.paths), text) or found
+        self.searchable += found
         self.is_searchable = found and (self.is_searchable or not self.paths)
         self.paths.append(path)
 
@@ -118,7 +123,11 @@ class ProtectedText:
         """Files of which text stands in a text, each once."""
         if not self.paths:
             return
-        found = set(self._found_in(text))
+        found = set[int]()
+        if "\x1b" in text:
+            found.update(self._found_in(_ENDS.sub(" ", text)))  # with what a link hides
+            text = without_escapes(text)
+        found.update(self._found_in(text))
         plain = _NUMBERS.sub("\n", f"\n{text}")
         if len(plain) <= len(text):
             found.update(self._found_in(plain))
@@ -217,6 +226,25 @@ class SessionExposures:
     def has_call(self, name: str) -> bool:
         """Whether a call with this id was added, or an answer to one."""
         return hash(name) in self._calls.ids
+
+    def counted(self) -> Iterator[Exposure]:
+        """The exposures that a verdict counts: without a rule, those of protected text alone.
+
+        A command that opened a file of that name may have shown its text in another form.
+        """
+        if self.rule is not None:
+            yield from self.found
+            return
+        by_text = {each.named for each in self.found if each.path is None}
+        for each in self.found:
+            if each.path is None:
+                yield each
+            elif (
+                each.sure
+                and each.channel in ("shell", "script")
+                and any(_is_at(each, path) for path in self.protected.paths if path not in by_text)
+            ):
+                yield each._replace(sure=False)
 
     def _began(self, session: Session) -> None:
         self.agents.add(session.id)
@@ -334,7 +362,7 @@ class SessionExposures:
             what = f"whose text the {given.channel} gave: no protected text was there to compare"
             self.gaps.append(Gap("missing", given.line, what, given.channel))
         for path in self.protected.found_in(given.text):
-            if not any(_is_same(each, path) for each in by_path):
+            if self.rule is None or not any(_is_same(each, path) for each in by_path):
                 tool = None if one is None else one.call.tool
                 self.found.append(_of_text(given, None, named=path, tool=tool, sure=given.sure))
 
@@ -364,12 +392,17 @@ class SessionExposures:
         text = "" if given is None else given.text
         if given is not None and given.denied:
             self.denied.append((one.call.id, bool(one.exposures)))
+            if not is_error_text(text, denied=True):
+                self._doubt(one)
             return []
         shell = one.call.channel in ("shell", "script") or one.ran
         failed = given is not None and given.failed
         if failed and not shell:
-            if one.call.channel in _OPAQUE and not text.startswith("<tool_use_error>"):
-                self.gaps.extend(one.opaque)
+            by_program = _UNCALLED if one.call.channel == "mcp" else _NOT_DONE
+            if by_program.match(text):
+                return []
+            if one.call.channel in _OPAQUE or not is_error_text(text):
+                self._doubt(one)
             return []  # an error was shown, and no text of a file
         found = []
         for each in one.exposures:
@@ -387,11 +420,16 @@ class SessionExposures:
         self.gaps.extend(one.opaque)
         return found
 
+    def _doubt(self, one: _Open) -> None:
+        """A call that failed, by the record, and whose answer is no error of the program."""
+        self.gaps.extend(one.opaque)
+        self.found += [each._replace(sure=False, shown=False) for each in one.exposures]
+
     def _listed(self, call: Call, given: Given) -> Iterator[Exposure]:
         """Files that the answer of a search names: their lines were shown, or only counted."""
         assert self.rule is not None
         found: dict[str, bool] = {}
-        for match in _LISTED.finditer(given.text):
+        for match in _LISTED.finditer(without_escapes(given.text)):
             named = match[match.lastindex or 0].removeprefix("./")
             if not _PATHLIKE.fullmatch(named):
                 continue
@@ -473,8 +511,56 @@ def _of_text(
 
 def _is_same(exposure: Exposure, path: str) -> bool:
     """Whether an exposure by path is that of a protected file, and says that it was shown."""
+    return exposure.shown and exposure.sure and _is_at(exposure, path)
+
+
+def _is_at(exposure: Exposure, path: str) -> bool:
     mine = exposure.path or ""
-    return exposure.shown and exposure.sure and (mine == path or mine.endswith(f"/{path}"))
+    return mine == path or mine.endswith(f"/{path}")
+
+
+_NOT_DONE = re.compile("<tool_use_error>")
+_UNCALLED = re.compile(
+    r"<tool_use_error>(?:Error: No such tool available: |InputValidationError: )[^\0]{,400}\Z"
+)
+"""Errors of a program itself; one of a server may begin like them, and go on with any text."""
+
+_ERROR = re.compile(
+    r"""\b(?:errors?|failed|failure|cannot|can't|could\ not|couldn't|unable|denied|not|no\ such
+    |didn't|doesn't|don't|haven't|rejected|refused|declined|aborted|cancell?ed|interrupted|stopped
+    |invalid|exceeds?|too\ (?:large|long|big)|outside|out\ of\ bounds|must|missing|unknown
+    |unexpected|forbidden|prohibited|blocked?|ignored|timed\ out|timeout|exception
+    |E[A-Z]{3,}(?=:))\b
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_ERROR_LINES, _ERROR_SIZE, _REASON_WORDS = 6, 1_000, 4
+
+
+def is_error_text(text: str, *, denied: bool = False) -> bool:
+    """Whether an answer that failed, by the record, is the message of it and no text of a file.
+
+    That of a denial may be anything that a person or a hook wrote, in one line of some words.
+
+    >>> is_error_text("File does not exist."), is_error_text("KEY=correct-horse-battery")
+    (True, False)
+    """
+    lines = text.strip().splitlines()
+    if not lines or (denied and _DENIAL.match(text)):
+        return True
+    if len(lines) > _ERROR_LINES or len(text) > _ERROR_SIZE:
+        return False
+    if denied and len(lines) == 1 and len(text.split()) >= _REASON_WORDS:
+        return True
+    return _ERROR.search(lines[0]) is not None
+
+
+_DENIAL = re.compile(
+    r"""<tool_use_error>|\[Request\ interrupted|PreToolUse:|Permission\ (?:to|for)\ |
+    The\ user\ (?:doesn't|rejected|has\ specified\ a\ rule|denied|declined)\b""",
+    re.VERBOSE,
+)
+"""How programs begin the answer to a call that was denied; a person's words may follow."""
 
 
 _SHORT = 8  # characters from which on a line of an output is told from another
@@ -524,7 +610,7 @@ def judge_exposures(
         if not (gap.child and gap.child in agents) and gap.channel not in _FILELESS
     ]
     gaps += _orphans(read) if needs_parents else ()
-    found = [(one.file, each) for one in read for each in one.found]
+    found = [(one.file, each) for one in read for each in one.counted()]
     breaches = [pair for pair in found if pair[1].sure and (pair[1].shown or not shown_only)]
     unsure = [pair for pair in found if not pair[1].sure]
     causes = Counter(gap.cause for _, gap in gaps)

@@ -37,7 +37,7 @@ TOOLS = {
     "search_file_content": ToolUse("search", ("path", "dir_path"), recursive=True, default="."),
     "glob": ToolUse("names", ("path", "dir_path", "pattern")),
     "list_directory": ToolUse("names", ("path", "dir_path")),
-    "run_shell_command": ToolUse("shell", command="command"),
+    "run_shell_command": ToolUse("shell", command="command", folders=("dir_path", "directory")),
     "write_file": ToolUse("edit", ("file_path",)),
     "replace": ToolUse("edit", ("file_path",)),
     "edit": ToolUse("edit", ("file_path",)),

@@ -239,7 +239,8 @@ class ToolUse(NamedTuple):
     """What a tool of a program does: its channel, and which fields of its input name what.
 
     ``paths`` are fields that hold one path or a list; ``command`` is the field of a shell command.
-    ``default`` is the path where the input names none.
+    ``default`` is the path where the input names none, ``folders`` are fields of which the first
+    that is there names the folder in which a command runs.
     """
 
     channel: Channel
@@ -247,6 +248,7 @@ class ToolUse(NamedTuple):
     command: str | None = None
     recursive: bool = False
     default: str | None = None
+    folders: tuple[str, ...] = ()
 
 
 class Reader(ABC):
@@ -378,12 +380,12 @@ class Reader(ABC):
         ``command`` is the command line, where the record has it elsewhere than in the input.
         """
         use = self.tools.get(tool)
+        values = value if isinstance(value, dict) else {}
         if use is None:
             channel: Channel = "mcp" if tool.startswith("mcp__") else "tool"
             paths = tuple(text for text in strings_of(value) if text and "\n" not in text)
         else:
             channel = use.channel
-            values = value if isinstance(value, dict) else {}
             paths = tuple(_paths(values, use.paths)) if use.paths else ()
             paths = paths or ((use.default,) if use.default else ())
             if command is None and use.command:
@@ -399,6 +401,8 @@ class Reader(ABC):
             self.channels[name] = channel
         recursive = use is not None and use.recursive
         cwd = self.cwd if cwd is None else cwd
+        if use is not None and use.folders:
+            cwd = _folder(cwd, next(_paths(values, use.folders), ""))
         line = record.line
         return Call(
             name, tool, value, line, channel, paths, command, recursive, cwd, agent, nested, ran,
@@ -490,6 +494,12 @@ def text_at(value: object, name: str, *below: str) -> str:
 def fields(table: str) -> frozenset[str]:
     """The names of a table that is written as words."""
     return frozenset(table.split())
+
+
+def _folder(cwd: str, named: str) -> str:
+    if named.startswith(("/", "~")) or named[1:2] == ":" or not (cwd and named):
+        return named or cwd
+    return f"{cwd}/{named}"
 
 
 def _paths(values: Mapping[str, Any], names: Iterable[str]) -> Iterator[str]:

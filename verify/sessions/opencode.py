@@ -28,7 +28,7 @@ TOOLS = {
     "grep": ToolUse("search", ("path",), recursive=True, default="."),
     "glob": ToolUse("names", ("path", "pattern")),
     "list": ToolUse("names", ("path",)),
-    "bash": ToolUse("shell", command="command"),
+    "bash": ToolUse("shell", command="command", folders=("workdir",)),
     "edit": ToolUse("edit", ("filePath",)),
     "multiedit": ToolUse("edit", ("filePath",)),
     "write": ToolUse("edit", ("filePath",)),
@@ -142,9 +142,7 @@ class OpenCode(Reader):
             yield from self.strange_type(record, "tool.state", part)
             return
         yield from self.strange_fields(record, state, _STATE, "the state of a call")
-        asked = state.get("input")
-        place = text_at(asked, "workdir") or self.cwd
-        call = self.called(record, text_at(part, "id"), tool, asked, cwd=place)
+        call = self.called(record, text_at(part, "id"), tool, state.get("input"))
         yield call
         status = text_at(state, "status")
         if status in ("completed", "error"):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tripod.ledger.words import RUN
+from tripod.ledger.words import RUN, without_escapes
 from tripod.ledger.words import words_of_text as words_of
 from tripod.verify.isolation.phrases import (
     LONG,
@@ -152,6 +152,7 @@ def test_words(text: str, words: list[str]) -> None:
 
 def simple_words(text: str) -> list[str]:
     """The words of a text by the rule alone: every character is looked up, and none is skipped."""
+    text = without_escapes(text)
     text = re.sub("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]", "", text)
     text = normalize("NFKD", normalize("NFKD", text).casefold())
     seen = (char for char in text if category(char) != "Cf" and category(char)[0] != "M")
