@@ -165,14 +165,6 @@ class _CallsOfId:
     answers: set[int] = field(default_factory=set)
 
 
-class _KnownCalls(dict[str, _CallsOfId]):
-    """Calls by their ids; ``ids`` has the hash of each that was there, as hashes are small."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.ids: set[int] = set()
-
-
 class SessionExposures:
     """Collects what one file of a session exposed; ``add`` each item in the order of the file.
 
@@ -195,7 +187,7 @@ class SessionExposures:
         self.sessions: list[Session] = []
         self.denied: list[tuple[str, bool]] = []
         self._roots: dict[str, None] = {}
-        self._calls = _KnownCalls()
+        self._calls: dict[str, _CallsOfId] = {}
         self._last: _Open | None = None
 
     def add(self, item: Item) -> None:
@@ -222,10 +214,6 @@ class SessionExposures:
         """Take a channel for seen: other evidence shows all that came by it."""
         self.closed |= {channel}
         self.gaps[:] = [gap for gap in self.gaps if not _is_unrecorded(gap, {channel})]
-
-    def has_call(self, name: str) -> bool:
-        """Whether a call with this id was added, or an answer to one."""
-        return hash(name) in self._calls.ids
 
     def counted(self) -> Iterator[Exposure]:
         """The exposures that a verdict counts: without a rule, those of protected text alone.
@@ -276,7 +264,6 @@ class SessionExposures:
                 for old in list(self._calls)[: _REMEMBERED // 2]:
                     self._leave_open(self._calls.pop(old))
             calls = self._calls[name] = _CallsOfId()
-            self._calls.ids.add(hash(name))
         return calls
 
     def _leave_open(self, calls: _CallsOfId) -> None:
