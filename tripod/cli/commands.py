@@ -589,7 +589,7 @@ look show show Print entries, or a projection as of any entry.
 look verify verify Judge a project, a team directory, a database, an export or a proof (PATH).
 look accept acceptance Accept a finding of `tripod verify`, with a reason, or take that back.
 look exposure sessions Say which files recorded sessions of agents showed to their model.
-look import sessions Say what recorded sessions of agents hold, and what of it is unknown.
+look import sessions Take recorded sessions of agents into the ledger: what they say was read.
 look where team Say which team directory commands work on here, and why.
 look doctor recovery Say what is wrong with a team directory, and how to mend it.
 look demo team Tamper with a copy of a real team's files, recover, review; a week over git.

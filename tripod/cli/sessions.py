@@ -14,6 +14,7 @@ from tripod.ledger.errors import MissingExtraError
 from tripod.ledger.ids import now_us
 from tripod.output import emit, one_line, remark
 from tripod.verify.isolation.globs import NeverRule, refusal_of
+from tripod.verify.isolation.sessions import CallsSeen
 from tripod.verify.recorded.files import (
     SessionFile,
     custody_of_files,
@@ -166,7 +167,7 @@ def _exposure(call: CommandCall) -> int | None:
             raise BadArgumentError(f"a GLOB cannot be used: {error}") from None
     if call.values["except"] and rule is None:
         raise BadArgumentError("--except needs --never: it names exceptions from it")
-    protected, unsearchable = ProtectedText(), list[str]()
+    protected, blind = ProtectedText(), list[Gap]()
     project = home = None
     if call.project or call.home or call.protect:
         from tripod.verify.recorded.project import open_project, protect_files
@@ -174,14 +175,10 @@ def _exposure(call: CommandCall) -> int | None:
         project = open_project(call.project) if call.project else None
         home = open_project(call.home, is_home=True) if call.home else None
         for path in call.protect:
-            if not protect_files(protected, path):
-                protected.unsearchable[path] = True
-        named = {os.path.basename(path) for path in call.protect}
-        unsearchable = [
-            name
-            for name, has_text in protected.unsearchable.items()
-            if has_text or name in named or len(protected.unsearchable) >= len(protected.paths)
-        ]
+            before = protected.searchable
+            protect_files(protected, path)
+            if protected.searchable == before:
+                blind.append(Gap("missing", 0, f"{path} has no 12 words and no line to look for"))
         if project is not None and rule is not None:
             project.protect(protected, rule)
     read: list[SessionExposures] = []
@@ -191,8 +188,7 @@ def _exposure(call: CommandCall) -> int | None:
         seen = counted, files
         one = _exposures_of(path, rule, protected, (project, home), seen, is_named=is_named)
         if one is not None:
-            for name in unsearchable:
-                one.add(Gap("opaque", 0, f"text of {one_line(name)}: none of it can be searched"))
+            one.gaps += blind
             read.append(one)
             _print(call, one)
     if rule is None and not call.protect:
@@ -218,25 +214,26 @@ def _exposures_of(
     closed = {name: one for name, one in zip(channels, around, strict=True) if one is not None}
     one = SessionExposures(rule, protected, path, frozenset(closed))
     if os.path.isdir(path):  # of what hooks saw, and saved no transcript of
-        add_spool(read_spool(path), one, "")
+        add_spool(read_spool(path), one, CallsSeen(), "")
         one.add(Gap("missing", 0, "hooks saved no transcript of the session"))
         return one
     spool = spool_of(path)
-    found = read_session_file(path, one.add, is_named=is_named)
+    calls = CallsSeen([one], is_noted=spool is not None)
+    found = read_session_file(path, calls.add, is_named=is_named)
     if found.program is None:
         remark(f"{one_line(path)}: {one_line(found.problem)}")
         if found.is_foreign and not (is_named or spool):
             return None
         one.add(Gap("missing", found.lines, f"the file was not read: {found.problem}"))
         if spool is not None:
-            add_spool(read_spool(spool[0]), one, "", spool[1])
+            add_spool(read_spool(spool[0]), one, calls, "", spool[1])
         return one
     for folder in closed.values():
         for item in folder.items(found.program):
             one.add(item)
     one.end()
     if spool is not None:
-        add_spool(read_spool(spool[0]), one, found.program, spool[1])
+        add_spool(read_spool(spool[0]), one, calls, found.program, spool[1])
     files.append(found)
     counted["files"] += 1
     counted["sessions"] += len(found.reader.sessions) if found.reader else 0

@@ -25,6 +25,7 @@ from tripod.projections.projection import Tables
 from tripod.sessions.evidence import keep_parts
 from tripod.team.act import Act
 from tripod.team.team import Team
+from tripod.verify.isolation.sessions import CallsSeen
 from tripod.verify.recorded.evidence import file_digest, part_path
 from tripod.verify.recorded.files import (
     SessionCopy,
@@ -66,11 +67,15 @@ def import_session_file(
     A file that cannot be read, or is no session's, gives none: its ``problem`` says why. Raises
     RefusedError where the file is changed meanwhile.
     """
-    found, copies = read_copies(path, partial(_everything, path), is_named=is_named)
     imported, spool = [], spool_of(path)
+    start = partial(_everything, path, is_noted=spool is not None)
+    found, copies = read_copies(path, start, is_named=is_named)
     for copy in copies:
+        seen = copy.judged
+        assert isinstance(seen, CallsSeen)  # by `start`
+        copy.judged = seen.judges[0]
         if spool is not None:  # what hooks lack of the session belongs to what was not seen of it
-            add_spool(read_spool(spool[0]), copy.judged, copy.session.program, spool[1])
+            add_spool(read_spool(spool[0]), copy.judged, seen, copy.session.program, spool[1])
         copy.role = copy.role or _role_beside(path)
         is_erased = any(file == MARK for *_, file in _states(team.store.db, path, copy, same=True))
         parts = _kept(team, path, copy, is_named=is_named) if keep and not is_erased else []
@@ -109,8 +114,8 @@ def _states(
     return [row for row in rows if not same or row[1] == copy.sha256]
 
 
-def _everything(path: str, _: Session) -> SessionExposures:
-    return SessionExposures(None, ProtectedText(), path)
+def _everything(path: str, _: Session, *, is_noted: bool) -> CallsSeen:
+    return CallsSeen([SessionExposures(None, ProtectedText(), path)], is_noted=is_noted)
 
 
 def _kept(team: Team, path: str, copy: SessionCopy, *, is_named: bool) -> list[str]:

@@ -5,8 +5,9 @@ about (with the sessions which that one started): no tool call, and nothing that
 put into the context, was one of these files. No 12 consecutive words of them, and no shorter line
 of 24 characters or more, stand in what the model was given. A recursive search, a variable or a
 script is not taken for harmless: then the check cannot tell. It does not see a paraphrase, a
-translation or an encoding. It judges what the program wrote down, and says who could have changed
-that: a file that was *found on disk* was writable by the user that the agent ran as.
+translation or an encoding. It judges what the program wrote down, and what hooks saw otherwise; and
+it says who could have changed that: a file that was *found on disk* was writable by the user that
+the agent ran as.
 
 **Why it matters.** A review, a test or a second opinion is worth something only if its author did
 not see what it is held against. A prompt that forbids it keeps nobody from it.

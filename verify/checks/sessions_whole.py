@@ -2,19 +2,20 @@
 
 **What it proves.** Each state of a session's file begins with the bytes of the state before: the
 entry has the digest of as many of its first bytes as the entry before had. What was kept of it, or
-the file where it was found, has the digest that its entry gives. Of a file that its program writes
+the file where it was found, has the digest that its entry gives. A file that is still there begins
+with the bytes that were imported, also where these were kept. Of a file that its program writes
 anew (one document, a database) the states are not compared; where such a file stands in the place
-of one of lines, that was not the program. It does not prove that the record was
-true when it was imported: that is what the custody of each session says.
+of one of lines, that was not the program. It does not prove that the record was true when it was
+imported: that is what the custody of each session says.
 
 **Why it matters.** What an agent read is judged by what its program wrote down. Who can write that
 file can take a line out of it.
 
 **What a finding looks like.** ``session 34b9: entry 12 is not what entry 9 had, grown: its first
 8041 bytes are others``; ``session 34b9: entry 12 has 5000 bytes, entry 9 had 8041``; ``session
-34b9: entry 12 is one document, in the place of the lines that entry 9 had``. A warning is ``no
-entry names this part``: an import was interrupted, a redaction did not end, or somebody put a file
-there.
+34b9: entry 12 is one document, in the place of the lines that entry 9 had``; ``session 34b9:
+/w/34b9.jsonl was changed: its first 8041 bytes are not what entry 12 has``. A warning is ``no entry
+names this part``: an import was interrupted, a redaction did not end, or somebody put a file there.
 
 **What to do.** Compare the two copies: what was kept of the earlier state is in ``.nbs/evidence/``.
 *Cannot tell*: the bytes are not here any more, or the program left something out; the reason says
@@ -24,10 +25,18 @@ what. A program deletes its transcripts after some weeks, so import with ``--kee
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from tripod.verify.check import TABLES, Evidence, Finding, Outcome, not_applicable, outcome
-from tripod.verify.isolation.rules import team_sessions
+from tripod.verify.check import (
+    TABLES,
+    Evidence,
+    Finding,
+    Outcome,
+    fault_of_texts,
+    not_applicable,
+    outcome,
+)
+from tripod.verify.isolation.rules import TeamSession, since_import, team_sessions
 from tripod.verify.isolation.sessions import named_parts, parts_of
 from tripod.verify.sessions.items import fields
 
@@ -62,7 +71,8 @@ def judge(evidence: Evidence) -> Outcome:
         except unreadable as error:
             why = getattr(error, "strerror", None) or "its entry cannot be read"
             untold.append(f"{one.title}, entry {one.seq}: {why}")
-    told = outcome(NAME, (*_changed(evidence), *strays), dict(seen))
+    found = *_changed(evidence), *_originals(evidence, sessions), *strays
+    told = outcome(NAME, found, dict(seen))
     if told.failures or not untold:
         return told
     more = [f"and {len(untold) - FEW} more"] if len(untold) > FEW else []
@@ -81,6 +91,18 @@ def _strays(evidence: Evidence) -> Iterator[Finding]:
         return  # the files of such an entry cannot be told from others
     for path in evidence.sessions.strays(named):
         yield Finding(NAME, "no entry names this part", path, help=STRAY, severity="warning")
+
+
+def _originals(evidence: Evidence, sessions: Sequence[TeamSession]) -> Iterator[Finding]:
+    """Files that are still where they were found, and do not begin with what was imported."""
+    since = since_import(evidence, sessions)
+    for one in sessions:
+        if since.get(one.seq) == "changed":
+            body = evidence.body(one.seq)
+            what = f"its first {body['bytes']} bytes are not what entry {one.seq} has"
+            message = f"{one.title}: {body['file']} was changed: {what}"
+            fault = fault_of_texts(message)
+            yield Finding(NAME, message, f"entry {one.seq}", help=HELP, seq=one.seq, fault=fault)
 
 
 def _changed(evidence: Evidence) -> Iterator[Finding]:

@@ -1,11 +1,12 @@
 """The witnesses of a session tell of the same calls.
 
 **What it proves.** For each imported session that has a second witness: each call that a hook saw
-stands in the transcript with the same tool and input, and each call of the transcript was seen by
-the hook. Each call in what a run of ours wrote, or kept of its own session, stands in the imported
-transcript, and a call that the run lists as denied has no answer there. Where a program writes each
-call or its result twice (Codex from 0.169, Gemini, Qwen Code, OpenCode), both are there. It cannot
-see what all witnesses leave out: one user wrote them all, unless a hook took the transcript.
+stands in the transcript with the same tool and input, whichever event tells of it, and each call of
+the transcript was seen by the hook. What a hook saw done was not denied there. Each call in what a
+run of ours wrote, or kept of its own session, stands in the imported transcript, and a call that
+the run lists as denied has no answer there. Where a program writes each call or its result twice
+(Codex from 0.169, Gemini, Qwen Code, OpenCode), both are there. It cannot see what all witnesses
+leave out: one user wrote them all, unless a hook took the transcript.
 
 **Why it matters.** A transcript lies where the agent could write. A call that was taken out of it
 leaves no trace there, and one in each other witness.
@@ -15,11 +16,12 @@ lacks it``; ``session 34b9: hooks (event 4) and the transcript (line 12) differ 
 the call Read toolu_01: '/w/.env' and '/w/a.py'``.
 
 **What is not compared.** What calls answered; members of an input that only one of the two has, as
-programs add some for hooks; the calls of an id that stands twice; what a run asked for. Paths count
+programs add some for hooks, unless a tool of Claude Code finds a file or a command there; what a
+run asked for; calls of tools that no event names, where hooks watch some tools alone. Paths count
 as one where they lead to the same file, texts without the blanks around them, numbers however they
 are written. Of another program than Claude Code the names of tools are not compared, and another
-input is *cannot tell*; so are another folder of a file with the same name, and an input of which no
-``PreToolUse`` is there, since a hook may change it later.
+input is *cannot tell*; so are another folder of a file with the same name, an id that stands twice,
+and an input of which no ``PreToolUse`` is there, since a hook may change it later.
 
 **What to do.** Find out who changed the transcript, and look for another copy of it. *Cannot tell*
 names its reason. The session was imported before it ended: import it again. Only one witness speaks
@@ -33,6 +35,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
+from typing import Any
 
 from tripod.verify.check import (
     TABLES,
@@ -44,14 +47,13 @@ from tripod.verify.check import (
     outcome,
 )
 from tripod.verify.isolation.rules import TeamSession, team_sessions
-from tripod.verify.isolation.sessions import parts_of
+from tripod.verify.isolation.sessions import CallsSeen, parts_of
 from tripod.verify.isolation.witnesses import (
-    CallsSeen,
     Disagreement,
     RunCalls,
     compare_hooks,
     compare_run,
-    runs_of_sessions,
+    read_run,
 )
 from tripod.verify.sessions.items import Gap, version_of
 
@@ -71,7 +73,7 @@ _TWICE = {"codex": (0, 169), "gemini": (), "opencode": (1, 18, 33), "qwen": (0, 
 def judge(evidence: Evidence) -> Outcome:
     """Judge the rule that this module's docstring describes."""
     sessions = sorted(team_sessions(evidence), key=lambda one: (one.session, one.seq))
-    runs = runs_of_sessions(evidence)
+    runs = _runs_of_sessions(evidence)
     seen = Counter[str](dict.fromkeys(("sessions", *_SECOND, "calls"), 0))
     found, untold = Findings(), list[str]()
     for name, files in groupby(sessions, key=lambda one: one.session):
@@ -140,3 +142,36 @@ def _calls(evidence: Evidence, one: TeamSession) -> CallsSeen:
     calls = evidence.sessions.again(body, parts_of(evidence.source, body), lambda _: CallsSeen())
     assert isinstance(calls, CallsSeen)  # by the line above
     return calls
+
+
+_ENDED = "SELECT spawn, ended FROM agents WHERE ended IS NOT NULL ORDER BY ended"
+_KEPT = "SELECT seq FROM files WHERE path GLOB ? AND seq < ? ORDER BY path"
+
+
+def _runs_of_sessions(evidence: Evidence) -> dict[str, list[RunCalls]]:
+    """The runs whose output can be read and names calls or denials, by the session of each."""
+    found: dict[str, list[RunCalls]] = {}
+    for spawn, ended in evidence.query(_ENDED):
+        body = evidence.body(ended)
+        session = body.get("session")
+        if not isinstance(session, str):
+            continue
+        run = RunCalls(spawn, ended)
+        kept = body.get("stdout")
+        read_run(
+            run, session, _content(evidence, kept.get("content") if kept else None), "session_id"
+        )
+        pattern = f"workers/*-{spawn[:12]}-[0-9]*.log"
+        for (seq,) in evidence.query(_KEPT, pattern, evidence.size):
+            data = _content(evidence, evidence.body(seq).get("content"))
+            read_run(run, session, data, "sessionId")
+        if run.is_stream or run.calls or run.denied:
+            found.setdefault(session, []).append(run)
+    return found
+
+
+def _content(evidence: Evidence, content: Any) -> bytes:
+    try:
+        return evidence.source.content(content)
+    except evidence.unreadable:
+        return b""  # it was erased, or was too much to keep

@@ -19,6 +19,7 @@ from tripod.verify.sessions.items import (
     Cause,
     Channel,
     Gap,
+    Given,
     Item,
     Reader,
     Session,
@@ -59,11 +60,35 @@ def is_event_file(name: str) -> bool:
 
 
 @dataclass
+class HeardCall:
+    """What events asked alike of one call: their names, and what came of it.
+
+    An answer of which no event says that the model was given it is not ``sure``; it does not stay
+    where there is one that is.
+    """
+
+    call: Call
+    events: set[str] = field(default_factory=set)
+    answers: list[Given] = field(default_factory=list)
+
+    def is_of(self, tool: str, value: object) -> bool:
+        """Whether it asks the same; what is nested too deep to compare counts as another."""
+        try:
+            return self.call.tool == tool and bool(self.call.input == value)
+        except RecursionError:
+            return False
+
+
+@dataclass
 class HookCall:
-    """A call that hooks saw, as its first event has it, and how often each event named it."""
+    """A call that hooks saw, as its first event has it, and how often each event named it.
+
+    ``heard`` has each question of it once: a hook may change what was asked, and so may others.
+    """
 
     call: Call
     events: Counter[str] = field(default_factory=Counter)
+    heard: list[HeardCall] = field(default_factory=list)
 
     @property
     def times(self) -> int:
@@ -107,14 +132,17 @@ class HookEvents(Reader):
             yield from self.strange_type(record, kind, value)
             return
         agent = text_at(value, "agent_id") or MAIN
+        if agent != MAIN and agent not in self._inner:
+            self._inner[agent] = 0
+            what = f"the session of subagent {agent[:40]}"
+            yield Gap("missing", record.line, what, "subagent", child=agent)
         self.is_over = kind == "SessionEnd"
         if kind == "SessionStart":
             self.starts += 1
-            self.is_from_start = self.starts == 1 and value.get("source") == "startup"
+            if self.starts == 1:
+                self.is_from_start = value.get("source") == "startup"
         elif kind == "SubagentStart":
             self._inner[agent] += 1
-            what = f"the session of subagent {agent[:40]}"
-            yield Gap("missing", record.line, what, "subagent", child=agent)
         elif kind == "SubagentStop":
             self._inner[agent] -= 1
         elif kind == "InstructionsLoaded":
@@ -134,9 +162,6 @@ class HookEvents(Reader):
             return
         for one in calls:
             yield from self._seen(record, "PostToolBatch", one, agent)
-            name = text_at(one, "tool_use_id")
-            if name:
-                yield self.answered(record, name, one.get("tool_response"), agent=agent)
 
     def _seen(self, record: SessionRecord, kind: str, value: object, agent: str) -> Iterator[Item]:
         name, tool = text_at(value, "tool_use_id"), text_at(value, "tool_name")
@@ -144,11 +169,29 @@ class HookEvents(Reader):
             if kind not in (DENIED, "PermissionRequest"):
                 yield self.lack("unknown", record.line, f"an event {kind} without a tool_use_id")
             return
-        if name not in self.calls:
-            call = self.called(record, name, tool, value.get("tool_input"), agent=agent)
-            self.calls[name] = HookCall(call)
-            yield call
-        self.calls[name].events[kind] += 1
+        asked = value.get("tool_input")
+        if not tool or not isinstance(asked, dict):
+            what = f"an event {kind} of the call {name[:60]} without a tool_name, or a tool_input"
+            yield self.lack("unknown", record.line, what)
+        one = self.calls.get(name)
+        heard = [] if one is None else [each for each in one.heard if each.is_of(tool, asked)]
+        if not heard:
+            call = self.called(record, name, tool, asked, agent=agent)
+            heard = [HeardCall(call)]
+            if one is None:
+                one = self.calls[name] = HookCall(call)
+                yield call
+            one.heard += heard
+        assert one is not None  # else nothing was heard of it
+        one.events[kind] += 1
+        heard[0].events.add(kind)
+        if kind in ("PostToolUse", "PostToolBatch"):
+            sure = kind == "PostToolBatch"
+            given = self.answered(record, name, value.get("tool_response"), agent=agent, sure=sure)
+            if sure:
+                heard[0].answers = [each for each in heard[0].answers if each.sure]
+                yield given
+            heard[0].answers.append(given)
 
     def lack(self, cause: Cause, line: int, what: str) -> Gap:
         """Note that something of the events cannot be seen; give the gap that says it."""

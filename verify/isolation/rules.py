@@ -23,14 +23,14 @@ from tripod.projections.chat.tables import render_chat_line
 from tripod.projections.decisions.tables import LOG, render_decision_piece
 from tripod.verify.check import Evidence, shorten
 from tripod.verify.isolation.globs import NeverRule
-from tripod.verify.isolation.sessions import Never, parts_of
+from tripod.verify.isolation.sessions import CallsSeen, Never, Since, parts_of
 from tripod.verify.sessions.exposure import (
     Exposure,
     ProtectedText,
     SessionExposures,
     judge_exposures,
 )
-from tripod.verify.sessions.items import Item, Session
+from tripod.verify.sessions.items import Session
 
 _NEWEST = (
     "SELECT seq, first, session, agent, parent, program, role, cwd, custody FROM sessions"
@@ -183,24 +183,6 @@ class _Rule:
             self.told.untold.append(f"{were} erased, and cannot be compared")
 
 
-class _SeveralExposures(SessionExposures):
-    """Has a session judged by several rules, so that it is read once."""
-
-    def __init__(self, judges: Sequence[SessionExposures]) -> None:
-        super().__init__(None, ProtectedText())
-        self.judges = judges
-
-    def add(self, item: Item) -> None:
-        """Have each judge an item."""
-        for one in self.judges:
-            one.add(item)
-
-    def end(self) -> None:
-        """Have each say what stays open."""
-        for one in self.judges:
-            one.end()
-
-
 def judge_never(
     evidence: Evidence,
     rules: Sequence[tuple[Never, Sequence[TeamSession]]],
@@ -268,10 +250,12 @@ def _read_again(
     ended = body.get("ended_us")
     ended = ended if isinstance(ended, int) else None
     unreadable: tuple[type[Exception], ...] = (OSError, *evidence.unreadable)
+    log = evidence.sessions.hooks(str(body["session"]))
 
     def start(_: Session) -> SessionExposures:
         texts = ((rule.globs, rule.forbidden.before(one.seq, ended)) for rule in rules)
-        return _SeveralExposures([SessionExposures(*pair, one.title) for pair in texts])
+        judges = [SessionExposures(*pair, one.title) for pair in texts]
+        return CallsSeen(judges, is_noted=log is not None)
 
     try:
         judged = evidence.sessions.again(body, parts_of(evidence.source, body), start)
@@ -280,8 +264,9 @@ def _read_again(
         for rule in rules:
             rule.told.untold.append(f"{one.title}, entry {one.seq}: {why}")
         return ()
-    assert isinstance(judged, _SeveralExposures)  # by `start`
-    evidence.sessions.add_hooks(body, judged.judges)
+    assert isinstance(judged, CallsSeen)  # by `start`
+    if log is not None:
+        evidence.sessions.add_hooks(body, log, judged)
     return judged.judges
 
 
@@ -416,6 +401,16 @@ def _said(evidence: Evidence, body: dict[str, Any]) -> Iterator[str]:
         yield evidence.source.content(body["observed"]["raw"]).decode("utf-8", "replace")
 
 
+def since_import(evidence: Evidence, sessions: Sequence[TeamSession]) -> dict[int, Since]:
+    """By its entry, what became of the file of a session where it was found.
+
+    A place from which another session was imported later is that one's.
+    """
+    last = {seq for (seq,) in evidence.query("SELECT max(seq) FROM sessions GROUP BY file")}
+    mine = (one.seq for one in sessions if one.seq in last)
+    return {seq: evidence.sessions.since(evidence.body(seq)) for seq in mine}
+
+
 _DAY_US = 86_400_000_000
 
 
@@ -435,10 +430,13 @@ def custody_of_sessions(evidence: Evidence, sessions: Sequence[TeamSession]) -> 
         when = f" {span} day{'s' * (span != '1')} after the last record" if days else ""
         were = "1 session was" if count == 1 else f"{count} sessions were"
         yield f"{were} found on disk{when}, and the user that the agent ran as could write there"
-    grown = sum(evidence.sessions.grown(evidence.body(one.seq)) > 0 for one in sessions)
-    if grown:
-        went = "1 session went" if grown == 1 else f"{grown} sessions went"
+    since = Counter(since_import(evidence, sessions).values())
+    if since["went on"]:
+        went = "1 session went" if since["went on"] == 1 else f"{since['went on']} sessions went"
         yield f"{went} on after the import: import it again"
+    if since["changed"]:
+        many = f"{since['changed']} session{'s' * (since['changed'] > 1)}"
+        yield f"the file of {many} was changed after the import: `sessions-whole` says which"
     sql = "SELECT count(DISTINCT origin) FROM merged WHERE kind = 'session.imported'"
     ((peers,),) = evidence.query(sql)
     if peers:

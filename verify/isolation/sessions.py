@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
-from tripod.projections.projection import Source
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.hooks import HookLog
 from tripod.verify.sessions.exposure import ProtectedText, SessionExposures
-from tripod.verify.sessions.items import Session
+from tripod.verify.sessions.items import MAIN, Call, Gap, Given, Item, Session
+
+if TYPE_CHECKING:
+    from tripod.projections.projection import Source
 
 Start = Callable[[Session], SessionExposures]
 """Gives what judges a session."""
+
+Since = Literal["", "went on", "changed"]
+"""Whether a file went on after its import, or its first bytes are others; '' where neither is."""
 
 
 class Never(NamedTuple):
@@ -39,6 +45,72 @@ class SessionRole(NamedTuple):
     session: str = "*"
 
 
+class CallsSeen(SessionExposures):
+    """The calls of the files of one session, and how each ended; ``judges`` judge them.
+
+    ``again`` has the further calls of an id. Not ``is_noted``: nobody asks for the calls.
+    """
+
+    def __init__(self, judges: Sequence[SessionExposures] = (), *, is_noted: bool = True) -> None:
+        super().__init__(None, ProtectedText())
+        self.judges, self.is_noted = judges, is_noted
+        self.calls: dict[str, Call] = {}
+        self.again: dict[str, list[Call]] = {}
+        self.times: Counter[str] = Counter()
+        self.answered: set[str] = set()
+        self.refused: set[str] = set()
+        self.shown: set[str] = set()
+        self.witness: list[Gap] = []
+
+    @property
+    def main_calls(self) -> dict[str, Call]:
+        """The calls of the session's own thread, by id."""
+        return {name: call for name, call in self.calls.items() if call.agent == MAIN}
+
+    def add(self, item: Item) -> None:
+        """Note a call, or how it was answered, and have each judge judge it."""
+        for one in self.judges:
+            one.add(item)
+        if not self.is_noted:
+            return
+        if isinstance(item, Call) and not item.ran:
+            self.agents.add(item.agent)
+            if self.calls.setdefault(item.id, item) is not item:
+                self.again.setdefault(item.id, []).append(item)
+            self.times[item.id] += 1
+        elif isinstance(item, Given):
+            self.agents.add(item.agent)
+            if item.call is not None:
+                self.answered.add(item.call)
+                (self.refused if item.denied else self.shown).add(item.call)
+                if item.failed:
+                    self.shown.discard(item.call)
+        elif isinstance(item, Gap) and item.cause == "witness":
+            self.witness.append(item)
+        elif isinstance(item, Session):
+            self.agents.add(item.id)
+            self.sessions.append(item)
+
+    def end(self) -> None:
+        """Have each judge say what stays open."""
+        for one in self.judges:
+            one.end()
+
+    def join(self, other: CallsSeen) -> None:
+        """Take in the calls of another file of the session; a call may stand in two of them."""
+        self.agents |= other.agents
+        self.answered |= other.answered
+        self.refused |= other.refused
+        self.shown |= other.shown
+        self.witness += other.witness
+        self.sessions += other.sessions
+        for name, calls in other.again.items():
+            self.again.setdefault(name, []).extend(calls)
+        self.calls = self.calls | {k: v for k, v in other.calls.items() if k not in self.calls}
+        for name, count in other.times.items():
+            self.times[name] = max(self.times[name], count)
+
+
 class SessionsAtHand(Protocol):
     """Reads sessions again that the ledger has (OSError: why their bytes are not at hand)."""
 
@@ -63,14 +135,14 @@ class SessionsAtHand(Protocol):
     def hooks(self, session: str) -> HookLog | None:
         """What hooks left of a session in the team directory; None where they left nothing."""
 
-    def add_hooks(self, body: Mapping[str, Any], judges: Sequence[SessionExposures]) -> None:
-        """Add what hooks saw and saved of the session of an entry to what each says it exposed."""
+    def add_hooks(self, body: Mapping[str, Any], log: HookLog, seen: CallsSeen) -> None:
+        """Add what hooks left of the session of an entry to what each judge says it exposed."""
 
     def whole(self, body: Mapping[str, Any], parts: Sequence[str]) -> None:
         """Check that the bytes are at hand, and are those of the entry."""
 
-    def grown(self, body: Mapping[str, Any]) -> int:
-        """How many bytes a file of lines has where it was found, beyond those of the entry."""
+    def since(self, body: Mapping[str, Any]) -> Since:
+        """What became of a file of lines where it was found; fewer bytes count as gone."""
 
     def strays(self, named: set[str]) -> Iterator[str]:
         """Paths of files among the kept parts that no entry names, in their folder."""

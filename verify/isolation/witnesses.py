@@ -8,7 +8,6 @@ name them too.
 from __future__ import annotations
 
 import posixpath
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -16,16 +15,11 @@ from unicodedata import normalize
 
 import orjson
 
-from tripod.verify.check import Evidence, shorten
-from tripod.verify.isolation.hooks import DENIED, HookCall, HookEvents
-from tripod.verify.sessions.exposure import ProtectedText, SessionExposures
+from tripod.verify.isolation.hooks import DENIED, HeardCall, HookEvents
+from tripod.verify.isolation.sessions import CallsSeen
 from tripod.verify.sessions.items import (
     MAIN,
     Call,
-    Gap,
-    Given,
-    Item,
-    Session,
     text_at,
     version_of,
 )
@@ -34,56 +28,6 @@ from tripod.verify.sessions.shell import resolved
 _OF_THE_MODEL = "srvtoolu_"  # calls that the model's own server answers: no hook sees them
 _PROVED = (2, 1, 330)
 """The first version of Claude Code of which recordings show that its hooks see every call."""
-
-
-class CallsSeen(SessionExposures):
-    """The calls of the files of one session, and how each ended; it judges nothing."""
-
-    def __init__(self) -> None:
-        super().__init__(None, ProtectedText())
-        self.calls: dict[str, Call] = {}
-        self.times: Counter[str] = Counter()
-        self.answered: set[str] = set()
-        self.refused: set[str] = set()
-        self.shown: set[str] = set()
-        self.witness: list[Gap] = []
-
-    @property
-    def main_calls(self) -> dict[str, Call]:
-        """The calls of the session's own thread, by id."""
-        return {name: call for name, call in self.calls.items() if call.agent == MAIN}
-
-    def add(self, item: Item) -> None:
-        """Note a call, or how it was answered."""
-        if isinstance(item, Call) and not item.ran:
-            self.agents.add(item.agent)
-            self.calls.setdefault(item.id, item)
-            self.times[item.id] += 1
-        elif isinstance(item, Given):
-            self.agents.add(item.agent)
-            if item.call is not None:
-                self.answered.add(item.call)
-                (self.refused if item.denied else self.shown).add(item.call)
-                if item.failed:
-                    self.shown.discard(item.call)
-        elif isinstance(item, Gap) and item.cause == "witness":
-            self.witness.append(item)
-        elif isinstance(item, Session):
-            self.agents.add(item.id)
-
-    def end(self) -> None:
-        """Nothing is left to say."""
-
-    def join(self, other: CallsSeen) -> None:
-        """Take in the calls of another file of the session; a call may stand in two of them."""
-        self.agents |= other.agents
-        self.answered |= other.answered
-        self.refused |= other.refused
-        self.shown |= other.shown
-        self.witness += other.witness
-        self.calls = self.calls | {k: v for k, v in other.calls.items() if k not in self.calls}
-        for name, count in other.times.items():
-            self.times[name] = max(self.times[name], count)
 
 
 class Disagreement(NamedTuple):
@@ -101,24 +45,15 @@ def compare_hooks(
     ``is_whole``: the transcript was taken after the last event, so that a call cannot lack merely
     because it came later.
     """
-    # In Codex a script's own calls, and a subagent's, may have ids that this file does not have.
-    inner = {call.channel for call in seen.calls.values()} & {"script", "subagent"}
-    known = program == "claude-code" or (program == "codex" and not inner)
+    known = _is_known(seen, program)
     last: dict[str, int] = {}
     for number, (name, one) in enumerate(hooks.calls.items()):
         if name in seen.calls:
             last[one.call.agent] = number
     for number, (name, one) in enumerate(hooks.calls.items()):
-        call = f"the call {one.call.tool[:40]} {name[:60]}"
         if name in seen.calls:
-            if one.events[DENIED] and name in seen.shown:
-                yield Disagreement(f"hooks saw {call} denied, and the transcript answers it", known)
-            elif one.times != seen.times[name]:
-                what = f"hooks saw {call} {one.times} times, the transcript has {seen.times[name]}"
-                yield Disagreement(what, is_sure=False)
-            elif one.times == 1:
-                yield from _asked_otherwise(one, seen.calls[name], program)
             continue
+        call = f"the call {one.call.tool[:40]} {name[:60]}"
         if one.call.agent != MAIN and one.call.agent not in seen.agents:
             where = f" of subagent {one.call.agent[:40]}, whose transcript was not imported"
             yield Disagreement(f"hooks saw {call}{where}", is_sure=False)
@@ -128,14 +63,68 @@ def compare_hooks(
         else:
             sure = known and (is_whole or number < last.get(one.call.agent, -1))
             yield Disagreement(f"hooks saw {call}, and the transcript lacks it", sure)
-    yield from _unseen(hooks, seen, is_proved=known and version_of(version) >= _PROVED)
+    yield from (one for _, one in told_otherwise(hooks, seen, program))
+    yield from compare_told(hooks, seen, program=program, version=version)
 
 
-def _asked_otherwise(one: HookCall, call: Call, program: str) -> Iterator[Disagreement]:
+def _is_known(seen: CallsSeen, program: str) -> bool:
+    """Whether both witnesses give each call the same id."""
+    # In Codex a script's own calls, and a subagent's, may have ids that this file does not have.
+    inner = {call.channel for call in seen.calls.values()} & {"script", "subagent"}
+    return program == "claude-code" or (program == "codex" and not inner)
+
+
+def compare_told(
+    hooks: HookEvents, seen: CallsSeen, *, program: str, version: str = ""
+) -> Iterator[Disagreement]:
+    """In what else hooks and transcript differ of the calls that the transcript has."""
+    known = _is_known(seen, program)
+    told = {name for one in seen.sessions for name in (one.id, one.parent)} - {"", None}
+    heard = hooks.sessions.keys() - {""}
+    if told and heard and not told & heard:
+        what = f"hooks saw the session {min(heard)[:40]}, and the transcript is of another"
+        yield Disagreement(what, is_sure=False)
+    for name, one in hooks.calls.items():
+        call = f"the call {one.call.tool[:40]} {name[:60]}"
+        if one.events[DENIED] and name in seen.shown:
+            yield Disagreement(f"hooks saw {call} denied, and the transcript answers it", known)
+        elif name in seen.calls and one.times != seen.times[name]:
+            what = f"hooks saw {call} {one.times} times, the transcript has {seen.times[name]}"
+            yield Disagreement(what, is_sure=False)
+    yield from _unseen(hooks, seen, program, is_proved=known and version_of(version) >= _PROVED)
+
+
+def told_otherwise(
+    hooks: HookEvents, seen: CallsSeen, program: str
+) -> Iterator[tuple[HeardCall, Disagreement]]:
+    """What hooks heard of calls of the transcript, where that tells otherwise of them.
+
+    It asked for another thing, or it was denied there although a hook saw it done.
+    """
+    for name, one in hooks.calls.items():
+        if name not in seen.calls:
+            continue
+        calls = [seen.calls[name], *seen.again.get(name, ())]
+        is_one = one.times == len(calls) == 1
+        for heard in one.heard:
+            differ = [next(_asked_otherwise(heard, call, program), None) for call in calls]
+            if None not in differ and differ[0] is not None:
+                yield heard, differ[0]._replace(is_sure=differ[0].is_sure and is_one)
+            elif is_one and "PostToolUse" in heard.events and name in seen.answered - seen.shown:
+                is_claude, is_denied = program == "claude-code", name in seen.refused
+                if is_claude or is_denied:  # elsewhere a call that failed may count as done
+                    call = f"the call {heard.call.tool[:40]} {name[:60]}"
+                    ended = "denied" if is_denied else "an error"
+                    what = f"hooks saw {call} done, and in the transcript it is {ended}"
+                    yield heard, Disagreement(what, is_claude and is_denied)
+
+
+def _asked_otherwise(one: HeardCall, call: Call, program: str) -> Iterator[Disagreement]:
     """In what a hook and the transcript say differently what a call asked for.
 
     Programs give a hook the input with members added, and paths completed. So what one of the two
-    lacks is not compared, nor the names that another program than Claude Code gives to its tools.
+    lacks is not compared, but for files and commands that a known tool of Claude Code reads; nor
+    are the names that another program than Claude Code gives to its tools.
     """
     heard, tools = one.call, HookEvents.tools
     # A hook may change what other events than this one have.
@@ -160,6 +149,9 @@ def _asked_otherwise(one: HookCall, call: Call, program: str) -> Iterator[Disagr
                 named[name] = ""
     elif not _is_same(heard.input, call.input):
         named["input"] = ""
+        sure = sure and isinstance(heard.input, dict)  # else the event is damaged
+    if not named and program == "claude-code" and heard.tool in tools and _reads(heard, call):
+        named["input"], sure = "", False  # one of the two lacks a member that names a file
     if named:
         what = ", ".join(repr(name[:40]) for name in list(named)[:_FEW])
         what += f" and {len(named) - _FEW} more" if len(named) > _FEW else ""
@@ -169,11 +161,20 @@ def _asked_otherwise(one: HookCall, call: Call, program: str) -> Iterator[Disagr
         yield Disagreement(what + "".join(list(named.values())[:_FEW]), sure)
 
 
+def _reads(heard: Call, call: Call) -> bool:
+    """Whether two questions to one tool name other files, or one of them alone a command."""
+    paths, others = (
+        {normalize("NFC", resolved(path, one.cwd)) for path in one.paths} for one in (heard, call)
+    )
+    return paths != others or (heard.command is None) is not (call.command is None)
+
+
 _FEW = 3  # members of an input that are named; of more, their number
 
 
 def _shown(heard: str, told: str) -> str:
-    return f": {shorten(repr(heard), 60)} and {shorten(repr(told), 60)}"
+    short = (text if len(text) <= 60 else f"{text[:59]}…" for text in map(repr, (heard, told)))
+    return f": {' and '.join(short)}"
 
 
 def _is_same(one: Any, other: Any) -> bool:
@@ -207,23 +208,37 @@ def _is_same(one: Any, other: Any) -> bool:
     return True
 
 
-def _unseen(hooks: HookEvents, seen: CallsSeen, *, is_proved: bool) -> Iterator[Disagreement]:
-    """Calls of the transcript that no hook saw, although hooks saw those around them."""
+def _unseen(
+    hooks: HookEvents, seen: CallsSeen, program: str, *, is_proved: bool
+) -> Iterator[Disagreement]:
+    """Calls of the transcript that no hook saw, although hooks watched the session then."""
+    has_all = bool(hooks.records["PostToolBatch"])  # of every tool, and also what failed early
     complete = is_proved and not hooks.holes and hooks.is_from_start
-    complete = complete and hooks.starts == 1 and bool(hooks.records["PostToolBatch"])
-    matched = {
-        agent: max((call.line for name, call in own.items() if name in hooks.calls), default=0)
-        for agent, own in _by_agent(seen.calls).items()
-    }
+    complete = complete and hooks.starts == 1 and has_all
+    tools = {one.call.tool for one in hooks.calls.values()}
+    channels = {one.call.channel for one in hooks.calls.values()}
+    matched: dict[str, tuple[int, int]] = {}
+    for agent, own in _by_agent(seen.calls).items():
+        lines = [call.line for name, call in own.items() if name in hooks.calls]
+        matched[agent] = min(lines, default=2**62), max(lines, default=0)
     for name, call in seen.calls.items():
         if name in hooks.calls or name.startswith(_OF_THE_MODEL):
             continue
+        first, last = matched[call.agent]
+        if not hooks.is_from_start and call.line < first:
+            continue  # hooks began when the session went on
         if name in seen.refused:
             what = f"only the transcript speaks of the call {call.tool[:40]} {name[:60]}, "
             yield Disagreement(what + "which was denied", is_sure=False)
             continue
+        if not has_all:
+            # Hooks may watch some tools alone; only Claude Code gives them the names it writes.
+            watched = call.tool in tools
+            watched |= program != "claude-code" and call.channel in channels
+            if not watched or name in seen.answered - seen.shown:
+                continue
         what = f"the transcript has the call {call.tool[:40]} {name[:60]} (line {call.line}), "
-        sure = complete and name in seen.answered and call.line < matched[call.agent]
+        sure = complete and name in seen.answered and call.line < last
         yield Disagreement(what + "and no hook saw it", sure)
 
 
@@ -235,9 +250,6 @@ def _by_agent(calls: Mapping[str, Call]) -> dict[str, dict[str, Call]]:
 
 
 # Runs -------------------------------------------------------------------------------------------
-
-_ENDED = "SELECT spawn, ended FROM agents WHERE ended IS NOT NULL ORDER BY ended"
-_KEPT = "SELECT seq FROM files WHERE path GLOB ? AND seq < ? ORDER BY path"
 
 
 @dataclass
@@ -255,34 +267,7 @@ class RunCalls:
     is_stream: bool = False
 
 
-def runs_of_sessions(evidence: Evidence) -> dict[str, list[RunCalls]]:
-    """The runs whose output can be read and names calls or denials, by the session of each."""
-    found: dict[str, list[RunCalls]] = {}
-    for spawn, ended in evidence.query(_ENDED):
-        body = evidence.body(ended)
-        session = body.get("session")
-        if not isinstance(session, str):
-            continue
-        run = RunCalls(spawn, ended)
-        kept = body.get("stdout")
-        _read(run, session, _content(evidence, kept.get("content") if kept else None), "session_id")
-        pattern = f"workers/*-{spawn[:12]}-[0-9]*.log"
-        for (seq,) in evidence.query(_KEPT, pattern, evidence.size):
-            data = _content(evidence, evidence.body(seq).get("content"))
-            _read(run, session, data, "sessionId")
-        if run.is_stream or run.calls or run.denied:
-            found.setdefault(session, []).append(run)
-    return found
-
-
-def _content(evidence: Evidence, content: Any) -> bytes:
-    try:
-        return evidence.source.content(content)
-    except evidence.unreadable:
-        return b""  # it was erased, or was too much to keep
-
-
-def _read(run: RunCalls, session: str, data: bytes, name: str) -> None:
+def read_run(run: RunCalls, session: str, data: bytes, name: str) -> None:
     """Add the calls of a session that lines of JSON name; ``name`` is the field with its id."""
     for line in data.splitlines():
         if b'"tool_use"' not in line and b'"result"' not in line:

@@ -24,7 +24,7 @@ from tripod.verify.anchors.policy import PROJECT
 from tripod.verify.check import RULES
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.hooks import HookLog
-from tripod.verify.isolation.sessions import Never, SessionRole, Start
+from tripod.verify.isolation.sessions import CallsSeen, Never, SessionRole, Since, Start
 from tripod.verify.recorded.files import read_copies
 from tripod.verify.recorded.project import Project
 from tripod.verify.recorded.spool import add_spool, read_spool
@@ -71,6 +71,8 @@ class RecordedSessions:
             if where.endswith((RULES, PROJECT))
         )
         self._whole = set[str]()  # digests of sessions that were read to their end
+        self._there = set[tuple[str, str]]()  # files that were read where they were found
+        self._since: dict[tuple[str, str], Since] = {}
 
     @cached_property
     def _project(self) -> Project:
@@ -101,7 +103,9 @@ class RecordedSessions:
     ) -> SessionExposures:
         self._check_at_hand(body, parts)
         if not parts:
-            return _found(str(body["file"]), body, start)
+            judged = _found(str(body["file"]), body, start)
+            self._there.add(_place(body))
+            return judged
         try:
             with TemporaryFile() as joined:  # without a name, so that no kill leaves it behind
                 joined.writelines(self._part(digest) for digest in parts)
@@ -130,12 +134,10 @@ class RecordedSessions:
             return None
         return read_spool(folder)
 
-    def add_hooks(self, body: Mapping[str, Any], judges: Sequence[SessionExposures]) -> None:
-        """Add what hooks saw and saved of the session of an entry to what each says it exposed."""
-        log = self.hooks(str(body["session"]))
-        if log is not None:
-            for judged in judges:
-                add_spool(log, judged, str(body["program"]), str(body.get("agent") or MAIN))
+    def add_hooks(self, body: Mapping[str, Any], log: HookLog, seen: CallsSeen) -> None:
+        """Add what hooks left of the session of an entry to what each judge says it exposed."""
+        for judged in seen.judges:
+            add_spool(log, judged, seen, str(body["program"]), str(body.get("agent") or MAIN))
 
     def _part(self, digest: str) -> bytes:
         data = read_plain_file(part_path(self.kept or "", digest), _MOST)
@@ -166,16 +168,17 @@ class RecordedSessions:
         with open(open_plain_file(str(body["file"]), named=True), "rb") as file:
             if file_digest(file, int(body["bytes"])) != body["sha256"]:
                 raise OSError(0, "the file is not what it was")
+        self._there.add(_place(body))
 
-    def grown(self, body: Mapping[str, Any]) -> int:
-        """How many bytes a file of lines has where it was found, beyond those of the entry."""
+    def since(self, body: Mapping[str, Any]) -> Since:
+        """What became of a file of lines where it was found; fewer bytes count as gone."""
         if self.root is None or body.get("form") != "lines":
-            return 0
-        try:
-            with open(open_plain_file(str(body["file"]), named=True), "rb") as file:
-                return max(0, os.fstat(file.fileno()).st_size - int(body["bytes"]))
-        except (OSError, ValueError):
-            return 0
+            return ""
+        place = _place(body)
+        if place not in self._since:
+            is_read = place in self._there
+            self._since[place] = _since(*place, int(body["bytes"]), is_read=is_read)
+        return self._since[place]
 
     def strays(self, named: set[str]) -> Iterator[str]:
         """Paths of files among the kept parts that no entry names, in their folder."""
@@ -195,6 +198,24 @@ class RecordedSessions:
         except (BadArgumentError, NotFoundError) as error:
             return [str(error)]
         return [gap.what for gap in self._project.gaps]
+
+
+def _place(body: Mapping[str, Any]) -> tuple[str, str]:
+    """Where the file of an entry was found, and its digest then."""
+    return str(body["file"]), str(body["sha256"])
+
+
+def _since(path: str, digest: str, size: int, *, is_read: bool) -> Since:
+    try:
+        with open(open_plain_file(path, named=True), "rb") as file:
+            there = os.fstat(file.fileno()).st_size
+            if there < size:
+                return ""
+            if not is_read and file_digest(file, size) != digest:
+                return "changed"
+            return "went on" if there > size else ""
+    except (OSError, ValueError):
+        return ""
 
 
 def _everything(_: Session) -> SessionExposures:

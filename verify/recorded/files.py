@@ -266,7 +266,7 @@ def _records(
     document = only is not None and _is_document(only)
     if found.program is None or (document and found.program in DOCUMENTS):
         told = sum(map(_tells, records)) + sum(map(_tells, first))  # to the end, for the digest
-        found.is_foreign = not told
+        found.is_foreign = not told and found.bytes > 0  # an empty file may have been a session
         return _document(found, file)
     return chain(first, records)
 

@@ -20,7 +20,7 @@ from glob import glob
 import orjson
 
 from tripod.ledger import EVIDENCE, GitError
-from tripod.ledger.errors import BadArgumentError, NotFoundError
+from tripod.ledger.errors import BadArgumentError
 from tripod.ledger.files import read_plain_file
 from tripod.ledger.locator import FOLDER, repository_around
 from tripod.verify.anchors.git import Repository
@@ -276,9 +276,13 @@ class Project:
 
 
 def open_project(path: str, *, is_home: bool = False) -> Project:
-    """The project in a folder (NotFoundError: ``path`` is not a folder)."""
-    if not os.path.isdir(path):
-        raise NotFoundError(f"{path} is not a folder: name the one in which the agent worked")
+    """The project in a folder (BadArgumentError: ``path`` is no folder that can be read)."""
+    which = "the user's home folder" if is_home else "the folder in which the agent worked"
+    try:
+        os.listdir(path)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise BadArgumentError(f"{path} cannot be read ({why}): name {which}") from None
     return Project(path, is_home)
 
 
@@ -288,14 +292,16 @@ def protect_files(protected: ProtectedText, path: str, rule: NeverRule | None = 
         protected.add(os.path.basename(path), _read(path))
         return 1
     if not os.path.isdir(path):
-        raise NotFoundError(f"{path} does not exist; name a file or a folder whose text is secret")
+        raise BadArgumentError(
+            f"{path} does not exist; name a file or a folder whose text is secret"
+        )
     count = 0
     for below in _files_below(path):
         if rule is None or rule.hits(below):
             protected.add(below, _read(os.path.join(path, below)))
             count += 1
             if count > _MAX_FILES:
-                raise NotFoundError(f"{path} has over {_MAX_FILES} files; name fewer")
+                raise BadArgumentError(f"{path} has over {_MAX_FILES} files; name fewer")
     return count
 
 

@@ -18,9 +18,11 @@ from tripod.verify.isolation.hooks import (
     HookLog,
     is_event_file,
 )
+from tripod.verify.isolation.sessions import CallsSeen
+from tripod.verify.isolation.witnesses import compare_told, told_otherwise
 from tripod.verify.recorded.project import Project
 from tripod.verify.sessions.exposure import SessionExposures
-from tripod.verify.sessions.items import MAIN, Call, Channel, Gap, Item, Session, SessionRecord
+from tripod.verify.sessions.items import MAIN, Call, Channel, Gap, Given, Item, SessionRecord
 from tripod.verify.sessions.jsonl import MAX_LINE, session_records
 
 _SUBAGENTS = "transcript"  # beside the transcript, as the program lays them: subagents/*.jsonl
@@ -59,9 +61,23 @@ def read_spool(folder: str) -> HookLog:
     return log
 
 
-def add_spool(log: HookLog, judged: SessionExposures, program: str, agent: str = MAIN) -> None:
-    """Add what hooks saw and saved to what a transcript of the session exposed."""
-    _add_items(log, judged, agent)
+def add_spool(
+    log: HookLog, judged: SessionExposures, seen: CallsSeen, program: str, agent: str = MAIN
+) -> None:
+    """Add what hooks saw and saved to what a transcript of the session exposed.
+
+    ``seen`` has the calls of the transcript. What is added stands on none of its lines: the line
+    is 0, as of what a project adds.
+    """
+    for item in log.items:
+        if isinstance(item, Gap) and agent == MAIN:
+            judged.add(item._replace(line=0))
+        elif isinstance(item, Given) and item.call is None and item.agent == agent:
+            if item.channel != "instructions":
+                _add_text(judged, item)
+            elif not _names(judged, item.named):
+                judged.add(item._replace(line=0))
+    _add_calls(log.events, judged, seen, program, agent)
     for channel, folder in log.snapshots.items():
         for item in Project(folder, channel == "home", has_history=False).items(program):
             judged.add(item)
@@ -69,40 +85,46 @@ def add_spool(log: HookLog, judged: SessionExposures, program: str, agent: str =
         judged.close(channel)
 
 
-def _add_items(log: HookLog, judged: SessionExposures, agent: str) -> None:
-    """Add to what a transcript exposed what only hooks saw of the same agent.
-
-    It stands on no line of the transcript: the line is 0, as of what a project adds.
-    """
-    added = set[str]()
-    for item in log.items:
-        if isinstance(item, Session):
-            continue
-        if isinstance(item, Gap):
-            if agent == MAIN:
-                judged.add(item._replace(line=0))
-            continue
-        if item.agent != agent:
-            continue
-        if isinstance(item, Call):
-            if not judged.has_call(item.id):
-                added.add(item.id)
-                what = f"hooks saw the call {item.tool[:40]} {item.id[:60]} (event {item.line})"
-                judged.add(Gap("witness", 0, f"{what}, the transcript not", item.channel))
-                judged.add(item._replace(line=0))
-        elif item.call in added or (
-            item.channel == "instructions" and not _names(judged, item.named)
-        ):
-            judged.add(item._replace(line=0))
+def _add_calls(
+    events: HookEvents, judged: SessionExposures, seen: CallsSeen, program: str, agent: str
+) -> None:
+    """Add what hooks saw of the calls of an agent, where the transcript lacks it or differs."""
+    added: list[tuple[Call, list[Given]]] = []
+    for heard, one in told_otherwise(events, seen, program):
+        judged.add(Gap("witness", 0, one.what))
+        # What was given together may be a refusal: then only the transcript says so.
+        done = [each for each in heard.answers if not each.sure or each.call in seen.shown]
+        added.append((heard.call, done[:1]))
+    for name, call in events.calls.items():
+        if name not in seen.calls and call.call.agent == agent:
+            what = f"hooks saw the call {call.call.tool[:40]} {name[:60]} (event {call.call.line})"
+            judged.add(Gap("witness", 0, f"{what}, the transcript not", call.call.channel))
+            added += ((heard.call, heard.answers[:1]) for heard in call.heard)
+    for one in compare_told(events, seen, program=program):
+        judged.add(Gap("witness", 0, one.what))
+    # Those with an answer first: else it would be taken for that of another one of the same id.
+    for asked, answers in sorted(added, key=lambda pair: not pair[1]):
+        judged.add(asked._replace(line=0))
+        for each in answers:
+            judged.add(each._replace(line=0))
     judged.end()
-    _denied_alone(log.events, judged, agent)
+    for name, call in events.calls.items():
+        if name in seen.calls or call.call.agent == agent:
+            for each in (each for heard in call.heard for each in heard.answers):
+                _add_text(judged, each)
 
 
-def _denied_alone(events: HookEvents, judged: SessionExposures, agent: str) -> None:
-    for name in sorted({name for name, _ in judged.denied}):
-        if events.calls and agent == MAIN and name not in events.calls:
-            what = f"the call {name[:60]}, which was denied: no hook saw it"
-            judged.add(Gap("witness", 0, what))
+def _add_text(judged: SessionExposures, given: Given) -> None:
+    """Search a text that hooks saw; it is not added where the transcript shows the same of it."""
+    for path in judged.protected.found_in(given.text):
+        if not any(
+            each.call == given.call
+            and (each.sure and each.shown) >= given.sure
+            and (each.named == path or f"/{each.path}".endswith(f"/{path}"))
+            for each in judged.found
+        ):
+            judged.add(given._replace(line=0, call=None))
+            return
 
 
 def _names(judged: SessionExposures, named: str | None) -> bool:

@@ -95,9 +95,7 @@ class ProtectedText:
     def __init__(self) -> None:
         self.paths: list[str] = []
         self.is_searchable = False  # whether there is text, and all of it can be found
-        self.unsearchable: dict[
-            str, bool
-        ] = {}  # files of which nothing is, and whether they have text
+        self.searchable = 0  # files of which at least a part can be found
         self._seeds = SeedPairs()
         self._runs, self._lines = PhraseIndex(self._seeds), LineIndex(self._seeds)
         self._allowed, self._allowed_lines = VisiblePhrases(), set[str]()
@@ -120,8 +118,7 @@ class ProtectedText:
             )
             text = "\n".join(lines)
         found = self._lines.add(len(self.paths), text) or found
-        if not found or "\0" in text:
-            self.unsearchable[path] = bool(text.strip())
+        self.searchable += found
         self.is_searchable = found and (self.is_searchable or not self.paths)
         self.paths.append(path)
 
@@ -171,14 +168,6 @@ class _CallsOfId:
     answers: set[int] = field(default_factory=set)
 
 
-class _KnownCalls(dict[str, _CallsOfId]):
-    """Calls by their ids; ``ids`` has the hash of each that was there, as hashes are small."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.ids: set[int] = set()
-
-
 class ExposureList(list[Exposure]):
     """Exposures as they are found; ``elsewhere`` has those of which nobody says where it went.
 
@@ -212,7 +201,7 @@ class SessionExposures:
         self.sessions: list[Session] = []
         self.denied: list[tuple[str, bool]] = []
         self._roots: dict[str, None] = {}
-        self._calls = _KnownCalls()
+        self._calls: dict[str, _CallsOfId] = {}
         self._last: _Open | None = None
 
     def add(self, item: Item) -> None:
@@ -239,10 +228,6 @@ class SessionExposures:
         """Take a channel for seen: other evidence shows all that came by it."""
         self.closed |= {channel}
         self.gaps[:] = [gap for gap in self.gaps if not _is_unrecorded(gap, {channel})]
-
-    def has_call(self, name: str) -> bool:
-        """Whether a call with this id was added, or an answer to one."""
-        return hash(name) in self._calls.ids
 
     def counted(self) -> Iterator[Exposure]:
         """The exposures that a verdict counts: without a rule, those of protected text alone.
@@ -293,7 +278,6 @@ class SessionExposures:
                 for old in list(self._calls)[: _REMEMBERED // 2]:
                     self._leave_open(self._calls.pop(old))
             calls = self._calls[name] = _CallsOfId()
-            self._calls.ids.add(hash(name))
         return calls
 
     def _leave_open(self, calls: _CallsOfId) -> None:

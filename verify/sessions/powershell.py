@@ -12,34 +12,86 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tripod.verify.sessions.items import fields
-from tripod.verify.sessions.programs import (
-    CMD_QUIET,
-    CMD_READING,
-    CMDLET_PATHS,
-    CMDLETS_FILTERING,
-    CMDLETS_GOING,
-    CMDLETS_LISTING,
-    CMDLETS_QUIET,
-    CMDLETS_READING,
-    CMDLETS_SWITCHES,
-    HARMLESS_METHODS,
-    HARMLESS_TYPES,
-    READING_METHODS,
-    WRITING_METHODS,
-    ShellReading,
-    Word,
-)
-from tripod.verify.sessions.shell import (
-    ANY,
-    MAX_COMMAND,
-    Shell,
-    node_text,
-    short,
-    syntax_of,
-)
+from tripod.verify.sessions.programs import ShellReading, Word, short
+from tripod.verify.sessions.shell import ANY, MAX_COMMAND, Shell
+from tripod.verify.sessions.syntax import node_text, syntax_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
+
+CMDLETS_READING = {
+    name: cmdlet
+    for cmdlet, names in {
+        "get-content": "get-content gc cat type",
+        "select-string": "select-string sls",
+        "import-csv": "import-csv ipcsv import-clixml import-powershelldatafile",
+        "format-hex": "format-hex fhx get-filehash more sort find fc findstr diff",
+        "copy-item": "copy-item copy cp cpi compress-archive",
+        "move-item": "move-item move mv mi rename-item ren rni",
+    }.items()
+    for name in names.split()
+}
+"""Cmdlets and programs of Windows that open the files that they name, with what they are like."""
+
+CMDLETS_LISTING = fields("get-childitem gci dir ls get-item gi")
+CMDLETS_FILTERING = fields("where-object where ? sort-object select-object select tee-object")
+"""Cmdlets that pass on some of the files that they get."""
+
+CMDLETS_GOING = fields("set-location sl cd chdir push-location pushd pop-location popd")
+CMDLETS_QUIET = (
+    fields(
+        """test-path resolve-path split-path join-path convert-path get-location gl pwd
+        measure-object
+    measure get-command gcm get-member gm get-process gps ps stop-process spps kill get-date
+    start-sleep sleep write-host write-output write echo write-error write-verbose write-warning
+    write-information write-debug out-null out-host out-string out-file out-default oh set-content
+    sc add-content ac clear-content clc remove-item ri rm rmdir del erase rd convertto-json
+    convertto-csv convertto-html convertto-xml convertfrom-json convertfrom-csv export-csv epcsv
+    export-clixml format-table ft format-list fl format-wide fw format-custom group-object group
+    compare-object compare get-unique gu tee get-random get-variable gv set-variable sv set
+    clear-variable get-host get-culture get-service gsv get-nettcpconnection test-connection
+    get-psdrive gdr get-module gmo clear-host cls clear get-history history h get-acl
+    get-itemproperty gp get-alias gal set-strictmode get-computerinfo get-ciminstance
+    get-volume exit md mkdir new-guid get-timezone get-error"""
+    )
+    | CMDLETS_LISTING
+    | CMDLETS_FILTERING
+)
+"""Cmdlets that show no text of a file that they name."""
+
+CMDLETS_SWITCHES = fields(
+    """raw wait force recurse file directory hidden name list simplematch casesensitive quiet
+    noemphasis allmatches notmatch asbytestream verbose debug passthru notypeinformation"""
+)
+"""Parameters that take no value."""
+
+CMDLET_PATHS = fields("path literalpath pspath lp fullname filepath inputfile")
+HARMLESS_TYPES = fields(
+    """int int32 int64 long string char byte bool boolean double float single decimal xml datetime
+    timespan array hashtable ordered object psobject pscustomobject version guid regex switch void
+    math convert environment console io.path text.encoding text.utf8encoding consolecolor uri
+    io.searchoption io.directory stringcomparison stringsplitoptions"""
+)
+"""Types, without ``System.``, by which nothing opens a file."""
+
+HARMLESS_METHODS = fields(
+    """replace trim trimstart trimend split tolower toupper tolowerinvariant toupperinvariant
+    substring startswith endswith contains tostring indexof lastindexof padleft padright
+    gettype equals add remove insert count containskey getenumerator tochararray matches match
+    ismatch addrange clear toarray sort reverse join compareto getbytes getstring where foreach"""
+)
+READING_METHODS = fields(
+    """readalltext readalllines readallbytes readlines opentext openread open copy move
+    readalltextasync readalllinesasync readallbytesasync replace"""
+)
+"""Methods of ``[IO.File]`` that open the files that they name."""
+
+WRITING_METHODS = fields(
+    "exists writealltext writealllines writeallbytes appendalltext appendalllines delete create"
+)
+CMD_QUIET = fields("dir echo ver cd chdir md mkdir rd rmdir del erase set cls exit vol path")
+CMD_READING = fields("type more copy xcopy move ren rename fc comp find findstr sort")
+"""Commands of ``cmd /c``."""
 
 _PLAIN = re.compile(r"[\w./\\:~ -]*", re.ASCII)
 _FOREIGN = re.compile(
@@ -374,7 +426,7 @@ class _PowerShell(Shell):
             return _Piped("text" if CMDLETS_READING[name] == "get-content" else "anything")
         elif name in CMDLETS_GOING:
             targets = self._paths(args)
-            self.goes(_places(targets[0])[0].text if targets else "-")
+            self.goes(_places(targets[0])[0] if targets else Word("-", sure=False))
         elif name in CMDLETS_LISTING:
             folders = self._paths(args)
             return _Piped("files", tuple(folders or [Word(".", sure=True)]))

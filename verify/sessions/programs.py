@@ -7,13 +7,18 @@ where any common version reads a file, or runs another program, by it.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 
-def _names(table: str) -> frozenset[str]:
+def names(table: str) -> frozenset[str]:
+    """The words of a table."""
     return frozenset(table.split())
+
+
+UNKNOWN_PART = "**"
+"""What stands in a word for a part that only the shell knew."""
 
 
 class Word(NamedTuple):
@@ -49,77 +54,37 @@ class ShellReading:
     opaque: list[str] = field(default_factory=list)
 
 
-_WORD = r"""(?:[\w./:@%+,=~-]|'[^'\n]*'|"[^"$`\\!\n]*")++(?=[ |;&]|\Z)"""
-_SEPARATOR = r"\|\||&&|;|\|"
-_NOWHERE = r"(?:(?<= )|^)\d?>(?:/dev/null|&[12])(?=[ |;]|\Z)"
-_TOKEN = re.compile(rf" *+(?:{_NOWHERE}|({_WORD})|({_SEPARATOR}))")
-_PLAIN = re.compile(rf"(?: *+(?:{_NOWHERE}|{_WORD}|{_SEPARATOR}))++ *+")
-_NAME = re.compile(r"[\w./~][\w./~+-]*|:")
-_QUOTED = re.compile(r"""'([^']*)'|"([^"]*)\"""")
-_RESERVED = _names(
-    """if then else elif fi for while until do done case esac in select function time coproc
-    declare typeset export readonly local unset unsetenv let"""
-)
-"""Words that begin something else than a program."""
-
-
-def plain_commands(line: str) -> list[list[str]] | None:
-    """The commands of a line of which each word is plain, as words; None if one is not.
-
-    Plain is what every shell takes as it stands: a list of words, quoted or not, without patterns
-    and variables. Most lines are so, and need no parser.
-
-    >>> plain_commands("cd src && rg -n 'a b' lib.py 2>/dev/null | head -5")
-    [['cd', 'src'], ['rg', '-n', 'a b', 'lib.py'], ['head', '-5']]
-    >>> plain_commands("cat *.md") is None, plain_commands("A=1 cat") is None
-    (True, True)
-    """
-    if _PLAIN.fullmatch(line) is None:
-        return None
-    commands: list[list[str]] = [[]]
-    for word, separator in _TOKEN.findall(line):
-        if separator:
-            commands.append([])
-        elif word:
-            commands[-1].append(word)
-    for words in commands:
-        if not words or not _NAME.fullmatch(words[0]) or words[0] in _RESERVED:
-            return None
-        words[:] = [_QUOTED.sub(r"\1\2", word) for word in words]
-    return commands
-
-
-FILES = _names(
+FILES = names(
     """cat bat batcat head tail less more most nl tac rev wc sort uniq cut paste join column fold
     fmt pr expand unexpand shuf od xxd hexdump hd strings base64 base32 md5sum sha1sum
     sha256sum sha512sum b2sum cksum sum diff cmp comm sdiff vimdiff zcat zless zmore gzip
     gunzip bzcat bunzip2 xzcat unxz zstdcat vi vim nvim nano view ed emacs open xdg-open
     bc tar zip unzip 7z cp mv install rsync scp ln dd split csplit iconv dos2unix file
-    pandoc look tsort ptx"""
+    look tsort ptx"""
 )
 """Programs whose arguments are files that they open."""
 
-INTERPRETERS = _names("python python3 perl ruby node deno bun php lua sqlite3 osascript")
+INTERPRETERS = names("python python3 perl ruby node deno bun php lua sqlite3 osascript")
 """Programs that run a script, of which only its words tell which files it opens."""
 
-EXECUTES = _names("-exec -execdir -ok -okdir")
-COPIES = _names("cp mv install rsync scp ln")
-MOVES = _names("mv ln")
+EXECUTES = names("-exec -execdir -ok -okdir")
+COPIES = names("cp mv install rsync scp ln")
+MOVES = names("mv ln")
 """Programs that show nothing, and after which a file has another name."""
 
-TREES = _names("tar zip 7z cp rsync scp mv ln diff gzip gunzip")
-AFTER_ONE = _names("grep egrep fgrep zgrep rg ag ack sed gsed awk gawk mawk nawk jq yq")
+TREES = names("tar zip 7z cp rsync scp mv ln diff gzip gunzip")
+AFTER_ONE = names("grep egrep fgrep zgrep rg ag ack sed gsed awk gawk mawk nawk jq yq")
 """Programs that open the files behind a first argument, which is a pattern or a script."""
 
-SEARCHES = _names("rg ag ack")  # below the folder, unless a file is named
-NAMES = _names(
+SEARCHES = names("rg ag ack")  # below the folder, unless a file is named
+NAMES = names(
     """ls ll dir tree find fd fdfind du df stat realpath readlink basename dirname pwd which
     whereis type locate test [ [[ mkdir rmdir touch rm unlink chmod chown chgrp truncate
     mktemp"""
 )
 """Programs that show names, sizes and times, or change files, and show no text."""
 
-QUIET = _names(
+QUIET = names(
     """echo printf true false : cd pushd popd export unset set shopt local declare typeset
     readonly alias unalias read exit return break continue shift wait sleep date seq yes
     whoami id groups uname hostname uptime ps kill pkill pgrep jobs fg bg disown trap umask
@@ -128,114 +93,132 @@ QUIET = _names(
 )
 """Programs that open no file of the project."""
 
-SETTING = _names("read mapfile readarray printf getopts let unset")
+SETTING = names("read mapfile readarray printf getopts let unset")
 """Programs of the shell that set variables."""
+
+SETS_VARIABLES = re.compile(rf"(?:\S*/)?(?:{'|'.join(sorted(SETTING))})\b")
+RECURSIVE = ("-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories")
+
+PATTERNS = {
+    "awk": ("-f", "-e", "-E", "--file", "--source", "--exec"),
+    "grep": ("-e", "-f", "--regexp", "--file"),
+    "jq": ("-f", "--from-file"),
+    "rg": ("-e", "-f", "--regexp", "--file", "--files", "--match"),
+    "sed": ("-e", "-f", "--expression", "--file"),
+    "yq": ("--from-file",),
+}
+"""Options that give the pattern or the script, which no argument is then."""
 
 READING = {
     name: options
     for names, options in {
+        "bat batcat": "--pager --config",
         "date": "-f --file",
-        "ed": "",
+        "doas": "-s -C",
+        "ed emacs nvim vi vim view vimdiff": "",
         "env": "-S -C --split-string --chdir",
         "fd fdfind": "-x -X --exec",
         "find du wc tree": "-files0-from --files0-from --fromfile",
         "hash": "-p",
         "history": "-r -n",
+        "install": "--strip-program",
         "jobs": "-x",
         "less": "+ -k --lesskey",
         "locate": "-d --database",
         "mapfile readarray": "-C",
-        "emacs nvim vi vim view": "- +",
-        "rg ag ack": "--pre --pager --ackrc -z --search-zip",
-        "rsync": "-e --rs --files-from --include-from --exclude-from --filter",
+        "rg ag ack": "--pre --pager --ackrc --hostname-bin -z --search-zip",
+        "rsync": "-e -f --rs --files-from --include-from --exclude-from --filter",
+        "scp": "-S -o -F",
         "sort split": "--compress-program --files0-from --filter",
+        "strings": "@",
         "sudo": "-D -e -i -s -R --chdir --edit --login --shell --chroot",
         "tar": "-T -O -I -F -X --files --to- --use --checkpoint --info-s --exclude-from --rsh",
         "unzip": "-p -c",
         "xargs": "-a --arg-file",
+        "zcat bzcat xzcat zstdcat": "-r --recursive",
+        "zip": "-T -@ --unzip-command",
         "7z": "-so @",
     }.items()
     for name in names.split()
 }
-"""Beginnings of words with which a program reads what it does not name, or runs another."""
+"""Options with which a program reads what it does not name, or runs another.
+
+A letter counts in a cluster, too, and a long one where it is abbreviated; what is neither is the
+beginning of a word. '' is any word at all.
+"""
+
+NOT_SHORTENED = names("--exclude --include --files --check")
+"""Options that are whole, although a longer one begins so."""
+
+GLUED = {
+    "awk": "FvfilEedDLop",
+    "date": "dfIrsvz",
+    "doas": "uC",
+    "env": "uCS",
+    "fd": "tedEcjSC",
+    "git": "m",
+    "grep": "efmABCdD",
+    "history": "d",
+    "jq": "L",
+    "less": "pjxPbhyztToOkD",
+    "mapfile": "dnOsuCc",
+    "rg": "ABCefgmtTjEMdrG",
+    "sed": "efil",
+    "sudo": "ughpCrtTUDRac",
+    "tar": "fCbgHKLNVIFTX",
+    "xargs": "adEIJLnPsRSile",
+}
+"""Letters of options that take the rest of their word as a value."""
+
+ALIKE = {
+    name: known
+    for known, names in {
+        "awk": "gawk mawk nawk",
+        "fd": "fdfind",
+        "grep": "egrep fgrep zgrep",
+        "mapfile": "readarray",
+        "rg": "ag ack",
+        "sed": "gsed",
+    }.items()
+    for name in names.split()
+}
+"""Programs with the options of another."""
 
 TRUSTED = re.compile(r"(?:/usr|/opt/homebrew)?(?:/local)?/s?bin/[^/]+")
 ENVIRONMENT = re.compile(
     r"PATH|CDPATH|IFS|ENV|BASH_ENV|PS4|PROMPT_COMMAND|LD_.*|DYLD_.*|GIT_.*|LESS(?:OPEN|CLOSE)"
     r"|.*PAGER|.*EDITOR|VISUAL|SHELLOPTS|BASHOPTS|RIPGREP_CONFIG_PATH|GREP_OPTIONS|TAR_OPTIONS"
+    r"|VIMINIT|EXINIT|RSYNC_.*|BC_ENV_ARGS|(?:UN)?ZIP(?:OPT)?|HOME|XDG_CONFIG_HOME"
 )
 """Variables by which a program that is known runs another, or goes elsewhere."""
 
-HARMLESS = re.compile(r"|cat|true|false|:|less|more|vi|vim|nano|[0-9]+|[^\s@]*@[^\s]*")
-WRAPPERS = _names("sudo doas nohup nice ionice stdbuf time exec builtin setsid command")
-SHELLS = _names("bash sh dash zsh ksh")
-GIT_QUIET = _names(
-    """status branch remote fetch push add rm mv commit tag rev-parse rev-list ls-files ls-tree
-    ls-remote config init clone checkout switch restore reset merge rebase cherry-pick revert
-    pull worktree check-ignore for-each-ref symbolic-ref update-ref gc fsck prune describe
-    reflog shortlog submodule clean version help notes merge-base name-rev count-objects"""
-)
-GIT_TEXT = _names(
-    """show diff log grep cat-file blame annotate archive stash format-patch bundle whatchanged
-    difftool range-diff diff-tree diff-index diff-files apply am bisect"""
-)
-GIT_WRITES = _names("checkout restore switch worktree clone merge")
-"""Verbs that write the files of a commit into the work tree."""
-
-GIT_VALUES = frozenset(("-C", "-c", "--git-dir", "--work-tree", "--namespace"))
-GIT_SHOWS = {
-    "add": "pie --patch --interactive --edit --pathspec-from-file",
-    "bisect": " run visualize view replay",
-    "checkout": "p --patch --pathspec-from-file",
-    "clone": "uc --upload-pack --config --template",
-    "commit": "vpFt --verbose --patch --interactive --file --template --pathspec-from-file",
-    "config": "fe --file --blob --edit",
-    "fetch": " --upload-pack",
-    "init": " --template",
-    "ls-remote": " --upload-pack --exec",
-    "merge": "F --file",
-    "notes": "F --file",
-    "push": " --receive-pack --exec",
-    "pull": " --upload-pack",
-    "rebase": "x --exec --show-current-patch",
-    "reset": "p --patch --pathspec-from-file",
-    "restore": "p --patch --pathspec-from-file",
-    "rm": " --pathspec-from-file",
-    "status": "v --verbose",
-    "submodule": " foreach",
-    "tag": "F --file",
-}
-"""For verbs that show no text of files: letters of options, options and words that make them."""
-
-GIT_RUNS = re.compile(
-    r"alias|pager|editor|external|textconv|fsmonitor|hook|filter|driver|command|cmd|helper"
-    r"|askpass|program|include|uploadpack|receivepack|packobjects|attributes|browser|proxy|tool",
-    re.IGNORECASE,
-)
-"""Settings of git that name a program or a file."""
-
-GIT_BRIEF = _names("--stat --shortstat --numstat --name-only --name-status --no-patch -s")
-GIT_LISTS = re.compile(
-    r"-[0-9inqsEFz]+|-n[0-9]+|--(?:oneline|graph|all|no-\w[\w-]*|name-only|name-status|reverse"
-    r"|stat|shortstat|numstat|summary|decorate|merges|first-parent|follow|date-order|topo-order"
-    r"|branches|tags|remotes|abbrev-commit|color|relative-date|left-right|cherry|"
-    r"include-untracked|quiet|(?:max-count|format|pretty|since|until|after|before|author"
-    r"|committer|grep|date|decorate|diff-filter|skip|abbrev|color|stat|branches|tags|message)"
-    r"=.*)"
-)
-"""Options with which ``git log`` and its kin show no text of files."""
-
+HARMLESS = re.compile(r"|/dev/null|cat|true|false|:|less|more|vi|vim|nano|[0-9]+|[^\s@]*@[^\s]*")
+WRAPPERS = names("sudo doas nohup nice ionice stdbuf time exec builtin setsid command")
+SHELLS = names("bash sh dash zsh ksh")
 VALUES = {
     "grep": "-e -f -m -A -B -C --include --exclude --exclude-dir --max-count --context",
     "rg": "-e -f -m -A -B -C -g -t -T --glob --type --max-count --context --iglob",
     "head": "-n -c --lines --bytes",
     "tail": "-n -c --lines --bytes",
     "sed": "-e -f --expression --file",
-    "awk": "-F -v -f",
-    "jq": "--arg --argjson --indent",
+    "awk": "-F -v -f -i -l -E -e --file --source --include --load --exec --assign",
+    "jq": "-f --from-file --arg --argjson --indent",
     "cut": "-d -f -c -b",
+    "read": "-p -t -n -N -d -i -u",
     "sort": "-k -t -o -S",
-    "timeout": "-k -s",
+    "sudo": "-u -g -h -p -C -r -t -T -U -D -R -a -c --user --group --host --prompt --chdir",
+    "doas": "-u -C",
+    "env": "-u -C -S --unset --chdir --split-string",
+    "nice": "-n --adjustment",
+    "ionice": "-c -n -p --class --classdata",
+    "stdbuf": "-i -o -e --input --output --error",
+    "time": "-f -o --format --output",
+    "timeout": "-k -s --kill-after --signal",
+    "exec": "-a",
+    "find": "-name -iname -path -ipath -wholename -regex -iregex -maxdepth -mindepth -newer -mtime"
+    " -mmin -type -size -user -group -perm",
+    "xargs": "-a -d -E -I -J -L -n -P -s -R -S --arg-file --delimiter --max-args --max-procs"
+    " --max-lines --max-chars --process-slot-var",
     "nbs-bus": "-C --team",
     "nbs-chat": "-C --team -n --last --since --timeout --unread --at",
     "tripod": "-C --team -n --last --since --timeout --unread --at --stream",
@@ -243,20 +226,28 @@ VALUES = {
 """Options that take the next word, of programs whose other words are files."""
 
 AWK = re.compile(r"getline|system|\||@|ARGV")
+SCRIPTS = {
+    "awk": ("-f", "-i", "-l", "-E", "--file", "--include", "--load", "--exec"),
+    "jq": ("-f", "--from-file"),
+    "sed": ("-f", "--file"),
+    "yq": ("--from-file",),
+}
+"""Options that read a script, or a part of one."""
+
 JQ = re.compile(r"\b(?:import|include|load\w*)\b")
 SED = re.compile(  # one command of sed that opens no file and runs no program
     r"[\s;{}]*(?:(?:\d+(?:~\d+)?|\$|/(?:[^/\\]|\\.)*/[IM]*)"
     r"(?:\s*,\s*(?:\d+|\$|[+~]\d+|/(?:[^/\\]|\\.)*/[IM]*))?)?\s*!?\s*"
     r"(?:s([^\w\s\\])(?:(?!\1)[^\\]|\\.)*\1(?:(?!\1)[^\\]|\\.)*\1[gpIM0-9]*"
     r"|y([^\w\s\\])(?:(?!\2)[^\\]|\\.)*\2(?:(?!\2)[^\\]|\\.)*\2"
-    r"|[aic](?:\\.|[^\\])*|[:btT]\s*\w*|[qQ]\s*\d*|[pdDgGhHlnNPxzF=]|$)\s*(?=[;}\s]|$)",
+    r"|[aic](?:\\.|[^\\\n])*|[:btT]\s*\w*|[qQ]\s*\d*|[pdDgGhHlnNPxzF=]|$)\s*(?=[;}\s]|$)",
     re.DOTALL,
 )
 
 TEAM, LEDGER = ".nbs", "ledger.db"
 """The folder of a team of ours, and its database in there."""
 
-OURS = _names("tripod nbs-bus nbs-chat nbs-scribe nbs-worker")
+OURS = names("tripod nbs-bus nbs-chat nbs-scribe nbs-worker")
 OURS_SHOW = {
     "bus read": "events",
     "chat export": "chat",
@@ -284,91 +275,16 @@ OURS_SHOW = {
 OURS_REFS = "refs/tripod"
 """Where our records lie in a repository."""
 
-OURS_QUIET = _names(
+OURS_QUIET = names(
     "bus chat scribe worker where key seal actor init sync push pull peer hooks completion"
 )
 """Our own groups of commands whose other verbs show no text."""
 
-# PowerShell, in small letters: its names know no others ----------------------------------------
-
-CMDLETS_READING = {
-    name: cmdlet
-    for cmdlet, names in {
-        "get-content": "get-content gc cat type",
-        "select-string": "select-string sls",
-        "import-csv": "import-csv ipcsv import-clixml import-powershelldatafile",
-        "format-hex": "format-hex fhx get-filehash more sort find fc findstr diff",
-        "copy-item": "copy-item copy cp cpi compress-archive",
-        "move-item": "move-item move mv mi rename-item ren rni",
-    }.items()
-    for name in names.split()
-}
-"""Cmdlets and programs of Windows that open the files that they name, with what they are like."""
-
-CMDLETS_LISTING = _names("get-childitem gci dir ls get-item gi")
-CMDLETS_FILTERING = _names("where-object where ? sort-object select-object select tee-object")
-"""Cmdlets that pass on some of the files that they get."""
-
-CMDLETS_GOING = _names("set-location sl cd chdir push-location pushd pop-location popd")
-CMDLETS_QUIET = (
-    _names(
-        """test-path resolve-path split-path join-path convert-path get-location gl pwd
-        measure-object
-    measure get-command gcm get-member gm get-process gps ps stop-process spps kill get-date
-    start-sleep sleep write-host write-output write echo write-error write-verbose write-warning
-    write-information write-debug out-null out-host out-string out-file out-default oh set-content
-    sc add-content ac clear-content clc remove-item ri rm rmdir del erase rd convertto-json
-    convertto-csv convertto-html convertto-xml convertfrom-json convertfrom-csv export-csv epcsv
-    export-clixml format-table ft format-list fl format-wide fw format-custom group-object group
-    compare-object compare get-unique gu tee get-random get-variable gv set-variable sv set
-    clear-variable get-host get-culture get-service gsv get-nettcpconnection test-connection
-    get-psdrive gdr get-module gmo clear-host cls clear get-history history h get-acl
-    get-itemproperty gp get-alias gal set-strictmode get-computerinfo get-ciminstance
-    get-volume exit md mkdir new-guid get-timezone get-error"""
-    )
-    | CMDLETS_LISTING
-    | CMDLETS_FILTERING
-)
-"""Cmdlets that show no text of a file that they name."""
-
-CMDLETS_SWITCHES = _names(
-    """raw wait force recurse file directory hidden name list simplematch casesensitive quiet
-    noemphasis allmatches notmatch asbytestream verbose debug passthru notypeinformation"""
-)
-"""Parameters that take no value."""
-
-CMDLET_PATHS = _names("path literalpath pspath lp fullname filepath inputfile")
-HARMLESS_TYPES = _names(
-    """int int32 int64 long string char byte bool boolean double float single decimal xml datetime
-    timespan array hashtable ordered object psobject pscustomobject version guid regex switch void
-    math convert environment console io.path text.encoding text.utf8encoding consolecolor uri
-    io.searchoption io.directory stringcomparison stringsplitoptions"""
-)
-"""Types, without ``System.``, by which nothing opens a file."""
-
-HARMLESS_METHODS = _names(
-    """replace trim trimstart trimend split tolower toupper tolowerinvariant toupperinvariant
-    substring startswith endswith contains tostring indexof lastindexof padleft padright
-    gettype equals add remove insert count containskey getenumerator tochararray matches match
-    ismatch addrange clear toarray sort reverse join compareto getbytes getstring where foreach"""
-)
-READING_METHODS = _names(
-    """readalltext readalllines readallbytes readlines opentext openread open copy move
-    readalltextasync readalllinesasync readallbytesasync replace"""
-)
-"""Methods of ``[IO.File]`` that open the files that they name."""
-
-WRITING_METHODS = _names(
-    "exists writealltext writealllines writeallbytes appendalltext appendalllines delete create"
-)
-CMD_QUIET = _names("dir echo ver cd chdir md mkdir rd rmdir del erase set cls exit vol path")
-CMD_READING = _names("type more copy xcopy move ren rename fc comp find findstr sort")
-"""Commands of ``cmd /c``."""
-
 
 def operands_of(name: str, args: Sequence[Word]) -> list[Word]:
     """The words that are no options, and no values of options."""
-    values = frozenset(VALUES.get("grep" if "grep" in name else name, "").split())
+    name = ALIKE.get(name, name)
+    values = frozenset(VALUES.get(name, "").split())
     found: list[Word] = []
     skip = ends = False
     for word in args:
@@ -377,10 +293,107 @@ def operands_of(name: str, args: Sequence[Word]) -> list[Word]:
         elif word.text == "--" and not ends:
             ends = True
         elif not ends and word.text.startswith("-") and len(word.text) > 1:
-            skip = word.text in values
+            skip = _takes_next(name, word, values)
         else:
             found.append(word)
     return found
+
+
+def _takes_next(name: str, word: Word, values: Container[str]) -> bool:
+    """Whether an option has its value in the next word."""
+    if word.text in values or len(word.text) < 3 or word.text[1] == "-" or name not in GLUED:
+        return word.text in values
+    option, value = options_of(name, word)[-1]
+    return option in values and not value
+
+
+def has_unknown_option(name: str, args: Sequence[Word]) -> bool:
+    """Whether only the shell knew if a word, which is no value of an option, is one."""
+    name = ALIKE.get(name, name)
+    values = VALUES.get(name, "").split()
+    skip = False
+    for word in args:
+        if skip:
+            skip = False
+        elif word.text == "--" and name != "find":
+            return False
+        elif may_be_option(word):
+            return True
+        else:
+            skip = word.text[:1] == "-" and _takes_next(name, word, values)
+    return False
+
+
+def options_of(name: str, word: Word) -> list[tuple[str, str]]:
+    """The options in a word, each with the value that the word has for it, or ''.
+
+    >>> options_of("grep", Word("-nePASS", True)), options_of("jq", Word("--from-file=a", True))
+    ([('-n', ''), ('-e', 'PASS')], [('--from-file', 'a')])
+    """
+    text = word.text
+    if text[:1] != "-" or len(text) == 1:
+        return []
+    if text[1] == "-":
+        option, _, value = text.partition("=")
+        return [(option, value)]
+    takes = GLUED.get(ALIKE.get(name, name), "")
+    found: list[tuple[str, str]] = []
+    for at, letter in enumerate(text[1:], 2):
+        if letter in takes:
+            found.append((f"-{letter}", text[at:]))
+            break
+        found.append((f"-{letter}", ""))
+    return found
+
+
+def is_option(option: str, options: Sequence[str]) -> bool:
+    """Whether an option is one of some, of which long ones may be abbreviated."""
+    return option in options or (
+        len(option) > 3
+        and option not in NOT_SHORTENED
+        and any(one.startswith(option) for one in options)
+    )
+
+
+def values_of(name: str, args: Sequence[Word], options: Sequence[str]) -> list[Word]:
+    """The values of some options."""
+    found: list[Word] = []
+    for at, word in enumerate(args):
+        for option, value in options_of(name, word):
+            if is_option(option, options):
+                within = value or "=" in word.text
+                found += [Word(value, word.sure)] if within else args[at + 1 : at + 2]
+    return found
+
+
+def is_among(name: str, args: Sequence[Word], options: str) -> bool:
+    """Whether a word has one of some options; '' is any word at all."""
+    begins = tuple(options.split())
+    for word in args:
+        if word.text.startswith(begins):
+            return True
+        if word.text[:1] == "-" and any(
+            is_option(option, begins) for option, _ in options_of(name, word)
+        ):
+            return True
+    return not begins
+
+
+_RANGE = re.compile(r"\{[^{},/]*\.\.")
+
+
+def may_be_option(word: Word) -> bool:
+    """Whether only the shell knew if a word is an option, or which options it has.
+
+    >>> [may_be_option(Word(text, False)) for text in ("**", "-**", "--max=**", "a**", "{1..3}")]
+    [True, True, False, False, True]
+    """
+    text = word.text
+    if word.sure:
+        return False
+    if text[:1] == "-":
+        return UNKNOWN_PART in text.partition("=")[0]
+    return text.startswith(UNKNOWN_PART) or _RANGE.match(text) is not None
 
 
 def is_plain_sed(script: str) -> bool:
@@ -396,3 +409,280 @@ def is_plain_sed(script: str) -> bool:
             return False
         at = command.end()
     return True
+
+
+def is_plain_script(kind: str, flags: Iterable[str], scripts: Sequence[Word]) -> bool:
+    """Whether what awk, jq or sed is to do opens no file of its own."""
+    if kind not in SCRIPTS:
+        return True
+    text = "\n".join(word.text for word in scripts)
+    if any(is_option(option, SCRIPTS[kind]) for option in flags):
+        return False
+    if kind in ("jq", "yq"):
+        return not (JQ.search(text) or text.startswith(UNKNOWN_PART))
+    if any(not word.sure and UNKNOWN_PART in word.text for word in scripts):
+        return False
+    return not AWK.search(text) if kind == "awk" else is_plain_sed(text)
+
+
+def short(text: str) -> str:
+    """A text as a message quotes it."""
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+# Git ----------------------------------------------------------------------------------------------
+
+GIT_QUIET = names(
+    """status branch remote fetch push add rm mv commit tag rev-parse rev-list ls-files ls-tree
+    ls-remote config init clone checkout switch restore reset merge rebase cherry-pick revert
+    pull worktree check-ignore for-each-ref symbolic-ref update-ref gc fsck prune describe
+    reflog shortlog submodule clean version help notes merge-base name-rev count-objects"""
+)
+GIT_TEXT = names(
+    """show diff log grep cat-file blame annotate archive stash format-patch bundle whatchanged
+    range-diff diff-tree diff-index diff-files apply am bisect"""
+)
+GIT_WRITES = names("checkout restore switch worktree clone merge")
+"""Verbs that write the files of a commit into the work tree."""
+
+GIT_VALUES = frozenset(("-C", "-c", "--git-dir", "--work-tree", "--namespace"))
+GIT_SHOWS = {
+    "annotate": "S --contents --ignore-revs-file",
+    "archive": " --add-file --add-virtual-file --exec",
+    "blame": "S --contents --ignore-revs-file",
+    "diff": " --ext-diff --textconv",
+    "grep": "O --open-files-in-pager",
+    "log": " --ext-diff --textconv",
+    "show": " --ext-diff --textconv",
+    "add": "pie --patch --interactive --edit --pathspec-from-file",
+    "bisect": " run visualize view replay",
+    "cat-file": " --batch --batch-command",
+    "checkout": "p --patch --pathspec-from-file",
+    "clone": "uc --upload-pack --config --template",
+    "commit": "vpFt --verbose --patch --interactive --file --template --pathspec-from-file",
+    "config": "fe --file --blob --edit",
+    "fetch": " --upload-pack",
+    "init": " --template",
+    "ls-remote": " --upload-pack --exec",
+    "merge": "F --file",
+    "notes": "FCc --file --reuse-message --reedit-message",
+    "push": " --receive-pack --exec",
+    "pull": " --upload-pack",
+    "rebase": "x --exec --show-current-patch",
+    "reset": "p --patch --pathspec-from-file",
+    "restore": "p --patch --pathspec-from-file",
+    "rm": " --pathspec-from-file",
+    "status": "v --verbose",
+    "submodule": " foreach",
+    "tag": "F --file",
+}
+"""For verbs, letters of options, options and words that show text which they do not name."""
+
+GIT_REMOTE = names("clone fetch ls-remote pull push remote submodule")
+"""Verbs that speak with another repository, whose address may name a program."""
+
+GIT_BRIEFLY = names(
+    "apply show diff log stash whatchanged diff-tree diff-index diff-files range-diff"
+)
+GIT_TAKES = names(
+    "--since --until --after --before --author --committer --grep -S -G -n --max-count --skip"
+)
+GIT_LOGS = GIT_BRIEFLY | names("format-patch reflog bisect")
+GIT_TOLD = names("commit tag merge notes stash")
+"""Verbs whose ``-m`` takes a message, and options of ``git log`` and its kin that take a word."""
+
+GIT_PATH = re.compile(r"((?:[@^]\{[^{}]*\}|[^:{}])*+):(?:[0-3]:)?([^/!^(].*)", re.DOTALL)
+"""A path in a revision, or in the index; not a message that is looked for, nor an exclusion."""
+
+
+GIT_RUNS = re.compile(
+    r"alias|pager|editor|external|textconv|fsmonitor|hook|filter|driver|command|cmd|helper"
+    r"|askpass|program|include|uploadpack|receivepack|packobjects|attributes|browser|proxy|tool"
+    r"|protocol\.ext|file|template|skiplist|ignorerevs|commit\.verbose",
+    re.IGNORECASE,
+)
+"""Settings of git that name a program or a file."""
+
+GIT_BRIEF = names("--stat --shortstat --numstat --name-only --name-status --no-patch -s")
+GIT_LISTS = re.compile(
+    r"-[0-9inqsEFz]+|-n[0-9]+|--(?:oneline|graph|all|no-\w[\w-]*|name-only|name-status|reverse"
+    r"|stat|shortstat|numstat|summary|decorate|merges|first-parent|follow|date-order|topo-order"
+    r"|branches|tags|remotes|abbrev-commit|color|relative-date|left-right|cherry|"
+    r"include-untracked|quiet|(?:max-count|format|pretty|since|until|after|before|author"
+    r"|committer|grep|date|decorate|diff-filter|skip|abbrev|color|stat|branches|tags|message)"
+    r"=.*)"
+)
+"""Options with which ``git log`` and its kin show no text of files."""
+
+
+class OpeningShell(Protocol):
+    """A shell as git needs it: it notes what is opened, and what cannot be told."""
+
+    def open(self, word: Word, *, recursive: bool = False, lists_names: bool = False) -> None:
+        """Note that a file is opened."""
+
+    def may_open(self, value: str) -> None:
+        """Note a word that may be a file."""
+
+    def opaque(self, why: str) -> None:
+        """Note what cannot be told."""
+
+    def goes(self, word: Word) -> None:
+        """Go to a folder."""
+
+    def inner(self) -> OpeningShell:
+        """A shell within this one, which cannot change it."""
+
+
+def read_git(shell: OpeningShell, args: list[Word]) -> None:
+    """What a command of git opens, in a shell."""
+    inner = shell.inner()
+    while args and args[0].text.startswith("-"):
+        option = args.pop(0).text
+        if option in GIT_VALUES and args:
+            value = args.pop(0)
+            if option == "-C":
+                inner.goes(value)
+            elif option == "-c":
+                _setting(shell, *value.text.split("=", 1))
+        elif option.startswith(("--exec-path=", "--config-env")):
+            shell.opaque(f"git {short(option)} may run any program")
+    verb = args.pop(0).text if args else "help"
+    options, revisions, paths = _parts(verb, args)
+    _options(shell, verb, args, [*options, *revisions])
+    if verb == "config":
+        _setting(shell, *[word.text for word in args if word.text[:1] != "-"])
+    if verb == "mv":
+        for word in args:
+            shell.open(word._replace(sure=False), recursive=True)
+    _records(shell, verb, args)
+    if verb in ("tag", "update-ref"):  # another name for a file
+        for word in revisions:
+            if named := GIT_PATH.fullmatch(word.text):
+                inner.open(Word(named[2], sure=False), recursive=True)
+    if verb in GIT_QUIET and verb != "reflog":
+        return
+    if verb not in GIT_TEXT:
+        shell.opaque(f"git {short(verb)} may open any file")
+    elif not _is_brief(verb, options, revisions):
+        _shows(inner, verb, options, revisions, paths)
+
+
+def _parts(verb: str, args: Sequence[Word]) -> tuple[list[Word], list[Word], list[Word] | None]:
+    """The options, the words that may be revisions, and the paths behind ``--``."""
+    options, revisions = list[Word](), list[Word]()
+    takes = False
+    for at, word in enumerate(args):
+        if takes:
+            takes = False
+        elif word.text == "--":
+            return options, revisions, list(args[at + 1 :])
+        elif word.text.startswith("-"):
+            options.append(word)
+            takes = (verb in GIT_LOGS and word.text in GIT_TAKES) or (
+                verb in GIT_TOLD and re.fullmatch(r"-[a-z]*m|--message", word.text) is not None
+            )
+        else:
+            revisions.append(word)
+    return options, revisions, None
+
+
+def _options(shell: OpeningShell, verb: str, args: Sequence[Word], given: Sequence[Word]) -> None:
+    """Note options with which git may show what it does not name, or run a program."""
+    letters, _, words = GIT_SHOWS.get(verb, "").partition(" ")
+    kind = "git" if verb in GIT_TOLD else ""
+    for word in args:
+        if _begins(word.text, words.split()) or any(
+            option[1:] in letters for option, _ in options_of(kind, word) if len(option) == 2
+        ):
+            shell.opaque(f"git {verb} with these options may show any file")
+        if "%(raw" in word.text or (verb in GIT_REMOTE and "::" in word.text):
+            shell.opaque(f"git {verb} with {short(word.text)} may show any file")
+    reads = (verb in GIT_SHOWS or verb in GIT_TEXT) and verb not in GIT_REMOTE
+    if reads and any(may_be_option(word) for word in given):
+        shell.opaque(f"git {short(verb)} with options that only the shell knew")
+
+
+def _is_brief(verb: str, options: Sequence[Word], revisions: Sequence[Word]) -> bool:
+    """Whether messages and names of commits alone are shown, and names of files.
+
+    A file in a revision is shown whole in spite of these options, as is one by its hash; of a hash
+    that is shortened we take it that it is that of a commit, as ``git log`` prints it.
+    """
+    briefly = verb in GIT_BRIEFLY and any(
+        word.text.partition("=")[0] in GIT_BRIEF for word in options
+    )
+    if verb == "grep":
+        briefly = any(word.text == "--name-only" for word in options)
+    if verb == "show" and any(
+        GIT_PATH.fullmatch(word.text) or re.fullmatch("[0-9a-f]{40,}", word.text)
+        for word in revisions
+    ):
+        return False
+    return (briefly or verb in ("log", "stash", "bisect", "reflog")) and all(
+        GIT_LISTS.fullmatch(word.text)
+        or (verb in GIT_LOGS and word.text in GIT_TAKES)
+        or (verb in GIT_TOLD and word.text in ("-m", "--message"))
+        for word in options
+    )
+
+
+def _shows(
+    shell: OpeningShell,
+    verb: str,
+    options: Sequence[Word],
+    revisions: Sequence[Word],
+    behind: Sequence[Word] | None,
+) -> None:
+    """The files that a command shows: those that it names, or all that it may."""
+    shown: list[Word] = []
+    whole = any(_begins(word.text, ("--full-diff",)) for word in options)
+    for word in behind or ():
+        if word.text[:1] in ("", ":"):  # none, or all but some, or from the top on
+            whole = True
+            top = word.text.startswith((":/", ":(")) and not word.text.startswith(":(ex")
+            shown += [Word(UNKNOWN_PART, sure=False)] if top else []
+        else:
+            shown.append(word)
+    named = 0
+    for word in revisions if verb != "grep" else ():
+        if found := GIT_PATH.fullmatch(word.text):
+            shown.append(Word(found[2], word.sure))
+            named += 1
+        elif ":" not in word.text:
+            shell.may_open(word.text)  # a commit, or a path
+    if verb in ("blame", "annotate"):
+        shown = shown or list(revisions)
+        named = 0
+    for word in shown:
+        shell.open(word, recursive=True, lists_names=verb == "grep")
+    if whole or not shown or (behind is None and 0 < named < len(revisions)):
+        shell.open(Word(".", sure=False), recursive=True, lists_names=verb != "archive")
+
+
+def _records(shell: OpeningShell, verb: str, args: Sequence[Word]) -> None:
+    """Our records that a verb of git shows: a ref holds files whose paths do not name it."""
+    for word in args if verb in GIT_TEXT or verb in GIT_WRITES else ():
+        ref = (word.text.partition("=")[2] or word.text).partition(":")[0]
+        if ref.startswith(OURS_REFS):
+            shell.open(Word(f".git/{ref}", word.sure), recursive=True)
+        elif verb == "clone":
+            shell.may_open(word.text)
+
+
+def _setting(shell: OpeningShell, *setting: str) -> None:
+    """A setting of git that is made: its name and its value."""
+    name, value = (*setting, "", "")[:2]
+    harmless = HARMLESS.fullmatch(value) and len(setting) == 2
+    if name.lower() == "commit.verbose":
+        harmless = value in ("false", "0", "no", "off")
+    if GIT_RUNS.search(" ".join(setting)) and value and not harmless:
+        shell.opaque(f"the setting {short(name)} of git may name any program")
+
+
+def _begins(word: str, options: Sequence[str]) -> bool:
+    """Whether a word is an option, which git takes by any beginning of it."""
+    option = word.partition("=")[0]
+    return option in options or (
+        len(option) > 3 and option[:2] == "--" and any(one.startswith(option) for one in options)
+    )

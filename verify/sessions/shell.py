@@ -10,61 +10,67 @@ import posixpath
 import re
 from collections.abc import Sequence
 from functools import cache
-from itertools import count, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tripod.verify.sessions.programs import (
     AFTER_ONE,
-    AWK,
+    ALIKE,
     COPIES,
     ENVIRONMENT,
     EXECUTES,
     FILES,
-    GIT_BRIEF,
-    GIT_LISTS,
-    GIT_QUIET,
-    GIT_RUNS,
-    GIT_SHOWS,
-    GIT_TEXT,
-    GIT_VALUES,
-    GIT_WRITES,
     HARMLESS,
     INTERPRETERS,
-    JQ,
     LEDGER,
     MOVES,
     NAMES,
     OURS,
     OURS_QUIET,
-    OURS_REFS,
     OURS_SHOW,
+    PATTERNS,
     QUIET,
     READING,
+    RECURSIVE,
     SEARCHES,
+    SETS_VARIABLES,
     SETTING,
     SHELLS,
     TEAM,
     TREES,
     TRUSTED,
+    UNKNOWN_PART,
+    VALUES,
     WRAPPERS,
     OpenedPath,
     ShellReading,
     Word,
-    is_plain_sed,
+    has_unknown_option,
+    is_among,
+    is_option,
+    is_plain_script,
     operands_of,
-    plain_commands,
+    options_of,
+    read_git,
+    short,
+    values_of,
 )
+from tripod.verify.sessions.syntax import node_text, plain_commands, syntax_of, without_braces
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
-ANY = "**"
+ANY = UNKNOWN_PART
 """What stands in a path for a part that only the shell knew, which may have slashes."""
 MAX_COMMAND, MAX_WORD = 256 * 1024, 64 * 1024  # characters
-MAX_PARSED = 4096  # characters of a command line without the texts that it gives to programs
 
 
 _UNKNOWN = Word(ANY, sure=False)
+_FOLDERS = frozenset(("HOME", "PWD", "OLDPWD", "TMPDIR"))
+"""Variables that every shell has, whose value is the path of a folder."""
+
+_ONCE_MORE = re.compile(r"\w\[[^\]]*(?:\$\(|`)")
+"""A command in the index of a variable, which some commands run though it is quoted."""
+
 _MAGIC = re.compile(r"[*?\[{]")
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\")
 
@@ -110,44 +116,6 @@ def _parser() -> Parser | None:
     return Parser(Language(tree_sitter_bash.language()))
 
 
-_MAX_STEPS = 4_000
-"""Looks at how far a parser is, each about 0.2 ms; a line of 4 KiB takes some 300."""
-
-_PLAIN_PART = r"[\w./ >&|;=~:@+,-]*"
-_HEREDOC = re.compile(
-    rf"((?:{_PLAIN_PART}\n)*{_PLAIN_PART}<<-? *(['\"])(\w+)\2{_PLAIN_PART}\n)"
-    r"(?s:.*?\n)??(\t*\3(?:\n|\Z))"
-)
-"""A text to the next program, before which nothing is quoted, so that it is one for certain."""
-
-
-def syntax_of(parser: Parser, command: str) -> Node | None:
-    """What a command line consists of; None where it is too long, or takes too long.
-
-    The parsers try to mend what they do not understand: 8 KB of a hostile line took 2 s and 460 MB,
-    64 KB ended the process. So the length is limited, without the texts that are given to programs,
-    and steps are counted. (Steps and not time: the answer stays the same.)
-    """
-    short_enough, at = [], 0
-    while found := _HEREDOC.match(command, at):
-        short_enough.append(found[1] + found[4])
-        at = found.end()
-    text = _in_ascii("".join([*short_enough, command[at:]]))
-    if len(text) > MAX_PARSED:
-        return None
-    steps = count(1)
-    try:
-        parser.parse(
-            lambda at, _: text[at : at + MAX_PARSED],
-            progress_callback=lambda *_: next(steps) > _MAX_STEPS,
-        )
-    except ValueError:
-        parser.reset()  # else it goes on with this line at the next
-        return None
-    # Once more: the texts of nodes of the first tree, whose source is a function, crash at times.
-    return parser.parse(text).root_node
-
-
 def resolved(named: str, cwd: str) -> str:
     r"""A path in its folder, without ``.`` and ``..``; a home stays ``~``.
 
@@ -159,6 +127,10 @@ def resolved(named: str, cwd: str) -> str:
     if _WINDOWS.match(named) or _WINDOWS.match(cwd):
         named, cwd = named.replace("\\", "/"), cwd.replace("\\", "/")
         cwd = "" if _WINDOWS.match(named) else cwd
+    if ".." in named and (ANY in named or ANY in cwd):  # nobody knows of which folder
+        parts = re.split(r"(?:^|/)\.\.(?=/|$)", posixpath.join(cwd, named))
+        if any(ANY in part for part in parts[:-1]):
+            named = f"{ANY}/{parts[-1].lstrip('/')}"
     if named.startswith(ANY):
         return f"/{posixpath.normpath(named)}"
     if named.startswith("file://"):
@@ -174,36 +146,47 @@ def path_of_url(url: str) -> str:
     return unquote(url.removeprefix("file://"))
 
 
-def short(text: str) -> str:
-    """A text as a message quotes it."""
-    return text if len(text) <= 80 else f"{text[:77]}..."
-
-
 class Shell:
     """One shell: its folder and its variables, and what the commands in it open."""
 
     def __init__(self, found: ShellReading, cwd: str, depth: int = 0) -> None:
         self.found, self.cwd, self.depth = found, cwd, depth
         self.left: set[str] = set()  # folders that it was in: a cd may fail, or run elsewhere
+        self.others: set[str] = set()  # folders that it may be in as well
+        self.is_sure = True  # of its folder
         self.variables: dict[str, list[Word]] = {}
         self._behind: dict[int, list[Node]] = {}  # words of a command that follow a redirect
 
     def open(self, word: Word, *, recursive: bool = False, lists_names: bool = False) -> None:
         """Note that a file is opened, if the word is one."""
-        sure = word.sure and ANY not in self.cwd
+        sure = word.sure and self.is_sure and ANY not in self.cwd
         if word.text and word.text != "-":
             path = resolved(word.text, self.cwd)
             self.found.opened.append(OpenedPath(word.text, path, sure, recursive, lists_names))
-            for folder in self.left - {self.cwd}:
+            for folder in (self.left | self.others) - {self.cwd}:
                 path = resolved(word.text, folder)
                 self.found.also.append(OpenedPath(word.text, path, sure=False, recursive=recursive))
 
-    def goes(self, word: str) -> None:
-        """Go to a folder; which it was stays possible."""
+    def goes(self, word: Word, *or_else: Word) -> None:
+        """Go to a folder, or to another of some; which it was stays possible."""
         self.left.add(self.cwd)
-        self.cwd = f"/{ANY}" if word.startswith(("-", "+")) else resolved(word, self.cwd)
-        if len(self.left) > 16:
-            self.left, self.cwd = set(), f"/{ANY}"
+        here = (self.cwd, *self.others)
+        places = [
+            f"/{ANY}" if to.text.startswith(("-", "+")) else resolved(to.text, place)
+            for to in (word, *or_else)
+            for place in here
+        ]
+        self.cwd, self.others = places[0], set(places[1:])
+        self.is_sure = word.sure and (self.is_sure or word.text.startswith("/"))
+        if len(self.left) + len(self.others) > 16:
+            self.left, self.others, self.cwd = set(), set(), f"/{ANY}"
+
+    def inner(self, depth: int = 0) -> Shell:
+        """A shell within this one, which cannot change it."""
+        inner = Shell(self.found, self.cwd, self.depth + depth)
+        inner.variables, inner.is_sure = dict(self.variables), self.is_sure
+        inner.left, inner.others = set(self.left), set(self.others)
+        return inner
 
     def opaque(self, why: str) -> None:
         """Note what cannot be told."""
@@ -220,8 +203,7 @@ class Shell:
         elif kind == "redirected_statement":
             self._redirected(node)
         elif kind in ("subshell", "command_substitution", "process_substitution"):
-            inner = Shell(self.found, self.cwd, self.depth)
-            inner.variables, inner.left = dict(self.variables), set(self.left)
+            inner = self.inner()
             for child in node.named_children:
                 inner.walk(child)
         elif kind == "variable_assignment":
@@ -233,8 +215,12 @@ class Shell:
             self._again(node)
             for child in node.named_children:
                 self.walk(child)
-        elif kind == "declaration_command" and re.search(r"\s-\w*n", node_text(node)):
-            self.opaque("another name for a variable")
+        elif kind in ("declaration_command", "unset_command"):
+            self._declare(node)
+        elif kind in ("expansion", "subscript"):
+            self._expand(node)
+        elif kind == "test_command" and _ONCE_MORE.search(node_text(node)):
+            self.opaque("a command in the index of a variable")
         elif kind in ("file_redirect", "herestring_redirect", "heredoc_redirect"):
             self._redirect(node)
         else:
@@ -264,6 +250,7 @@ class Shell:
 
     def _command(self, node: Node) -> None:
         words: list[Word] = []
+        set_before = [one for one in node.named_children if one.type == "variable_assignment"]
         for child in (*node.named_children, *self._behind.pop(node.id, ())):
             if child.type == "variable_assignment":
                 self._assign(child)
@@ -273,17 +260,66 @@ class Shell:
                 words += self.words(child)
         if words:
             self.run(words)
+        for child in set_before if words else ():  # for this command alone
+            self.sets(_name_of(child), [_UNKNOWN])
 
     def _assign(self, node: Node) -> None:
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
         if name is not None:
+            self.walk(name)
             words = self.words(value) if value is not None else [Word("", sure=True)]
-            # A branch, a pipe or one command alone may have had it: what it was stays possible.
-            old = self.variables.get(node_text(name), [])
-            new = [word._replace(sure=False) for word in words]
-            values = list(dict.fromkeys([*old, *new]))
-            self.variables[node_text(name)] = values if len(values) <= 16 else [_UNKNOWN]
-            self.environment(node_text(name), "".join(word.text for word in words))
+            plain = name.type == "variable_name" and not any(
+                child.type == "+=" for child in node.children
+            )
+            self.sets(_name_of(node), words if plain else [_UNKNOWN])
+            self.environment(_name_of(node), "".join(word.text for word in words))
+
+    def sets(self, name: str, words: Sequence[Word]) -> None:
+        """Note that a variable is set.
+
+        A branch, a pipe or one command alone may have had it: what it was stays possible.
+        """
+        old = self.variables.get(name, [])
+        new = [word._replace(sure=False) for word in words]
+        values = list(dict.fromkeys([*old, *new]))
+        self.variables[name] = values if len(values) <= 16 else [_UNKNOWN]
+        if any("[" in word.text and _ONCE_MORE.search(word.text) for word in words):
+            self.opaque("a command in the index of a variable")
+
+    def _declare(self, node: Node) -> None:
+        """``export``, ``local`` and their kin, whose words may be quoted."""
+        unsets = node.type == "unset_command"
+        for child in node.named_children:
+            if child.type == "variable_assignment":
+                self._assign(child)
+                continue
+            for word in self.words(child):
+                name, equals, value = word.text.partition("=")
+                if name.startswith("-"):
+                    if "n" in name and not unsets:
+                        self.opaque("another name for a variable")
+                elif word.text.startswith(ANY) and not unsets:
+                    self.opaque("a variable that only the shell knew")
+                elif equals or unsets:
+                    self.sets_any(name)
+                    self.environment(name.rstrip("+"), value)
+
+    def sets_any(self, text: str) -> None:
+        """Forget the variables whose name may stand at the end of a text, or in it."""
+        for name in self.variables if ANY in text else re.findall(r"\w+", text):
+            self.variables[name] = [_UNKNOWN]
+        if _ONCE_MORE.search(text):
+            self.opaque("a command in the index of a variable")
+
+    def _expand(self, node: Node) -> None:
+        """What is within an expansion: commands, and a value that it gives to a variable."""
+        text = node_text(node)
+        for child in node.named_children:
+            self.walk(child)
+        if "`" in text or re.search(r"@P\W*$", text):
+            self.opaque("a command within an expansion")
+        if node.type == "expansion" and "=" in text:
+            self.sets_any(re.split(r"[:=]", text)[0])
 
     def environment(self, name: str, value: str) -> None:
         """Note that a variable is set, by which a program may run another."""
@@ -296,9 +332,15 @@ class Shell:
         todo = [loop]
         while todo:
             node = todo.pop()
-            name = node.child_by_field_name("name") if "assignment" in node.type else None
-            if name is not None:
-                self.variables[node_text(name)] = [_UNKNOWN]
+            kind = node.type
+            if kind == "variable_assignment":
+                self.variables[_name_of(node)] = [_UNKNOWN]
+            elif kind == "for_statement" and node is not loop:
+                self.variables[node_text(node.child_by_field_name("variable"))] = [_UNKNOWN]
+            elif kind == "declaration_command" or (kind == "expansion" and "=" in node_text(node)):
+                self.sets_any(node_text(node))
+            elif kind == "command" and SETS_VARIABLES.match(node_text(node)):
+                self.sets_any(f"REPLY {node_text(node)}")
             todo += node.named_children
 
     def _loop(self, node: Node) -> None:
@@ -310,6 +352,7 @@ class Shell:
         ]
         if variable is not None:
             self.variables[node_text(variable)] = words or [Word(ANY, sure=False)]
+            self.environment(node_text(variable), ANY)
         if body is not None:
             self.walk(body)
 
@@ -332,17 +375,20 @@ class Shell:
             if kind == "command_name" and node.named_children:
                 return self.words(node.named_children[0])
             text = re.sub(r"\\(.)", r"\1", node_text(node))
+            if text.startswith(ANY):  # a pattern, which begins in this folder
+                text = f"./{text}"
             return [Word(text, sure=not _MAGIC.search(node_text(node)))]
         if kind == "raw_string":
             return [Word(node_text(node)[1:-1], sure=True)]
         if kind == "string_content":
             return [Word(re.sub(r'\\(["\\$`])', r"\1", node_text(node)), sure=True)]
         if kind in ("simple_expansion", "expansion"):
-            for child in node.named_children:
-                if child.type == "command_substitution":
-                    self.walk(child)
+            self.walk(node)
             named = [child for child in node.named_children if child.type == "variable_name"]
-            known = self.variables.get(node_text(named[0])) if named and kind[0] == "s" else None
+            name = node_text(named[0]) if named and kind[0] == "s" else ""
+            known = self.variables.get(name)
+            if not known and (name in _FOLDERS or node_text(node)[2:-1] in _FOLDERS):
+                known = [Word(f"/{ANY}", sure=False)]
             return self._split(node, known) if known else [_UNKNOWN]
         if kind in ("string", "concatenation", "translated_string"):
             found = [Word("", sure=True)]
@@ -355,6 +401,10 @@ class Shell:
                 ]
                 if len(found) > 64 or any(len(one.text) > MAX_WORD for one in found):
                     found = [Word(ANY, sure=False)]
+            if kind == "concatenation" and "{" in node_text(node):
+                texts = [one for word in found for one in without_braces(word.text)]
+                if not all(word.sure for word in found):
+                    found = [Word(text, sure=False) for text in texts] or [_UNKNOWN]
             return found
         if kind in ("command_substitution", "process_substitution"):
             self.walk(node)
@@ -394,31 +444,31 @@ class Shell:
             self._known(name, args)
 
     def _known(self, name: str, args: list[Word]) -> None:
-        if name in READING and _is_among(args, READING[name], clusters=name in ("tar", "unzip")):
-            self.opaque(f"{name} with these options may open any file")
+        wraps = name in WRAPPERS or name in ("timeout", "env", "xargs")
+        if name in READING and not wraps:
+            self._options(name, args)
         if name in ("source", "."):
             self.opaque(f"a script run by {name}")
             for word in args[:1]:
                 self.open(word)
-        elif name in SETTING and any(word.text in self.variables for word in args):
-            self.variables.update({word.text: [_UNKNOWN] for word in args})
+        elif name in SETTING:
+            self._sets(name, args)
         elif name == "alias" and any("=" in word.text for word in args):
             self.opaque("another name for a command")
-        elif name == "trap" and len(args) > 1:
-            self._script("eval", args[:1])
+        elif name == "trap" and len(operands_of(name, args)) > 1:
+            self._trap(operands_of(name, args)[:1])
         elif name == "type":
             for word in args:
                 self.may_open(word.text)
-        elif name in WRAPPERS or name in ("timeout", "env", "xargs"):
+        elif wraps:
             self._wrapped(name, args)
         elif name in SHELLS or name == "eval":
             self._script(name, args)
         elif name in ("cd", "pushd"):
-            known = [word.text for word in args if word.text not in ("-L", "-P", "--")]
-            target = known[0] if known else "~"
-            self.goes(target)
+            known = [word for word in args if word.text not in ("-L", "-P", "--")]
+            self.goes(*known or [Word("~", sure=True)])  # several: a variable had them
         elif name == "git":
-            self._git(args)
+            read_git(self, args)
         elif name in OURS:
             self._ours(name, args)
         elif name in INTERPRETERS and len(args) > 1 and args[0].text == "-m":
@@ -427,7 +477,7 @@ class Shell:
             self._search(name, args)
         elif name in FILES:
             operands = operands_of(name, args)
-            if name in COPIES and len(operands) > 1 and not _is_among(args, "-t --target"):
+            if name in COPIES and len(operands) > 1 and not is_among(name, args, "-t --target"):
                 operands.pop()  # where the copy goes
             for word in operands:
                 named = word._replace(sure=word.sure and name not in MOVES)
@@ -441,30 +491,95 @@ class Shell:
                     self.may_open(value if equals else word.text[2:])
         elif name == "find" and any(word.text in EXECUTES for word in args):
             self._found(args)
+        elif name in ("test", "[") and _ONCE_MORE.search(" ".join(word.text for word in args)):
+            self.opaque("a command in the index of a variable")
         elif name not in NAMES and name not in QUIET:
             self.opaque(f"the program {short(name)} may open any file")
 
+    def _options(self, name: str, args: list[Word]) -> None:
+        """Note options with which a program may open what it does not name."""
+        if name == "tar" and args and not args[0].text.startswith("-"):
+            args = [args[0]._replace(text=f"-{args[0].text}"), *args[1:]]
+        table = READING.get(name)
+        if table is not None and is_among(ALIKE.get(name, name), args, table):
+            self.opaque(f"{name} with these options may open any file")
+        elif has_unknown_option(name, args):
+            self.opaque(f"{name} with options that only the shell knew")
+
+    def _sets(self, name: str, args: list[Word]) -> None:
+        """A program of the shell that sets variables."""
+        if name == "printf":
+            args = args[:2] if args and args[0].text.startswith("-v") else []
+        elif name == "read":
+            args = [*args, Word("REPLY", sure=True)]
+        if name != "unset" and any(ANY in word.text for word in operands_of(name, args)):
+            self.opaque("a variable that only the shell knew")
+        for word in args:
+            glued = range(2, len(word.text)) if word.text.startswith("-") else ()
+            for text in (word.text, *(word.text[at:] for at in glued)):
+                self.sets_any(text)
+                if name != "unset":
+                    self.environment(text, ANY)
+
+    def _trap(self, script: list[Word]) -> None:
+        """A script that is run at the end: now, and in any folder with any variables."""
+        self.inner()._script("eval", script)  # noqa: SLF001
+        later = self.inner()
+        later.cwd = f"/{ANY}"
+        later.variables = {}
+        later._script("eval", script)  # noqa: SLF001
+
     def _wrapped(self, name: str, args: list[Word]) -> None:
+        own: list[Word] = []
+        mark: str | None = None
+        values = VALUES.get(name, "").split()
         while args and (args[0].text.startswith("-") or "=" in args[0].text):
-            option, _, value = args.pop(0).text.partition("=")
-            self.environment(option, value)
-            # Whether an option takes a value depends on the program: a word that is no program, in
+            own.append(args.pop(0))
+            option, equals, value = own[-1].text.partition("=")
+            if option[:1] != "-":
+                self.environment(option, value)
+                if equals and option in self.variables:
+                    self.sets(option, [Word(value, own[-1].sure)])
+            last, glued = (options_of(name, own[-1]) or [("", "")])[-1]
+            if last in values and not glued and not equals:
+                own += args[:1]
+                glued = args.pop(0).text if args else ""
+            # Whether another takes a value depends on the program: a word that is no program, in
             # front of one that is, is a value.
-            if len(args) > 1 and _is_program(args[1]):
+            elif len(args) > 1 and _is_program(args[1]) and not (name == "timeout" and glued):
                 if _is_program(args[0]):
                     self.opaque(f"the program that {name} runs, {short(args[0].text)} or not")
                 else:
-                    args.pop(0)
+                    own.append(args.pop(0))
+            if name == "xargs" and last in ("-I", "-J", "-i", "--replace"):
+                mark = glued or "{}"
+        if name in READING:
+            self._options(name, own)
         if name == "timeout" and args:
             args.pop(0)
         if name == "xargs":
-            args = [*(args or [Word("echo", sure=True)]), Word(ANY, sure=False)]
+            args = args or [Word("echo", sure=True)]
+            args = [
+                word._replace(text=word.text.replace(mark, ANY), sure=False)
+                if mark is not None and mark in word.text
+                else word
+                for word in args
+            ] + ([_UNKNOWN] if mark is None else [])
         if args:
             self.run(args)
 
     def _script(self, name: str, args: list[Word]) -> None:
-        inline = name == "eval" or any(word.text in ("-c", "-lc", "-ic") for word in args)
-        texts = [word for word in args if name == "eval" or not word.text.startswith("-")]
+        inline, texts = name == "eval", list(args)
+        while name != "eval" and texts and texts[0].text.startswith(("-", "+")):
+            option = texts.pop(0).text
+            inline = inline or (option[1:2] != "-" and "c" in option)
+            if is_option(option, ("--rcfile", "--init-file")):
+                self.opaque(f"a script run by {name}")
+                del texts[:1]
+            elif option[1:2] != "-":
+                del texts[: option.lower().count("o")]
+                if "s" in option:
+                    self.opaque(f"a script run by {name}")
         parser = _parser()
         if not inline or not texts or parser is None or self.depth > 4:
             self.opaque(f"a script run by {name}")
@@ -472,142 +587,76 @@ class Shell:
                 self.open(word)
             return
         text = " ".join(word.text for word in texts) if name == "eval" else texts[0].text
-        if not all(word.sure for word in texts[:1]):
+        if not all(word.sure for word in (texts if name == "eval" else texts[:1])):
             self.opaque(f"a script run by {name} that only the shell knew")
         root = syntax_of(parser, text)
         if root is None or root.has_error:
             self.opaque(f"a script run by {name} that cannot be parsed")
-        inner = Shell(self.found, self.cwd, self.depth + 1)
-        inner.variables, inner.left = dict(self.variables), set(self.left)
+        inner = self.inner(1)
         if root is not None:
             inner.walk(root)
         if name == "eval":
-            self.variables, self.left, self.cwd = inner.variables, inner.left, inner.cwd
+            self.variables, self.left, self.others = inner.variables, inner.left, inner.others
+            self.cwd, self.is_sure = inner.cwd, inner.is_sure
 
     def _search(self, name: str, args: list[Word]) -> None:
-        flags = "".join(w.text[1:] for w in args if re.match(r"-\w", w.text))
-        long = {word.text.partition("=")[0] for word in args if word.text.startswith("--")}
-        operands = operands_of(name, args)
-        given = {"-e", "-f", "--regexp", "--file", "--expression", "--files"}
-        if not given & {word.text.partition("=")[0] for word in args}:
-            operands = operands[1:]
-        for option, word in pairwise(args):
-            if option.text in ("-f", "--file"):
+        kind = "grep" if "grep" in name else ALIKE.get(name, name)
+        options = [one for word in args for one in options_of(kind, word)]
+        flags = {option for option, _ in options}
+        operands = operands_of(kind, args)
+        scripts = operands if kind == "jq" else operands[:1]  # --arg takes two words
+        if any(is_option(option, PATTERNS[kind]) for option in flags):
+            scripts = values_of(kind, args, PATTERNS[kind])
+            for word in values_of(kind, args, ("-f", "--file", "--from-file")):
                 self.open(word)
+        else:
+            operands = operands[1:]
         for word in args:
             if word.text.startswith("-"):
                 self.may_open(word.text.partition("=")[2] or word.text[2:])
+        for _, value in options:
+            self.may_open(value)
         recursive = name in SEARCHES or (
-            "grep" in name
-            and (not {*"rRd"}.isdisjoint(flags) or _is_among(args, "--r --deref --dir"))
+            kind == "grep" and any(is_option(option, RECURSIVE) for option in flags)
         )
-        if not self._is_plain_script(name, args):
+        if not is_plain_script(kind, flags, scripts):
             self.opaque(f"a script of {name} that opens files or runs programs")
-        silent = "h" in flags or "o" in flags or bool(long & {"--no-filename"})
+        if has_unknown_option(kind, args):
+            self.opaque(f"{name} with options that only the shell knew")
+        silent = not flags.isdisjoint(("-h", "-o", "--no-filename"))
         if recursive and not operands:
             operands = [Word(".", sure=True)]
         for word in operands:
             self.open(word, recursive=recursive, lists_names=recursive and not silent)
 
-    def _is_plain_script(self, name: str, args: list[Word]) -> bool:
-        """Whether what awk, jq or sed is to do opens no file of its own."""
-        texts = " ".join(word.text for word in args)
-        if name.endswith("awk"):
-            return not (AWK.search(texts) or _is_among(args, "-f -i -l -E --f --i --l --e"))
-        if name in ("jq", "yq"):
-            return not JQ.search(texts)
-        if "sed" not in name:
-            return True
-        scripts = [
-            word.text.partition("=")[2] if word.text.startswith("--") else word.text
-            for option, word in pairwise([Word("", sure=True), *args])
-            if re.fullmatch(r"-\w*e|--expression", option.text)
-            or word.text.startswith("--expression=")
-        ] or [word.text for word in operands_of(name, args)[:1]]
-        return all(map(is_plain_sed, scripts)) and not _is_among(args, "-f --fi")
-
     def _found(self, args: list[Word]) -> None:
         """``find ... -exec PROGRAM {} ;``: the program may open what lies below the folders."""
-        ends = [n for n, word in enumerate(args) if word.text in EXECUTES]
-        programs = {args[at + 1].text if at + 1 < len(args) else "" for at in ends}
-        if programs <= NAMES | QUIET:
-            return
         folders = list(args)
         while folders and re.fullmatch(r"-[HLP]|-O\d", folders[0].text):
             folders.pop(0)
         tests = (n for n, word in enumerate(folders) if word.text.startswith(("-", "(", "!")))
-        for word in folders[: next(tests)] or [Word(".", sure=True)]:
-            self.open(word._replace(sure=False), recursive=True)
-        for program in programs - FILES - AFTER_ONE - NAMES - QUIET:
-            self.opaque(f"the program {short(program)} may open any file")
-
-    def _git(self, args: list[Word]) -> None:
-        cwd = self.cwd
-        while args and args[0].text.startswith("-"):
-            option = args.pop(0).text
-            if option in GIT_VALUES and args:
-                value = args.pop(0)
-                cwd = resolved(value.text, cwd) if option == "-C" else cwd
-                if option == "-c":
-                    self._setting(*value.text.split("=", 1))
-            elif option.startswith(("--exec-path=", "--config-env")):
-                self.opaque(f"git {short(option)} may run any program")
-        verb = args.pop(0).text if args else "help"
-        letters, _, words = GIT_SHOWS.get(verb, "").partition(" ")
-        if any(
-            not {*letters}.isdisjoint(word.text[1:])
-            if re.match(r"-\w", word.text)
-            else any(_begins(word.text.partition("=")[0], one) for one in words.split())
-            for word in args
-        ):
-            self.opaque(f"git {verb} with these options may show any file")
-        if verb == "config":
-            self._setting(*[word.text for word in args if word.text[:1] != "-"])
-        if verb == "mv":
-            for word in args:
-                self.open(word._replace(sure=False), recursive=True)
-        self._records(verb, args)
-        if verb in GIT_QUIET and verb != "reflog":
-            return
-        if verb not in GIT_TEXT:
-            self.opaque(f"git {short(verb)} may open any file")
-            return
-        rest = [word for word in args if not word.text.startswith("-") or word.text == "--"]
-        inner = Shell(self.found, cwd, self.depth)
-        inner.left = set(self.left)
-        paths: list[Word] = []
-        if Word("--", sure=True) in rest:
-            paths = rest[rest.index(Word("--", sure=True)) + 1 :]
-        briefly = {word.text.partition("=")[0] for word in args} & GIT_BRIEF
-        if (verb in ("log", "stash", "bisect", "reflog") or briefly) and all(
-            GIT_LISTS.fullmatch(word.text)
-            for word in args
-            if word.text.startswith("-") and word.text != "--"
-        ):
-            return  # messages and names of commits alone
-        named = 0
-        for word in rest if verb != "grep" else ():
-            _, colon, path = word.text.partition(":")
-            if colon and path:
-                paths.append(Word(path, word.sure))
-                named += 1
-            elif not colon:
-                inner.may_open(word.text)  # a commit, or a path
-        if verb in ("blame", "annotate") and not paths:
-            paths = rest
-        for word in paths:
-            inner.open(word, recursive=True, lists_names=verb == "grep")
-        if not paths or (rest and 0 < named < len(rest) and verb not in ("blame", "annotate")):
-            inner.open(Word(".", sure=False), recursive=True, lists_names=verb != "archive")
-
-    def _records(self, verb: str, args: list[Word]) -> None:
-        """Our records that a verb of git shows: a ref holds files whose paths do not name it."""
-        for word in args if verb in GIT_TEXT or verb in GIT_WRITES else ():
-            ref = (word.text.partition("=")[2] or word.text).partition(":")[0]
-            if ref.startswith(OURS_REFS):
-                self.open(Word(f".git/{ref}", word.sure), recursive=True)
-            elif verb == "clone":
-                self.may_open(word.text)
+        folders = folders[: next(tests)] or [Word(".", sure=True)]
+        shows = False
+        for at in [n for n, word in enumerate(args) if word.text in EXECUTES]:
+            words: list[Word] = []
+            for word in args[at + 1 :]:
+                if word.text == ";" or (word.text == "+" and words and words[-1].text == "{}"):
+                    break
+                words.append(word)
+            shows = shows or not words or words[0].text not in NAMES | QUIET
+            for folder in folders if words else ():
+                below = f"{folder.text}/{ANY}"
+                self.run(
+                    [
+                        Word(
+                            folder.text if one.text == "{}" else one.text.replace("{}", below),
+                            one.sure and "{}" not in one.text,
+                        )
+                        for one in words
+                    ]
+                )
+        for folder in folders if shows else ():
+            self.open(folder._replace(sure=False), recursive=True)
 
     def _ours(self, name: str, args: list[Word]) -> None:
         """A command of ours: which files of the team it shows."""
@@ -631,31 +680,6 @@ class Shell:
             chat = named[0].text.removesuffix(".chat")
             self.open(Word(f"{TEAM}/chat/{chat}.chat", named[0].sure))
 
-    def _setting(self, *setting: str) -> None:
-        """A setting of git that is made: its name and its value."""
-        name, value = (*setting, "", "")[:2]
-        if (
-            GIT_RUNS.search(" ".join(setting))
-            and value
-            and not (len(setting) == 2 and HARMLESS.fullmatch(value))
-        ):
-            self.opaque(f"the setting {short(name)} of git may name any program")
-
-
-def _begins(word: str, option: str) -> bool:
-    """Whether a word is an option, which git takes by any beginning of it."""
-    return word == option or (len(word) > 3 and word[:2] == "--" and option.startswith(word))
-
-
-def _is_among(args: Sequence[Word], options: str, *, clusters: bool = False) -> bool:
-    """Whether a word begins as one of some options does; '' is any word at all."""
-    begins = tuple(options.split()) or ("",)
-    if any(word.text.startswith(begins) for word in args):
-        return True
-    letters = {one[1] for one in begins if len(one) == 2} if clusters else set[str]()
-    words = [word.text for n, word in enumerate(args) if not n or word.text[:1] == "-"]
-    return any(letters & {*word} for word in words if word[:2] != "--")
-
 
 def _is_program(word: Word) -> bool:
     name = posixpath.basename(word.text)
@@ -663,22 +687,6 @@ def _is_program(word: Word) -> bool:
     return name in ("git", "timeout", "env", "xargs") or any(name in table for table in tables)
 
 
-_ESCAPED = re.compile("_u([0-9a-f]{6})_")
-
-
-def _in_ascii(text: str) -> bytes:
-    """A command line for the parser, whose scanner crashes on characters beyond a byte."""
-    if text.isascii() and "_u" not in text:
-        return text.encode()
-    return re.sub(
-        r"[^\0-\x7f]|_u(?=[0-9a-f]{6}_)",
-        lambda found: "".join(f"_u{ord(one):06x}_" for one in found[0]),
-        text,
-    ).encode()
-
-
-def node_text(node: Any) -> str:
-    """The text of a node as it stood in the command line."""
-    data = node.text
-    text = data.decode() if isinstance(data, bytes) else ""
-    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text) if "_u" in text else text
+def _name_of(assignment: Node) -> str:
+    """The variable that an assignment sets, without an index."""
+    return re.split(r"[\[+=]", node_text(assignment), maxsplit=1)[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import pytest
@@ -23,7 +24,8 @@ from recorded_sessions import items_of
 from session_specimens import SECRET
 
 from tripod.ledger.kinds.sessions import session_stream
-from tripod.verify.isolation.witnesses import CallsSeen, Disagreement, compare_hooks
+from tripod.verify.isolation.sessions import CallsSeen
+from tripod.verify.isolation.witnesses import Disagreement, compare_hooks
 from tripod.verify.recorded.files import session_files
 from tripod.verify.recorded.spool import read_spool, spool_of
 from tripod.verify.sessions.items import Call, Gap, Given, Session
@@ -340,6 +342,22 @@ def test_another_question_with_the_same_id_is_found_with_both_lines(
     assert "s3cr3t" not in found.what
 
 
+@pytest.mark.parametrize(
+    ("tool", "heard", "told"),
+    [
+        ("Grep", {"pattern": "x"}, {"pattern": "x", "path": "/w/src"}),
+        ("Read", {"file_path": "/w/.env"}, {"limit": 3}),
+        ("Bash", {"command": "cat .env"}, {"description": "Lists"}),
+    ],
+)
+def test_a_file_that_only_one_of_both_names_cannot_be_told(
+    tmp_path: Path, tool: str, heard: dict[str, Any], told: dict[str, Any]
+) -> None:
+    one = {"tool_name": tool, "tool_input": heard}
+    (found,) = asked(tmp_path, one, {"name": tool, "input": told})
+    assert not found.is_sure
+
+
 def test_another_tool_or_path_is_shown_short_and_escaped(tmp_path: Path) -> None:
     told = {"name": "Write", "input": {"file_path": "/w/a.py"}}
     heard = {"tool_name": "Read", "tool_input": {"file_path": "/w/.env"}}
@@ -489,6 +507,179 @@ def test_the_transcript_of_a_subagent_belongs_to_the_spool_above_it(tmp_path: Pa
     code, said = exposure(tmp_path, "--never", "*.key", str(spool))
     assert code == 3
     assert "hooks saw the call Read toolu_fake00000200 (event 8), the transcript not" in said
+
+
+def watched(tmp_path: Path, *events: dict[str, Any], path: Path | None = None) -> Path:
+    """A spool with these events, and a transcript: it reads ``a.py``, if no other is given."""
+    path = path or transcript(tmp_path / "t.jsonl", "a", file="/w/a.py")
+    start, end = events_of()
+    rmtree(tmp_path / "s", ignore_errors=True)
+    return write_spool(tmp_path / "s", [start, *events, end], [path])
+
+
+OF_ENV = event_of("PreToolUse", "a")
+OF_A = OF_ENV | {"tool_input": {"file_path": "/w/a.py"}}
+SHOWN = {"type": "text", "file": {"content": "KEY=1"}}
+
+
+@pytest.mark.parametrize(
+    ("events", "code"),
+    [
+        ([OF_A], 0),
+        ([OF_ENV], 3),
+        ([OF_A | {"tool_name": "Bash", "tool_input": {"command": "cat .env"}}], 3),
+        ([OF_A, OF_ENV], 3),
+        ([OF_A, event_of("PermissionDenied", "a")], 3),
+        ([OF_A, event_of("PostToolUse", "a", tool_response=SHOWN)], 1),
+        ([OF_ENV, event_of("PostToolBatch", "a")], 1),
+        ([OF_A | {"tool_input": None}], 3),
+        ([OF_A | {"tool_input": "/w/a.py"}], 3),
+        ([OF_A | {"tool_name": None}], 3),
+        ([OF_A | {"tool_input": {"file_path": "/w/b.py"}}], 3),
+    ],
+)
+def test_what_a_hook_heard_otherwise_of_a_call_is_judged_too(
+    tmp_path: Path, events: list[dict[str, Any]], code: int
+) -> None:
+    found, said = exposure(tmp_path, "--never", ".env", str(watched(tmp_path, *events)))
+    assert found == code, said
+    if code == 3:
+        assert "witness" in said or "unknown" in said
+
+
+def test_a_subagent_of_which_hooks_saw_no_start_is_missing(tmp_path: Path) -> None:
+    inner = OF_ENV | {"tool_use_id": "b", "agent_id": "a1"}
+    code, said = exposure(tmp_path, "--never", ".env", str(watched(tmp_path, OF_A, inner)))
+    assert code == 3
+    assert "the session of subagent a1 (missing, subagent)" in said
+
+
+def test_each_question_under_one_id_is_judged(tmp_path: Path) -> None:
+    path = transcript(tmp_path / "t.jsonl", "a", "a", file="/w/a.py")
+    assert (
+        exposure(tmp_path, "--never", ".env", str(watched(tmp_path, OF_A, OF_A, path=path)))[0] == 0
+    )
+    spool = watched(tmp_path, OF_A, OF_ENV, path=path)
+    assert exposure(tmp_path, "--never", ".env", str(spool))[0] == 3
+    # Also of a call that the transcript lacks.
+    done = event_of("PostToolUse", "b", tool_response=SHOWN)
+    spool = watched(tmp_path, OF_A | {"tool_use_id": "b"}, done)
+    assert exposure(tmp_path, "--never", ".env", str(spool))[0] == 1
+
+
+def test_a_call_that_a_hook_saw_done_was_not_denied(tmp_path: Path) -> None:
+    path = transcript(tmp_path / "t.jsonl", "a", denied="a")
+    assert exposure(tmp_path, "--never", ".env", str(watched(tmp_path, OF_ENV, path=path)))[0] == 0
+    done = event_of("PostToolUse", "a", tool_response=SHOWN)
+    spool = watched(tmp_path, OF_ENV, done, path=path)
+    assert exposure(tmp_path, "--never", ".env", str(spool))[0] == 1
+    (one,) = compared(spool, path)
+    assert one == ("hooks saw the call Read a done, and in the transcript it is denied", True)
+    path.write_text(path.read_text().replace("permissionDecision", "toolUseResult"))
+    (one,) = compared(watched(tmp_path, OF_ENV, done, path=path), path)
+    assert one == ("hooks saw the call Read a done, and in the transcript it is an error", False)
+
+
+WORDS = "the quick brown fox jumps over the lazy dog and then it sleeps well"
+
+
+@pytest.mark.parametrize(
+    ("event", "code"),
+    [
+        (event_of("UserPromptSubmit", prompt=WORDS), 1),
+        (OF_A | {"hook_event_name": "PostToolUse", "tool_response": {"stdout": WORDS}}, 3),
+        (
+            event_of("PostToolBatch") | {"tool_calls": [OF_A | {"tool_response": WORDS}]},
+            1,
+        ),
+        (OF_A | {"hook_event_name": "PostToolUse", "tool_response": "another text"}, 0),
+    ],
+)
+def test_words_that_only_a_hook_saw_are_searched(
+    tmp_path: Path, event: dict[str, Any], code: int
+) -> None:
+    (tmp_path / "secret.txt").write_text(WORDS)
+    spool = watched(tmp_path, OF_A, event)
+    words = ("--never", "zzz", "--protect", "secret.txt", str(spool))
+    found, said = exposure(tmp_path, *words)
+    assert found == code, said
+
+
+def test_words_that_the_transcript_has_as_well_are_told_once(tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text(WORDS)
+    path = transcript(tmp_path / "t.jsonl", "a", file="/w/a.py")
+    path.write_text(path.read_text().replace("x = 1", WORDS))
+    batch = event_of("PostToolBatch") | {"tool_calls": [OF_A | {"tool_response": WORDS}]}
+    words = (
+        "--never",
+        "zzz",
+        "--protect",
+        "secret.txt",
+        str(watched(tmp_path, OF_A, batch, path=path)),
+    )
+    code, said = exposure(tmp_path, *words)
+    assert (code, said.count("secret.txt")) == (1, 1)
+
+
+def test_the_transcript_of_another_session_cannot_be_told(tmp_path: Path) -> None:
+    path = transcript(tmp_path / "t.jsonl", "a", file="/w/a.py")
+    path.write_text(path.read_text().replace('"sessionId": "s"', '"sessionId": "t"'))
+    spool = watched(tmp_path, OF_A, path=path)
+    code, said = exposure(tmp_path, "--never", ".env", str(spool))
+    assert code == 3
+    what = "hooks saw the session s, and the transcript is of another"
+    assert what in said
+    assert compared(spool, path) == [(what, False)]
+
+
+def test_a_call_that_no_hook_saw_cannot_be_told(tmp_path: Path) -> None:
+    path = transcript(tmp_path / "t.jsonl", "x", "a", file="/w/a.py")
+    code, said = exposure(tmp_path, "--never", ".env", str(watched(tmp_path, OF_A, path=path)))
+    assert code == 3
+    assert "the transcript has the call Read x (line 2), and no hook saw it" in said
+    denied = transcript(tmp_path / "t.jsonl", "a", denied="a")
+    code, said = exposure(tmp_path, "--never", ".env", str(watched(tmp_path, path=denied)))
+    assert code == 3
+    assert "only the transcript speaks of the call Read a, which was denied" in said
+
+
+def test_calls_that_hooks_do_not_watch_are_not_missed(tmp_path: Path) -> None:
+    path = transcript(tmp_path / "t.jsonl", "x", "a", file="/w/a.py")
+    never = ("--never", ".env")
+    # Hooks that watch another tool.
+    heard = OF_A | {"tool_name": "Write"}
+    lines = path.read_text().splitlines(keepends=True)
+    lines[3] = lines[3].replace("Read", "Write")
+    other = tmp_path / "o.jsonl"
+    other.write_text("".join(lines))
+    code, said = exposure(tmp_path, *never, str(watched(tmp_path, heard, path=other)))
+    assert code == 0, said
+    assert compared(tmp_path / "s", other) == []
+    # Hooks that began when the session went on.
+    start, end = events_of(source="resume")
+    for before in (path, transcript(tmp_path / "d.jsonl", "x", "a", denied="x", file="/w/a.py")):
+        spool = write_spool(tmp_path / "r", [start, OF_A, end], [before])
+        assert exposure(tmp_path, *never, str(spool))[0] == 0
+    # A call that failed before a hook could see it; what is given together has it.
+    failed = transcript(tmp_path / "f.jsonl", "x", "a", denied="x", file="/w/a.py")
+    failed.write_text(failed.read_text().replace("permissionDecision", "toolUseResult"))
+    assert exposure(tmp_path, *never, str(watched(tmp_path, OF_A, path=failed)))[0] == 0
+    batch = event_of("PostToolBatch") | {"tool_calls": [OF_A | {"tool_response": "x = 1"}]}
+    spool = watched(tmp_path, OF_A, batch, path=failed)
+    assert exposure(tmp_path, *never, str(spool))[0] == 3
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_the_hooks_of_a_recording_add_nothing_to_its_transcripts(name: str, tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text("[09:00] ann: SECRETCHAT the release slips to friday")
+    spool = write_spool(tmp_path / "s", recorded_events(name), transcripts_of(name))
+    alone = write_spool(tmp_path / "t", [], transcripts_of(name))
+    for words in ((), ("--never", "*.key"), ("--never", "chat/**"), ("--protect", "secret.txt")):
+        code, said = exposure(tmp_path, *words, str(spool))
+        code_alone, said_alone = exposure(tmp_path, *words, str(alone))
+        assert "witness" not in said
+        assert (code, said.count("secret.txt")) == (code_alone, said_alone.count("secret.txt"))
+        assert ":0: may be" not in said
 
 
 @pytest.mark.parametrize("name", ["..", ".", "a/../b", "", "x" * 4096])

@@ -358,6 +358,41 @@ def test_a_kept_part_that_no_entry_names_is_a_warning(team: Path) -> None:
     assert one["verdict"] == "clean"
 
 
+@pytest.mark.parametrize("keep", [True, False])
+def test_an_original_that_was_changed_did_not_go_on(team: Path, keep: bool) -> None:
+    (team / ".nbs/policy.yaml").write_text("never:\n  - paths: [.netrc]\n")
+    (team / "s.jsonl").write_text(SESSION)
+    taken(team, "s.jsonl", keep=keep)
+    select = ("verify", "--json", "--select", "sessions-whole", "--select", "never-read")
+
+    def told() -> dict[str, Any]:
+        checks = json.loads(run(team, *select).out)["checks"]
+        return {one["check"]: one for one in checks}
+
+    (team / "s.jsonl").write_text(SESSION + call("/w/a", "c2"))
+    checks = told()
+    assert checks["sessions-whole"]["verdict"] == "clean"
+    said = " ".join(checks["never-read"]["exceptions"])
+    assert "1 session went on after the import" in said
+    other = SESSION.replace("KEY=1", "KEY=2")
+    for longer in (other + call("/w/a", "c2"), other):
+        (team / "s.jsonl").write_text(longer)
+        checks = told()
+        (found,) = checks["sessions-whole"]["findings"]
+        first = f"its first {len(SESSION)} bytes are not what entry "
+        assert found["message"].startswith(f"session s1: {team / 's.jsonl'} was changed: {first}")
+        said = " ".join(checks["never-read"].get("exceptions", ()))
+        assert "the file of 1 session was changed after the import" in said
+        assert "went on" not in said
+    # A file with fewer bytes is gone, and what was kept of it stays whole.
+    (team / "s.jsonl").write_text("")
+    assert told()["sessions-whole"]["verdict"] == ("clean" if keep else "cannot tell")
+    # Another session that was imported from the same place is no change of this one.
+    (team / "s.jsonl").write_text(SESSION.replace("s1", "s2"))
+    taken(team, "s.jsonl", keep=keep)
+    assert told()["sessions-whole"]["findings"] == []
+
+
 def test_the_page_of_the_check_shows_what_it_says(team: Path) -> None:
     (team / "s.jsonl").write_text(SESSION)
     taken(team, "s.jsonl")

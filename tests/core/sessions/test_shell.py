@@ -5,7 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tripod.verify.sessions import programs, shell
-from tripod.verify.sessions.shell import opened_by
+from tripod.verify.sessions.programs import ShellReading
+from tripod.verify.sessions.shell import Shell, opened_by, read_syntax
+from tripod.verify.sessions.syntax import plain_commands
 
 SURE = [
     ("cat chat/a.md", "/w/chat/a.md"),
@@ -186,3 +188,65 @@ def test_a_long_text_that_a_command_writes_is_not_parsed() -> None:
         assert opened_by(hidden, "/w").opaque
     several = opened_by("cat <<'A' <<'B'\n1\nB\nA\n$(cat x)\nB\ncat chat/a.md", "/w")
     assert "/w/chat/a.md" in [one.path for one in several.opened]
+
+
+BEHIND = [
+    "cat 2>/dev/null .env",
+    "a | cat 2>/dev/null .env",
+    "cat <<EOF .env\nx\nEOF",
+    "grep x 2>/dev/null .env $X",
+    "rg x >&2 .env",
+    "> x 2>&1 cat .env",
+]
+
+
+@pytest.mark.parametrize("command", BEHIND)
+def test_a_word_behind_a_redirect_is_an_argument(command: str) -> None:
+    assert "/w/.env" in [one.path for one in opened_by(command, "/w").opened]
+
+
+def test_what_the_parser_leaves_out_before_a_redirect_is_opaque() -> None:
+    found = opened_by("grep - 2>/dev/null .env $X", "/w")
+    assert found.opaque or "/w/.env" in [one.path for one in found.opened]
+
+
+WORDS = """
+cat rg ls sed -n '1,5p' a/b.py "x_y" cd .. git show HEAD~1:x -C -p bash -c 'cat_x' env X=1 test -f
+[ ] xargs '' 'a'b --include='*.py' 1 ~ ~/x : find . -exec ; %1 @ +x alias a=b 9 -- grep -rn -ex
+-f x: source eval timeout 5 diff awk 'getline' sudo nohup command builtin exec tee unset read PATH
+printf -v echo tail set trap let git -c user.name=a log --stat tag notes sort -k2 tar xzf date -uf
+-I% % jq -e '.x' head if then time export select declare
+"""
+PARTS = [*WORDS.split(), "'a b'", "é", "_u000041_", "'", '"', "cat\t"]
+BETWEEN = [
+    " ",
+    " ",
+    " ",
+    " ",
+    " ",
+    "",
+    " | ",
+    " || ",
+    " && ",
+    "; ",
+    ";",
+    "|",
+    " 2>/dev/null ",
+    " >&2 ",
+]
+
+
+@given(st.lists(st.tuples(st.sampled_from(PARTS), st.sampled_from(BETWEEN)), max_size=8))
+def test_a_plain_line_is_read_without_the_parser_as_with_it(
+    parts: list[tuple[str, str]],
+) -> None:
+    line = "".join(word + between for word, between in parts)
+    parser = shell._parser()
+    plain = plain_commands(line)
+    if plain is None or parser is None:
+        return
+    parsed = ShellReading()
+    read_syntax(parser, line, Shell(parsed, "/w"))
+    if any("the parser left out" in why for why in parsed.opaque):
+        return  # it drops a `-` before a redirect
+    assert opened_by(line, "/w") == parsed

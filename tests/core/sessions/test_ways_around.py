@@ -192,6 +192,132 @@ cat 0< chat/a.md
 cat <> chat/a.md
 complete -C 'cat chat/a.md' x
 su -c 'cat chat/a.md'
+for d in src chat; do cd $d; cat a; cd ..; done
+x=/tmp; x=chat; cd $x; cat a
+cd ch*t; cat a
+grep -ePASS chat/a.md
+grep -nePASS chat/a.md
+grep --reg=PASS chat/a.md
+rg -ePASS chat/a.md
+jq --from-file chat/a.md x
+jq -f prog.jq x
+git show -s HEAD:chat/a.md
+git show --stat HEAD:chat/a.md
+git show --stat 0123456789012345678901234567890123456789
+git blame -s chat/a.md
+git annotate -s chat/a.md
+git format-patch -s -1
+echo ${x:-"$(cat chat/a.md)"}
+echo "${x:-a$(cat chat/a.md)}"
+echo ${x:-$(cat chat/a.md)b}
+echo ${x:=`cat chat/a.md`}
+a[$(cat chat/a.md >&2)]=1
+echo ${a[$(cat chat/a.md)]}
+x='$(cat chat/a.md)'; echo "${x@P}"
+x='a[$(cat chat/a.md >&2)]'; echo $((x))
+[[ -v 'a[$(cat chat/a.md >&2)]' ]]
+test -v 'a[$(cat chat/a.md >&2)]'
+unset 'a[$(cat chat/a.md >&2)]'
+git log $(echo -p)
+git log $OPTS
+git log --$OPTION
+git status $(echo -v)
+grep $(echo -r) x .
+grep "$FLAGS" x .
+find . $(echo -exec) cat x \\;
+date $(echo -f) chat/a.md
+date {-f,chat/a.md}
+awk "$(cat prog.awk)" x
+awk "$PROG" x
+sed "s/a/$X/" x
+jq "$(cat p.jq)" x
+X=cha; X+=t/a.md; cat $X
+X=; : ${X:=chat/a.md}; cat $X
+X=a; X[0]=chat/a.md; cat $X
+X=a; export "X=chat/a.md"; cat $X
+X=a; declare "X=chat/a.md"; cat $X
+X=a; declare "-n" y=X; y=chat/a.md; cat $X
+X=a; printf -vX %s chat/a.md; cat $X
+X=a; read -aX <<< chat/a.md; cat $X
+REPLY=a; read <<< chat/a.md; cat $REPLY
+X=a; env X=chat/a.md bash -c 'cat $X'
+X=a; trap 'cat $X' EXIT; X=chat/a.md
+trap 'cat a.md' EXIT; cd chat
+trap -- 'cat chat/a.md' EXIT
+X=a; while cat "$X"; do read -r X; done <names
+X=a; while cat $X; do export "X=$Y"; done
+X=a; while cat $X; do : ${X:=$Y}; done
+X=a; while cat $X; do for X in chat/a.md; do :; done; done
+X=a true; cat $X
+export "PATH=$PWD/bin:$PATH"; ls
+export "$NAME=./bin"; ls
+printf -v PATH ./bin; ls
+printf -vPATH ./bin; ls
+read PATH <<< ./bin; ls
+read "$NAME" <<< ./bin; ls
+for PATH in ./bin; do ls; done
+ls -A | xargs -I % sh -c 'echo %; cat %'
+ls -A | xargs -0I% sh -c 'cat %'
+echo cat | xargs -Iecho echo chat/a.md
+echo -fchat/a.md | xargs date
+env -iS'cat chat/a.md'
+env --spl='cat chat/a.md'
+env -iC chat cat a
+env --chd=chat cat a
+bash -o history -c 'cat chat/a.md'
+bash --rcfile true -ic 'cat chat/a.md'
+bash --rcfile chat/a.md -ic ls
+bash -cs ls
+echo 'cat chat/a.md' | sudo -ns
+echo 'cat chat/a.md' | doas -s
+eval echo $(cat names)
+date -uf chat/a.md
+date --fi=chat/a.md
+find src -maxdepth 0 -exec date -f chat/a.md \\;
+find src -name x.md -exec cat chat/a.md \\;
+find src -exec grep -r x . \\;
+find src -exec awk 'BEGIN{system("cat x")}' \\;
+find src -exec sh -c 'cat {}' \\;
+find src -exec {} \\;
+split --fil='cat chat/a.md' x
+strings @chat/a.md
+zstdcat -rf .
+history -cr chat/a.md; history
+sed -nfp x
+sed -e'1r chat/a.md' x
+sed 'a hello\\nr chat/a.md' x
+fd -Hx cat
+fd -uX head
+gawk -bf p.awk x
+vim -c ':!cat chat/a.md' x
+vimdiff -c ':!cat chat/a.md' x y
+vim x <<< ':r chat/a.md'
+bat --pager='sh -c "cat chat/a.md"' x
+pandoc x --filter ./y
+install -s --strip-program=./evil x y
+sort --compress-prog=./evil x
+hash -rp ./evil ls; ls
+VIMINIT='r chat/a.md|%p|q!' vim x
+git notes add -C HEAD:chat/a.md
+git tag t HEAD:chat/a.md
+git tag -l --format='%(raw)'
+git for-each-ref --format='%(raw)'
+git -c commit.template=chat/a.md -c core.editor=cat commit
+git -c commit.verbose=true commit -a
+git -c protocol.ext.allow=always ls-remote 'ext::sh -c x'
+git -c fsck.skipList=chat/a.md fsck
+git log -p --full-diff -- x
+git blame --contents=chat/a.md -- x
+git archive --add-file=chat/a.md HEAD -- x
+git grep -O'cat chat/a.md #' x -- y
+git difftool -y -x 'cat chat/a.md #' -- x
+git cat-file --batch -- x
+git diff :!x
+rsync -ae 'sh -c "cat chat/a.md"' x b:
+RSYNC_RSH='sh -c x' rsync x h:
+scp -S ./evil x b:
+scp -o ProxyCommand='cat chat/a.md' x b:
+zip -T -TT 'cat chat/a.md;' x y
 """
 
 
@@ -217,6 +343,29 @@ def test_a_command_that_may_show_a_file_is_never_clean(command: str) -> None:
         "tar cf x.tar src",
         "cd src; cd ..; ls",
         "cat ~/.bashrc",
+        "git log --since '2 days ago' --author ann --oneline",
+        "git log -5 --grep 'fix: x' --oneline",
+        'git commit -qam "$MESSAGE"',
+        "git commit -m \"$(cat <<'E'\nfix: x\nE\n)\"",
+        "git stash push -m 'wip: x'",
+        "git tag -a v1 -m 'v1: x'",
+        "git fetch origin a:b && git push origin HEAD",
+        "git show HEAD:src/a.py | head",
+        "for d in src lib; do cd $d; cat a; cd ..; done",
+        "find src -name '*.py' -exec grep -l x {} +",
+        "find src -name '*.py' -exec sed -i 's/a/b/g' {} \\;",
+        'find . -name "$PATTERN"; find "$HOME/x" -type d',
+        'grep -e "$PATTERN" src/a',
+        "bash -o pipefail -c 'ls src | head'",
+        "sudo -n ls -lis src; env A=1 ls -lSC; nice -n 10 ls",
+        "awk -F'|' -v n=5 '{print $n}' src/a",
+        "jq -e '.x' src/a.json; sed -ne '1,5p' src/a; sed -i.bak 's/a/b/' src/a",
+        "rg -tpy -n x src; fd -tf . src; date -Iseconds; date -d 'friday' +%s",
+        "wc -l src/{a,b}.py src/*.py; mkdir -p x/{a,b}",
+        "trap 'rm -f /tmp/x' EXIT; while read -r l; do echo $l; done < src/a",
+        'X=a; printf -v X %s b; printf \'%s\' "$Y"; read -r -p "$Z" W; echo $X',
+        "ls | xargs -n1 basename; xargs -I{} echo {} < src/a",
+        "tar --exclude=x -czf a.tgz src; zcat src/x.gz; git apply --stat src/x",
     ],
 )
 def test_a_command_that_shows_none_of_these_files_is_clean(command: str) -> None:
@@ -236,6 +385,22 @@ def test_a_command_that_shows_none_of_these_files_is_clean(command: str) -> None
         ("a\\?b", "cat a?b", "/w"),
         ("*.md", "git diff -- chat", "/w"),
         ("chat/**", "type chat\\a.md", "C:\\w"),
+        (".env", "cat {a,src/../.env}", "/w"),
+        (".env", "cat src{/../.env,}", "/w"),
+        ("/w/.env", "cat $D/../.env", "/w"),
+        ("/w/.env", "cd $D; cd ../..; cat .env", "/w"),
+        ("/w/.env", "git log -p --since 10:00", "/w"),
+        ("/w/.env", "git log -p -S foo:bar", "/w"),
+        ("/w/.env", "git log -p --author a:b", "/w"),
+        ("/w/.env", "git show ':/fix: the bug'", "/w"),
+        ("/w/.env", "git show 'HEAD@{10:00}'", "/w"),
+        ("/w/.env", "git show 'HEAD^{/fix:x}'", "/w"),
+        ("/w/.env", "git show HEAD@{1}:.env", "/w"),
+        ("/w/.env", "git show :0:.env", "/w"),
+        ("/w/.env", "git -C src show HEAD:.env", "/w"),
+        ("/w/.env", "git grep x -- ':(top).'", "/w"),
+        ("/w/.env", "git log -p -- ''", "/w"),
+        ("/w/.env", "find /tmp -maxdepth 0 -exec cat .env \\;", "/w"),
     ],
 )
 def test_a_part_that_only_the_shell_knew_may_be_any_folder(

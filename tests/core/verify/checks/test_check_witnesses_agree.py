@@ -141,6 +141,76 @@ def test_a_call_that_asks_for_another_file_in_the_transcript_is_a_finding(team: 
     )
 
 
+def heard(kind: str, file: Any, **more: Any) -> dict[str, Any]:
+    """An event of the call ``a``, which names another file than a transcript may."""
+    return event_of(kind, "a") | {"tool_input": {"file_path": file}} | more
+
+
+@pytest.mark.parametrize(
+    ("events", "agree", "never", "is_breach"),
+    [
+        ([heard("PreToolUse", "/w/a.py")], "clean", "clean, except", False),
+        ([heard("PreToolUse", "/w/.env")], "findings", "cannot tell", False),
+        (
+            [heard("PreToolUse", "/w/a.py"), heard("PostToolUse", "/w/.env", tool_response="K=1")],
+            "cannot tell",
+            "cannot tell",
+            True,
+        ),
+        (
+            [heard("PreToolUse", "/w/a.py") | {"tool_input": None}],
+            "cannot tell",
+            "cannot tell",
+            False,
+        ),
+        (
+            [
+                heard("PreToolUse", "/w/a.py"),
+                event_of("UserPromptSubmit", prompt="K=" + "abc " * 9),
+            ],
+            "clean",
+            "findings",
+            True,
+        ),
+    ],
+)
+def test_a_rule_is_judged_by_what_hooks_saw_as_well(
+    team: Path, events: list[dict[str, Any]], agree: str, never: str, is_breach: bool
+) -> None:
+    (team / ".env").write_text("K=" + "abc " * 9)
+    (team / ".nbs/policy.yaml").write_text("never:\n  - paths: [.env]\n")
+    start, end = events_of()
+    write_spool(spool(team), [start, *events, end])
+    path = session(team / "s.jsonl", "a")
+    path.write_text(path.read_text().replace("/w/.env", "/w/a.py"))
+    taken(team, path)
+    checks = json.loads(run(team, "verify", "--json").out)["checks"]
+    verdicts = {one["check"]: one["verdict"] for one in checks}
+    assert (verdicts["witnesses-agree"], verdicts["never-read"]) == (agree, never)
+    found = next(one for one in checks if one["check"] == "never-read")["findings"]
+    assert bool(found) is is_breach
+
+
+def test_a_spool_of_another_session_leaves_it_untold(team: Path) -> None:
+    write_spool(spool(team), [one | {"session_id": "t"} for one in events_of("a")])
+    taken(team, session(team / "s.jsonl", "a"))
+    assert "hooks saw the session t, and the transcript is of another" in told(team)["reason"]
+
+
+def test_an_import_counts_what_a_hook_heard_otherwise(team: Path) -> None:
+    start, end = events_of()
+    path = session(team / "s.jsonl", "a")
+    other = heard("PostToolUse", "/w/b.py", tool_response="x")
+    folder = write_spool(spool(team), [start, other, end], [path])
+    taken(team, folder / "transcript.jsonl")
+    checks = json.loads(run(team, "verify", "--json").out)["checks"]
+    whole = next(one for one in checks if one["check"] == "sessions-whole")
+    assert whole["coverage"]["witness"] == 1
+    with Team(team) as opened:
+        read = [one.data for one in opened.store.read() if one.kind == "session.read"]
+    assert "/w/b.py" in json.dumps(read)
+
+
 def test_the_hooks_of_codex_are_held_against_the_command_that_it_ran(team: Path) -> None:
     folder = recorded() / NEW / "codex-hook-deny"
     lines = (folder / "hook-stdin.jsonl").read_text().replace("src/app.py", ".env").splitlines()
