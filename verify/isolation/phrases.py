@@ -14,10 +14,8 @@ or where one has the whole of a shorter line of the other, of :data:`LONG` chara
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
-from itertools import pairwise, repeat
+from itertools import repeat
 
 from tripod.ledger.words import RUN
 from tripod.ledger.words import words_of_text as words_of
@@ -60,41 +58,37 @@ class VisiblePhrases:
         return lambda run: self._since.get(run, seq) < seq
 
 
-class SeedPairs:
-    """Pairs of words, one of each run and each line that is held: the rarest in it, its *seed*.
+SEED = 3
+"""Words of a seed; a searched text is looked at in steps of as many, as each look costs."""
 
-    Words are looked at only around such a pair. Two indexes that are searched with the same words
-    have their seeds in common, so that these are looked for once.
+
+class Seeds:
+    """Rows of :data:`SEED` words of each run and each line that is held.
+
+    Words of a searched text are looked at only around such a row. In which step a run begins there
+    is not known, so it has a seed for each place in a step. Two indexes that are searched with the
+    same words have their seeds in common, so that these are looked for once.
     """
 
     def __init__(self) -> None:
-        self._marks: dict[tuple[str, str], int] = {}
-        self._counts: Counter[str] = Counter()
-        self._waiting: list[Callable[[], None]] = []
+        self._marks: dict[tuple[str, ...], int] = {}
 
-    def add(self, words: Iterable[str], choose: Callable[[], None]) -> None:
-        """Count words; ``choose`` is called when all texts are counted, and chooses seeds."""
-        self._counts.update(words)
-        self._waiting.append(choose)
+    def add(self, words: Sequence[str], places: range, mark: int) -> int:
+        """Make the row with the most letters a seed, of those at some places; give its place.
 
-    def choose(self, words: Sequence[str], begin: int, end: int, mark: int) -> int:
-        """Make the rarest pair in a part of a text a seed; give the place of its first word."""
-        counts = self._counts
-        seed = min(
-            range(begin, end - 1), key=lambda at: (counts[words[at]] * counts[words[at + 1]], -at)
-        )
-        pair = words[seed], words[seed + 1]
-        self._marks[pair] = self._marks.get(pair, 0) | mark
+        Short words are in many texts, long ones are not.
+        """
+        seed = max(places, key=lambda at: sum(map(len, words[at : at + SEED])))
+        row = tuple(words[seed : seed + SEED])
+        self._marks[row] = self._marks.get(row, 0) | mark
         return seed
 
     def of(self, words: Sequence[str]) -> bytes:
-        """What each word but the last is the first of, together with the word after it."""
-        for choose in self._waiting:
-            choose()
-        self._waiting.clear()
+        """Which seeds stand in a text, a byte for each step."""
         if not self._marks:
             return b""
-        return bytes(map(self._marks.get, pairwise(words), repeat(0)))
+        rows = zip(*(words[at::SEED] for at in range(SEED)), strict=False)
+        return bytes(map(self._marks.get, rows, repeat(0)))
 
 
 _OF_RUN, _OF_LINE = 1, 2
@@ -104,9 +98,9 @@ _RUN_SEED, _LINE_SEED = re.compile(b"[\1\3]"), re.compile(b"[\2\3]")
 class PhraseIndex:
     """Runs of words of numbered texts, each with the first text that it stands in."""
 
-    def __init__(self, seeds: SeedPairs | None = None) -> None:
+    def __init__(self, seeds: Seeds | None = None) -> None:
         self._first: dict[int, int] = {}
-        self._seeds = seeds or SeedPairs()
+        self._seeds = seeds or Seeds()
         self.codes: dict[str, int] = {}  # words as long as an encoded line
 
     def add(
@@ -130,18 +124,15 @@ class PhraseIndex:
             else:
                 self._first.setdefault(run, number)
                 fresh.append(True)
-        if any(fresh):
-            self._seeds.add(words, partial(self._choose, " ".join(words), fresh))
+        for first in range(SEED):
+            seed = -1
+            for at, is_fresh in enumerate(fresh):
+                if is_fresh and seed < at:
+                    places = range(at + (first - at) % SEED, at + RUN - SEED + 1, SEED)
+                    seed = self._seeds.add(words, places, _OF_RUN)
         for code in codes:
             self.codes.setdefault(code, number)
         return max(longest, len(words) - free)
-
-    def _choose(self, text: str, fresh: bytearray) -> None:
-        """Choose seeds, so that each run of a text that is held has one."""
-        words, seed = text.split(), -1
-        for at, is_fresh in enumerate(fresh):
-            if is_fresh and seed < at:
-                seed = self._seeds.choose(words, at, at + RUN, _OF_RUN)
 
     def find(self, words: Sequence[str], seeds: bytes | None = None) -> Iterator[tuple[int, str]]:
         """Numbers of texts that echo these words, with the run; a text may come repeatedly.
@@ -150,7 +141,7 @@ class PhraseIndex:
         """
         done = 0  # each run that begins before it was looked at
         for found in _RUN_SEED.finditer(self._seeds.of(words) if seeds is None else seeds):
-            at = found.start()
+            at = found.start() * SEED
             part = words[max(done, at + 2 - RUN) : at + RUN]
             done = at + 1
             for start, run in enumerate(phrase_hashes(part)):
@@ -177,12 +168,13 @@ class LineIndex:
     [(7, 'ann the release slips to friday')]
     """
 
-    def __init__(self, seeds: SeedPairs | None = None) -> None:
+    def __init__(self, seeds: Seeds | None = None) -> None:
         self._first: dict[int, int] = {}
-        self._words: dict[str, int] = {}  # lines of one word
-        # For each seed, where in a line it stands, and how many words the line has.
-        self._places: dict[tuple[str, str], set[tuple[int, int]]] = {}
-        self._seeds = seeds or SeedPairs()
+        # For a word of a line that has too few for seeds, and for each seed: where in a line it
+        # stands, and how many words the line has.
+        self._words: dict[str, set[tuple[int, int]]] = {}
+        self._places: dict[tuple[str, ...], set[tuple[int, int]]] = {}
+        self._seeds = seeds or Seeds()
 
     def add(self, number: int, text: str) -> bool:
         """Hold the short lines of a text; give whether it has one."""
@@ -191,18 +183,21 @@ class LineIndex:
             if len(line.strip()) < LONG:
                 continue
             words = words_of(line)
-            if len(words) == 1:
-                self._words.setdefault(words[0], number)
-            elif words and len(words) < RUN:
-                self._first.setdefault(hash(tuple(words)), number)
-                self._seeds.add(words, partial(self._choose, words))
-            found |= 0 < len(words) < RUN
+            length = len(words)
+            if not 0 < length < RUN:
+                continue
+            found = True
+            self._first.setdefault(hash(tuple(words)), number)
+            if length < 2 * SEED - 1:
+                longest = max(words, key=len)
+                self._words.setdefault(longest, set()).add((words.index(longest), length))
+                continue
+            for first in range(SEED):
+                places = range(first, length - SEED + 1, SEED)
+                seed = self._seeds.add(words, places, _OF_LINE)
+                row = tuple(words[seed : seed + SEED])
+                self._places.setdefault(row, set()).add((seed, length))
         return found
-
-    def _choose(self, words: Sequence[str]) -> None:
-        seed = self._seeds.choose(words, 0, len(words), _OF_LINE)
-        places = self._places.setdefault((words[seed], words[seed + 1]), set())
-        places.add((seed, len(words)))
 
     def find(self, words: Sequence[str], seeds: bytes | None = None) -> Iterator[tuple[int, str]]:
         """Numbers of texts of which a short line stands in these words, with the line.
@@ -210,11 +205,19 @@ class LineIndex:
         ``seeds`` are those in the words, where they are known.
         """
         if self._words and not self._words.keys().isdisjoint(words):
-            yield from ((self._words[word], word) for word in words if word in self._words)
+            for at, word in enumerate(words):
+                if word in self._words:
+                    yield from self._lines(words, at, self._words[word])
         for found in _LINE_SEED.finditer(self._seeds.of(words) if seeds is None else seeds):
-            at = found.start()
-            for seed, length in self._places[words[at], words[at + 1]]:
-                line = words[max(at - seed, 0) : at - seed + length]
-                number = self._first.get(hash(tuple(line)))
-                if number is not None:
-                    yield number, " ".join(line)
+            at = found.start() * SEED
+            yield from self._lines(words, at, self._places[tuple(words[at : at + SEED])])
+
+    def _lines(
+        self, words: Sequence[str], at: int, places: Iterable[tuple[int, int]]
+    ) -> Iterator[tuple[int, str]]:
+        """The lines that are held and have the word ``at`` at one of some places."""
+        for place, length in places:
+            line = words[max(at - place, 0) : at - place + length]
+            number = self._first.get(hash(tuple(line)))
+            if number is not None:
+                yield number, " ".join(line)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 from tripod.ledger.words import RUN, without_escapes
 from tripod.ledger.words import words_of_text as words_of
 from tripod.verify.isolation.globs import NeverRule
-from tripod.verify.isolation.phrases import LineIndex, PhraseIndex, SeedPairs, VisiblePhrases
+from tripod.verify.isolation.phrases import LineIndex, PhraseIndex, Seeds, VisiblePhrases
 from tripod.verify.sessions.items import (
     Call,
     Channel,
@@ -96,7 +96,7 @@ class ProtectedText:
         self.paths: list[str] = []
         self.is_searchable = False  # whether there is text, and all of it can be found
         self.searchable = 0  # files of which at least a part can be found
-        self._seeds = SeedPairs()
+        self._seeds = Seeds()
         self._runs, self._lines = PhraseIndex(self._seeds), LineIndex(self._seeds)
         self._allowed, self._allowed_lines = VisiblePhrases(), set[str]()
 
@@ -135,6 +135,15 @@ class ProtectedText:
         if len(plain) <= len(text):
             found.update(self._found_in(plain))
         yield from dict.fromkeys(self.paths[number] for number in sorted(found))
+
+    def may_be_in(self, texts: Iterable[str]) -> bool:
+        """Whether text of a file may stand in one of some texts, or in two together."""
+        parts: list[str] = []
+        for text in texts:
+            plain = _NUMBERS.sub("\n", f"\n{text}")
+            parts += (text, plain) if len(plain) <= len(text) else (text,)
+        text = "\n".join(parts)
+        return "\x1b" in text or next(self._found_in(text), None) is not None
 
     def _found_in(self, text: str) -> Iterator[int]:
         words = words_of(text)
@@ -203,6 +212,10 @@ class SessionExposures:
         self._roots: dict[str, None] = {}
         self._calls: dict[str, _CallsOfId] = {}
         self._last: _Open | None = None
+        # Texts to be searched: where in `found` what is found belongs, what was found by path, and
+        # the tool. They have so many characters.
+        self._texts: list[tuple[int, Given, list[Exposure], str | None]] = []
+        self._size = 0
 
     def add(self, item: Item) -> None:
         """Judge one item."""
@@ -220,6 +233,7 @@ class SessionExposures:
 
     def end(self) -> None:
         """Say what stays open; the last call may be broken off. More may be added, and ended."""
+        self._search()
         for calls in self._calls.values():
             self._leave_open(calls)
         self.gaps.close()
@@ -363,10 +377,24 @@ class SessionExposures:
         ):
             what = f"whose text the {given.channel} gave: no protected text was there to compare"
             self.gaps.append(Gap("missing", given.line, what, given.channel))
-        for path in self.protected.found_in(given.text):
-            if self.rule is None or not any(_is_same(each, path) for each in by_path):
-                tool = None if one is None else one.call.tool
-                self.found.append(_of_text(given, None, named=path, tool=tool, sure=given.sure))
+        if self.protected.paths:
+            tool = None if one is None else one.call.tool
+            self._texts.append((len(self.found), given, by_path, tool))
+            self._size += len(given.text)
+            if self._size > _TOGETHER:
+                self._search()
+
+    def _search(self) -> None:
+        """Search the texts that wait, which is done together: nearly none has protected text."""
+        texts, self._texts, self._size = self._texts, [], 0
+        if not self.protected.may_be_in(given.text for _, given, *_ in texts):
+            return
+        for at, given, by_path, tool in reversed(texts):
+            self.found[at:at] = [
+                _of_text(given, None, named=path, tool=tool, sure=given.sure)
+                for path in self.protected.found_in(given.text)
+                if self.rule is None or not any(_is_same(each, path) for each in by_path)
+            ]
 
     def _answered(self, given: Given) -> _Open | None:
         if given.call is None:
@@ -483,6 +511,7 @@ def _is_unrecorded(gap: Gap, channels: Container[Channel]) -> bool:
 _MAX_PATH, _MAX_ROOTS = 4096, 64
 _REMEMBERED = 20_000  # calls; an answer to an older one is of a call that is not there
 _SHORT_COMMAND = 4096  # characters
+_TOGETHER = 65_536  # characters of texts that are searched together
 _opened_again = lru_cache(maxsize=512)(opened_by)
 """Programs say a command when they ask for it and when they ran it, and agents repeat many."""
 _BELOW = "\ufffd"  # a name that no pattern but a wildcard fits
