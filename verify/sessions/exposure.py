@@ -204,7 +204,7 @@ class SessionExposures:
         closed: frozenset[Channel] = frozenset(),
     ) -> None:
         self.rule, self.protected, self.file, self.closed = rule, protected, file, closed
-        self.found = ExposureList()
+        self._found = ExposureList()
         self.gaps = GapList()
         self.agents: set[str] = set()
         self.sessions: list[Session] = []
@@ -216,6 +216,12 @@ class SessionExposures:
         # the tool. They have so many characters.
         self._texts: list[tuple[int, Given, list[Exposure], str | None]] = []
         self._size = 0
+
+    @property
+    def found(self) -> ExposureList:
+        """What was exposed until now, in the order of the file."""
+        self._search()
+        return self._found
 
     def add(self, item: Item) -> None:
         """Judge one item."""
@@ -233,7 +239,6 @@ class SessionExposures:
 
     def end(self) -> None:
         """Say what stays open; the last call may be broken off. More may be added, and ended."""
-        self._search()
         for calls in self._calls.values():
             self._leave_open(calls)
         self.gaps.close()
@@ -301,7 +306,7 @@ class SessionExposures:
                 what = f"the answer of {one.call.tool} {one.call.id[:40]}"
                 self.gaps.append(Gap("unanswered", one.call.line, what, one.call.channel))
             self.gaps.extend(one.opaque)
-            self.found += [each._replace(sure=False, shown=False) for each in one.exposures]
+            self._found += [each._replace(sure=False, shown=False) for each in one.exposures]
         calls.waiting = None
 
     def _ran(self, call: Call) -> None:
@@ -363,11 +368,11 @@ class SessionExposures:
             path = resolved(given.named, given.cwd)
             if self.rule is None or self.rule.hits(path):
                 by_path = [_of_text(given, path, sure=given.sure)]
-                self.found += by_path
+                self._found += by_path
             elif self.rule.excepts(path):
                 pass
             elif path.startswith("/") and self.rule.may_hit(path, (), recursive=False):
-                self.found.append(_of_text(given, path, sure=False))
+                self._found.append(_of_text(given, path, sure=False))
         if (
             (given.call is None or (given.channel == "skill" and not given.failed))
             and (given.named is None or given.channel in _MIXED)
@@ -379,7 +384,7 @@ class SessionExposures:
             self.gaps.append(Gap("missing", given.line, what, given.channel))
         if self.protected.paths:
             tool = None if one is None else one.call.tool
-            self._texts.append((len(self.found), given, by_path, tool))
+            self._texts.append((len(self._found), given, by_path, tool))
             self._size += len(given.text)
             if self._size > _TOGETHER:
                 self._search()
@@ -390,7 +395,7 @@ class SessionExposures:
         if not self.protected.may_be_in(given.text for _, given, *_ in texts):
             return
         for at, given, by_path, tool in reversed(texts):
-            self.found[at:at] = [
+            self._found[at:at] = [
                 _of_text(given, None, named=path, tool=tool, sure=given.sure)
                 for path in self.protected.found_in(given.text)
                 if self.rule is None or not any(_is_same(each, path) for each in by_path)
@@ -446,17 +451,17 @@ class SessionExposures:
                 shown = False
             found.append(each._replace(sure=sure, shown=shown))
             if lost and sure and not shown and self.rule is not None:
-                self.found.elsewhere.append(found[-1]._replace(sure=False))
+                self._found.elsewhere.append(found[-1]._replace(sure=False))
         if given is not None and one.listed and self.rule is not None:
             found += self._listed(one.call, given)
-        self.found += found
+        self._found += found
         self.gaps.extend(one.opaque)
         return found
 
     def _doubt(self, one: _Open) -> None:
         """A call that failed, by the record, and whose answer is no error of the program."""
         self.gaps.extend(one.opaque)
-        self.found += [each._replace(sure=False, shown=False) for each in one.exposures]
+        self._found += [each._replace(sure=False, shown=False) for each in one.exposures]
 
     def _listed(self, call: Call, given: Given) -> Iterator[Exposure]:
         """Files that the answer of a search names: their lines were shown, or only counted."""
