@@ -157,14 +157,18 @@ def expose(path: str) -> float:
     """Judge a session by globs, and by lines made of words as the model was given them."""
     rng = random.Random(2)
     words = _given_words(path)
-    protected = ProtectedText()
-    for number in range(0, LINES, 100):
-        lines = (" ".join(rng.choices(words, k=rng.choice((6, 9, 14, 20)))) for _ in range(100))
-        protected.add(f"chat/{number}.md", "\n".join(lines))
+    texts = [
+        "\n".join(" ".join(rng.choices(words, k=rng.choice((6, 9, 14, 20)))) for _ in range(100))
+        for _ in range(0, LINES, 100)
+    ]
     begin = perf_counter()
+    protected = ProtectedText()
+    for number, text in enumerate(texts):
+        protected.add(f"chat/{number}.md", text)
     judged = SessionExposures(NeverRule(NEVER, ["*.example"]), protected, path)
     read_session_file(path, judged.add)
     judged.end()
+    assert judged.found, "the recordings read files of chats"
     return perf_counter() - begin
 
 

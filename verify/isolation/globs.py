@@ -48,14 +48,15 @@ class NeverRule:
 
     def hits(self, path: str) -> bool:
         """Whether a path is one that is not to be read."""
-        never, but = self._compiled
-        for literal in self._literals[0]:
-            if literal in path:
-                break
-        else:
+        if not self.may_be_named(path):
             return False  # as nearly all are
+        never, but = self._compiled
         path = path if path.startswith("/") else f"/{path}"
         return bool(never.match(path)) and not (but is not None and but.match(path))
+
+    def may_be_named(self, text: str) -> bool:
+        """Whether a text has what each path has that is not to be read."""
+        return any(literal in text for literal in self._literals[0])
 
     def excepts(self, path: str) -> bool:
         """Whether an exact path is one that may be read although ``never`` means it."""

@@ -14,6 +14,7 @@ or where one has the whole of a shorter line of the other, of :data:`LONG` chara
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
 
@@ -73,15 +74,27 @@ class Seeds:
     def __init__(self) -> None:
         self._marks: dict[tuple[str, ...], int] = {}
 
-    def add(self, words: Sequence[str], places: range, mark: int) -> int:
-        """Make the row with the most letters a seed, of those at some places; give its place.
+    def add(self, words: Sequence[str], runs: Sequence[int], length: int, mark: int) -> set[int]:
+        """Give each run of so many words a seed for each place in a step: where in a text they are.
 
-        Short words are in many texts, long ones are not.
+        ``runs`` are the places of their first words. A seed is the row with the most letters: short
+        words are in many texts, long ones are not.
         """
-        seed = max(places, key=lambda at: sum(map(len, words[at : at + SEED])))
-        row = tuple(words[seed : seed + SEED])
-        self._marks[row] = self._marks.get(row, 0) | mark
-        return seed
+        rows = list(zip(*(words[at:] for at in range(SEED)), strict=False))
+        letters = list(map(len, map("".join, rows)))
+        seeds = set[int]()
+        for place in range(SEED):
+            at = 0
+            while at < len(runs):
+                run = runs[at]
+                first = run + (place - run) % SEED
+                seed = max(range(first, run + length - SEED + 1, SEED), key=letters.__getitem__)
+                seeds.add(seed)
+                at = bisect_right(runs, seed, at + 1)  # those before it have it, too
+        marks = self._marks
+        for seed in seeds:
+            marks[rows[seed]] = marks.get(rows[seed], 0) | mark
+        return seeds
 
     def of(self, words: Sequence[str]) -> bytes:
         """Which seeds stand in a text, a byte for each step."""
@@ -115,21 +128,15 @@ class PhraseIndex:
         Gives how long its longest row of words is of which no part is known.
         """
         free = longest = 0
-        fresh = bytearray()
+        fresh = []
         for at, run in enumerate(phrase_hashes(words)):
             if known(run):
                 longest = max(longest, at - free)
                 free = at + RUN
-                fresh.append(False)
             else:
                 self._first.setdefault(run, number)
-                fresh.append(True)
-        for first in range(SEED):
-            seed = -1
-            for at, is_fresh in enumerate(fresh):
-                if is_fresh and seed < at:
-                    places = range(at + (first - at) % SEED, at + RUN - SEED + 1, SEED)
-                    seed = self._seeds.add(words, places, _OF_RUN)
+                fresh.append(at)
+        self._seeds.add(words, fresh, RUN, _OF_RUN)
         for code in codes:
             self.codes.setdefault(code, number)
         return max(longest, len(words) - free)
@@ -142,7 +149,7 @@ class PhraseIndex:
         done = 0  # each run that begins before it was looked at
         for found in _RUN_SEED.finditer(self._seeds.of(words) if seeds is None else seeds):
             at = found.start() * SEED
-            part = words[max(done, at + 2 - RUN) : at + RUN]
+            part = words[max(done, at + SEED - RUN) : at + RUN]
             done = at + 1
             for start, run in enumerate(phrase_hashes(part)):
                 number = self._first.get(run)
@@ -192,9 +199,7 @@ class LineIndex:
                 longest = max(words, key=len)
                 self._words.setdefault(longest, set()).add((words.index(longest), length))
                 continue
-            for first in range(SEED):
-                places = range(first, length - SEED + 1, SEED)
-                seed = self._seeds.add(words, places, _OF_LINE)
+            for seed in self._seeds.add(words, [0], length, _OF_LINE):
                 row = tuple(words[seed : seed + SEED])
                 self._places.setdefault(row, set()).add((seed, length))
         return found

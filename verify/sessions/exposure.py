@@ -210,6 +210,7 @@ class SessionExposures:
         self.sessions: list[Session] = []
         self.denied: list[tuple[str, bool]] = []
         self._roots: dict[str, None] = {}
+        self._judged: dict[tuple[str, bool, bool], bool | None] = {}  # paths, with these roots
         self._calls: dict[str, _CallsOfId] = {}
         self._last: _Open | None = None
         # Texts to be searched: where in `found` what is found belongs, what was found by path, and
@@ -271,13 +272,17 @@ class SessionExposures:
         self.agents.add(session.id)
         self.sessions.append(session)
         if session.cwd:
-            self._roots[resolved(session.cwd, "")] = None
+            self._add_root(session.cwd)
+
+    def _add_root(self, cwd: str) -> None:
+        self._roots[resolved(cwd, "")] = None
+        self._judged.clear()
 
     # Calls
 
     def _called(self, call: Call) -> None:
         if call.cwd and not self._roots:
-            self._roots[resolved(call.cwd, "")] = None
+            self._add_root(call.cwd)
         if call.ran:
             self._ran(call)
             return
@@ -342,20 +347,31 @@ class SessionExposures:
             one.opaque.append(Gap("opaque", call.line, what, call.channel))
 
     def _path(self, one: _Open, call: Call, opened: OpenedPath) -> None:
-        rule = self.rule
         if len(opened.path) > _MAX_PATH:
             opened = opened._replace(path=f"/{ANY}", sure=False)
-        exact = opened.sure and not opened.recursive
-        if rule is None or (exact and rule.hits(opened.path)):
-            one.exposures.append(_exposure(call, opened, sure=exact))
-        elif not (exact and rule.excepts(opened.path)):
-            under = opened.sure and opened.recursive and rule.hits(f"{opened.path}/{_BELOW}")
-            # A session in very many folders: what is anywhere in them is looked for.
-            roots = self._roots if len(self._roots) <= _MAX_ROOTS else ()
-            if under or rule.may_hit(opened.path, roots, recursive=opened.recursive):
-                one.exposures.append(_exposure(call, opened, sure=under))
+        key = opened.path, opened.sure, opened.recursive
+        if key not in self._judged:
+            if len(self._judged) >= _REMEMBERED:
+                self._judged.clear()
+            self._judged[key] = self._is_hit(*key)
+        sure = self._judged[key]
+        if sure is not None:
+            one.exposures.append(_exposure(call, opened, sure=sure))
         if opened.lists_names:
             one.listed.append(opened)
+
+    def _is_hit(self, path: str, is_sure: bool, is_recursive: bool) -> bool | None:  # noqa: FBT001
+        """Whether a path is for certain, or may be, one that counts; None if it is none."""
+        rule = self.rule
+        exact = is_sure and not is_recursive
+        if rule is None or (exact and rule.hits(path)):
+            return exact
+        if exact and rule.excepts(path):
+            return None
+        under = is_sure and is_recursive and rule.hits(f"{path}/{_BELOW}")
+        # A session in very many folders: what is anywhere in them is looked for.
+        roots = self._roots if len(self._roots) <= _MAX_ROOTS else ()
+        return under if under or rule.may_hit(path, roots, recursive=is_recursive) else None
 
     # Texts
 
@@ -467,6 +483,8 @@ class SessionExposures:
         """Files that the answer of a search names: their lines were shown, or only counted."""
         assert self.rule is not None
         found: dict[str, bool] = {}
+        if not self.rule.may_be_named(f"{given.text}\n{call.cwd}"):
+            return  # as in nearly all answers
         for match in _LISTED.finditer(without_escapes(given.text)):
             named = match[match.lastindex or 0].removeprefix("./")
             if not _PATHLIKE.fullmatch(named):

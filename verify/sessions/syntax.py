@@ -45,7 +45,9 @@ def plain_commands(line: str) -> list[list[str]] | None:
     for words in commands:
         if not words or not _NAME.fullmatch(words[0]) or _RESERVED.fullmatch(words[0]):
             return None
-        words[:] = [_QUOTED.sub(r"\1\2", word) for word in words]
+        words[:] = [
+            _QUOTED.sub(r"\1\2", word) if "'" in word or '"' in word else word for word in words
+        ]
     return commands
 
 
