@@ -253,7 +253,7 @@ class ClaudeCode(Reader):
     def __init__(self) -> None:
         super().__init__()
         self._begun: set[str] = set()  # ids of commands and agents in the background
-        self._spawned: set[str] = set()  # ids of calls that start a subagent of its own file
+        self._spawned: dict[str, str] = {}  # calls of a subagent of its own file: what they resume
         self._now: Session | None = None
 
     def read(self, record: SessionRecord) -> Iterator[Item]:
@@ -414,7 +414,7 @@ class ClaudeCode(Reader):
     ) -> Call:
         name, tool = text_at(block, "id"), text_at(block, "name")
         if tool in _SPAWNS and not nested:
-            self._spawned.add(name)
+            self._spawned[name] = text_at(block.get("input"), "resume")
         return self.called(record, name, tool, block.get("input"), agent=agent, nested=nested)
 
     def _result(
@@ -444,7 +444,8 @@ class ClaudeCode(Reader):
         failed = block.get("is_error") is True
         if child or (call in self._spawned and not failed):
             what = f"the session of subagent {child[:40] or 'without an id'}"
-            yield Gap("missing", record.line, what, "subagent", child=child)
+            begins = call if child and self._spawned.get(call) == "" else ""
+            yield Gap("missing", record.line, what, "subagent", child=child, call=begins)
         if channel in _BEGINS:
             for text in texts:
                 if text.startswith(_BEGINNINGS):

@@ -207,7 +207,7 @@ class Copilot(Reader):
             yield from self.strange_fields(record, result, _RESULT, "a result")
         if self.channels.get(call) == "subagent" and data.get("success") is True:
             what = "what a subagent did"
-            yield Gap("missing", record.line, what, "subagent", child=call)
+            yield Gap("missing", record.line, what, "subagent", child=call, call=call)
         given = [result.get(name) for name in _GIVEN] if isinstance(result, dict) else result
         yield self.answered(
             record,

@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 
 from tripod.ledger.words import RUN, without_escapes
 from tripod.ledger.words import words_of_text as words_of
+from tripod.verify.isolation.children import SessionTree, missing_children, missing_parents
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.phrases import LineIndex, PhraseIndex, Seeds, VisiblePhrases
 from tripod.verify.sessions.items import (
@@ -24,7 +25,6 @@ from tripod.verify.sessions.items import (
     GapList,
     Given,
     Item,
-    Session,
     fields,
     is_error_text,
     is_own_error,
@@ -206,8 +206,7 @@ class SessionExposures:
         self.rule, self.protected, self.file, self.closed = rule, protected, file, closed
         self._found = ExposureList()
         self.gaps = GapList()
-        self.agents: set[str] = set()
-        self.sessions: list[Session] = []
+        self.tree = SessionTree()
         self.denied: list[tuple[str, bool]] = []
         self._roots: dict[str, None] = {}
         self._judged: dict[tuple[str, bool, bool], bool | None] = {}  # paths, with these roots
@@ -226,17 +225,17 @@ class SessionExposures:
 
     def add(self, item: Item) -> None:
         """Judge one item."""
+        if isinstance(item, Gap):
+            if not _is_unrecorded(item, self.closed):
+                self.gaps.append(self.tree.of_child(item) if item.child else item)
+            return
+        self.tree.add(item)
         if isinstance(item, Call):
-            self.agents.add(item.agent)
             self._called(item)
         elif isinstance(item, Given):
-            self.agents.add(item.agent)
             self._given(item)
-        elif isinstance(item, Gap):
-            if not _is_unrecorded(item, self.closed):
-                self.gaps.append(item)
-        else:
-            self._began(item)
+        elif item.cwd:
+            self._add_root(item.cwd)
 
     def end(self) -> None:
         """Say what stays open; the last call may be broken off. More may be added, and ended."""
@@ -267,12 +266,6 @@ class SessionExposures:
                 and any(_is_at(each, path) for path in self.protected.paths if path not in by_text)
             ):
                 yield each._replace(sure=False)
-
-    def _began(self, session: Session) -> None:
-        self.agents.add(session.id)
-        self.sessions.append(session)
-        if session.cwd:
-            self._add_root(session.cwd)
 
     def _add_root(self, cwd: str) -> None:
         self._roots[resolved(cwd, "")] = None
@@ -443,7 +436,9 @@ class SessionExposures:
         text = "" if given is None else given.text
         if given is not None and given.denied:
             self.denied.append((one.call.id, bool(one.exposures)))
-            if not is_error_text(text, denied=True):
+            # What it asked for may have several lines, and the program repeat it.
+            said = text.replace(one.call.command or "\0", "")
+            if one.outputs or not is_error_text(said, denied=True):
                 self._doubt(one)
             return []
         shell = one.call.channel in ("shell", "script") or one.ran
@@ -637,14 +632,16 @@ def judge_exposures(
     So is a missing parent, where ``needs_parents``: what a subagent was told is in its file, and
     what its parent saw is asked of no rule about subagents alone.
     """
-    agents = set().union(*(one.agents for one in read)) if read else set()
+    missing = missing_children([one.tree for one in read], [one.gaps for one in read])
     gaps = [
         (one.file, gap)
-        for one in read
-        for gap in one.gaps
-        if not (gap.child and gap.child in agents) and gap.channel not in _FILELESS
+        for one, some in zip(read, missing, strict=True)
+        for gap in some
+        if gap.channel not in _FILELESS
     ]
-    gaps += _orphans(read) if needs_parents else ()
+    begun = [(one.file, session) for one in read for session in one.tree.sessions]
+    orphans = missing_parents([session for _, session in begun]) if needs_parents else ()
+    gaps += [(begun[number][0], gap) for number, gap in orphans]
     found = [(one.file, each) for one in read for each in one.counted()]
     breaches = [pair for pair in found if pair[1].sure and (pair[1].shown or not shown_only)]
     unsure = [pair for pair in found if not pair[1].sure]
@@ -675,16 +672,6 @@ def judge_exposures(
     if untold:
         return ExposureVerdict("cannot tell", untold, coverage, untold)
     return ExposureVerdict("clean", [], coverage)
-
-
-def _orphans(read: Sequence[SessionExposures]) -> Iterator[tuple[str, Gap]]:
-    """Sessions that another one started which no file is of; none starts itself."""
-    begun = [(one.file, session) for one in read for session in one.sessions]
-    there = {session.id for _, session in begun if session.parent != session.id}
-    for file, session in begun:
-        if session.parent is not None and session.parent not in there:
-            what = f"the session {session.parent[:40]} that started this one"
-            yield file, Gap("missing", session.line, what, "subagent")
 
 
 def _what(exposure: Exposure) -> str:

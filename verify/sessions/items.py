@@ -162,8 +162,10 @@ class Given(NamedTuple):
 class Gap(NamedTuple):
     """Something that cannot be seen, and why. ``channel`` is what it could have carried.
 
-    A session of its own that a subagent has is ``missing`` until a session or an agent with the id
-    ``child`` is read. ``is_unrecorded``: the program never writes down what came by this channel.
+    A session of its own that a subagent has is ``missing`` until one with the id ``child`` is read
+    which ``parent`` started: what judges a file says who that is. ``call`` is the call that began
+    it, '' where a record only tells of it again. ``is_unrecorded``: the program never writes down
+    what came by this channel.
     """
 
     cause: Cause
@@ -172,6 +174,8 @@ class Gap(NamedTuple):
     channel: Channel = "unknown"
     child: str = ""
     is_unrecorded: bool = False
+    parent: str = ""
+    call: str = ""
 
 
 class GapList(list[Gap]):
@@ -466,9 +470,9 @@ def strings_of(value: object) -> list[str]:
     return found
 
 
-_UNCALLED = re.compile(
-    r"<tool_use_error>(?:Error: No such tool available: |InputValidationError: )[^\0]{,400}\Z"
-)
+_OWN_ERROR = re.compile(r"<tool_use_error>(?:(?!</tool_use_error>)[^\0])*</tool_use_error>\s*")
+_UNCALLED = re.compile(r"<tool_use_error>(?:Error: No such tool available|InputValidationError): ")
+_UNCALLED_SIZE = 400
 """Errors of a program itself; one of a server may begin like them, and go on with any text."""
 
 _ERROR = re.compile(
@@ -484,35 +488,52 @@ _ERROR_LINES, _ERROR_SIZE, _REASON_WORDS = 6, 1_000, 4
 
 
 def is_error_text(text: str, *, denied: bool = False) -> bool:
-    """Whether an answer that failed, by the record, is the message of it and no text of a file.
+    r"""Whether an answer that failed, by the record, is the message of it and no text of a file.
 
-    That of a denial may be anything that a person or a hook wrote, in one line of some words.
+    That of a denial may be anything that a person or a hook wrote, in one line of some words. More
+    lines are of a file, but for those that a program is known to add to its own words.
 
     >>> is_error_text("File does not exist."), is_error_text("KEY=correct-horse-battery")
     (True, False)
+    >>> is_error_text("Permission to read /w/a has been denied.\nKEY=x", denied=True)
+    False
     """
     lines = text.strip().splitlines()
-    if not lines or (denied and _DENIAL.match(text)):
+    if not lines or is_own_error(text):
         return True
-    if len(lines) > _ERROR_LINES or len(text) > _ERROR_SIZE:
+    if _DENIAL.match(text):
+        return _DENIAL_WHOLE.fullmatch(text.strip()) is not None
+    if len(lines) > _ERROR_LINES or len(text) > _ERROR_SIZE or text.startswith("<tool_use_error>"):
         return False
-    if denied and len(lines) == 1 and len(text.split()) >= _REASON_WORDS:
-        return True
+    if denied and (len(lines) > 1 or len(text.split()) >= _REASON_WORDS):
+        return len(lines) == 1
     return _ERROR.search(lines[0]) is not None
 
 
 def is_own_error(text: str, *, of_server: bool = False) -> bool:
     """Whether an error is of the program itself, which did not run the tool; a server's may lie."""
-    return bool(_UNCALLED.match(text)) if of_server else text.startswith("<tool_use_error>")
+    if of_server and not (_UNCALLED.match(text) and len(text) <= _UNCALLED_SIZE):
+        return False
+    return _OWN_ERROR.fullmatch(text) is not None
 
 
 _DENIAL = re.compile(
-    r"""<tool_use_error>|\[Request\ interrupted|PreToolUse:|Permission\ (?:to|for)\ |
+    r"""\[Request\ interrupted|PreToolUse:|Permission\ (?:to|for)\ |
     Command\ blocked\ by\ PreToolUse\ hook:|
     The\ user\ (?:doesn't|rejected|has\ specified\ a\ rule|denied|declined)\b""",
     re.VERBOSE,
 )
-"""How programs begin the answer to a call that was denied; a person's words may follow."""
+_DENIAL_WHOLE = re.compile(
+    r"""(?:PreToolUse:\S+\ hook\ error:\ \[[^\n]{,800}\]:[^\n]{,400}(?:\n[^\n]{,200}){,2}
+    |The\ user\ (?:[^\n]{,800}\n)?[^\n]{,800}\bsaid:[^\0]{,1000}
+    |[^\n]{,1000})
+    (?:\n+Note:\ The\ user's\ next\ message[^\n]{,400})?""",
+    re.VERBOSE,
+)
+"""How programs begin the answer to a call that was denied, and how it may go on.
+
+It is one line, but for what the command of a hook printed and what a person said.
+"""
 
 
 def version_of(text: str) -> tuple[int, ...]:

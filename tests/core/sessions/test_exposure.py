@@ -30,7 +30,7 @@ from tripod.verify.sessions.exposure import (
     SessionExposures,
     judge_exposures,
 )
-from tripod.verify.sessions.items import Call, Gap, GapList, Given
+from tripod.verify.sessions.items import Call, Gap, GapList, Given, Session
 
 SECRET = (
     "ann: we ship the seventh release on friday, unless bob finds another fault in it\nshort one\n"
@@ -345,7 +345,8 @@ def test_what_is_planted_in_the_file_of_a_subagent_is_named_with_its_line(tmp_pa
     verdict, (main, agent) = judged(path, inner)
     assert verdict.reasons == [f"{inner}:2: {PLACE} was shown (read)"]
     assert [(each.line, each.agent) for each in agent.found] == [(2, "a1")]
-    assert main.agents >= {"main"}
+    assert main.tree.whole == set()
+    assert agent.tree.whole == {(START["sessionId"], "a1")}
 
 
 @pytest.mark.parametrize("text", ["YW5uOiB3ZSBzaGlwIHRoZSBzZXZlbnRo", "The release is on Friday."])
@@ -479,13 +480,15 @@ def test_an_answer_that_never_came_leaves_it_untold_unless_it_is_the_last(tmp_pa
 def test_gaps_are_counted_where_they_are_too_many_to_be_kept() -> None:
     """Each is a reason, and what is left out is one too; subagents are still found elsewhere."""
     one, child = SessionExposures(NeverRule(["x"]), ProtectedText()), Gap("missing", 1, "c", "tool")
+    one.add(Session("s", "claude-code", "2.1.209", 1))
     for line in range(3 * GapList.LIMIT):
         one.add(Gap("unknown", line, "a record of the type 'new'"))
         one.add(child._replace(line=line, child=f"child-{line}"))
     one.end()
     assert len(one.gaps) == 4 * GapList.LIMIT + 1
     others = SessionExposures(NeverRule(["x"]), ProtectedText())
-    others.agents.update(f"child-{line}" for line in range(3 * GapList.LIMIT))
+    for line in range(3 * GapList.LIMIT):
+        others.add(Session(f"child-{line}", "codex", "0.169.0", 1, parent="s"))
     verdict = judge_exposures([one, others], Counter())
     assert verdict.told == "cannot tell"
     assert verdict.coverage["gaps"] == {"unknown": 3 * GapList.LIMIT}
@@ -495,10 +498,12 @@ def test_gaps_are_counted_where_they_are_too_many_to_be_kept() -> None:
 
 def test_a_subagent_beyond_the_limit_is_never_taken_for_found() -> None:
     one = SessionExposures(NeverRule(["x"]), ProtectedText())
+    one.add(Session("s", "codex", "0.169.0", 1))
     for line in range(GapList.CHILDREN + 1):
         one.add(Gap("missing", line, "a subagent", "subagent", child=f"child-{line}"))
     one.end()
-    one.agents.update(f"child-{line}" for line in range(GapList.CHILDREN + 1))
+    for line in range(GapList.CHILDREN + 1):
+        one.add(Session(f"child-{line}", "codex", "0.169.0", 1, parent="s"))
     verdict = judge_exposures([one], Counter())
     assert (verdict.told, verdict.coverage["gaps"]) == ("cannot tell", {"missing": 1})
 
