@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from tripod.ledger.words import RUN, without_escapes
+from tripod.ledger.words import RUN, comparable_text, without_escapes
 from tripod.ledger.words import words_of_text as words_of
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.phrases import LineIndex, PhraseIndex, Seeds, VisiblePhrases
@@ -140,10 +140,13 @@ class ProtectedText:
         """Whether text of a file may stand in one of some texts, or in two together."""
         parts: list[str] = []
         for text in texts:
+            if "\x1b" in text:
+                return True
             plain = _NUMBERS.sub("\n", f"\n{text}")
-            parts += (text, plain) if len(plain) <= len(text) else (text,)
-        text = "\n".join(parts)
-        return "\x1b" in text or next(self._found_in(text), None) is not None
+            parts.append(comparable_text(text))
+            if len(plain) <= len(text):
+                parts.append(comparable_text(plain))
+        return next(self._found_in("\n".join(parts)), None) is not None
 
     def _found_in(self, text: str) -> Iterator[int]:
         words = words_of(text)
