@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import repeat
+from itertools import compress, count, repeat
 
 from tripod.ledger.words import RUN
 from tripod.ledger.words import words_of_text as words_of
@@ -59,8 +59,8 @@ class VisiblePhrases:
         return lambda run: self._since.get(run, seq) < seq
 
 
-SEED = 3
-"""Words of a seed; a searched text is looked at in steps of as many, as each look costs."""
+SEED, STEP = 3, 4
+"""Words of a seed, and of a step from one place that is looked at to the next: each look costs."""
 
 
 class Seeds:
@@ -83,12 +83,12 @@ class Seeds:
         rows = list(zip(*(words[at:] for at in range(SEED)), strict=False))
         letters = list(map(len, map("".join, rows)))
         seeds = set[int]()
-        for place in range(SEED):
+        for place in range(STEP):
             at = 0
             while at < len(runs):
                 run = runs[at]
-                first = run + (place - run) % SEED
-                seed = max(range(first, run + length - SEED + 1, SEED), key=letters.__getitem__)
+                first = run + (place - run) % STEP
+                seed = max(range(first, run + length - SEED + 1, STEP), key=letters.__getitem__)
                 seeds.add(seed)
                 at = bisect_right(runs, seed, at + 1)  # those before it have it, too
         marks = self._marks
@@ -96,12 +96,17 @@ class Seeds:
             marks[rows[seed]] = marks.get(rows[seed], 0) | mark
         return seeds
 
+    def are_in(self, words: Sequence[str]) -> bool:
+        """Whether a seed stands in a text: of nearly all texts this is all that is asked."""
+        return not self._marks.keys().isdisjoint(self._rows(words))
+
     def of(self, words: Sequence[str]) -> bytes:
         """Which seeds stand in a text, a byte for each step."""
-        if not self._marks:
-            return b""
-        rows = zip(*(words[at::SEED] for at in range(SEED)), strict=False)
-        return bytes(map(self._marks.get, rows, repeat(0)))
+        return bytes(map(self._marks.get, self._rows(words), repeat(0)))
+
+    @staticmethod
+    def _rows(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+        return zip(*(words[at::STEP] for at in range(SEED)), strict=False)
 
 
 _OF_RUN, _OF_LINE = 1, 2
@@ -148,7 +153,7 @@ class PhraseIndex:
         """
         done = 0  # each run that begins before it was looked at
         for found in _RUN_SEED.finditer(self._seeds.of(words) if seeds is None else seeds):
-            at = found.start() * SEED
+            at = found.start() * STEP
             part = words[max(done, at + SEED - RUN) : at + RUN]
             done = at + 1
             for start, run in enumerate(phrase_hashes(part)):
@@ -195,7 +200,7 @@ class LineIndex:
                 continue
             found = True
             self._first.setdefault(hash(tuple(words)), number)
-            if length < 2 * SEED - 1:
+            if length < SEED + STEP - 1:
                 longest = max(words, key=len)
                 self._words.setdefault(longest, set()).add((words.index(longest), length))
                 continue
@@ -204,17 +209,20 @@ class LineIndex:
                 self._places.setdefault(row, set()).add((seed, length))
         return found
 
+    def may_find(self, words: Sequence[str]) -> bool:
+        """Whether these words have one of a line that has too few for seeds."""
+        return not self._words.keys().isdisjoint(words)
+
     def find(self, words: Sequence[str], seeds: bytes | None = None) -> Iterator[tuple[int, str]]:
         """Numbers of texts of which a short line stands in these words, with the line.
 
         ``seeds`` are those in the words, where they are known.
         """
-        if self._words and not self._words.keys().isdisjoint(words):
-            for at, word in enumerate(words):
-                if word in self._words:
-                    yield from self._lines(words, at, self._words[word])
+        if self._words:
+            for at in compress(count(), map(self._words.__contains__, words)):
+                yield from self._lines(words, at, self._words[words[at]])
         for found in _LINE_SEED.finditer(self._seeds.of(words) if seeds is None else seeds):
-            at = found.start() * SEED
+            at = found.start() * STEP
             yield from self._lines(words, at, self._places[tuple(words[at : at + SEED])])
 
     def _lines(

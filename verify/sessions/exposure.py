@@ -150,6 +150,8 @@ class ProtectedText:
 
     def _found_in(self, text: str) -> Iterator[int]:
         words = words_of(text)
+        if not (self._seeds.are_in(words) or self._lines.may_find(words)):
+            return  # as in nearly all texts
         seeds = self._seeds.of(words)
         yield from (number for number, _ in self._runs.find(words, seeds))
         yield from (number for number, _ in self._lines.find(words, seeds))
@@ -537,7 +539,7 @@ def _is_unrecorded(gap: Gap, channels: Container[Channel]) -> bool:
 _MAX_PATH, _MAX_ROOTS = 4096, 64
 _REMEMBERED = 20_000  # calls; an answer to an older one is of a call that is not there
 _SHORT_COMMAND = 4096  # characters
-_TOGETHER = 65_536  # characters of texts that are searched together
+_TOGETHER = 16_384  # characters of texts that are searched together
 _opened_again = lru_cache(maxsize=512)(opened_by)
 """Programs say a command when they ask for it and when they ran it, and agents repeat many."""
 _BELOW = "\ufffd"  # a name that no pattern but a wildcard fits
