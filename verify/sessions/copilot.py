@@ -93,6 +93,9 @@ _SEARCHED: dict[str, Channel] = {
     "skill.invoked": "skill",
     "hook.end": "hook",
 }
+_PLACED = fields("session.start session.resume session.context_changed")
+"""Events that say in which folder the session is from then on."""
+
 _MOVE = re.compile(r"(?:^|(?<=[;&|({\n]))\s*((?:cd|pushd)\b[^;&|)}\n]*)")
 _MOST_MOVES = 8
 _GIVEN = ("content", "contents", "structuredContent")
@@ -137,6 +140,9 @@ class Copilot(Reader):
         if known is not None:
             yield from self.strange_fields(record, data, known, "an event", kind)
         agent = text_at(data, "parentToolCallId") or MAIN
+        if kind in _PLACED:
+            places = (text_at(data, "context", "cwd"), text_at(data, "cwd"))
+            self.cwd = next(filter(None, places), self.cwd)
         if kind == "session.start":
             yield from self._start(record, data)
         elif kind == "assistant.message":
@@ -164,7 +170,6 @@ class Copilot(Reader):
             self._seen.add(name)
 
     def _start(self, record: SessionRecord, data: dict[str, Any]) -> Iterator[Item]:
-        self.cwd = text_at(data, "context", "cwd")
         name, version = text_at(data, "sessionId"), text_at(data, "copilotVersion")
         yield from self.began(record, name, version)
 

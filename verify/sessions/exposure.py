@@ -24,11 +24,15 @@ from tripod.verify.sessions.items import (
     GapList,
     Given,
     Item,
+    Part,
+    RecordParts,
     Session,
     fields,
     is_error_text,
     is_own_error,
+    is_what_was_asked,
     strings_of,
+    text_of,
 )
 from tripod.verify.sessions.programs import OpenedPath, ShellReading
 from tripod.verify.sessions.shell import ANY, opened_by, resolved
@@ -145,7 +149,11 @@ class ProtectedText:
 
 @dataclass
 class _Open:
-    """A call that waits for its answer: what it opened, and what was run for it."""
+    """A call that waits for its answer: what it opened, and what was run for it.
+
+    ``is_shell``: it is a command or a script, or one was run for it. ``is_mixed``: it waited beside
+    others with the same id, so that its answer may be theirs.
+    """
 
     call: Call
     exposures: list[Exposure] = field(default_factory=list)
@@ -153,6 +161,10 @@ class _Open:
     outputs: list[str] = field(default_factory=list)
     opaque: list[Gap] = field(default_factory=list)
     ran: bool = False
+    is_shell: bool = False
+    is_answered: bool = False
+    moves: bool = False
+    is_mixed: bool = False
 
 
 @dataclass(slots=True)
@@ -166,6 +178,13 @@ class _CallsOfId:
     waiting: deque[_Open] | None = None
     settled: _Open | None = None
     answers: set[int] = field(default_factory=set)
+
+
+class _OpenCalls(dict[str, _CallsOfId]):
+    """The calls of a session by their ids; ``last`` is the last one, ``script`` the last script."""
+
+    last: _Open | None = None
+    script: _Open | None = None
 
 
 class ExposureList(list[Exposure]):
@@ -201,8 +220,8 @@ class SessionExposures:
         self.sessions: list[Session] = []
         self.denied: list[tuple[str, bool]] = []
         self._roots: dict[str, None] = {}
-        self._calls: dict[str, _CallsOfId] = {}
-        self._last: _Open | None = None
+        self._calls = _OpenCalls()
+        self._parts = RecordParts()
 
     def add(self, item: Item) -> None:
         """Judge one item."""
@@ -267,8 +286,12 @@ class SessionExposures:
         calls = self._calls_of(call.id)
         if calls.waiting is None:
             calls.waiting = deque()
+        elif calls.waiting:
+            one.is_mixed = calls.waiting[-1].is_mixed = True
         calls.waiting.append(one)
-        self._last = one
+        self._calls.last = one
+        if call.channel == "script":
+            self._calls.script = one
 
     def _calls_of(self, name: str) -> _CallsOfId:
         """The calls with an id; of very many the older ones are forgotten: memory has a limit."""
@@ -283,7 +306,7 @@ class SessionExposures:
     def _leave_open(self, calls: _CallsOfId) -> None:
         """Say that calls have no answer; the last call may be broken off."""
         for one in calls.waiting or ():
-            if one is not self._last:
+            if one is not self._calls.last:
                 what = f"the answer of {one.call.tool} {one.call.id[:40]}"
                 self.gaps.append(Gap("unanswered", one.call.line, what, one.call.channel))
             self.gaps.extend(one.opaque)
@@ -291,34 +314,44 @@ class SessionExposures:
         calls.waiting = None
 
     def _ran(self, call: Call) -> None:
-        """What a program says that it ran: it counts before what was asked for."""
+        """What a program says that it ran: it counts for what was asked for in the same words.
+
+        Where it is something else, both count. What no call with its id waits for is of a script.
+        """
         calls = self._calls.get(call.id)
         waiting = calls.waiting if calls is not None else None
-        one = waiting[0] if waiting else self._last
-        if one is None or not self._calls_of(one.call.id).waiting:
-            one = _Open(call)
-            self._opens(one, call)
-            self._settle(one, None)
-            return
-        if not one.ran:
-            one.opaque.clear()
-        if waiting and not one.ran:
-            one.exposures.clear()
-            one.listed.clear()
+        if waiting:
+            one = next((one for one in waiting if is_what_was_asked(one.call, call)), waiting[0])
+            same = is_what_was_asked(one.call, call)
+            if same and not one.ran:
+                one.opaque.clear()
+                one.exposures.clear()
+                one.listed.clear()
+            elif same is False and len(waiting) == 1:
+                what = f"the call {call.id[:40]} ran something else than it asked for"
+                self.gaps.append(Gap("witness", call.line, what, call.channel))
+        else:
+            script = self._calls.script
+            one = _Open(call) if script is None or script.is_answered else script
         one.ran = True
         self._opens(one, call)
         if call.output is not None:
             one.outputs.append(call.output)
+        if one.call is call:
+            self._settle(one, None)
 
     def _opens(self, one: _Open, call: Call) -> None:
         """Note what a call opens by the paths that it names, or by its command."""
         reading = opened_by_call(call)
+        one.moves |= call.channel == "edit" and _MOVES in text_of(call.input)
+        one.is_shell |= call.channel in ("shell", "script")
         for opened in (*reading.opened, *(reading.also if self.rule is not None else ())):
             self._path(one, call, opened)
         way: Channel = "tool" if call.channel == "web" else "shell"
         one.opaque += [Gap("opaque", call.line, why, way) for why in reading.opaque]
         unnamed = call.channel in _READ and not (call.paths or isinstance(call.command, str))
-        if call.channel in _OPAQUE or unnamed:
+        polls = call.channel == "script" and call.command == ""  # a program that is told nothing
+        if (call.channel in _OPAQUE and not polls) or unnamed:
             what = f"what the tool {call.tool[:40]} read"
             one.opaque.append(Gap("opaque", call.line, what, call.channel))
 
@@ -354,19 +387,38 @@ class SessionExposures:
                 pass
             elif path.startswith("/") and self.rule.may_hit(path, (), recursive=False):
                 self.found.append(_of_text(given, path, sure=False))
+        part = self._parts.add(given)
         if (
             (given.call is None or (given.channel == "skill" and not given.failed))
             and (given.named is None or given.channel in _MIXED)
-            and given.channel in _UNNAMED
+            and (given.channel in _UNNAMED or self._may_be_instructions(given, part))
             and not self.protected.is_searchable
             and given.text.strip()
         ):
             what = f"whose text the {given.channel} gave: no protected text was there to compare"
             self.gaps.append(Gap("missing", given.line, what, given.channel))
-        for path in self.protected.found_in(given.text):
+        for path in self._found_in(given.text, part):
             if self.rule is None or not any(_is_same(each, path) for each in by_path):
                 tool = None if one is None else one.call.tool
-                self.found.append(_of_text(given, None, named=path, tool=tool, sure=given.sure))
+                found = given._replace(named=path)
+                self.found.append(_of_text(found, None, sure=given.sure, tool=tool))
+
+    def _found_in(self, text: str, part: Part) -> Iterator[str]:
+        """Protected files of which text stands in a text, or where it meets the one before it."""
+        found = self.protected.found_in
+        if not part.joints:
+            yield from found(text)
+            return
+        here = list(found(text))
+        yield from here
+        told = {*here, *found(part.before)}
+        both = dict.fromkeys(path for joint in part.joints for path in found(joint))
+        yield from (path for path in both if path not in told)
+
+    def _may_be_instructions(self, given: Given, part: Part) -> bool:
+        """Whether instructions whose files have no names may be a file that the rule means."""
+        is_unnamed = given.channel == "instructions" and not part.is_named
+        return is_unnamed and self.rule is not None and self.rule.hits_instructions(given.cwd)
 
     def _answered(self, given: Given) -> _Open | None:
         if given.call is None:
@@ -382,6 +434,7 @@ class SessionExposures:
                 self.gaps.append(Gap("unknown", given.line, what, given.channel))
             return calls.settled
         one = calls.waiting.popleft()
+        one.is_answered = True
         if not calls.waiting:
             calls.waiting = None
         calls.answers.add(text)
@@ -394,25 +447,33 @@ class SessionExposures:
         text = "" if given is None else given.text
         if given is not None and given.denied:
             self.denied.append((one.call.id, bool(one.exposures)))
-            if not is_error_text(text, denied=True):
+            if one.is_mixed or not is_error_text(text, denied=True):
                 self._doubt(one)
             return []
-        shell = one.call.channel in ("shell", "script") or one.ran
         failed = given is not None and given.failed
-        if failed and not shell:
-            if is_own_error(text, of_server=one.call.channel == "mcp"):
-                return []
-            if one.call.channel in _OPAQUE or not is_error_text(text):
+        if failed and not one.is_shell:
+            of_server = one.call.channel == "mcp"
+            is_error = is_own_error(text, of_server=of_server) or (
+                one.call.channel not in _OPAQUE and is_error_text(_HEAD.sub("", text, 1))
+            )
+            if one.is_mixed or not is_error:
                 self._doubt(one)
             return []  # an error was shown, and no text of a file
+        is_whole = given is not None and not (one.is_mixed or one.call.keeps)  # no more comes later
+        if one.call.channel == "script":
+            is_whole = is_whole and _COMPLETED.match(text) is not None
         found = []
         for each in () if one.call.channel == "edit" and _MADE.fullmatch(text) else one.exposures:
             sure, shown = each.sure and not failed, bool(text.strip()) and not failed
             if one.outputs:
                 shown = shown and any(_overlap(output, text) for output in one.outputs)
-            lost = shell and not (shown or any(map(str.strip, one.outputs)))  # in a copy, perhaps
+            kept = is_whole and any(map(str.strip, one.outputs))  # else in a copy, perhaps
+            lost = one.is_shell and not (shown or kept)
             if each.channel == "edit":  # it may show the lines around what was changed
-                lost = shown and "\n" in text.strip() and not text.startswith(_PATCHED)
+                lost = one.moves or (
+                    "\n" in text.strip() and not _PATCHED.fullmatch(_HEAD.sub("", text, 1))
+                )
+                lost &= shown
                 shown = shown and _NUMBERS.search(f"\n{text}") is not None
             if not each.sure:
                 shown = False
@@ -499,31 +560,16 @@ def _opened_by(call: Call, command: str) -> ShellReading:
 
 
 def _exposure(call: Call, opened: OpenedPath, *, sure: bool) -> Exposure:
+    name, tool, channel = call.id or None, call.tool, call.channel
     return Exposure(
-        call.line,
-        call.agent,
-        call.id or None,
-        call.tool,
-        call.channel,
-        opened.named,
-        opened.path,
-        sure,
-        shown=False,
+        call.line, call.agent, name, tool, channel, opened.named, opened.path, sure, shown=False
     )
 
 
-def _of_text(
-    given: Given,
-    path: str | None,
-    *,
-    named: str | None = None,
-    tool: str | None = None,
-    sure: bool,
-) -> Exposure:
-    named = given.named if named is None else named
-    shown = bool(given.text.strip())
+def _of_text(given: Given, path: str | None, *, sure: bool, tool: str | None = None) -> Exposure:
+    shown, channel, named = bool(given.text.strip()), given.channel, given.named
     return Exposure(
-        given.line, given.agent, given.call, tool, given.channel, named, path, sure, shown=shown
+        given.line, given.agent, given.call, tool, channel, named, path, sure, shown=shown
     )
 
 
@@ -543,8 +589,11 @@ _MADE = re.compile(
 )
 """What programs answer to a call that made a file: there was none to be read."""
 
-_PATCHED = "Success. Updated the following files:"
-
+_MOVES = "\n*** Move to: "
+_HEAD = re.compile(r"Exit code: -?[0-9]+\n(?:(?!Output:)[^\n]*\n){,3}Output:\n")
+_PATCHED = re.compile(r"Success\. Updated the following files:\n(?:[AMD] [^\n]*\n?)*")
+_COMPLETED = re.compile(r"Script (?:completed|failed|terminated)\b")
+"""How programs begin the answer of a script that is over; of one that runs on more may come."""
 
 _SHORT = 8  # characters from which on a line of an output is told from another
 

@@ -381,12 +381,13 @@ def _named(value: dict[str, Any]) -> str:
     listed = re.findall(r"^([^:\n]+):\d+:", "\n".join(map(str, answers)), re.MULTILINE)
     texts = [str(block.get("text")) for block in blocks]
     skills = [f"{text.splitlines()[0]}/SKILL.md" for text in texts if text.startswith("Base dir")]
-    return json.dumps([asked, files, listed, skills])
+    agents = re.findall(r"# (AGENTS\.md) instructions for", json.dumps(payload.get("content")))
+    return json.dumps([asked, files, listed, skills, agents])
 
 
 @pytest.mark.parametrize(
     ("never", "count"),
-    [("*.md", 2), ("*_test.go", 7), (".gitignore", 1), ("post-*", 2), ("prepare-*", 1),
+    [("*.md", 3), ("*_test.go", 7), (".gitignore", 1), ("post-*", 2), ("prepare-*", 1),
      (".env*", 0), ("*.png", 0)],
 )  # fmt: skip
 def test_findings_by_path_are_those_of_an_independent_count(never: str, count: int) -> None:
