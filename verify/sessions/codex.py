@@ -28,6 +28,7 @@ from tripod.verify.sessions.items import (
     strings_of,
     text_at,
     text_of,
+    text_of_parts,
     version_of,
     ways_in,
 )
@@ -146,12 +147,14 @@ _RECORDED = {
 
 _NESTED = re.compile(r"\btools\s*(?:\?\.|\.)\s*(\w+)")
 _POLL = re.compile(
-    r"""write_stdin\(\s*\{(?:(?!chars)[^{}])*(?:chars["']?\s*:\s*(["'`])\1(?:(?!chars)[^{}])*)?\}"""
+    r"""write_stdin\(\s*\{(?:(?!chars|\.\.\.)[^{}\[])*
+    (?:chars["']?\s*:\s*(["'`])\1(?:(?!chars|\.\.\.)[^{}\[])*)?\}""",
+    re.VERBOSE,
 )
 _DYNAMIC = re.compile(
     r"""(?<![\w./-])tools\b(?:\s*(?:[\[\]),;}=?:]|/[*/]|\?\.\[)(?!\.\s*\w)|[ \t]*(?:\n|\Z))
     |(?:[=(,:?\[{]|\.\.\.|\|\||&&)\s*tools\b(?!\s*[./?])
-    |\b(?:globalThis|ALL_TOOLS)\b|\.\s*constructor\b
+    |\b(?:globalThis|ALL_TOOLS)\b|\.\s*constructor\b|\bthis\s*[\[.]
     |\b(?:eval|Function|import|require|fetch|readFile\w*)\s*\(|\b(?:process|Deno|Bun|fs)\s*\.
     """,
     re.VERBOSE,
@@ -196,6 +199,8 @@ def _script_of(record: SessionRecord, call: str, value: object) -> _Script:
     return _Script(record.line, call, why, needs)
 
 
+_SHELL = re.compile(r"(?:.*[/\\])?(?:bash|sh|zsh|dash|ksh|pwsh|powershell|cmd)(?:\.exe)?")
+_WRAPPED = _SHELL, re.compile(r"-l?c|-Command|/c"), re.compile(r"(?s:.*)")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _DENIED = "Command blocked by PreToolUse hook:"
 
@@ -390,6 +395,9 @@ class Codex(Reader):
             return asked._replace(keeps=keeps)
         asked_for = value.get("command") if isinstance(value, dict) else None
         line = _line_of(asked_for) if isinstance(asked_for, list) else None
+        shell = text_at(value, "shell")
+        if shell and not _SHELL.fullmatch(shell):  # another program reads it
+            line = shlex.join([shell, "-c", text_at(value, "cmd")])
         return self.called(record, call, name, value, command=line, cwd=cwd)
 
     def _message(self, record: SessionRecord, item: dict[str, Any]) -> Iterator[Item]:
@@ -427,7 +435,10 @@ class Codex(Reader):
                     yield from self.strange_type(record, "output", part)
         elif isinstance(output, dict) and not output.keys() <= {"content", "success"}:
             yield from self.strange_type(record, "output", output)
-        text = output if isinstance(output, str) else text_of(_texts(output))
+        text = output if isinstance(output, str) else text_of_parts(_texts(output))
+        # Only the program itself refuses to run something, and then it has not run it.
+        denied = text.startswith(_DENIED) and channel in ("shell", "script", "edit")
+        denied = denied and hash(call) not in self._executed
         if call in self._spawned and not failed:
             child = _UUID.search(text)
             what = f"the rollout of a subagent, {child[0] if child else 'without an id'}"
@@ -438,14 +449,14 @@ class Codex(Reader):
         told_twice = self._says_twice and hash(call) not in self._executed
         if ended is not None and channel == "shell" and told_twice:
             self._ended.setdefault(call, record.line)
-        if text.startswith(_DENIED):  # then nothing of it was run
+        if denied:
             self._scripts = [one for one in self._scripts if one.call != call]
         yield self.answered(
             record,
             call,
             text,
-            failed=failed or (ended is not None and ended[1] != "0") or text.startswith(_DENIED),
-            denied=text.startswith(_DENIED),
+            failed=failed or (ended is not None and ended[1] != "0") or denied,
+            denied=denied,
         )
 
     def _event(self, record: SessionRecord, event: dict[str, Any]) -> Iterable[Item]:
@@ -578,8 +589,11 @@ class Codex(Reader):
 
 def _line_of(words: list[object]) -> str:
     """A command that is recorded as its words: ``bash -lc LINE`` is the line."""
-    if len(words) == 3 and words[1] in ("-lc", "-c"):
-        return str(words[2])
+    if len(words) == len(_WRAPPED) and all(
+        isinstance(word, str) and wanted.fullmatch(word)
+        for word, wanted in zip(words, _WRAPPED, strict=True)
+    ):
+        return str(words[-1])
     return shlex.join(map(str, words))
 
 
@@ -597,7 +611,7 @@ def _origin_of(text: str, role: object, said: object) -> Channel:
     if isinstance(origin, dict):
         return "hook" if origin.get("hook") else _PROVENANCE.get(text_at(origin, "type"), "hook")
     # Older rollouts do not say it: what has none of the program's own marks may be a hook's.
-    if text.startswith(("# AGENTS.md instructions for", "<user_instructions>")):
+    if text.startswith(("# AGENTS.md instructions", "<user_instructions>")):
         return "instructions"
     if role == "user":
         return "system" if text.startswith("<environment_context>") else "paste"

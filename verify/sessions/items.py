@@ -12,6 +12,7 @@ import shlex
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from posixpath import join, normpath
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -489,6 +490,21 @@ def strange_text(record: SessionRecord, value: object) -> Iterator[Given]:
 def text_of(value: object) -> str:
     """Every text in a JSON value, each on a line of its own."""
     return "\n".join(strings_of(value))
+
+
+def text_of_parts(value: object) -> str:
+    """Every text in the parts of an answer, and whole each word that is cut between two.
+
+    >>> text_of_parts(["one tw", "o three"]).splitlines()
+    ['one tw', 'o three', 'one two three']
+    """
+    texts = strings_of(value)
+    cut = [
+        one[-RecordParts.SIZE :] + other[: RecordParts.SIZE]
+        for one, other in pairwise(texts)
+        if one[-1:].isalnum() and other[:1].isalnum()
+    ]
+    return "\n".join([*texts, *cut])
 
 
 def strings_of(value: object) -> list[str]:

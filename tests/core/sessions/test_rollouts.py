@@ -88,6 +88,7 @@ AGENTS = "# AGENTS.md instructions for /w/src\n\n<INSTRUCTIONS>\nbe kind\n</INST
 STATE = {"agents_md": {"directory": "/w/src", "text": "be kind"}, "model": "x"}
 WORLD = {"timestamp": "t", "type": "world_state", "payload": {"full": True, "state": STATE}}
 OF_CODEX = [[_user(AGENTS)], [_user(AGENTS, origin="agents_md")], [WORLD]]
+UNNAMED = "# AGENTS.md instructions\n\n<INSTRUCTIONS>\nbe kind"
 
 
 @pytest.mark.parametrize("records", OF_CODEX, ids=["old", "provenance", "state"])
@@ -137,6 +138,12 @@ def test_files_of_instructions_that_copilot_does_not_name_cannot_be_told(
     assert searched.told == "clean"
 
 
+@pytest.mark.parametrize("text", [UNNAMED, "<user_instructions>\nbe kind"])
+def test_instructions_that_codex_does_not_name_cannot_be_told(text: str) -> None:
+    assert _told("codex", [_user(text)], "AGENTS.md") == "cannot tell"
+    assert _told("codex", [_user(text)], ".env*") == "clean"
+
+
 def test_recorded_sessions_of_codex_and_copilot_name_their_instructions() -> None:
     for program, told in (("codex", "findings"), ("copilot", "cannot tell")):
         folder = recorded() / f"sessions-2026-11/{program}-clean"
@@ -180,6 +187,10 @@ def _script(script: object, *ran: Record, answer: str = "x") -> list[Record]:
         (f"{ONE} const {{view_image}} = tools\nview_image({{path: p}})", 1, "cannot tell"),
         (f"{ONE} ALL_TOOLS.map(f)", 1, "cannot tell"),
         (f"{ONE} eval(x)", 1, "cannot tell"),
+        (f"{ONE} this['to' + 'ols'].x()", 1, "cannot tell"),
+        (f"{ONE} await tools.write_stdin({{...x}})", 1, "cannot tell"),
+        (f"{ONE} await tools.write_stdin({{['ch' + 'ars']: 'x'}})", 1, "cannot tell"),
+        (f"{ONE} await tools.write_stdin(x)", 1, "cannot tell"),
         ("text(load('a'))", 0, "clean"),
         ("text(frobnicate('a'))", 0, "cannot tell"),
         ({"x": "y"}, 0, "cannot tell"),
@@ -258,6 +269,44 @@ def test_what_was_asked_for_and_what_was_run_count_both(asked: str, ran: str, to
 def test_a_command_in_words_is_what_was_run() -> None:
     call, done = CALLS["codex"]("shell", {"command": ["bash", "-lc", "ls src"]}, "x")
     assert _told("codex", [call, _ran("ls src", name="c"), done]) == "clean"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("shell", {"command": ["python3", "-c", "true"]}),
+        ("exec_command", {"cmd": "true", "shell": "/usr/bin/python3"}),
+    ],
+)
+def test_what_is_no_shell_does_not_read_its_words_as_one(asked: tuple[str, object]) -> None:
+    assert _told("codex", CALLS["codex"](*asked, "x")) == "cannot tell"
+    for shell in ("bash", "/bin/zsh", "C:\\x\\pwsh.exe"):
+        command = {"cmd": "true", "shell": shell}
+        assert _told("codex", CALLS["codex"]("exec_command", command, "x")) == "clean"
+
+
+def test_a_denial_is_one_of_a_call_that_was_not_run() -> None:
+    text = "Command blocked by PreToolUse hook: KEY=1"
+    call, done = CALLS["codex"]("exec_command", {"cmd": CAT}, text)
+    assert _told("codex", [call, done]) == "clean"
+    assert _told("codex", [call, _ran(CAT, name="c"), done]) == "findings"
+    server = CALLS["codex"]("mcp__x__read", {"path": "chat/a.md"}, text)
+    assert _told("codex", server) == "cannot tell"
+
+
+def test_a_tool_of_a_server_is_none_of_the_programs_own() -> None:
+    call, done = CALLS["copilot"]("glob", {"pattern": "x"}, "one line")
+    began = {"toolCallId": "c", "toolName": "glob", "arguments": {"pattern": "x"}}
+    for server, told in (({}, "clean"), ({"mcpServerName": "y"}, "cannot tell")):
+        start = _copilot("tool.execution_start", **began, **server)
+        assert _told("copilot", [call, start, done]) == told
+
+
+def test_a_shell_for_windows_stays_where_it_went() -> None:
+    went = CALLS["copilot"]("powershell", {"command": "Set-Location chat"}, "x")
+    then = json.dumps(CALLS["copilot"]("powershell", {"command": "Get-Content a.md"}, "x"))
+    assert _told("copilot", json.loads(then)) == "clean"
+    assert _told("copilot", [*went, *json.loads(then.replace('"c"', '"d"'))]) == "cannot tell"
 
 
 def test_copilot_that_began_something_else_leaves_a_gap() -> None:
@@ -342,6 +391,32 @@ def test_copilot_says_that_it_went_elsewhere(kind: str, data: Record) -> None:
     assert _told("copilot", [_copilot(kind, **data), back, *view]) == "clean"
 
 
+@pytest.mark.parametrize(
+    ("attached", "told"),
+    [
+        ({"type": "blob", "data": "iVBORw0K", "mimeType": "image/png"}, "cannot tell"),
+        ({"type": "file", "uri": "file:///w/chat/a.md"}, "findings"),
+        ({"type": "file", "path": "/w/src/a.md"}, "clean"),
+    ],
+)
+def test_what_is_attached_is_named_or_cannot_be_told(attached: Record, told: str) -> None:
+    message = _copilot("user.message", content="x", attachments=[attached])
+    assert _told("copilot", [message], protect=SECRET) == told
+
+
+def test_a_picture_in_a_result_cannot_be_told() -> None:
+    call, _ = CALLS["copilot"]("view", {"path": "/w/a.png"}, "x")
+    for kind, told in (("text", "clean"), ("image", "cannot tell")):
+        result = {"content": "x", "contents": [{"type": kind, "data": "x"}]}
+        done = _copilot("tool.execution_complete", toolCallId="c", success=True, result=result)
+        assert _told("copilot", [call, done], protect=SECRET) == told
+
+
+def test_a_skill_that_copilot_invoked_is_named() -> None:
+    skill = _copilot("skill.invoked", name="x", path="/w/chat/SKILL.md", content="x")
+    assert _told("copilot", [skill], protect=SECRET) == "findings"
+
+
 # Records ----------------------------------------------------------------------------------------
 
 HALVES = [(SECRET[:31], SECRET[31:]), (SECRET[:34], SECRET[34:]), (SECRET[:33], SECRET[33:])]
@@ -355,8 +430,9 @@ def test_a_text_that_is_cut_between_the_parts_of_a_message_is_found(parts: tuple
     for secret in (SECRET, SECRET[5:42]):
         assert _told("codex", [_user(*parts)], protect=secret) == "findings"
         assert _told("claude-code", [claude_user(blocks)], protect=secret) == "findings"
-        apart = [_user(parts[0]), _user(*parts[1:])]
-        assert _told("codex", apart, protect=secret) in ("clean", "findings")
+    assert _told("codex", [_exec(ONE)[0], _ran("ls"), _exec("", *parts)[1]], protect=SECRET) == (
+        "findings"
+    )
     verdict = _verdict("codex", [_user(*parts)], protect=SECRET)
     assert len(verdict.reasons) == 1
 
