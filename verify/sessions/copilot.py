@@ -93,8 +93,8 @@ _SEARCHED: dict[str, Channel] = {
     "skill.invoked": "skill",
     "hook.end": "hook",
 }
-_PLACED = fields("session.start session.resume session.context_changed")
-"""Events that say in which folder the session is from then on."""
+_PLACED = fields("session.start session.resume session.context_changed hook.start")
+"""Events that say in which folder the session is from then on: what a hook hears has it, too."""
 
 _MOVE = re.compile(
     r"(?:^|(?<=[;&|({\n]))\s*((?:cd|chdir|sl|pushd|Set-Location|Push-Location)\b[^;&|)}\n]*)"
@@ -145,7 +145,8 @@ class Copilot(Reader):
             yield from self.strange_fields(record, data, known, "an event", kind)
         agent = text_at(data, "parentToolCallId") or MAIN
         if kind in _PLACED:
-            places = (text_at(data, "context", "cwd"), text_at(data, "cwd"))
+            within = (text_at(data, name, "cwd") for name in ("context", "input"))
+            places = (*within, text_at(data, "cwd"))
             self.cwd = next(filter(None, places), self.cwd)
         if kind == "session.start":
             yield from self._start(record, data)

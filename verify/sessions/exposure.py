@@ -411,8 +411,8 @@ class SessionExposures:
             return
         here = list(found(text))
         yield from here
-        told = {*here, *found(part.before)}
         both = dict.fromkeys(path for joint in part.joints for path in found(joint))
+        told = {*here, *found(part.before)} if both else set()
         yield from (path for path in both if path not in told)
 
     def _may_be_instructions(self, given: Given, part: Part) -> bool:

@@ -278,6 +278,16 @@ def test_a_command_in_words_is_what_was_run() -> None:
         ("exec_command", {"cmd": "true", "shell": "/usr/bin/python3"}),
     ],
 )
+def test_a_read_that_failed_showed_an_error_although_it_began() -> None:
+    call, _ = CALLS["copilot"]("view", {"path": "/w/chat/a.md"}, "x")
+    arguments = {"path": "/w/chat/a.md"}
+    began = _copilot("tool.execution_start", toolCallId="c", toolName="view", arguments=arguments)
+    for error, told in (("Path does not exist", "clean"), ("KEY=1", "cannot tell")):
+        failed = _copilot("tool.execution_complete", toolCallId="c", success=False,
+                          error={"message": error})  # fmt: skip
+        assert _told("copilot", [call, began, failed]) == told
+
+
 def test_what_is_no_shell_does_not_read_its_words_as_one(asked: tuple[str, object]) -> None:
     assert _told("codex", CALLS["codex"](*asked, "x")) == "cannot tell"
     for shell in ("bash", "/bin/zsh", "C:\\x\\pwsh.exe"):
@@ -387,6 +397,8 @@ def test_copilot_says_that_it_went_elsewhere(kind: str, data: Record) -> None:
     view = CALLS["copilot"]("view", {"path": "a.md"}, "x")
     assert _told("copilot", view) == "clean"
     assert _told("copilot", [_copilot(kind, **data), *view]) == "findings"
+    heard = _copilot("hook.start", hookType="preToolUse", input={"cwd": "/w/chat"})
+    assert _told("copilot", [heard, *view]) == "findings"
     back = _copilot("session.context_changed", cwd="/w/src")
     assert _told("copilot", [_copilot(kind, **data), back, *view]) == "clean"
 
