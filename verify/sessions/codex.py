@@ -70,6 +70,7 @@ _META = fields(
     parent_thread_id forked_from_id agent_nickname agent_role dynamic_tools memory_mode
     instructions user_instructions agent_path"""
 )
+_PART = fields("type text annotations text_elements")
 _PASSED = "id status internal_chat_message_metadata_passthrough"
 _ITEMS = {
     "message": fields("type role content phase " + _PASSED),
@@ -264,6 +265,8 @@ class Codex(Reader):
             yield from self._meta(record, payload)
         elif kind in _SEARCHED:
             yield self.given(record, _SEARCHED[kind], payload, sure=kind == "compacted")
+            if _is_encrypted(payload):
+                yield Gap("opaque", record.line, f"what of {kind} is encrypted", _SEARCHED[kind])
             state = payload.get("state") if kind == "world_state" else None
             agents = state.get("agents_md") if isinstance(state, dict) else None
             if text_of(agents):
@@ -415,6 +418,7 @@ class Codex(Reader):
             elif kind not in ("input_text", "output_text", "text"):
                 yield from self.strange_type(record, f"message.{kind}", part)
             elif role != "assistant":
+                yield from self.strange_fields(record, part, _PART, "a part of a message")
                 said = part.get("text")
                 text = said if isinstance(said, str) else text_of(said)
                 origin = origins[number] if number < len(origins) else None
@@ -427,13 +431,14 @@ class Codex(Reader):
         call, output = text_at(item, "call_id"), item.get("output")
         channel = self.channels.get(call, "tool")
         failed = isinstance(output, dict) and output.get("success") is False
-        if isinstance(output, list):
-            for part in output:
+        content = output.get("content") if isinstance(output, dict) else output
+        if isinstance(content, list):
+            for part in content:
                 if text_at(part, "type") in ("input_image", "image"):
                     yield Gap("opaque", record.line, "an image in the result of a call", channel)
                 elif not (isinstance(part, dict) and part.keys() <= {"type", "text"}):
                     yield from self.strange_type(record, "output", part)
-        elif isinstance(output, dict) and not output.keys() <= {"content", "success"}:
+        if isinstance(output, dict) and not output.keys() <= {"content", "success"}:
             yield from self.strange_type(record, "output", output)
         text = output if isinstance(output, str) else text_of_parts(_texts(output))
         # Only the program itself refuses to run something, and then it has not run it.
@@ -616,6 +621,16 @@ def _origin_of(text: str, role: object, said: object) -> Channel:
     if role == "user":
         return "system" if text.startswith("<environment_context>") else "paste"
     return "system" if _MARKED.match(text) else "hook"
+
+
+def _is_encrypted(payload: dict[str, Any]) -> bool:
+    """Whether a summary holds something that only its maker can read."""
+    history = payload.get("replacement_history")
+    parts = [payload, *(history if isinstance(history, list) else ())]
+    return any(
+        isinstance(part, dict) and part.get("encrypted_content") and part.get("type") != "reasoning"
+        for part in parts
+    )
 
 
 def _texts(output: object) -> object:

@@ -204,6 +204,9 @@ class Copilot(Reader):
         if data.get("mcpServerName"):  # it may be called like one of the program's own
             tool = f"mcp__{data['mcpServerName']}__{tool}"
         call = self.called(record, name, tool, value, agent=agent, ran=ran, nested=nested)
+        if tool == "str_replace_editor" and text_at(value, "command") == "view":
+            self.channels[name] = "read"
+            return call._replace(channel="read")
         if call.channel != "shell" or call.command is None:
             return call
         moves = _MOVE.findall(call.command)

@@ -278,6 +278,13 @@ def test_a_command_in_words_is_what_was_run() -> None:
         ("exec_command", {"cmd": "true", "shell": "/usr/bin/python3"}),
     ],
 )
+def test_what_is_no_shell_does_not_read_its_words_as_one(asked: tuple[str, object]) -> None:
+    assert _told("codex", CALLS["codex"](*asked, "x")) == "cannot tell"
+    for shell in ("bash", "/bin/zsh", "C:\\x\\pwsh.exe"):
+        command = {"cmd": "true", "shell": shell}
+        assert _told("codex", CALLS["codex"]("exec_command", command, "x")) == "clean"
+
+
 def test_a_read_that_failed_showed_an_error_although_it_began() -> None:
     call, _ = CALLS["copilot"]("view", {"path": "/w/chat/a.md"}, "x")
     arguments = {"path": "/w/chat/a.md"}
@@ -288,11 +295,12 @@ def test_a_read_that_failed_showed_an_error_although_it_began() -> None:
         assert _told("copilot", [call, began, failed]) == told
 
 
-def test_what_is_no_shell_does_not_read_its_words_as_one(asked: tuple[str, object]) -> None:
-    assert _told("codex", CALLS["codex"](*asked, "x")) == "cannot tell"
-    for shell in ("bash", "/bin/zsh", "C:\\x\\pwsh.exe"):
-        command = {"cmd": "true", "shell": shell}
-        assert _told("codex", CALLS["codex"]("exec_command", command, "x")) == "clean"
+def test_a_view_by_an_editor_is_a_read() -> None:
+    for command, told in (("view", "findings"), ("str_replace", "clean")):
+        asked = {"command": command, "path": "/w/chat/a.md"}
+        call = CALLS["copilot"]("str_replace_editor", asked, "KEY=1")
+        assert _told("copilot", call, shown=True) == told
+        assert _told("copilot", call) == "findings"
 
 
 def test_a_denial_is_one_of_a_call_that_was_not_run() -> None:
@@ -447,6 +455,25 @@ def test_a_text_that_is_cut_between_the_parts_of_a_message_is_found(parts: tuple
     )
     verdict = _verdict("codex", [_user(*parts)], protect=SECRET)
     assert len(verdict.reasons) == 1
+
+
+HISTORY = [{"type": "compaction", "encrypted_content": "gAAAA"}]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"timestamp": "t", "type": "compacted", "payload": {"replacement_history": HISTORY}},
+        _item("message", role="user", content=[{"type": "input_text", "text": "x", "new": "y"}]),
+        _item("function_call_output", call_id="c", output={"content": [{"type": "input_image"}]}),
+    ],
+    ids=["encrypted", "field", "image"],
+)
+def test_what_of_codex_cannot_be_searched_is_named(record: Record) -> None:
+    call, done = CALLS["codex"]("view_image", {"path": "/w/a.png"}, "x")
+    assert _told("codex", [call, done], protect=SECRET) == "clean"
+    records = [call, record] if "output" in record["payload"] else [call, done, record]
+    assert _told("codex", records, protect=SECRET) == "cannot tell"
 
 
 @pytest.mark.parametrize("ordinals", [(0, "1"), (0, 1.0), ("0", "1"), (0.0, 1.0), (0, None),
