@@ -18,7 +18,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import compress, count, repeat
 
-from tripod.ledger.words import RUN
+from tripod.ledger.words import RUN, comparable_text, without_escapes
 from tripod.ledger.words import words_of_text as words_of
 
 LONG = 24
@@ -234,3 +234,81 @@ class LineIndex:
             number = self._first.get(hash(tuple(line)))
             if number is not None:
                 yield number, " ".join(line)
+
+
+_ENDS = re.compile("[\x1b\x07]")
+"""How what a terminal does not show begins and ends; between them may stand any text."""
+
+NUMBERS = re.compile(r"\n(?:[^\s:]+:)?[ \t]*[0-9]+[\t:|\u2192-]")
+"""What programs put before each line of a file: its number, and where several are, its name.
+
+A line is told by the end of the one before: a search for that takes a tenth of one for ``^``.
+"""
+
+
+class ProtectedText:
+    """Text that must not reach the model, of numbered files."""
+
+    def __init__(self) -> None:
+        self.paths: list[str] = []
+        self.is_searchable = False  # whether there is text, and all of it can be found
+        self.searchable = 0  # files of which at least a part can be found
+        self._seeds = Seeds()
+        self._runs, self._lines = PhraseIndex(self._seeds), LineIndex(self._seeds)
+        self._allowed, self._allowed_lines = VisiblePhrases(), set[str]()
+
+    def allow(self, text: str) -> None:
+        """Take a text that may be read, before those that may not: what both have counts not."""
+        self._allowed.add(0, text)
+        self._allowed_lines.update(" ".join(words_of(line)) for line in text.splitlines())
+
+    def add(self, path: str, text: str) -> None:
+        """Protect the text of a file: 12 words in a row of it, or a shorter line of it whole."""
+        words = words_of(text)
+        self._runs.add(len(self.paths), words, self._allowed.before(1))
+        found = len(words) >= RUN
+        if self._allowed_lines:
+            lines = (
+                line
+                for line in text.splitlines()
+                if " ".join(words_of(line)) not in self._allowed_lines
+            )
+            text = "\n".join(lines)
+        found = self._lines.add(len(self.paths), text) or found
+        self.searchable += found
+        self.is_searchable = found and (self.is_searchable or not self.paths)
+        self.paths.append(path)
+
+    def found_in(self, text: str) -> Iterator[str]:
+        """Files of which text stands in a text, each once."""
+        if not self.paths:
+            return
+        found = set[int]()
+        if "\x1b" in text:
+            found.update(self._found_in(_ENDS.sub(" ", text)))  # with what a link hides
+            text = without_escapes(text)
+        found.update(self._found_in(text))
+        plain = NUMBERS.sub("\n", f"\n{text}")
+        if len(plain) <= len(text):
+            found.update(self._found_in(plain))
+        yield from dict.fromkeys(self.paths[number] for number in sorted(found))
+
+    def may_be_in(self, texts: Iterable[str]) -> bool:
+        """Whether text of a file may stand in one of some texts, or in two together."""
+        parts: list[str] = []
+        for text in texts:
+            if "\x1b" in text:
+                return True
+            plain = NUMBERS.sub("\n", f"\n{text}")
+            parts.append(comparable_text(text))
+            if len(plain) <= len(text):
+                parts.append(comparable_text(plain))
+        return next(self._found_in("\n".join(parts)), None) is not None
+
+    def _found_in(self, text: str) -> Iterator[int]:
+        words = words_of(text)
+        if not (self._seeds.are_in(words) or self._lines.may_find(words)):
+            return  # as in nearly all texts
+        seeds = self._seeds.of(words)
+        yield from (number for number, _ in self._runs.find(words, seeds))
+        yield from (number for number, _ in self._lines.find(words, seeds))
