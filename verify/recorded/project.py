@@ -25,9 +25,7 @@ from tripod.ledger.files import read_plain_file
 from tripod.ledger.locator import FOLDER, repository_around
 from tripod.verify.anchors.git import Repository
 from tripod.verify.isolation.globs import NeverRule
-from tripod.verify.sessions.exposure import (
-    ProtectedText,
-)
+from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.sessions.items import Channel, Gap, Given, Item, strings_of
 
 _INSTRUCTIONS = {

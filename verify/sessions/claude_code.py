@@ -205,6 +205,9 @@ _ATTACHED: dict[str, tuple[Channel, frozenset[str]]] = {
 }
 """Attachments: the channel by which their text comes, and the fields beside ``type``."""
 
+_TOLD_OF_CALLS = fields("hook_additional_context hook_success hook_system_message")
+"""What a hook says of a call beside the answer; what it says of one that it denies is that."""
+
 _ATTACHMENTS = {kind: (way, known | {"type"}) for kind, (way, known) in _ATTACHED.items()}
 
 _SKILL = re.compile("Base directory for this skill: (.+)")
@@ -484,7 +487,9 @@ class ClaudeCode(Reader):
         for file in files if isinstance(files, list) else [attachment]:
             names = () if kind in _NO_TEXT else _NAMES_OF_FILES
             named = next((text_at(file, name) for name in names if text_at(file, name)), None)
-            yield self.given(record, channel, file, named=named, agent=agent)
+            given = self.given(record, channel, file, named=named, agent=agent)
+            told = kind in _TOLD_OF_CALLS and text_of(file.get("content"))
+            yield given._replace(about=text_at(file, "toolUseID")) if told else given
         if rendered:
             yield self.given(record, channel, rendered, agent=agent)
 

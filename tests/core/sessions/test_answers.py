@@ -14,8 +14,8 @@ from tripod.ledger import MalformedError
 from tripod.ledger.words import words_of_text
 from tripod.verify.anchors.policy import parse
 from tripod.verify.isolation.globs import NeverRule
+from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.sessions.exposure import (
-    ProtectedText,
     SessionExposures,
     judge_exposures,
 )
@@ -153,13 +153,23 @@ def test_a_call_that_ran_was_not_denied(tool: str) -> None:
            "aggregated_output": "x"}  # fmt: skip
     ran = {"timestamp": "t", "type": "event_msg",
            "payload": {"type": "item_completed", "item": run}}  # fmt: skip
-    for records, told in (([asks, answer], "clean" if tool == "exec_command" else "cannot tell"),
-                          ([asks, ran, answer], "cannot tell")):  # fmt: skip
+    for records, told in (([asks, answer], "cannot tell" if tool.startswith("mcp") else "clean"),
+                          ([asks, ran, answer], "findings")):  # fmt: skip
         one = SessionExposures(NeverRule(["chat/**"]), ProtectedText())
         numbered = enumerate([*STARTS["codex"], *records], 1)
         for item in read_session(READERS["codex"](), (SessionRecord(n, 0, r) for n, r in numbered)):
             one.add(item)
         one.end()
+        assert judge_exposures([one], Counter()).told == told
+
+
+def test_a_call_that_printed_something_is_not_denied_by_its_answer() -> None:
+    asked = Call("c", "Bash", {}, 1, "shell", command="cat .env", cwd="/w")
+    denial = Given("shell", 3, 0, "Permission to do it has been denied.", call="c", denied=True)
+    for ran, told in (((), "clean"), ((asked._replace(ran=True, output="x"),), "cannot tell")):
+        one = SessionExposures(NeverRule([".env"]), ProtectedText())
+        for item in (asked, *ran, denial):
+            one.add(item)
         assert judge_exposures([one], Counter()).told == told
 
 

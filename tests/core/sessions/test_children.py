@@ -8,7 +8,8 @@ from session_specimens import CALLS, SECRET, STARTS, Record
 
 from tripod.verify.isolation.children import is_id
 from tripod.verify.isolation.globs import NeverRule
-from tripod.verify.sessions.exposure import ProtectedText, SessionExposures, judge_exposures
+from tripod.verify.isolation.phrases import ProtectedText
+from tripod.verify.sessions.exposure import SessionExposures, judge_exposures
 from tripod.verify.sessions.items import Channel, SessionRecord
 from tripod.verify.sessions.readers import READERS, read_session
 

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tripod.verify.isolation.globs import NeverRule
+from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.sessions import powershell
 from tripod.verify.sessions.exposure import (
-    ProtectedText,
     SessionExposures,
     judge_exposures,
 )

@@ -12,9 +12,9 @@ from doors.inside import run
 from recorded_sessions import judged, labels, recorded
 
 from tripod.verify.isolation.globs import NeverRule
+from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.sessions.exposure import (
     ExposureVerdict,
-    ProtectedText,
     SessionExposures,
     judge_exposures,
 )
