@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from unicodedata import normalize
 
 from tripod.ledger.errors import MissingExtraError
-from tripod.verify.sessions.shell import ANY
+from tripod.verify.sessions.programs import UNKNOWN_PART as ANY
 
 if TYPE_CHECKING:
     from wcmatch.glob import WcMatcher

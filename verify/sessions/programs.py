@@ -1,4 +1,4 @@
-"""Programs that command lines call: what each opens, shows or runs by its name and options. Pure.
+"""What programs open, show or run by their options and arguments; Git, too. Pure.
 
 A program that is in no table may open any file. Versions of a program differ: an option stands here
 where any common version reads a file, or runs another program, by it.
@@ -54,99 +54,6 @@ class ShellReading:
     opaque: list[str] = field(default_factory=list)
 
 
-FILES = names(
-    """cat bat batcat head tail less more most nl tac rev wc sort uniq cut paste join column fold
-    fmt pr expand unexpand shuf od xxd hexdump hd strings base64 base32 md5sum sha1sum
-    sha256sum sha512sum b2sum cksum sum diff cmp comm sdiff vimdiff zcat zless zmore gzip
-    gunzip bzcat bunzip2 xzcat unxz zstdcat vi vim nvim nano view ed emacs open xdg-open
-    bc tar zip unzip 7z cp mv install rsync scp ln dd split csplit iconv dos2unix file
-    look tsort ptx"""
-)
-"""Programs whose arguments are files that they open."""
-
-INTERPRETERS = names("python python3 perl ruby node deno bun php lua sqlite3 osascript")
-"""Programs that run a script, of which only its words tell which files it opens."""
-
-EXECUTES = names("-exec -execdir -ok -okdir")
-COPIES = names("cp mv install rsync scp ln")
-MOVES = names("mv ln")
-"""Programs that show nothing, and after which a file has another name."""
-
-TREES = names("tar zip 7z cp rsync scp mv ln diff gzip gunzip")
-AFTER_ONE = names("grep egrep fgrep zgrep rg ag ack sed gsed awk gawk mawk nawk jq yq")
-"""Programs that open the files behind a first argument, which is a pattern or a script."""
-
-SEARCHES = names("rg ag ack")  # below the folder, unless a file is named
-NAMES = names(
-    """ls ll dir tree find fd fdfind du df stat realpath readlink basename dirname pwd which
-    whereis type locate test [ [[ mkdir rmdir touch rm unlink chmod chown chgrp truncate
-    mktemp"""
-)
-"""Programs that show names, sizes and times, or change files, and show no text."""
-
-QUIET = names(
-    """echo printf true false : cd pushd popd export unset set shopt local declare typeset
-    readonly alias unalias read exit return break continue shift wait sleep date seq yes
-    whoami id groups uname hostname uptime ps kill pkill pgrep jobs fg bg disown trap umask
-    ulimit tput clear reset printenv hash history arch nproc free tr expr tee mapfile
-    readarray"""
-)
-"""Programs that open no file of the project."""
-
-SETTING = names("read mapfile readarray printf getopts let unset")
-"""Programs of the shell that set variables."""
-
-SETS_VARIABLES = re.compile(rf"(?:\S*/)?(?:{'|'.join(sorted(SETTING))})\b")
-RECURSIVE = ("-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories")
-
-PATTERNS = {
-    "awk": ("-f", "-e", "-E", "--file", "--source", "--exec"),
-    "grep": ("-e", "-f", "--regexp", "--file"),
-    "jq": ("-f", "--from-file"),
-    "rg": ("-e", "-f", "--regexp", "--file", "--files", "--match"),
-    "sed": ("-e", "-f", "--expression", "--file"),
-    "yq": ("--from-file",),
-}
-"""Options that give the pattern or the script, which no argument is then."""
-
-READING = {
-    name: options
-    for names, options in {
-        "bat batcat": "--pager --config",
-        "date": "-f --file",
-        "doas": "-s -C",
-        "ed emacs nvim vi vim view vimdiff": "",
-        "env": "-S -C --split-string --chdir",
-        "fd fdfind": "-x -X --exec",
-        "find du wc tree": "-files0-from --files0-from --fromfile",
-        "hash": "-p",
-        "history": "-r -n",
-        "install": "--strip-program",
-        "jobs": "-x",
-        "less": "+ -k --lesskey",
-        "locate": "-d --database",
-        "mapfile readarray": "-C",
-        "rg ag ack": "--pre --pager --ackrc --hostname-bin -z --search-zip",
-        "rsync": "-e -f --rs --files-from --include-from --exclude-from --filter",
-        "scp": "-S -o -F",
-        "sort split": "--compress-program --files0-from --filter",
-        "strings": "@",
-        "sudo": "-D -e -i -s -R --chdir --edit --login --shell --chroot",
-        "tar": "-T -O -I -F -X --files --to- --use --checkpoint --info-s --exclude-from --rsh",
-        "unzip": "-p -c",
-        "xargs": "-a --arg-file",
-        "zcat bzcat xzcat zstdcat": "-r --recursive",
-        "zip": "-T -@ --unzip-command",
-        "7z": "-so @",
-    }.items()
-    for name in names.split()
-}
-"""Options with which a program reads what it does not name, or runs another.
-
-A letter counts in a cluster, too, and a long one where it is abbreviated; what is neither is the
-beginning of a word. '' is any word at all.
-"""
-
 NOT_SHORTENED = names("--exclude --include --files --check")
 """Options that are whole, although a longer one begins so."""
 
@@ -184,17 +91,6 @@ ALIKE = {
 }
 """Programs with the options of another."""
 
-TRUSTED = re.compile(r"(?:/usr|/opt/homebrew)?(?:/local)?/s?bin/[^/]+")
-ENVIRONMENT = re.compile(
-    r"PATH|CDPATH|IFS|ENV|BASH_ENV|PS4|PROMPT_COMMAND|LD_.*|DYLD_.*|GIT_.*|LESS(?:OPEN|CLOSE)"
-    r"|.*PAGER|.*EDITOR|VISUAL|SHELLOPTS|BASHOPTS|RIPGREP_CONFIG_PATH|GREP_OPTIONS|TAR_OPTIONS"
-    r"|VIMINIT|EXINIT|RSYNC_.*|BC_ENV_ARGS|(?:UN)?ZIP(?:OPT)?|HOME|XDG_CONFIG_HOME"
-)
-"""Variables by which a program that is known runs another, or goes elsewhere."""
-
-HARMLESS = re.compile(r"|/dev/null|cat|true|false|:|less|more|vi|vim|nano|[0-9]+|[^\s@]*@[^\s]*")
-WRAPPERS = names("sudo doas nohup nice ionice stdbuf time exec builtin setsid command")
-SHELLS = names("bash sh dash zsh ksh")
 VALUES = {
     "grep": "-e -f -m -A -B -C --include --exclude --exclude-dir --max-count --context",
     "rg": "-e -f -m -A -B -C -g -t -T --glob --type --max-count --context --iglob",
@@ -225,6 +121,21 @@ VALUES = {
 }
 """Options that take the next word, of programs whose other words are files."""
 
+
+SEARCHES = names("rg ag ack")  # below the folder, unless a file is named
+RECURSIVE = ("-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories")
+
+PATTERNS = {
+    "awk": ("-f", "-e", "-E", "--file", "--source", "--exec"),
+    "grep": ("-e", "-f", "--regexp", "--file"),
+    "jq": ("-f", "--from-file"),
+    "rg": ("-e", "-f", "--regexp", "--file", "--files", "--match"),
+    "sed": ("-e", "-f", "--expression", "--file"),
+    "yq": ("--from-file",),
+}
+"""Options that give the pattern or the script, which no argument is then."""
+
+HARMLESS = re.compile(r"|/dev/null|cat|true|false|:|less|more|vi|vim|nano|[0-9]+|[^\s@]*@[^\s]*")
 AWK = re.compile(r"getline|system|\||@|ARGV")
 SCRIPTS = {
     "awk": ("-f", "-i", "-l", "-E", "--file", "--include", "--load", "--exec"),
@@ -430,6 +341,80 @@ def short(text: str) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
+class OpeningShell(Protocol):
+    """A shell as git needs it: it notes what is opened, and what cannot be told."""
+
+    def open(self, word: Word, *, recursive: bool = False, lists_names: bool = False) -> None:
+        """Note that a file is opened."""
+
+    def may_open(self, value: str) -> None:
+        """Note a word that may be a file."""
+
+    def opaque(self, why: str) -> None:
+        """Note what cannot be told."""
+
+    def goes(self, word: Word) -> None:
+        """Go to a folder."""
+
+    def inner(self) -> OpeningShell:
+        """A shell within this one, which cannot change it."""
+
+
+def read_ours(shell: OpeningShell, name: str, args: Sequence[Word]) -> None:
+    """A command of ours: which files of the team it shows."""
+    operands = operands_of(name, args)
+    if name.startswith("nbs-"):
+        operands.insert(0, Word(name.removeprefix("nbs-"), sure=True))
+    group, verb = [*(word.text for word in operands[:2]), "", ""][:2]
+    place = OURS_SHOW.get(f"{group} {verb}") or OURS_SHOW.get(group)
+    named = operands[2:] if group in ("bus", "chat") else []
+    if place is None:
+        if group not in OURS_QUIET:
+            shell.opaque(f"{name} {short(group)} may show any file of the team")
+    elif not named:
+        shell.open(Word(f"{TEAM}/{place}", sure=True), recursive=place != LEDGER)
+    elif group == "bus":
+        folder = named[0].text if len(named) > 1 else f"{TEAM}/{place}"
+        shell.open(Word(f"{folder}/{named[-1].text}", named[-1].sure))
+    elif "/" in named[0].text:
+        shell.open(named[0])
+    else:
+        chat = named[0].text.removesuffix(".chat")
+        shell.open(Word(f"{TEAM}/chat/{chat}.chat", named[0].sure))
+
+
+def read_search(shell: OpeningShell, name: str, args: Sequence[Word]) -> None:
+    """What a program opens whose first argument is a pattern or a script."""
+    kind = "grep" if "grep" in name else ALIKE.get(name, name)
+    options = [one for word in args for one in options_of(kind, word)]
+    flags = {option for option, _ in options}
+    operands = operands_of(kind, args)
+    scripts = operands if kind == "jq" else operands[:1]  # --arg takes two words
+    if any(is_option(option, PATTERNS[kind]) for option in flags):
+        scripts = values_of(kind, args, PATTERNS[kind])
+        for word in values_of(kind, args, ("-f", "--file", "--from-file")):
+            shell.open(word)
+    else:
+        operands = operands[1:]
+    for word in args:
+        if word.text.startswith("-"):
+            shell.may_open(word.text.partition("=")[2] or word.text[2:])
+    for _, value in options:
+        shell.may_open(value)
+    recursive = name in SEARCHES or (
+        kind == "grep" and any(is_option(option, RECURSIVE) for option in flags)
+    )
+    if not is_plain_script(kind, flags, scripts):
+        shell.opaque(f"a script of {name} that opens files or runs programs")
+    if has_unknown_option(kind, args):
+        shell.opaque(f"{name} with options that only the shell knew")
+    silent = not flags.isdisjoint(("-h", "-o", "--no-filename"))
+    if recursive and not operands:
+        operands = [Word(".", sure=True)]
+    for word in operands:
+        shell.open(word, recursive=recursive, lists_names=recursive and not silent)
+
+
 # Git ----------------------------------------------------------------------------------------------
 
 GIT_QUIET = names(
@@ -513,25 +498,6 @@ GIT_LISTS = re.compile(
     r"=.*)"
 )
 """Options with which ``git log`` and its kin show no text of files."""
-
-
-class OpeningShell(Protocol):
-    """A shell as git needs it: it notes what is opened, and what cannot be told."""
-
-    def open(self, word: Word, *, recursive: bool = False, lists_names: bool = False) -> None:
-        """Note that a file is opened."""
-
-    def may_open(self, value: str) -> None:
-        """Note a word that may be a file."""
-
-    def opaque(self, why: str) -> None:
-        """Note what cannot be told."""
-
-    def goes(self, word: Word) -> None:
-        """Go to a folder."""
-
-    def inner(self) -> OpeningShell:
-        """A shell within this one, which cannot change it."""
 
 
 def read_git(shell: OpeningShell, args: list[Word]) -> None:

@@ -13,48 +13,46 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from tripod.verify.sessions.programs import (
-    AFTER_ONE,
     ALIKE,
-    COPIES,
-    ENVIRONMENT,
-    EXECUTES,
-    FILES,
     HARMLESS,
-    INTERPRETERS,
-    LEDGER,
-    MOVES,
-    NAMES,
     OURS,
-    OURS_QUIET,
-    OURS_SHOW,
-    PATTERNS,
-    QUIET,
-    READING,
-    RECURSIVE,
-    SEARCHES,
-    SETS_VARIABLES,
-    SETTING,
-    SHELLS,
-    TEAM,
-    TREES,
-    TRUSTED,
     UNKNOWN_PART,
     VALUES,
-    WRAPPERS,
     OpenedPath,
     ShellReading,
     Word,
     has_unknown_option,
     is_among,
     is_option,
-    is_plain_script,
     operands_of,
     options_of,
     read_git,
+    read_ours,
+    read_search,
     short,
-    values_of,
 )
-from tripod.verify.sessions.syntax import node_text, plain_commands, syntax_of, without_braces
+from tripod.verify.sessions.syntax import (
+    AFTER_ONE,
+    COPIES,
+    ENVIRONMENT,
+    EXECUTES,
+    FILES,
+    INTERPRETERS,
+    MOVES,
+    NAMES,
+    QUIET,
+    READING,
+    SETS_VARIABLES,
+    SETTING,
+    SHELLS,
+    TREES,
+    TRUSTED,
+    WRAPPERS,
+    node_text,
+    plain_commands,
+    syntax_of,
+    without_braces,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -470,11 +468,11 @@ class Shell:
         elif name == "git":
             read_git(self, args)
         elif name in OURS:
-            self._ours(name, args)
+            read_ours(self, name, args)
         elif name in INTERPRETERS and len(args) > 1 and args[0].text == "-m":
             self.run(args[1:])
         elif name in AFTER_ONE:
-            self._search(name, args)
+            read_search(self, name, args)
         elif name in FILES:
             operands = operands_of(name, args)
             if name in COPIES and len(operands) > 1 and not is_among(name, args, "-t --target"):
@@ -599,36 +597,6 @@ class Shell:
             self.variables, self.left, self.others = inner.variables, inner.left, inner.others
             self.cwd, self.is_sure = inner.cwd, inner.is_sure
 
-    def _search(self, name: str, args: list[Word]) -> None:
-        kind = "grep" if "grep" in name else ALIKE.get(name, name)
-        options = [one for word in args for one in options_of(kind, word)]
-        flags = {option for option, _ in options}
-        operands = operands_of(kind, args)
-        scripts = operands if kind == "jq" else operands[:1]  # --arg takes two words
-        if any(is_option(option, PATTERNS[kind]) for option in flags):
-            scripts = values_of(kind, args, PATTERNS[kind])
-            for word in values_of(kind, args, ("-f", "--file", "--from-file")):
-                self.open(word)
-        else:
-            operands = operands[1:]
-        for word in args:
-            if word.text.startswith("-"):
-                self.may_open(word.text.partition("=")[2] or word.text[2:])
-        for _, value in options:
-            self.may_open(value)
-        recursive = name in SEARCHES or (
-            kind == "grep" and any(is_option(option, RECURSIVE) for option in flags)
-        )
-        if not is_plain_script(kind, flags, scripts):
-            self.opaque(f"a script of {name} that opens files or runs programs")
-        if has_unknown_option(kind, args):
-            self.opaque(f"{name} with options that only the shell knew")
-        silent = not flags.isdisjoint(("-h", "-o", "--no-filename"))
-        if recursive and not operands:
-            operands = [Word(".", sure=True)]
-        for word in operands:
-            self.open(word, recursive=recursive, lists_names=recursive and not silent)
-
     def _found(self, args: list[Word]) -> None:
         """``find ... -exec PROGRAM {} ;``: the program may open what lies below the folders."""
         folders = list(args)
@@ -657,28 +625,6 @@ class Shell:
                 )
         for folder in folders if shows else ():
             self.open(folder._replace(sure=False), recursive=True)
-
-    def _ours(self, name: str, args: list[Word]) -> None:
-        """A command of ours: which files of the team it shows."""
-        operands = operands_of(name, args)
-        if name.startswith("nbs-"):
-            operands.insert(0, Word(name.removeprefix("nbs-"), sure=True))
-        group, verb = [*(word.text for word in operands[:2]), "", ""][:2]
-        place = OURS_SHOW.get(f"{group} {verb}") or OURS_SHOW.get(group)
-        named = operands[2:] if group in ("bus", "chat") else []
-        if place is None:
-            if group not in OURS_QUIET:
-                self.opaque(f"{name} {short(group)} may show any file of the team")
-        elif not named:
-            self.open(Word(f"{TEAM}/{place}", sure=True), recursive=place != LEDGER)
-        elif group == "bus":
-            folder = named[0].text if len(named) > 1 else f"{TEAM}/{place}"
-            self.open(Word(f"{folder}/{named[-1].text}", named[-1].sure))
-        elif "/" in named[0].text:
-            self.open(named[0])
-        else:
-            chat = named[0].text.removesuffix(".chat")
-            self.open(Word(f"{TEAM}/chat/{chat}.chat", named[0].sure))
 
 
 def _is_program(word: Word) -> bool:

@@ -1,4 +1,4 @@
-"""What a command line consists of: plain words, or what a parser makes of it. Pure."""
+"""Of what a command line consists: words, names of programs, or what a parser makes of it. Pure."""
 
 from __future__ import annotations
 
@@ -128,3 +128,101 @@ def without_braces(word: str) -> list[str]:
         elif text != word:
             found.append(text)
     return [] if todo else found
+
+
+# Programs --------------------------------------------------------------------------------------
+
+
+def _names(table: str) -> frozenset[str]:
+    return frozenset(table.split())
+
+
+FILES = _names(
+    """cat bat batcat head tail less more most nl tac rev wc sort uniq cut paste join column fold
+    fmt pr expand unexpand shuf od xxd hexdump hd strings base64 base32 md5sum sha1sum
+    sha256sum sha512sum b2sum cksum sum diff cmp comm sdiff vimdiff zcat zless zmore gzip
+    gunzip bzcat bunzip2 xzcat unxz zstdcat vi vim nvim nano view ed emacs open xdg-open
+    bc tar zip unzip 7z cp mv install rsync scp ln dd split csplit iconv dos2unix file
+    look tsort ptx"""
+)
+"""Programs whose arguments are files that they open."""
+
+INTERPRETERS = _names("python python3 perl ruby node deno bun php lua sqlite3 osascript")
+"""Programs that run a script, of which only its words tell which files it opens."""
+
+EXECUTES = _names("-exec -execdir -ok -okdir")
+COPIES = _names("cp mv install rsync scp ln")
+MOVES = _names("mv ln")
+"""Programs that show nothing, and after which a file has another name."""
+
+TREES = _names("tar zip 7z cp rsync scp mv ln diff gzip gunzip")
+AFTER_ONE = _names("grep egrep fgrep zgrep rg ag ack sed gsed awk gawk mawk nawk jq yq")
+"""Programs that open the files behind a first argument, which is a pattern or a script."""
+
+NAMES = _names(
+    """ls ll dir tree find fd fdfind du df stat realpath readlink basename dirname pwd which
+    whereis type locate test [ [[ mkdir rmdir touch rm unlink chmod chown chgrp truncate
+    mktemp"""
+)
+"""Programs that show names, sizes and times, or change files, and show no text."""
+
+QUIET = _names(
+    """echo printf true false : cd pushd popd export unset set shopt local declare typeset
+    readonly alias unalias read exit return break continue shift wait sleep date seq yes
+    whoami id groups uname hostname uptime ps kill pkill pgrep jobs fg bg disown trap umask
+    ulimit tput clear reset printenv hash history arch nproc free tr expr tee mapfile
+    readarray"""
+)
+"""Programs that open no file of the project."""
+
+SETTING = _names("read mapfile readarray printf getopts let unset")
+"""Programs of the shell that set variables."""
+
+SETS_VARIABLES = re.compile(rf"(?:\S*/)?(?:{'|'.join(sorted(SETTING))})\b")
+WRAPPERS = _names("sudo doas nohup nice ionice stdbuf time exec builtin setsid command")
+SHELLS = _names("bash sh dash zsh ksh")
+TRUSTED = re.compile(r"(?:/usr|/opt/homebrew)?(?:/local)?/s?bin/[^/]+")
+ENVIRONMENT = re.compile(
+    r"PATH|CDPATH|IFS|ENV|BASH_ENV|PS4|PROMPT_COMMAND|LD_.*|DYLD_.*|GIT_.*|LESS(?:OPEN|CLOSE)"
+    r"|.*PAGER|.*EDITOR|VISUAL|SHELLOPTS|BASHOPTS|RIPGREP_CONFIG_PATH|GREP_OPTIONS|TAR_OPTIONS"
+    r"|VIMINIT|EXINIT|RSYNC_.*|BC_ENV_ARGS|(?:UN)?ZIP(?:OPT)?|HOME|XDG_CONFIG_HOME"
+)
+"""Variables by which a program that is known runs another, or goes elsewhere."""
+
+READING = {
+    name: options
+    for names, options in {
+        "bat batcat": "--pager --config",
+        "date": "-f --file",
+        "doas": "-s -C",
+        "ed emacs nvim vi vim view vimdiff": "",
+        "env": "-S -C --split-string --chdir",
+        "fd fdfind": "-x -X --exec",
+        "find du wc tree": "-files0-from --files0-from --fromfile",
+        "hash": "-p",
+        "history": "-r -n",
+        "install": "--strip-program",
+        "jobs": "-x",
+        "less": "+ -k --lesskey",
+        "locate": "-d --database",
+        "mapfile readarray": "-C",
+        "rg ag ack": "--pre --pager --ackrc --hostname-bin -z --search-zip",
+        "rsync": "-e -f --rs --files-from --include-from --exclude-from --filter",
+        "scp": "-S -o -F",
+        "sort split": "--compress-program --files0-from --filter",
+        "strings": "@",
+        "sudo": "-D -e -i -s -R --chdir --edit --login --shell --chroot",
+        "tar": "-T -O -I -F -X --files --to- --use --checkpoint --info-s --exclude-from --rsh",
+        "unzip": "-p -c",
+        "xargs": "-a --arg-file",
+        "zcat bzcat xzcat zstdcat": "-r --recursive",
+        "zip": "-T -@ --unzip-command",
+        "7z": "-so @",
+    }.items()
+    for name in names.split()
+}
+"""Options with which a program reads what it does not name, or runs another.
+
+A letter counts in a cluster, too, and a long one where it is abbreviated; what is neither is the
+beginning of a word. '' is any word at all.
+"""
