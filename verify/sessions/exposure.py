@@ -203,6 +203,7 @@ class SessionExposures:
         self._roots: dict[str, None] = {}
         self._calls: dict[str, _CallsOfId] = {}
         self._last: _Open | None = None
+        self._went: dict[str, tuple[str, set[str]]] = {}
 
     def add(self, item: Item) -> None:
         """Judge one item."""
@@ -313,6 +314,8 @@ class SessionExposures:
     def _opens(self, one: _Open, call: Call) -> None:
         """Note what a call opens by the paths that it names, or by its command."""
         reading = opened_by_call(call)
+        if self.rule is not None and call.channel == "shell":
+            self._elsewhere(one, call, reading)
         for opened in (*reading.opened, *(reading.also if self.rule is not None else ())):
             self._path(one, call, opened)
         way: Channel = "tool" if call.channel == "web" else "shell"
@@ -322,10 +325,27 @@ class SessionExposures:
             what = f"what the tool {call.tool[:40]} read"
             one.opaque.append(Gap("opaque", call.line, what, call.channel))
 
+    def _elsewhere(self, one: _Open, call: Call, reading: ShellReading) -> None:
+        """Note what a command opens where an earlier one went: calls of one message share a shell.
+
+        Their records name the folder in which the first of them began. A record that names another
+        folder says where the shell is.
+        """
+        begun, went = self._went.get(call.agent, ("", set[str]()))
+        went = went if begun == call.cwd else set()
+        for folder in sorted(went)[:_MOST_FOLDERS]:
+            for opened in opened_by_call(call._replace(cwd=folder)).opened:
+                self._path(one, call, opened._replace(sure=False, lists_names=False))
+        roots = tuple(f"{root}/" for root in self._roots)
+        near = {each for each in reading.ended if ANY not in each and f"{each}/".startswith(roots)}
+        self._went[call.agent] = call.cwd, went | near
+
     def _path(self, one: _Open, call: Call, opened: OpenedPath) -> None:
         rule = self.rule
         if len(opened.path) > _MAX_PATH:
             opened = opened._replace(path=f"/{ANY}", sure=False)
+        if opened.copied and rule and not rule.may_lose(opened.path, opened.copied):
+            opened = opened._replace(recursive=False)  # it is named where it is read
         exact = opened.sure and not opened.recursive
         if rule is None or (exact and rule.hits(opened.path)):
             one.exposures.append(_exposure(call, opened, sure=exact))
@@ -480,7 +500,7 @@ def _is_unrecorded(gap: Gap, channels: Container[Channel]) -> bool:
     return gap.is_unrecorded and gap.channel in channels
 
 
-_MAX_PATH, _MAX_ROOTS = 4096, 64
+_MAX_PATH, _MAX_ROOTS, _MOST_FOLDERS = 4096, 64, 4
 _REMEMBERED = 20_000  # calls; an answer to an older one is of a call that is not there
 _SHORT_COMMAND = 4096  # characters
 _opened_again = lru_cache(maxsize=512)(opened_by)
