@@ -153,6 +153,7 @@ class _Open:
     outputs: list[str] = field(default_factory=list)
     opaque: list[Gap] = field(default_factory=list)
     ran: bool = False
+    went: set[str] = field(default_factory=set)  # where it left the shell, or one before it
 
 
 @dataclass(slots=True)
@@ -203,7 +204,6 @@ class SessionExposures:
         self._roots: dict[str, None] = {}
         self._calls: dict[str, _CallsOfId] = {}
         self._last: _Open | None = None
-        self._went: dict[str, tuple[str, set[str]]] = {}
 
     def add(self, item: Item) -> None:
         """Judge one item."""
@@ -314,7 +314,7 @@ class SessionExposures:
     def _opens(self, one: _Open, call: Call) -> None:
         """Note what a call opens by the paths that it names, or by its command."""
         reading = opened_by_call(call)
-        if self.rule is not None and call.channel == "shell":
+        if self.rule is not None:
             self._elsewhere(one, call, reading)
         for opened in (*reading.opened, *(reading.also if self.rule is not None else ())):
             self._path(one, call, opened)
@@ -331,14 +331,18 @@ class SessionExposures:
         Their records name the folder in which the first of them began. A record that names another
         folder says where the shell is.
         """
-        begun, went = self._went.get(call.agent, ("", set[str]()))
-        went = went if begun == call.cwd else set()
-        for folder in sorted(went)[:_MOST_FOLDERS]:
+        before = self._last
+        if before is not None and (before.call.cwd, before.call.agent) == (call.cwd, call.agent):
+            one.went |= before.went
+        if call.channel != "shell":
+            return
+        for folder in sorted(one.went)[:_MOST_FOLDERS]:
             for opened in opened_by_call(call._replace(cwd=folder)).opened:
                 self._path(one, call, opened._replace(sure=False, lists_names=False))
         roots = tuple(f"{root}/" for root in self._roots)
-        near = {each for each in reading.ended if ANY not in each and f"{each}/".startswith(roots)}
-        self._went[call.agent] = call.cwd, went | near
+        one.went |= {
+            each for each in reading.ended if ANY not in each and f"{each}/".startswith(roots)
+        }
 
     def _path(self, one: _Open, call: Call, opened: OpenedPath) -> None:
         rule = self.rule
