@@ -101,6 +101,7 @@ class _Open:
     is_answered: bool = False
     moves: bool = False
     is_mixed: bool = False
+    went: set[str] = field(default_factory=set)  # where it left the shell, or one before it
 
 
 @dataclass(slots=True)
@@ -296,6 +297,8 @@ class SessionExposures:
         reading = opened_by_call(call)
         one.moves |= call.channel == "edit" and _MOVES in text_of(call.input)
         one.is_shell |= call.channel in ("shell", "script")
+        if self.rule is not None:
+            self._elsewhere(one, call, reading)
         for opened in (*reading.opened, *(reading.also if self.rule is not None else ())):
             self._path(one, call, opened)
         way: Channel = "tool" if call.channel == "web" else "shell"
@@ -306,9 +309,34 @@ class SessionExposures:
             what = f"what the tool {call.tool[:40]} read"
             one.opaque.append(Gap("opaque", call.line, what, call.channel))
 
+    def _elsewhere(self, one: _Open, call: Call, reading: ShellReading) -> None:
+        """Note what a command opens where an earlier one went: calls of one message share a shell.
+
+        Their records name the folder in which the first of them began. A record that names another
+        folder says where the shell is.
+        """
+        before = self._calls.last
+        if (
+            before is not None
+            and not before.is_answered
+            and (before.call.cwd, before.call.agent) == (call.cwd, call.agent)
+        ):
+            one.went |= before.went
+        if call.channel != "shell":
+            return
+        for folder in sorted(one.went)[:_MOST_FOLDERS]:
+            for opened in opened_by_call(call._replace(cwd=folder)).opened:
+                self._path(one, call, opened._replace(sure=False, lists_names=False))
+        roots = tuple(f"{root}/" for root in self._roots)
+        one.went |= {
+            each for each in reading.ended if ANY not in each and f"{each}/".startswith(roots)
+        }
+
     def _path(self, one: _Open, call: Call, opened: OpenedPath) -> None:
         if len(opened.path) > _MAX_PATH:
             opened = opened._replace(path=f"/{ANY}", sure=False)
+        if opened.copied and self.rule and not self.rule.may_lose(opened.path, opened.copied):
+            opened = opened._replace(recursive=False)  # it is named where it is read
         key = opened.path, opened.sure, opened.recursive
         if key not in self._judged:
             if len(self._judged) >= _REMEMBERED:
@@ -519,7 +547,7 @@ def _is_unrecorded(gap: Gap, channels: Container[Channel]) -> bool:
     return gap.is_unrecorded and gap.channel in channels
 
 
-_MAX_PATH, _MAX_ROOTS = 4096, 64
+_MAX_PATH, _MAX_ROOTS, _MOST_FOLDERS = 4096, 64, 4
 _REMEMBERED = 20_000  # calls; an answer to an older one is of a call that is not there
 _SHORT_COMMAND = 4096  # characters
 _TOGETHER = 16_384  # characters of texts that are searched together
