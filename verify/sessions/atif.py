@@ -31,6 +31,7 @@ _STEP = fields(
     observation metrics is_copied_context llm_call_count extra"""
 )
 _CALL = fields("tool_call_id function_name arguments extra")
+_OBSERVATION = fields("results extra")
 _RESULT = fields("source_call_id content subagent_trajectory_ref extra")
 
 
@@ -60,12 +61,11 @@ class Atif(Reader):
         if source != "agent":
             channel: Channel = "system" if source == "system" else "paste"
             yield from self._text(record, channel, value.get("message"))
-        calls = value.get("tool_calls")
-        for call in calls if isinstance(calls, list) else ():
+        for call in (yield from self.list_of(record, value.get("tool_calls"), "tool_calls")):
             yield from self._call(record, call)
-        observed = value.get("observation")
-        results = observed.get("results") if isinstance(observed, dict) else None
-        for result in results if isinstance(results, list) else ():
+        observed = yield from self.object_of(record, value.get("observation"), "observation")
+        yield from self.strange_fields(record, observed, _OBSERVATION, "an observation")
+        for result in (yield from self.list_of(record, observed.get("results"), "results")):
             yield from self._result(record, result)
 
     def _header(self, record: SessionRecord, value: dict[str, Any]) -> Iterator[Item]:

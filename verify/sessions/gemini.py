@@ -10,6 +10,7 @@ goes into the system instruction, of which there is no record.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterator
 from hashlib import sha256
@@ -24,6 +25,7 @@ from tripod.verify.sessions.items import (
     SessionRecord,
     ToolUse,
     fields,
+    strange_text,
     text_at,
     text_of,
     version_of,
@@ -65,11 +67,12 @@ _CALL = fields(
 )
 _PART = fields("text functionCall functionResponse thought thoughtSignature inlineData fileData")
 _MENTION = re.compile(r"^\s*Content from @?(.+?):\s*$")
-_INCLUDED = re.compile(
-    r"^(?:--- Context from: (.+) ---|<!-- Imported from: (.+) -->)$((?s:.*?))"
-    r"^(?:--- End of Context from|<!-- End of import from)",
+_BLOCK = re.compile(
+    r"--- (?P<end>End of )?(?:Context from|File): (?P<file>[^\n]+?) ---[ \t\r]*$"
+    r"|<!-- (?:(?P<over>End of import)|Imported) from: (?P<import>[^\n]+?) -->",
     re.MULTILINE,
 )
+"""Where the text of an instruction file, or of one that it imports, begins and ends in another."""
 _MARKS: dict[str, Channel] = {
     "<session_context>": "system",
     "<hook_context>": "hook",
@@ -133,13 +136,14 @@ class Gemini(Reader):
         kind = "$set" if "$set" in value else "$rewindTo"
         self.records[kind] += 1
         yield from self.strange_fields(record, value, frozenset({kind}), kind)
-        changed = value.get("$set")
-        if isinstance(changed, dict):
-            yield from self.strange_fields(record, changed, _SET, "$set")
-            yield from self._messages(record, changed.get("messages"))
+        changed = yield from self.object_of(record, value.get("$set"), "$set")
+        yield from self.strange_fields(record, changed, _SET, "$set")
+        yield from self._messages(record, changed.get("messages"))
+        if not isinstance(value.get("$rewindTo", ""), str):
+            yield from self.strange_type(record, "$rewindTo", value["$rewindTo"])
 
     def _messages(self, record: SessionRecord, messages: object) -> Iterator[Item]:
-        for message in messages if isinstance(messages, list) else ():
+        for message in (yield from self.list_of(record, messages, "messages")):
             if isinstance(message, dict):
                 yield from self._message(record, message)
             else:
@@ -152,8 +156,7 @@ class Gemini(Reader):
             yield from self.strange_type(record, kind, value)
             return
         yield from self.strange_fields(record, value, _MESSAGE, "a message", kind)
-        calls = value.get("toolCalls")
-        for call in calls if isinstance(calls, list) else ():
+        for call in (yield from self.list_of(record, value.get("toolCalls"), "toolCalls")):
             if isinstance(call, dict):
                 yield from self._tool(record, call)
             else:
@@ -206,6 +209,7 @@ class Gemini(Reader):
         named = None
         if not isinstance(parts, list | dict):
             yield Gap("unknown", record.line, "a message whose parts are no list")
+            yield from strange_text(record, parts)
         for one in parts if isinstance(parts, list) else [parts] if isinstance(parts, dict) else ():
             part = {"text": one} if isinstance(one, str) else one
             if not isinstance(part, dict) or not part.keys() <= _PART:
@@ -234,9 +238,33 @@ class Gemini(Reader):
             yield from self._included(record, text)
 
     def _included(self, record: SessionRecord, text: str) -> Iterator[Item]:
-        """Instruction files, and what they import, that stand within a text."""
-        for begins in _INCLUDED.finditer(text):
-            yield self.given(record, "instructions", begins[3], named=begins[1] or begins[2])
+        """Instruction files, and what they import, that stand within a text, each by its name.
+
+        Each has the text that stands in no other within it. An import is named from the folder of
+        the file that has it. One without an end may be words about such a file.
+        """
+        if "--- " not in text and "<!-- " not in text:
+            return
+        opened: list[tuple[str, str, list[str]]] = []
+        at = 0
+        for mark in _BLOCK.finditer(text):
+            if opened:
+                opened[-1][2].append(text[at : mark.start()])
+            at = mark.end()
+            if not (mark["end"] or mark["over"]):
+                around = opened[-1] if opened and mark["import"] else None
+                folder = self.cwd if around is None else _folder_of(around[0], around[1])
+                opened.append((mark["file"] or mark["import"], folder, []))
+            elif opened:
+                yield self._block(record, *opened.pop())
+        if opened:
+            opened[-1][2].append(text[at:])
+        while opened:
+            yield self._block(record, *opened.pop())._replace(sure=False)
+
+    def _block(self, record: SessionRecord, named: str, cwd: str, texts: list[str]) -> Given:
+        given = self.given(record, "instructions", "".join(texts), named=named)
+        return given._replace(cwd=cwd)
 
 
 class Qwen(Gemini):
@@ -291,8 +319,9 @@ class Qwen(Gemini):
             yield from self.strange_type(record, kind, value)
             return
         yield from self.strange_fields(record, value, known, "a record", kind)
-        message = value.get("message")
-        parts = message.get("parts") if isinstance(message, dict) else None
+        message = yield from self.object_of(record, value.get("message"), "message")
+        parts = message.get("parts")
+        yield from self.strange_fields(record, message, _QWEN_MESSAGE, "a message")
         if kind == "system":
             yield from self._system(record, value)
         elif kind == "assistant":
@@ -302,7 +331,7 @@ class Qwen(Gemini):
             yield from self._answers(record, parts, failed=failed)
 
     def _asked(self, record: SessionRecord, parts: object) -> Iterator[Item]:
-        for part in parts if isinstance(parts, list) else ():
+        for part in (yield from self.list_of(record, parts, "assistant.parts")):
             if not isinstance(part, dict) or not part.keys() <= _PART:
                 yield from self.strange_type(record, "assistant.part", part)
             elif "functionCall" in part:
@@ -320,16 +349,21 @@ class Qwen(Gemini):
                 yield item
 
     def _system(self, record: SessionRecord, value: dict[str, Any]) -> Iterator[Item]:
-        kind, payload = text_at(value, "subtype"), value.get("systemPayload")
+        kind = text_at(value, "subtype")
         if kind not in _QWEN_SYSTEM:
             yield from self.strange_type(record, f"system.{kind}", value)
-        elif kind == "at_command" and isinstance(payload, dict):
-            files = payload.get("filesRead")
-            for named in files if isinstance(files, list) else ():
+            return
+        payload = yield from self.object_of(record, value.get("systemPayload"), f"system.{kind}")
+        known = _QWEN_SYSTEM[kind] or frozenset(payload)
+        yield from self.strange_fields(record, payload, known, "a payload", kind)
+        if kind == "at_command":
+            for named in (yield from self.list_of(record, payload.get("filesRead"), "filesRead")):
                 if isinstance(named, str):
                     yield self.given(record, "mention", "", named=named)
+                else:
+                    yield from self.strange_type(record, "filesRead", named)
         elif kind == "ui_telemetry":
-            event = payload.get("uiEvent") if isinstance(payload, dict) else None
+            event = payload.get("uiEvent")
             self._counts |= version_of(text_at(value, "version")) >= _TWICE
             if text_at(event, "event.name") == _CALLED:
                 self._counted.setdefault(text_at(event, "call_id"), record.line)
@@ -340,6 +374,8 @@ class Qwen(Gemini):
                 yield self.called(record, name, tool, event.get("function_args"), ran=True)
         elif kind == "chat_compression":
             yield self.given(record, "summary", payload)
+        elif kind == "slash_command" and text_of(payload):
+            yield self.given(record, "system", payload, sure=False)  # as `/memory show` prints it
 
 
 _TWICE = (0, 24, 4)
@@ -355,9 +391,25 @@ _QWEN = {
     "tool_result": fields(_QWEN_ENVELOPE + "message toolCallResult"),
     "system": fields(_QWEN_ENVELOPE + "systemPayload"),
 }
-_QWEN_SYSTEM = fields(
-    "at_command ui_telemetry attribution_snapshot chat_compression slash_command session_title"
-)
+_QWEN_MESSAGE = fields("role parts")
+_QWEN_SYSTEM = {
+    "at_command": fields("filesRead status message userText"),
+    "ui_telemetry": fields("uiEvent"),
+    "attribution_snapshot": fields("snapshot"),
+    "chat_compression": frozenset(),
+    "slash_command": frozenset(),
+    "session_title": frozenset(),
+}
+"""What the program says of a session, by its fields; none where all of it is searched, or none."""
+
+
+def _folder_of(named: str, cwd: str) -> str:
+    """The folder of a file that is named from the folder ``cwd``."""
+    folder = posixpath.dirname(named.replace("\\", "/"))
+    return posixpath.join(cwd, folder)[:_MAX_FOLDER]
+
+
+_MAX_FOLDER = 4096  # characters: an import of an import ... may add to it without end
 
 
 def _marked(text: str) -> Channel:

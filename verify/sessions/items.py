@@ -11,7 +11,7 @@ import re
 import shlex
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Literal, NamedTuple
 
 MAIN = "main"
@@ -410,6 +410,25 @@ class Reader(ABC):
             output,
         )  # fmt: skip
 
+    def list_of(
+        self, record: SessionRecord, value: object, name: str
+    ) -> Generator[Item, None, list[Any]]:
+        """A value that is a list, or missing, in each record; of another type it is a gap.
+
+        Its texts are searched then, and nothing is in the list that is returned.
+        """
+        if value is not None and not isinstance(value, list):
+            yield from self.strange_type(record, name, value)
+        return value if isinstance(value, list) else []
+
+    def object_of(
+        self, record: SessionRecord, value: object, name: str
+    ) -> Generator[Item, None, dict[str, Any]]:
+        """A value that is an object, or missing, in each record; else as ``list_of`` does it."""
+        if value is not None and not isinstance(value, dict):
+            yield from self.strange_type(record, name, value)
+        return value if isinstance(value, dict) else {}
+
     def strange_type(self, record: SessionRecord, name: str, value: object) -> Iterator[Item]:
         """A record of a type that the reader does not know; its texts are searched."""
         self.unknown[name] += 1
@@ -504,6 +523,15 @@ def is_error_text(text: str, *, denied: bool = False) -> bool:
 def is_own_error(text: str, *, of_server: bool = False) -> bool:
     """Whether an error is of the program itself, which did not run the tool; a server's may lie."""
     return bool(_UNCALLED.match(text)) if of_server else text.startswith("<tool_use_error>")
+
+
+def is_refusal(text: str) -> bool:
+    """Whether a program says by an error that it did not run the tool: who interrupts it may have.
+
+    >>> is_refusal("<tool_use_error>x"), is_refusal("[Request interrupted by user for tool use]")
+    (True, False)
+    """
+    return _DENIAL.match(text) is not None and not text.startswith("[")
 
 
 _DENIAL = re.compile(

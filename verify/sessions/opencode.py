@@ -63,6 +63,14 @@ _PARTS = {
     "retry": fields(_PART + "attempt error"),
 }
 _RECORD = fields("info parts")
+_SESSION = fields(
+    """id slug projectID workspaceID parentID parent_id directory path title agent model version
+    summary cost tokens permission time share revert metadata"""
+)
+_MESSAGE = fields(
+    """id sessionID role time format summary agent model system tools variant error parentID modelID
+    providerID mode path cost tokens structured finish metadata"""
+)
 _STATE = fields("status input output title metadata time raw error attachments")
 
 
@@ -97,6 +105,7 @@ class OpenCode(Reader):
             yield from self._message(record, info, parts)
         else:
             self.records["session"] += 1
+            yield from self.strange_fields(record, info, _SESSION, "a session")
             self.cwd = text_at(info, "directory")
             name, version = text_at(info, "id"), text_at(info, "version")
             parent = text_at(info, "parentID") or text_at(info, "parent_id")
@@ -111,6 +120,7 @@ class OpenCode(Reader):
         if role not in ("user", "assistant"):
             yield from self.strange_type(record, role, record.value)
             return
+        yield from self.strange_fields(record, info, _MESSAGE, "a message", role)
         self.cwd = text_at(info, "path", "cwd") or self.cwd
         if info.get("system"):
             yield self.given(record, "instructions", info["system"])
