@@ -366,7 +366,9 @@ class ClaudeCode(Reader):
             if kind in ("image", "document"):
                 yield Gap("opaque", record.line, f"{kind} in a message", "attachment")
             elif known is None:
-                yield from self.strange_type(record, f"{value.get('type')}.{kind}", block)
+                yield from self.strange_type(
+                    record, f"{text_at(value, 'type')}.{text_at(block, 'type')}", block
+                )
             else:
                 yield from self.strange_fields(record, block, known, "a block", kind)
                 if kind in ("tool_use", "server_tool_use"):
@@ -463,7 +465,7 @@ class ClaudeCode(Reader):
             elif kind in ("image", "document"):
                 yield Gap("opaque", record.line, f"{kind} in the result of a call", channel)
             else:
-                yield from self.strange_type(record, f"tool_result.{kind}", part)
+                yield from self.strange_type(record, f"tool_result.{text_at(part, 'type')}", part)
         failed = block.get("is_error") is True
         decision = text_at(value, "permissionDecision", "decision")
         denied = failed and (decision == "reject" or "toolDenialKind" in value)

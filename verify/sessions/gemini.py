@@ -10,6 +10,7 @@ goes into the system instruction, of which there is no record.
 
 from __future__ import annotations
 
+import marshal
 import posixpath
 import re
 from collections.abc import Iterator
@@ -170,7 +171,7 @@ class Gemini(Reader):
         """A call, and its answer, each the first time: the message is written again and again."""
         name, tool = text_at(value, "id"), text_at(value, "name")
         yield from self.strange_fields(record, value, _CALL, "a call")
-        if self._is_new(name, repr((tool, value.get("args")))):
+        if self._is_new(name, marshal.dumps((tool, value.get("args")), 2)):
             yield self.called(record, name, tool, value.get("args"))
         status, result = text_at(value, "status"), value.get("result")
         if result or status in ("success", "error", "cancelled"):
@@ -197,9 +198,10 @@ class Gemini(Reader):
             yield self.answered(record, name, text, failed=failed, denied=denied)
             yield from self._included(record, text)
 
-    def _is_new(self, name: str, text: str) -> bool:
+    def _is_new(self, name: str, text: str | bytes) -> bool:
         """Whether a message or a call with this id had another text, or none, until now."""
-        key = name, sha256(text.encode("utf-8", "replace")).digest()
+        data = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
+        key = name, sha256(data).digest()
         new = key not in self._seen
         self._seen.add(key)
         return new

@@ -391,7 +391,7 @@ class Reader(ABC):
             paths = paths or ((use.default,) if use.default else ())
             if command is None and use.command:
                 said = values.get(use.command)
-                said = shlex.join(map(str, said)) if isinstance(said, list) else said
+                said = command_line(said) if isinstance(said, list) else said
                 command = said if isinstance(said, str) else None
         if len(self.channels) > _REMEMBERED:
             for old in list(self.channels)[: _REMEMBERED // 2]:
@@ -555,6 +555,16 @@ def version_of(text: str) -> tuple[int, ...]:
             break
         found.append(int(part))
     return tuple(found)
+
+
+def command_line(words: list[Any]) -> str:
+    """The words of a command as one line for a shell; of a word that is no text, its texts.
+
+    >>> command_line(["cat", "a b", 7, ["c"]])
+    "cat 'a b' 7 c"
+    """
+    plain = (str(one) if isinstance(one, str | int | float) else text_of(one) for one in words)
+    return shlex.join(plain)
 
 
 def text_at(value: object, name: str, *below: str) -> str:

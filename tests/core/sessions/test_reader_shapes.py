@@ -5,10 +5,12 @@ A missing value is no gap. One of another JSON type is, and its text is searched
 
 import json
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import orjson
 import pytest
-from session_specimens import CALLS, SECRET, STARTS, Record, claude_user
+from session_specimens import CALLS, SECRET, SPECIMENS, STARTS, Record, claude_user
 
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.sessions.exposure import (
@@ -95,9 +97,9 @@ _PLACES: list[tuple[str, Record, str]] = [
 """For each container that a reader looks into: its program, a record that has it, and its place."""
 
 
-def _with(record: Record, place: str, value: object) -> Record:
+def _with(record: Record, place: Sequence[str], value: object) -> Record:
     record = json.loads(json.dumps(record))
-    *above, name = place.split(".")
+    *above, name = place
     inner: Any = record
     for one in above:
         inner = inner[int(one) if one.isdigit() else one]
@@ -113,7 +115,7 @@ def test_a_value_of_another_type_is_a_gap_and_its_text_is_searched(
     program: str, record: Record, place: str, value: object
 ) -> None:
     whole = _items(program, *STARTS[program])
-    items = _items(program, *STARTS[program], _with(record, place, value))
+    items = _items(program, *STARTS[program], _with(record, place.split("."), value))
     gaps = [item for item in items if isinstance(item, Gap) and item not in whole]
     assert gaps, "nothing is said"
     if SECRET in json.dumps(value):
@@ -361,3 +363,20 @@ def test_hostile_text_is_read_in_one_pass() -> None:
         found = _included(text)
         assert sum(len(inner) for _, inner, _ in found) <= len(text)
         assert len(found) == text.count(begins)
+
+
+@pytest.mark.parametrize("program", READERS)
+def test_a_value_that_is_nested_deep_raises_nowhere(program: str) -> None:
+    deep = orjson.loads(b"[" * 1_000 + b"]" * 1_000)
+    records = [record for one, _, records in SPECIMENS if one == program for record in records]
+    for record in records:
+        for place in _places(record):
+            _judged(_items(program, *STARTS[program], _with(record, place, deep)))
+
+
+def _places(value: object, *front: str) -> Iterator[tuple[str, ...]]:
+    inner = enumerate(value) if isinstance(value, list) else value.items()  # type: ignore[attr-defined]
+    for name, one in inner:
+        yield *front, str(name)
+        if isinstance(one, dict | list):
+            yield from _places(one, *front, str(name))
