@@ -466,7 +466,7 @@ def _message(
 
 
 def _object(number: int, what: str, data: object) -> dict[str, Any] | DamagedLine:
-    """The JSON object in a row, or why there is none: it must be one that can be written again."""
+    """The JSON object in a row, or why it lacks one: it must be one that can be written again."""
     raw = data if isinstance(data, bytes) else str(data).encode("utf-8", "replace")
     one = next(session_records([raw]), None)
     if isinstance(one, DamagedLine):

@@ -311,6 +311,8 @@ class ClaudeCode(Reader):
             text = text_of(value.get("content"))
             if text and value.get("operation") != "remove":
                 yield self.given(record, "queue", text, sure=False)
+        elif kind == "content-replacement":
+            yield self.given(record, "request", value, sure=False)
         elif kind.startswith("api-request-"):
             part = value.get("message" if kind == "api-request-blob" else "shape")
             if part is None:
@@ -350,7 +352,11 @@ class ClaudeCode(Reader):
             return
         yield from self.strange_fields(record, message, _MESSAGE, "a message")
         content = message.get("content")
-        from_model = value.get("type") == "assistant"
+        kind = value.get("type")
+        from_model = kind == "assistant"
+        if message.get("role", kind) != kind:
+            yield Gap("unknown", record.line, f"a message of {kind} in the role of another")
+            from_model = False
         given = partial(self._words, record, value, agent=agent, nested=nested)
         if isinstance(content, str):
             if not from_model:
@@ -381,7 +387,7 @@ class ClaudeCode(Reader):
                     yield from self._result(record, value, block, agent, nested=nested)
                 elif kind == "text" and not from_model:
                     if not isinstance(block.get("text"), str):
-                        yield Gap("unknown", record.line, "a text that is none")
+                        yield Gap("unknown", record.line, "a text of another type")
                     yield from given(text_of([block.get("text"), block.get("citations")]))
 
     def _words(
@@ -579,7 +585,7 @@ class ClaudeCode(Reader):
 
 
 def _content(value: object) -> tuple[bool, bool]:
-    """Whether an attachment has a text beside names of files, and whether it has what is none."""
+    """Whether an attachment has a text beside names of files, and whether it has an image."""
     has_text = encoded = False
     todo = [value]
     while todo:

@@ -233,7 +233,7 @@ class SessionExposures:
         """The exposures that a verdict counts: without a rule, those of protected text alone.
 
         A command that opened a file of that name may have shown its text in another form, and where
-        the program names it as given, and the record lacks the text, there is none to compare.
+        the program names it as given, and the record lacks its text, nothing can be compared.
         """
         if self.rule is not None:
             yield from self.found

@@ -67,7 +67,7 @@ _CALL = fields(
     renderOutputAsMarkdown agentId parentCallId"""
 )
 _PART = fields("text functionCall functionResponse thought thoughtSignature inlineData fileData")
-_MENTION = re.compile(r"^\s*Content from @?(.+?):\s*$")
+_MENTION = re.compile(r"\s*Content from @?([^\n]+?):[ \t\r]*$", re.MULTILINE)
 _BLOCK = re.compile(
     r"--- (?P<end>End of )?(?:Context from|File): (?P<file>[^\n]+?) ---[ \t\r]*$"
     r"|<!-- (?:(?P<over>End of import)|Imported) from: (?P<import>[^\n]+?) -->",
@@ -123,6 +123,7 @@ class Gemini(Reader):
 
     def end(self) -> Iterator[Item]:
         """Without its first message, which older versions did not write, nothing of it is told."""
+        yield from super().end()
         if not self.cwd:
             what = "the first message, which names the folder and has the instructions"
             yield Gap("missing", 1, what, "instructions")
@@ -180,6 +181,9 @@ class Gemini(Reader):
                 self._ended.setdefault(name, record.line)
             denied = status == "cancelled" and self.channels.get(name) != "shell"
             text = text_of(_responses(result))
+            if _is_encoded(result):
+                what = "an image or a file in an answer"
+                yield Gap("opaque", record.line, what, self.channels.get(name, "tool"))
             yield from self.answer(record, name, text, failed=failed, denied=denied)
 
     def answer(
@@ -219,24 +223,27 @@ class Gemini(Reader):
                 continue
             if "functionResponse" in part:
                 answer = part["functionResponse"]
-                text = text_of(_responses([part]))
+                text = text_of(_responses([part | {"text": None}]))
                 if isinstance(answer, dict) and answer.get("parts"):
                     yield Gap("opaque", record.line, "an image or a file in an answer", "mention")
                 self._responded[text_at(answer, "id")] = record.line
                 yield from self.answer(record, text_at(answer, "id"), text)
             if "inlineData" in part or "fileData" in part:
                 yield Gap("opaque", record.line, "an image or a file in a message", "mention")
+                if named:
+                    yield self.given(record, "mention", "", named=named)
             text = text_of(part.get("text"))
+            begins = _MENTION.match(text)
+            if begins is not None:
+                named = begins[1]
             if not text or (name and not self._is_new(name, text)):
                 continue
             root = _ROOT.search(text)
             if root is not None and not self.cwd:
                 self.cwd = root[1].strip()
-            begins = _MENTION.match(text)
-            if begins is not None:
-                named = begins[1]
-            channel: Channel = "mention" if named and not begins else _marked(text)
-            yield self.given(record, channel, text, named=None if begins else named)
+            is_alone = begins is not None and not text[begins.end() :].strip()
+            channel: Channel = "mention" if named and not is_alone else _marked(text)
+            yield self.given(record, channel, text, named=None if is_alone else named)
             yield from self._included(record, text)
 
     def _included(self, record: SessionRecord, text: str) -> Iterator[Item]:
@@ -424,5 +431,20 @@ def _responses(result: object) -> object:
     found = []
     for part in result if isinstance(result, list) else [result]:
         response = part.get("functionResponse") if isinstance(part, dict) else None
-        found.append(response.get("response") if isinstance(response, dict) else part)
+        if isinstance(part, dict) and isinstance(response, dict):
+            found += [one for name, one in response.items() if name not in ("id", "name")]
+            found += [one for name, one in part.items() if name == "text" or name not in _PART]
+        else:
+            found.append(part)
     return found
+
+
+def _is_encoded(result: object) -> bool:
+    """Whether an answer has a part that is no text."""
+    for part in result if isinstance(result, list) else [result]:
+        response = part.get("functionResponse") if isinstance(part, dict) else None
+        if isinstance(response, dict) and response.get("parts"):
+            return True
+        if isinstance(part, dict) and ("inlineData" in part or "fileData" in part):
+            return True
+    return False

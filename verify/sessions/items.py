@@ -284,6 +284,8 @@ class Reader(ABC):
 
     def end(self) -> Iterator[Item]:
         """What only the end of the file shows."""
+        if not self.sessions:
+            yield Gap("missing", 1, f"the record by which {self.program} names the session")
         if self.since and not any(session.version for session in self.sessions.values()):
             yield Gap("unknown", 1, f"no version of {self.program} is named")
         for parent, line in self._before.items():

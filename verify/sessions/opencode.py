@@ -152,6 +152,7 @@ class OpenCode(Reader):
             yield from self.strange_type(record, "tool.state", part)
             return
         yield from self.strange_fields(record, state, _STATE, "the state of a call")
+        metadata = yield from self.object_of(record, state.get("metadata"), "state.metadata")
         call = self.called(record, text_at(part, "id"), tool, state.get("input"))
         yield call
         status = text_at(state, "status")
@@ -159,7 +160,12 @@ class OpenCode(Reader):
             failed = status == "error"
             text = text_of(state.get("error" if failed else "output"))
             denied = failed and "rejected permission" in text
+            part_of_it = text_at(state, "metadata", "output")
+            if failed and part_of_it and metadata.get("interrupted"):  # what came until then
+                text, failed, denied = part_of_it, False, False
             yield self.answered(record, call.id, text, failed=failed, denied=denied)
+            for named in (yield from self.list_of(record, metadata.get("loaded"), "loaded")):
+                yield self.given(record, "instructions", text, named=str(named))
         child = text_at(state, "metadata", "sessionId")
         if call.channel == "subagent":
             what = f"the session of a subagent, {child[:40] or 'without an id'}"

@@ -380,3 +380,73 @@ def _places(value: object, *front: str) -> Iterator[tuple[str, ...]]:
         yield *front, str(name)
         if isinstance(one, dict | list):
             yield from _places(one, *front, str(name))
+
+
+# What a model was given in an unusual place -----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [{"text": f"\nContent from @{FILE}:\nx"}],
+        [{"text": f"\nContent from @{FILE}:\r\n"}, {"text": "x"}],
+        [{"text": f"Content from @{FILE}:"}, {"inlineData": {"data": "eA=="}}],
+    ],
+)
+def test_a_file_in_a_message_of_gemini_is_named(parts: list[Record]) -> None:
+    whole = {"id": "m9", "timestamp": "t", "type": "user", "content": parts}
+    grows = whole | {"content": parts[:1]}
+    for messages in ([whole], [grows, whole]):
+        items = _items("gemini", *STARTS["gemini"], *messages)
+        assert _told(items, text="") == "findings"
+
+
+def test_a_session_whose_header_is_lost_cannot_be_told() -> None:
+    assert _told(_items("gemini", *STARTS["gemini"])) == "clean"
+    assert _told(_items("gemini", *STARTS["gemini"][1:])) == "cannot tell"
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        [{"functionResponse": {"id": "c", "response": {"output": "x"}}, "text": SECRET}],
+        [{"functionResponse": {"id": "c", "response": {"output": "x"}, "more": SECRET}}],
+        [{"functionResponse": {"id": "c", "response": {"output": "x"}, "parts": [{}]}}],
+        [{"functionResponse": {"id": "c", "response": {"output": "x"}}, "inlineData": {}}],
+        [{"inlineData": {}}],
+    ],
+)
+def test_what_stands_beside_an_answer_of_gemini_counts(result: list[Record]) -> None:
+    (record,) = CALLS["gemini"]("write_todos", {}, "x")
+    assert _told(_items("gemini", *STARTS["gemini"], record)) == "clean"
+    record["toolCalls"][0]["result"] = result
+    items = _items("gemini", *STARTS["gemini"], record)
+    assert _told(items) == ("findings" if SECRET in json.dumps(result) else "cannot tell")
+
+
+def test_what_an_interrupted_call_of_opencode_printed_is_searched() -> None:
+    (record,) = CALLS["opencode"]("bash", {"command": "make"}, "x")
+    record["parts"][0]["state"] = {
+        "status": "error",
+        "error": "Tool execution aborted",
+        "input": {"command": "true"},
+        "metadata": {"output": SECRET, "interrupted": True},
+    }
+    assert _told(_items("opencode", *STARTS["opencode"], record)) == "findings"
+
+
+def test_instructions_that_opencode_adds_to_an_answer_are_named() -> None:
+    (record,) = CALLS["opencode"]("read", {"filePath": "/w/b.py"}, "x")
+    assert _told(_items("opencode", *STARTS["opencode"], record)) == "clean"
+    record["parts"][0]["state"]["metadata"] = {"loaded": ["/w/chat/AGENTS.md"]}
+    assert _told(_items("opencode", *STARTS["opencode"], record)) == "findings"
+
+
+def test_a_message_in_the_role_of_another_is_searched() -> None:
+    record = claude_user(SECRET) | {"type": "assistant"}
+    assert _told(_items("claude-code", claude_user("x"), record)) == "findings"
+
+
+def test_what_stands_for_the_output_of_a_call_is_searched() -> None:
+    record = CLAUDE | {"type": "content-replacement", "replacements": [{"replacement": SECRET}]}
+    assert _told(_items("claude-code", claude_user("x"), record)) == "cannot tell"
