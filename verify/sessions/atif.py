@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from tripod.verify.sessions.items import (
+    Call,
     Channel,
     Gap,
+    Given,
     Item,
     Reader,
     SessionRecord,
@@ -21,6 +23,7 @@ from tripod.verify.sessions.items import (
     ways_in,
 )
 
+_WITHIN = "subagent_trajectories"
 _VERSION = re.compile(r"ATIF-v1\.[0-8]")
 _HEADER = fields(
     """schema_version session_id trajectory_id agent notes final_metrics extra
@@ -51,7 +54,10 @@ class Atif(Reader):
         value = record.value
         if "schema_version" in value:
             yield from self._header(record, value)
-            return
+        else:
+            yield from self._step(record, value)
+
+    def _step(self, record: SessionRecord, value: dict[str, Any]) -> Iterator[Item]:
         source = text_at(value, "source")
         self.records[source] += 1
         if source not in ("system", "user", "agent"):
@@ -79,10 +85,25 @@ class Atif(Reader):
         yield from self.began(record, name, version, role=by)
         if value.get("continued_trajectory_ref"):
             yield Gap("missing", record.line, "it goes on in another document", "subagent")
-        if value.get("subagent_trajectories"):
-            yield from self.strange_type(
-                record, "subagent_trajectories", value["subagent_trajectories"]
-            )
+        yield from self._embedded(record, value)
+
+    def _embedded(self, record: SessionRecord, value: dict[str, Any]) -> Iterator[Item]:
+        """The steps of subagents that stand in the document of their parent, and of theirs."""
+        todo = [value]
+        while todo:
+            for one in (yield from self.list_of(record, todo.pop().get(_WITHIN), _WITHIN)):
+                if not isinstance(one, dict):
+                    yield from self.strange_type(record, _WITHIN, one)
+                    continue
+                todo.append(one)
+                yield from self.strange_fields(record, one, _HEADER | {"steps"}, "a subagent")
+                agent = text_at(one, "trajectory_id") or text_at(one, "session_id") or "subagent"
+                for step in (yield from self.list_of(record, one.get("steps"), "steps")):
+                    for item in self._step(record, step if isinstance(step, dict) else {"": step}):
+                        if isinstance(item, Call | Given):
+                            yield item._replace(agent=agent, nested=True)
+                        else:
+                            yield item
 
     def _text(self, record: SessionRecord, channel: Channel, message: object) -> Iterator[Item]:
         for part in message if isinstance(message, list) else [message]:

@@ -19,7 +19,7 @@ from tripod.verify.sessions.exposure import (
     SessionExposures,
     judge_exposures,
 )
-from tripod.verify.sessions.items import Gap, Given, Item, Session, SessionRecord
+from tripod.verify.sessions.items import Call, Gap, Given, Item, Session, SessionRecord
 from tripod.verify.sessions.readers import READERS, read_session
 
 FILE = "chat/a.md"
@@ -450,3 +450,18 @@ def test_a_message_in_the_role_of_another_is_searched() -> None:
 def test_what_stands_for_the_output_of_a_call_is_searched() -> None:
     record = CLAUDE | {"type": "content-replacement", "replacements": [{"replacement": SECRET}]}
     assert _told(_items("claude-code", claude_user("x"), record)) == "cannot tell"
+
+
+def test_what_an_embedded_subagent_of_atif_read_is_found_by_its_path() -> None:
+    call = {"tool_call_id": "c", "function_name": "read", "arguments": {"path": f"/w/{FILE}"}}
+    step = {"step_id": 1, "source": "agent", "message": "", "tool_calls": [call]}
+    step["observation"] = {"results": [{"source_call_id": "c", "content": SECRET}]}
+    child: Record = {"schema_version": "ATIF-v1.8", "trajectory_id": "a1", "steps": [step]}
+    for _ in range(300):
+        child = {"trajectory_id": "a1", "subagent_trajectories": [child]}
+    items = _items("atif", STARTS["atif"][0] | {"subagent_trajectories": [child]})
+    (asked,) = [item for item in items if isinstance(item, Call)]
+    assert (asked.agent, asked.nested, asked.paths) == ("a1", True, (f"/w/{FILE}",))
+    verdict, (read,) = _judged(items)
+    assert verdict.told == "findings"
+    assert {(each.agent, each.named) for each in read.found} >= {("a1", FILE)}
