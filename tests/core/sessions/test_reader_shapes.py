@@ -465,3 +465,34 @@ def test_what_an_embedded_subagent_of_atif_read_is_found_by_its_path() -> None:
     verdict, (read,) = _judged(items)
     assert verdict.told == "findings"
     assert {(each.agent, each.named) for each in read.found} >= {("a1", FILE)}
+
+
+@pytest.mark.parametrize(
+    "attached",
+    [
+        {"type": "file", "filename": "/w/link", "content": {"file": {"filePath": f"/w/{FILE}"}}},
+        {"type": "invoked_skills", "skills": [{"name": "x", "path": f"/w/{FILE}", "content": "x"}]},
+        {
+            "type": "nested_memory",
+            "path": "/w/x",
+            "content": {"path": f"/w/{FILE}", "content": "x"},
+        },
+    ],
+)
+def test_each_file_that_an_attachment_names_is_found(attached: Record) -> None:
+    record = CLAUDE | {"type": "attachment", "attachment": attached}
+    assert _told(_items("claude-code", claude_user("x"), record)) == "findings"
+
+
+@pytest.mark.parametrize("content", [{"type": "image"}, {"contents": [{"blob": "eA=="}]}])
+def test_an_attachment_that_is_no_text_cannot_be_told(content: Record) -> None:
+    attached = {"type": "file", "filename": "/w/b", "content": content}
+    record = CLAUDE | {"type": "attachment", "attachment": attached}
+    assert _told(_items("claude-code", claude_user("x"), record)) == "cannot tell"
+
+
+def test_what_is_put_into_a_turn_beside_an_attachment_is_searched() -> None:
+    attached = {"type": "date", "date": "x"}
+    record: Record = CLAUDE | {"type": "attachment", "attachment": attached}
+    record["renderedInHumanTurn"] = [{"content": SECRET}]
+    assert _told(_items("claude-code", claude_user("x"), record)) == "findings"
