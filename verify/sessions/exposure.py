@@ -463,7 +463,7 @@ def opened_by_call(call: Call) -> ShellReading:
             if url.startswith("file:"):
                 found.opened.append(OpenedPath(url, resolved(url, call.cwd)))
             else:
-                found.opaque.append(f"what a server on this machine gave, {url[:80]},")
+                found.opaque.append(f"what a server on this machine, or near it, gave, {url[:80]},")
     for named in call.paths if call.channel not in _NO_FILES else ():
         if known or _PATHLIKE.fullmatch(named):
             sure = known and not (_MAGIC.search(named) and not call.recursive)
@@ -473,10 +473,16 @@ def opened_by_call(call: Call) -> ShellReading:
 
 
 _LOCAL = re.compile(
-    r"""\b(?:file://[^\s"'<>)]+|https?://(?:[^\s/@]*@)?(?:localhost|127\.|0\.0\.0\.0|\[::1?\])[^\s"'<>)]*)""",
-    re.IGNORECASE,
+    r"""\b(?:file://[^\s"'<>)]+
+    |https?://(?:[^\s/@]*@)?(?:
+      (?:[^\s./:@\[\]"'<>)]+  # a name without a dot, or one number
+        |[^\s/:@"'<>)]+\.(?:localhost|local|internal|lan|home\.arpa))(?=[:/?\#\s"'<>)]|$)
+      |(?:0\w*|127|10|169\.254|192\.168|172\.(?:1[6-9]|2[0-9]|3[01]))\.[0-9]
+      |\[
+    )[^\s"'<>)]*)""",
+    re.IGNORECASE | re.VERBOSE,
 )
-"""Addresses by which a tool for the web gets files of this machine."""
+"""Addresses by which a tool for the web gets files of this machine, or of one beside it."""
 
 
 def _is_unrecorded(gap: Gap, channels: Container[Channel]) -> bool:

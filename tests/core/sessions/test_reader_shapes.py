@@ -496,3 +496,17 @@ def test_what_is_put_into_a_turn_beside_an_attachment_is_searched() -> None:
     record: Record = CLAUDE | {"type": "attachment", "attachment": attached}
     record["renderedInHumanTurn"] = [{"content": SECRET}]
     assert _told(_items("claude-code", claude_user("x"), record)) == "findings"
+
+
+_NEAR = """http://localhost:8000/a.md http://a.localhost/a.md http://127.1/a.md http://0/a.md
+    http://0x7f.1/a.md http://2130706433/a.md http://box:8000/a.md http://[::1]/a.md
+    http://192.168.1.2/a.md http://10.0.0.1/ http://x@127.0.0.1/ http://nas.local/a.md"""
+_FAR = """https://example.org/a.md https://1.1.1.1/x https://local.example.org/localhost
+    https://100.com/10.0.0.1 https://en.wikipedia.org/wiki/Localhost"""
+
+
+@pytest.mark.parametrize("url", [*_NEAR.split(), *_FAR.split()])
+def test_a_page_of_this_machine_or_of_one_near_it_may_be_a_file(url: str) -> None:
+    page = CALLS["claude-code"]("WebFetch", {"url": url, "prompt": "what is it?"}, "x")
+    told = "cannot tell" if url in _NEAR else "clean"
+    assert _told(_items("claude-code", claude_user("x"), *page)) == told
