@@ -219,9 +219,10 @@ _OUTPUT = re.compile(r"<(?:bash|local-command)-std(?:out|err)>(?!\s*</)")
 
 _INSERTED = re.compile(
     r"""<ide_selection>\s*The\ user\ selected\ [^\n]{0,80}?\ from\ (?P<attachment>[^\n]+?):?\s*\n
-    |Called\ the\ (?:Read|NotebookRead)\ tool\ with\ the\ following\ input:\ (?P<mention>\{[^\n]*\})
-    |(?:^|>)\s*Note:\ (?P<notice>\S[^\n]*?)\ was\ (?:modified|changed|edited|updated)\b
-    |(?:^|>)\s*Contents\ of\ (?P<instructions>[^\n]+?)(?:\ \([^\n]*\))?:[ \t]*$
+    |^[ \t]*+Called\ the\ (?:Read|NotebookRead)\ tool\ with\ the\ following\ input:
+      \ (?P<mention>\{[^\n]*\})
+    |(?:^|>)[ \t]*+Note:\ (?P<notice>[^\s>][^\n>]*?)\ was\ (?:modified|changed|edited|updated)\b
+    |(?:^|>)[ \t]*+Contents\ of\ (?P<instructions>[^\n>]+?)(?:\ \([^\n()]*\))?:[ \t]*$
     """,
     re.MULTILINE | re.VERBOSE,
 )

@@ -352,6 +352,8 @@ def test_a_file_whose_end_is_missing_is_named_as_one_that_may_be_there() -> None
 
 def test_hostile_text_is_read_in_one_pass() -> None:
     """Text of all blocks together is no longer than the text that they stand in."""
+    for mark in ("--- Context from: ", "<!-- Imported from: "):
+        assert _included(mark * 100_000) == []
     count = 2_000
     begins, ends = "--- Context from: a ---\n", "--- End of Context from: a ---\n"
     for text in (
@@ -510,3 +512,12 @@ def test_a_page_of_this_machine_or_of_one_near_it_may_be_a_file(url: str) -> Non
     page = CALLS["claude-code"]("WebFetch", {"url": url, "prompt": "what is it?"}, "x")
     told = "cannot tell" if url in _NEAR else "clean"
     assert _told(_items("claude-code", claude_user("x"), *page)) == told
+
+
+@pytest.mark.parametrize(
+    "unit", [">Note: x", "\n", " (", ">Contents of x", "\nCalled the Read tool"]
+)
+def test_hostile_text_within_a_reminder_is_read_in_one_pass(unit: str) -> None:
+    """If each mark were followed to the end of the text, this would take minutes."""
+    text = "<system-reminder>\nContents of " + unit * 200_000
+    assert _told(_items("claude-code", claude_user(text)), rule=False) == "clean"
