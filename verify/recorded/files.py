@@ -19,10 +19,8 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 
 import orjson
 
-from tripod.ledger import HOOKS, SPOOL
 from tripod.ledger.errors import BadArgumentError
 from tripod.ledger.files import open_plain_file
-from tripod.ledger.locator import FOLDER
 from tripod.verify.isolation.hooks import SNAPSHOT, TRANSCRIPT, is_event_file
 from tripod.verify.sessions.exposure import SessionExposures
 from tripod.verify.sessions.items import (
@@ -119,17 +117,6 @@ class SessionCopy:
             self.role = self.role or item.role
         elif not (self._agent or item.nested or item.agent == MAIN):
             self._agent = item.agent
-
-
-def custody_of_files(paths: Iterable[str]) -> dict[str, int]:
-    """How many files a hook of ours took as a session ended, and how many just lay there.
-
-    A hook leaves them in ``.nbs/spool/hooks/``; elsewhere the user that the agent ran as could
-    write, and nothing shows that it did not.
-    """
-    hooks = f"/{FOLDER}/{SPOOL}/{HOOKS}/"
-    taken = [hooks in os.path.realpath(path) for path in paths]
-    return {"taken by a hook": sum(taken), "found on disk": len(taken) - sum(taken)}
 
 
 def session_time(found: SessionFile) -> int | None:

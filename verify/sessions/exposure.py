@@ -227,7 +227,7 @@ class SessionExposures:
     def close(self, channel: Channel) -> None:
         """Take a channel for seen: other evidence shows all that came by it."""
         self.closed |= {channel}
-        self.gaps[:] = [gap for gap in self.gaps if not _is_unrecorded(gap, {channel})]
+        self.gaps.fill(channel)
 
     def counted(self) -> Iterator[Exposure]:
         """The exposures that a verdict counts: without a rule, those of protected text alone.
