@@ -42,6 +42,7 @@ from tripod.verify.sessions.readers import (
     READERS,
     SessionCounts,
     document_records,
+    is_of_no_session,
     program_of,
     read_session,
 )
@@ -62,7 +63,8 @@ _SQLITE = b"SQLite format 3\0"
 class SessionFile:
     """A file of a session as it was read: its program, digest and size, and what was counted.
 
-    ``program`` is None where no reader knows it; ``problem`` says why, in words.
+    ``program`` is None where no reader knows it; ``problem`` says why, in words. It ``is_foreign``
+    where it is known to be no session: settings and other documents, lists of prompts, events.
     """
 
     path: str
@@ -71,7 +73,7 @@ class SessionFile:
     bytes: int = 0
     lines: int = 0
     problem: str = ""
-    is_foreign: bool = False  # nothing of it is damaged, and no program is known that wrote it
+    is_foreign: bool = False
     form: Literal["lines", "document", "database"] = "lines"
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     """The records of each session of a database."""
@@ -252,15 +254,18 @@ def _records(
     only = first[0].value if len(first) == 1 and isinstance(first[0], SessionRecord) else None
     document = only is not None and _is_document(only)
     if found.program is None or (document and found.program in DOCUMENTS):
-        told = sum(map(_tells, records)) + sum(map(_tells, first))  # to the end, for the digest
-        found.is_foreign = not told and found.bytes > 0  # an empty file may have been a session
+        # To the end, for the digest. An empty file may have been a session.
+        told = sum(_tells(one, found.path) for one in chain(first, records))
+        found.is_foreign = found.bytes > 0 and not told
         return _document(found, file)
     return chain(first, records)
 
 
-def _tells(one: SessionRecord | DamagedLine) -> bool:
-    """Whether a record is damaged, or of a program that is known."""
-    return not isinstance(one, SessionRecord) or program_of(one.value) is not None
+def _tells(one: SessionRecord | DamagedLine, path: str) -> bool:
+    """Whether a record may be of a session: it is damaged, or of a program, or of nothing known."""
+    if not isinstance(one, SessionRecord) or program_of(one.value) is not None:
+        return True
+    return path.endswith(".jsonl") and not is_of_no_session(one.value)
 
 
 def _is_document(value: dict[str, Any]) -> bool:
@@ -277,7 +282,7 @@ def _document(found: SessionFile, file: IO[bytes]) -> Iterable[SessionRecord]:
         value = orjson.loads(file.read())
     except orjson.JSONDecodeError:
         value = None
-    found.is_foreign |= value is not None
+    found.is_foreign |= value is not None and not found.path.endswith(".jsonl")
     if isinstance(value, dict) and _is_document(value):
         found.program, found.form = program_of(value), "document"
         if found.program in DOCUMENTS:
