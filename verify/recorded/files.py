@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from io import BytesIO
-from itertools import chain, islice
+from itertools import islice
 from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING, Any, Literal
 
@@ -206,6 +206,7 @@ def _read(
             found.counts.add(item)
             if each is not None:
                 each(item)
+            del item  # its text may be long, and the next one comes before the name is another's
     elif not found.problem:
         found.problem = "no program is known that writes such records"
     after = os.fstat(file.fileno())
@@ -231,34 +232,57 @@ def _records(
     """The records of a file of text: JSON lines, or one document."""
     digest = sha256()
 
-    def lines() -> Iterator[list[bytes]]:
+    def lines() -> Iterator[bytes]:
         left = 2**62 if size is None else size
-        rest, is_open = b"", False
+        begun: list[bytes] = []  # parts of a line whose end was not read yet
+        length, is_open = 0, False
         while block := file.read(min(_AHEAD, left)):
             left -= len(block)
             digest.update(block)
             found.bytes += len(block)
-            whole = BytesIO(rest + block).readlines()
+            whole = BytesIO(block).readlines()
             is_open = whole[-1][-1] != _NEWLINE
             found.lines += len(whole) - is_open
-            rest = whole.pop() if is_open and len(whole[-1]) <= MAX_LINE else b""
-            yield whole
+            begun.append(whole[0])
+            length += len(whole[0])
+            if len(whole) == 1 and is_open and length <= MAX_LINE:
+                continue
+            rest = [whole.pop()] if len(whole) > 1 and is_open else []
+            whole[0] = b"".join(begun)
+            begun, length = rest, sum(map(len, rest))
+            whole.reverse()
+            while whole:  # a line is held by nobody while it is judged: it may be long
+                yield whole.pop()
         found.lines += is_open
         found.sha256 = digest.hexdigest()
-        yield [rest] if rest else []
+        if begun:
+            yield b"".join(begun)
 
-    records = session_records(chain.from_iterable(lines()))
-    first = list(islice(records, _FIRST))
-    known = (program_of(one.value) for one in first if isinstance(one, SessionRecord))
-    found.program = next(filter(None, known), None)
-    only = first[0].value if len(first) == 1 and isinstance(first[0], SessionRecord) else None
-    document = only is not None and _is_document(only)
-    if found.program is None or (document and found.program in DOCUMENTS):
+    found.program, is_document = _program_in(file)
+    file.seek(0)
+    records = session_records(lines())
+    if found.program is None or is_document:
         # To the end, for the digest. An empty file may have been a session.
-        told = sum(_tells(one, found.path) for one in chain(first, records))
+        told = sum(_tells(one, found.path) for one in records)
         found.is_foreign = found.bytes > 0 and not told
         return _document(found, file)
-    return chain(first, records)
+    return records
+
+
+def _program_in(file: IO[bytes]) -> tuple[str | None, bool]:
+    """The program that the first records tell, and whether the file is one document of it.
+
+    They are read again to be judged: many may be long, and memory has a limit.
+    """
+    program, is_document = None, False
+    lines = iter(lambda: file.readline(MAX_LINE + 1), b"")
+    for number, one in enumerate(islice(session_records(lines), _FIRST)):
+        value = one.value if isinstance(one, SessionRecord) else {}
+        program = program or program_of(value)
+        is_document = number == 0 and _is_document(value)
+        if program is not None and not is_document:
+            break  # else a second record shows that it is none
+    return program, is_document and program in DOCUMENTS
 
 
 def _tells(one: SessionRecord | DamagedLine, path: str) -> bool:

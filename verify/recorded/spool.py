@@ -21,7 +21,7 @@ from tripod.verify.isolation.hooks import (
 from tripod.verify.isolation.sessions import CallsSeen
 from tripod.verify.isolation.witnesses import compare_told, told_otherwise
 from tripod.verify.recorded.project import Project
-from tripod.verify.sessions.exposure import SessionExposures
+from tripod.verify.sessions.exposure import SessionExposures, protected_in
 from tripod.verify.sessions.items import MAIN, Call, Channel, Gap, Given, Item, SessionRecord
 from tripod.verify.sessions.jsonl import MAX_LINE, session_records
 
@@ -116,7 +116,7 @@ def _add_calls(
 
 def _add_text(judged: SessionExposures, given: Given) -> None:
     """Search a text that hooks saw; it is not added where the transcript shows the same of it."""
-    for path in judged.protected.found_in(given.text):
+    for path in protected_in(judged.protected, given.text):
         if not any(
             each.call == given.call
             and (each.sure and each.shown) >= given.sure

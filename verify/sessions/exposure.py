@@ -143,6 +143,48 @@ class ProtectedText:
         yield from (number for number, _ in self._lines.find(words, seeds))
 
 
+_PIECE = 1024 * 1024  # characters that are searched at once: their words take ten times the memory
+_SIGN = re.compile(r"[ \t-\r!-/:-@\[-`{-~]")
+"""What parts words wherever it stands."""
+
+
+def protected_in(protected: ProtectedText, text: str) -> Iterator[str]:
+    """Files of which text stands in a text, each once; a long text is searched in pieces."""
+    pieces = pieces_of(text, _PIECE)
+    return iter(dict.fromkeys(path for piece in pieces for path in protected.found_in(piece)))
+
+
+def pieces_of(text: str, size: int) -> Iterator[str]:
+    """Pieces of a text, in one of which each row of :data:`RUN` words stands whole.
+
+    A cut parts no word, and nothing that a terminal does not show. Where ``size`` characters have
+    no place for one, a piece is longer.
+
+    >>> list(pieces_of("a b c d e f g h i j k l m n o p", 26))
+    ['a b c d e f g h i j k l m n ', 'b c d e f g h i j k l m n o p']
+    """
+    sign = re.compile("\n") if "\x1b" in text else _SIGN
+    begin = end = 0
+    while cut := sign.search(text, end + size):
+        end = cut.end()
+        last = _last_words(text, begin, end, sign)
+        if last > begin:
+            yield text[begin:end]
+            begin = last
+    yield text[begin:]
+
+
+def _last_words(text: str, begin: int, end: int, sign: re.Pattern[str]) -> int:
+    """Where the last words of a part of a text begin; at its begin, where it has too few."""
+    back = RUN
+    while back < end - begin:
+        back *= 2
+        start = sign.search(text, max(end - back, begin), end)
+        if start is not None and len(words_of(text[start.end() : end])) >= RUN:
+            return start.end()
+    return begin
+
+
 @dataclass
 class _Open:
     """A call that waits for its answer: what it opened, and what was run for it."""
@@ -363,7 +405,7 @@ class SessionExposures:
         ):
             what = f"whose text the {given.channel} gave: no protected text was there to compare"
             self.gaps.append(Gap("missing", given.line, what, given.channel))
-        for path in self.protected.found_in(given.text):
+        for path in protected_in(self.protected, given.text):
             if self.rule is None or not any(_is_same(each, path) for each in by_path):
                 tool = None if one is None else one.call.tool
                 self.found.append(_of_text(given, None, named=path, tool=tool, sure=given.sure))

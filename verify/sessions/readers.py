@@ -156,4 +156,5 @@ def read_session(reader: Reader, records: Iterable[SessionRecord | DamagedLine])
             yield record.gap
             if record.text is not None:
                 yield record.text
+        del record  # it may be long, and the next one comes before the name is another's
     yield from reader.end()
