@@ -44,7 +44,7 @@ _MIXED = fields("skill")
 
 _READ = frozenset(("read", "search", "shell"))
 _NO_FILES = frozenset(("names", "subagent", "web", "skill", "paste", "background"))
-_PATHLIKE = re.compile(r"[^\s]*[/.][^\s]*")
+_PATHLIKE = re.compile(r"[^\s/.]*[/.]\S*")
 _MAGIC = re.compile(r"[*?\[\]{}]")
 _ENDS = re.compile("[\x1b\x07]")
 """How what a terminal does not show begins and ends; between them may stand any text."""
@@ -589,16 +589,23 @@ _PATCHED = "Success. Updated the following files:"
 
 
 _SHORT = 8  # characters from which on a line of an output is told from another
+_MOST_COMPARED = 2**30  # characters, over all lines of an output: a second
 
 
 def _overlap(output: str, text: str) -> bool:
-    """Whether text of an output stands in a text: all of it, or a line or 12 words of it."""
-    lines = map(str.strip, (output, *output.splitlines()))
-    if any(line in text for line in lines if len(line) >= _SHORT or line == output.strip() != ""):
+    """Whether text of an output stands in a text: all of it, or a line or 12 words of it.
+
+    Of very many lines in a very long text it is taken for granted.
+    """
+    whole = output.strip()
+    lines = {line for line in map(str.strip, output.splitlines()) if len(line) >= _SHORT}
+    if (whole and whole in text) or len(lines) * len(text) > _MOST_COMPARED:
+        return True
+    if any(line in text for line in lines):
         return True
     one = ProtectedText()
     one.add("output", output)
-    return any(one.found_in(text))
+    return any(protected_in(one, text))
 
 
 @dataclass

@@ -742,3 +742,14 @@ def test_what_hooks_left_is_clean_except_for_who_could_write_there(
         f"instruction files of 1 session are judged by a snapshot of hooks, and {user}",
     ]
     assert one["coverage"]["taken by a hook"] == at_once
+
+
+def test_a_relative_path_is_that_of_the_folder_in_which_the_hook_saw_it(tmp_path: Path) -> None:
+    asked = {"tool_name": "Read", "tool_input": {"file_path": "a.md"}, "tool_use_id": "c"}
+    events = events_of("x")
+    moved = [event_of("PreToolUse", cwd="/w/chat") | asked, event_of("Stop", cwd="/w")]
+    moved.append(event_of("PostToolBatch", cwd="/w") | {"tool_calls": [asked]})
+    folder = write_spool(tmp_path / "s", [*events[:-1], *moved, events[-1]])
+    transcript(folder / "transcript.jsonl", "x", file="/w/.env")
+    for never, code in (("/w/chat/**", 1), ("/w/a.md", 3)):
+        assert run(tmp_path, "exposure", "--never", never, "s").code == code

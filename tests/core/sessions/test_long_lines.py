@@ -16,7 +16,7 @@ from recorded_sessions import BASE, items_of, judged
 from tripod.ledger.words import RUN, words_of_text
 from tripod.verify.recorded import files
 from tripod.verify.sessions import exposure, jsonl
-from tripod.verify.sessions.exposure import pieces_of
+from tripod.verify.sessions.exposure import _PATHLIKE, _overlap, pieces_of
 from tripod.verify.sessions.items import Gap
 
 SECRET = "the quick brown fox jumps over the lazy dog and then it sleeps"
@@ -108,3 +108,17 @@ def test_a_protected_text_is_found_wherever_a_long_text_is_cut(
         path.write_text(record(f"{lines}{escape}{secret}\n{lines}") + "\n")
         (one,) = judged(path, protect={"secret": SECRET})[1]
         assert [each.named for each in one.found] == ["secret"] * count
+
+
+@pytest.mark.parametrize("hostile", ["a/", ".", "/", "\n", "abcdefgh\n", "x:1\n"])
+def test_hostile_repeats_are_compared_in_a_time_that_grows_with_them(hostile: str) -> None:
+    """200,000 characters: what is quadratic takes minutes."""
+    text = hostile * (200_000 // len(hostile))
+    assert _PATHLIKE.fullmatch(text + " ") is None
+    assert not _overlap(text + "\n" + "q" * 40, "z" * 200_000)
+
+
+def test_very_many_lines_in_a_very_long_text_count_as_shown() -> None:
+    output = "\n".join(f"line number {number}" for number in range(2_000))
+    assert _overlap(output, "z" * 2_000_000)
+    assert not _overlap(output, "z" * 2_000)
