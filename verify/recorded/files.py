@@ -144,7 +144,8 @@ def session_time(found: SessionFile) -> int | None:
 def session_files(path: str) -> Iterator[str]:
     """The file itself, or every file in a folder that may be of a session, in order of its path.
 
-    Links within a folder are given too: reading them says that they are links. Of what hooks left
+    Links within a folder are given too, also those to folders: reading them says that they are
+    links. Of what hooks left
     of a session the transcript is given that they saved, and where they saved none, the folder.
     """
     if not os.path.lexists(path):
@@ -163,6 +164,7 @@ def session_files(path: str) -> Iterator[str]:
                 yield folder
         of_sessions = (n for n in sorted(names) if n.endswith(_ENDS) and not is_event_file(n))
         yield from (os.path.join(folder, name) for name in of_sessions)
+        yield from filter(os.path.islink, (os.path.join(folder, name) for name in inner))
     yield from (str(error.filename) for error in closed)
 
 
@@ -281,7 +283,7 @@ def _program_in(file: IO[bytes]) -> tuple[str | None, bool]:
         program = program or program_of(value)
         is_document = number == 0 and _is_document(value)
         if program is not None and not is_document:
-            break  # else a second record shows that it is none
+            break  # a second record shows that the file has more than a document
     return program, is_document and program in DOCUMENTS
 
 

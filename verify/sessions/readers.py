@@ -84,7 +84,7 @@ _OF_NO_SESSION = (
 
 
 def is_of_no_session(value: dict[str, Any]) -> bool:
-    """Whether a line is of a file that lies among sessions, and is none: a list, or events.
+    """Whether a line is of another file that lies among sessions: a list of prompts, or events.
 
     >>> is_of_no_session({"session_id": "s", "ts": 1, "text": "go"}), is_of_no_session({"a": 1})
     (True, False)

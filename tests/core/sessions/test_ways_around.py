@@ -763,6 +763,8 @@ def test_a_file_that_is_not_read_is_not_clean(tmp_path: Path) -> None:
         (folder / name).write_text(text)
         assert _exposure(tmp_path, "sessions") == 3, name
         (folder / name).unlink()
+    (folder / "linked").symlink_to(tmp_path)  # sessions may lie there
+    assert _exposure(tmp_path, "sessions") == 3
 
 
 @pytest.mark.parametrize("never", ["", "{1..100000}", "/", "[", "**", "!x", "\\"])
