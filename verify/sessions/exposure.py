@@ -47,7 +47,7 @@ _MIXED = fields("skill")
 
 _READ = frozenset(("read", "search", "shell"))
 _NO_FILES = frozenset(("names", "subagent", "web", "skill", "paste", "background"))
-_PATHLIKE = re.compile(r"[^\s]*[/.][^\s]*")
+_PATHLIKE = re.compile(r"[^\s/.]*[/.]\S*")
 _MAGIC = re.compile(r"[*?\[\]{}]")
 _LISTED = re.compile(
     r"""^(?:Output:\ )?(?:
@@ -194,7 +194,7 @@ class SessionExposures:
     def close(self, channel: Channel) -> None:
         """Take a channel for seen: other evidence shows all that came by it."""
         self.closed |= {channel}
-        self.gaps[:] = [gap for gap in self.gaps if not _is_unrecorded(gap, {channel})]
+        self.gaps.fill(channel)
 
     def counted(self) -> Iterator[Exposure]:
         """The exposures that a verdict counts: without a rule, those of protected text alone.
@@ -617,12 +617,19 @@ _COMPLETED = re.compile(r"Script (?:completed|failed|terminated)\b")
 """How programs begin the answer of a script that is over; of one that runs on more may come."""
 
 _SHORT = 8  # characters from which on a line of an output is told from another
+_MOST_COMPARED = 2**30  # characters, over all lines of an output: a second
 
 
 def _overlap(output: str, text: str) -> bool:
-    """Whether text of an output stands in a text: all of it, or a line or 12 words of it."""
-    lines = map(str.strip, (output, *output.splitlines()))
-    if any(line in text for line in lines if len(line) >= _SHORT or line == output.strip() != ""):
+    """Whether text of an output stands in a text: all of it, or a line or 12 words of it.
+
+    Of very many lines in a very long text it is taken for granted.
+    """
+    whole = output.strip()
+    lines = {line for line in map(str.strip, output.splitlines()) if len(line) >= _SHORT}
+    if (whole and whole in text) or len(lines) * len(text) > _MOST_COMPARED:
+        return True
+    if any(line in text for line in lines):
         return True
     one = ProtectedText()
     one.add("output", output)
