@@ -18,7 +18,6 @@ from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.isolation.sessions import CallsSeen
 from tripod.verify.recorded.files import (
     SessionFile,
-    custody_of_files,
     read_session_file,
     session_files,
     session_time,
@@ -174,6 +173,8 @@ def _exposure(call: CommandCall) -> int | None:
 
         project = open_project(call.project) if call.project else None
         home = open_project(call.home, is_home=True) if call.home else None
+        if project is not None and home is not None:
+            project.beside, home.beside = home, project
         for path in call.protect:
             before = protected.searchable
             protect_files(protected, path)
@@ -194,8 +195,11 @@ def _exposure(call: CommandCall) -> int | None:
     if rule is None and not call.protect:
         return None if counted["files"] else _CANNOT_TELL
     verdict = judge_exposures(read, counted, shown_only=call.shown)
-    verdict.coverage["custody"] = custody_of_files(one.path for one in files)
-    _say(call, verdict, files)
+    relied = sorted({channel for one in read for channel in one.gaps.filled})
+    snapshots = {"by a snapshot": sum(bool(one.gaps.filled) for one in read)} if relied else {}
+    # What hooks left is no better: only an entry of that time could say that a hook took it.
+    verdict.coverage["custody"] = {"taken by a hook": 0, "found on disk": len(files), **snapshots}
+    _say(call, verdict, files, relied)
     return _CODES[verdict.told]
 
 
@@ -256,7 +260,9 @@ def _line(file: str, each: Exposure) -> str:
     return f"{one_line(file)}:{each.line}: {how} {named} ({each.channel}{tool}{who})"
 
 
-def _say(call: CommandCall, verdict: ExposureVerdict, files: list[SessionFile]) -> None:
+def _say(
+    call: CommandCall, verdict: ExposureVerdict, files: list[SessionFile], relied: list[Channel]
+) -> None:
     if call.json:
         told = {"verdict": verdict.told, "reasons": verdict.reasons}
         call.objects([{**told, "coverage": verdict.coverage}])
@@ -269,23 +275,21 @@ def _say(call: CommandCall, verdict: ExposureVerdict, files: list[SessionFile]) 
     sums = ", ".join(
         f"{count} {name}" for name, count in verdict.coverage.items() if type(count) is int
     )
-    emit([f"{verdict.told} ({sums})", *lines, *_custody(files)])
+    emit([f"{verdict.told} ({sums})", *lines, *_custody(files, relied)])
 
 
-def _custody(files: list[SessionFile]) -> Iterator[str]:
+def _custody(files: list[SessionFile], relied: list[Channel]) -> Iterator[str]:
     """Who could have changed the evidence, in words: *clean* rests on it."""
-    held = custody_of_files(one.path for one in files)
-    if held["taken by a hook"]:
-        yield f"custody: {held['taken by a hook']} taken by a hook of tripod as the session ended"
-    if held["found on disk"]:
+    writer = "the user that the agent ran as could write there"
+    if files:
         times = [time for time in map(session_time, files) if time is not None]
         days = sorted({max(0, now_us() - time) // _DAY_US for time in times})
         span = " to ".join(map(str, days[:1] + days[1:][-1:]))
         when = f" {span} day{'s' * (span != '1')} after the last record" if days else ""
-        yield (
-            f"custody: {held['found on disk']} found on disk{when}; "
-            "the user that the agent ran as could write there"
-        )
+        yield f"custody: {len(files)} found on disk{when}; {writer}"
+    if relied:
+        what = " and ".join(relied)
+        yield f"custody: what came by {what} is judged by a snapshot among these; {writer}"
 
 
 _EXPOSURE = """\

@@ -23,8 +23,8 @@ class Child(NamedTuple):
 class SessionTree:
     """Which sessions one file names, and which agents it has records of.
 
-    ``whole`` are those that have a thread of their own there, ``nested`` those whose records stand
-    among those of their parent: a program may write both of one agent.
+    ``whole`` are those that have a thread of their own there, ``nested`` those of which records
+    stand among those of their parent.
     """
 
     def __init__(self) -> None:
@@ -77,7 +77,6 @@ def missing_children(
     needed = Counter[Child]()
     for (child, _), number in calls.items():
         needed[child] += number
-    there = whole | nested
     parents: dict[str, set[str]] = {}
     for child in whole:
         parents.setdefault(child.id, set()).add(child.parent)
@@ -87,10 +86,12 @@ def missing_children(
         child = Child(gap.parent, gap.child)
         if not gap.parent or not is_id(gap.child):
             return False
-        if there[child]:
-            return there[child] >= needed[child]
+        # Where a call is an agent's only name, its records stand in the file of its parent.
+        there = whole[child] + (nested[child] if gap.call == gap.child else 0)
+        if there:
+            return there >= needed[child]
         above = () if gap.call else parents.get(gap.parent, ())
-        return any(one == child.id in known or Child(one, child.id) in there for one in above)
+        return any(one == child.id in known or Child(one, child.id) in whole for one in above)
 
     for some in gaps:
         yield [gap for gap in some if not is_there(gap)]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from unicodedata import normalize
 
 from tripod.ledger.errors import MissingExtraError
+from tripod.verify.sessions.programs import UNKNOWN_PART as ANY
 from tripod.verify.sessions.programs import names as words
-from tripod.verify.sessions.shell import ANY
 
 if TYPE_CHECKING:
     from wcmatch.glob import WcMatcher
@@ -84,6 +84,18 @@ class NeverRule:
         if len(self._instructions) < _MAX_FOLDERS:
             self._instructions[cwd] = found
         return found
+
+    def may_lose(self, folder: str, copied: str) -> bool:
+        """Whether a file below a folder may be hit there and not in a copy of the folder.
+
+        The copy has the same names below it. So a glob misses it only if it begins with a name on
+        the way to the folder, or an exception with one on the way to the copy.
+        """
+        return any(
+            _begins_within(glob, path)
+            for globs, path in ((self.never, folder), (self.but, f"{folder}/{copied}"))
+            for glob in globs
+        )
 
     def may_hit(self, path: str, roots: Iterable[str], *, recursive: bool) -> bool:
         """Whether a pattern, or what lies below a folder, may be a path that is not to be read.
@@ -305,6 +317,19 @@ def _meet(one: str, other: str) -> bool:
         todo += [step for step in steps if step not in reached]
         reached.update(steps)
     return False
+
+
+def _begins_within(glob: str, path: str) -> bool:
+    """Whether the first name of a glob may be one of a path, so that it fits below it by that.
+
+    >>> [_begins_within(glob, "/w/src") for glob in ("chat/**", "src/a", "/w/chat", "*/a", ".env*")]
+    [False, True, True, True, False]
+    """
+    first, *_ = _folded(glob.removeprefix(f"{ANY}/")).split("/")
+    names = _parts(_folded(path))
+    return first in ("", ANY) or any(
+        name == ANY or _names_meet(_loose(first), name) for name in names if name
+    )
 
 
 def _braces(pattern: str) -> set[str]:

@@ -13,22 +13,21 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from io import BytesIO
-from itertools import chain, islice
+from itertools import islice
 from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 import orjson
 
-from tripod.ledger import HOOKS, SPOOL
 from tripod.ledger.errors import BadArgumentError
 from tripod.ledger.files import open_plain_file
-from tripod.ledger.locator import FOLDER
 from tripod.verify.isolation.hooks import SNAPSHOT, TRANSCRIPT, is_event_file
 from tripod.verify.sessions.exposure import SessionExposures
 from tripod.verify.sessions.items import (
     MAIN,
     Cause,
     Gap,
+    Given,
     Item,
     Reader,
     Session,
@@ -44,6 +43,7 @@ from tripod.verify.sessions.readers import (
     READERS,
     SessionCounts,
     document_records,
+    is_of_no_session,
     program_of,
     read_session,
 )
@@ -64,7 +64,8 @@ _SQLITE = b"SQLite format 3\0"
 class SessionFile:
     """A file of a session as it was read: its program, digest and size, and what was counted.
 
-    ``program`` is None where no reader knows it; ``problem`` says why, in words.
+    ``program`` is None where no reader knows it; ``problem`` says why, in words. It ``is_foreign``
+    where it is known to be no session: settings and other documents, lists of prompts, events.
     """
 
     path: str
@@ -73,7 +74,7 @@ class SessionFile:
     bytes: int = 0
     lines: int = 0
     problem: str = ""
-    is_foreign: bool = False  # nothing of it is damaged, and no program is known that wrote it
+    is_foreign: bool = False
     form: Literal["lines", "document", "database"] = "lines"
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     """The records of each session of a database."""
@@ -121,17 +122,6 @@ class SessionCopy:
             self._agent = item.agent
 
 
-def custody_of_files(paths: Iterable[str]) -> dict[str, int]:
-    """How many files a hook of ours took as a session ended, and how many just lay there.
-
-    A hook leaves them in ``.nbs/spool/hooks/``; elsewhere the user that the agent ran as could
-    write, and nothing shows that it did not.
-    """
-    hooks = f"/{FOLDER}/{SPOOL}/{HOOKS}/"
-    taken = [hooks in os.path.realpath(path) for path in paths]
-    return {"taken by a hook": sum(taken), "found on disk": len(taken) - sum(taken)}
-
-
 def session_time(found: SessionFile) -> int | None:
     """When the last record was made by its own words, in µs since 1970; None where it has no time.
 
@@ -155,7 +145,8 @@ def session_time(found: SessionFile) -> int | None:
 def session_files(path: str) -> Iterator[str]:
     """The file itself, or every file in a folder that may be of a session, in order of its path.
 
-    Links within a folder are given too: reading them says that they are links. Of what hooks left
+    Links within a folder are given too, also those to folders: reading them says that they are
+    links. Of what hooks left
     of a session the transcript is given that they saved, and where they saved none, the folder.
     """
     if not os.path.lexists(path):
@@ -174,6 +165,7 @@ def session_files(path: str) -> Iterator[str]:
                 yield folder
         of_sessions = (n for n in sorted(names) if n.endswith(_ENDS) and not is_event_file(n))
         yield from (os.path.join(folder, name) for name in of_sessions)
+        yield from filter(os.path.islink, (os.path.join(folder, name) for name in inner))
     yield from (str(error.filename) for error in closed)
 
 
@@ -217,6 +209,7 @@ def _read(
             found.counts.add(item)
             if each is not None:
                 each(item)
+            del item  # its text may be long, and the next one comes before the name is another's
     elif not found.problem:
         found.problem = "no program is known that writes such records"
     after = os.fstat(file.fileno())
@@ -242,38 +235,64 @@ def _records(
     """The records of a file of text: JSON lines, or one document."""
     digest = sha256()
 
-    def lines() -> Iterator[list[bytes]]:
+    def lines() -> Iterator[bytes]:
         left = 2**62 if size is None else size
-        rest, is_open = b"", False
+        begun: list[bytes] = []  # parts of a line whose end was not read yet
+        length, is_open = 0, False
         while block := file.read(min(_AHEAD, left)):
             left -= len(block)
             digest.update(block)
             found.bytes += len(block)
-            whole = BytesIO(rest + block).readlines()
+            whole = BytesIO(block).readlines()
             is_open = whole[-1][-1] != _NEWLINE
             found.lines += len(whole) - is_open
-            rest = whole.pop() if is_open and len(whole[-1]) <= MAX_LINE else b""
-            yield whole
+            begun.append(whole[0])
+            length += len(whole[0])
+            if len(whole) == 1 and is_open and length <= MAX_LINE:
+                continue
+            rest = [whole.pop()] if len(whole) > 1 and is_open else []
+            whole[0] = b"".join(begun)
+            begun, length = rest, sum(map(len, rest))
+            whole.reverse()
+            while whole:  # a line is held by nobody while it is judged: it may be long
+                yield whole.pop()
         found.lines += is_open
         found.sha256 = digest.hexdigest()
-        yield [rest] if rest else []
+        if begun:
+            yield b"".join(begun)
 
-    records = session_records(chain.from_iterable(lines()))
-    first = list(islice(records, _FIRST))
-    known = (program_of(one.value) for one in first if isinstance(one, SessionRecord))
-    found.program = next(filter(None, known), None)
-    only = first[0].value if len(first) == 1 and isinstance(first[0], SessionRecord) else None
-    document = only is not None and _is_document(only)
-    if found.program is None or (document and found.program in DOCUMENTS):
-        told = sum(map(_tells, records)) + sum(map(_tells, first))  # to the end, for the digest
-        found.is_foreign = not told and found.bytes > 0  # an empty file may have been a session
+    found.program, is_document = _program_in(file)
+    file.seek(0)
+    records = session_records(lines())
+    if found.program is None or is_document:
+        # To the end, for the digest. An empty file may have been a session.
+        told = sum(_tells(one, found.path) for one in records)
+        found.is_foreign = found.bytes > 0 and not told
         return _document(found, file)
-    return chain(first, records)
+    return records
 
 
-def _tells(one: SessionRecord | DamagedLine) -> bool:
-    """Whether a record is damaged, or of a program that is known."""
-    return not isinstance(one, SessionRecord) or program_of(one.value) is not None
+def _program_in(file: IO[bytes]) -> tuple[str | None, bool]:
+    """The program that the first records tell, and whether the file is one document of it.
+
+    They are read again to be judged: many may be long, and memory has a limit.
+    """
+    program, is_document = None, False
+    lines = iter(lambda: file.readline(MAX_LINE + 1), b"")
+    for number, one in enumerate(islice(session_records(lines), _FIRST)):
+        value = one.value if isinstance(one, SessionRecord) else {}
+        program = program or program_of(value)
+        is_document = number == 0 and _is_document(value)
+        if program is not None and not is_document:
+            break  # a second record shows that the file has more than a document
+    return program, is_document and program in DOCUMENTS
+
+
+def _tells(one: SessionRecord | DamagedLine, path: str) -> bool:
+    """Whether a record may be of a session: it is damaged, or of a program, or of nothing known."""
+    if not isinstance(one, SessionRecord) or program_of(one.value) is not None:
+        return True
+    return path.endswith(".jsonl") and not is_of_no_session(one.value)
 
 
 def _is_document(value: dict[str, Any]) -> bool:
@@ -290,7 +309,7 @@ def _document(found: SessionFile, file: IO[bytes]) -> Iterable[SessionRecord]:
         value = orjson.loads(file.read())
     except orjson.JSONDecodeError:
         value = None
-    found.is_foreign |= value is not None
+    found.is_foreign |= value is not None and not found.path.endswith(".jsonl")
     if isinstance(value, dict) and _is_document(value):
         found.program, found.form = program_of(value), "document"
         if found.program in DOCUMENTS:
@@ -396,7 +415,7 @@ def _database(found: SessionFile) -> Iterable[SessionRecord | DamagedLine]:
     for row in rows:
         if isinstance(row, SessionRecord):
             info = row.value["info"]
-            one = one if "role" in info else found.rows.setdefault(str(info["id"]), [])
+            one = one if "role" in info else found.rows.setdefault(info["id"], [])
             one.append(row.value)
     return rows
 
@@ -421,13 +440,17 @@ def _rows(db: sqlite3.Connection) -> Iterator[SessionRecord | DamagedLine]:
     for session in db.execute("SELECT * FROM session ORDER BY time_created, id"):
         number += 1
         info = {name: session[name] for name in ("id", "parent_id", "directory", "version")}
-        yield SessionRecord(number, 0, {"info": info})
+        yield SessionRecord(number, 0, {"info": {k: _name(v) for k, v in info.items()}})
+        strange = [name for name, value in info.items() if not isinstance(value, str | None)]
+        if strange or not info["id"]:
+            what = f"the {', '.join(strange) or 'id'} of session {_name(info['id']):.40} is no text"
+            yield DamagedLine(Gap("damaged", 0, what), None)
         messages = "SELECT * FROM message WHERE session_id = ? ORDER BY time_created, id"
         for message in db.execute(messages, (session["id"],)):
             number += 1
             seen += 1
             parts = "SELECT data, id FROM part WHERE message_id = ? ORDER BY id"
-            yield _message(number, message, db.execute(parts, (message["id"],)))
+            yield from _message(number, message, db.execute(parts, (message["id"],)))
     lost = db.execute("SELECT count(*) FROM message").fetchone()[0] - seen
     lost += db.execute(
         "SELECT count(*) FROM part WHERE message_id NOT IN (SELECT id FROM message)"
@@ -440,14 +463,51 @@ def _rows(db: sqlite3.Connection) -> Iterator[SessionRecord | DamagedLine]:
 
 def _message(
     number: int, message: sqlite3.Row, parts: Iterable[sqlite3.Row]
-) -> SessionRecord | DamagedLine:
+) -> Iterator[SessionRecord | DamagedLine]:
+    """A message with its parts; each row that is no object is a gap, and its text is searched."""
+    named = _name(message["id"])
+    info = _object(number, f"message {named:.40}", message["data"])
+    if isinstance(info, DamagedLine):
+        yield info
+    found = list[dict[str, Any]]()
+    for part in parts:
+        one = _object(number, f"part {_name(part['id']):.40}", part["data"])
+        if isinstance(one, DamagedLine):
+            yield one
+        else:
+            found.append({"id": _name(part["id"]), **one})
+    if isinstance(info, DamagedLine):  # nobody knows whose parts they are
+        for one in found:
+            yield from (DamagedLine(info.gap, text) for text in _text(number, one))
+        return
+    yield SessionRecord(number, 0, {"info": {"id": named, **info}, "parts": found})
+
+
+def _object(number: int, what: str, data: object) -> dict[str, Any] | DamagedLine:
+    """The JSON object in a row, or why it lacks one: it must be one that can be written again."""
+    raw = data if isinstance(data, bytes) else str(data).encode("utf-8", "replace")
+    one = next(session_records([raw]), None)
+    if isinstance(one, DamagedLine):
+        text = one.text and one.text._replace(line=number)
+        return DamagedLine(Gap("damaged", number, one.gap.what.replace("line 1", what, 1)), text)
+    value = {} if one is None else one.value
     try:
-        info = orjson.loads(message["data"])
-        found = [{"id": part["id"], **orjson.loads(part["data"])} for part in parts]
-        return SessionRecord(number, 0, {"info": {"id": message["id"], **info}, "parts": found})
-    except (orjson.JSONDecodeError, TypeError) as error:
-        what = f"message {message['id']!s:.40} is no JSON object: {error}"
-        return DamagedLine(Gap("damaged", number, what), None)
+        orjson.dumps(value)
+    except TypeError:
+        value = {}
+    if value:
+        return value
+    text = None if one is None else next(_text(number, one.value), None)
+    return DamagedLine(Gap("damaged", number, f"{what} is empty, or nested too deep"), text)
+
+
+def _text(number: int, value: object) -> Iterator[Given]:
+    return strange_text(SessionRecord(number, 0, {}), value)
+
+
+def _name(value: object) -> str:
+    """A name in a row: SQLite keeps any value in any column."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value or "")
 
 
 def _order(db: sqlite3.Connection) -> Iterator[DamagedLine]:
@@ -485,7 +545,7 @@ def _events(db: sqlite3.Connection, *, counted: bool) -> Iterator[DamagedLine]:
     cause: Cause = "order" if db.execute(removed).fetchone() else "witness"
     for name, value in hidden.items():
         gap = Gap(cause, 0, f"{name:.60} is not what its last event says, or is not there")
-        yield DamagedLine(gap, next(strange_text(SessionRecord(0, 0, {}), value), None))
+        yield DamagedLine(gap, next(_text(0, value), None))
 
 
 def _hidden(db: sqlite3.Connection) -> dict[str, dict[str, Any]]:

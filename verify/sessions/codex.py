@@ -24,6 +24,7 @@ from tripod.verify.sessions.items import (
     Reader,
     SessionRecord,
     ToolUse,
+    command_line,
     fields,
     strings_of,
     text_at,
@@ -600,7 +601,7 @@ def _line_of(words: list[object]) -> str:
         for word, wanted in zip(words, _WRAPPED, strict=True)
     ):
         return str(words[-1])
-    return shlex.join(map(str, words))
+    return command_line(words)
 
 
 def _joined(folder: str, place: str) -> str:

@@ -17,6 +17,7 @@ from tripod.ledger.words import without_escapes
 from tripod.verify.isolation.children import SessionTree, missing_children, missing_parents
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.phrases import NUMBERS, ProtectedText
+from tripod.verify.isolation.refusals import is_error_text, is_own_error
 from tripod.verify.sessions.items import (
     Call,
     Channel,
@@ -27,8 +28,6 @@ from tripod.verify.sessions.items import (
     Part,
     RecordParts,
     fields,
-    is_error_text,
-    is_own_error,
     is_what_was_asked,
     strings_of,
     text_of,
@@ -47,7 +46,7 @@ _MIXED = fields("skill")
 
 _READ = frozenset(("read", "search", "shell"))
 _NO_FILES = frozenset(("names", "subagent", "web", "skill", "paste", "background"))
-_PATHLIKE = re.compile(r"[^\s]*[/.][^\s]*")
+_PATHLIKE = re.compile(r"[^\s/.]*[/.]\S*")
 _MAGIC = re.compile(r"[*?\[\]{}]")
 _LISTED = re.compile(
     r"""^(?:Output:\ )?(?:
@@ -101,6 +100,7 @@ class _Open:
     is_answered: bool = False
     moves: bool = False
     is_mixed: bool = False
+    went: set[str] = field(default_factory=set)  # where it left the shell, or one before it
 
 
 @dataclass(slots=True)
@@ -192,12 +192,13 @@ class SessionExposures:
     def close(self, channel: Channel) -> None:
         """Take a channel for seen: other evidence shows all that came by it."""
         self.closed |= {channel}
-        self.gaps[:] = [gap for gap in self.gaps if not _is_unrecorded(gap, {channel})]
+        self.gaps.fill(channel)
 
     def counted(self) -> Iterator[Exposure]:
         """The exposures that a verdict counts: without a rule, those of protected text alone.
 
-        A command that opened a file of that name may have shown its text in another form.
+        A command that opened a file of that name may have shown its text in another form, and where
+        the program names it as given, and the record lacks its text, nothing can be compared.
         """
         if self.rule is not None:
             yield from self.found
@@ -208,7 +209,7 @@ class SessionExposures:
                 yield each
             elif (
                 each.sure
-                and each.channel in ("shell", "script")
+                and (each.channel in ("shell", "script") or _is_named_alone(each))
                 and any(_is_at(each, path) for path in self.protected.paths if path not in by_text)
             ):
                 yield each._replace(sure=False)
@@ -289,6 +290,8 @@ class SessionExposures:
         reading = opened_by_call(call)
         one.moves |= call.channel == "edit" and _MOVES in text_of(call.input)
         one.is_shell |= call.channel in ("shell", "script")
+        if self.rule is not None:
+            self._elsewhere(one, call, reading)
         for opened in (*reading.opened, *(reading.also if self.rule is not None else ())):
             self._path(one, call, opened)
         way: Channel = "tool" if call.channel == "web" else "shell"
@@ -299,9 +302,34 @@ class SessionExposures:
             what = f"what the tool {call.tool[:40]} read"
             one.opaque.append(Gap("opaque", call.line, what, call.channel))
 
+    def _elsewhere(self, one: _Open, call: Call, reading: ShellReading) -> None:
+        """Note what a command opens where an earlier one went: calls of one message share a shell.
+
+        Their records name the folder in which the first of them began. A record that names another
+        folder says where the shell is.
+        """
+        before = self._calls.last
+        if (
+            before is not None
+            and not before.is_answered
+            and (before.call.cwd, before.call.agent) == (call.cwd, call.agent)
+        ):
+            one.went |= before.went
+        if call.channel != "shell":
+            return
+        for folder in sorted(one.went)[:_MOST_FOLDERS]:
+            for opened in opened_by_call(call._replace(cwd=folder)).opened:
+                self._path(one, call, opened._replace(sure=False, lists_names=False))
+        roots = tuple(f"{root}/" for root in self._roots)
+        one.went |= {
+            each for each in reading.ended if ANY not in each and f"{each}/".startswith(roots)
+        }
+
     def _path(self, one: _Open, call: Call, opened: OpenedPath) -> None:
         if len(opened.path) > _MAX_PATH:
             opened = opened._replace(path=f"/{ANY}", sure=False)
+        if opened.copied and self.rule and not self.rule.may_lose(opened.path, opened.copied):
+            opened = opened._replace(recursive=False)  # it is named where it is read
         key = opened.path, opened.sure, opened.recursive
         if key not in self._judged:
             if len(self._judged) >= _REMEMBERED:
@@ -339,6 +367,8 @@ class SessionExposures:
             if self.rule is None or self.rule.hits(path):
                 by_path = [_of_text(given, path, sure=given.sure)]
                 self._found += by_path
+                if not by_path[0].shown:
+                    self._found.elsewhere.append(by_path[0]._replace(sure=False))
             elif self.rule.excepts(path):
                 pass
             elif path.startswith("/") and self.rule.may_hit(path, (), recursive=False):
@@ -504,7 +534,7 @@ def opened_by_call(call: Call) -> ShellReading:
             if url.startswith("file:"):
                 found.opened.append(OpenedPath(url, resolved(url, call.cwd)))
             else:
-                found.opaque.append(f"what a server on this machine gave, {url[:80]},")
+                found.opaque.append(f"what a server on this machine, or near it, gave, {url[:80]},")
     for named in call.paths if call.channel not in _NO_FILES else ():
         if known or _PATHLIKE.fullmatch(named):
             sure = known and not (_MAGIC.search(named) and not call.recursive)
@@ -514,17 +544,23 @@ def opened_by_call(call: Call) -> ShellReading:
 
 
 _LOCAL = re.compile(
-    r"""\b(?:file://[^\s"'<>)]+|https?://(?:[^\s/@]*@)?(?:localhost|127\.|0\.0\.0\.0|\[::1?\])[^\s"'<>)]*)""",
-    re.IGNORECASE,
+    r"""\b(?:file://[^\s"'<>)]+
+    |https?://(?:[^\s/@]*@)?(?:
+      (?:[^\s./:@\[\]"'<>)]+  # a name without a dot, or one number
+        |[^\s/:@"'<>)]+\.(?:localhost|local|internal|lan|home\.arpa))(?=[:/?\#\s"'<>)]|$)
+      |(?:0\w*|127|10|169\.254|192\.168|172\.(?:1[6-9]|2[0-9]|3[01]))\.[0-9]
+      |\[
+    )[^\s"'<>)]*)""",
+    re.IGNORECASE | re.VERBOSE,
 )
-"""Addresses by which a tool for the web gets files of this machine."""
+"""Addresses by which a tool for the web gets files of this machine, or of one beside it."""
 
 
 def _is_unrecorded(gap: Gap, channels: Container[Channel]) -> bool:
     return gap.is_unrecorded and gap.channel in channels
 
 
-_MAX_PATH, _MAX_ROOTS = 4096, 64
+_MAX_PATH, _MAX_ROOTS, _MOST_FOLDERS = 4096, 64, 4
 _REMEMBERED = 20_000  # calls; an answer to an older one is of a call that is not there
 _SHORT_COMMAND = 4096  # characters
 _TOGETHER = 16_384  # characters of texts that are searched together
@@ -562,6 +598,11 @@ def _is_same(exposure: Exposure, path: str) -> bool:
     return exposure.shown and exposure.sure and _is_at(exposure, path)
 
 
+def _is_named_alone(exposure: Exposure) -> bool:
+    """Whether the program names a file that it gave, and the record has no text of it."""
+    return exposure.call is None and not exposure.shown
+
+
 def _is_at(exposure: Exposure, path: str) -> bool:
     mine = exposure.path or ""
     return mine == path or mine.endswith(f"/{path}")
@@ -580,12 +621,19 @@ _COMPLETED = re.compile(r"Script (?:completed|failed|terminated)\b")
 """How programs begin the answer of a script that is over; of one that runs on more may come."""
 
 _SHORT = 8  # characters from which on a line of an output is told from another
+_MOST_COMPARED = 2**30  # characters, over all lines of an output: a second
 
 
 def _overlap(output: str, text: str) -> bool:
-    """Whether text of an output stands in a text: all of it, or a line or 12 words of it."""
-    lines = map(str.strip, (output, *output.splitlines()))
-    if any(line in text for line in lines if len(line) >= _SHORT or line == output.strip() != ""):
+    """Whether text of an output stands in a text: all of it, or a line or 12 words of it.
+
+    Of very many lines in a very long text it is taken for granted.
+    """
+    whole = output.strip()
+    lines = {line for line in map(str.strip, output.splitlines()) if len(line) >= _SHORT}
+    if (whole and whole in text) or len(lines) * len(text) > _MOST_COMPARED:
+        return True
+    if any(line in text for line in lines):
         return True
     one = ProtectedText()
     one.add("output", output)
@@ -603,9 +651,6 @@ class ExposureVerdict:
     """Why the rest cannot be told, also where there are findings."""
 
 
-_FILELESS = fields("web edit names")
-
-
 def judge_exposures(
     read: Sequence[SessionExposures],
     counted: Counter[str],
@@ -619,12 +664,7 @@ def judge_exposures(
     what its parent saw is asked of no rule about subagents alone.
     """
     missing = missing_children([one.tree for one in read], [one.gaps for one in read])
-    gaps = [
-        (one.file, gap)
-        for one, some in zip(read, missing, strict=True)
-        for gap in some
-        if gap.channel not in _FILELESS
-    ]
+    gaps = [(one.file, gap) for one, some in zip(read, missing, strict=True) for gap in some]
     begun = [(one.file, session) for one in read for session in one.tree.sessions]
     orphans = missing_parents([session for _, session in begun]) if needs_parents else ()
     gaps += [(begun[number][0], gap) for number, gap in orphans]
@@ -635,8 +675,8 @@ def judge_exposures(
         unsure += [(one.file, each) for one in read for each in one.found.elsewhere]
     causes = Counter(gap.cause for _, gap in gaps)
     for one in read:
-        for (cause, channel), number in one.gaps.more.items():
-            causes[cause] += number - 1 if channel not in _FILELESS else 0
+        for (cause, _), number in one.gaps.more.items():
+            causes[cause] += number - 1
     coverage: dict[str, object] = {
         **counted,
         "exposures": len(breaches),

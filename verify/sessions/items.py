@@ -11,7 +11,7 @@ import re
 import shlex
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from itertools import pairwise
 from posixpath import join, normpath
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -207,10 +207,9 @@ class RecordParts:
 class Gap(NamedTuple):
     """Something that cannot be seen, and why. ``channel`` is what it could have carried.
 
-    A session of its own that a subagent has is ``missing`` until one with the id ``child`` is read
-    which ``parent`` started: what judges a file says who that is. ``call`` is the call that began
-    it, '' where a record only tells of it again. ``is_unrecorded``: the program never writes down
-    what came by this channel.
+    The session ``child`` of a subagent, which ``parent`` started, is ``missing`` until it is read.
+    ``call`` began it, '' where a record tells of it again. What judges a file names the parent.
+    ``is_unrecorded``: the program never writes down what came by this channel.
     """
 
     cause: Cause
@@ -227,7 +226,7 @@ class GapList(list[Gap]):
     """Gaps as they are found: the first of each cause and channel, so that memory has a limit.
 
     ``more`` counts those that were left out. ``close`` adds a gap for each such cause and channel,
-    which no session that is found fills.
+    which no session that is found fills. ``filled`` are channels that other evidence shows.
     """
 
     LIMIT = 500
@@ -237,6 +236,7 @@ class GapList(list[Gap]):
     def __init__(self) -> None:
         super().__init__()
         self.more: Counter[tuple[Cause, Channel]] = Counter()
+        self.filled: set[Channel] = set()
         self._kept: Counter[tuple[Cause, Channel, bool]] = Counter()
         self._sums: list[Gap] = []
 
@@ -253,6 +253,13 @@ class GapList(list[Gap]):
         """Keep or count several."""
         for gap in gaps:
             self.append(gap)
+
+    def fill(self, channel: Channel) -> None:
+        """Drop what a program never writes down of a channel: other evidence shows all of it."""
+        kept = [gap for gap in self if not (gap.is_unrecorded and gap.channel == channel)]
+        if len(kept) < len(self):
+            self.filled.add(channel)
+            self[:] = kept
 
     def close(self) -> None:
         """Say what was left out; it is said anew if more was left out since."""
@@ -333,6 +340,8 @@ class Reader(ABC):
 
     def end(self) -> Iterator[Item]:
         """What only the end of the file shows."""
+        if not self.sessions:
+            yield Gap("missing", 1, f"the record by which {self.program} names the session")
         if self.since and not any(session.version for session in self.sessions.values()):
             yield Gap("unknown", 1, f"no version of {self.program} is named")
         for parent, line in self._before.items():
@@ -442,7 +451,7 @@ class Reader(ABC):
                 paths += tuple(_UPDATED.findall(text_of(value)))
             if command is None and use.command:
                 said = values.get(use.command)
-                said = shlex.join(map(str, said)) if isinstance(said, list) else said
+                said = command_line(said) if isinstance(said, list) else said
                 command = said if isinstance(said, str) else None
         if len(self.channels) > _REMEMBERED:
             for old in list(self.channels)[: _REMEMBERED // 2]:
@@ -460,6 +469,25 @@ class Reader(ABC):
             name, tool, value, line, channel, paths, command, recursive, cwd, agent, nested, ran,
             output,
         )  # fmt: skip
+
+    def list_of(
+        self, record: SessionRecord, value: object, name: str
+    ) -> Generator[Item, None, list[Any]]:
+        """A value that is a list, or missing, in each record; of another type it is a gap.
+
+        Its texts are searched then, and nothing is in the list that is returned.
+        """
+        if value is not None and not isinstance(value, list):
+            yield from self.strange_type(record, name, value)
+        return value if isinstance(value, list) else []
+
+    def object_of(
+        self, record: SessionRecord, value: object, name: str
+    ) -> Generator[Item, None, dict[str, Any]]:
+        """A value that is an object, or missing, in each record; else as ``list_of`` does it."""
+        if value is not None and not isinstance(value, dict):
+            yield from self.strange_type(record, name, value)
+        return value if isinstance(value, dict) else {}
 
     def strange_type(self, record: SessionRecord, name: str, value: object) -> Iterator[Item]:
         """A record of a type that the reader does not know; its texts are searched."""
@@ -532,72 +560,6 @@ def strings_of(value: object) -> list[str]:
     return found
 
 
-_OWN_ERROR = re.compile(r"<tool_use_error>(?:(?!</tool_use_error>)[^\0])*</tool_use_error>\s*")
-_UNCALLED = re.compile(r"<tool_use_error>(?:Error: No such tool available|InputValidationError): ")
-_UNCALLED_SIZE = 400
-"""Errors of a program itself; one of a server may begin like them, and go on with any text."""
-
-_ERROR = re.compile(
-    r"""\b(?:errors?|failed|failure|cannot|can't|could\ not|couldn't|unable|denied|not|no\ such
-    |didn't|doesn't|don't|haven't|rejected|refused|declined|aborted|cancell?ed|interrupted|stopped
-    |invalid|exceeds?|too\ (?:large|long|big)|outside|out\ of\ bounds|must|missing|unknown
-    |unexpected|forbidden|prohibited|blocked?|ignored|timed\ out|timeout|exception
-    |E[A-Z]{3,}(?=:))\b
-    """,
-    re.VERBOSE | re.IGNORECASE,
-)
-_ERROR_LINES, _ERROR_SIZE, _REASON_WORDS = 6, 1_000, 4
-
-
-def is_error_text(text: str, *, denied: bool = False) -> bool:
-    r"""Whether an answer that failed, by the record, is the message of it and no text of a file.
-
-    That of a denial may be anything that a person or a hook wrote, in one line of some words. More
-    lines are of a file, but for those that a program is known to add to its own words.
-
-    >>> is_error_text("File does not exist."), is_error_text("KEY=correct-horse-battery")
-    (True, False)
-    >>> is_error_text("Permission to read /w/a has been denied.\nKEY=x", denied=True)
-    False
-    """
-    lines = text.strip().splitlines()
-    if not lines or is_own_error(text):
-        return True
-    if _DENIAL.match(text):
-        return _DENIAL_WHOLE.fullmatch(text.strip()) is not None
-    if len(lines) > _ERROR_LINES or len(text) > _ERROR_SIZE or text.startswith("<tool_use_error>"):
-        return False
-    if denied and (len(lines) > 1 or len(text.split()) >= _REASON_WORDS):
-        return len(lines) == 1
-    return _ERROR.search(lines[0]) is not None
-
-
-def is_own_error(text: str, *, of_server: bool = False) -> bool:
-    """Whether an error is of the program itself, which did not run the tool; a server's may lie."""
-    if of_server and not (_UNCALLED.match(text) and len(text) <= _UNCALLED_SIZE):
-        return False
-    return _OWN_ERROR.fullmatch(text) is not None
-
-
-_DENIAL = re.compile(
-    r"""\[Request\ interrupted|PreToolUse:|Permission\ (?:to|for)\ |
-    Command\ blocked\ by\ PreToolUse\ hook:|
-    The\ user\ (?:doesn't|rejected|has\ specified\ a\ rule|denied|declined)\b""",
-    re.VERBOSE,
-)
-_DENIAL_WHOLE = re.compile(
-    r"""(?:PreToolUse:\S+\ hook\ error:\ \[[^\n]{,800}\]:[^\n]{,400}(?:\n[^\n]{,200}){,2}
-    |The\ user\ (?:[^\n]{,800}\n)?[^\n]{,800}\bsaid:[^\0]{,1000}
-    |[^\n]{,1000})
-    (?:\n+Note:\ The\ user's\ next\ message[^\n]{,400})?""",
-    re.VERBOSE,
-)
-"""How programs begin the answer to a call that was denied, and how it may go on.
-
-It is one line, but for what the command of a hook printed and what a person said.
-"""
-
-
 def version_of(text: str) -> tuple[int, ...]:
     """A version to compare: its numbers up to the first part without one.
 
@@ -610,6 +572,16 @@ def version_of(text: str) -> tuple[int, ...]:
             break
         found.append(int(part))
     return tuple(found)
+
+
+def command_line(words: list[Any]) -> str:
+    """The words of a command as one line for a shell; of a word that is no text, its texts.
+
+    >>> command_line(["cat", "a b", 7, ["c"]])
+    "cat 'a b' 7 c"
+    """
+    plain = (str(one) if isinstance(one, str | int | float) else text_of(one) for one in words)
+    return shlex.join(plain)
 
 
 def text_at(value: object, name: str, *below: str) -> str:

@@ -21,7 +21,7 @@ from wcmatch import glob
 from tripod.ledger.errors import MissingExtraError
 from tripod.ledger.words import RUN
 from tripod.ledger.words import words_of_text as words_of
-from tripod.verify.isolation import globs, phrases
+from tripod.verify.isolation import children, globs, phrases, refusals
 from tripod.verify.isolation.globs import NeverRule, _meet
 from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.sessions import codex, exposure, items, jsonl, shell
@@ -171,7 +171,9 @@ def test_what_is_excepted_may_be_read_and_its_neighbour_may_not(command: str) ->
     )
 
 
-@pytest.mark.parametrize("module", [globs, items, jsonl, phrases, shell], ids=str)
+@pytest.mark.parametrize(
+    "module", [children, globs, items, jsonl, phrases, refusals, shell], ids=str
+)
 def test_the_examples_of_the_docstrings_hold(module: ModuleType) -> None:
     done = doctest.testmod(module)
     assert (done.failed, bool(done.attempted)) == (0, True)
