@@ -8,15 +8,36 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from tripod.ledger.words import RUN, without_escapes
 from tripod.ledger.words import words_of_text as words_of
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.phrases import LineIndex, PhraseIndex, SeedPairs, VisiblePhrases
+from tripod.verify.isolation.reasons import (
+    COPY,
+    EARLIER,
+    FAILED,
+    FOLDER,
+    FORM,
+    MAY_BE_GIVEN,
+    NOT_COMPARED,
+    PARTLY,
+    PATTERN,
+    SPELLING,
+    TOOL,
+    UNANSWERED,
+    UNSURE,
+    Exposure,
+    ExposureList,
+    Reason,
+    exposure_reason,
+    gap_reason,
+    said_once,
+)
 from tripod.verify.sessions.items import (
     Call,
     Channel,
@@ -68,25 +89,6 @@ _LISTED = re.compile(
     re.MULTILINE | re.VERBOSE,
 )
 """Where the answer of a search says of which file a text is. A name elsewhere is only a word."""
-
-
-class Exposure(NamedTuple):
-    """A place where text of a file reached the model, or may have.
-
-    ``path`` is None where only the content tells. Not ``sure``: a pattern, a variable, a folder
-    that was searched, a command that failed. ``shown``: text of it stands in what the model was
-    given; else the program only opened it.
-    """
-
-    line: int
-    agent: str
-    call: str | None
-    tool: str | None
-    channel: Channel
-    named: str | None
-    path: str | None
-    sure: bool
-    shown: bool
 
 
 class ProtectedText:
@@ -168,23 +170,13 @@ class _CallsOfId:
     answers: set[int] = field(default_factory=set)
 
 
-class ExposureList(list[Exposure]):
-    """Exposures as they are found; ``elsewhere`` has those of which nobody says where it went.
-
-    Such a file was opened, and its text may stand under another name: in a copy.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.elsewhere: list[Exposure] = []
-
-
 class SessionExposures:
     """Collects what one file of a session exposed; ``add`` each item in the order of the file.
 
     Without a rule every file counts. ``denied`` has the id of each call that was denied, and
     whether it was for such a file. ``closed`` are channels that other evidence shows whole,
-    although the program leaves no record of them.
+    although the program leaves no record of them. ``each`` gets every exposure as it is found; then
+    only the first of each kind is kept.
     """
 
     def __init__(
@@ -193,9 +185,10 @@ class SessionExposures:
         protected: ProtectedText,
         file: str = "",
         closed: frozenset[Channel] = frozenset(),
+        each: Callable[[Exposure], None] | None = None,
     ) -> None:
         self.rule, self.protected, self.file, self.closed = rule, protected, file, closed
-        self.found = ExposureList()
+        self.found = ExposureList(each, self._counts)
         self.gaps = GapList()
         self.agents: set[str] = set()
         self.sessions: list[Session] = []
@@ -229,24 +222,28 @@ class SessionExposures:
         self.closed |= {channel}
         self.gaps[:] = [gap for gap in self.gaps if not _is_unrecorded(gap, {channel})]
 
-    def counted(self) -> Iterator[Exposure]:
-        """The exposures that a verdict counts: without a rule, those of protected text alone.
+    def counted(self) -> Iterator[tuple[Exposure, int]]:
+        """The exposures that a verdict counts, and how often: without a rule, of protected text.
 
         A command that opened a file of that name may have shown its text in another form.
         """
-        if self.rule is not None:
-            yield from self.found
-            return
         by_text = {each.named for each in self.found if each.path is None}
         for each in self.found:
-            if each.path is None:
-                yield each
-            elif (
-                each.sure
-                and each.channel in ("shell", "script")
-                and any(_is_at(each, path) for path in self.protected.paths if path not in by_text)
-            ):
-                yield each._replace(sure=False)
+            times = 1 + self.found.more[each]
+            if self.rule is not None or each.path is None:
+                yield each, times
+            elif self._counts(each, by_text):
+                yield each._replace(sure=False, doubt=FORM), times
+
+    def _counts(self, each: Exposure, but: Container[str | None] = ()) -> bool:
+        """Whether a verdict may count an exposure, which is not of a file among ``but``."""
+        if self.rule is not None or each.path is None:
+            return True
+        return (
+            each.sure
+            and each.channel in ("shell", "script")
+            and any(_is_at(each, path) for path in self.protected.paths if path not in but)
+        )
 
     def _began(self, session: Session) -> None:
         self.agents.add(session.id)
@@ -284,10 +281,10 @@ class SessionExposures:
         """Say that calls have no answer; the last call may be broken off."""
         for one in calls.waiting or ():
             if one is not self._last:
-                what = f"the answer of {one.call.tool} {one.call.id[:40]}"
+                what = f"no answer to {one.call.tool} {one.call.id[:40]} is there"
                 self.gaps.append(Gap("unanswered", one.call.line, what, one.call.channel))
             self.gaps.extend(one.opaque)
-            self.found += [each._replace(sure=False, shown=False) for each in one.exposures]
+            self.found += [_doubted(each, UNANSWERED) for each in one.exposures]
         calls.waiting = None
 
     def _ran(self, call: Call) -> None:
@@ -319,7 +316,7 @@ class SessionExposures:
         one.opaque += [Gap("opaque", call.line, why, way) for why in reading.opaque]
         unnamed = call.channel in _READ and not (call.paths or isinstance(call.command, str))
         if call.channel in _OPAQUE or unnamed:
-            what = f"what the tool {call.tool[:40]} read"
+            what = f"nobody knows what the tool {call.tool[:40]} read"
             one.opaque.append(Gap("opaque", call.line, what, call.channel))
 
     def _path(self, one: _Open, call: Call, opened: OpenedPath) -> None:
@@ -334,7 +331,8 @@ class SessionExposures:
             # A session in very many folders: what is anywhere in them is looked for.
             roots = self._roots if len(self._roots) <= _MAX_ROOTS else ()
             if under or rule.may_hit(opened.path, roots, recursive=opened.recursive):
-                one.exposures.append(_exposure(call, opened, sure=under))
+                doubt = SPELLING if exact else ""
+                one.exposures.append(_exposure(call, opened, sure=under, doubt=doubt))
         if opened.lists_names:
             one.listed.append(opened)
 
@@ -348,12 +346,12 @@ class SessionExposures:
         if given.named is not None and not by_path and not (given.failed or given.denied):
             path = resolved(given.named, given.cwd)
             if self.rule is None or self.rule.hits(path):
-                by_path = [_of_text(given, path, sure=given.sure)]
+                by_path = [_of_text(given, path)]
                 self.found += by_path
             elif self.rule.excepts(path):
                 pass
             elif path.startswith("/") and self.rule.may_hit(path, (), recursive=False):
-                self.found.append(_of_text(given, path, sure=False))
+                self.found.append(_of_text(given._replace(sure=False), path))
         if (
             (given.call is None or (given.channel == "skill" and not given.failed))
             and (given.named is None or given.channel in _MIXED)
@@ -361,12 +359,12 @@ class SessionExposures:
             and not self.protected.is_searchable
             and given.text.strip()
         ):
-            what = f"whose text the {given.channel} gave: no protected text was there to compare"
+            what = f"text came by {given.channel}, and {NOT_COMPARED}"
             self.gaps.append(Gap("missing", given.line, what, given.channel))
         for path in self.protected.found_in(given.text):
             if self.rule is None or not any(_is_same(each, path) for each in by_path):
                 tool = None if one is None else one.call.tool
-                self.found.append(_of_text(given, None, named=path, tool=tool, sure=given.sure))
+                self.found.append(_of_text(given, None, named=path, tool=tool))
 
     def _answered(self, given: Given) -> _Open | None:
         if given.call is None:
@@ -416,9 +414,10 @@ class SessionExposures:
                 shown = shown and _NUMBERS.search(f"\n{text}") is not None
             if not each.sure:
                 shown = False
-            found.append(each._replace(sure=sure, shown=shown))
+            one_found = each._replace(sure=sure, shown=shown)
+            found.append(one_found if sure else _doubted(one_found, FAILED))
             if lost and sure and not shown and self.rule is not None:
-                self.found.elsewhere.append(found[-1]._replace(sure=False))
+                self.found.elsewhere.append(_doubted(one_found, COPY))
         if given is not None and one.listed and self.rule is not None:
             found += self._listed(one.call, given)
         self.found += found
@@ -428,7 +427,7 @@ class SessionExposures:
     def _doubt(self, one: _Open) -> None:
         """A call that failed, by the record, and whose answer is no error of the program."""
         self.gaps.extend(one.opaque)
-        self.found += [each._replace(sure=False, shown=False) for each in one.exposures]
+        self.found += [_doubted(each, FAILED) for each in one.exposures]
 
     def _listed(self, call: Call, given: Given) -> Iterator[Exposure]:
         """Files that the answer of a search names: their lines were shown, or only counted."""
@@ -498,7 +497,21 @@ def _opened_by(call: Call, command: str) -> ShellReading:
     return (_opened_again if len(command) <= _SHORT_COMMAND else opened_by)(command, call.cwd)
 
 
-def _exposure(call: Call, opened: OpenedPath, *, sure: bool) -> Exposure:
+def _doubted(each: Exposure, why: str) -> Exposure:
+    """An exposure that is not sure; what was in doubt before stays the reason."""
+    return each._replace(sure=False, shown=False, doubt=each.doubt or why)
+
+
+def _exposure(call: Call, opened: OpenedPath, *, sure: bool, doubt: str = "") -> Exposure:
+    if not sure and not doubt:
+        if call.channel in _OPAQUE:
+            doubt = TOOL
+        elif ANY in opened.path:
+            doubt = PARTLY
+        elif _MAGIC.search(opened.named):
+            doubt = PATTERN
+        else:
+            doubt = FOLDER if opened.recursive else UNSURE
     return Exposure(
         call.line,
         call.agent,
@@ -509,21 +522,27 @@ def _exposure(call: Call, opened: OpenedPath, *, sure: bool) -> Exposure:
         opened.path,
         sure,
         shown=False,
+        doubt=doubt,
     )
 
 
 def _of_text(
-    given: Given,
-    path: str | None,
-    *,
-    named: str | None = None,
-    tool: str | None = None,
-    sure: bool,
+    given: Given, path: str | None, *, named: str | None = None, tool: str | None = None
 ) -> Exposure:
-    named = given.named if named is None else named
-    shown = bool(given.text.strip())
+    within = given.named if named != given.named else None
+    earlier = given.channel == "instructions" and not given.line
     return Exposure(
-        given.line, given.agent, given.call, tool, given.channel, named, path, sure, shown=shown
+        given.line,
+        given.agent,
+        given.call,
+        tool,
+        given.channel,
+        given.named if named is None else named,
+        path,
+        given.sure,
+        shown=bool(given.text.strip()),
+        doubt="" if given.sure else EARLIER if earlier else MAY_BE_GIVEN,
+        within=within if named is not None else None,
     )
 
 
@@ -563,11 +582,25 @@ def _overlap(output: str, text: str) -> bool:
 class ExposureVerdict:
     """The answer to "did it read that?", with what it rests on."""
 
-    told: Told
-    reasons: list[str]
-    coverage: dict[str, object]
-    untold: list[str] = field(default_factory=list)
+    found: list[Reason]
+    unseen: list[Reason]
     """Why the rest cannot be told, also where there are findings."""
+    coverage: dict[str, object]
+
+    @property
+    def told(self) -> Told:
+        """The answer."""
+        return "findings" if self.found else "cannot tell" if self.unseen else "clean"
+
+    @property
+    def reasons(self) -> list[str]:
+        """Each file that was found, or else each reason why nobody can tell."""
+        return said_once(self.found or self.unseen)
+
+    @property
+    def untold(self) -> list[str]:
+        """Words for ``unseen``."""
+        return said_once(self.unseen)
 
 
 _FILELESS = fields("web edit names")
@@ -593,36 +626,32 @@ def judge_exposures(
         if not (gap.child and gap.child in agents) and gap.channel not in _FILELESS
     ]
     gaps += _orphans(read) if needs_parents else ()
-    found = [(one.file, each) for one in read for each in one.counted()]
-    breaches = [pair for pair in found if pair[1].sure and (pair[1].shown or not shown_only)]
-    unsure = [pair for pair in found if not pair[1].sure]
+    found = [(one.file, *pair) for one in read for pair in one.counted()]
+    breaches = [
+        exposure_reason(*one) for one in found if one[1].sure and (one[1].shown or not shown_only)
+    ]
+    unsure = [exposure_reason(*one) for one in found if not one[1].sure]
     if shown_only:
-        unsure += [(one.file, each) for one in read for each in one.found.elsewhere]
+        unsure += (
+            exposure_reason(one.file, each, 1 + one.found.elsewhere.more[each])
+            for one in read
+            for each in one.found.elsewhere
+        )
     causes = Counter(gap.cause for _, gap in gaps)
     for one in read:
         for (cause, channel), number in one.gaps.more.items():
             causes[cause] += number - 1 if channel not in _FILELESS else 0
     coverage: dict[str, object] = {
         **counted,
-        "exposures": len(breaches),
-        "unsure": len(unsure),
+        "exposures": sum(one.times for one in breaches),
+        "unsure": sum(one.times for one in unsure),
         "denied": sum(is_of_file for one in read for _, is_of_file in one.denied),
         "gaps": dict(sorted(causes.items())),
     }
-    reasons = [f"{file}:{each.line}: {_place(each)}" for file, each in breaches]
-    untold = [
-        f"{file}:{each.line}: {_what(each)} may be one of these files ({each.channel})"
-        for file, each in unsure
-    ]
-    untold += [f"{file}:{gap.line}: {_cannot(gap)}" for file, gap in gaps]
+    unseen = unsure + [gap_reason(file, gap) for file, gap in gaps]
     if not read:
-        untold = ["no file of a session was read"]
-    untold = list(dict.fromkeys(untold))
-    if breaches:
-        return ExposureVerdict("findings", reasons, coverage, untold)
-    if untold:
-        return ExposureVerdict("cannot tell", untold, coverage, untold)
-    return ExposureVerdict("clean", [], coverage)
+        unseen = [Reason("", 0, "no file of a session was read", "missing")]
+    return ExposureVerdict(breaches, unseen, coverage)
 
 
 def _orphans(read: Sequence[SessionExposures]) -> Iterator[tuple[str, Gap]]:
@@ -633,16 +662,3 @@ def _orphans(read: Sequence[SessionExposures]) -> Iterator[tuple[str, Gap]]:
         if session.parent is not None and session.parent not in there:
             what = f"the session {session.parent[:40]} that started this one"
             yield file, Gap("missing", session.line, what, "subagent")
-
-
-def _what(exposure: Exposure) -> str:
-    return str(exposure.named or exposure.path)
-
-
-def _place(exposure: Exposure) -> str:
-    how = "shown" if exposure.shown else "opened"
-    return f"{_what(exposure)} was {how} ({exposure.channel})"
-
-
-def _cannot(gap: Gap) -> str:
-    return f"{gap.what} ({gap.cause}, {gap.channel})"

@@ -2,7 +2,7 @@
 
 Gemini 0.5x and 0.6x write one object a line: a header, messages, ``$set`` and ``$rewindTo``. A
 message is written again with the same id when it grows. What ``$rewindTo`` cuts off was seen all
-the same. Before that a session was one document. Qwen 0.2x has the envelope of Claude Code.
+the same. Before that a session was one document.
 
 ``GEMINI.md`` of the project and its imports stand in the first message. That of the user's home
 goes into the system instruction, of which there is no record.
@@ -240,7 +240,11 @@ class Gemini(Reader):
 
 
 class Qwen(Gemini):
-    """Reads a session of Qwen Code; each call is also in its telemetry, a second witness."""
+    """Reads a session of Qwen Code 0.2x, which has the envelope of Claude Code.
+
+    Each call is also in its telemetry, a second witness. ``QWEN.md`` and its imports go into the
+    context without a record, those of the project and those of the user's home.
+    """
 
     program = "qwen"
     since, until = (0, 20), (0, 25)

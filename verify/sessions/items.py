@@ -329,11 +329,12 @@ class Reader(ABC):
         for channel, way in self.ways.items():
             if way.within is not None:
                 continue  # the other channel has its gap
+            name = f"{channel}: {CHANNELS[channel]}"
             if way.recorded == "not known":
                 what = f"nobody has looked whether {self.program} leaves a record of {channel}"
                 yield Gap("unknown", record.line, what, channel)
             elif way.recorded == "never" or (known and known < way.since):
-                what = f"{self.program} {version} leaves no record of {channel}"
+                what = f"{f'{self.program} {version}'.strip()} leaves no record of {name}"
                 yield Gap("missing", record.line, what, channel, is_unrecorded=True)
 
     def given(

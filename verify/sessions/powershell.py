@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from tripod.verify.isolation.reasons import NOT_PARSED
 from tripod.verify.sessions.items import fields
 from tripod.verify.sessions.programs import ShellReading, Word, short
 from tripod.verify.sessions.shell import ANY, MAX_COMMAND, Shell
@@ -154,7 +155,7 @@ def opened_by_powershell(command: str, cwd: str, *, is_named: bool = True) -> Sh
     elif _PLAIN.fullmatch(command) and command.split():
         shell.run([Word(word, sure=True) for word in command.split()])
     else:
-        found.opaque.append(f"a command line that is not parsed: {short(command)}")
+        found.opaque.append(NOT_PARSED)
     return found
 
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
+from tripod.verify.isolation.reasons import NOT_PARSED
 from tripod.verify.sessions.programs import (
     AFTER_ONE,
     ALIKE,
@@ -91,7 +92,7 @@ def opened_by(command: str, cwd: str) -> ShellReading:
         elif parser is not None:
             read_syntax(parser, command, shell)
         else:
-            found.opaque.append(f"a command line that is not parsed: {short(command)}")
+            found.opaque.append(NOT_PARSED)
     except RecursionError:
         found.opaque.append("a command line that is nested too deep")
     return found

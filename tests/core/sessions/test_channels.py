@@ -11,8 +11,8 @@ from recorded_sessions import items_of, transcripts
 from session_specimens import SECRET, SPECIMENS, STARTS, Record
 
 from tripod.verify.isolation.globs import NeverRule
+from tripod.verify.isolation.reasons import Exposure
 from tripod.verify.sessions.exposure import (
-    Exposure,
     ProtectedText,
     SessionExposures,
     judge_exposures,
