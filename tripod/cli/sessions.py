@@ -211,6 +211,7 @@ def _exposure(call: CommandCall) -> int | None:
         one = SessionExposures(rule, protected, path, each=listing.add)
         if _read_exposures(one, (project, home), read, is_named=is_named):
             one.gaps += blind
+            one.forget_calls()
             judged.append(one)
             listing.end()
     read.say_left_out(call.path, is_empty=not read.files)
@@ -394,6 +395,7 @@ exposure PATH...
 
     A GLOB without a slash is a file's name in any folder; one with a slash is the end of a path;
     one that begins with a slash is a whole path. One that fits a folder means all that lies in it.
+    Quote it, or the shell puts names in its place. --never, --except and --protect may be repeated.
 
     Exit codes: 0 clean, 1 findings, 2 usage, 3 cannot tell. Without --never and --protect: 0 at
     least one file was read, 2 usage, 3 no file could be read.

@@ -217,6 +217,11 @@ class SessionExposures:
             self._leave_open(calls)
         self.gaps.close()
 
+    def forget_calls(self) -> None:
+        """Forget the calls, after the end: what is judged with many other files stays small."""
+        self._calls.clear()
+        self._last = None
+
     def close(self, channel: Channel) -> None:
         """Take a channel for seen: other evidence shows all that came by it."""
         self.closed |= {channel}
