@@ -14,7 +14,7 @@ from tripod.ledger.errors import MissingExtraError
 from tripod.ledger.ids import now_us
 from tripod.output import LINES, emit, one_line, remark
 from tripod.verify.isolation.globs import NeverRule, refusal_of
-from tripod.verify.isolation.reasons import FOLDER, NOT_COMPARED, NOT_PARSED, Exposure, said_shortly
+from tripod.verify.isolation.reasons import FOLDER, NOT_COMPARED, Exposure, said_shortly
 from tripod.verify.isolation.sessions import CallsSeen
 from tripod.verify.recorded.files import (
     SessionFile,
@@ -31,6 +31,7 @@ from tripod.verify.sessions.exposure import (
     judge_exposures,
 )
 from tripod.verify.sessions.items import Channel, Gap
+from tripod.verify.sessions.programs import NOT_PARSED
 from tripod.verify.sessions.readers import PLACES
 
 if TYPE_CHECKING:
@@ -302,7 +303,7 @@ class _Listing:
         """Print an exposure, with others at once."""
         is_told = self._last == each  # programs write some things twice
         if self._is_judged:  # what is not sure is a reason of the verdict
-            is_told |= not each.sure or (each.path is not None and not self._call.never)
+            is_told |= not each.sure
         if is_told and not self._call.json:
             return
         self._last = each

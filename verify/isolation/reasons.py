@@ -27,9 +27,6 @@ EARLIER = "text of {} stands in an earlier version of the instructions"
 """Why an exposure is not sure, for its path and its tool."""
 
 NOT_COMPARED = "no protected text was there to compare it with"
-NOT_PARSED = (
-    "a command line, which only the extra `sessions` parses: pip install 'tripod-ledger[sessions]'"
-)
 
 
 class Exposure(NamedTuple):

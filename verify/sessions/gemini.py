@@ -107,7 +107,7 @@ class Gemini(Reader):
         value = record.value
         if "$set" in value or "$rewindTo" in value:
             yield from self._update(record, value)
-        elif "sessionId" in value:
+        elif "sessionId" in value and "type" not in value:
             self.records["header"] += 1
             yield from self.strange_fields(record, value, _HEADER, "the header")
             name, role = text_at(value, "sessionId"), text_at(value, "kind")

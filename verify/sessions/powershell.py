@@ -11,9 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from tripod.verify.isolation.reasons import NOT_PARSED
 from tripod.verify.sessions.items import fields
-from tripod.verify.sessions.programs import ShellReading, Word, short
+from tripod.verify.sessions.programs import NOT_PARSED, ShellReading, Word, short
 from tripod.verify.sessions.shell import ANY, MAX_COMMAND, Shell
 from tripod.verify.sessions.syntax import node_text, syntax_of
 

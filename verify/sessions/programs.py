@@ -17,6 +17,11 @@ def names(table: str) -> frozenset[str]:
     return frozenset(table.split())
 
 
+NOT_PARSED = (
+    "a command line, which only the extra `sessions` parses: pip install 'tripod-ledger[sessions]'"
+)
+"""What is opaque without the extra: a line that is not one list of plain words."""
+
 UNKNOWN_PART = "**"
 """What stands in a word for a part that only the shell knew."""
 

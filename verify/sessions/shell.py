@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from tripod.verify.isolation.reasons import NOT_PARSED
 from tripod.verify.sessions.programs import (
     AFTER_ONE,
     ALIKE,
@@ -25,6 +24,7 @@ from tripod.verify.sessions.programs import (
     LEDGER,
     MOVES,
     NAMES,
+    NOT_PARSED,
     OURS,
     OURS_QUIET,
     OURS_SHOW,

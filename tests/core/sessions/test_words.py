@@ -11,10 +11,11 @@ from doors.inside import Done, run
 from session_specimens import CALLS, SECRET, STARTS, Record
 
 from tripod.verify.isolation.globs import NeverRule
-from tripod.verify.isolation.reasons import NOT_PARSED, Reason, said_once, said_shortly
+from tripod.verify.isolation.reasons import Reason, said_once, said_shortly
 from tripod.verify.sessions import powershell, shell
 from tripod.verify.sessions.exposure import ProtectedText, SessionExposures, judge_exposures
 from tripod.verify.sessions.items import Call, Given
+from tripod.verify.sessions.programs import NOT_PARSED
 from tripod.verify.sessions.readers import PLACES
 
 
@@ -209,15 +210,6 @@ def test_exposures_that_are_told_as_they_are_found_are_not_kept() -> None:
         "s:1: /w/0.pem was shown (read); 2000 times",
         "s:2: /w/1.pem was shown (read); 2000 times",
     ]
-
-
-def test_where_text_alone_is_protected_only_that_is_listed(tmp_path: Path) -> None:
-    (tmp_path / "secret").write_text(SECRET)
-    _session(tmp_path / "s.jsonl", _read("/w/a.py"), _bash("cat b", SECRET))
-    done = run(tmp_path, "exposure", "--protect", "secret", "s.jsonl")
-    listed = [line for line in _said(done).splitlines() if line.startswith("s.jsonl:")]
-    assert len(listed) == 1
-    assert "shown secret (shell, Bash)" in listed[0]
 
 
 def test_shown_alone_is_refused(tmp_path: Path) -> None:
