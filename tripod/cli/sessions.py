@@ -208,7 +208,7 @@ def _exposure(call: CommandCall) -> int | None:
     judged: list[SessionExposures] = []
     read = _FilesRead()
     for path, is_named in _named_files(call.path):
-        listing = _Listing(call, path, is_judged=rule is not None or bool(call.protect))
+        listing = _Listing(call, path, is_judged=rule is not None)
         one = SessionExposures(rule, protected, path, each=listing.add)
         if _read_exposures(one, (project, home), read, is_named=is_named):
             one.gaps += blind
@@ -259,12 +259,12 @@ def _read_exposures(
     channels: tuple[Channel, ...] = ("instructions", "home")
     closed = {name: each for name, each in zip(channels, around, strict=True) if each is not None}
     one.closed = frozenset(closed)
+    spool = spool_of(path)
+    one.found.is_short = not (spool or os.path.isdir(path))  # what hooks saw is compared with each
     if os.path.isdir(path):  # of what hooks saw, and saved no transcript of
         add_spool(read_spool(path), one, CallsSeen(), "")
         one.add(Gap("missing", 0, "hooks saved no transcript of the session"))
         return True
-    spool = spool_of(path)
-    one.found.is_short &= spool is None  # what hooks saw is compared with each
     calls = CallsSeen([one], is_noted=spool is not None)
     found = read_session_file(path, calls.add, is_named=is_named)
     if found.program is None:

@@ -82,7 +82,8 @@ class Breach(NamedTuple):
         how = "was shown" if each.shown else "opened"
         named = shorten(str(each.named or each.path))
         inner = f", subagent {each.agent}" if each.agent not in ("main", session.agent) else ""
-        return f"{session.title}{inner} {how} {named} ({each.channel}, line {each.line})"
+        place = f", line {each.line}" if each.line else f", in {each.within}" * bool(each.within)
+        return f"{session.title}{inner} {how} {named} ({each.channel}{place})"
 
 
 @dataclass

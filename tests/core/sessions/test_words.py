@@ -11,7 +11,8 @@ from doors.inside import Done, run
 from session_specimens import CALLS, SECRET, STARTS, Record
 
 from tripod.verify.isolation.globs import NeverRule
-from tripod.verify.isolation.reasons import Reason, said_once, said_shortly
+from tripod.verify.isolation.reasons import Exposure, Reason, said_once, said_shortly
+from tripod.verify.isolation.rules import Breach, TeamSession
 from tripod.verify.sessions import powershell, shell
 from tripod.verify.sessions.exposure import ProtectedText, SessionExposures, judge_exposures
 from tripod.verify.sessions.items import Call, Given
@@ -217,3 +218,12 @@ def test_shown_alone_is_refused(tmp_path: Path) -> None:
     done = run(tmp_path, "exposure", "--shown", "s.jsonl")
     assert done.code == 2
     assert "--shown needs --never or --protect" in done.err
+
+
+def test_a_breach_that_stands_on_no_line_names_the_file_that_has_it() -> None:
+    session = TeamSession(1, 1, "s", "", "", "qwen", "", "/w", "disk")
+    each = Exposure(0, "main", None, None, "instructions", "a.pem", None, sure=True, shown=True)
+    breach = Breach(session, each._replace(within="QWEN.md"), read_again=True)
+    assert breach.message == "session s was shown a.pem (instructions, in QWEN.md)"
+    breach = breach._replace(exposure=each._replace(line=7))
+    assert breach.message == "session s was shown a.pem (instructions, line 7)"
