@@ -24,9 +24,9 @@ from tripod.projections.decisions.tables import LOG, render_decision_piece
 from tripod.verify.check import Evidence, shorten
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.phrases import ProtectedText
+from tripod.verify.isolation.reasons import Exposure
 from tripod.verify.isolation.sessions import CallsSeen, Never, Since, parts_of
 from tripod.verify.sessions.exposure import (
-    Exposure,
     SessionExposures,
     judge_exposures,
 )
@@ -83,7 +83,8 @@ class Breach(NamedTuple):
         how = "was shown" if each.shown else "opened"
         named = shorten(str(each.named or each.path))
         inner = f", subagent {each.agent}" if each.agent not in ("main", session.agent) else ""
-        return f"{session.title}{inner} {how} {named} ({each.channel}, line {each.line})"
+        place = f", line {each.line}" if each.line else f", in {each.within}" * bool(each.within)
+        return f"{session.title}{inner} {how} {named} ({each.channel}{place})"
 
 
 @dataclass

@@ -7,7 +7,7 @@ folder is followed, and a database is looked at as a private copy.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -58,6 +58,8 @@ _BLOCK = 1024 * 1024
 _AHEAD = 256 * 1024  # bytes: lines out of so many take half as long as out of 8 KiB
 _NEWLINE = ord("\n")
 _SQLITE = b"SQLite format 3\0"
+_PACKED = {b"\x1f\x8b": "gzip", b"PK\3\4": "zip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz"}
+_META = ".meta.json"
 
 
 @dataclass
@@ -163,10 +165,16 @@ def session_files(path: str) -> Iterator[str]:
             inner[:] = [name for name in inner if name != SNAPSHOT]
             if TRANSCRIPT not in names:
                 yield folder
-        of_sessions = (n for n in sorted(names) if n.endswith(_ENDS) and not is_event_file(n))
+        of_sessions = (n for n in sorted(names) if n.endswith(_ENDS) and not _is_beside(n, names))
         yield from (os.path.join(folder, name) for name in of_sessions)
         yield from filter(os.path.islink, (os.path.join(folder, name) for name in inner))
     yield from (str(error.filename) for error in closed)
+
+
+def _is_beside(name: str, names: Container[str]) -> bool:
+    """Whether a file is no session, but says something of one, whose file is among ``names``."""
+    session = name.removesuffix(_META) + ".jsonl"
+    return is_event_file(name) or (name.endswith(_META) and session in names)
 
 
 def read_session_file(
@@ -197,9 +205,14 @@ def _read(
     size: int | None,
 ) -> None:
     before = os.fstat(file.fileno())
-    if file.read(len(_SQLITE)) == _SQLITE:
+    head = file.read(len(_SQLITE))
+    packed = [name for start, name in _PACKED.items() if head.startswith(start)]
+    if packed:
+        found.problem = f"it is packed ({packed[0]}): unpack it, and name the file that was in it"
+        records: Iterable[SessionRecord | DamagedLine] = ()
+    elif head == _SQLITE:
         found.bytes, found.sha256 = _digest(file)
-        records: Iterable[SessionRecord | DamagedLine] = _database(found)
+        records = _database(found)
     else:
         file.seek(0)
         records = _records(found, file, size)
@@ -211,7 +224,8 @@ def _read(
                 each(item)
             del item  # its text may be long, and the next one comes before the name is another's
     elif not found.problem:
-        found.problem = "no program is known that writes such records"
+        nobody = "no program is known that writes such records"
+        found.problem = nobody if before.st_size else "it is empty"
     after = os.fstat(file.fileno())
     if found.reader and (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
         gap = Gap("missing", found.lines, "the file was changed while it was read")

@@ -383,15 +383,16 @@ class Reader(ABC):
 
     def _ceiling(self, record: SessionRecord, version: str) -> Iterator[Gap]:
         """What this version of the program does not write down, and of what nobody knows."""
-        known = version_of(version)
+        known, who = version_of(version), f"{self.program} {version}".rstrip()
         for channel, way in self.ways.items():
             if way.within is not None:
                 continue  # the other channel has its gap
+            name = f"{channel}: {CHANNELS[channel]}"
             if way.recorded == "not known":
-                what = f"nobody has looked whether {self.program} leaves a record of {channel}"
+                what = f"nobody has looked whether {self.program} leaves a record of {name}"
                 yield Gap("unknown", record.line, what, channel)
             elif way.recorded == "never" or (known and known < way.since):
-                what = f"{self.program} {version} leaves no record of {channel}"
+                what = f"{who} leaves no record of {name}"
                 yield Gap("missing", record.line, what, channel, is_unrecorded=True)
 
     def given(

@@ -35,6 +35,17 @@ READERS: dict[str, type[Reader]] = {
 }
 """Every reader by the name of its program."""
 
+PLACES = {
+    "Claude Code": "~/.claude/projects/<folder>/<session>.jsonl",
+    "Codex": "~/.codex/sessions/<year>/<month>/<day>/rollout-*.jsonl",
+    "Copilot CLI": "~/.copilot/session-state/<session>/events.jsonl",
+    "Gemini CLI": "~/.gemini/tmp/<project>/chats/session-*.jsonl",
+    "Qwen Code": "~/.qwen/projects/<folder>/chats/<session>.jsonl",
+    "OpenCode": "~/.local/share/opencode/opencode.db",
+    "Cursor": "~/.cursor/projects/<folder>/agent-transcripts/<session>/<session>.jsonl",
+}
+"""Where each program keeps its sessions."""
+
 MAX_DOCUMENT = 64 * 1024 * 1024
 """Bytes of a file that is one document; a longer one is not read."""
 

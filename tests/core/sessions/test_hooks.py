@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from shutil import rmtree
@@ -411,7 +412,7 @@ def test_what_hooks_saved_is_judged_with_what_they_saw(tmp_path: Path) -> None:
     # A call that was taken out of the transcript is judged by what the hook saw of it.
     transcript(spool / "transcript.jsonl")
     assert exposure(tmp_path, "--never", ".env", str(spool))[0] == 1
-    assert "transcript.jsonl:0: shown /w/.env" in exposure(tmp_path, str(spool))[1]
+    assert "transcript.jsonl: shown /w/.env" in exposure(tmp_path, str(spool))[1]
     code, said = exposure(tmp_path, "--never", "*.key", str(spool))
     assert code == 3
     assert "hooks saw the call Read a (event 2), the transcript not (witness, read)" in said
@@ -680,7 +681,7 @@ def test_the_hooks_of_a_recording_add_nothing_to_its_transcripts(name: str, tmp_
         code_alone, said_alone = exposure(tmp_path, *words, str(alone))
         assert "witness" not in said
         assert (code, said.count("secret.txt")) == (code_alone, said_alone.count("secret.txt"))
-        assert ":0: may be" not in said
+        assert not re.search(r"\.jsonl: .*(may be|searche)", said)
 
 
 @pytest.mark.parametrize("name", ["..", ".", "a/../b", "", "x" * 4096])

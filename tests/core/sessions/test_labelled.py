@@ -24,7 +24,7 @@ def test_what_claude_code_was_shown_is_found(name: str, protect: dict[str, str])
         # The hook said words of its own, not those of the file: only a person can tell.
         assert verdict.told == "cannot tell"
         if protect:
-            assert ["what a hook knew of /home/dev/team/chat/lobby.md" in why
+            assert ["told in its own words of a call of /home/dev/team/chat/lobby.md" in why
                     for why in verdict.reasons] == [True]  # fmt: skip
     elif name == "mcp" and not protect:
         assert verdict.told == "cannot tell"
