@@ -23,36 +23,55 @@ from tripod.verify.sessions.items import Channel, Item
 MODULES: tuple[ModuleType, ...] = (children, refusals, exposure)
 """What is mutated; the last one imports the others."""
 
-CLOSED = frozenset[Channel](("instructions", "home"))
+
+class JudgedFile(NamedTuple):
+    """What one file's judge was given, in order: each step is a method with its arguments."""
+
+    closed: frozenset[Channel]
+    steps: Sequence[tuple[str, tuple[Any, ...]]]
 
 
 class JudgeCase(NamedTuple):
-    """Items of one or several files, and what is asked of them."""
+    """One or several files that are judged, by a rule and protected text."""
 
-    name: str
-    files: Sequence[Sequence[Item]]
-    never: tuple[str, ...] = ("chat/**",)
-    protect: tuple[tuple[str, str], ...] = ()
-    shown_only: bool = False
+    rule: NeverRule | None
+    protected: ProtectedText | Sequence[tuple[str, str]]
+    files: Sequence[JudgedFile]
+    options: tuple[tuple[str, bool], ...] = ()
 
-    def told_by(self, judge: ModuleType) -> str:
-        """The verdict of a judge, or the name of the error that it raises."""
-        protected = ProtectedText()
-        for path, text in self.protect:
-            protected.add(path, text)
-        rule = NeverRule(self.never) if self.never else None
-        read = []
+    def told_by(self, judge: ModuleType) -> tuple[str, ...]:
+        """The verdicts of a judge on what was opened, and on what was shown; or its error."""
+        read, protected = [], self.protected
+        if not isinstance(protected, ProtectedText):
+            protected = judge.ProtectedText()
+            for path, text in self.protected:  # type: ignore[union-attr]  # by the line above
+                protected.add(path, text)
         try:
-            for number, items in enumerate(self.files):
-                one = judge.SessionExposures(rule, protected, f"f{number}", CLOSED)
-                for item in items:
-                    one.add(item)
-                one.end()
+            for number, file in enumerate(self.files):
+                one = judge.SessionExposures(self.rule, protected, f"f{number}", file.closed)
+                for name, given in file.steps:
+                    getattr(one, name)(*given)
                 read.append(one)
-            told: str = judge.judge_exposures(read, Counter(), shown_only=self.shown_only).told
+            options = dict(self.options)
+            return tuple(
+                judge.judge_exposures(read, Counter(), **options | {"shown_only": shown}).told
+                for shown in (False, True)
+            )
         except Exception as error:  # noqa: BLE001  a mutant may raise anything
-            return type(error).__name__
-        return told
+            return (type(error).__name__,)
+
+
+def case_of(
+    items: Sequence[Item],
+    *,
+    never: str | None = "chat/**",
+    protect: Sequence[tuple[str, str]] = (),
+    **options: bool,
+) -> JudgeCase:
+    """A case of one file, to its end."""
+    steps = [*(("add", (item,)) for item in items), ("end", ())]
+    file = JudgedFile(frozenset(("instructions", "home")), steps)
+    return JudgeCase(NeverRule([never]) if never else None, protect, [file], (*options.items(),))
 
 
 class Mutant(NamedTuple):
@@ -197,7 +216,7 @@ def campaign(
         numbers = {n for line in mutant.lines for n in touched.get((file, line), ())}
         with judge_of(mutant) as judge:
             changes = 0
-            for number in sorted(numbers, key=lambda n: (whole[n] == "clean", n)):
+            for number in sorted(numbers, key=lambda n: ("clean" in whole[n], n)):
                 told = cases[number].told_by(judge)
                 if told != whole[number]:
                     changes += 1
@@ -207,3 +226,62 @@ def campaign(
         else:
             survivors.append(Survivor(mutant, changes))
     return killed, survivors
+
+
+class CaseRecorder:
+    """A plugin of pytest: it keeps what tests have judged, each case once."""
+
+    def __init__(self) -> None:
+        self.cases: dict[str, JudgeCase] = {}
+        self._steps: dict[int, tuple[Any, JudgedFile, list[Any]]] = {}
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Keep what is judged meanwhile; whoever takes the names of the judge does it within."""
+        one, judge = exposure.SessionExposures, exposure.judge_exposures
+        start, methods = (
+            one.__init__,
+            {name: getattr(one, name) for name in ("add", "end", "close")},
+        )
+
+        def started(self: Any, *given: Any, **named: Any) -> None:
+            start(self, *given, **named)
+            if type(self) is one:
+                steps: list[Any] = []
+                recorder._steps[id(self)] = self, JudgedFile(self.closed, steps), steps
+
+        def step(name: str) -> Callable[..., None]:
+            def done(self: Any, *given: Any) -> None:
+                known = recorder._steps.get(id(self))
+                if known is not None:
+                    known[2].append((name, given))
+                methods[name](self, *given)
+
+            return done
+
+        def judged(read: Sequence[Any], counted: Any, **options: bool) -> Any:
+            files = [recorder._steps.get(id(each)) for each in read]
+            if read and None not in files:
+                rule, protected = read[0].rule, read[0].protected
+                kept = [JudgedFile(each[1].closed, [*each[2]]) for each in files if each]
+                case = JudgeCase(rule, protected, kept, (*options.items(),))
+                key = repr((kept, options, rule and vars(rule), protected.paths))
+                recorder.cases.setdefault(key, case)
+            return judge(read, counted, **options)
+
+        recorder = self
+        changed = {"__init__": started, **{name: step(name) for name in methods}}
+        for name, new in changed.items():
+            setattr(one, name, new)
+        exposure.judge_exposures = judged
+        try:
+            yield
+        finally:
+            one.__init__ = start  # type: ignore[method-assign]
+            for name, old in methods.items():
+                setattr(one, name, old)
+            exposure.judge_exposures = judge
+
+    def pytest_runtest_teardown(self) -> None:
+        """Forget the judges of a test that has ended."""
+        self._steps.clear()
