@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from io import BytesIO
-from itertools import islice
+from itertools import chain, islice
 from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING, Any, Literal
 
@@ -249,7 +249,7 @@ def _records(
     """The records of a file of text: JSON lines, or one document."""
     digest = sha256()
 
-    def lines() -> Iterator[bytes]:
+    def lines() -> Iterator[Iterable[bytes]]:
         left = 2**62 if size is None else size
         begun: list[bytes] = []  # parts of a line whose end was not read yet
         length, is_open = 0, False
@@ -267,23 +267,28 @@ def _records(
             rest = [whole.pop()] if len(whole) > 1 and is_open else []
             whole[0] = b"".join(begun)
             begun, length = rest, sum(map(len, rest))
-            whole.reverse()
-            while whole:  # a line is held by nobody while it is judged: it may be long
-                yield whole.pop()
+            yield whole if len(whole[0]) <= _AHEAD else _taken(whole)
         found.lines += is_open
         found.sha256 = digest.hexdigest()
         if begun:
-            yield b"".join(begun)
+            yield _taken([b"".join(begun)])
 
     found.program, is_document = _program_in(file)
     file.seek(0)
-    records = session_records(lines())
+    records = session_records(chain.from_iterable(lines()))
     if found.program is None or is_document:
         # To the end, for the digest. An empty file may have been a session.
         told = sum(_tells(one, found.path) for one in records)
         found.is_foreign = found.bytes > 0 and not told
         return _document(found, file)
     return records
+
+
+def _taken(lines: list[bytes]) -> Iterator[bytes]:
+    """Lines that nobody holds while they are judged: one may be long."""
+    lines.reverse()
+    while lines:
+        yield lines.pop()
 
 
 def _program_in(file: IO[bytes]) -> tuple[str | None, bool]:

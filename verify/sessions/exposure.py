@@ -356,10 +356,11 @@ class SessionExposures:
         for folder in sorted(one.went)[:_MOST_FOLDERS]:
             for opened in opened_by_call(call._replace(cwd=folder)).opened:
                 self._path(one, call, opened._replace(sure=False, lists_names=False))
-        roots = tuple(f"{root}/" for root in self._roots)
-        one.went |= {
-            each for each in reading.ended if ANY not in each and f"{each}/".startswith(roots)
-        }
+        if reading.ended:
+            roots = tuple(f"{root}/" for root in self._roots)
+            one.went |= {
+                each for each in reading.ended if ANY not in each and f"{each}/".startswith(roots)
+            }
 
     def _path(self, one: _Open, call: Call, opened: OpenedPath) -> None:
         if len(opened.path) > _MAX_PATH:

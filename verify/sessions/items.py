@@ -178,7 +178,7 @@ class Part(NamedTuple):
 class RecordParts:
     """What the texts of one record make together; ``add`` each in its order."""
 
-    SIZE = 2_000
+    SIZE = 1_000
     """Characters on each side of the place where two texts meet."""
 
     def __init__(self) -> None:
@@ -188,18 +188,24 @@ class RecordParts:
 
     def add(self, given: Given) -> Part:
         """Take a text, and give what it is beside those before it."""
-        part, text, size = Part(), given.text, self.SIZE
+        text, size = given.text, self.SIZE
         if given.line != self._line or not given.line:
-            self._line, self._is_named = given.line, False
-            self._apart = self._joined = ""
-        elif self._apart:
-            head = text[:size]
-            joints = f"{self._apart}\n{head}", self._joined + head
-            part = Part(self._apart, joints, self._is_named)
+            self._line, self._is_named = given.line, given.named is not None
+            self._apart = self._joined = text[-size:]
+            return _ALONE
+        before, head = self._joined, text[:size]
+        joints: tuple[str, ...] = (f"{self._apart}\n{head}",)
+        if not (_PARTS_WORDS.match(before[-1:]) or _PARTS_WORDS.match(head)) or "\x1b" in before:
+            joints += (before + head,)  # the cut may be within a word
+        part = Part(self._apart, joints, self._is_named)
         self._apart = f"{self._apart}\n{text[-size:]}"[-size:]
         self._joined = (self._joined + text[-size:])[-size:]
         self._is_named |= given.named is not None
         return part
+
+
+_ALONE = Part()
+_PARTS_WORDS = re.compile(r"[ \t-\r!-/:-@\[-`{-~]")
 
 
 class Gap(NamedTuple):
