@@ -73,7 +73,9 @@ def judged(
     read, counted = [], Counter[str]()
     for path in paths:
         around = {} if known is None else {"instructions": known}
-        around |= {} if home is None else {"home": Project(str(home), is_home=True)}
+        around |= {} if home is None else {"home": Project(str(home), is_home=True, beside=known)}
+        if known is not None:
+            known.beside = around.get("home")
         one = SessionExposures(rule, protected, str(path), frozenset[Any](around))
         found = read_session_file(str(path), one.add)
         for folder in around.values():

@@ -174,6 +174,8 @@ def _exposure(call: CommandCall) -> int | None:
 
         project = open_project(call.project) if call.project else None
         home = open_project(call.home, is_home=True) if call.home else None
+        if project is not None and home is not None:
+            project.beside, home.beside = home, project
         for path in call.protect:
             before = protected.searchable
             protect_files(protected, path)

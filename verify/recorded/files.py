@@ -29,6 +29,7 @@ from tripod.verify.sessions.items import (
     MAIN,
     Cause,
     Gap,
+    Given,
     Item,
     Reader,
     Session,
@@ -396,7 +397,7 @@ def _database(found: SessionFile) -> Iterable[SessionRecord | DamagedLine]:
     for row in rows:
         if isinstance(row, SessionRecord):
             info = row.value["info"]
-            one = one if "role" in info else found.rows.setdefault(str(info["id"]), [])
+            one = one if "role" in info else found.rows.setdefault(info["id"], [])
             one.append(row.value)
     return rows
 
@@ -421,13 +422,17 @@ def _rows(db: sqlite3.Connection) -> Iterator[SessionRecord | DamagedLine]:
     for session in db.execute("SELECT * FROM session ORDER BY time_created, id"):
         number += 1
         info = {name: session[name] for name in ("id", "parent_id", "directory", "version")}
-        yield SessionRecord(number, 0, {"info": info})
+        yield SessionRecord(number, 0, {"info": {k: _name(v) for k, v in info.items()}})
+        strange = [name for name, value in info.items() if not isinstance(value, str | None)]
+        if strange or not info["id"]:
+            what = f"the {', '.join(strange) or 'id'} of session {_name(info['id']):.40} is no text"
+            yield DamagedLine(Gap("damaged", 0, what), None)
         messages = "SELECT * FROM message WHERE session_id = ? ORDER BY time_created, id"
         for message in db.execute(messages, (session["id"],)):
             number += 1
             seen += 1
             parts = "SELECT data, id FROM part WHERE message_id = ? ORDER BY id"
-            yield _message(number, message, db.execute(parts, (message["id"],)))
+            yield from _message(number, message, db.execute(parts, (message["id"],)))
     lost = db.execute("SELECT count(*) FROM message").fetchone()[0] - seen
     lost += db.execute(
         "SELECT count(*) FROM part WHERE message_id NOT IN (SELECT id FROM message)"
@@ -440,14 +445,51 @@ def _rows(db: sqlite3.Connection) -> Iterator[SessionRecord | DamagedLine]:
 
 def _message(
     number: int, message: sqlite3.Row, parts: Iterable[sqlite3.Row]
-) -> SessionRecord | DamagedLine:
+) -> Iterator[SessionRecord | DamagedLine]:
+    """A message with its parts; each row that is no object is a gap, and its text is searched."""
+    named = _name(message["id"])
+    info = _object(number, f"message {named:.40}", message["data"])
+    if isinstance(info, DamagedLine):
+        yield info
+    found = list[dict[str, Any]]()
+    for part in parts:
+        one = _object(number, f"part {_name(part['id']):.40}", part["data"])
+        if isinstance(one, DamagedLine):
+            yield one
+        else:
+            found.append({"id": _name(part["id"]), **one})
+    if isinstance(info, DamagedLine):  # nobody knows whose parts they are
+        for one in found:
+            yield from (DamagedLine(info.gap, text) for text in _text(number, one))
+        return
+    yield SessionRecord(number, 0, {"info": {"id": named, **info}, "parts": found})
+
+
+def _object(number: int, what: str, data: object) -> dict[str, Any] | DamagedLine:
+    """The JSON object in a row, or why it lacks one: it must be one that can be written again."""
+    raw = data if isinstance(data, bytes) else str(data).encode("utf-8", "replace")
+    one = next(session_records([raw]), None)
+    if isinstance(one, DamagedLine):
+        text = one.text and one.text._replace(line=number)
+        return DamagedLine(Gap("damaged", number, one.gap.what.replace("line 1", what, 1)), text)
+    value = {} if one is None else one.value
     try:
-        info = orjson.loads(message["data"])
-        found = [{"id": part["id"], **orjson.loads(part["data"])} for part in parts]
-        return SessionRecord(number, 0, {"info": {"id": message["id"], **info}, "parts": found})
-    except (orjson.JSONDecodeError, TypeError) as error:
-        what = f"message {message['id']!s:.40} is no JSON object: {error}"
-        return DamagedLine(Gap("damaged", number, what), None)
+        orjson.dumps(value)
+    except TypeError:
+        value = {}
+    if value:
+        return value
+    text = None if one is None else next(_text(number, one.value), None)
+    return DamagedLine(Gap("damaged", number, f"{what} is empty, or nested too deep"), text)
+
+
+def _text(number: int, value: object) -> Iterator[Given]:
+    return strange_text(SessionRecord(number, 0, {}), value)
+
+
+def _name(value: object) -> str:
+    """A name in a row: SQLite keeps any value in any column."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value or "")
 
 
 def _order(db: sqlite3.Connection) -> Iterator[DamagedLine]:
@@ -485,7 +527,7 @@ def _events(db: sqlite3.Connection, *, counted: bool) -> Iterator[DamagedLine]:
     cause: Cause = "order" if db.execute(removed).fetchone() else "witness"
     for name, value in hidden.items():
         gap = Gap(cause, 0, f"{name:.60} is not what its last event says, or is not there")
-        yield DamagedLine(gap, next(strange_text(SessionRecord(0, 0, {}), value), None))
+        yield DamagedLine(gap, next(_text(0, value), None))
 
 
 def _hidden(db: sqlite3.Connection) -> dict[str, dict[str, Any]]:

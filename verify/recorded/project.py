@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from glob import glob
+from typing import NamedTuple
 
 import orjson
 
@@ -40,39 +40,73 @@ _INSTRUCTIONS = {
 }
 """Files that a program puts into the context without being asked, from the project's folder."""
 
+_OF_AGENTS = (
+    *("agent/**/*.md", "agents/**/*.md", "command/**/*.md", "commands/**/*.md"),
+    *("mode/**/*.md", "modes/**/*.md"),
+)
+_PERHAPS = {
+    "opencode": tuple(f".opencode/{each}" for each in _OF_AGENTS),
+    "gemini": (".gemini/system.md", ".gemini/agents/*.md", ".gemini/extensions/*/GEMINI.md"),
+    "qwen": (".qwen/system.md", ".qwen/agents/*.md", ".qwen/extensions/*/QWEN.md"),
+}
+"""Files of which only the session could say whether they were used: of agents, of extensions."""
+
+_OPENCODE = ("opencode.json", "opencode.jsonc")
 _SETTINGS = {
-    "opencode": (
-        "opencode.json",
-        "opencode.jsonc",
-        ".opencode/opencode.json",
-        ".opencode/opencode.jsonc",
-    ),
-    "qwen": (".qwen/settings.json",),
+    "opencode": (*_OPENCODE, *(f".opencode/{name}" for name in _OPENCODE)),
+    "gemini": (".gemini/settings.json", ".gemini/extensions/*/gemini-extension.json"),
+    "qwen": (".qwen/settings.json", ".qwen/extensions/*/qwen-extension.json"),
 }
 _PLUGINS = {"opencode": (".opencode/plugin/*", ".opencode/plugins/*")}
 """Programs of a project that a program runs, and that may add any text to the context."""
 
 _AT_HOME = {
     "gemini": (".gemini/GEMINI.md",),
-    "qwen": (".qwen/QWEN.md",),
+    "qwen": (".qwen/QWEN.md", ".qwen/AGENTS.md"),
     "opencode": (".config/opencode/AGENTS.md", ".claude/CLAUDE.md"),
 }
 """Such files in the user's home folder, of programs that leave no record of them."""
 
-_SETTINGS_AT_HOME = {
-    "gemini": (".gemini/settings.json",),
-    "qwen": (".qwen/settings.json",),
-    "opencode": (".config/opencode/opencode.json", ".config/opencode/opencode.jsonc"),
+_PERHAPS_AT_HOME = _PERHAPS | {
+    "opencode": (
+        *(f".config/opencode/{each}" for each in _OF_AGENTS),
+        *_PERHAPS["opencode"],
+    )
 }
-_PLUGINS_AT_HOME = {"opencode": (".config/opencode/plugin/*", ".config/opencode/plugins/*")}
+_SETTINGS_AT_HOME = _SETTINGS | {
+    "opencode": (
+        *(f".config/opencode/{name}" for name in ("config.json", *_OPENCODE)),
+        *(f".opencode/{name}" for name in _OPENCODE),
+    )
+}
+_PLUGINS_AT_HOME = {
+    "opencode": (".config/opencode/plugin/*", ".config/opencode/plugins/*", *_PLUGINS["opencode"])
+}
 
+_FILE_OF_PROMPT = re.compile(r"\{file:([^{}]+)\}")
+_NO_JSON = re.compile(r'("(?:\\.|[^"\\])*+")|//[^\n]*|/\*(?:.*?\*/|.*)', re.DOTALL)
+_LAST_COMMA = re.compile(r'("(?:\\.|[^"\\])*+")|,(?=\s*[}\]])', re.DOTALL)
+_MAGIC = re.compile(r"[*?\[]")
 _FILE = re.compile(r"\.\w{1,8}$|^\.{1,2}/")
-_IMPORT = re.compile(r"(?:^|(?<=\s))@([^\s@`]+)")
+_IMPORT = re.compile(r"(?:^|(?<=\s))@([^\s@`][^\s`]*)")
 _MAX_FILE = 4 * 1024 * 1024
 _MAX_FILES = 20_000
+_MAX_WALKED = 200_000  # names in folders that a pattern goes through
 _MAX_DEPTH = 5  # an import of an import ...
 _MAX_HISTORY = 256 * 1024 * 1024  # bytes of all versions of all files
 _MAX_SECONDS = 120.0
+
+
+class _Named(NamedTuple):
+    """A file, or a pattern of some, that settings name, in the project or ``at_home``.
+
+    Not ``sure``: only the session could say whether it was used. ``needed``: it must be there.
+    """
+
+    pattern: str
+    at_home: bool
+    sure: bool = True
+    needed: bool = True
 
 
 @dataclass
@@ -80,6 +114,7 @@ class Project:
     """A folder with the files of a project, which stands for the folder that a session ran in.
 
     ``is_home``: it is the home folder of the user that the agent ran as, and no project.
+    ``beside`` is the other of the two, if it is at hand: the settings of each name files of both.
     A snapshot of one moment has no earlier versions: it is made with ``has_history=False``.
     """
 
@@ -89,27 +124,32 @@ class Project:
     absent: list[str] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
     has_history: bool = True
+    perhaps: dict[str, str] = field(default_factory=dict)
+    beside: Project | None = None
     _former: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    _walked: dict[tuple[str, int], list[str]] = field(default_factory=dict)
 
     def items(self, program: str) -> Iterator[Item]:
         """What a program would have put into the context, each file as a text by its path."""
         self.instructions.clear()
+        self.perhaps.clear()
         self.absent.clear()
         channel: Channel = "home" if self.is_home else "instructions"
-        named = list((_AT_HOME if self.is_home else _INSTRUCTIONS).get(program, ()))
-        by_settings: list[str] = []
-        for name in (_SETTINGS_AT_HOME if self.is_home else _SETTINGS).get(program, ()):
-            text = self._text(name)
-            if text is not None:
-                by_settings += self._settings(name, text)
-        for pattern in (*named, *by_settings):
-            paths = list(self._matching(pattern))
+        usual = (_AT_HOME if self.is_home else _INSTRUCTIONS).get(program, ())
+        perhaps = (_PERHAPS_AT_HOME if self.is_home else _PERHAPS).get(program, ())
+        named = [_Named(one, self.is_home, needed=False) for one in usual]
+        named += [_Named(one, self.is_home, sure=False, needed=False) for one in perhaps]
+        for one in (*named, *self._all_settings(program)):
+            paths = list(self._matching(one.pattern))
             for path in paths:
-                self._take(path, 0)
-            if not paths and pattern in by_settings and pattern not in self.absent:
-                self.absent.append(pattern)
+                self._take(path, 0, sure=one.sure)
+            if not paths and one.needed and one.pattern not in self.absent:
+                self.absent.append(one.pattern)
         for path, text in sorted(self.instructions.items()):
             yield Given(channel, 0, 0, text, named=path)
+        for path, text in sorted(self.perhaps.items()):
+            if path not in self.instructions:
+                yield Given(channel, 0, 0, text, named=path, sure=False)
         yield from () if self.is_home else self._earlier(program)
         for path in self.absent:
             what = f"{path}, which the instructions name, is not in the folder that was given"
@@ -122,45 +162,126 @@ class Project:
     def _earlier(self, program: str) -> Iterator[Item]:
         """What other versions of these files would have put there: whether it did is not known."""
         names, settings = _INSTRUCTIONS.get(program, ()), _SETTINGS.get(program, ())
+        perhaps = _PERHAPS.get(program, ())
         if program not in self._former:
-            ends = tuple(f"*/{name.removeprefix('**/')}" for name in (*names, *settings))
+            ends = tuple(f"*/{name.replace('**/', '')}" for name in (*names, *settings, *perhaps))
 
             def is_named(path: str) -> bool:
                 return any(fnmatchcase(f"/{path}", end) for end in ends)
 
             self._former[program] = list(self._versions(is_named)) if ends else []
         for path, text in self._former[program]:
-            if path in settings:
-                named = list(self._settings(path, text))
+            if any(fnmatchcase(path, each) for each in settings):
+                found = self._settings(program, path, text)
+                named = [one.pattern for one in found if not one.at_home]
             else:
                 yield Given("instructions", 0, 0, text, sure=False)
                 folder = os.path.dirname(path)
-                imported = (match[1].rstrip(".,;:)") for match in _IMPORT.finditer(text))
+                imported = (one for match in _IMPORT.finditer(text) for one in _imported(match))
                 named = [os.path.normpath(os.path.join(folder, one)) for one in imported]
             for one in named:
                 if one not in self.instructions:
                     yield Given("instructions", 0, 0, "", named=one, sure=False)
 
-    def _settings(self, name: str, text: str) -> Iterator[str]:
+    def _all_settings(self, program: str) -> Iterator[_Named]:
+        """What the settings of the project, and those at home, name in this folder."""
+        for one in (self, self.beside):
+            table = _SETTINGS_AT_HOME if one is not None and one.is_home else _SETTINGS
+            for pattern in table.get(program, ()) if one is not None else ():
+                assert one is not None
+                for name in one._matching(pattern):  # noqa: SLF001  it is another project
+                    text = one._text(name)  # noqa: SLF001
+                    for named in one._settings(program, name, text or ""):  # noqa: SLF001
+                        if named.at_home == self.is_home:
+                            yield named
+                        elif self.beside is None and named.at_home and named.needed:
+                            self.absent.append(f"~/{named.pattern}")
+
+    def _settings(self, program: str, name: str, text: str) -> Iterator[_Named]:
+        """What a file of settings, or of an extension, names.
+
+        Source: the configuration pages of OpenCode, Gemini CLI and Qwen Code.
+        """
         try:
-            value = orjson.loads(text)
+            value = orjson.loads(_plain_json(text))
         except orjson.JSONDecodeError:
             self.absent.append(f"what {name} says (it is no JSON)")
             return
         value = value if isinstance(value, dict) else {}
         if value.get("plugin"):
             self.absent.append(f"what the plugins add that {name} has")
-        yield from strings_of(value.get("instructions"))
+        folder, here = os.path.dirname(name), self.is_home
+        for one in strings_of(value.get("instructions")):
+            yield _Named(one.removeprefix("~/"), one.startswith("~/"))
+        for one in strings_of([value.get(each) for each in ("agent", "mode", "command")]):
+            for file in map(str.strip, _FILE_OF_PROMPT.findall(one)):
+                inner = file if os.path.isabs(file) else os.path.join(folder, file)
+                at_home = file.startswith("~/")
+                yield _Named(file[2:] if at_home else inner, at_home or here, sure=False)
         for names in (value.get("contextFileName"), value.get("context")):
-            yield from strings_of(names.get("fileName") if isinstance(names, dict) else names)
+            for one in strings_of(names.get("fileName") if isinstance(names, dict) else names):
+                if "/extensions/" in name:
+                    yield _Named(f"{folder}/{one}", here, sure=False, needed=False)
+                else:
+                    yield _Named(f"**/{one}", at_home=False, needed=False)
+                    yield _Named(f".{program}/{one}", at_home=True, needed=False)
 
     def _matching(self, pattern: str) -> Iterator[str]:
         """Paths below the project that a name or a pattern of instructions stands for."""
-        if os.path.isabs(pattern) or pattern.startswith("~") or ".." in pattern.split("/"):
+        parts = pattern.removeprefix("./").split("/")
+        if (
+            os.path.isabs(pattern)
+            or pattern.startswith("~")
+            or ".." in os.path.normpath(pattern).split("/")
+        ):
             self.absent.append(pattern)
             return
-        found = glob(pattern, root_dir=self.root, recursive=True, include_hidden=True)
-        yield from sorted(found)[:_MAX_FILES]
+        literal = next((at for at, one in enumerate(parts) if _MAGIC.search(one)), len(parts))
+        if literal == len(parts):
+            if os.path.lexists(os.path.join(self.root, pattern)):
+                yield pattern
+            return
+        depth = _MAX_WALKED if "**" in parts else len(parts) - literal
+        found = self._below("/".join(parts[:literal]), depth)
+        found = sorted(path for path in found if _fits(path, parts))
+        if len(found) > _MAX_FILES:
+            self._lacks(f"more than {_MAX_FILES} files fit {pattern[:80]}")
+        yield from found[:_MAX_FILES]
+
+    def _below(self, base: str, depth: int) -> list[str]:
+        """Paths of files below a folder, of each real folder once: links may lead in a circle.
+
+        A folder is named by its own path where it has one, and by a link else. What is not read,
+        because it is too much or nobody may, is said.
+        """
+        if (base, depth) in self._walked:
+            return self._walked[base, depth]
+        found = self._walked[base, depth] = []
+        todo, links, seen, count = [(base, depth)], [(base, depth)][:0], set[tuple[int, int]](), 0
+        while todo or links:
+            folder, left = todo.pop() if todo else links.pop()
+            full = os.path.join(self.root, folder)
+            try:
+                place = os.stat(full)
+                if (place.st_dev, place.st_ino) in seen:
+                    continue
+                seen.add((place.st_dev, place.st_ino))
+                entries = sorted(os.scandir(full), key=lambda one: one.name)
+            except OSError as error:
+                if not isinstance(error, FileNotFoundError | NotADirectoryError):
+                    self._lacks(f"the folder {folder[:80]} cannot be read: {error.strerror}")
+                continue
+            count += len(entries)
+            if count > _MAX_WALKED:
+                self._lacks(f"below {folder[:80]} are more than {_MAX_WALKED} names")
+                break
+            for one in entries:
+                path = os.path.join(folder, one.name)
+                if not os.path.isdir(os.path.join(self.root, path)):
+                    found.append(path)
+                elif left > 1 and one.name != ".git":
+                    (links if one.is_symlink() else todo).append((path, left - 1))
+        return found
 
     def _text(self, path: str) -> str | None:
         try:
@@ -171,9 +292,11 @@ class Project:
             self.absent.append(f"the end of {path}")
         return _decoded(data)
 
-    def _take(self, path: str, depth: int) -> None:
+    def _take(self, path: str, depth: int, *, sure: bool) -> None:
+        """Take the text of a file, and of those that it imports, which must be there if it is."""
         path = os.path.normpath(path)
-        if path in self.instructions:
+        taken = self.instructions if sure else self.perhaps
+        if path in taken:
             return
         if depth > _MAX_DEPTH:
             self.absent.append(path)
@@ -183,16 +306,19 @@ class Project:
             if not os.path.isdir(os.path.join(self.root, path)):
                 self.absent.append(path)
             return
-        self.instructions[path] = text
+        taken[path] = text
         for match in _IMPORT.finditer(text):
-            named = match[1].rstrip(".,;:)")
-            inner = os.path.normpath(os.path.join(os.path.dirname(path), named))
-            if named.startswith(("/", "~")) or inner.startswith(".."):
-                self.absent.append(named)
-            elif os.path.lexists(os.path.join(self.root, inner)):
-                self._take(inner, depth + 1)
-            elif _FILE.search(named):
-                self.absent.append(named)
+            absent = ""
+            for named in _imported(match):
+                inner = os.path.normpath(os.path.join(os.path.dirname(path), named))
+                outside = named.startswith(("/", "~")) or inner.startswith("..")
+                absent = named if outside or _FILE.search(named) else ""
+                if not outside and os.path.lexists(os.path.join(self.root, inner)):
+                    self._take(inner, depth + 1, sure=sure)
+                    absent = ""
+                    break
+            if absent and sure:
+                self.absent.append(absent)
 
     def protect(self, protected: ProtectedText, rule: NeverRule) -> int:
         """Protect each file that the rule names, and each version of it that git has.
@@ -334,3 +460,44 @@ def _read(path: str) -> str:
 def _decoded(data: bytes) -> str:
     code = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
     return data.decode(code, "replace")
+
+
+def _imported(match: re.Match[str]) -> dict[str, None]:
+    """The names that an import may have: an ``@`` may be part of one, or what follows it."""
+    named = match[1].rstrip(".,;:)")
+    return dict.fromkeys((named, named.split("@")[0].rstrip(".,;:)")))
+
+
+def _plain_json(text: str) -> str:
+    """Settings without the comments and last commas that these programs allow.
+
+    >>> _plain_json('{"a": "//b", /* c */ "d": [1,], } // e').split()
+    ['{"a":', '"//b",', '"d":', '[1]', '}']
+    """
+    text = _NO_JSON.sub(lambda match: match[1] or "", text)
+    return _LAST_COMMA.sub(lambda match: match[1] or "", text)
+
+
+def _fits(path: str, parts: Sequence[str]) -> bool:
+    """Whether a path fits the segments of a pattern, of which ``**`` are any number of folders.
+
+    >>> [_fits(path, ["a", "**", "*.md"]) for path in ("a/x.md", "a/b/c/x.md", "a/b/x.py", "x.md")]
+    [True, True, False, False]
+    """
+
+    def here(places: Iterable[int]) -> set[int]:
+        found = set(places)
+        for at, part in enumerate(parts):
+            if at in found and part == "**":
+                found.add(at + 1)
+        return found
+
+    places = here([0])
+    for name in path.split("/"):
+        ahead = (at for at in places if at < len(parts))
+        places = here(
+            at if parts[at] == "**" else at + 1
+            for at in ahead
+            if parts[at] == "**" or fnmatchcase(name, parts[at])
+        )
+    return len(parts) in places

@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from tripod.verify.sessions.items import (
+    Call,
     Channel,
     Gap,
+    Given,
     Item,
     Reader,
     SessionRecord,
@@ -21,6 +23,7 @@ from tripod.verify.sessions.items import (
     ways_in,
 )
 
+_WITHIN = "subagent_trajectories"
 _VERSION = re.compile(r"ATIF-v1\.[0-8]")
 _HEADER = fields(
     """schema_version session_id trajectory_id agent notes final_metrics extra
@@ -31,6 +34,7 @@ _STEP = fields(
     observation metrics is_copied_context llm_call_count extra"""
 )
 _CALL = fields("tool_call_id function_name arguments extra")
+_OBSERVATION = fields("results extra")
 _RESULT = fields("source_call_id content subagent_trajectory_ref extra")
 
 
@@ -50,7 +54,10 @@ class Atif(Reader):
         value = record.value
         if "schema_version" in value:
             yield from self._header(record, value)
-            return
+        else:
+            yield from self._step(record, value)
+
+    def _step(self, record: SessionRecord, value: dict[str, Any]) -> Iterator[Item]:
         source = text_at(value, "source")
         self.records[source] += 1
         if source not in ("system", "user", "agent"):
@@ -60,12 +67,11 @@ class Atif(Reader):
         if source != "agent":
             channel: Channel = "system" if source == "system" else "paste"
             yield from self._text(record, channel, value.get("message"))
-        calls = value.get("tool_calls")
-        for call in calls if isinstance(calls, list) else ():
+        for call in (yield from self.list_of(record, value.get("tool_calls"), "tool_calls")):
             yield from self._call(record, call)
-        observed = value.get("observation")
-        results = observed.get("results") if isinstance(observed, dict) else None
-        for result in results if isinstance(results, list) else ():
+        observed = yield from self.object_of(record, value.get("observation"), "observation")
+        yield from self.strange_fields(record, observed, _OBSERVATION, "an observation")
+        for result in (yield from self.list_of(record, observed.get("results"), "results")):
             yield from self._result(record, result)
 
     def _header(self, record: SessionRecord, value: dict[str, Any]) -> Iterator[Item]:
@@ -79,10 +85,25 @@ class Atif(Reader):
         yield from self.began(record, name, version, role=by)
         if value.get("continued_trajectory_ref"):
             yield Gap("missing", record.line, "it goes on in another document", "subagent")
-        if value.get("subagent_trajectories"):
-            yield from self.strange_type(
-                record, "subagent_trajectories", value["subagent_trajectories"]
-            )
+        yield from self._embedded(record, value)
+
+    def _embedded(self, record: SessionRecord, value: dict[str, Any]) -> Iterator[Item]:
+        """The steps of subagents that stand in the document of their parent, and of theirs."""
+        todo = [value]
+        while todo:
+            for one in (yield from self.list_of(record, todo.pop().get(_WITHIN), _WITHIN)):
+                if not isinstance(one, dict):
+                    yield from self.strange_type(record, _WITHIN, one)
+                    continue
+                todo.append(one)
+                yield from self.strange_fields(record, one, _HEADER | {"steps"}, "a subagent")
+                agent = text_at(one, "trajectory_id") or text_at(one, "session_id") or "subagent"
+                for step in (yield from self.list_of(record, one.get("steps"), "steps")):
+                    for item in self._step(record, step if isinstance(step, dict) else {"": step}):
+                        if isinstance(item, Call | Given):
+                            yield item._replace(agent=agent, nested=True)
+                        else:
+                            yield item
 
     def _text(self, record: SessionRecord, channel: Channel, message: object) -> Iterator[Item]:
         for part in message if isinstance(message, list) else [message]:

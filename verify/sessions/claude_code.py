@@ -7,6 +7,7 @@ blobs: ``toolUseResult`` is the program's own object and may hold more, or less,
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -25,6 +26,7 @@ from tripod.verify.sessions.items import (
     SessionRecord,
     ToolUse,
     fields,
+    is_refusal,
     strange_text,
     strings_of,
     text_at,
@@ -53,6 +55,7 @@ TOOLS = {
     "Task": ToolUse("subagent"),
     "Agent": ToolUse("subagent"),
     "SendMessage": ToolUse("subagent"),
+    "TeammateTool": ToolUse("subagent"),
     "Skill": ToolUse("skill"),
     "SlashCommand": ToolUse("skill"),
     "ReadMcpResourceTool": ToolUse("resource", ("uri",)),
@@ -231,8 +234,16 @@ _BEGINS = frozenset(("shell", "subagent"))
 _BEGINNINGS = ("Command ", "Async agent ", "Monitor ")
 _HEAD = 1_000  # characters of an answer that say which task began
 _SPAWNS = fields("Task Agent")
+_WAKES = fields("SendMessage TeammateTool")
+_WOKEN = ("to", "recipient", "target_agent_id", "target")
+"""Tools that send a message to an agent, which works on by it, and the fields that name it."""
+
+_PARENTS = fields("main team-lead")
 _NO_TEXT = frozenset(("directory", "compact_file_reference", "opened_file_in_ide"))
 _NAMES_OF_FILES = ("filename", "path", "uri")
+_NO_CONTENT = fields("type filename path uri filePath displayPath truncated")
+_ENCODED_TYPES = ("image", "document", "pdf", "audio")
+_ENCODED = fields("base64 blob")
 _UNDERSTOOD = frozenset({*_FIELDS, *_SILENT, "system"})
 
 
@@ -253,7 +264,13 @@ class ClaudeCode(Reader):
     def __init__(self) -> None:
         super().__init__()
         self._begun: set[str] = set()  # ids of commands and agents in the background
-        self._spawned: set[str] = set()  # ids of calls that start a subagent of its own file
+        # Calls that start a subagent of its own file, or wake one, with the name that they give it.
+        self._spawned: dict[str, str] = {}
+        self._woken: dict[str, str] = {}
+        self._names: dict[str, str] = {}  # the ids of agents by their names
+        self._children: dict[str, str] = {}  # and by the calls, where progress tells
+        self._nested: Counter[str] = Counter()  # calls of an agent that stand in this file
+        self._own: str | None = None  # the agent whose file it is
         self._now: Session | None = None
 
     def read(self, record: SessionRecord) -> Iterator[Item]:
@@ -280,8 +297,10 @@ class ClaudeCode(Reader):
             yield from self.strange_fields(record, value, known, "a record", kind)
         agent = value.get("agentId")
         agent = agent if isinstance(agent, str) else MAIN
+        if self._own is None and kind in ("user", "assistant", "attachment"):
+            self._own = agent
         if kind in ("user", "assistant"):
-            yield from self._message(record, value, agent)
+            yield from self._message(record, value, agent, nested=agent != self._own)
         elif kind == "attachment":
             yield from self._attachment(record, value, agent)
         elif kind == "progress":
@@ -292,6 +311,8 @@ class ClaudeCode(Reader):
             text = text_of(value.get("content"))
             if text and value.get("operation") != "remove":
                 yield self.given(record, "queue", text, sure=False)
+        elif kind == "content-replacement":
+            yield self.given(record, "request", value, sure=False)
         elif kind.startswith("api-request-"):
             part = value.get("message" if kind == "api-request-blob" else "shape")
             if part is None:
@@ -331,7 +352,11 @@ class ClaudeCode(Reader):
             return
         yield from self.strange_fields(record, message, _MESSAGE, "a message")
         content = message.get("content")
-        from_model = value.get("type") == "assistant"
+        kind = value.get("type")
+        from_model = kind == "assistant"
+        if message.get("role", kind) != kind:
+            yield Gap("unknown", record.line, f"a message of {kind} in the role of another")
+            from_model = False
         given = partial(self._words, record, value, agent=agent, nested=nested)
         if isinstance(content, str):
             if not from_model:
@@ -347,7 +372,9 @@ class ClaudeCode(Reader):
             if kind in ("image", "document"):
                 yield Gap("opaque", record.line, f"{kind} in a message", "attachment")
             elif known is None:
-                yield from self.strange_type(record, f"{value.get('type')}.{kind}", block)
+                yield from self.strange_type(
+                    record, f"{text_at(value, 'type')}.{text_at(block, 'type')}", block
+                )
             else:
                 yield from self.strange_fields(record, block, known, "a block", kind)
                 if kind in ("tool_use", "server_tool_use"):
@@ -359,6 +386,8 @@ class ClaudeCode(Reader):
                 elif kind == "tool_result":
                     yield from self._result(record, value, block, agent, nested=nested)
                 elif kind == "text" and not from_model:
+                    if not isinstance(block.get("text"), str):
+                        yield Gap("unknown", record.line, "a text of another type")
                     yield from given(text_of([block.get("text"), block.get("citations")]))
 
     def _words(
@@ -413,9 +442,12 @@ class ClaudeCode(Reader):
         self, record: SessionRecord, block: dict[str, Any], agent: str, *, nested: bool
     ) -> Call:
         name, tool = text_at(block, "id"), text_at(block, "name")
+        asked = block.get("input")
         if tool in _SPAWNS and not nested:
-            self._spawned.add(name)
-        return self.called(record, name, tool, block.get("input"), agent=agent, nested=nested)
+            self._spawned[name] = text_at(asked, "name")
+        elif tool in _WAKES:
+            self._woken[name] = next(filter(None, (text_at(asked, one) for one in _WOKEN)), "")
+        return self.called(record, name, tool, asked, agent=agent, nested=nested)
 
     def _result(
         self,
@@ -439,20 +471,12 @@ class ClaudeCode(Reader):
             elif kind in ("image", "document"):
                 yield Gap("opaque", record.line, f"{kind} in the result of a call", channel)
             else:
-                yield from self.strange_type(record, f"tool_result.{kind}", part)
-        child = text_at(value, "toolUseResult", "agentId")
+                yield from self.strange_type(record, f"tool_result.{text_at(part, 'type')}", part)
         failed = block.get("is_error") is True
-        if child or (call in self._spawned and not failed):
-            what = f"the session of subagent {child[:40] or 'without an id'}"
-            yield Gap("missing", record.line, what, "subagent", child=child)
-        if channel in _BEGINS:
-            for text in texts:
-                if text.startswith(_BEGINNINGS):
-                    for found in _BEGUN.findall(text[:_HEAD]):
-                        self._begun.update(filter(None, found))
-            if child:
-                self._begun.add(child)
         decision = text_at(value, "permissionDecision", "decision")
+        denied = failed and (decision == "reject" or "toolDenialKind" in value)
+        if not (denied or (failed and is_refusal("\n".join(texts)))):
+            yield from self._began_others(record, value, call, texts)
         yield self.answered(
             record,
             call,
@@ -461,11 +485,41 @@ class ClaudeCode(Reader):
             agent=agent,
             nested=nested,
             failed=failed,
-            denied=failed and (decision == "reject" or "toolDenialKind" in value),
+            denied=denied,
         )
         for text in texts:
             if "<system-reminder>" in text:
                 yield from self._inserted(record, text, agent=agent, nested=nested, sure=False)
+
+    def _began_others(
+        self, record: SessionRecord, value: dict[str, Any], call: str, texts: list[str]
+    ) -> Iterator[Gap]:
+        """Agents and commands that a call began, or woke, that was not refused.
+
+        An agent that failed may have read before. It is seen where its own file is, or where each
+        call that its report counts stands in this file.
+        """
+        result = value.get("toolUseResult")
+        child = text_at(result, "agentId") or self._children.get(call, "")
+        count = result.get("totalToolUseCount") if isinstance(result, dict) else None
+        if child or call in self._spawned:
+            if name := self._spawned.get(call):
+                self._names[name] = child
+            if child not in self._nested or self._nested[child] != count:
+                what = f"the session of subagent {child[:40] or 'without an id'}"
+                yield Gap("missing", record.line, what, "subagent", child=child)
+        woken = self._woken.get(call)
+        if woken is not None and woken not in _PARENTS:
+            what = f"the session of the agent {woken[:40] or 'without a name'}, which got a message"
+            child = self._names.get(woken, woken)
+            yield Gap("missing", record.line, what, "subagent", child=child)
+        if self.channels.get(call, "tool") in _BEGINS:
+            for text in texts:
+                if text.startswith(_BEGINNINGS):
+                    for found in _BEGUN.findall(text[:_HEAD]):
+                        self._begun.update(filter(None, found))
+            if child:
+                self._begun.add(child)
 
     def _attachment(
         self, record: SessionRecord, value: dict[str, Any], agent: str
@@ -479,11 +533,19 @@ class ClaudeCode(Reader):
         assert isinstance(attachment, dict)  # else it has no type
         channel, known = _ATTACHMENTS[kind]
         yield from self.strange_fields(record, attachment, known, "an attachment", kind)
-        files = attachment.get("files") if kind == "instructions" else None
-        for file in files if isinstance(files, list) else [attachment]:
+        files = yield from self.list_of(record, attachment.get("files"), f"attachment.{kind}.files")
+        for file in files or [attachment]:
+            if not isinstance(file, dict):
+                yield from self.strange_type(record, f"attachment.{kind}.files", file)
+                continue
             names = () if kind in _NO_TEXT else _NAMES_OF_FILES
             named = next((text_at(file, name) for name in names if text_at(file, name)), None)
-            yield self.given(record, channel, file, named=named, agent=agent)
+            has_text, encoded = _content(file)
+            text = file if has_text or named is None else ""
+            yield self.given(record, channel, text, named=named, agent=agent)
+            if encoded:
+                what = f"{named or kind}, which is no text, in an attachment"
+                yield Gap("opaque", record.line, what, channel)
         if rendered:
             yield self.given(record, channel, rendered, agent=agent)
 
@@ -497,8 +559,11 @@ class ClaudeCode(Reader):
             assert isinstance(data, dict)
             inner = data.get("message")
             agent = text_at(data, "agentId") or "subagent"
+            self._children[text_at(value, "parentToolUseID")] = agent
             if isinstance(inner, dict) and inner.get("type") in ("user", "assistant"):
-                yield from self._message(record, inner, agent, nested=True)
+                for item in self._message(record, inner, agent, nested=True):
+                    self._nested[agent] += isinstance(item, Call)
+                    yield item
             else:
                 yield Gap("unknown", record.line, "progress of a subagent of another shape")
                 yield from strange_text(record, inner)
@@ -517,3 +582,19 @@ class ClaudeCode(Reader):
         said = text_of([value.get("hookAdditionalContext"), value.get("hookErrors")])
         if said:
             yield self.given(record, "hook", said, sure=False)
+
+
+def _content(value: object) -> tuple[bool, bool]:
+    """Whether an attachment has a text beside names of files, and whether it has an image."""
+    has_text = encoded = False
+    todo = [value]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, dict):
+            encoded = encoded or one.get("type") in _ENCODED_TYPES or not _ENCODED.isdisjoint(one)
+            todo += [inner for name, inner in one.items() if name not in _NO_CONTENT]
+        elif isinstance(one, list):
+            todo += one
+        else:
+            has_text = has_text or (isinstance(one, str) and one.strip() != "")
+    return has_text, encoded

@@ -8,7 +8,6 @@ was run says which files were opened, the answer to the call what of them was sh
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -22,6 +21,7 @@ from tripod.verify.sessions.items import (
     Reader,
     SessionRecord,
     ToolUse,
+    command_line,
     fields,
     strings_of,
     text_at,
@@ -415,7 +415,7 @@ class Codex(Reader):
         if isinstance(command, list) and len(command) == 3 and command[1] in ("-lc", "-c"):
             command = command[2]  # bash -lc LINE
         elif isinstance(command, list):
-            command = shlex.join(map(str, command))
+            command = command_line(command)
         place = text_at(item, "cwd")
         if place.startswith("file://"):
             place = path_of_url(place)

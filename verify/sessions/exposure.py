@@ -226,11 +226,11 @@ class SessionExposures:
 
     def add(self, item: Item) -> None:
         """Judge one item."""
-        if isinstance(item, Call):
+        if isinstance(item, Call | Given) and not item.nested:
             self.agents.add(item.agent)
+        if isinstance(item, Call):
             self._called(item)
         elif isinstance(item, Given):
-            self.agents.add(item.agent)
             self._given(item)
         elif isinstance(item, Gap):
             if not _is_unrecorded(item, self.closed):
@@ -252,7 +252,8 @@ class SessionExposures:
     def counted(self) -> Iterator[Exposure]:
         """The exposures that a verdict counts: without a rule, those of protected text alone.
 
-        A command that opened a file of that name may have shown its text in another form.
+        A command that opened a file of that name may have shown its text in another form, and where
+        the program names it as given, and the record lacks its text, nothing can be compared.
         """
         if self.rule is not None:
             yield from self.found
@@ -263,7 +264,7 @@ class SessionExposures:
                 yield each
             elif (
                 each.sure
-                and each.channel in ("shell", "script")
+                and (each.channel in ("shell", "script") or _is_named_alone(each))
                 and any(_is_at(each, path) for path in self.protected.paths if path not in by_text)
             ):
                 yield each._replace(sure=False)
@@ -385,6 +386,8 @@ class SessionExposures:
             if self.rule is None or self.rule.hits(path):
                 by_path = [_of_text(given, path, sure=given.sure)]
                 self._found += by_path
+                if not by_path[0].shown:
+                    self._found.elsewhere.append(by_path[0]._replace(sure=False))
             elif self.rule.excepts(path):
                 pass
             elif path.startswith("/") and self.rule.may_hit(path, (), recursive=False):
@@ -584,6 +587,11 @@ def _is_same(exposure: Exposure, path: str) -> bool:
     return exposure.shown and exposure.sure and _is_at(exposure, path)
 
 
+def _is_named_alone(exposure: Exposure) -> bool:
+    """Whether the program names a file that it gave, and the record has no text of it."""
+    return exposure.call is None and not exposure.shown
+
+
 def _is_at(exposure: Exposure, path: str) -> bool:
     mine = exposure.path or ""
     return mine == path or mine.endswith(f"/{path}")
@@ -622,9 +630,6 @@ class ExposureVerdict:
     """Why the rest cannot be told, also where there are findings."""
 
 
-_FILELESS = fields("web edit names")
-
-
 def judge_exposures(
     read: Sequence[SessionExposures],
     counted: Counter[str],
@@ -642,7 +647,7 @@ def judge_exposures(
         (one.file, gap)
         for one in read
         for gap in one.gaps
-        if not (gap.child and gap.child in agents) and gap.channel not in _FILELESS
+        if not (gap.child and gap.child in agents)
     ]
     gaps += _orphans(read) if needs_parents else ()
     found = [(one.file, each) for one in read for each in one.counted()]
@@ -652,8 +657,8 @@ def judge_exposures(
         unsure += [(one.file, each) for one in read for each in one.found.elsewhere]
     causes = Counter(gap.cause for _, gap in gaps)
     for one in read:
-        for (cause, channel), number in one.gaps.more.items():
-            causes[cause] += number - 1 if channel not in _FILELESS else 0
+        for (cause, _), number in one.gaps.more.items():
+            causes[cause] += number - 1
     coverage: dict[str, object] = {
         **counted,
         "exposures": len(breaches),
@@ -678,12 +683,20 @@ def judge_exposures(
 
 
 def _orphans(read: Sequence[SessionExposures]) -> Iterator[tuple[str, Gap]]:
-    """Sessions that another one started which no file is of; none starts itself."""
+    """Sessions that another one started which no file is of, or that started one another."""
     begun = [(one.file, session) for one in read for session in one.sessions]
-    there = {session.id for _, session in begun if session.parent != session.id}
+    children: dict[str | None, set[str]] = {}
+    for _, session in begun:
+        children.setdefault(session.parent, set()).add(session.id)
+    rooted, todo = set[str](), [*children.get(None, ())]
+    while todo:
+        name = todo.pop()
+        if name not in rooted:
+            rooted.add(name)
+            todo += children.get(name, ())
     for file, session in begun:
-        if session.parent is not None and session.parent not in there:
-            what = f"the session {session.parent[:40]} that started this one"
+        if session.parent is not None and session.parent not in rooted:
+            what = f"the session {session.parent[:40]} that started this one, or one before it"
             yield file, Gap("missing", session.line, what, "subagent")
 
 

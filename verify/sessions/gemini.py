@@ -10,6 +10,8 @@ goes into the system instruction, of which there is no record.
 
 from __future__ import annotations
 
+import marshal
+import posixpath
 import re
 from collections.abc import Iterator
 from hashlib import sha256
@@ -24,6 +26,7 @@ from tripod.verify.sessions.items import (
     SessionRecord,
     ToolUse,
     fields,
+    strange_text,
     text_at,
     text_of,
     version_of,
@@ -64,12 +67,13 @@ _CALL = fields(
     renderOutputAsMarkdown agentId parentCallId"""
 )
 _PART = fields("text functionCall functionResponse thought thoughtSignature inlineData fileData")
-_MENTION = re.compile(r"^\s*Content from @?(.+?):\s*$")
-_INCLUDED = re.compile(
-    r"^(?:--- Context from: (.+) ---|<!-- Imported from: (.+) -->)$((?s:.*?))"
-    r"^(?:--- End of Context from|<!-- End of import from)",
+_MENTION = re.compile(r"\s*Content from @?([^\n]+?):[ \t\r]*$", re.MULTILINE)
+_BLOCK = re.compile(
+    r"--- (?P<end>End of )?(?:Context from|File): (?P<file>[^\n]+?) ---[ \t\r]*$"
+    r"|<!-- (?:(?P<over>End of import)|Imported) from: (?P<import>[^\n]+?) -->",
     re.MULTILINE,
 )
+"""Where the text of an instruction file, or of one that it imports, begins and ends in another."""
 _MARKS: dict[str, Channel] = {
     "<session_context>": "system",
     "<hook_context>": "hook",
@@ -119,6 +123,7 @@ class Gemini(Reader):
 
     def end(self) -> Iterator[Item]:
         """Without its first message, which older versions did not write, nothing of it is told."""
+        yield from super().end()
         if not self.cwd:
             what = "the first message, which names the folder and has the instructions"
             yield Gap("missing", 1, what, "instructions")
@@ -133,13 +138,14 @@ class Gemini(Reader):
         kind = "$set" if "$set" in value else "$rewindTo"
         self.records[kind] += 1
         yield from self.strange_fields(record, value, frozenset({kind}), kind)
-        changed = value.get("$set")
-        if isinstance(changed, dict):
-            yield from self.strange_fields(record, changed, _SET, "$set")
-            yield from self._messages(record, changed.get("messages"))
+        changed = yield from self.object_of(record, value.get("$set"), "$set")
+        yield from self.strange_fields(record, changed, _SET, "$set")
+        yield from self._messages(record, changed.get("messages"))
+        if not isinstance(value.get("$rewindTo", ""), str):
+            yield from self.strange_type(record, "$rewindTo", value["$rewindTo"])
 
     def _messages(self, record: SessionRecord, messages: object) -> Iterator[Item]:
-        for message in messages if isinstance(messages, list) else ():
+        for message in (yield from self.list_of(record, messages, "messages")):
             if isinstance(message, dict):
                 yield from self._message(record, message)
             else:
@@ -152,8 +158,7 @@ class Gemini(Reader):
             yield from self.strange_type(record, kind, value)
             return
         yield from self.strange_fields(record, value, _MESSAGE, "a message", kind)
-        calls = value.get("toolCalls")
-        for call in calls if isinstance(calls, list) else ():
+        for call in (yield from self.list_of(record, value.get("toolCalls"), "toolCalls")):
             if isinstance(call, dict):
                 yield from self._tool(record, call)
             else:
@@ -167,7 +172,7 @@ class Gemini(Reader):
         """A call, and its answer, each the first time: the message is written again and again."""
         name, tool = text_at(value, "id"), text_at(value, "name")
         yield from self.strange_fields(record, value, _CALL, "a call")
-        if self._is_new(name, repr((tool, value.get("args")))):
+        if self._is_new(name, marshal.dumps((tool, value.get("args")), 2)):
             yield self.called(record, name, tool, value.get("args"))
         status, result = text_at(value, "status"), value.get("result")
         if result or status in ("success", "error", "cancelled"):
@@ -176,6 +181,9 @@ class Gemini(Reader):
                 self._ended.setdefault(name, record.line)
             denied = status == "cancelled" and self.channels.get(name) != "shell"
             text = text_of(_responses(result))
+            if _is_encoded(result):
+                what = "an image or a file in an answer"
+                yield Gap("opaque", record.line, what, self.channels.get(name, "tool"))
             yield from self.answer(record, name, text, failed=failed, denied=denied)
 
     def answer(
@@ -194,9 +202,10 @@ class Gemini(Reader):
             yield self.answered(record, name, text, failed=failed, denied=denied)
             yield from self._included(record, text)
 
-    def _is_new(self, name: str, text: str) -> bool:
+    def _is_new(self, name: str, text: str | bytes) -> bool:
         """Whether a message or a call with this id had another text, or none, until now."""
-        key = name, sha256(text.encode("utf-8", "replace")).digest()
+        data = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
+        key = name, sha256(data).digest()
         new = key not in self._seen
         self._seen.add(key)
         return new
@@ -206,6 +215,7 @@ class Gemini(Reader):
         named = None
         if not isinstance(parts, list | dict):
             yield Gap("unknown", record.line, "a message whose parts are no list")
+            yield from strange_text(record, parts)
         for one in parts if isinstance(parts, list) else [parts] if isinstance(parts, dict) else ():
             part = {"text": one} if isinstance(one, str) else one
             if not isinstance(part, dict) or not part.keys() <= _PART:
@@ -213,30 +223,57 @@ class Gemini(Reader):
                 continue
             if "functionResponse" in part:
                 answer = part["functionResponse"]
-                text = text_of(_responses([part]))
+                text = text_of(_responses([part | {"text": None}]))
                 if isinstance(answer, dict) and answer.get("parts"):
                     yield Gap("opaque", record.line, "an image or a file in an answer", "mention")
                 self._responded[text_at(answer, "id")] = record.line
                 yield from self.answer(record, text_at(answer, "id"), text)
             if "inlineData" in part or "fileData" in part:
                 yield Gap("opaque", record.line, "an image or a file in a message", "mention")
+                if named:
+                    yield self.given(record, "mention", "", named=named)
             text = text_of(part.get("text"))
+            begins = _MENTION.match(text)
+            if begins is not None:
+                named = begins[1]
             if not text or (name and not self._is_new(name, text)):
                 continue
             root = _ROOT.search(text)
             if root is not None and not self.cwd:
                 self.cwd = root[1].strip()
-            begins = _MENTION.match(text)
-            if begins is not None:
-                named = begins[1]
-            channel: Channel = "mention" if named and not begins else _marked(text)
-            yield self.given(record, channel, text, named=None if begins else named)
+            is_alone = begins is not None and not text[begins.end() :].strip()
+            channel: Channel = "mention" if named and not is_alone else _marked(text)
+            yield self.given(record, channel, text, named=None if is_alone else named)
             yield from self._included(record, text)
 
     def _included(self, record: SessionRecord, text: str) -> Iterator[Item]:
-        """Instruction files, and what they import, that stand within a text."""
-        for begins in _INCLUDED.finditer(text):
-            yield self.given(record, "instructions", begins[3], named=begins[1] or begins[2])
+        """Instruction files, and what they import, that stand within a text, each by its name.
+
+        Each has the text that stands in no other within it. An import is named from the folder of
+        the file that has it. One without an end may be words about such a file.
+        """
+        if "--- " not in text and "<!-- " not in text:
+            return
+        opened: list[tuple[str, str, list[str]]] = []
+        at = 0
+        for mark in _BLOCK.finditer(text):
+            if opened:
+                opened[-1][2].append(text[at : mark.start()])
+            at = mark.end()
+            if not (mark["end"] or mark["over"]):
+                around = opened[-1] if opened and mark["import"] else None
+                folder = self.cwd if around is None else _folder_of(around[0], around[1])
+                opened.append((mark["file"] or mark["import"], folder, []))
+            elif opened:
+                yield self._block(record, *opened.pop())
+        if opened:
+            opened[-1][2].append(text[at:])
+        while opened:
+            yield self._block(record, *opened.pop())._replace(sure=False)
+
+    def _block(self, record: SessionRecord, named: str, cwd: str, texts: list[str]) -> Given:
+        given = self.given(record, "instructions", "".join(texts), named=named)
+        return given._replace(cwd=cwd)
 
 
 class Qwen(Gemini):
@@ -291,8 +328,9 @@ class Qwen(Gemini):
             yield from self.strange_type(record, kind, value)
             return
         yield from self.strange_fields(record, value, known, "a record", kind)
-        message = value.get("message")
-        parts = message.get("parts") if isinstance(message, dict) else None
+        message = yield from self.object_of(record, value.get("message"), "message")
+        parts = message.get("parts")
+        yield from self.strange_fields(record, message, _QWEN_MESSAGE, "a message")
         if kind == "system":
             yield from self._system(record, value)
         elif kind == "assistant":
@@ -302,7 +340,7 @@ class Qwen(Gemini):
             yield from self._answers(record, parts, failed=failed)
 
     def _asked(self, record: SessionRecord, parts: object) -> Iterator[Item]:
-        for part in parts if isinstance(parts, list) else ():
+        for part in (yield from self.list_of(record, parts, "assistant.parts")):
             if not isinstance(part, dict) or not part.keys() <= _PART:
                 yield from self.strange_type(record, "assistant.part", part)
             elif "functionCall" in part:
@@ -320,16 +358,21 @@ class Qwen(Gemini):
                 yield item
 
     def _system(self, record: SessionRecord, value: dict[str, Any]) -> Iterator[Item]:
-        kind, payload = text_at(value, "subtype"), value.get("systemPayload")
+        kind = text_at(value, "subtype")
         if kind not in _QWEN_SYSTEM:
             yield from self.strange_type(record, f"system.{kind}", value)
-        elif kind == "at_command" and isinstance(payload, dict):
-            files = payload.get("filesRead")
-            for named in files if isinstance(files, list) else ():
+            return
+        payload = yield from self.object_of(record, value.get("systemPayload"), f"system.{kind}")
+        known = _QWEN_SYSTEM[kind] or frozenset(payload)
+        yield from self.strange_fields(record, payload, known, "a payload", kind)
+        if kind == "at_command":
+            for named in (yield from self.list_of(record, payload.get("filesRead"), "filesRead")):
                 if isinstance(named, str):
                     yield self.given(record, "mention", "", named=named)
+                else:
+                    yield from self.strange_type(record, "filesRead", named)
         elif kind == "ui_telemetry":
-            event = payload.get("uiEvent") if isinstance(payload, dict) else None
+            event = payload.get("uiEvent")
             self._counts |= version_of(text_at(value, "version")) >= _TWICE
             if text_at(event, "event.name") == _CALLED:
                 self._counted.setdefault(text_at(event, "call_id"), record.line)
@@ -340,6 +383,8 @@ class Qwen(Gemini):
                 yield self.called(record, name, tool, event.get("function_args"), ran=True)
         elif kind == "chat_compression":
             yield self.given(record, "summary", payload)
+        elif kind == "slash_command" and text_of(payload):
+            yield self.given(record, "system", payload, sure=False)  # as `/memory show` prints it
 
 
 _TWICE = (0, 24, 4)
@@ -355,9 +400,25 @@ _QWEN = {
     "tool_result": fields(_QWEN_ENVELOPE + "message toolCallResult"),
     "system": fields(_QWEN_ENVELOPE + "systemPayload"),
 }
-_QWEN_SYSTEM = fields(
-    "at_command ui_telemetry attribution_snapshot chat_compression slash_command session_title"
-)
+_QWEN_MESSAGE = fields("role parts")
+_QWEN_SYSTEM = {
+    "at_command": fields("filesRead status message userText"),
+    "ui_telemetry": fields("uiEvent"),
+    "attribution_snapshot": fields("snapshot"),
+    "chat_compression": frozenset(),
+    "slash_command": frozenset(),
+    "session_title": frozenset(),
+}
+"""What the program says of a session, by its fields; none where all of it is searched, or none."""
+
+
+def _folder_of(named: str, cwd: str) -> str:
+    """The folder of a file that is named from the folder ``cwd``."""
+    folder = posixpath.dirname(named.replace("\\", "/"))
+    return posixpath.join(cwd, folder)[:_MAX_FOLDER]
+
+
+_MAX_FOLDER = 4096  # characters: an import of an import ... may add to it without end
 
 
 def _marked(text: str) -> Channel:
@@ -370,5 +431,20 @@ def _responses(result: object) -> object:
     found = []
     for part in result if isinstance(result, list) else [result]:
         response = part.get("functionResponse") if isinstance(part, dict) else None
-        found.append(response.get("response") if isinstance(response, dict) else part)
+        if isinstance(part, dict) and isinstance(response, dict):
+            found += [one for name, one in response.items() if name not in ("id", "name")]
+            found += [one for name, one in part.items() if name == "text" or name not in _PART]
+        else:
+            found.append(part)
     return found
+
+
+def _is_encoded(result: object) -> bool:
+    """Whether an answer has a part that is no text."""
+    for part in result if isinstance(result, list) else [result]:
+        response = part.get("functionResponse") if isinstance(part, dict) else None
+        if isinstance(response, dict) and response.get("parts"):
+            return True
+        if isinstance(part, dict) and ("inlineData" in part or "fileData" in part):
+            return True
+    return False

@@ -11,7 +11,7 @@ import re
 import shlex
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Literal, NamedTuple
 
 MAIN = "main"
@@ -284,6 +284,8 @@ class Reader(ABC):
 
     def end(self) -> Iterator[Item]:
         """What only the end of the file shows."""
+        if not self.sessions:
+            yield Gap("missing", 1, f"the record by which {self.program} names the session")
         if self.since and not any(session.version for session in self.sessions.values()):
             yield Gap("unknown", 1, f"no version of {self.program} is named")
         for parent, line in self._before.items():
@@ -391,7 +393,7 @@ class Reader(ABC):
             paths = paths or ((use.default,) if use.default else ())
             if command is None and use.command:
                 said = values.get(use.command)
-                said = shlex.join(map(str, said)) if isinstance(said, list) else said
+                said = command_line(said) if isinstance(said, list) else said
                 command = said if isinstance(said, str) else None
         if len(self.channels) > _REMEMBERED:
             for old in list(self.channels)[: _REMEMBERED // 2]:
@@ -409,6 +411,25 @@ class Reader(ABC):
             name, tool, value, line, channel, paths, command, recursive, cwd, agent, nested, ran,
             output,
         )  # fmt: skip
+
+    def list_of(
+        self, record: SessionRecord, value: object, name: str
+    ) -> Generator[Item, None, list[Any]]:
+        """A value that is a list, or missing, in each record; of another type it is a gap.
+
+        Its texts are searched then, and nothing is in the list that is returned.
+        """
+        if value is not None and not isinstance(value, list):
+            yield from self.strange_type(record, name, value)
+        return value if isinstance(value, list) else []
+
+    def object_of(
+        self, record: SessionRecord, value: object, name: str
+    ) -> Generator[Item, None, dict[str, Any]]:
+        """A value that is an object, or missing, in each record; else as ``list_of`` does it."""
+        if value is not None and not isinstance(value, dict):
+            yield from self.strange_type(record, name, value)
+        return value if isinstance(value, dict) else {}
 
     def strange_type(self, record: SessionRecord, name: str, value: object) -> Iterator[Item]:
         """A record of a type that the reader does not know; its texts are searched."""
@@ -506,6 +527,15 @@ def is_own_error(text: str, *, of_server: bool = False) -> bool:
     return bool(_UNCALLED.match(text)) if of_server else text.startswith("<tool_use_error>")
 
 
+def is_refusal(text: str) -> bool:
+    """Whether a program says by an error that it did not run the tool: who interrupts it may have.
+
+    >>> is_refusal("<tool_use_error>x"), is_refusal("[Request interrupted by user for tool use]")
+    (True, False)
+    """
+    return _DENIAL.match(text) is not None and not text.startswith("[")
+
+
 _DENIAL = re.compile(
     r"""<tool_use_error>|\[Request\ interrupted|PreToolUse:|Permission\ (?:to|for)\ |
     Command\ blocked\ by\ PreToolUse\ hook:|
@@ -527,6 +557,16 @@ def version_of(text: str) -> tuple[int, ...]:
             break
         found.append(int(part))
     return tuple(found)
+
+
+def command_line(words: list[Any]) -> str:
+    """The words of a command as one line for a shell; of a word that is no text, its texts.
+
+    >>> command_line(["cat", "a b", 7, ["c"]])
+    "cat 'a b' 7 c"
+    """
+    plain = (str(one) if isinstance(one, str | int | float) else text_of(one) for one in words)
+    return shlex.join(plain)
 
 
 def text_at(value: object, name: str, *below: str) -> str:

@@ -63,6 +63,14 @@ _PARTS = {
     "retry": fields(_PART + "attempt error"),
 }
 _RECORD = fields("info parts")
+_SESSION = fields(
+    """id slug projectID workspaceID parentID parent_id directory path title agent model version
+    summary cost tokens permission time share revert metadata"""
+)
+_MESSAGE = fields(
+    """id sessionID role time format summary agent model system tools variant error parentID modelID
+    providerID mode path cost tokens structured finish metadata"""
+)
 _STATE = fields("status input output title metadata time raw error attachments")
 
 
@@ -97,6 +105,7 @@ class OpenCode(Reader):
             yield from self._message(record, info, parts)
         else:
             self.records["session"] += 1
+            yield from self.strange_fields(record, info, _SESSION, "a session")
             self.cwd = text_at(info, "directory")
             name, version = text_at(info, "id"), text_at(info, "version")
             parent = text_at(info, "parentID") or text_at(info, "parent_id")
@@ -111,6 +120,7 @@ class OpenCode(Reader):
         if role not in ("user", "assistant"):
             yield from self.strange_type(record, role, record.value)
             return
+        yield from self.strange_fields(record, info, _MESSAGE, "a message", role)
         self.cwd = text_at(info, "path", "cwd") or self.cwd
         if info.get("system"):
             yield self.given(record, "instructions", info["system"])
@@ -142,6 +152,7 @@ class OpenCode(Reader):
             yield from self.strange_type(record, "tool.state", part)
             return
         yield from self.strange_fields(record, state, _STATE, "the state of a call")
+        metadata = yield from self.object_of(record, state.get("metadata"), "state.metadata")
         call = self.called(record, text_at(part, "id"), tool, state.get("input"))
         yield call
         status = text_at(state, "status")
@@ -149,7 +160,12 @@ class OpenCode(Reader):
             failed = status == "error"
             text = text_of(state.get("error" if failed else "output"))
             denied = failed and "rejected permission" in text
+            part_of_it = text_at(state, "metadata", "output")
+            if failed and part_of_it and metadata.get("interrupted"):  # what came until then
+                text, failed, denied = part_of_it, False, False
             yield self.answered(record, call.id, text, failed=failed, denied=denied)
+            for named in (yield from self.list_of(record, metadata.get("loaded"), "loaded")):
+                yield self.given(record, "instructions", text, named=str(named))
         child = text_at(state, "metadata", "sessionId")
         if call.channel == "subagent":
             what = f"the session of a subagent, {child[:40] or 'without an id'}"
