@@ -619,6 +619,18 @@ DATABASE = {
     "an index that lacks every part": "DROP INDEX part_message_id_id_idx;"
     "CREATE INDEX x ON part (message_id, id) WHERE 0; PRAGMA writable_schema = ON;"
     "UPDATE sqlite_master SET sql = replace(sql, ' WHERE 0', '') WHERE name = 'x'",
+    "a column of a part that nobody knows": "ALTER TABLE part ADD COLUMN content2 TEXT;"
+    "UPDATE part SET content2 = 'cat chat'",
+    "a column of a message that nobody knows": "ALTER TABLE message ADD COLUMN content2 TEXT;"
+    "UPDATE message SET content2 = x'6361'",
+    "a column of a session that nobody knows": "ALTER TABLE session ADD COLUMN Prompt TEXT"
+    " DEFAULT 'cat chat'",
+    "a column of an event that nobody knows": "ALTER TABLE event ADD COLUMN text DEFAULT 'x'",
+    "a table of sessions that nobody knows": "CREATE TABLE session_v2 AS"
+    " SELECT id AS session_id, '{}' AS data FROM session",
+    "no table of events": "DROP TABLE event",
+    "no table of the last events": "DROP TABLE event_sequence",
+    "an event that nobody knows": "UPDATE event SET type = 'session.next.text.1' WHERE seq = 3",
     "events without a number": "UPDATE event SET seq = 'x' WHERE rowid = 1",
 }
 
