@@ -32,7 +32,7 @@ from tripod.verify.sessions.items import (
     Session,
     SessionRecord,
 )
-from tripod.verify.sessions.jsonl import MAX_LINE, DamagedLine, session_records
+from tripod.verify.sessions.jsonl import MAX_LINE, DamagedLine, json_value, session_records
 from tripod.verify.sessions.opencode import OpenCode
 from tripod.verify.sessions.readers import (
     DOCUMENTS,
@@ -284,10 +284,12 @@ def _document(found: SessionFile, file: IO[bytes]) -> Iterable[SessionRecord]:
         found.problem = f"one document of over {MAX_DOCUMENT // 1024 // 1024} MiB is not read"
         return ()
     file.seek(0)
+    value = None
     try:
-        value = orjson.loads(file.read())
-    except orjson.JSONDecodeError:
-        value = None
+        value = json_value(file.read())
+    except ValueError as error:
+        if "deep" in str(error):
+            found.problem = f"it is {error}"
     found.is_foreign |= value is not None
     if isinstance(value, dict) and _is_document(value):
         found.program, found.form = program_of(value), "document"

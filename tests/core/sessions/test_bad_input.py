@@ -144,6 +144,42 @@ def test_a_document_that_is_too_long_is_refused_in_words(
     assert (found.program, found.problem) == (None, "one document of over 1 MiB is not read")
 
 
+DOCUMENTS = {
+    "atif": {"schema_version": "ATIF-v1.6", "session_id": "s", "agent": {"name": "x"},
+             "steps": [{"step_id": 1, "source": "user", "message": "TEXT"}]},
+    "gemini": {"sessionId": "s", "projectHash": "x", "messages": [
+        {"id": "a", "type": "user", "content": "TEXT"}]},
+    "opencode": {"info": {"id": "s", "version": "1.18.33"}, "messages": [
+        {"info": {"id": "m", "role": "user"}, "parts": [{"type": "text", "text": "TEXT"}]}]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize("program", DOCUMENTS)
+def test_half_a_surrogate_in_a_document_is_no_damage(
+    tmp_path: Path, program: str, indent: int | None
+) -> None:
+    data = json.dumps(DOCUMENTS[program], indent=indent).replace("TEXT", PROTECT["x.md"])
+    (tmp_path / "a.json").write_text(data.replace("six", "six \\ud83d "))
+    (tmp_path / "b.json").write_text(data)
+    half, whole = (items_of(tmp_path / name)[0] for name in ("a.json", "b.json"))
+    assert (half.program, half.problem) == (program, "")
+    assert half.counts.gaps == whole.counts.gaps
+    for name in ("a.json", "b.json"):
+        _, (one,) = judged(tmp_path / name, protect=PROTECT)
+        assert {each.named for each in one.found} == {"x.md"}
+
+
+@pytest.mark.parametrize("program", DOCUMENTS)
+def test_a_document_that_is_nested_too_deep_is_refused_in_words(
+    tmp_path: Path, program: str
+) -> None:
+    deep = json.dumps(DOCUMENTS[program]).replace('"TEXT"', "[" * 10_000 + "]" * 10_000)
+    (tmp_path / "a.json").write_text(deep)
+    found = read_session_file(str(tmp_path / "a.json"))
+    assert (found.program, found.problem) == (None, "it is nested too deep")
+
+
 def test_only_plain_files_are_opened(tmp_path: Path) -> None:
     (tmp_path / "real").write_bytes(GOOD)
     os.mkfifo(tmp_path / "fifo.jsonl")

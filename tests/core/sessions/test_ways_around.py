@@ -495,6 +495,7 @@ def test_records_that_were_taken_out_leave_a_gap(tmp_path: Path) -> None:
     assert _told(tmp_path, *chain) == "clean"
     assert _told(tmp_path, *reversed(chain)) == "clean"  # the order of the file is free
     assert _told(tmp_path, *chain[:1], *chain[2:]) == "cannot tell"
+    assert _told(tmp_path, chain[0] | {"parentUuid": "u0"}, *chain[1:]) == "cannot tell"
     source = next((recorded() / "sessions-2026-11/qwen-read-grep").rglob("chats/*.jsonl"))
     lines = source.read_bytes().splitlines(keepends=True)
     (tmp_path / "qwen.jsonl").write_bytes(b"".join([*lines[:3], *lines[4:]]))
