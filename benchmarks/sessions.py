@@ -28,9 +28,9 @@ from benchmarks.commands import TRIPOD, WARM_UP, command_seconds
 from benchmarks.judging import cost_of
 from benchmarks.measure import MB, Row, cost_row, in_turn, rate_row, size_row
 from tripod.verify.isolation.globs import NeverRule
+from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.recorded.files import read_session_file
 from tripod.verify.sessions.exposure import (
-    ProtectedText,
     SessionExposures,
 )
 from tripod.verify.sessions.items import Given, Item

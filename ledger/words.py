@@ -37,11 +37,14 @@ def words_of_text(text: str) -> list[str]:
     >>> words_of_text("te\u0001a or co\u3164ffee")
     ['tea', 'or', 'coffee']
     """
+    return comparable_text(text).encode().translate(_PLAIN, _SILENT_ASCII).decode().split()
+
+
+def comparable_text(text: str) -> str:
+    """A text whose words are the same, without what makes a text slow to split into words."""
     if "\x1b" in text:
         text = without_escapes(text)
-    if not text.isascii():
-        text = _without_signs(text)
-    return text.encode().translate(_PLAIN, _SILENT_ASCII).decode().split()
+    return text if text.isascii() else _without_signs(text)
 
 
 def without_escapes(text: str) -> str:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from tripod.verify.isolation.globs import NeverRule
+from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.recorded.files import SessionFile, read_session_file, session_files
 from tripod.verify.recorded.project import Project
 from tripod.verify.sessions.exposure import (
     ExposureVerdict,
-    ProtectedText,
     SessionExposures,
     judge_exposures,
 )

@@ -14,6 +14,7 @@ from tripod.ledger.errors import MissingExtraError
 from tripod.ledger.ids import now_us
 from tripod.output import emit, one_line, remark
 from tripod.verify.isolation.globs import NeverRule, refusal_of
+from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.isolation.sessions import CallsSeen
 from tripod.verify.recorded.files import (
     SessionFile,
@@ -26,7 +27,6 @@ from tripod.verify.recorded.spool import add_spool, read_spool, spool_of
 from tripod.verify.sessions.exposure import (
     Exposure,
     ExposureVerdict,
-    ProtectedText,
     SessionExposures,
     judge_exposures,
 )

@@ -25,6 +25,7 @@ from tripod.projections.projection import Tables
 from tripod.sessions.evidence import keep_parts
 from tripod.team.act import Act
 from tripod.team.team import Team
+from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.isolation.sessions import CallsSeen
 from tripod.verify.recorded.evidence import file_digest, part_path
 from tripod.verify.recorded.files import (
@@ -35,7 +36,7 @@ from tripod.verify.recorded.files import (
     session_time,
 )
 from tripod.verify.recorded.spool import add_spool, read_spool, spool_of
-from tripod.verify.sessions.exposure import ProtectedText, SessionExposures
+from tripod.verify.sessions.exposure import SessionExposures
 from tripod.verify.sessions.items import Session, text_at
 
 _LONGEST = 4096  # characters of a name in an entry

@@ -21,6 +21,7 @@ from tripod.projections.workers.format import parse_worker
 from tripod.projections.workers.tables import WORKERS
 from tripod.verify.check import Evidence
 from tripod.verify.isolation.globs import NeverRule
+from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.isolation.terminal import (
     CWD,
     calls_in_line,
@@ -30,7 +31,6 @@ from tripod.verify.isolation.terminal import (
     words_of_call,
 )
 from tripod.verify.sessions.exposure import (
-    ProtectedText,
     SessionExposures,
     opened_by_call,
 )

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from unicodedata import normalize
 
 from tripod.ledger.errors import MissingExtraError
-from tripod.verify.sessions.shell import ANY
+from tripod.verify.sessions.programs import UNKNOWN_PART as ANY
+from tripod.verify.sessions.programs import names as words
 
 if TYPE_CHECKING:
     from wcmatch.glob import WcMatcher
@@ -32,6 +33,7 @@ class NeverRule:
 
     def __init__(self, never: Sequence[str], but: Sequence[str] = ()) -> None:
         self.never, self.but = tuple(map(_plain, never)), tuple(map(_plain, but))
+        self._instructions: dict[str, bool] = {}
         drives = map(_with_drive, self.never)
         self._of_drives = [one for one in drives if _DRIVE.match(one)]
         self._has_colon = any(_DRIVE.match(one.lstrip("/")) for one in self.never)
@@ -62,6 +64,38 @@ class NeverRule:
         """Whether an exact path is one that may be read although ``never`` means it."""
         but = self._compiled[1]
         return but is not None and bool(but.match(path if path.startswith("/") else f"/{path}"))
+
+    def hits_instructions(self, cwd: str) -> bool:
+        """Whether a program that works in a folder may take such a file for instructions.
+
+        They lie in that folder, in one above it, or in the user's home folder.
+        """
+        if cwd in self._instructions:
+            return self._instructions[cwd]
+        names = {glob.rpartition("/")[2] for glob in self.never if glob.endswith(_SCOPED)}
+        names = {f".github/instructions/{name}" for name in (*names, f"\ufffd{_SCOPED}")}
+        paths, folder = list(_INSTRUCTIONS_AT_HOME), f"{posixpath.normpath(cwd) if cwd else ''}/"
+        while folder:
+            folder = folder.rpartition("/")[0]
+            paths += [f"{folder}/{name}" for name in (*_INSTRUCTIONS, *names)]
+        found = any(
+            self.may_hit(path, (), recursive=False) and not self.excepts(path) for path in paths
+        )
+        if len(self._instructions) < _MAX_FOLDERS:
+            self._instructions[cwd] = found
+        return found
+
+    def may_lose(self, folder: str, copied: str) -> bool:
+        """Whether a file below a folder may be hit there and not in a copy of the folder.
+
+        The copy has the same names below it. So a glob misses it only if it begins with a name on
+        the way to the folder, or an exception with one on the way to the copy.
+        """
+        return any(
+            _begins_within(glob, path)
+            for globs, path in ((self.never, folder), (self.but, f"{folder}/{copied}"))
+            for glob in globs
+        )
 
     def may_hit(self, path: str, roots: Iterable[str], *, recursive: bool) -> bool:
         """Whether a pattern, or what lies below a folder, may be a path that is not to be read.
@@ -111,6 +145,18 @@ class NeverRule:
             _meet(each, _folded(other)) for glob in self._of_drives for each in _below(glob)
         )
 
+
+_INSTRUCTIONS = words(
+    """AGENTS.md AGENTS.override.md CLAUDE.md CLAUDE.local.md GEMINI.md QWEN.md CONTEXT.md
+    .agents.md .claude/CLAUDE.md .github/copilot-instructions.md"""
+)
+_INSTRUCTIONS_AT_HOME = words(
+    """~/.codex/AGENTS.md ~/.codex/AGENTS.override.md ~/.copilot/copilot-instructions.md
+    ~/.claude/CLAUDE.md ~/.gemini/GEMINI.md ~/.qwen/QWEN.md ~/.config/opencode/AGENTS.md"""
+)
+_MAX_FOLDERS = 1_000
+_SCOPED = ".instructions.md"
+"""Files that programs take for instructions; of Copilot, those for some files end so."""
 
 _SPECIAL = re.compile(r"[*?\[{\\(]")
 
@@ -271,6 +317,19 @@ def _meet(one: str, other: str) -> bool:
         todo += [step for step in steps if step not in reached]
         reached.update(steps)
     return False
+
+
+def _begins_within(glob: str, path: str) -> bool:
+    """Whether the first name of a glob may be one of a path, so that it fits below it by that.
+
+    >>> [_begins_within(glob, "/w/src") for glob in ("chat/**", "src/a", "/w/chat", "*/a", ".env*")]
+    [False, True, True, True, False]
+    """
+    first, *_ = _folded(glob.removeprefix(f"{ANY}/")).split("/")
+    names = _parts(_folded(path))
+    return first in ("", ANY) or any(
+        name == ANY or _names_meet(_loose(first), name) for name in names if name
+    )
 
 
 def _braces(pattern: str) -> set[str]:

@@ -16,9 +16,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import repeat
+from itertools import compress, count, repeat
 
-from tripod.ledger.words import RUN
+from tripod.ledger.words import RUN, comparable_text, without_escapes
 from tripod.ledger.words import words_of_text as words_of
 
 LONG = 24
@@ -59,8 +59,8 @@ class VisiblePhrases:
         return lambda run: self._since.get(run, seq) < seq
 
 
-SEED = 3
-"""Words of a seed; a searched text is looked at in steps of as many, as each look costs."""
+SEED, STEP = 3, 4
+"""Words of a seed, and of a step from one place that is looked at to the next: each look costs."""
 
 
 class Seeds:
@@ -83,12 +83,12 @@ class Seeds:
         rows = list(zip(*(words[at:] for at in range(SEED)), strict=False))
         letters = list(map(len, map("".join, rows)))
         seeds = set[int]()
-        for place in range(SEED):
+        for place in range(STEP):
             at = 0
             while at < len(runs):
                 run = runs[at]
-                first = run + (place - run) % SEED
-                seed = max(range(first, run + length - SEED + 1, SEED), key=letters.__getitem__)
+                first = run + (place - run) % STEP
+                seed = max(range(first, run + length - SEED + 1, STEP), key=letters.__getitem__)
                 seeds.add(seed)
                 at = bisect_right(runs, seed, at + 1)  # those before it have it, too
         marks = self._marks
@@ -96,12 +96,17 @@ class Seeds:
             marks[rows[seed]] = marks.get(rows[seed], 0) | mark
         return seeds
 
+    def are_in(self, words: Sequence[str]) -> bool:
+        """Whether a seed stands in a text: of nearly all texts this is all that is asked."""
+        return not self._marks.keys().isdisjoint(self._rows(words))
+
     def of(self, words: Sequence[str]) -> bytes:
         """Which seeds stand in a text, a byte for each step."""
-        if not self._marks:
-            return b""
-        rows = zip(*(words[at::SEED] for at in range(SEED)), strict=False)
-        return bytes(map(self._marks.get, rows, repeat(0)))
+        return bytes(map(self._marks.get, self._rows(words), repeat(0)))
+
+    @staticmethod
+    def _rows(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+        return zip(*(words[at::STEP] for at in range(SEED)), strict=False)
 
 
 _OF_RUN, _OF_LINE = 1, 2
@@ -148,7 +153,7 @@ class PhraseIndex:
         """
         done = 0  # each run that begins before it was looked at
         for found in _RUN_SEED.finditer(self._seeds.of(words) if seeds is None else seeds):
-            at = found.start() * SEED
+            at = found.start() * STEP
             part = words[max(done, at + SEED - RUN) : at + RUN]
             done = at + 1
             for start, run in enumerate(phrase_hashes(part)):
@@ -195,7 +200,7 @@ class LineIndex:
                 continue
             found = True
             self._first.setdefault(hash(tuple(words)), number)
-            if length < 2 * SEED - 1:
+            if length < SEED + STEP - 1:
                 longest = max(words, key=len)
                 self._words.setdefault(longest, set()).add((words.index(longest), length))
                 continue
@@ -204,17 +209,20 @@ class LineIndex:
                 self._places.setdefault(row, set()).add((seed, length))
         return found
 
+    def may_find(self, words: Sequence[str]) -> bool:
+        """Whether these words have one of a line that has too few for seeds."""
+        return not self._words.keys().isdisjoint(words)
+
     def find(self, words: Sequence[str], seeds: bytes | None = None) -> Iterator[tuple[int, str]]:
         """Numbers of texts of which a short line stands in these words, with the line.
 
         ``seeds`` are those in the words, where they are known.
         """
-        if self._words and not self._words.keys().isdisjoint(words):
-            for at, word in enumerate(words):
-                if word in self._words:
-                    yield from self._lines(words, at, self._words[word])
+        if self._words:
+            for at in compress(count(), map(self._words.__contains__, words)):
+                yield from self._lines(words, at, self._words[words[at]])
         for found in _LINE_SEED.finditer(self._seeds.of(words) if seeds is None else seeds):
-            at = found.start() * SEED
+            at = found.start() * STEP
             yield from self._lines(words, at, self._places[tuple(words[at : at + SEED])])
 
     def _lines(
@@ -226,3 +234,81 @@ class LineIndex:
             number = self._first.get(hash(tuple(line)))
             if number is not None:
                 yield number, " ".join(line)
+
+
+_ENDS = re.compile("[\x1b\x07]")
+"""How what a terminal does not show begins and ends; between them may stand any text."""
+
+NUMBERS = re.compile(r"\n(?:[^\s:]+:)?[ \t]*[0-9]+[\t:|\u2192-]")
+"""What programs put before each line of a file: its number, and where several are, its name.
+
+A line is told by the end of the one before: a search for that takes a tenth of one for ``^``.
+"""
+
+
+class ProtectedText:
+    """Text that must not reach the model, of numbered files."""
+
+    def __init__(self) -> None:
+        self.paths: list[str] = []
+        self.is_searchable = False  # whether there is text, and all of it can be found
+        self.searchable = 0  # files of which at least a part can be found
+        self._seeds = Seeds()
+        self._runs, self._lines = PhraseIndex(self._seeds), LineIndex(self._seeds)
+        self._allowed, self._allowed_lines = VisiblePhrases(), set[str]()
+
+    def allow(self, text: str) -> None:
+        """Take a text that may be read, before those that may not: what both have counts not."""
+        self._allowed.add(0, text)
+        self._allowed_lines.update(" ".join(words_of(line)) for line in text.splitlines())
+
+    def add(self, path: str, text: str) -> None:
+        """Protect the text of a file: 12 words in a row of it, or a shorter line of it whole."""
+        words = words_of(text)
+        self._runs.add(len(self.paths), words, self._allowed.before(1))
+        found = len(words) >= RUN
+        if self._allowed_lines:
+            lines = (
+                line
+                for line in text.splitlines()
+                if " ".join(words_of(line)) not in self._allowed_lines
+            )
+            text = "\n".join(lines)
+        found = self._lines.add(len(self.paths), text) or found
+        self.searchable += found
+        self.is_searchable = found and (self.is_searchable or not self.paths)
+        self.paths.append(path)
+
+    def found_in(self, text: str) -> Iterator[str]:
+        """Files of which text stands in a text, each once."""
+        if not self.paths:
+            return
+        found = set[int]()
+        if "\x1b" in text:
+            found.update(self._found_in(_ENDS.sub(" ", text)))  # with what a link hides
+            text = without_escapes(text)
+        found.update(self._found_in(text))
+        plain = NUMBERS.sub("\n", f"\n{text}")
+        if len(plain) <= len(text):
+            found.update(self._found_in(plain))
+        yield from dict.fromkeys(self.paths[number] for number in sorted(found))
+
+    def may_be_in(self, texts: Iterable[str]) -> bool:
+        """Whether text of a file may stand in one of some texts, or in two together."""
+        parts: list[str] = []
+        for text in texts:
+            if "\x1b" in text:
+                return True
+            plain = NUMBERS.sub("\n", f"\n{text}")
+            parts.append(comparable_text(text))
+            if len(plain) <= len(text):
+                parts.append(comparable_text(plain))
+        return next(self._found_in("\n".join(parts)), None) is not None
+
+    def _found_in(self, text: str) -> Iterator[int]:
+        words = words_of(text)
+        if not (self._seeds.are_in(words) or self._lines.may_find(words)):
+            return  # as in nearly all texts
+        seeds = self._seeds.of(words)
+        yield from (number for number, _ in self._runs.find(words, seeds))
+        yield from (number for number, _ in self._lines.find(words, seeds))

@@ -23,10 +23,10 @@ from tripod.projections.chat.tables import render_chat_line
 from tripod.projections.decisions.tables import LOG, render_decision_piece
 from tripod.verify.check import Evidence, shorten
 from tripod.verify.isolation.globs import NeverRule
+from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.isolation.sessions import CallsSeen, Never, Since, parts_of
 from tripod.verify.sessions.exposure import (
     Exposure,
-    ProtectedText,
     SessionExposures,
     judge_exposures,
 )

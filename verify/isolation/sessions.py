@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.hooks import HookLog
-from tripod.verify.sessions.exposure import ProtectedText, SessionExposures
+from tripod.verify.isolation.phrases import ProtectedText
+from tripod.verify.sessions.exposure import SessionExposures
 from tripod.verify.sessions.items import MAIN, Call, Gap, Given, Item, Session
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import Any
 from tripod.verify.sessions import claude_code, codex, copilot, cursor, gemini, opencode
 from tripod.verify.sessions.items import Call, ToolUse, fields, strings_of, text_at
 from tripod.verify.sessions.jsonl import DamagedLine, session_records
-from tripod.verify.sessions.programs import AFTER_ONE, FILES, INTERPRETERS, OURS, SHELLS
+from tripod.verify.sessions.syntax import AFTER_ONE, FILES, INTERPRETERS, OURS, SHELLS
 
 CWD = "/project"
 """The folder of a call whose record names none: it stands for the project."""

@@ -24,11 +24,12 @@ from tripod.verify.anchors.policy import PROJECT
 from tripod.verify.check import RULES
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.hooks import HookLog
+from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.isolation.sessions import CallsSeen, Never, SessionRole, Since, Start
 from tripod.verify.recorded.files import read_copies
 from tripod.verify.recorded.project import Project
 from tripod.verify.recorded.spool import add_spool, read_spool
-from tripod.verify.sessions.exposure import ProtectedText, SessionExposures
+from tripod.verify.sessions.exposure import SessionExposures
 from tripod.verify.sessions.items import MAIN, Cause, Gap, Session
 
 _MOST = 64 * 1024 * 1024  # bytes of a part

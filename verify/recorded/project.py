@@ -25,9 +25,7 @@ from tripod.ledger.files import read_plain_file
 from tripod.ledger.locator import FOLDER, repository_around
 from tripod.verify.anchors.git import Repository
 from tripod.verify.isolation.globs import NeverRule
-from tripod.verify.sessions.exposure import (
-    ProtectedText,
-)
+from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.sessions.items import Channel, Gap, Given, Item, strings_of
 
 _INSTRUCTIONS = {
@@ -84,8 +82,8 @@ _PLUGINS_AT_HOME = {
 }
 
 _FILE_OF_PROMPT = re.compile(r"\{file:([^{}]+)\}")
-_NO_JSON = re.compile(r'("(?:\\.|[^"\\])*+")|//[^\n]*|/\*(?:.*?\*/|.*)', re.DOTALL)
-_LAST_COMMA = re.compile(r'("(?:\\.|[^"\\])*+")|,(?=\s*[}\]])', re.DOTALL)
+_NO_JSON = re.compile(r'("(?:\\.|[^"\\])*+(?:"|\Z))|//[^\n]*|/\*(?:.*?\*/|.*)', re.DOTALL)
+_LAST_COMMA = re.compile(r'("(?:\\.|[^"\\])*+(?:"|\Z))|,(?=\s*[}\]])', re.DOTALL)
 _MAGIC = re.compile(r"[*?\[]")
 _FILE = re.compile(r"\.\w{1,8}$|^\.{1,2}/")
 _IMPORT = re.compile(r"(?:^|(?<=\s))@([^\s@`][^\s`]*)")

@@ -219,9 +219,10 @@ _OUTPUT = re.compile(r"<(?:bash|local-command)-std(?:out|err)>(?!\s*</)")
 
 _INSERTED = re.compile(
     r"""<ide_selection>\s*The\ user\ selected\ [^\n]{0,80}?\ from\ (?P<attachment>[^\n]+?):?\s*\n
-    |Called\ the\ (?:Read|NotebookRead)\ tool\ with\ the\ following\ input:\ (?P<mention>\{[^\n]*\})
-    |(?:^|>)\s*Note:\ (?P<notice>\S[^\n]*?)\ was\ (?:modified|changed|edited|updated)\b
-    |(?:^|>)\s*Contents\ of\ (?P<instructions>[^\n]+?)(?:\ \([^\n]*\))?:[ \t]*$
+    |^[ \t]*+Called\ the\ (?:Read|NotebookRead)\ tool\ with\ the\ following\ input:
+      \ (?P<mention>\{[^\n]*\})
+    |(?:^|>)[ \t]*+Note:\ (?P<notice>[^\s>][^\n>]*?)\ was\ (?:modified|changed|edited|updated)\b
+    |(?:^|>)[ \t]*+Contents\ of\ (?P<instructions>[^\n>]+?)(?:\ \([^\n()]*\))?:[ \t]*$
     """,
     re.MULTILINE | re.VERBOSE,
 )
@@ -240,8 +241,10 @@ _WOKEN = ("to", "recipient", "target_agent_id", "target")
 
 _PARENTS = fields("main team-lead")
 _NO_TEXT = frozenset(("directory", "compact_file_reference", "opened_file_in_ide"))
-_NAMES_OF_FILES = ("filename", "path", "uri")
-_NO_CONTENT = fields("type filename path uri filePath displayPath truncated")
+_NAMES_OF_FILES = ("filename", "path", "uri", "filePath")
+_NO_CONTENT = fields(
+    "type filename path uri filePath displayPath savedCopyFraming globs ideName server name"
+)
 _ENCODED_TYPES = ("image", "document", "pdf", "audio")
 _ENCODED = fields("base64 blob")
 _UNDERSTOOD = frozenset({*_FIELDS, *_SILENT, "system"})
@@ -526,25 +529,27 @@ class ClaudeCode(Reader):
     ) -> Iterator[Item]:
         attachment = value.get("attachment")
         kind = text_at(attachment, "type")
-        rendered = text_of(value.get("rendered"))
+        rendered = text_of([value.get("rendered"), value.get("renderedInHumanTurn")])
         if kind not in _ATTACHMENTS:
             yield from self.strange_type(record, f"attachment.{kind}", value)
             return
         assert isinstance(attachment, dict)  # else it has no type
         channel, known = _ATTACHMENTS[kind]
         yield from self.strange_fields(record, attachment, known, "an attachment", kind)
-        files = yield from self.list_of(record, attachment.get("files"), f"attachment.{kind}.files")
+        several = "skills" if kind == "invoked_skills" else "files"
+        files = yield from self.list_of(record, attachment.get(several), f"attachment.{several}")
         for file in files or [attachment]:
             if not isinstance(file, dict):
-                yield from self.strange_type(record, f"attachment.{kind}.files", file)
+                yield from self.strange_type(record, f"attachment.{several}", file)
                 continue
-            names = () if kind in _NO_TEXT else _NAMES_OF_FILES
-            named = next((text_at(file, name) for name in names if text_at(file, name)), None)
-            has_text, encoded = _content(file)
-            text = file if has_text or named is None else ""
-            yield self.given(record, channel, text, named=named, agent=agent)
+            named, has_text, encoded = _content(file)
+            if channel in ("system", "hook") or kind in _NO_TEXT:
+                named = []
+            text = file if has_text or not named else ""
+            for name in named or [None]:
+                yield self.given(record, channel, text, named=name, agent=agent)
             if encoded:
-                what = f"{named or kind}, which is no text, in an attachment"
+                what = f"{named[0] if named else kind}, which is no text, in an attachment"
                 yield Gap("opaque", record.line, what, channel)
         if rendered:
             yield self.given(record, channel, rendered, agent=agent)
@@ -579,22 +584,25 @@ class ClaudeCode(Reader):
         text = text_of(value.get("content"))
         if text:
             yield self.given(record, "system", text, sure=kind == "local_command")
-        said = text_of([value.get("hookAdditionalContext"), value.get("hookErrors")])
+        hook = ("hookAdditionalContext", "hookErrors", "stopReason")
+        said = text_of([value.get(name) for name in hook])
         if said:
             yield self.given(record, "hook", said, sure=False)
 
 
-def _content(value: object) -> tuple[bool, bool]:
-    """Whether an attachment has a text beside names of files, and whether it has an image."""
+def _content(value: object) -> tuple[list[str | None], bool, bool]:
+    """The files that an attachment names, whether it has a text beside, and whether an image."""
     has_text = encoded = False
+    named: dict[str | None, None] = {}
     todo = [value]
     while todo:
         one = todo.pop()
         if isinstance(one, dict):
             encoded = encoded or one.get("type") in _ENCODED_TYPES or not _ENCODED.isdisjoint(one)
+            named |= {one[each]: None for each in _NAMES_OF_FILES if text_at(one, each)}
             todo += [inner for name, inner in one.items() if name not in _NO_CONTENT]
         elif isinstance(one, list):
             todo += one
         else:
             has_text = has_text or (isinstance(one, str) and one.strip() != "")
-    return has_text, encoded
+    return list(named), has_text, encoded

@@ -8,7 +8,10 @@ was run says which files were opened, the answer to the call what of them was sh
 from __future__ import annotations
 
 import re
+import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -26,6 +29,7 @@ from tripod.verify.sessions.items import (
     strings_of,
     text_at,
     text_of,
+    text_of_parts,
     version_of,
     ways_in,
 )
@@ -67,6 +71,7 @@ _META = fields(
     parent_thread_id forked_from_id agent_nickname agent_role dynamic_tools memory_mode
     instructions user_instructions agent_path"""
 )
+_PART = fields("type text annotations text_elements")
 _PASSED = "id status internal_chat_message_metadata_passthrough"
 _ITEMS = {
     "message": fields("type role content phase " + _PASSED),
@@ -93,7 +98,7 @@ _EVENTS = fields(
 )
 _TELLING = fields(
     """item_completed mcp_tool_call_end view_image_tool_call exec_command_end entered_review_mode
-    exited_review_mode"""
+    exited_review_mode patch_apply_end"""
 )
 """Events that say what no item says."""
 
@@ -102,16 +107,23 @@ _DONE = fields(
     ImageView ContextCompaction EnteredReviewMode ExitedReviewMode CollabAgentToolCall"""
 )
 _SILENT = fields("turn_context token_usage_record security_risk_score dynamic_tools_updated")
-_TURN = ("user_instructions", "developer_instructions")
 _SEARCHED: dict[str, Channel] = {
     "world_state": "system",
     "compacted": "summary",
     "retained_context": "summary",
     "inter_agent_communication": "subagent",
 }
+_OF_SETTINGS: dict[str, Channel] = {
+    "base_instructions": "system",
+    "developer_instructions": "system",
+    "instructions": "instructions",
+    "user_instructions": "instructions",
+}
+"""Where what the settings of a thread hold comes from: the program, or a file of instructions."""
+
 _PROVENANCE: dict[str, Channel] = {
     "agents_md": "instructions",
-    "developer_instructions": "instructions",
+    "developer_instructions": "system",
     "skills": "system",
     "harness": "system",
     "tool": "attachment",
@@ -119,14 +131,78 @@ _PROVENANCE: dict[str, Channel] = {
 }
 """Where a part of a message comes from, as newer rollouts say; a ``harness`` may be a hook."""
 
+_AGENTS = re.compile(r"# AGENTS\.md instructions for (.+)")
 _MARKED = re.compile(r"<(?:permissions|collaboration_mode|\w+_instructions|model_switch)\b")
 _EXIT = re.compile(r"^(?:Process exited with code|Exit code:) (-?[0-9]+)$", re.MULTILINE)
 _HEAD = 400  # characters of an answer before the output of the command begins
 _SPAWNS = frozenset(("spawn_agent", "resume_agent"))
-_SCRIPTS = frozenset(name for name, use in TOOLS.items() if use.channel == "script")
 _TWICE = (0, 169)
 """The first version that says of each command that it was run: recordings show it."""
 
+_RECORDED = {
+    **dict.fromkeys(("exec_command", "shell", "shell_command"), "CommandExecution"),
+    "view_image": "ImageView",
+    "apply_patch": "FileChange",
+    **dict.fromkeys(("spawn_agent", "resume_agent"), "CollabAgentToolCall"),
+}
+"""Which item says that a script called a tool. Tools that show no file need none."""
+
+_NESTED = re.compile(r"\btools\s*(?:\?\.|\.)\s*(\w+)")
+_POLL = re.compile(
+    r"""write_stdin\(\s*\{(?:(?!chars|\.\.\.)[^{}\[])*
+    (?:chars["']?\s*:\s*(["'`])\1(?:(?!chars|\.\.\.)[^{}\[])*)?\}""",
+    re.VERBOSE,
+)
+_DYNAMIC = re.compile(
+    r"""(?<![\w./-])tools\b(?:\s*(?:[\[\]),;}=?:]|/[*/]|\?\.\[)(?!\.\s*\w)|[ \t]*(?:\n|\Z))
+    |(?:[=(,:?\[{]|\.\.\.|\|\||&&)\s*tools\b(?!\s*[./?])
+    |\b(?:globalThis|ALL_TOOLS)\b|\.\s*constructor\b|\bthis\s*[\[.]
+    |\b(?:eval|Function|import|require|fetch|readFile\w*)\s*\(|\b(?:process|Deno|Bun|fs)\s*\.
+    """,
+    re.VERBOSE,
+)
+"""What of a script may call a tool that it does not name, or read in another way."""
+
+_CALLED = re.compile(r"(?<![\w.])(\w+)\s*\(")
+_HARMLESS = fields("text store load exit notify yield_control String Number if for while switch")
+_MAX_SCRIPTS = 1_000
+
+
+@dataclass
+class _Script:
+    """A script of code mode: what of it cannot be told, and the items that must say what it ran."""
+
+    line: int
+    call: str
+    why: str
+    needs: Counter[str]
+
+
+def _script_of(record: SessionRecord, call: str, value: object) -> _Script:
+    """What a script calls by the names of tools, as far as its text tells."""
+    if not isinstance(value, str):
+        return _Script(record.line, call, "it is no text", Counter())
+    why, needs, polls = "", Counter[str](), 0
+    for name in _NESTED.findall(value):
+        use = TOOLS.get(name)
+        item = "McpToolCall" if name.startswith("mcp__") else _RECORDED.get(name)
+        if item is not None:
+            needs[item] += 1
+        elif name == "write_stdin":
+            polls += 1
+        elif use is None or use.channel not in ("edit", "names", "paste", "subagent"):
+            why = f"it calls {name[:40]}"
+    if polls != len(_POLL.findall(value)):
+        why = "it tells a program what to do"
+    if _DYNAMIC.search(value):
+        why = "which tools it calls its text does not say"
+    if not (needs or polls or _HARMLESS.issuperset(_CALLED.findall(value))):
+        why = why or "it calls functions that nobody knows"
+    return _Script(record.line, call, why, needs)
+
+
+_SHELL = re.compile(r"(?:.*[/\\])?(?:bash|sh|zsh|dash|ksh|pwsh|powershell|cmd)(?:\.exe)?")
+_WRAPPED = _SHELL, re.compile(r"-l?c|-Command|/c"), re.compile(r"(?s:.*)")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _DENIED = "Command blocked by PreToolUse hook:"
 
@@ -148,8 +224,12 @@ class Codex(Reader):
         super().__init__()
         self._spawned: set[str] = set()  # ids of calls that start a subagent
         self._ordinal: int | None = None
+        self._is_numbered = False
         self._says_twice = False
         self._has_script = False  # whether a script of the model may run commands
+        self._script: _Script | None = None
+        self._scripts: list[_Script] = []  # of which it is not told yet what they ran
+        self._patched: set[int] = set()
         self._asked: set[int] = set()  # hashes of ids, which are small
         self._ended: dict[str, int] = {}  # commands that ended, by what the model was given
         self._executed: set[int] = set()
@@ -167,6 +247,7 @@ class Codex(Reader):
             self._ordinal = ordinal
         elif ordinal is not None or self._ordinal is not None:
             odd += self._order(record)
+        self._is_numbered |= ordinal is not None
         if not _LINE.issuperset(value):
             odd += self.strange_fields(record, value, _LINE, "a line")
         if not isinstance(payload, dict):
@@ -185,12 +266,21 @@ class Codex(Reader):
             yield from self._meta(record, payload)
         elif kind in _SEARCHED:
             yield self.given(record, _SEARCHED[kind], payload, sure=kind == "compacted")
+            if _is_encrypted(payload):
+                yield Gap("opaque", record.line, f"what of {kind} is encrypted", _SEARCHED[kind])
+            state = payload.get("state") if kind == "world_state" else None
+            agents = state.get("agents_md") if isinstance(state, dict) else None
+            if text_of(agents):
+                yield self.given(record, "instructions", agents)
+                place = text_at(agents, "directory")
+                yield from self._agents(record, f"# AGENTS.md instructions for {place}")
         elif kind in _SILENT:
             if kind == "turn_context" and isinstance(payload.get("cwd"), str):
                 self.cwd = payload["cwd"]
-            text = text_of([payload.get(name) for name in _TURN])
-            if text:
-                yield self.given(record, "system", text)
+            for name in ("developer_instructions", "user_instructions"):
+                text = text_of(payload.get(name))
+                if text:
+                    yield self.given(record, _OF_SETTINGS[name], text)
         else:
             yield from self.strange_type(record, kind, record.value)
 
@@ -206,7 +296,9 @@ class Codex(Reader):
             elif self._ordinal is None and self.records.total() > 1:
                 yield Gap("order", record.line, "ordinals begin after the first line")
             self._ordinal = ordinal
-        elif self._ordinal is not None:
+        elif ordinal is not None:
+            yield Gap("order", record.line, f"the ordinal {str(ordinal)[:20]!r} is no number")
+        else:
             yield Gap("order", record.line, f"no ordinal, after {self._ordinal}")
 
     def _meta(self, record: SessionRecord, payload: dict[str, Any]) -> Iterator[Item]:
@@ -233,7 +325,14 @@ class Codex(Reader):
         for name in ("base_instructions", "instructions", "user_instructions"):
             text = text_of(payload.get(name))
             if text:
-                yield self.given(record, "instructions", text)
+                yield self.given(record, _OF_SETTINGS[name], text)
+
+    def _agents(self, record: SessionRecord, text: str) -> Iterator[Item]:
+        """The file of instructions that a text names; others may stand in it as well."""
+        named = _AGENTS.match(text)
+        if named is not None:
+            path = f"{named[1].strip().rstrip('/')}/AGENTS.md"
+            yield self.given(record, "instructions", named[0], named=path)
 
     def _item(self, record: SessionRecord, item: dict[str, Any]) -> Iterable[Item]:
         kind = item.get("type")
@@ -251,7 +350,7 @@ class Codex(Reader):
         if kind == "function_call":
             return self._called(record, item, text_at(item, "name"), item.get("arguments"))
         if kind == "custom_tool_call":
-            return (self._call(record, item, text_at(item, "name"), item.get("input")),)
+            return self._custom(record, item)
         if kind in ("local_shell_call", "web_search_call"):
             name = kind.removesuffix("_call")
             return (self._call(record, item, name, item.get("action")),)
@@ -261,6 +360,11 @@ class Codex(Reader):
             call = text_at(item, "call_id")
             return (self.given(record, "edit", item.get("tools"), call=call),)
         return self._result(record, item) if kind.endswith("_output") else ()
+
+    def _custom(self, record: SessionRecord, item: dict[str, Any]) -> Iterator[Item]:
+        yield self._call(record, item, text_at(item, "name"), item.get("input"))
+        if len(self._scripts) > _MAX_SCRIPTS:
+            yield from self._untold(self._scripts.pop(0))
 
     def _called(
         self, record: SessionRecord, item: dict[str, Any], name: str, arguments: object
@@ -284,9 +388,21 @@ class Codex(Reader):
         if name in _SPAWNS:
             self._spawned.add(call)
         self._asked.add(hash(call))
-        self._has_script |= name in _SCRIPTS
+        self._has_script |= name in ("exec", "write_stdin")
         cwd = _joined(self.cwd, place) if place else self.cwd
-        return self.called(record, call, name, value, cwd=cwd)
+        if name == "exec":
+            self._script = _script_of(record, call, value)
+            self._scripts.append(self._script)
+            keeps = bool(self._script.why) or "store" in value
+            # ``end`` says what of it cannot be told: by then all that it ran is known.
+            asked = self.called(record, call, name, value, command="", cwd=cwd)
+            return asked._replace(keeps=keeps)
+        asked_for = value.get("command") if isinstance(value, dict) else None
+        line = _line_of(asked_for) if isinstance(asked_for, list) else None
+        shell = text_at(value, "shell")
+        if shell and not _SHELL.fullmatch(shell):  # another program reads it
+            line = shlex.join([shell, "-c", text_at(value, "cmd")])
+        return self.called(record, call, name, value, command=line, cwd=cwd)
 
     def _message(self, record: SessionRecord, item: dict[str, Any]) -> Iterator[Item]:
         role, content = item.get("role"), item.get("content")
@@ -303,24 +419,32 @@ class Codex(Reader):
             elif kind not in ("input_text", "output_text", "text"):
                 yield from self.strange_type(record, f"message.{kind}", part)
             elif role != "assistant":
+                yield from self.strange_fields(record, part, _PART, "a part of a message")
                 said = part.get("text")
                 text = said if isinstance(said, str) else text_of(said)
                 origin = origins[number] if number < len(origins) else None
-                yield self.given(record, _origin_of(text, role, origin), text)
+                channel = _origin_of(text, role, origin)
+                yield self.given(record, channel, text)
+                if channel == "instructions":
+                    yield from self._agents(record, text)
 
     def _result(self, record: SessionRecord, item: dict[str, Any]) -> Iterator[Item]:
         call, output = text_at(item, "call_id"), item.get("output")
         channel = self.channels.get(call, "tool")
         failed = isinstance(output, dict) and output.get("success") is False
-        if isinstance(output, list):
-            for part in output:
+        content = output.get("content") if isinstance(output, dict) else output
+        if isinstance(content, list):
+            for part in content:
                 if text_at(part, "type") in ("input_image", "image"):
                     yield Gap("opaque", record.line, "an image in the result of a call", channel)
                 elif not (isinstance(part, dict) and part.keys() <= {"type", "text"}):
                     yield from self.strange_type(record, "output", part)
-        elif isinstance(output, dict) and not output.keys() <= {"content", "success"}:
+        if isinstance(output, dict) and not output.keys() <= {"content", "success"}:
             yield from self.strange_type(record, "output", output)
-        text = output if isinstance(output, str) else text_of(_texts(output))
+        text = output if isinstance(output, str) else text_of_parts(_texts(output))
+        # Only the program itself refuses to run something, and then it has not run it.
+        denied = text.startswith(_DENIED) and channel in ("shell", "script", "edit")
+        denied = denied and hash(call) not in self._executed
         if call in self._spawned and not failed:
             child = _UUID.search(text)
             what = f"the rollout of a subagent, {child[0] if child else 'without an id'}"
@@ -331,12 +455,14 @@ class Codex(Reader):
         told_twice = self._says_twice and hash(call) not in self._executed
         if ended is not None and channel == "shell" and told_twice:
             self._ended.setdefault(call, record.line)
+        if denied:
+            self._scripts = [one for one in self._scripts if one.call != call]
         yield self.answered(
             record,
             call,
             text,
-            failed=failed or (ended is not None and ended[1] != "0") or text.startswith(_DENIED),
-            denied=text.startswith(_DENIED),
+            failed=failed or (ended is not None and ended[1] != "0") or denied,
+            denied=denied,
         )
 
     def _event(self, record: SessionRecord, event: dict[str, Any]) -> Iterable[Item]:
@@ -356,6 +482,8 @@ class Codex(Reader):
             yield self._ran(record, event, tool, asked, output=output)
         elif kind == "view_image_tool_call":
             yield self._ran(record, event, "view_image", event)
+        elif kind == "patch_apply_end":
+            yield from self._patches(record, event)
         elif kind == "exec_command_end":
             said = event.get("aggregated_output")
             yield self._ran(record, event, "exec_command", event, output=said)
@@ -368,7 +496,10 @@ class Codex(Reader):
         kind = text_at(item, "type")
         if kind not in _DONE or not isinstance(item, dict):
             yield from self.strange_type(record, f"item_completed.{kind}", item)
-        elif kind == "CommandExecution":
+            return
+        if hash(text_at(item, "id")) not in self._asked and self._script is not None:
+            self._script.needs -= Counter((kind,))
+        if kind == "CommandExecution":
             said = item.get("aggregated_output")
             yield from self._unasked(record, item)
             yield self._ran(record, item, "exec_command", item, output=said)
@@ -383,6 +514,31 @@ class Codex(Reader):
                 yield Gap("missing", record.line, what, "subagent", child=child)
         elif kind == "ImageView":
             yield self._ran(record, item, "view_image", item)
+        elif kind == "FileChange":
+            yield from self._patches(record, item)
+
+    def _patches(self, record: SessionRecord, item: dict[str, Any]) -> Iterator[Call]:
+        """A patch that was applied, as its text would name the files; it is told more than once."""
+        name = text_at(item, "call_id") or text_at(item, "id")
+        if item.get("success") is False or text_at(item, "status") in ("failed", "declined"):
+            return
+        if name and hash(name) in self._patched:
+            return
+        self._patched.add(hash(name))
+        if item.get("type") == "patch_apply_end" and hash(name) not in self._asked and self._script:
+            self._script.needs -= Counter(("FileChange",))
+        changes = item.get("changes")
+        if isinstance(changes, list):
+            changes = {text_at(one, "path"): one for one in changes}
+        patch = []
+        for path, how in changes.items() if isinstance(changes, dict) else ():
+            kind = how.get("kind", how) if isinstance(how, dict) else how
+            kind, moved = (text_at(kind, "type") or kind), text_at(kind, "move_path")
+            if kind not in ("add", "delete"):
+                patch.append(f"*** Update File: {path}")
+                patch += [f"*** Move to: {moved}"] if moved else []
+        if patch:
+            yield self.called(record, name, "apply_patch", "\n".join(patch), ran=True)
 
     def _unasked(self, record: SessionRecord, item: dict[str, Any]) -> Iterator[Gap]:
         """A command that was run is one that the model, or a script of it, asked for."""
@@ -397,9 +553,20 @@ class Codex(Reader):
     def end(self) -> Iterator[Item]:
         """What only the end shows: calls of which the program does not say that it ran them."""
         yield from super().end()
+        if self._says_twice and not self._is_numbered:
+            yield Gap("order", 1, "no line has an ordinal, as each has of this version")
+        for script in self._scripts:
+            yield from self._untold(script)
         for name, line in self._ended.items():
             what = f"the call {name[:60]} was answered, and no record says that it was run"
             yield Gap("witness", line, what, "shell")
+
+    def _untold(self, script: _Script) -> Iterator[Gap]:
+        why, lacks = script.why, +script.needs
+        if lacks:
+            why = why or f"no record says what all of it ran ({', '.join(sorted(lacks))})"
+        if why:
+            yield Gap("opaque", script.line, f"what a script read: {why}", "script")
 
     def _ran(
         self,
@@ -412,10 +579,8 @@ class Codex(Reader):
     ) -> Call:
         """What the program says that it ran: a path that a script built is plain here."""
         command = item.get("command")
-        if isinstance(command, list) and len(command) == 3 and command[1] in ("-lc", "-c"):
-            command = command[2]  # bash -lc LINE
-        elif isinstance(command, list):
-            command = command_line(command)
+        if isinstance(command, list):
+            command = _line_of(command)
         place = text_at(item, "cwd")
         if place.startswith("file://"):
             place = path_of_url(place)
@@ -426,6 +591,16 @@ class Codex(Reader):
         return self.called(
             record, call, tool, value, command=command, cwd=place, ran=True, output=said
         )
+
+
+def _line_of(words: list[object]) -> str:
+    """A command that is recorded as its words: ``bash -lc LINE`` is the line."""
+    if len(words) == len(_WRAPPED) and all(
+        isinstance(word, str) and wanted.fullmatch(word)
+        for word, wanted in zip(words, _WRAPPED, strict=True)
+    ):
+        return str(words[-1])
+    return command_line(words)
 
 
 def _joined(folder: str, place: str) -> str:
@@ -442,11 +617,21 @@ def _origin_of(text: str, role: object, said: object) -> Channel:
     if isinstance(origin, dict):
         return "hook" if origin.get("hook") else _PROVENANCE.get(text_at(origin, "type"), "hook")
     # Older rollouts do not say it: what has none of the program's own marks may be a hook's.
-    if text.startswith(("# AGENTS.md instructions for", "<user_instructions>")):
+    if text.startswith(("# AGENTS.md instructions", "<user_instructions>")):
         return "instructions"
     if role == "user":
         return "system" if text.startswith("<environment_context>") else "paste"
     return "system" if _MARKED.match(text) else "hook"
+
+
+def _is_encrypted(payload: dict[str, Any]) -> bool:
+    """Whether a summary holds something that only its maker can read."""
+    history = payload.get("replacement_history")
+    parts = [payload, *(history if isinstance(history, list) else ())]
+    return any(
+        isinstance(part, dict) and part.get("encrypted_content") and part.get("type") != "reasoning"
+        for part in parts
+    )
 
 
 def _texts(output: object) -> object:

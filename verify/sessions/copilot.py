@@ -93,9 +93,16 @@ _SEARCHED: dict[str, Channel] = {
     "skill.invoked": "skill",
     "hook.end": "hook",
 }
-_MOVE = re.compile(r"(?:^|(?<=[;&|({\n]))\s*((?:cd|pushd)\b[^;&|)}\n]*)")
+_PLACED = fields("session.start session.resume session.context_changed hook.start")
+"""Events that say in which folder the session is from then on: what a hook hears has it, too."""
+
+_MOVE = re.compile(
+    r"(?:^|(?<=[;&|({\n]))\s*((?:cd|chdir|sl|pushd|Set-Location|Push-Location)\b[^;&|)}\n]*)"
+)
 _MOST_MOVES = 8
 _GIVEN = ("content", "contents", "structuredContent")
+_TEXTS = fields("text terminal")
+_NAMES = ("path", "filePath", "uri", "url")
 _RESULT = fields("content detailedContent contents structuredContent")
 
 
@@ -137,6 +144,10 @@ class Copilot(Reader):
         if known is not None:
             yield from self.strange_fields(record, data, known, "an event", kind)
         agent = text_at(data, "parentToolCallId") or MAIN
+        if kind in _PLACED:
+            within = (text_at(data, name, "cwd") for name in ("context", "input"))
+            places = (*within, text_at(data, "cwd"))
+            self.cwd = next(filter(None, places), self.cwd)
         if kind == "session.start":
             yield from self._start(record, data)
         elif kind == "assistant.message":
@@ -152,7 +163,10 @@ class Copilot(Reader):
             yield self.given(record, "instructions", data.get("content"))
         elif kind in _SEARCHED:
             sure = kind != "hook.end"
-            yield self.given(record, _SEARCHED[kind], data, agent=agent, sure=sure)
+            named = text_at(data, "path") if kind == "skill.invoked" else ""
+            yield self.given(
+                record, _SEARCHED[kind], data, agent=agent, sure=sure, named=named or None
+            )
         elif kind not in _SILENT:
             yield from self.strange_type(record, kind, value)
 
@@ -164,7 +178,6 @@ class Copilot(Reader):
             self._seen.add(name)
 
     def _start(self, record: SessionRecord, data: dict[str, Any]) -> Iterator[Item]:
-        self.cwd = text_at(data, "context", "cwd")
         name, version = text_at(data, "sessionId"), text_at(data, "copilotVersion")
         yield from self.began(record, name, version)
 
@@ -188,8 +201,13 @@ class Copilot(Reader):
     ) -> Call:
         name = text_at(data, "toolCallId")
         nested = agent != MAIN
+        if data.get("mcpServerName"):  # it may be called like one of the program's own
+            tool = f"mcp__{data['mcpServerName']}__{tool}"
         call = self.called(record, name, tool, value, agent=agent, ran=ran, nested=nested)
-        if tool != "bash" or call.command is None:
+        if tool == "str_replace_editor" and text_at(value, "command") == "view":
+            self.channels[name] = "read"
+            return call._replace(channel="read")
+        if call.channel != "shell" or call.command is None:
             return call
         moves = _MOVE.findall(call.command)
         if moves:
@@ -201,11 +219,16 @@ class Copilot(Reader):
 
     def _result(self, record: SessionRecord, data: dict[str, Any], agent: str) -> Iterator[Item]:
         call, result = text_at(data, "toolCallId"), data.get("result")
+        channel = self.channels.get(call, "tool")
         new = (move for move in self._moving.pop(call, ()) if move not in self._moves)
         self._moves = [*self._moves, *new][-_MOST_MOVES:]
         if isinstance(result, dict):
             yield from self.strange_fields(record, result, _RESULT, "a result")
-        if self.channels.get(call) == "subagent" and data.get("success") is True:
+            contents = result.get("contents")
+            for one in contents if isinstance(contents, list) else ():
+                if text_at(one, "type") not in _TEXTS:
+                    yield Gap("opaque", record.line, "a part of a result that is no text", channel)
+        if channel == "subagent" and data.get("success") is True:
             what = "what a subagent did"
             yield Gap("missing", record.line, what, "subagent", child=call)
         given = [result.get(name) for name in _GIVEN] if isinstance(result, dict) else result
@@ -224,5 +247,7 @@ class Copilot(Reader):
         yield self.given(record, "paste", texts, agent=agent, nested=agent != MAIN)
         attached = data.get("attachments")
         for one in attached if isinstance(attached, list) else ():
-            named = text_at(one, "path") or text_at(one, "filePath") or None
+            named = next(filter(None, (text_at(one, name) for name in _NAMES)), None)
             yield self.given(record, "attachment", one, named=named, agent=agent)
+            if text_at(one, "data") or text_at(one, "type") in ("blob", "image"):
+                yield Gap("opaque", record.line, "an attachment that is no text", "attachment")

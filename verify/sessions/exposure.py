@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from tripod.ledger.words import RUN, without_escapes
-from tripod.ledger.words import words_of_text as words_of
+from tripod.ledger.words import without_escapes
 from tripod.verify.isolation.globs import NeverRule
-from tripod.verify.isolation.phrases import LineIndex, PhraseIndex, Seeds, VisiblePhrases
+from tripod.verify.isolation.phrases import NUMBERS, ProtectedText
 from tripod.verify.sessions.items import (
     Call,
     Channel,
@@ -24,11 +23,15 @@ from tripod.verify.sessions.items import (
     GapList,
     Given,
     Item,
+    Part,
+    RecordParts,
     Session,
     fields,
     is_error_text,
     is_own_error,
+    is_what_was_asked,
     strings_of,
+    text_of,
 )
 from tripod.verify.sessions.programs import OpenedPath, ShellReading
 from tripod.verify.sessions.shell import ANY, opened_by, resolved
@@ -46,15 +49,6 @@ _READ = frozenset(("read", "search", "shell"))
 _NO_FILES = frozenset(("names", "subagent", "web", "skill", "paste", "background"))
 _PATHLIKE = re.compile(r"[^\s]*[/.][^\s]*")
 _MAGIC = re.compile(r"[*?\[\]{}]")
-_ENDS = re.compile("[\x1b\x07]")
-"""How what a terminal does not show begins and ends; between them may stand any text."""
-
-_NUMBERS = re.compile(r"\n(?:[^\s:]+:)?[ \t]*[0-9]+[\t:|\u2192-]")
-"""What programs put before each line of a file: its number, and where several are, its name.
-
-A line is told by the end of the one before: a search for that takes a tenth of one for ``^``.
-"""
-
 _LISTED = re.compile(
     r"""^(?:Output:\ )?(?:
     (?:File:\ )?(\S*[^\s:]):?\n(?=\s*(?:Line\ |L)?\d+[:-])  # a name over numbered lines
@@ -89,72 +83,13 @@ class Exposure(NamedTuple):
     shown: bool
 
 
-class ProtectedText:
-    """Text that must not reach the model, of numbered files."""
-
-    def __init__(self) -> None:
-        self.paths: list[str] = []
-        self.is_searchable = False  # whether there is text, and all of it can be found
-        self.searchable = 0  # files of which at least a part can be found
-        self._seeds = Seeds()
-        self._runs, self._lines = PhraseIndex(self._seeds), LineIndex(self._seeds)
-        self._allowed, self._allowed_lines = VisiblePhrases(), set[str]()
-
-    def allow(self, text: str) -> None:
-        """Take a text that may be read, before those that may not: what both have counts not."""
-        self._allowed.add(0, text)
-        self._allowed_lines.update(" ".join(words_of(line)) for line in text.splitlines())
-
-    def add(self, path: str, text: str) -> None:
-        """Protect the text of a file: 12 words in a row of it, or a shorter line of it whole."""
-        words = words_of(text)
-        self._runs.add(len(self.paths), words, self._allowed.before(1))
-        found = len(words) >= RUN
-        if self._allowed_lines:
-            lines = (
-                line
-                for line in text.splitlines()
-                if " ".join(words_of(line)) not in self._allowed_lines
-            )
-            text = "\n".join(lines)
-        found = self._lines.add(len(self.paths), text) or found
-        self.searchable += found
-        self.is_searchable = found and (self.is_searchable or not self.paths)
-        self.paths.append(path)
-
-    def found_in(self, text: str) -> Iterator[str]:
-        """Files of which text stands in a text, each once."""
-        if not self.paths:
-            return
-        found = set[int]()
-        if "\x1b" in text:
-            found.update(self._found_in(_ENDS.sub(" ", text)))  # with what a link hides
-            text = without_escapes(text)
-        found.update(self._found_in(text))
-        plain = _NUMBERS.sub("\n", f"\n{text}")
-        if len(plain) <= len(text):
-            found.update(self._found_in(plain))
-        yield from dict.fromkeys(self.paths[number] for number in sorted(found))
-
-    def may_be_in(self, texts: Iterable[str]) -> bool:
-        """Whether text of a file may stand in one of some texts, or in two together."""
-        parts: list[str] = []
-        for text in texts:
-            plain = _NUMBERS.sub("\n", f"\n{text}")
-            parts += (text, plain) if len(plain) <= len(text) else (text,)
-        text = "\n".join(parts)
-        return "\x1b" in text or next(self._found_in(text), None) is not None
-
-    def _found_in(self, text: str) -> Iterator[int]:
-        words = words_of(text)
-        seeds = self._seeds.of(words)
-        yield from (number for number, _ in self._runs.find(words, seeds))
-        yield from (number for number, _ in self._lines.find(words, seeds))
-
-
 @dataclass
 class _Open:
-    """A call that waits for its answer: what it opened, and what was run for it."""
+    """A call that waits for its answer: what it opened, and what was run for it.
+
+    ``is_shell``: it is a command or a script, or one was run for it. ``is_mixed``: it waited beside
+    others with the same id, so that its answer may be theirs.
+    """
 
     call: Call
     exposures: list[Exposure] = field(default_factory=list)
@@ -162,6 +97,11 @@ class _Open:
     outputs: list[str] = field(default_factory=list)
     opaque: list[Gap] = field(default_factory=list)
     ran: bool = False
+    is_shell: bool = False
+    is_answered: bool = False
+    moves: bool = False
+    is_mixed: bool = False
+    went: set[str] = field(default_factory=set)  # where it left the shell, or one before it
 
 
 @dataclass(slots=True)
@@ -175,6 +115,13 @@ class _CallsOfId:
     waiting: deque[_Open] | None = None
     settled: _Open | None = None
     answers: set[int] = field(default_factory=set)
+
+
+class _OpenCalls(dict[str, _CallsOfId]):
+    """The calls of a session by their ids; ``last`` is the last one, ``script`` the last script."""
+
+    last: _Open | None = None
+    script: _Open | None = None
 
 
 class ExposureList(list[Exposure]):
@@ -211,11 +158,11 @@ class SessionExposures:
         self.denied: list[tuple[str, bool]] = []
         self._roots: dict[str, None] = {}
         self._judged: dict[tuple[str, bool, bool], bool | None] = {}  # paths, with these roots
-        self._calls: dict[str, _CallsOfId] = {}
-        self._last: _Open | None = None
+        self._calls = _OpenCalls()
+        self._parts = RecordParts()
         # Texts to be searched: where in `found` what is found belongs, what was found by path, and
         # the tool. They have so many characters.
-        self._texts: list[tuple[int, Given, list[Exposure], str | None]] = []
+        self._texts: list[tuple[int, Given, Part, list[Exposure], str | None]] = []
         self._size = 0
 
     @property
@@ -292,8 +239,12 @@ class SessionExposures:
         calls = self._calls_of(call.id)
         if calls.waiting is None:
             calls.waiting = deque()
+        elif calls.waiting:
+            one.is_mixed = calls.waiting[-1].is_mixed = True
         calls.waiting.append(one)
-        self._last = one
+        self._calls.last = one
+        if call.channel == "script":
+            self._calls.script = one
 
     def _calls_of(self, name: str) -> _CallsOfId:
         """The calls with an id; of very many the older ones are forgotten: memory has a limit."""
@@ -308,7 +259,7 @@ class SessionExposures:
     def _leave_open(self, calls: _CallsOfId) -> None:
         """Say that calls have no answer; the last call may be broken off."""
         for one in calls.waiting or ():
-            if one is not self._last:
+            if one is not self._calls.last:
                 what = f"the answer of {one.call.tool} {one.call.id[:40]}"
                 self.gaps.append(Gap("unanswered", one.call.line, what, one.call.channel))
             self.gaps.extend(one.opaque)
@@ -316,40 +267,77 @@ class SessionExposures:
         calls.waiting = None
 
     def _ran(self, call: Call) -> None:
-        """What a program says that it ran: it counts before what was asked for."""
+        """What a program says that it ran: it counts for what was asked for in the same words.
+
+        Where it is something else, both count. What no call with its id waits for is of a script.
+        """
         calls = self._calls.get(call.id)
         waiting = calls.waiting if calls is not None else None
-        one = waiting[0] if waiting else self._last
-        if one is None or not self._calls_of(one.call.id).waiting:
-            one = _Open(call)
-            self._opens(one, call)
-            self._settle(one, None)
-            return
-        if not one.ran:
-            one.opaque.clear()
-        if waiting and not one.ran:
-            one.exposures.clear()
-            one.listed.clear()
+        if waiting:
+            one = next((one for one in waiting if is_what_was_asked(one.call, call)), waiting[0])
+            same = is_what_was_asked(one.call, call)
+            if same and not one.ran:
+                one.opaque.clear()
+                one.exposures.clear()
+                one.listed.clear()
+            elif same is False and len(waiting) == 1:
+                what = f"the call {call.id[:40]} ran something else than it asked for"
+                self.gaps.append(Gap("witness", call.line, what, call.channel))
+        else:
+            script = self._calls.script
+            one = _Open(call) if script is None or script.is_answered else script
         one.ran = True
         self._opens(one, call)
         if call.output is not None:
             one.outputs.append(call.output)
+        if one.call is call:
+            self._settle(one, None)
 
     def _opens(self, one: _Open, call: Call) -> None:
         """Note what a call opens by the paths that it names, or by its command."""
         reading = opened_by_call(call)
+        one.moves |= call.channel == "edit" and _MOVES in text_of(call.input)
+        one.is_shell |= call.channel in ("shell", "script")
+        if self.rule is not None:
+            self._elsewhere(one, call, reading)
         for opened in (*reading.opened, *(reading.also if self.rule is not None else ())):
             self._path(one, call, opened)
         way: Channel = "tool" if call.channel == "web" else "shell"
         one.opaque += [Gap("opaque", call.line, why, way) for why in reading.opaque]
         unnamed = call.channel in _READ and not (call.paths or isinstance(call.command, str))
-        if call.channel in _OPAQUE or unnamed:
+        polls = call.channel == "script" and call.command == ""  # a program that is told nothing
+        if (call.channel in _OPAQUE and not polls) or unnamed:
             what = f"what the tool {call.tool[:40]} read"
             one.opaque.append(Gap("opaque", call.line, what, call.channel))
+
+    def _elsewhere(self, one: _Open, call: Call, reading: ShellReading) -> None:
+        """Note what a command opens where an earlier one went: calls of one message share a shell.
+
+        Their records name the folder in which the first of them began. A record that names another
+        folder says where the shell is.
+        """
+        before = self._calls.last
+        if (
+            before is not None
+            and not before.is_answered
+            and (before.call.cwd, before.call.agent) == (call.cwd, call.agent)
+        ):
+            one.went |= before.went
+        if call.channel != "shell":
+            return
+        for folder in sorted(one.went)[:_MOST_FOLDERS]:
+            for opened in opened_by_call(call._replace(cwd=folder)).opened:
+                self._path(one, call, opened._replace(sure=False, lists_names=False))
+        roots = tuple(f"{root}/" for root in self._roots)
+        one.went |= {
+            each for each in reading.ended if ANY not in each and f"{each}/".startswith(roots)
+        }
 
     def _path(self, one: _Open, call: Call, opened: OpenedPath) -> None:
         if len(opened.path) > _MAX_PATH:
             opened = opened._replace(path=f"/{ANY}", sure=False)
+        if opened.copied and self.rule and not self.rule.may_lose(opened.path, opened.copied):
+            opened = opened._replace(recursive=False)  # it is named where it is read
         key = opened.path, opened.sure, opened.recursive
         if key not in self._judged:
             if len(self._judged) >= _REMEMBERED:
@@ -392,10 +380,11 @@ class SessionExposures:
                 pass
             elif path.startswith("/") and self.rule.may_hit(path, (), recursive=False):
                 self._found.append(_of_text(given, path, sure=False))
+        part = self._parts.add(given)
         if (
             (given.call is None or (given.channel == "skill" and not given.failed))
             and (given.named is None or given.channel in _MIXED)
-            and given.channel in _UNNAMED
+            and (given.channel in _UNNAMED or self._may_be_instructions(given, part))
             and not self.protected.is_searchable
             and given.text.strip()
         ):
@@ -403,7 +392,7 @@ class SessionExposures:
             self.gaps.append(Gap("missing", given.line, what, given.channel))
         if self.protected.paths:
             tool = None if one is None else one.call.tool
-            self._texts.append((len(self._found), given, by_path, tool))
+            self._texts.append((len(self._found), given, part, by_path, tool))
             self._size += len(given.text)
             if self._size > _TOGETHER:
                 self._search()
@@ -411,14 +400,32 @@ class SessionExposures:
     def _search(self) -> None:
         """Search the texts that wait, which is done together: nearly none has protected text."""
         texts, self._texts, self._size = self._texts, [], 0
-        if not self.protected.may_be_in(given.text for _, given, *_ in texts):
+        together = (each for _, given, part, *_ in texts for each in (given.text, *part.joints))
+        if not self.protected.may_be_in(together):
             return
-        for at, given, by_path, tool in reversed(texts):
+        for at, given, part, by_path, tool in reversed(texts):
             self._found[at:at] = [
-                _of_text(given, None, named=path, tool=tool, sure=given.sure)
-                for path in self.protected.found_in(given.text)
+                _of_text(given._replace(named=path), None, sure=given.sure, tool=tool)
+                for path in self._found_in(given.text, part)
                 if self.rule is None or not any(_is_same(each, path) for each in by_path)
             ]
+
+    def _found_in(self, text: str, part: Part) -> Iterator[str]:
+        """Protected files of which text stands in a text, or where it meets the one before it."""
+        found = self.protected.found_in
+        if not part.joints:
+            yield from found(text)
+            return
+        here = list(found(text))
+        yield from here
+        both = dict.fromkeys(path for joint in part.joints for path in found(joint))
+        told = {*here, *found(part.before)} if both else set()
+        yield from (path for path in both if path not in told)
+
+    def _may_be_instructions(self, given: Given, part: Part) -> bool:
+        """Whether instructions whose files have no names may be a file that the rule means."""
+        is_unnamed = given.channel == "instructions" and not part.is_named
+        return is_unnamed and self.rule is not None and self.rule.hits_instructions(given.cwd)
 
     def _answered(self, given: Given) -> _Open | None:
         if given.call is None:
@@ -434,6 +441,7 @@ class SessionExposures:
                 self.gaps.append(Gap("unknown", given.line, what, given.channel))
             return calls.settled
         one = calls.waiting.popleft()
+        one.is_answered = True
         if not calls.waiting:
             calls.waiting = None
         calls.answers.add(text)
@@ -446,26 +454,34 @@ class SessionExposures:
         text = "" if given is None else given.text
         if given is not None and given.denied:
             self.denied.append((one.call.id, bool(one.exposures)))
-            if not is_error_text(text, denied=True):
+            if one.is_mixed or not is_error_text(text, denied=True):
                 self._doubt(one)
             return []
-        shell = one.call.channel in ("shell", "script") or one.ran
         failed = given is not None and given.failed
-        if failed and not shell:
-            if is_own_error(text, of_server=one.call.channel == "mcp"):
-                return []
-            if one.call.channel in _OPAQUE or not is_error_text(text):
+        if failed and not one.is_shell:
+            of_server = one.call.channel == "mcp"
+            is_error = is_own_error(text, of_server=of_server) or (
+                one.call.channel not in _OPAQUE and is_error_text(_HEAD.sub("", text, 1))
+            )
+            if one.is_mixed or not is_error:
                 self._doubt(one)
             return []  # an error was shown, and no text of a file
+        is_whole = given is not None and not (one.is_mixed or one.call.keeps)  # no more comes later
+        if one.call.channel == "script":
+            is_whole = is_whole and _COMPLETED.match(text) is not None
         found = []
         for each in () if one.call.channel == "edit" and _MADE.fullmatch(text) else one.exposures:
             sure, shown = each.sure and not failed, bool(text.strip()) and not failed
             if one.outputs:
                 shown = shown and any(_overlap(output, text) for output in one.outputs)
-            lost = shell and not (shown or any(map(str.strip, one.outputs)))  # in a copy, perhaps
+            kept = is_whole and any(map(str.strip, one.outputs))  # else in a copy, perhaps
+            lost = one.is_shell and not (shown or kept)
             if each.channel == "edit":  # it may show the lines around what was changed
-                lost = shown and "\n" in text.strip() and not text.startswith(_PATCHED)
-                shown = shown and _NUMBERS.search(f"\n{text}") is not None
+                lost = one.moves or (
+                    "\n" in text.strip() and not _PATCHED.fullmatch(_HEAD.sub("", text, 1))
+                )
+                lost &= shown
+                shown = shown and NUMBERS.search(f"\n{text}") is not None
             if not each.sure:
                 shown = False
             found.append(each._replace(sure=sure, shown=shown))
@@ -514,7 +530,7 @@ def opened_by_call(call: Call) -> ShellReading:
             if url.startswith("file:"):
                 found.opened.append(OpenedPath(url, resolved(url, call.cwd)))
             else:
-                found.opaque.append(f"what a server on this machine gave, {url[:80]},")
+                found.opaque.append(f"what a server on this machine, or near it, gave, {url[:80]},")
     for named in call.paths if call.channel not in _NO_FILES else ():
         if known or _PATHLIKE.fullmatch(named):
             sure = known and not (_MAGIC.search(named) and not call.recursive)
@@ -524,20 +540,26 @@ def opened_by_call(call: Call) -> ShellReading:
 
 
 _LOCAL = re.compile(
-    r"""\b(?:file://[^\s"'<>)]+|https?://(?:[^\s/@]*@)?(?:localhost|127\.|0\.0\.0\.0|\[::1?\])[^\s"'<>)]*)""",
-    re.IGNORECASE,
+    r"""\b(?:file://[^\s"'<>)]+
+    |https?://(?:[^\s/@]*@)?(?:
+      (?:[^\s./:@\[\]"'<>)]+  # a name without a dot, or one number
+        |[^\s/:@"'<>)]+\.(?:localhost|local|internal|lan|home\.arpa))(?=[:/?\#\s"'<>)]|$)
+      |(?:0\w*|127|10|169\.254|192\.168|172\.(?:1[6-9]|2[0-9]|3[01]))\.[0-9]
+      |\[
+    )[^\s"'<>)]*)""",
+    re.IGNORECASE | re.VERBOSE,
 )
-"""Addresses by which a tool for the web gets files of this machine."""
+"""Addresses by which a tool for the web gets files of this machine, or of one beside it."""
 
 
 def _is_unrecorded(gap: Gap, channels: Container[Channel]) -> bool:
     return gap.is_unrecorded and gap.channel in channels
 
 
-_MAX_PATH, _MAX_ROOTS = 4096, 64
+_MAX_PATH, _MAX_ROOTS, _MOST_FOLDERS = 4096, 64, 4
 _REMEMBERED = 20_000  # calls; an answer to an older one is of a call that is not there
 _SHORT_COMMAND = 4096  # characters
-_TOGETHER = 65_536  # characters of texts that are searched together
+_TOGETHER = 16_384  # characters of texts that are searched together
 _opened_again = lru_cache(maxsize=512)(opened_by)
 """Programs say a command when they ask for it and when they ran it, and agents repeat many."""
 _BELOW = "\ufffd"  # a name that no pattern but a wildcard fits
@@ -554,31 +576,16 @@ def _opened_by(call: Call, command: str) -> ShellReading:
 
 
 def _exposure(call: Call, opened: OpenedPath, *, sure: bool) -> Exposure:
+    name, tool, channel = call.id or None, call.tool, call.channel
     return Exposure(
-        call.line,
-        call.agent,
-        call.id or None,
-        call.tool,
-        call.channel,
-        opened.named,
-        opened.path,
-        sure,
-        shown=False,
+        call.line, call.agent, name, tool, channel, opened.named, opened.path, sure, shown=False
     )
 
 
-def _of_text(
-    given: Given,
-    path: str | None,
-    *,
-    named: str | None = None,
-    tool: str | None = None,
-    sure: bool,
-) -> Exposure:
-    named = given.named if named is None else named
-    shown = bool(given.text.strip())
+def _of_text(given: Given, path: str | None, *, sure: bool, tool: str | None = None) -> Exposure:
+    shown, channel, named = bool(given.text.strip()), given.channel, given.named
     return Exposure(
-        given.line, given.agent, given.call, tool, given.channel, named, path, sure, shown=shown
+        given.line, given.agent, given.call, tool, channel, named, path, sure, shown=shown
     )
 
 
@@ -603,8 +610,11 @@ _MADE = re.compile(
 )
 """What programs answer to a call that made a file: there was none to be read."""
 
-_PATCHED = "Success. Updated the following files:"
-
+_MOVES = "\n*** Move to: "
+_HEAD = re.compile(r"Exit code: -?[0-9]+\n(?:(?!Output:)[^\n]*\n){,3}Output:\n")
+_PATCHED = re.compile(r"Success\. Updated the following files:\n(?:[AMD] [^\n]*\n?)*")
+_COMPLETED = re.compile(r"Script (?:completed|failed|terminated)\b")
+"""How programs begin the answer of a script that is over; of one that runs on more may come."""
 
 _SHORT = 8  # characters from which on a line of an output is told from another
 

@@ -69,11 +69,14 @@ _CALL = fields(
 _PART = fields("text functionCall functionResponse thought thoughtSignature inlineData fileData")
 _MENTION = re.compile(r"\s*Content from @?([^\n]+?):[ \t\r]*$", re.MULTILINE)
 _BLOCK = re.compile(
-    r"--- (?P<end>End of )?(?:Context from|File): (?P<file>[^\n]+?) ---[ \t\r]*$"
-    r"|<!-- (?:(?P<over>End of import)|Imported) from: (?P<import>[^\n]+?) -->",
+    r"^--- (?P<end>End of )?(?:Context from|File): (?P<file>[^\n]+?) ---[ \t\r]*$"
+    r"|<!-- (?:(?P<over>End of import)|Imported) from: (?P<import>[^\n<>]+?) -->",
     re.MULTILINE,
 )
-"""Where the text of an instruction file, or of one that it imports, begins and ends in another."""
+"""Where the text of an instruction file, or of one that it imports, begins and ends in another.
+
+No name goes on behind the next mark: else hostile text would be read once for each.
+"""
 _MARKS: dict[str, Channel] = {
     "<session_context>": "system",
     "<hook_context>": "hook",

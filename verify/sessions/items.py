@@ -12,6 +12,8 @@ import shlex
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping
+from itertools import pairwise
+from posixpath import join, normpath
 from typing import Any, ClassVar, Literal, NamedTuple
 
 MAIN = "main"
@@ -120,6 +122,7 @@ class Call(NamedTuple):
     ``paths`` are files and folders that the input names, ``command`` a command line of a shell. A
     folder whose whole tree is read is ``recursive``. ``output`` is what the program got of it, None
     where the record does not say. A ``nested`` call is a subagent's, in the file of its parent.
+    What a script got that ``keeps`` it may be shown by a later call.
     """
 
     id: str
@@ -135,6 +138,7 @@ class Call(NamedTuple):
     nested: bool = False
     ran: bool = False
     output: str | None = None
+    keeps: bool = False
 
 
 class Given(NamedTuple):
@@ -157,6 +161,45 @@ class Given(NamedTuple):
     failed: bool = False
     denied: bool = False
     sure: bool = True
+
+
+class Part(NamedTuple):
+    """A text that is one of several of a record.
+
+    ``before`` is the end of those before it, ``joints`` what stands where that meets this: a reader
+    sees a message whole. ``is_named``: one before it named its file.
+    """
+
+    before: str = ""
+    joints: tuple[str, ...] = ()
+    is_named: bool = False
+
+
+class RecordParts:
+    """What the texts of one record make together; ``add`` each in its order."""
+
+    SIZE = 2_000
+    """Characters on each side of the place where two texts meet."""
+
+    def __init__(self) -> None:
+        self._line = 0
+        self._apart = self._joined = ""
+        self._is_named = False
+
+    def add(self, given: Given) -> Part:
+        """Take a text, and give what it is beside those before it."""
+        part, text, size = Part(), given.text, self.SIZE
+        if given.line != self._line or not given.line:
+            self._line, self._is_named = given.line, False
+            self._apart = self._joined = ""
+        elif self._apart:
+            head = text[:size]
+            joints = f"{self._apart}\n{head}", self._joined + head
+            part = Part(self._apart, joints, self._is_named)
+        self._apart = f"{self._apart}\n{text[-size:]}"[-size:]
+        self._joined = (self._joined + text[-size:])[-size:]
+        self._is_named |= given.named is not None
+        return part
 
 
 class Gap(NamedTuple):
@@ -392,6 +435,8 @@ class Reader(ABC):
             channel = use.channel
             paths = tuple(_paths(values, use.paths)) if use.paths else ()
             paths = paths or ((use.default,) if use.default else ())
+            if tool == "apply_patch":
+                paths += tuple(_UPDATED.findall(text_of(value)))
             if command is None and use.command:
                 said = values.get(use.command)
                 said = command_line(said) if isinstance(said, list) else said
@@ -467,6 +512,21 @@ def strange_text(record: SessionRecord, value: object) -> Iterator[Given]:
 def text_of(value: object) -> str:
     """Every text in a JSON value, each on a line of its own."""
     return "\n".join(strings_of(value))
+
+
+def text_of_parts(value: object) -> str:
+    """Every text in the parts of an answer, and whole each word that is cut between two.
+
+    >>> text_of_parts(["one tw", "o three"]).splitlines()
+    ['one tw', 'o three', 'one two three']
+    """
+    texts = strings_of(value)
+    cut = [
+        one[-RecordParts.SIZE :] + other[: RecordParts.SIZE]
+        for one, other in pairwise(texts)
+        if one[-1:].isalnum() and other[:1].isalnum()
+    ]
+    return "\n".join([*texts, *cut])
 
 
 def strings_of(value: object) -> list[str]:
@@ -585,6 +645,26 @@ def text_at(value: object, name: str, *below: str) -> str:
 def fields(table: str) -> frozenset[str]:
     """The names of a table that is written as words."""
     return frozenset(table.split())
+
+
+def is_what_was_asked(asked: Call, ran: Call) -> bool | None:
+    """Whether what was run is what was asked for; None where that, or a part of it, may be so."""
+    one, other = (asked.command or "").strip(), (ran.command or "").strip()
+    if asked.channel == ran.channel == "shell" and one and other:
+        if one == other:
+            return True if asked.cwd == ran.cwd else None
+        return None if one.endswith(other) or other.endswith(one) else False
+    mine, theirs = (
+        {normpath(join(each.cwd, path)) for path in each.paths} for each in (asked, ran)
+    )
+    if mine <= theirs and one == other:
+        return True
+    is_told = asked.channel == ran.channel and asked.channel in ("read", "search", "edit")
+    return False if is_told and mine and theirs and not mine & theirs else None
+
+
+_UPDATED = re.compile(r"^\*\*\* Update File: (.*\S)", re.MULTILINE)
+"""Files that a patch changes, and must know; what it adds or deletes it does not read."""
 
 
 def _folder(cwd: str, named: str) -> str:

@@ -189,14 +189,21 @@ class _PowerShell(Shell):
         except RecursionError:
             self.opaque("a command line that is nested too deep")
 
-    def open(self, word: Word, *, recursive: bool = False, lists_names: bool = False) -> None:
+    def open(
+        self, word: Word, *, recursive: bool = False, lists_names: bool = False, copied: str = ""
+    ) -> None:
         """Note that a file is opened; Windows has several names for one."""
         for path in _places(word):
             if path.text[:1] == "/" and self.cwd[1:2] == ":":  # of the drive that it is on
                 path = path._replace(text=f"{self.cwd[:2]}{path.text}")  # noqa: PLW2901
             folder = path.text.removesuffix(f"/{ANY}")  # a file of a folder, in a pipeline
             below = recursive or folder != path.text
-            super().open(path._replace(text=folder), recursive=below, lists_names=lists_names)
+            super().open(
+                path._replace(text=folder),
+                recursive=below,
+                lists_names=lists_names,
+                copied=copied,
+            )
 
     def may_open(self, value: str) -> None:
         """Note a word that may be a file."""

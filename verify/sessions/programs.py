@@ -1,4 +1,4 @@
-"""Programs that command lines call: what each opens, shows or runs by its name and options. Pure.
+"""What programs open, show or run by their options and arguments; Git, too. Pure.
 
 A program that is in no table may open any file. Versions of a program differ: an option stands here
 where any common version reads a file, or runs another program, by it.
@@ -17,6 +17,12 @@ def names(table: str) -> frozenset[str]:
     return frozenset(table.split())
 
 
+FILE_NAME = re.compile(
+    r"(?s:.*[^/])\.(?:pyi?|tsx?|jsx|go|rs|java|kt|c|cc|cpp|h|hpp|cs|rb|php|swift|sh|md|rst|txt|json"
+    r"|ya?ml|toml|cfg|ini|html|css|scss|sql|xml|csv|patch|diff)"
+)
+"""A name that a file has and no folder, unless a command made it so, which is opaque."""
+
 UNKNOWN_PART = "**"
 """What stands in a word for a part that only the shell knew."""
 
@@ -33,6 +39,7 @@ class OpenedPath(NamedTuple):
 
     Not ``sure``: a pattern, a variable, or something else that only the shell knew. ``recursive``:
     what lies below it is opened as well. ``lists_names``: the output says which file a text is of.
+    ``copied``: it shows nothing; what lies below is in that folder, too, by the same names.
     """
 
     named: str
@@ -40,6 +47,7 @@ class OpenedPath(NamedTuple):
     sure: bool = True
     recursive: bool = False
     lists_names: bool = False
+    copied: str = ""
 
 
 @dataclass
@@ -47,105 +55,14 @@ class ShellReading:
     """What a command line opens, and, in words, what of it cannot be told.
 
     ``also`` may be opened as well: in a folder that a ``cd`` may have left, or by an option.
+    ``ended`` are folders in which the shell may be afterwards, where it began in another.
     """
 
     opened: list[OpenedPath] = field(default_factory=list)
     also: list[OpenedPath] = field(default_factory=list)
     opaque: list[str] = field(default_factory=list)
+    ended: set[str] = field(default_factory=set, compare=False)
 
-
-FILES = names(
-    """cat bat batcat head tail less more most nl tac rev wc sort uniq cut paste join column fold
-    fmt pr expand unexpand shuf od xxd hexdump hd strings base64 base32 md5sum sha1sum
-    sha256sum sha512sum b2sum cksum sum diff cmp comm sdiff vimdiff zcat zless zmore gzip
-    gunzip bzcat bunzip2 xzcat unxz zstdcat vi vim nvim nano view ed emacs open xdg-open
-    bc tar zip unzip 7z cp mv install rsync scp ln dd split csplit iconv dos2unix file
-    look tsort ptx"""
-)
-"""Programs whose arguments are files that they open."""
-
-INTERPRETERS = names("python python3 perl ruby node deno bun php lua sqlite3 osascript")
-"""Programs that run a script, of which only its words tell which files it opens."""
-
-EXECUTES = names("-exec -execdir -ok -okdir")
-COPIES = names("cp mv install rsync scp ln")
-MOVES = names("mv ln")
-"""Programs that show nothing, and after which a file has another name."""
-
-TREES = names("tar zip 7z cp rsync scp mv ln diff gzip gunzip")
-AFTER_ONE = names("grep egrep fgrep zgrep rg ag ack sed gsed awk gawk mawk nawk jq yq")
-"""Programs that open the files behind a first argument, which is a pattern or a script."""
-
-SEARCHES = names("rg ag ack")  # below the folder, unless a file is named
-NAMES = names(
-    """ls ll dir tree find fd fdfind du df stat realpath readlink basename dirname pwd which
-    whereis type locate test [ [[ mkdir rmdir touch rm unlink chmod chown chgrp truncate
-    mktemp"""
-)
-"""Programs that show names, sizes and times, or change files, and show no text."""
-
-QUIET = names(
-    """echo printf true false : cd pushd popd export unset set shopt local declare typeset
-    readonly alias unalias read exit return break continue shift wait sleep date seq yes
-    whoami id groups uname hostname uptime ps kill pkill pgrep jobs fg bg disown trap umask
-    ulimit tput clear reset printenv hash history arch nproc free tr expr tee mapfile
-    readarray"""
-)
-"""Programs that open no file of the project."""
-
-SETTING = names("read mapfile readarray printf getopts let unset")
-"""Programs of the shell that set variables."""
-
-SETS_VARIABLES = re.compile(rf"(?:\S*/)?(?:{'|'.join(sorted(SETTING))})\b")
-RECURSIVE = ("-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories")
-
-PATTERNS = {
-    "awk": ("-f", "-e", "-E", "--file", "--source", "--exec"),
-    "grep": ("-e", "-f", "--regexp", "--file"),
-    "jq": ("-f", "--from-file"),
-    "rg": ("-e", "-f", "--regexp", "--file", "--files", "--match"),
-    "sed": ("-e", "-f", "--expression", "--file"),
-    "yq": ("--from-file",),
-}
-"""Options that give the pattern or the script, which no argument is then."""
-
-READING = {
-    name: options
-    for names, options in {
-        "bat batcat": "--pager --config",
-        "date": "-f --file",
-        "doas": "-s -C",
-        "ed emacs nvim vi vim view vimdiff": "",
-        "env": "-S -C --split-string --chdir",
-        "fd fdfind": "-x -X --exec",
-        "find du wc tree": "-files0-from --files0-from --fromfile",
-        "hash": "-p",
-        "history": "-r -n",
-        "install": "--strip-program",
-        "jobs": "-x",
-        "less": "+ -k --lesskey",
-        "locate": "-d --database",
-        "mapfile readarray": "-C",
-        "rg ag ack": "--pre --pager --ackrc --hostname-bin -z --search-zip",
-        "rsync": "-e -f --rs --files-from --include-from --exclude-from --filter",
-        "scp": "-S -o -F",
-        "sort split": "--compress-program --files0-from --filter",
-        "strings": "@",
-        "sudo": "-D -e -i -s -R --chdir --edit --login --shell --chroot",
-        "tar": "-T -O -I -F -X --files --to- --use --checkpoint --info-s --exclude-from --rsh",
-        "unzip": "-p -c",
-        "xargs": "-a --arg-file",
-        "zcat bzcat xzcat zstdcat": "-r --recursive",
-        "zip": "-T -@ --unzip-command",
-        "7z": "-so @",
-    }.items()
-    for name in names.split()
-}
-"""Options with which a program reads what it does not name, or runs another.
-
-A letter counts in a cluster, too, and a long one where it is abbreviated; what is neither is the
-beginning of a word. '' is any word at all.
-"""
 
 NOT_SHORTENED = names("--exclude --include --files --check")
 """Options that are whole, although a longer one begins so."""
@@ -184,17 +101,6 @@ ALIKE = {
 }
 """Programs with the options of another."""
 
-TRUSTED = re.compile(r"(?:/usr|/opt/homebrew)?(?:/local)?/s?bin/[^/]+")
-ENVIRONMENT = re.compile(
-    r"PATH|CDPATH|IFS|ENV|BASH_ENV|PS4|PROMPT_COMMAND|LD_.*|DYLD_.*|GIT_.*|LESS(?:OPEN|CLOSE)"
-    r"|.*PAGER|.*EDITOR|VISUAL|SHELLOPTS|BASHOPTS|RIPGREP_CONFIG_PATH|GREP_OPTIONS|TAR_OPTIONS"
-    r"|VIMINIT|EXINIT|RSYNC_.*|BC_ENV_ARGS|(?:UN)?ZIP(?:OPT)?|HOME|XDG_CONFIG_HOME"
-)
-"""Variables by which a program that is known runs another, or goes elsewhere."""
-
-HARMLESS = re.compile(r"|/dev/null|cat|true|false|:|less|more|vi|vim|nano|[0-9]+|[^\s@]*@[^\s]*")
-WRAPPERS = names("sudo doas nohup nice ionice stdbuf time exec builtin setsid command")
-SHELLS = names("bash sh dash zsh ksh")
 VALUES = {
     "grep": "-e -f -m -A -B -C --include --exclude --exclude-dir --max-count --context",
     "rg": "-e -f -m -A -B -C -g -t -T --glob --type --max-count --context --iglob",
@@ -225,6 +131,21 @@ VALUES = {
 }
 """Options that take the next word, of programs whose other words are files."""
 
+
+SEARCHES = names("rg ag ack")  # below the folder, unless a file is named
+RECURSIVE = ("-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories")
+
+PATTERNS = {
+    "awk": ("-f", "-e", "-E", "--file", "--source", "--exec"),
+    "grep": ("-e", "-f", "--regexp", "--file"),
+    "jq": ("-f", "--from-file"),
+    "rg": ("-e", "-f", "--regexp", "--file", "--files", "--match"),
+    "sed": ("-e", "-f", "--expression", "--file"),
+    "yq": ("--from-file",),
+}
+"""Options that give the pattern or the script, which no argument is then."""
+
+HARMLESS = re.compile(r"|/dev/null|cat|true|false|:|less|more|vi|vim|nano|[0-9]+|[^\s@]*@[^\s]*")
 AWK = re.compile(r"getline|system|\||@|ARGV")
 SCRIPTS = {
     "awk": ("-f", "-i", "-l", "-E", "--file", "--include", "--load", "--exec"),
@@ -244,41 +165,8 @@ SED = re.compile(  # one command of sed that opens no file and runs no program
     re.DOTALL,
 )
 
-TEAM, LEDGER = ".nbs", "ledger.db"
-"""The folder of a team of ours, and its database in there."""
-
-OURS = names("tripod nbs-bus nbs-chat nbs-scribe nbs-worker")
-OURS_SHOW = {
-    "bus read": "events",
-    "chat export": "chat",
-    "chat mentions": "events",
-    "chat poll": "chat",
-    "chat read": "chat",
-    "chat search": "chat",
-    "diff": LEDGER,
-    "log": LEDGER,
-    "query": LEDGER,
-    "scribe advise": "chat",
-    "scribe query": "scribe",
-    "scribe show": "chat",
-    "scribe summary": "scribe",
-    "show chat": "chat",
-    "show decisions": "scribe",
-    "show entries": LEDGER,
-    "show events": "events",
-    "show workers": "workers",
-    "worker results": "workers",
-    "worker search": "workers",
-}
-"""Our own commands that show texts of the team, and in which place of its folder these are."""
-
 OURS_REFS = "refs/tripod"
 """Where our records lie in a repository."""
-
-OURS_QUIET = names(
-    "bus chat scribe worker where key seal actor init sync push pull peer hooks completion"
-)
-"""Our own groups of commands whose other verbs show no text."""
 
 
 def operands_of(name: str, args: Sequence[Word]) -> list[Word]:
@@ -430,6 +318,66 @@ def short(text: str) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
+class OpeningShell(Protocol):
+    """A shell as git needs it: it notes what is opened, and what cannot be told."""
+
+    piped: bool
+    """Whether the command is behind a ``|``, and takes its input from there."""
+
+    def open(
+        self, word: Word, *, recursive: bool = False, lists_names: bool = False, copied: str = ""
+    ) -> None:
+        """Note that a file is opened."""
+
+    def may_open(self, value: str) -> None:
+        """Note a word that may be a file."""
+
+    def opaque(self, why: str) -> None:
+        """Note what cannot be told."""
+
+    def goes(self, word: Word) -> None:
+        """Go to a folder."""
+
+    def inner(self) -> OpeningShell:
+        """A shell within this one, which cannot change it."""
+
+
+def read_search(shell: OpeningShell, name: str, args: Sequence[Word]) -> None:
+    """What a program opens whose first argument is a pattern or a script."""
+    kind = "grep" if "grep" in name else ALIKE.get(name, name)
+    options = [one for word in args for one in options_of(kind, word)]
+    flags = {option for option, _ in options}
+    operands = operands_of(kind, args)
+    scripts = operands if kind == "jq" else operands[:1]  # --arg takes two words
+    if any(is_option(option, PATTERNS[kind]) for option in flags):
+        scripts = values_of(kind, args, PATTERNS[kind])
+        for word in values_of(kind, args, ("-f", "--file", "--from-file")):
+            shell.open(word)
+    else:
+        operands = operands[1:]
+    for word in args:
+        if word.text.startswith("-"):
+            shell.may_open(word.text.partition("=")[2] or word.text[2:])
+    for _, value in options:
+        shell.may_open(value)
+    recursive = name in SEARCHES or (
+        kind == "grep" and any(is_option(option, RECURSIVE) for option in flags)
+    )
+    if not is_plain_script(kind, flags, scripts):
+        shell.opaque(f"a script of {name} that opens files or runs programs")
+    if has_unknown_option(kind, args):
+        shell.opaque(f"{name} with options that only the shell knew")
+    silent = not flags.isdisjoint(("-h", "-o", "--no-filename"))
+    # rg searches what is piped to it, unless its patterns come from there; --files lists names.
+    reads_pipe = shell.piped and not any(is_option(one, ("-f", "--file")) for one in flags)
+    if name == "rg" and ("--files" in flags or (reads_pipe and not operands)):
+        return
+    if recursive and not operands:
+        operands = [Word(".", sure=True)]
+    for word in operands:
+        shell.open(word, recursive=recursive, lists_names=recursive and not silent)
+
+
 # Git ----------------------------------------------------------------------------------------------
 
 GIT_QUIET = names(
@@ -478,12 +426,19 @@ GIT_SHOWS = {
 }
 """For verbs, letters of options, options and words that show text which they do not name."""
 
+GIT_NAMES = names("branch tag update-ref symbolic-ref fetch pull worktree clone remote")
+"""Verbs that give a name to a commit, or to a folder."""
+
 GIT_REMOTE = names("clone fetch ls-remote pull push remote submodule")
 """Verbs that speak with another repository, whose address may name a program."""
 
 GIT_BRIEFLY = names(
     "apply show diff log stash whatchanged diff-tree diff-index diff-files range-diff"
 )
+GIT_COMPARES = names("diff log show whatchanged diff-tree diff-index diff-files")
+GIT_FLAGS = names("-p -u -w -b --patch --word-diff --color-words --function-context -W --raw")
+"""Verbs that take files behind commits, and their options without a value that show text."""
+
 GIT_TAKES = names(
     "--since --until --after --before --author --committer --grep -S -G -n --max-count --skip"
 )
@@ -508,37 +463,20 @@ GIT_LISTS = re.compile(
     r"-[0-9inqsEFz]+|-n[0-9]+|--(?:oneline|graph|all|no-\w[\w-]*|name-only|name-status|reverse"
     r"|stat|shortstat|numstat|summary|decorate|merges|first-parent|follow|date-order|topo-order"
     r"|branches|tags|remotes|abbrev-commit|color|relative-date|left-right|cherry|"
-    r"include-untracked|quiet|(?:max-count|format|pretty|since|until|after|before|author"
+    r"include-untracked|quiet|cached|staged|(?:max-count|format|pretty|since|until|after|before|author"
     r"|committer|grep|date|decorate|diff-filter|skip|abbrev|color|stat|branches|tags|message)"
     r"=.*)"
 )
 """Options with which ``git log`` and its kin show no text of files."""
 
 
-class OpeningShell(Protocol):
-    """A shell as git needs it: it notes what is opened, and what cannot be told."""
-
-    def open(self, word: Word, *, recursive: bool = False, lists_names: bool = False) -> None:
-        """Note that a file is opened."""
-
-    def may_open(self, value: str) -> None:
-        """Note a word that may be a file."""
-
-    def opaque(self, why: str) -> None:
-        """Note what cannot be told."""
-
-    def goes(self, word: Word) -> None:
-        """Go to a folder."""
-
-    def inner(self) -> OpeningShell:
-        """A shell within this one, which cannot change it."""
-
-
 def read_git(shell: OpeningShell, args: list[Word]) -> None:
     """What a command of git opens, in a shell."""
-    inner = shell.inner()
+    inner, elsewhere = shell.inner(), ""
     while args and args[0].text.startswith("-"):
         option = args.pop(0).text
+        if option.startswith("--work-tree"):
+            elsewhere = option.partition("=")[2] or UNKNOWN_PART
         if option in GIT_VALUES and args:
             value = args.pop(0)
             if option == "-C":
@@ -549,6 +487,8 @@ def read_git(shell: OpeningShell, args: list[Word]) -> None:
             shell.opaque(f"git {short(option)} may run any program")
     verb = args.pop(0).text if args else "help"
     options, revisions, paths = _parts(verb, args)
+    if elsewhere and verb not in GIT_TEXT:
+        inner.open(Word(".", sure=False), recursive=True, copied=elsewhere)
     _options(shell, verb, args, [*options, *revisions])
     if verb == "config":
         _setting(shell, *[word.text for word in args if word.text[:1] != "-"])
@@ -556,6 +496,8 @@ def read_git(shell: OpeningShell, args: list[Word]) -> None:
         for word in args:
             shell.open(word._replace(sure=False), recursive=True)
     _records(shell, verb, args)
+    _copies(inner, verb, revisions)
+    _names_like_files(shell, verb, args)
     if verb in ("tag", "update-ref"):  # another name for a file
         for word in revisions:
             if named := GIT_PATH.fullmatch(word.text):
@@ -565,7 +507,7 @@ def read_git(shell: OpeningShell, args: list[Word]) -> None:
     if verb not in GIT_TEXT:
         shell.opaque(f"git {short(verb)} may open any file")
     elif not _is_brief(verb, options, revisions):
-        _shows(inner, verb, options, revisions, paths)
+        _shows(inner, verb, args, paths)
 
 
 def _parts(verb: str, args: Sequence[Word]) -> tuple[list[Word], list[Word], list[Word] | None]:
@@ -630,11 +572,11 @@ def _is_brief(verb: str, options: Sequence[Word], revisions: Sequence[Word]) -> 
 def _shows(
     shell: OpeningShell,
     verb: str,
-    options: Sequence[Word],
-    revisions: Sequence[Word],
+    args: Sequence[Word],
     behind: Sequence[Word] | None,
 ) -> None:
     """The files that a command shows: those that it names, or all that it may."""
+    options, revisions, _ = _parts(verb, args)
     shown: list[Word] = []
     whole = any(_begins(word.text, ("--full-diff",)) for word in options)
     for word in behind or ():
@@ -645,6 +587,8 @@ def _shows(
         else:
             shown.append(word)
     named = 0
+    files = _files(args) if verb in GIT_COMPARES else []
+    shown += files
     for word in revisions if verb != "grep" else ():
         if found := GIT_PATH.fullmatch(word.text):
             shown.append(Word(found[2], word.sure))
@@ -655,9 +599,24 @@ def _shows(
         shown = shown or list(revisions)
         named = 0
     for word in shown:
-        shell.open(word, recursive=True, lists_names=verb == "grep")
-    if whole or not shown or (behind is None and 0 < named < len(revisions)):
+        recursive = verb not in ("blame", "annotate")
+        shell.open(word, recursive=recursive, lists_names=verb == "grep" or word in files)
+    if whole or not shown or (behind is None and not files and 0 < named < len(revisions)):
         shell.open(Word(".", sure=False), recursive=True, lists_names=verb != "archive")
+
+
+def _files(args: Sequence[Word]) -> list[Word]:
+    """Words that are files by their name, and no values: git takes none for a commit as well."""
+    found = list[Word]()
+    before = ""
+    for word in args:
+        if word.text == "--":
+            break
+        is_value = before[:1] == "-" and not (GIT_LISTS.fullmatch(before) or before in GIT_FLAGS)
+        if word.sure and not is_value and ":" not in word.text and FILE_NAME.fullmatch(word.text):
+            found.append(word)
+        before = word.text
+    return found
 
 
 def _records(shell: OpeningShell, verb: str, args: Sequence[Word]) -> None:
@@ -666,8 +625,30 @@ def _records(shell: OpeningShell, verb: str, args: Sequence[Word]) -> None:
         ref = (word.text.partition("=")[2] or word.text).partition(":")[0]
         if ref.startswith(OURS_REFS):
             shell.open(Word(f".git/{ref}", word.sure), recursive=True)
-        elif verb == "clone":
-            shell.may_open(word.text)
+
+
+def _copies(shell: OpeningShell, verb: str, words: Sequence[Word]) -> None:
+    """What lies in another folder afterwards, by the same names: in a work tree, or a clone."""
+    texts = [word.text for word in words]
+    if verb == "worktree" and texts[:1] == ["add"]:
+        there = "/".join(texts[1:]) or UNKNOWN_PART
+        shell.open(Word(".", sure=False), recursive=True, copied=there)
+    for word in words if verb in GIT_REMOTE and verb != "ls-remote" else ():
+        # Not the address of a server. A clone takes any folder, by other verbs it is a name first.
+        if re.match(r"[./~*]|file:" if verb != "clone" else r"(?!(?!file:)[\w+.@-]+:)", word.text):
+            here = Word(".", sure=False) if verb == "push" else word._replace(sure=False)
+            shell.open(here, recursive=True, copied="/".join(texts))
+
+
+def _names_like_files(shell: OpeningShell, verb: str, args: Sequence[Word]) -> None:
+    """A branch or a folder that is called like a file: the next command is read as if it were."""
+    texts = [word.text for word in args]
+    makes = verb in GIT_NAMES or (
+        verb in ("checkout", "switch")
+        and any(re.match("-[a-zA-Z]*[bBcCt]|--(?:c|force-c|o|t)", text) for text in texts)
+    )
+    if makes and any(map(FILE_NAME.fullmatch, texts)):
+        shell.opaque(f"git {verb} with a name like that of a file")
 
 
 def _setting(shell: OpeningShell, *setting: str) -> None:

@@ -12,47 +12,24 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
+from tripod.verify.sessions import syntax
 from tripod.verify.sessions.programs import (
-    AFTER_ONE,
     ALIKE,
-    COPIES,
-    ENVIRONMENT,
-    EXECUTES,
-    FILES,
+    FILE_NAME,
     HARMLESS,
-    INTERPRETERS,
-    LEDGER,
-    MOVES,
-    NAMES,
-    OURS,
-    OURS_QUIET,
-    OURS_SHOW,
-    PATTERNS,
-    QUIET,
-    READING,
-    RECURSIVE,
-    SEARCHES,
-    SETS_VARIABLES,
-    SETTING,
-    SHELLS,
-    TEAM,
-    TREES,
-    TRUSTED,
     UNKNOWN_PART,
     VALUES,
-    WRAPPERS,
     OpenedPath,
     ShellReading,
     Word,
     has_unknown_option,
     is_among,
     is_option,
-    is_plain_script,
     operands_of,
     options_of,
     read_git,
+    read_search,
     short,
-    values_of,
 )
 from tripod.verify.sessions.syntax import node_text, plain_commands, syntax_of, without_braces
 
@@ -86,7 +63,7 @@ def opened_by(command: str, cwd: str) -> ShellReading:
     shell = Shell(found, cwd)
     try:
         if plain is not None and (parser is not None or len(plain) == 1):
-            for words in plain:
+            for shell.piped, words in plain:
                 shell.run([Word(word, sure=True) for word in words])
         elif parser is not None:
             read_syntax(parser, command, shell)
@@ -94,6 +71,7 @@ def opened_by(command: str, cwd: str) -> ShellReading:
             found.opaque.append(f"a command line that is not parsed: {short(command)}")
     except RecursionError:
         found.opaque.append("a command line that is nested too deep")
+    found.ended = {shell.cwd, *shell.left, *shell.others} - {cwd}
     return found
 
 
@@ -154,18 +132,23 @@ class Shell:
         self.left: set[str] = set()  # folders that it was in: a cd may fail, or run elsewhere
         self.others: set[str] = set()  # folders that it may be in as well
         self.is_sure = True  # of its folder
+        self.piped = False
         self.variables: dict[str, list[Word]] = {}
         self._behind: dict[int, list[Node]] = {}  # words of a command that follow a redirect
 
-    def open(self, word: Word, *, recursive: bool = False, lists_names: bool = False) -> None:
+    def open(
+        self, word: Word, *, recursive: bool = False, lists_names: bool = False, copied: str = ""
+    ) -> None:
         """Note that a file is opened, if the word is one."""
         sure = word.sure and self.is_sure and ANY not in self.cwd
         if word.text and word.text != "-":
-            path = resolved(word.text, self.cwd)
-            self.found.opened.append(OpenedPath(word.text, path, sure, recursive, lists_names))
+            recursive = recursive and not (word.sure and FILE_NAME.fullmatch(word.text))
+            copied = copied and resolved(copied, self.cwd)
+            one = OpenedPath(word.text, "", sure, recursive, lists_names, copied)
+            self.found.opened.append(one._replace(path=resolved(word.text, self.cwd)))
+            one = one._replace(sure=False, lists_names=False)
             for folder in (self.left | self.others) - {self.cwd}:
-                path = resolved(word.text, folder)
-                self.found.also.append(OpenedPath(word.text, path, sure=False, recursive=recursive))
+                self.found.also.append(one._replace(path=resolved(word.text, folder)))
 
     def goes(self, word: Word, *or_else: Word) -> None:
         """Go to a folder, or to another of some; which it was stays possible."""
@@ -200,6 +183,8 @@ class Shell:
         kind = node.type
         if kind == "command":
             self._command(node)
+        elif kind == "pipeline":
+            self._pipeline(node)
         elif kind == "redirected_statement":
             self._redirected(node)
         elif kind in ("subshell", "command_substitution", "process_substitution"):
@@ -248,7 +233,19 @@ class Shell:
             end = child.end_byte
             self.walk(child)
 
+    def _pipeline(self, node: Node) -> None:
+        """Commands of which each reads what the one before it writes, unless it has a redirect."""
+        first, *others = node.named_children
+        self.walk(first)
+        for child in others:
+            of = node.parent if child == others[-1] else None
+            redirects = [child, of] if of and of.type == "redirected_statement" else [child]
+            self.piped = not any(map(syntax.takes_input, redirects))
+            self.walk(child)
+        self.piped = False
+
     def _command(self, node: Node) -> None:
+        piped, self.piped = self.piped, False
         words: list[Word] = []
         set_before = [one for one in node.named_children if one.type == "variable_assignment"]
         for child in (*node.named_children, *self._behind.pop(node.id, ())):
@@ -259,6 +256,7 @@ class Shell:
             else:
                 words += self.words(child)
         if words:
+            self.piped = piped
             self.run(words)
         for child in set_before if words else ():  # for this command alone
             self.sets(_name_of(child), [_UNKNOWN])
@@ -323,8 +321,10 @@ class Shell:
 
     def environment(self, name: str, value: str) -> None:
         """Note that a variable is set, by which a program may run another."""
+        if syntax.STARTS.match(name):
+            self.variables.setdefault(name, [_UNKNOWN])
         harmless = not value if name == "IFS" else HARMLESS.fullmatch(value)
-        if ENVIRONMENT.fullmatch(name) and not harmless:
+        if syntax.ENVIRONMENT.fullmatch(name) and not harmless:
             self.opaque(f"the variable {short(name)} may name any program")
 
     def _again(self, loop: Node) -> None:
@@ -339,7 +339,7 @@ class Shell:
                 self.variables[node_text(node.child_by_field_name("variable"))] = [_UNKNOWN]
             elif kind == "declaration_command" or (kind == "expansion" and "=" in node_text(node)):
                 self.sets_any(node_text(node))
-            elif kind == "command" and SETS_VARIABLES.match(node_text(node)):
+            elif kind == "command" and syntax.SETS_VARIABLES.match(node_text(node)):
                 self.sets_any(f"REPLY {node_text(node)}")
             todo += node.named_children
 
@@ -392,8 +392,11 @@ class Shell:
             return self._split(node, known) if known else [_UNKNOWN]
         if kind in ("string", "concatenation", "translated_string"):
             found = [Word("", sure=True)]
-            for child in node.named_children:
-                parts = self.words(child)
+            for child in node.children:
+                parts = self.words(child) if child.is_named else [Word("", sure=True)]
+                # Spaces before a part belong to it, for the parser.
+                blank = re.match(r"\s*", "" if child.type == "string_content" else node_text(child))
+                parts = [one._replace(text=f"{blank[0]}{one.text}") for one in parts if blank]
                 found = [
                     Word(one.text + part.text, one.sure and part.sure)
                     for one in found
@@ -438,20 +441,26 @@ class Shell:
         args = list(words[1:])
         if not words[0].sure:
             self.opaque("a program that only the shell knew")
-        elif "/" in words[0].text and not TRUSTED.fullmatch(words[0].text):
+        elif "/" in words[0].text and not syntax.TRUSTED.fullmatch(words[0].text):
             self.opaque(f"the program {short(words[0].text)} may open any file")
         else:
             self._known(name, args)
 
     def _known(self, name: str, args: list[Word]) -> None:
-        wraps = name in WRAPPERS or name in ("timeout", "env", "xargs")
-        if name in READING and not wraps:
+        wraps = name in syntax.WRAPPERS or name in ("timeout", "env", "xargs")
+        line = " ".join((name, *(word.text for word in args)))
+        if syntax.CLOSED.fullmatch(line) and not any(map(syntax.STARTS.match, self.variables)):
+            for word in args if "{{" not in line else ():
+                self.may_open(word.text.partition("=")[2] or word.text)
+                self.may_open(word.text[2:])
+            return
+        if not wraps:
             self._options(name, args)
         if name in ("source", "."):
             self.opaque(f"a script run by {name}")
             for word in args[:1]:
                 self.open(word)
-        elif name in SETTING:
+        elif name in syntax.SETTING:
             self._sets(name, args)
         elif name == "alias" and any("=" in word.text for word in args):
             self.opaque("another name for a command")
@@ -462,48 +471,67 @@ class Shell:
                 self.may_open(word.text)
         elif wraps:
             self._wrapped(name, args)
-        elif name in SHELLS or name == "eval":
+        elif name in syntax.SHELLS or name == "eval":
             self._script(name, args)
         elif name in ("cd", "pushd"):
             known = [word for word in args if word.text not in ("-L", "-P", "--")]
             self.goes(*known or [Word("~", sure=True)])  # several: a variable had them
         elif name == "git":
             read_git(self, args)
-        elif name in OURS:
-            self._ours(name, args)
-        elif name in INTERPRETERS and len(args) > 1 and args[0].text == "-m":
+        elif name in syntax.OURS:
+            _read_ours(self, name, args)
+        elif name in syntax.INTERPRETERS and [word.text for word in args[:2]] == ["-m", "tripod"]:
             self.run(args[1:])
-        elif name in AFTER_ONE:
-            self._search(name, args)
-        elif name in FILES:
-            operands = operands_of(name, args)
-            if name in COPIES and len(operands) > 1 and not is_among(name, args, "-t --target"):
-                operands.pop()  # where the copy goes
-            for word in operands:
-                named = word._replace(sure=word.sure and name not in MOVES)
-                self.open(named, recursive=name in TREES)
-            for word in args:
-                option, equals, value = word.text.partition("=")
-                if equals and name == "dd":
-                    if option == "if":
-                        self.open(Word(value, word.sure))
-                elif word.text.startswith("-"):
-                    self.may_open(value if equals else word.text[2:])
-        elif name == "find" and any(word.text in EXECUTES for word in args):
+        elif name in syntax.AFTER_ONE:
+            read_search(self, name, args)
+        elif name in syntax.FILES:
+            self._files(name, args)
+        elif name == "find" and any(word.text in syntax.EXECUTES for word in args):
             self._found(args)
         elif name in ("test", "[") and _ONCE_MORE.search(" ".join(word.text for word in args)):
             self.opaque("a command in the index of a variable")
-        elif name not in NAMES and name not in QUIET:
+        elif name not in syntax.NAMES and name not in syntax.QUIET:
             self.opaque(f"the program {short(name)} may open any file")
+
+    def _files(self, name: str, args: list[Word]) -> None:
+        """A program that opens the files that it names, or copies them."""
+        operands, copied = operands_of(name, args), ""
+        if name in syntax.COPIES:
+            last = operands.pop() if len(operands) > 1 else _UNKNOWN
+            if is_among(name, args, "-t --target"):
+                operands.append(last)
+            # In a folder that is called like a file, nobody would look for others.
+            elif last.sure and not (name in syntax.TREES and FILE_NAME.fullmatch(last.text)):
+                copied = last.text
+        recursive = name in syntax.TREES and (
+            name not in syntax.DEEP
+            or is_among(name, args, syntax.DEEP[name])
+            or has_unknown_option(name, args)
+        )
+        if name == "tar" and args and syntax.UNPACKS.fullmatch(args[0].text):
+            recursive = False
+        for word in operands:
+            named = word._replace(sure=word.sure and name not in syntax.MOVES)
+            below = recursive and not (word.sure and FILE_NAME.fullmatch(word.text))
+            self.open(named, recursive=below, copied=copied)
+        for word in args:
+            option, equals, value = word.text.partition("=")
+            if equals and name == "dd":
+                if option == "if":
+                    self.open(Word(value, word.sure))
+            elif word.text.startswith("-"):
+                self.may_open(value if equals else word.text[2:])
 
     def _options(self, name: str, args: list[Word]) -> None:
         """Note options with which a program may open what it does not name."""
+        if name == "mkdir" and any(FILE_NAME.fullmatch(word.text) for word in args):
+            self.opaque("a folder with a name like that of a file")
         if name == "tar" and args and not args[0].text.startswith("-"):
             args = [args[0]._replace(text=f"-{args[0].text}"), *args[1:]]
-        table = READING.get(name)
+        table = syntax.READING.get(name)
         if table is not None and is_among(ALIKE.get(name, name), args, table):
             self.opaque(f"{name} with these options may open any file")
-        elif has_unknown_option(name, args):
+        elif table is not None and has_unknown_option(name, args):
             self.opaque(f"{name} with options that only the shell knew")
 
     def _sets(self, name: str, args: list[Word]) -> None:
@@ -553,11 +581,12 @@ class Shell:
                     own.append(args.pop(0))
             if name == "xargs" and last in ("-I", "-J", "-i", "--replace"):
                 mark = glued or "{}"
-        if name in READING:
+        if name in syntax.READING:
             self._options(name, own)
         if name == "timeout" and args:
             args.pop(0)
         if name == "xargs":
+            self.piped = False
             args = args or [Word("echo", sure=True)]
             args = [
                 word._replace(text=word.text.replace(mark, ANY), sure=False)
@@ -599,36 +628,6 @@ class Shell:
             self.variables, self.left, self.others = inner.variables, inner.left, inner.others
             self.cwd, self.is_sure = inner.cwd, inner.is_sure
 
-    def _search(self, name: str, args: list[Word]) -> None:
-        kind = "grep" if "grep" in name else ALIKE.get(name, name)
-        options = [one for word in args for one in options_of(kind, word)]
-        flags = {option for option, _ in options}
-        operands = operands_of(kind, args)
-        scripts = operands if kind == "jq" else operands[:1]  # --arg takes two words
-        if any(is_option(option, PATTERNS[kind]) for option in flags):
-            scripts = values_of(kind, args, PATTERNS[kind])
-            for word in values_of(kind, args, ("-f", "--file", "--from-file")):
-                self.open(word)
-        else:
-            operands = operands[1:]
-        for word in args:
-            if word.text.startswith("-"):
-                self.may_open(word.text.partition("=")[2] or word.text[2:])
-        for _, value in options:
-            self.may_open(value)
-        recursive = name in SEARCHES or (
-            kind == "grep" and any(is_option(option, RECURSIVE) for option in flags)
-        )
-        if not is_plain_script(kind, flags, scripts):
-            self.opaque(f"a script of {name} that opens files or runs programs")
-        if has_unknown_option(kind, args):
-            self.opaque(f"{name} with options that only the shell knew")
-        silent = not flags.isdisjoint(("-h", "-o", "--no-filename"))
-        if recursive and not operands:
-            operands = [Word(".", sure=True)]
-        for word in operands:
-            self.open(word, recursive=recursive, lists_names=recursive and not silent)
-
     def _found(self, args: list[Word]) -> None:
         """``find ... -exec PROGRAM {} ;``: the program may open what lies below the folders."""
         folders = list(args)
@@ -637,13 +636,13 @@ class Shell:
         tests = (n for n, word in enumerate(folders) if word.text.startswith(("-", "(", "!")))
         folders = folders[: next(tests)] or [Word(".", sure=True)]
         shows = False
-        for at in [n for n, word in enumerate(args) if word.text in EXECUTES]:
+        for at in [n for n, word in enumerate(args) if word.text in syntax.EXECUTES]:
             words: list[Word] = []
             for word in args[at + 1 :]:
                 if word.text == ";" or (word.text == "+" and words and words[-1].text == "{}"):
                     break
                 words.append(word)
-            shows = shows or not words or words[0].text not in NAMES | QUIET
+            shows = shows or not words or words[0].text not in syntax.NAMES | syntax.QUIET
             for folder in folders if words else ():
                 below = f"{folder.text}/{ANY}"
                 self.run(
@@ -658,32 +657,40 @@ class Shell:
         for folder in folders if shows else ():
             self.open(folder._replace(sure=False), recursive=True)
 
-    def _ours(self, name: str, args: list[Word]) -> None:
-        """A command of ours: which files of the team it shows."""
-        operands = operands_of(name, args)
-        if name.startswith("nbs-"):
-            operands.insert(0, Word(name.removeprefix("nbs-"), sure=True))
-        group, verb = [*(word.text for word in operands[:2]), "", ""][:2]
-        place = OURS_SHOW.get(f"{group} {verb}") or OURS_SHOW.get(group)
-        named = operands[2:] if group in ("bus", "chat") else []
-        if place is None:
-            if group not in OURS_QUIET:
-                self.opaque(f"{name} {short(group)} may show any file of the team")
-        elif not named:
-            self.open(Word(f"{TEAM}/{place}", sure=True), recursive=place != LEDGER)
-        elif group == "bus":
-            folder = named[0].text if len(named) > 1 else f"{TEAM}/{place}"
-            self.open(Word(f"{folder}/{named[-1].text}", named[-1].sure))
-        elif "/" in named[0].text:
-            self.open(named[0])
-        else:
-            chat = named[0].text.removesuffix(".chat")
-            self.open(Word(f"{TEAM}/chat/{chat}.chat", named[0].sure))
+
+def _read_ours(shell: Shell, name: str, args: Sequence[Word]) -> None:
+    """A command of ours: which files of the team it shows."""
+    operands = operands_of(name, args)
+    if name.startswith("nbs-"):
+        operands.insert(0, Word(name.removeprefix("nbs-"), sure=True))
+    group, verb = [*(word.text for word in operands[:2]), "", ""][:2]
+    place = syntax.OURS_SHOW.get(f"{group} {verb}") or syntax.OURS_SHOW.get(group)
+    named = operands[2:] if group in ("bus", "chat") else []
+    if place is None:
+        if group not in syntax.OURS_QUIET:
+            shell.opaque(f"{name} {short(group)} may show any file of the team")
+    elif not named:
+        shell.open(Word(f"{syntax.TEAM}/{place}", sure=True), recursive=place != syntax.LEDGER)
+    elif group == "bus":
+        folder = named[0].text if len(named) > 1 else f"{syntax.TEAM}/{place}"
+        shell.open(Word(f"{folder}/{named[-1].text}", named[-1].sure))
+    elif "/" in named[0].text:
+        shell.open(named[0])
+    else:
+        chat = named[0].text.removesuffix(".chat")
+        shell.open(Word(f"{syntax.TEAM}/chat/{chat}.chat", named[0].sure))
 
 
 def _is_program(word: Word) -> bool:
     name = posixpath.basename(word.text)
-    tables = (FILES, AFTER_ONE, NAMES, QUIET, WRAPPERS, SHELLS)
+    tables = (
+        syntax.FILES,
+        syntax.AFTER_ONE,
+        syntax.NAMES,
+        syntax.QUIET,
+        syntax.WRAPPERS,
+        syntax.SHELLS,
+    )
     return name in ("git", "timeout", "env", "xargs") or any(name in table for table in tables)
 
 

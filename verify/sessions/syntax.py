@@ -1,4 +1,4 @@
-"""What a command line consists of: plain words, or what a parser makes of it. Pure."""
+"""Of what a command line consists: words, names of programs, or what a parser makes of it. Pure."""
 
 from __future__ import annotations
 
@@ -23,26 +23,28 @@ _RESERVED = re.compile(
 """Words that begin something else than a program."""
 
 
-def plain_commands(line: str) -> list[list[str]] | None:
+def plain_commands(line: str) -> list[tuple[bool, list[str]]] | None:
     """The commands of a line of which each word is plain, as words; None if one is not.
+
+    Each with whether it is behind a ``|``.
 
     Plain is what every shell takes as it stands: a list of words, quoted or not, without patterns
     and variables. Most lines are so, and need no parser.
 
     >>> plain_commands("cd src && rg -n 'a b' lib.py 2>/dev/null | head -5")
-    [['cd', 'src'], ['rg', '-n', 'a b', 'lib.py'], ['head', '-5']]
+    [(False, ['cd', 'src']), (False, ['rg', '-n', 'a b', 'lib.py']), (True, ['head', '-5'])]
     >>> plain_commands("cat *.md") is None, plain_commands("A=1 cat") is None
     (True, True)
     """
     if _PLAIN.fullmatch(line) is None:
         return None
-    commands: list[list[str]] = [[]]
+    commands: list[tuple[bool, list[str]]] = [(False, [])]
     for word, separator in _TOKEN.findall(line):
         if separator:
-            commands.append([])
+            commands.append((separator == "|", []))
         elif word:
-            commands[-1].append(word)
-    for words in commands:
+            commands[-1][1].append(word)
+    for _, words in commands:
         if not words or not _NAME.fullmatch(words[0]) or _RESERVED.fullmatch(words[0]):
             return None
         words[:] = [
@@ -111,6 +113,17 @@ def node_text(node: Any) -> str:
     return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text) if "_u" in text else text
 
 
+def takes_input(node: Node) -> bool:
+    """Whether a statement has its input from elsewhere, or is of several commands."""
+    if node.type not in ("command", "redirected_statement"):
+        return True
+    return any(
+        child.type in ("herestring_redirect", "heredoc_redirect")
+        or (child.type == "file_redirect" and "<" in node_text(child))
+        for child in node.named_children
+    )
+
+
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 
 
@@ -130,3 +143,163 @@ def without_braces(word: str) -> list[str]:
         elif text != word:
             found.append(text)
     return [] if todo else found
+
+
+# Programs --------------------------------------------------------------------------------------
+
+
+def _names(table: str) -> frozenset[str]:
+    return frozenset(table.split())
+
+
+FILES = _names(
+    """cat bat batcat head tail less more most nl tac rev wc sort uniq cut paste join column fold
+    fmt pr expand unexpand shuf od xxd hexdump hd strings base64 base32 md5sum sha1sum
+    sha256sum sha512sum b2sum cksum sum diff cmp comm sdiff vimdiff zcat zless zmore gzip
+    gunzip bzcat bunzip2 xzcat unxz zstdcat vi vim nvim nano view ed emacs open xdg-open
+    bc tar zip unzip 7z cp mv install rsync scp ln dd split csplit iconv dos2unix file
+    look tsort ptx gofmt"""
+)
+"""Programs whose arguments are files that they open."""
+
+INTERPRETERS = _names("python python3 perl ruby node deno bun php lua sqlite3 osascript")
+"""Programs that run a script, of which only its words tell which files it opens."""
+
+EXECUTES = _names("-exec -execdir -ok -okdir")
+COPIES = _names("cp mv install rsync scp ln")
+MOVES = _names("mv ln")
+"""Programs that show nothing, and after which a file has another name."""
+
+TREES = _names("tar zip 7z cp rsync scp mv ln diff gzip gunzip gofmt")
+"""Programs that take a folder with all that lies in it."""
+
+DEEP = {
+    "cp": "-r -R -a --recursive --archive",
+    "gzip": "-r --recursive",
+    "gunzip": "-r --recursive",
+    "rsync": "-r -a --recursive --archive",
+    "scp": "-r",
+}
+"""Options without which some of these take no folder."""
+
+UNPACKS = re.compile(r"-?[^-ACcru]*[xt][^ACcru]*|--(?:extract|get|list)")
+"""The first word of ``tar`` by which it reads an archive, and no folder."""
+
+CLOSED = re.compile(
+    r"(?:python3?|pip3?|uv|ruff|mypy|rustc|cargo|rustup) (?:--version|-V)"
+    r"|(?:node|npm|npx|ruby|perl|php|gcc|g\+\+|clang|tsc) (?:--version|-v)"
+    r"|(?:go|docker|kubectl|gh) (?:version|--version)|javac? -?-version"
+    r"|(?:cmake|make|ninja|pytest|black|deno|bun|rustfmt|jq|bash|zsh) --version"
+    r"|command -[pvV]*[vV]\b.*|(?:docker (?:ps|images|version|info)|npm (?:ls|list)"
+    r"|pip3? (?:list|show)|gh (?:auth status|(?:run|repo|release|label|workflow) list"
+    r"|(?:pr|issue) (?:list|view|status|checks|create|edit|merge|comment|close|ready)))\b.*"
+)
+"""Commands that show versions, or what lies in no file of the project: where a program is, what is
+installed or runs, what people wrote on a server."""
+
+STARTS = re.compile("(?i:PYTHON|NODE|NPM|PIP|UV|GH|DOCKER|PERL5|RUBY|JAVA|CARGO|RUST)")
+"""Variables by which these run, or read, something else."""
+
+AFTER_ONE = _names("grep egrep fgrep zgrep rg ag ack sed gsed awk gawk mawk nawk jq yq")
+"""Programs that open the files behind a first argument, which is a pattern or a script."""
+
+NAMES = _names(
+    """ls ll dir tree find fd fdfind du df stat realpath readlink basename dirname pwd which
+    whereis type locate test [ [[ mkdir rmdir touch rm unlink chmod chown chgrp truncate
+    mktemp"""
+)
+"""Programs that show names, sizes and times, or change files, and show no text."""
+
+QUIET = _names(
+    """echo printf true false : cd pushd popd export unset set shopt local declare typeset
+    readonly alias unalias read exit return break continue shift wait sleep date seq yes
+    whoami id groups uname hostname uptime ps kill pkill pgrep jobs fg bg disown trap umask
+    ulimit tput clear reset printenv hash history arch nproc free tr expr tee mapfile
+    readarray lsof netstat lscpu lsb_release nvidia-smi"""
+)
+"""Programs that open no file of the project."""
+
+SETTING = _names("read mapfile readarray printf getopts let unset")
+"""Programs of the shell that set variables."""
+
+SETS_VARIABLES = re.compile(rf"(?:\S*/)?(?:{'|'.join(sorted(SETTING))})\b")
+WRAPPERS = _names("sudo doas nohup nice ionice stdbuf time exec builtin setsid command")
+SHELLS = _names("bash sh dash zsh ksh")
+TRUSTED = re.compile(r"(?:/usr|/opt/homebrew)?(?:/local)?/s?bin/[^/]+")
+ENVIRONMENT = re.compile(
+    r"PATH|CDPATH|IFS|ENV|BASH_ENV|PS4|PROMPT_COMMAND|LD_.*|DYLD_.*|GIT_.*|LESS(?:OPEN|CLOSE)"
+    r"|.*PAGER|.*EDITOR|VISUAL|SHELLOPTS|BASHOPTS|RIPGREP_CONFIG_PATH|GREP_OPTIONS|TAR_OPTIONS"
+    r"|VIMINIT|EXINIT|RSYNC_.*|BC_ENV_ARGS|(?:UN)?ZIP(?:OPT)?|HOME|XDG_CONFIG_HOME"
+)
+"""Variables by which a program that is known runs another, or goes elsewhere."""
+
+READING = {
+    name: options
+    for names, options in {
+        "bat batcat": "--pager --config",
+        "date": "-f --file",
+        "doas": "-s -C",
+        "ed emacs nvim vi vim view vimdiff": "",
+        "env": "-S -C --split-string --chdir",
+        "fd fdfind": "-x -X --exec",
+        "find du wc tree": "-files0-from --files0-from --fromfile",
+        "hash": "-p",
+        "history": "-r -n",
+        "install": "--strip-program",
+        "jobs": "-x",
+        "less": "+ -k --lesskey",
+        "locate": "-d --database",
+        "mapfile readarray": "-C",
+        "rg ag ack": "--pre --pager --ackrc --hostname-bin -z --search-zip",
+        "rsync": "-e -f --rs --files-from --include-from --exclude-from --filter",
+        "scp": "-S -o -F",
+        "sort split": "--compress-program --files0-from --filter",
+        "strings": "@",
+        "sudo": "-D -e -i -s -R --chdir --edit --login --shell --chroot",
+        "tar": "-T -O -I -F -X --files --to- --use --checkpoint --info-s --exclude-from --rsh",
+        "unzip": "-p -c",
+        "xargs": "-a --arg-file",
+        "zcat bzcat xzcat zstdcat": "-r --recursive",
+        "zip": "-T -@ --unzip-command",
+        "7z": "-so @",
+    }.items()
+    for name in names.split()
+}
+"""Options with which a program reads what it does not name, or runs another.
+
+A letter counts in a cluster, too, and a long one where it is abbreviated; what is neither is the
+beginning of a word. '' is any word at all.
+"""
+
+TEAM, LEDGER = ".nbs", "ledger.db"
+"""The folder of a team of ours, and its database in there."""
+
+OURS = _names("tripod nbs-bus nbs-chat nbs-scribe nbs-worker")
+OURS_SHOW = {
+    "bus read": "events",
+    "chat export": "chat",
+    "chat mentions": "events",
+    "chat poll": "chat",
+    "chat read": "chat",
+    "chat search": "chat",
+    "diff": LEDGER,
+    "log": LEDGER,
+    "query": LEDGER,
+    "scribe advise": "chat",
+    "scribe query": "scribe",
+    "scribe show": "chat",
+    "scribe summary": "scribe",
+    "show chat": "chat",
+    "show decisions": "scribe",
+    "show entries": LEDGER,
+    "show events": "events",
+    "show workers": "workers",
+    "worker results": "workers",
+    "worker search": "workers",
+}
+"""Our own commands that show texts of the team, and in which place of its folder these are."""
+
+OURS_QUIET = _names(
+    "bus chat scribe worker where key seal actor init sync push pull peer hooks completion"
+)
+"""Our own groups of commands whose other verbs show no text."""

@@ -14,8 +14,8 @@ from tripod.ledger import MalformedError
 from tripod.ledger.words import words_of_text
 from tripod.verify.anchors.policy import parse
 from tripod.verify.isolation.globs import NeverRule
+from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.sessions.exposure import (
-    ProtectedText,
     SessionExposures,
     judge_exposures,
 )

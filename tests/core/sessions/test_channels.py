@@ -11,9 +11,9 @@ from recorded_sessions import items_of, transcripts
 from session_specimens import SECRET, SPECIMENS, STARTS, Record
 
 from tripod.verify.isolation.globs import NeverRule
+from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.sessions.exposure import (
     Exposure,
-    ProtectedText,
     SessionExposures,
     judge_exposures,
 )

@@ -8,8 +8,9 @@ import pytest
 from doors.inside import run
 from recorded_sessions import recorded
 
+from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.recorded.files import read_copies
-from tripod.verify.sessions.exposure import ProtectedText, SessionExposures
+from tripod.verify.sessions.exposure import SessionExposures
 
 SECRET = "ann: we ship the seventh release on friday, unless bob finds another fault in it"
 FIRST = "WHERE id = (SELECT min(id) FROM {})"

@@ -23,10 +23,10 @@ from tripod.ledger.words import RUN
 from tripod.ledger.words import words_of_text as words_of
 from tripod.verify.isolation import globs, phrases
 from tripod.verify.isolation.globs import NeverRule, _meet
+from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.sessions import codex, exposure, items, jsonl, shell
 from tripod.verify.sessions.exposure import (
     Exposure,
-    ProtectedText,
     SessionExposures,
     judge_exposures,
 )
@@ -381,12 +381,13 @@ def _named(value: dict[str, Any]) -> str:
     listed = re.findall(r"^([^:\n]+):\d+:", "\n".join(map(str, answers)), re.MULTILINE)
     texts = [str(block.get("text")) for block in blocks]
     skills = [f"{text.splitlines()[0]}/SKILL.md" for text in texts if text.startswith("Base dir")]
-    return json.dumps([asked, files, listed, skills])
+    agents = re.findall(r"# (AGENTS\.md) instructions for", json.dumps(payload.get("content")))
+    return json.dumps([asked, files, listed, skills, agents])
 
 
 @pytest.mark.parametrize(
     ("never", "count"),
-    [("*.md", 2), ("*_test.go", 7), (".gitignore", 1), ("post-*", 2), ("prepare-*", 1),
+    [("*.md", 3), ("*_test.go", 7), (".gitignore", 1), ("post-*", 2), ("prepare-*", 1),
      (".env*", 0), ("*.png", 0)],
 )  # fmt: skip
 def test_findings_by_path_are_those_of_an_independent_count(never: str, count: int) -> None:

@@ -25,9 +25,10 @@ from tripod.sessions.evidence import PART
 from tripod.sessions.imports import ImportedSession, import_session_file
 from tripod.team.team import Team
 from tripod.verify.checks import sessions_whole
+from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.isolation.sessions import parts_of
 from tripod.verify.recorded.evidence import RecordedSessions
-from tripod.verify.sessions.exposure import ProtectedText, SessionExposures
+from tripod.verify.sessions.exposure import SessionExposures
 from tripod.verify.sessions.items import Session
 
 BASE = {"sessionId": "s1", "version": "2.1.209", "cwd": "/w", "timestamp": "2026-11-20T10:00:00Z"}

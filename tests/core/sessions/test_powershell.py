@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tripod.verify.isolation.globs import NeverRule
+from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.sessions import powershell
 from tripod.verify.sessions.exposure import (
-    ProtectedText,
     SessionExposures,
     judge_exposures,
 )
@@ -203,6 +203,11 @@ def test_what_may_show_a_file_is_never_clean(command: str) -> None:
         ("secret-file.txt", "gc SECRET~1.TXT"),
         ("chat/**", "gc CHAT\\a.md"),
         ("chat/**", "type %X%"),
+        ("C:/w/chat/**", "git worktree add ..\\x"),
+        ("C:/w/chat/**", "git clone . ..\\x"),
+        ("chat/**", "Copy-Item -Recurse chat ..\\x"),
+        (".env", "cmd /c mklink x .env"),
+        (".env", "certutil -encode .env x"),
     ],
 )
 def test_windows_has_several_names_for_a_file(never: str, command: str) -> None:
@@ -238,6 +243,7 @@ def test_windows_has_several_names_for_a_file(never: str, command: str) -> None:
         "gc \u00fcber/a.md 2>$null",
         "Get-Process | Sort-Object CPU -Descending | Where-Object { $_.CPU -gt 3 }",
         "gc a.json | ConvertFrom-Json | % { $_.name.ToUpper() }",
+        "python --version; node -v; docker ps; git log --oneline | sls x",
     ],
 )
 def test_what_shows_none_of_these_files_is_clean(command: str) -> None:

@@ -8,11 +8,9 @@ from git_repo import Git
 from recorded_sessions import judged, recorded
 
 from tripod.verify.isolation.globs import NeverRule
+from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.recorded import project as session_project
 from tripod.verify.recorded.project import Project
-from tripod.verify.sessions.exposure import (
-    ProtectedText,
-)
 
 OLD = "ann: we ship the seventh release on friday, unless bob finds another fault in it"
 NEW = "ann: nothing of importance was said here, and nobody asked for more of it today"

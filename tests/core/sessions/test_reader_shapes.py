@@ -13,9 +13,9 @@ import pytest
 from session_specimens import CALLS, SECRET, SPECIMENS, STARTS, Record, claude_user
 
 from tripod.verify.isolation.globs import NeverRule
+from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.sessions.exposure import (
     ExposureVerdict,
-    ProtectedText,
     SessionExposures,
     judge_exposures,
 )
@@ -352,6 +352,8 @@ def test_a_file_whose_end_is_missing_is_named_as_one_that_may_be_there() -> None
 
 def test_hostile_text_is_read_in_one_pass() -> None:
     """Text of all blocks together is no longer than the text that they stand in."""
+    for mark in ("--- Context from: ", "<!-- Imported from: "):
+        assert _included(mark * 100_000) == []
     count = 2_000
     begins, ends = "--- Context from: a ---\n", "--- End of Context from: a ---\n"
     for text in (
@@ -465,3 +467,57 @@ def test_what_an_embedded_subagent_of_atif_read_is_found_by_its_path() -> None:
     verdict, (read,) = _judged(items)
     assert verdict.told == "findings"
     assert {(each.agent, each.named) for each in read.found} >= {("a1", FILE)}
+
+
+@pytest.mark.parametrize(
+    "attached",
+    [
+        {"type": "file", "filename": "/w/link", "content": {"file": {"filePath": f"/w/{FILE}"}}},
+        {"type": "invoked_skills", "skills": [{"name": "x", "path": f"/w/{FILE}", "content": "x"}]},
+        {
+            "type": "nested_memory",
+            "path": "/w/x",
+            "content": {"path": f"/w/{FILE}", "content": "x"},
+        },
+    ],
+)
+def test_each_file_that_an_attachment_names_is_found(attached: Record) -> None:
+    record = CLAUDE | {"type": "attachment", "attachment": attached}
+    assert _told(_items("claude-code", claude_user("x"), record)) == "findings"
+
+
+@pytest.mark.parametrize("content", [{"type": "image"}, {"contents": [{"blob": "eA=="}]}])
+def test_an_attachment_that_is_no_text_cannot_be_told(content: Record) -> None:
+    attached = {"type": "file", "filename": "/w/b", "content": content}
+    record = CLAUDE | {"type": "attachment", "attachment": attached}
+    assert _told(_items("claude-code", claude_user("x"), record)) == "cannot tell"
+
+
+def test_what_is_put_into_a_turn_beside_an_attachment_is_searched() -> None:
+    attached = {"type": "date", "date": "x"}
+    record: Record = CLAUDE | {"type": "attachment", "attachment": attached}
+    record["renderedInHumanTurn"] = [{"content": SECRET}]
+    assert _told(_items("claude-code", claude_user("x"), record)) == "findings"
+
+
+_NEAR = """http://localhost:8000/a.md http://a.localhost/a.md http://127.1/a.md http://0/a.md
+    http://0x7f.1/a.md http://2130706433/a.md http://box:8000/a.md http://[::1]/a.md
+    http://192.168.1.2/a.md http://10.0.0.1/ http://x@127.0.0.1/ http://nas.local/a.md"""
+_FAR = """https://example.org/a.md https://1.1.1.1/x https://local.example.org/localhost
+    https://100.com/10.0.0.1 https://en.wikipedia.org/wiki/Localhost"""
+
+
+@pytest.mark.parametrize("url", [*_NEAR.split(), *_FAR.split()])
+def test_a_page_of_this_machine_or_of_one_near_it_may_be_a_file(url: str) -> None:
+    page = CALLS["claude-code"]("WebFetch", {"url": url, "prompt": "what is it?"}, "x")
+    told = "cannot tell" if url in _NEAR else "clean"
+    assert _told(_items("claude-code", claude_user("x"), *page)) == told
+
+
+@pytest.mark.parametrize(
+    "unit", [">Note: x", "\n", " (", ">Contents of x", "\nCalled the Read tool"]
+)
+def test_hostile_text_within_a_reminder_is_read_in_one_pass(unit: str) -> None:
+    """If each mark were followed to the end of the text, this would take minutes."""
+    text = "<system-reminder>\nContents of " + unit * 200_000
+    assert _told(_items("claude-code", claude_user(text)), rule=False) == "clean"

@@ -20,10 +20,10 @@ import pytest
 from recorded_sessions import CHAT, recorded, transcripts
 
 from tripod.verify.isolation.globs import NeverRule
+from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.recorded.files import read_session_file
 from tripod.verify.recorded.project import Project
 from tripod.verify.sessions.exposure import (
-    ProtectedText,
     SessionExposures,
     judge_exposures,
 )
