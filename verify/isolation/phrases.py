@@ -18,7 +18,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import compress, count, repeat
 
-from tripod.ledger.words import RUN, comparable_text, without_escapes
+from tripod.ledger.words import RUN, comparable_text, readings_of, without_escapes
 from tripod.ledger.words import words_of_text as words_of
 
 LONG = 24
@@ -283,21 +283,21 @@ class ProtectedText:
         """Files of which text stands in a text, each once."""
         if not self.paths:
             return
+        forms = [_ENDS.sub(" ", text)] if "\x1b" in text else []  # with what a link hides
+        text = without_escapes(text)
         found = set[int]()
-        if "\x1b" in text:
-            found.update(self._found_in(_ENDS.sub(" ", text)))  # with what a link hides
-            text = without_escapes(text)
-        found.update(self._found_in(text))
-        plain = NUMBERS.sub("\n", f"\n{text}")
-        if len(plain) <= len(text):
-            found.update(self._found_in(plain))
+        for form in (*forms, text, *readings_of(text)):
+            found.update(self._found_in(form))
+            plain = NUMBERS.sub("\n", f"\n{form}")
+            if len(plain) <= len(form):
+                found.update(self._found_in(plain))
         yield from dict.fromkeys(self.paths[number] for number in sorted(found))
 
     def may_be_in(self, texts: Iterable[str]) -> bool:
         """Whether text of a file may stand in one of some texts, or in two together."""
         parts: list[str] = []
         for text in texts:
-            if "\x1b" in text:
+            if "\x1b" in text or any(readings_of(text)):
                 return True
             plain = NUMBERS.sub("\n", f"\n{text}")
             parts.append(comparable_text(text))

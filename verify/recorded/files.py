@@ -7,6 +7,7 @@ folder is followed, and a database is looked at as a private copy.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -44,7 +45,13 @@ from tripod.verify.sessions.readers import (
     read_session,
 )
 
-_ENDS = (".jsonl", ".json", ".db", ".jsonl.zst", ".jsonl.gz")
+_SESSION = re.compile(
+    r""".*\.(?:jsonl?|ndjson|db|sqlite3?)
+    (?:~|\.(?:bak|backup|old|orig|save|copy|tmp|gz|zst|xz|bz2|zip|[\d_-]+))*""",
+    re.IGNORECASE | re.DOTALL | re.VERBOSE,
+)
+"""Names of files that may be of a session: copies have a second ending."""
+
 _FIRST_YEAR, _LAST_YEAR = 1971, 2250  # an entry holds no larger number of microseconds
 _FIRST = 64  # records among which one must tell the program
 _BLOCK = 1024 * 1024
@@ -148,8 +155,9 @@ def session_time(found: SessionFile) -> int | None:
 def session_files(path: str) -> Iterator[str]:
     """The file itself, or every file in a folder that may be of a session, in order of its path.
 
-    Links within a folder are given too: reading them says that they are links. Of what hooks left
-    of a session the transcript is given that they saved, and where they saved none, the folder.
+    Links within a folder that have such a name, or lead to no file, are given too: reading them
+    says that they are links. Of what hooks left of a session the transcript is given that they
+    saved, and where they saved none, the folder.
     """
     if not os.path.lexists(path):
         raise BadArgumentError(
@@ -165,8 +173,11 @@ def session_files(path: str) -> Iterator[str]:
             inner[:] = [name for name in inner if name != SNAPSHOT]
             if TRANSCRIPT not in names:
                 yield folder
-        of_sessions = (n for n in sorted(names) if n.endswith(_ENDS) and not is_event_file(n))
-        yield from (os.path.join(folder, name) for name in of_sessions)
+        files = {name for name in names if _SESSION.fullmatch(name) and not is_event_file(name)}
+        for name in sorted((*names, *inner)):
+            path = os.path.join(folder, name)
+            if name in files or (os.path.islink(path) and not os.path.isfile(path)):
+                yield path
     yield from (str(error.filename) for error in closed)
 
 

@@ -365,6 +365,9 @@ class SessionExposures:
     # Texts
 
     def _given(self, given: Given) -> None:
+        if given.named is not None and "\0" in given.named:
+            self.gaps.append(Gap("opaque", given.line, _NUL, given.channel))
+            given = given._replace(named=_joined(given.named))
         one = self._answered(given)
         by_path: list[Exposure] = []
         if one is not None:
@@ -520,7 +523,35 @@ class SessionExposures:
 
 
 def opened_by_call(call: Call) -> ShellReading:
-    """Which files a call opens, by the paths that it names or by its command."""
+    """Which files a call opens, by the paths that it names or by its command.
+
+    At a NUL a program in C ends a path, and a shell drops it; either is possible.
+    """
+    command = call.command or ""
+    if not any("\0" in text for text in (command, call.cwd, *call.paths)):
+        return _opened_by_call(call)
+    found = ShellReading(opaque=[_NUL])
+    for form in (_cut, _joined):
+        paths = tuple(map(form, call.paths))
+        said = None if call.command is None else form(command)
+        one = _opened_by_call(call._replace(command=said, paths=paths, cwd=form(call.cwd)))
+        found.opened += [each._replace(sure=False) for each in (*one.opened, *one.also)]
+        found.opaque += one.opaque
+    return found
+
+
+_NUL = "a file that is named with a NUL"
+
+
+def _cut(text: str) -> str:
+    return text.partition("\0")[0]
+
+
+def _joined(text: str) -> str:
+    return text.replace("\0", "")
+
+
+def _opened_by_call(call: Call) -> ShellReading:
     if call.channel == "shell" and call.command is not None:
         return _opened_by(call, call.command)
     known = call.channel not in _OPAQUE
