@@ -21,10 +21,11 @@ class SessionImported(TypedDict):
     to the file, ``document`` where it writes the file anew, and ``database`` where the session is
     rows of a database: then its records as lines of JSON stand for the file.
 
-    ``custody`` says who had the file before: ``disk``, all who could write where it was found;
-    ``hook``, a hook of ours, which took it as the session ended. ``coverage`` counts what was read
-    and what was not understood. ``before`` is the digest of as many bytes of it as the entry before
-    of the same file had. ``parts`` are the digests of the parts that were kept, a line each.
+    ``custody`` says where the file was: ``hook``, in the folder of the team in which hooks leave
+    what they take, or ``disk``, elsewhere. Neither proves who wrote it. ``coverage`` counts what
+    was read and what was not understood. ``before`` is the digest of as many bytes of it as the
+    entry before of the same file had. ``parts`` are the digests of the parts that were kept, a line
+    each.
     """
 
     session: Name

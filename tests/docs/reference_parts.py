@@ -28,7 +28,7 @@ from tripod.projections.team.intake import parse_team_config
 from tripod.verify.check import lets_accept
 from tripod.verify.checks import CHECKS
 from tripod.verify.sessions.items import CHANNELS, Way
-from tripod.verify.sessions.readers import READERS
+from tripod.verify.sessions.readers import PLACES, READERS
 
 __all__ = [
     "checks",
@@ -294,6 +294,12 @@ def checks() -> str:
     return "\n" + "\n\n".join(parts) + "\n\n"
 
 
+def session_places() -> str:
+    """Where each program keeps its sessions."""
+    rows = "".join(f"| {name} | `{place}` |\n" for name, place in PLACES.items())
+    return f"| program | where its sessions lie |\n|---|---|\n{rows}"
+
+
 def sessions() -> str:
     """What each reader of recorded sessions knows, and what its program leaves no record of."""
     rows = "".join(
@@ -302,6 +308,7 @@ def sessions() -> str:
         + " |\n"
         for channel, what in CHANNELS.items()
     )
+    modules = [reader.__module__ for reader in READERS.values()]
     parts = [f"| | {' | '.join(READERS)} |\n|---|{'---|' * len(READERS)}\n{rows}"]
     for name, reader in READERS.items():
         known = [".".join(map(str, version)) for version in (reader.since, reader.until) if version]
@@ -310,9 +317,11 @@ def sessions() -> str:
         for tool, use in reader.tools.items():
             uses.setdefault(use.channel, []).append(f"`{tool}`")
         found = [f"| {channel} | {', '.join(tools)} |" for channel, tools in uses.items()]
-        manual = inspect.getdoc(import_module(reader.__module__)) or ""
+        place = import_module(reader.__module__)
+        first = modules.index(reader.__module__) == [*READERS].index(name)  # else it is said above
+        manual = (inspect.getdoc(place) or "").partition("Pure.")[2] if first else _doc(reader)
         parts += [
-            f"\n## {name}\n\n{manual.partition('Pure.')[2].strip()}\n",
+            f"\n## {name}\n\n{manual.strip()}\n",
             f"\nVersions: {versions}.\n",
             *(["\n| channel | tools |\n|---|---|\n" + "\n".join(found) + "\n"] if found else []),
         ]

@@ -4,33 +4,34 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tripod.cli.commands import CommandCall, command_verb
 from tripod.errors import BadArgumentError
 from tripod.ledger.errors import MissingExtraError
 from tripod.ledger.ids import now_us
-from tripod.output import emit, one_line, remark
+from tripod.output import LINES, emit, one_line, remark
 from tripod.verify.isolation.globs import NeverRule, refusal_of
 from tripod.verify.isolation.phrases import ProtectedText
+from tripod.verify.isolation.reasons import FOLDER, NOT_COMPARED, Exposure, said_shortly
 from tripod.verify.isolation.sessions import CallsSeen
 from tripod.verify.recorded.files import (
     SessionFile,
-    custody_of_files,
     read_session_file,
     session_files,
     session_time,
 )
 from tripod.verify.recorded.spool import add_spool, read_spool, spool_of
 from tripod.verify.sessions.exposure import (
-    Exposure,
     ExposureVerdict,
     SessionExposures,
     judge_exposures,
 )
 from tripod.verify.sessions.items import Channel, Gap
+from tripod.verify.sessions.programs import NOT_PARSED
+from tripod.verify.sessions.readers import PLACES
 
 if TYPE_CHECKING:
     from tripod.sessions.imports import ImportedSession
@@ -39,7 +40,8 @@ if TYPE_CHECKING:
 _CANNOT_TELL = 3
 _CODES = {"clean": 0, "findings": 1, "cannot tell": _CANNOT_TELL}
 _DAY_US = 86_400_000_000
-_SHOWN = 20  # reasons that the text names; JSON has all
+_LISTED = {True: 200, False: 20}  # exposures of a file that the text lists: sure ones, and others
+_SHOWN, _OF_A_KIND = 40, 3  # reasons that the text has, and those alike; JSON has all
 
 
 def _named_files(paths: list[str]) -> Iterator[tuple[str, bool]]:
@@ -56,6 +58,37 @@ def _named_files(paths: list[str]) -> Iterator[tuple[str, bool]]:
                     yield one, single and one == file
 
 
+@dataclass
+class _FilesRead:
+    """What was read, and what was left out of it as nobody's session."""
+
+    files: list[SessionFile] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
+    has_said_why: bool = False
+    counted: Counter[str] = field(default_factory=Counter)
+
+    def leave_out(self, found: SessionFile, *, is_named: bool) -> None:
+        """Say that a file was not read; those of other programs in a folder are said at the end."""
+        if found.is_foreign and not is_named:
+            self.foreign.append(found.path)
+        else:
+            self.has_said_why |= not found.is_foreign
+            remark(f"{one_line(found.path)}: {one_line(found.problem)}")
+
+    def say_left_out(self, paths: Sequence[str], *, is_empty: bool) -> None:
+        """Say which files are no session's, and, if nothing was read, where sessions lie."""
+        if self.foreign:
+            named = ", ".join(map(one_line, self.foreign[:3])) + ", ..." * bool(self.foreign[3:])
+            remark(
+                f"left out, as no program is known that wrote it: {named}"
+                + (f" ({len(self.foreign)} files)" if self.foreign[1:] else "")
+            )
+        if is_empty and not self.has_said_why:
+            where = "".join(f"\n  {name}: {place}" for name, place in PLACES.items())
+            named = ", ".join(map(one_line, paths))
+            remark(f"no file of a session was read in {named}. Sessions lie in:{where}")
+
+
 # Import -----------------------------------------------------------------------------------------
 
 
@@ -64,7 +97,7 @@ def _import(call: CommandCall) -> int | None:
         return _counts(call)
     from tripod.sessions.imports import import_session_file
 
-    values, lines = [], []
+    values, lines, read = [], [], _FilesRead()
     actor = call.actor()  # once: it says so where nothing names the actor
     with call.team() as team:
         for path, is_named in _named_files(call.path):
@@ -72,11 +105,12 @@ def _import(call: CommandCall) -> int | None:
                 team, path, actor=actor, keep=call.keep, is_named=is_named
             )
             if not imported:
-                remark(f"{one_line(path)}: {one_line(found.problem)}")
+                read.leave_out(found, is_named=is_named)
             for one in imported:
                 values.append(asdict(one))
                 lines.append(_imported(one))
     call.answers(values, lines)
+    read.say_left_out(call.path, is_empty=not values)
     return None if values else _CANNOT_TELL
 
 
@@ -91,11 +125,11 @@ def _imported(one: ImportedSession) -> str:
 
 
 def _counts(call: CommandCall) -> int | None:
-    values, lines = [], []
+    values, lines, read = [], [], _FilesRead()
     for path, is_named in _named_files(call.path):
         found = read_session_file(path, is_named=is_named)
         if found.program is None:
-            remark(f"{one_line(path)}: {one_line(found.problem)}")
+            read.leave_out(found, is_named=is_named)
             continue
         values.append(_counted(found))
         calls = sum(found.counts.calls.values())
@@ -104,6 +138,7 @@ def _counts(call: CommandCall) -> int | None:
             f"{calls} calls, {found.counts.results} answered, {found.counts.gaps} gaps"
         )
     call.answers(values, lines)
+    read.say_left_out(call.path, is_empty=not values)
     return None if values else _CANNOT_TELL
 
 
@@ -119,7 +154,7 @@ def _counted(found: SessionFile) -> dict[str, Any]:
         "unparsed": counts.unparsed,
         "records": dict(reader.records),
         "unknown": dict(reader.unknown),
-        "sessions": list(reader.sessions),
+        "sessions": list(filter(None, reader.sessions)),
         "calls": dict(counts.calls),
         "nested_calls": dict(counts.nested),
         "results": counts.results,
@@ -139,7 +174,8 @@ import PATH...
     The bytes of a transcript are not in the ledger: they may hold secrets. With --keep they are
     kept in .nbs/evidence/, which is in no commit or record, and in no export without --evidence.
 
-    Exit codes: 0 at least one file was read, 2 usage, 3 no file could be read.
+    Exit codes: 0 at least one file was read, 1 an error (the ledger refused, the disk is full),
+    2 usage, 3 no file could be read.
 
     --keep         Keep the bytes as well. `tripod redact` erases them.
     --dry-run      Write nothing, and need no team: say what the files hold, and what was not
@@ -153,20 +189,7 @@ import PATH...
 
 
 def _exposure(call: CommandCall) -> int | None:
-    for one in (*call.never, *call.values["except"]):
-        why = refusal_of(one)
-        if why:
-            raise BadArgumentError(f"the GLOB {one_line(one)!r} cannot be used: {why}")
-    rule = NeverRule(call.never, call.values["except"]) if call.never else None
-    if rule is not None:
-        try:
-            rule.hits("/")
-        except MissingExtraError:
-            raise
-        except Exception as error:  # noqa: BLE001  wcmatch exports no name of what it raises
-            raise BadArgumentError(f"a GLOB cannot be used: {error}") from None
-    if call.values["except"] and rule is None:
-        raise BadArgumentError("--except needs --never: it names exceptions from it")
+    rule = _rule_of(call)
     protected, blind = ProtectedText(), list[Gap]()
     project = home = None
     if call.project or call.home or call.protect:
@@ -183,111 +206,192 @@ def _exposure(call: CommandCall) -> int | None:
                 blind.append(Gap("missing", 0, f"{path} has no 12 words and no line to look for"))
         if project is not None and rule is not None:
             project.protect(protected, rule)
-    read: list[SessionExposures] = []
-    counted: Counter[str] = Counter()
-    files: list[SessionFile] = []
+    judged: list[SessionExposures] = []
+    read = _FilesRead()
     for path, is_named in _named_files(call.path):
-        seen = counted, files
-        one = _exposures_of(path, rule, protected, (project, home), seen, is_named=is_named)
-        if one is not None:
+        listing = _Listing(call, path, is_judged=rule is not None)
+        one = SessionExposures(rule, protected, path, each=listing.add)
+        if _read_exposures(one, (project, home), read, is_named=is_named):
             one.gaps += blind
-            read.append(one)
-            _print(call, one)
+            one.forget_calls()
+            judged.append(one)
+            listing.end()
+    read.say_left_out(call.path, is_empty=not read.files)
     if rule is None and not call.protect:
-        return None if counted["files"] else _CANNOT_TELL
-    verdict = judge_exposures(read, counted, shown_only=call.shown)
-    verdict.coverage["custody"] = custody_of_files(one.path for one in files)
-    _say(call, verdict, files)
+        if any(NOT_PARSED in gap.what for one in judged for gap in one.gaps):
+            remark(f"not listed is what opened {NOT_PARSED}")
+        return None if read.files else _CANNOT_TELL
+    verdict = judge_exposures(judged, read.counted, shown_only=call.shown)
+    relied = sorted({channel for one in judged for channel in one.gaps.filled})
+    snapshots = {"by a snapshot": sum(bool(one.gaps.filled) for one in judged)} if relied else {}
+    # What hooks left is no better: only an entry of that time could say that a hook took it.
+    verdict.coverage["custody"] = {
+        "taken by a hook": 0,
+        "found on disk": len(read.files),
+        **snapshots,
+    }
+    _say(call, verdict, read.files, relied)
     return _CODES[verdict.told]
 
 
-def _exposures_of(
-    path: str,
-    rule: NeverRule | None,
-    protected: ProtectedText,
+def _rule_of(call: CommandCall) -> NeverRule | None:
+    for one in (*call.never, *call.values["except"]):
+        why = refusal_of(one)
+        if why:
+            raise BadArgumentError(f"the GLOB {one_line(one)!r} cannot be used: {why}")
+    if call.shown and not (call.never or call.protect):
+        raise BadArgumentError("--shown needs --never or --protect: it says what they count")
+    if call.values["except"] and not call.never:
+        raise BadArgumentError("--except needs --never: it names exceptions from it")
+    if not call.never:
+        return None
+    rule = NeverRule(call.never, call.values["except"])
+    try:
+        rule.hits("/")
+    except MissingExtraError:
+        raise
+    except Exception as error:  # noqa: BLE001  wcmatch exports no name of what it raises
+        raise BadArgumentError(f"a GLOB cannot be used: {error}") from None
+    return rule
+
+
+def _read_exposures(
+    one: SessionExposures,
     around: tuple[Project | None, Project | None],
-    seen: tuple[Counter[str], list[SessionFile]],
+    read: _FilesRead,
     *,
     is_named: bool,
-) -> SessionExposures | None:
-    """What one file exposed. None, after a remark, if the file is not the record of a session."""
-    counted, files = seen
+) -> bool:
+    """Add what one file exposed. False, if it is not the record of a session."""
+    path = one.file
     channels: tuple[Channel, ...] = ("instructions", "home")
-    closed = {name: one for name, one in zip(channels, around, strict=True) if one is not None}
-    one = SessionExposures(rule, protected, path, frozenset(closed))
+    closed = {name: each for name, each in zip(channels, around, strict=True) if each is not None}
+    one.closed = frozenset(closed)
+    spool = spool_of(path)
+    one.found.is_short = not (spool or os.path.isdir(path))  # what hooks saw is compared with each
     if os.path.isdir(path):  # of what hooks saw, and saved no transcript of
         add_spool(read_spool(path), one, CallsSeen(), "")
         one.add(Gap("missing", 0, "hooks saved no transcript of the session"))
-        return one
-    spool = spool_of(path)
+        return True
     calls = CallsSeen([one], is_noted=spool is not None)
     found = read_session_file(path, calls.add, is_named=is_named)
     if found.program is None:
-        remark(f"{one_line(path)}: {one_line(found.problem)}")
+        read.leave_out(found, is_named=is_named)
         if found.is_foreign and not (is_named or spool):
-            return None
+            return False
         one.add(Gap("missing", found.lines, f"the file was not read: {found.problem}"))
         if spool is not None:
             add_spool(read_spool(spool[0]), one, calls, "", spool[1])
-        return one
+        return True
     for folder in closed.values():
         for item in folder.items(found.program):
             one.add(item)
     one.end()
     if spool is not None:
         add_spool(read_spool(spool[0]), one, calls, found.program, spool[1])
-    files.append(found)
+    read.files.append(found)
+    counted = read.counted
     counted["files"] += 1
     counted["sessions"] += len(found.reader.sessions) if found.reader else 0
     counted["calls"] += sum(found.counts.calls.values()) + sum(found.counts.nested.values())
     counted["results"] += found.counts.results
-    return one
+    return True
 
 
-def _print(call: CommandCall, one: SessionExposures) -> None:
-    values = ({"file": one.file, **each._asdict()} for each in one.found)
-    call.answers(values, (_line(one.file, each) for each in one.found))
+class _Listing:
+    """Prints what one file exposed, as it is found: all of it as JSON, some of it for people."""
+
+    def __init__(self, call: CommandCall, file: str, *, is_judged: bool) -> None:
+        self._call, self._file, self._is_judged = call, file, is_judged
+        self._waiting: list[Exposure] = []
+        self._seen: Counter[bool] = Counter()
+        self._last: Exposure | None = None
+
+    def add(self, each: Exposure) -> None:
+        """Print an exposure, with others at once."""
+        is_told = self._last == each  # programs write some things twice
+        if self._is_judged:  # what is not sure is a reason of the verdict
+            is_told |= not each.sure
+        if is_told and not self._call.json:
+            return
+        self._last = each
+        self._seen[each.sure] += 1
+        if self._call.json or self._seen[each.sure] <= _LISTED[each.sure]:
+            self._waiting.append(each)
+            if len(self._waiting) >= LINES:
+                self._print()
+
+    def end(self) -> None:
+        """Print the rest, and how many are not listed."""
+        self._print()
+        left = sum(max(0, number - _LISTED[sure]) for sure, number in self._seen.items())
+        if left and not self._call.json:
+            emit([f"{one_line(self._file)}: and {left} more: --json lists each"])
+
+    def _print(self) -> None:
+        values = ({"file": self._file, **each.told()} for each in self._waiting)
+        self._call.answers(values, (_line(self._file, each) for each in self._waiting))
+        self._waiting = []
 
 
 def _line(file: str, each: Exposure) -> str:
     how = "shown" if each.shown else "opened"
-    how = how if each.sure else "may be"
-    tool = "" if each.tool is None else f", {one_line(each.tool)}"
-    who = "" if each.agent == "main" else f", subagent {one_line(each.agent)}"
-    named = one_line(str(each.named or each.path))
-    return f"{one_line(file)}:{each.line}: {how} {named} ({each.channel}{tool}{who})"
+    how = how if each.sure else "searched" if each.doubt == FOLDER else "may be"
+    more = [each.channel, each.tool, None if each.agent == "main" else f"subagent {each.agent}"]
+    more += [f"in {each.within}" if each.within else None]
+    where = f"{file}:{each.line}" if each.line else file
+    inner = one_line(", ".join(one for one in more if one))
+    return f"{one_line(where)}: {how} {one_line(each.title)} ({inner})"
 
 
-def _say(call: CommandCall, verdict: ExposureVerdict, files: list[SessionFile]) -> None:
+def _say(
+    call: CommandCall, verdict: ExposureVerdict, files: list[SessionFile], relied: list[Channel]
+) -> None:
     if call.json:
         told = {"verdict": verdict.told, "reasons": verdict.reasons}
         call.objects([{**told, "coverage": verdict.coverage}])
         return
     lines = []
     if verdict.told == "cannot tell":
-        lines += [f"  {one_line(reason)}" for reason in verdict.reasons[:_SHOWN]]
-        if len(verdict.reasons) > _SHOWN:
-            lines.append(f"  and {len(verdict.reasons) - _SHOWN} more: --json names each")
+        lines = [f"  {one_line(reason)}" for reason in said_shortly(verdict.unseen, _OF_A_KIND)]
+        if len(lines) > _SHOWN:
+            lines[_SHOWN:] = [f"  and {len(lines) - _SHOWN} more: --json names each"]
+        lines += [f"  to do: {one}" for one in _advice(call, verdict)]
     sums = ", ".join(
         f"{count} {name}" for name, count in verdict.coverage.items() if type(count) is int
     )
-    emit([f"{verdict.told} ({sums})", *lines, *_custody(files)])
+    emit([f"{verdict.told} ({sums})", *lines, *_custody(files, relied)])
 
 
-def _custody(files: list[SessionFile]) -> Iterator[str]:
+def _advice(call: CommandCall, verdict: ExposureVerdict) -> Iterator[str]:
+    """What the user can give, so that more can be told."""
+    gaps = [one.gap for one in verdict.unseen if one.gap is not None]
+    unrecorded = {gap.channel for gap in gaps if gap.is_unrecorded}
+    if "instructions" in unrecorded:
+        yield "give --project DIR, the folder in which the agent worked, as it was then"
+    if "home" in unrecorded:
+        yield "give --home DIR, the home folder of the user that the agent ran as"
+    if any(gap.what.endswith(NOT_COMPARED) for gap in gaps) and not call.protect:
+        what = "" if call.project else "--project DIR, or "
+        yield f"give {what}--protect PATH: the text of files that must not have been read"
+    if any(gap.child for gap in gaps):
+        yield "name the files of the subagents as well, or the folder that has all sessions"
+    if any(NOT_PARSED in gap.what for gap in gaps):
+        yield "install the extra: pip install 'tripod-ledger[sessions]'"
+
+
+def _custody(files: list[SessionFile], relied: list[Channel]) -> Iterator[str]:
     """Who could have changed the evidence, in words: *clean* rests on it."""
-    held = custody_of_files(one.path for one in files)
-    if held["taken by a hook"]:
-        yield f"custody: {held['taken by a hook']} taken by a hook of tripod as the session ended"
-    if held["found on disk"]:
+    writer = "the user that the agent ran as could write there"
+    if files:
         times = [time for time in map(session_time, files) if time is not None]
         days = sorted({max(0, now_us() - time) // _DAY_US for time in times})
         span = " to ".join(map(str, days[:1] + days[1:][-1:]))
         when = f" {span} day{'s' * (span != '1')} after the last record" if days else ""
-        yield (
-            f"custody: {held['found on disk']} found on disk{when}; "
-            "the user that the agent ran as could write there"
-        )
+        yield f"custody: {len(files)} found on disk{when}; {writer}"
+    if relied:
+        what = " and ".join(relied)
+        yield f"custody: what came by {what} is judged by a snapshot among these; {writer}"
 
 
 _EXPOSURE = """\
@@ -300,8 +404,10 @@ exposure PATH...
 
     A GLOB without a slash is a file's name in any folder; one with a slash is the end of a path;
     one that begins with a slash is a whole path. One that fits a folder means all that lies in it.
+    Quote it, or the shell puts names in its place. --never, --except and --protect may be repeated.
 
-    Exit codes: 0 clean, 1 findings, 2 usage, 3 cannot tell.
+    Exit codes: 0 clean, 1 findings, 2 usage, 3 cannot tell. Without --never and --protect: 0 at
+    least one file was read, 2 usage, 3 no file could be read.
 
     --never GLOB...  Files that no agent may have read.
     --except GLOB...  Files that --never does not mean.

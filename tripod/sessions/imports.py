@@ -237,7 +237,7 @@ def _new_exposures(act: Act, copy: SessionCopy, session: str, agent: str) -> Ite
     for each in copy.judged.found:
         if each.channel in ("mcp", "tool"):
             continue  # any word of its input may be a path, and may be a secret
-        line = orjson.dumps({name: _plain(value) for name, value in each._asdict().items()})
+        line = orjson.dumps({name: _plain(value) for name, value in each.told().items()})
         if line not in known:
             part += line + b"\n"
         if len(part) > _MOST:

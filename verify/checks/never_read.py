@@ -41,6 +41,7 @@ from tripod.verify.isolation.rules import (
     Breach,
     bound_by,
     custody_of_sessions,
+    is_taken_by_hook,
     judge_never,
     not_imported,
     team_sessions,
@@ -64,7 +65,8 @@ def judge(evidence: Evidence) -> Outcome:
     rules = [(never, bound_by(never, sessions)) for never in evidence.sessions.never]
     judged = {one.seq for _, bound in rules for one in bound}
     found, untold, seen = Findings(), [*faults], Counter[str]()
-    for number, told in enumerate(judge_never(evidence, rules)):
+    every = judge_never(evidence, rules)
+    for number, told in enumerate(every):
         never, bound = rules[number]
         found.extend(_finding(never.paths, one) for one in told.breaches)
         untold += (*told.untold, *not_imported(evidence, never))
@@ -72,18 +74,20 @@ def judge(evidence: Evidence) -> Outcome:
         if not bound:
             which = f"rule {number + 1} ({', '.join(never.paths)})"
             untold.append(f"{which} is about no session here")
+    taken = sum(is_taken_by_hook(evidence, one) for one in sessions)
     coverage = {
         "rules": len(rules),
         "sessions": len(sessions),
         "judged": len(judged),
         "read again": seen["read again"],
         "that no rule is about": len(sessions) - len(judged),
-        "taken by a hook": sum(one.custody == "hook" for one in sessions),
-        "found on disk": sum(one.custody == "disk" for one in sessions),
+        "taken by a hook": taken,
+        "found on disk": len(sessions) - taken,
     }
     bound = [one for one in sessions if one.seq in judged]
     told_outcome = outcome(NAME, found, coverage)
-    told_outcome = replace(told_outcome, exceptions=tuple(custody_of_sessions(evidence, bound)))
+    custody = tuple(custody_of_sessions(evidence, bound, every))
+    told_outcome = replace(told_outcome, exceptions=custody)
     if not untold:
         return told_outcome
     # Also where there are findings: a person who accepts these has not said that the rest is so.

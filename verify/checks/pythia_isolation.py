@@ -64,6 +64,7 @@ from tripod.verify.check import (
 from tripod.verify.isolation import breach
 from tripod.verify.isolation.echo import DecisionLogPhrases, Echo, echoes, hidden_echo_sources
 from tripod.verify.isolation.rules import (
+    RuleJudged,
     TeamSession,
     bound_by,
     custody_of_sessions,
@@ -125,11 +126,12 @@ def judge(evidence: Evidence) -> Outcome:
         untold = [reason for run in reviewed for reason in _untold(run, echoed.erased_for(run))]
     if outside or workers:
         untold.append(_unproved(outside, workers, logs, len(sessions)))
-    unseen = list(_judged(evidence, sessions, runs, found, seen))
+    judged = list(_judged(evidence, sessions, runs, found, seen))
+    unseen = [why for told in judged for why in told.untold]
     untold += unseen
     is_past = past == len(outside) + workers and len(untold) == 1 and bool(past)
     told = outcome(NAME, found, seen)
-    custody = custody_of_sessions(evidence, sessions) if sessions else ()
+    custody = custody_of_sessions(evidence, sessions, judged) if sessions else ()
     told = replace(told, exceptions=(*_exceptions(reviewed), *custody))
     # A warning is no answer: what cannot be told about another run stays untold. Of sessions that
     # stays so beside a failure too: a person who accepts this has not said that the rest is so.
@@ -197,8 +199,8 @@ def _judged(
     runs: Sequence[ReviewRun],
     found: Findings,
     seen: dict[str, int],
-) -> Iterator[str]:
-    """Judge imported sessions of Pythia as by a rule of a policy; give what cannot be told.
+) -> Iterator[RuleJudged]:
+    """Judge imported sessions of Pythia as by a rule of a policy; give what it came to.
 
     Of a run in a namespace that counts which shows what reached it: there were no files of the
     team, whatever its commands would have read elsewhere.
@@ -221,7 +223,9 @@ def _judged(
             severity: Severity = "warning" if is_apart and by_path else "failure"
             first = one.session.first  # so that it keeps its id when the session is imported again
             found.add(_finding(one.message, f"entry {first}", first, severity=severity))
-        yield from () if is_apart else told.untold
+        if is_apart:
+            told.untold.clear()
+        yield told
 
 
 def _assessments(evidence: Evidence) -> Iterator[str]:

@@ -14,7 +14,8 @@ file can take a line out of it.
 **What a finding looks like.** ``session 34b9: entry 12 is not what entry 9 had, grown: its first
 8041 bytes are others``; ``session 34b9: entry 12 has 5000 bytes, entry 9 had 8041``; ``session
 34b9: entry 12 is one document, in the place of the lines that entry 9 had``; ``session 34b9:
-/w/34b9.jsonl was changed: its first 8041 bytes are not what entry 12 has``. A warning is ``no entry
+/w/34b9.jsonl was changed: its first 8041 bytes are not what entry 12 has``; ``this kept
+part was changed: it has another digest``. A warning is ``no entry
 names this part``: an import was interrupted, a redaction did not end, or somebody put a file there.
 
 **What to do.** Compare the two copies: what was kept of the earlier state is in ``.nbs/evidence/``.
@@ -71,7 +72,7 @@ def judge(evidence: Evidence) -> Outcome:
         except unreadable as error:
             why = getattr(error, "strerror", None) or "its entry cannot be read"
             untold.append(f"{one.title}, entry {one.seq}: {why}")
-    found = *_changed(evidence), *_originals(evidence, sessions), *strays
+    found = *_changed(evidence), *_originals(evidence, sessions), *_altered(evidence), *strays
     told = outcome(NAME, found, dict(seen))
     if told.failures or not untold:
         return told
@@ -91,6 +92,12 @@ def _strays(evidence: Evidence) -> Iterator[Finding]:
         return  # the files of such an entry cannot be told from others
     for path in evidence.sessions.strays(named):
         yield Finding(NAME, "no entry names this part", path, help=STRAY, severity="warning")
+
+
+def _altered(evidence: Evidence) -> Iterator[Finding]:
+    """Kept parts whose bytes are others."""
+    for path in sorted(evidence.sessions.altered):
+        yield Finding(NAME, "this kept part was changed: it has another digest", path, help=HELP)
 
 
 def _originals(evidence: Evidence, sessions: Sequence[TeamSession]) -> Iterator[Finding]:

@@ -246,6 +246,14 @@ A line is told by the end of the one before: a search for that takes a tenth of 
 """
 
 
+_PIECE = 1024 * 1024  # characters that are searched at once: their words take ten times the memory
+_ROW = 8 * RUN
+"""Words that two pieces share: beside those of a run, numbers of lines and names of files."""
+
+_SIGN = re.compile(r"[ \t-\r!-/:-@\[-`{-~]")
+"""What parts words wherever it stands."""
+
+
 class ProtectedText:
     """Text that must not reach the model, of numbered files."""
 
@@ -280,24 +288,26 @@ class ProtectedText:
         self.paths.append(path)
 
     def found_in(self, text: str) -> Iterator[str]:
-        """Files of which text stands in a text, each once."""
-        if not self.paths:
-            return
+        """Files of which text stands in a text, each once; a long text is searched in pieces."""
+        found = set[int]()
+        for piece in pieces_of(text, _PIECE, _ROW) if self.paths else ():
+            self._find(piece, found)
+        yield from dict.fromkeys(self.paths[number] for number in sorted(found))
+
+    def _find(self, text: str, found: set[int]) -> None:
         forms = [_ENDS.sub(" ", text)] if "\x1b" in text else []  # with what a link hides
         text = without_escapes(text)
-        found = set[int]()
         for form in (*forms, text, *readings_of(text)):
             found.update(self._found_in(form))
             plain = NUMBERS.sub("\n", f"\n{form}")
             if len(plain) <= len(form):
                 found.update(self._found_in(plain))
-        yield from dict.fromkeys(self.paths[number] for number in sorted(found))
 
     def may_be_in(self, texts: Iterable[str]) -> bool:
         """Whether text of a file may stand in one of some texts, or in two together."""
         parts: list[str] = []
         for text in texts:
-            if "\x1b" in text or any(readings_of(text)):
+            if "\x1b" in text or len(text) > _PIECE or any(readings_of(text)):
                 return True
             plain = NUMBERS.sub("\n", f"\n{text}")
             parts.append(comparable_text(text))
@@ -312,3 +322,34 @@ class ProtectedText:
         seeds = self._seeds.of(words)
         yield from (number for number, _ in self._runs.find(words, seeds))
         yield from (number for number, _ in self._lines.find(words, seeds))
+
+
+def pieces_of(text: str, size: int, row: int = RUN) -> Iterator[str]:
+    """Pieces of a text, in one of which each row of so many words stands whole.
+
+    A cut parts no word, and nothing that a terminal does not show. Where ``size`` characters have
+    no place for one, a piece is longer.
+
+    >>> list(pieces_of("a b c d e f g h i j k l m n o p", 26))
+    ['a b c d e f g h i j k l m n ', 'b c d e f g h i j k l m n o p']
+    """
+    sign = re.compile("\n") if "\x1b" in text else _SIGN
+    begin = end = 0
+    while cut := sign.search(text, end + size):
+        end = cut.end()
+        last = _last_words(text, begin, end, sign, row)
+        if last > begin:
+            yield text[begin:end]
+            begin = last
+    yield text[begin:]
+
+
+def _last_words(text: str, begin: int, end: int, sign: re.Pattern[str], row: int) -> int:
+    """Where the last words of a part of a text begin; at its begin, where it has too few."""
+    back = row
+    while back < end - begin:
+        back *= 2
+        start = sign.search(text, max(end - back, begin), end)
+        if start is not None and len(words_of(text[start.end() : end])) >= row:
+            return start.end()
+    return begin

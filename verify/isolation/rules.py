@@ -24,9 +24,9 @@ from tripod.projections.decisions.tables import LOG, render_decision_piece
 from tripod.verify.check import Evidence, shorten
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.phrases import ProtectedText
+from tripod.verify.isolation.reasons import Exposure
 from tripod.verify.isolation.sessions import CallsSeen, Never, Since, parts_of
 from tripod.verify.sessions.exposure import (
-    Exposure,
     SessionExposures,
     judge_exposures,
 )
@@ -37,6 +37,7 @@ _NEWEST = (
     " JOIN (SELECT max(seq) AS seq, min(seq) AS first FROM sessions GROUP BY session, agent)"
     " USING (seq) ORDER BY seq"
 )
+_FEW = 3  # entries that are named
 _RUNS = "SELECT spawn, role, ended FROM agents WHERE ended IS NOT NULL"
 _WORKERS = "SELECT DISTINCT name FROM worker_steps WHERE spawn = ?"
 
@@ -82,7 +83,8 @@ class Breach(NamedTuple):
         how = "was shown" if each.shown else "opened"
         named = shorten(str(each.named or each.path))
         inner = f", subagent {each.agent}" if each.agent not in ("main", session.agent) else ""
-        return f"{session.title}{inner} {how} {named} ({each.channel}, line {each.line})"
+        place = f", line {each.line}" if each.line else f", in {each.within}" * bool(each.within)
+        return f"{session.title}{inner} {how} {named} ({each.channel}{place})"
 
 
 @dataclass
@@ -91,6 +93,8 @@ class RuleJudged:
 
     breaches: list[Breach] = field(default_factory=list)
     untold: list[str] = field(default_factory=list)
+    relied: set[int] = field(default_factory=set)
+    """Entries of sessions of which a snapshot shows what their program leaves no record of."""
     seen: Counter[str] = field(default_factory=Counter)
 
 
@@ -217,6 +221,7 @@ def _judge_session(evidence: Evidence, one: TeamSession, rules: Sequence[_Rule])
         found: list[Exposure] = []
         if judges:
             rule.read.append(judges[number])
+            rule.told.relied |= {one.seq} if judges[number].gaps.filled else set()
             found = [each for each in judges[number].found if _breaks(each, rule.never)]
         rule.told.breaches += (Breach(one, each, read_again=True) for each in found)
         # An earlier state of it may have said more: a document is written anew.
@@ -412,24 +417,50 @@ def since_import(evidence: Evidence, sessions: Sequence[TeamSession]) -> dict[in
 
 
 _DAY_US = 86_400_000_000
+_AT_ONCE_US = 300_000_000  # a hook that runs as a session ends may wait for other commands
 
 
-def custody_of_sessions(evidence: Evidence, sessions: Sequence[TeamSession]) -> Iterator[str]:
-    """Who could have changed what sessions are judged by, in words."""
-    days, dateless = [], 0
+def is_taken_by_hook(evidence: Evidence, one: TeamSession) -> bool:
+    """Whether a session was taken from the folder of hooks as it ended, by the entry's time."""
+    ended, taken = evidence.body(one.seq).get("ended_us"), evidence.micros(one.seq)
+    if one.custody != "hook" or not isinstance(ended, int) or taken is None:
+        return False
+    return 0 <= taken - ended <= _AT_ONCE_US
+
+
+def custody_of_sessions(
+    evidence: Evidence, sessions: Sequence[TeamSession], told: Iterable[RuleJudged] = ()
+) -> Iterator[str]:
+    """Who could have changed what sessions are judged by, in words; ``told`` is what came of it.
+
+    Nobody but that user has to write to the folder of hooks either: what an entry of that time
+    shows is that nothing was changed since.
+    """
+    writer = "the user that the agent ran as could write there"
+    days, dateless, taken = [], 0, list[int]()
     for one in sessions:
-        if one.custody != "hook":
-            ended, taken = evidence.body(one.seq).get("ended_us"), evidence.micros(one.seq)
-            if isinstance(ended, int) and taken is not None:
-                days.append(max(0, taken - ended) // _DAY_US)
-            else:
-                dateless += 1
+        ended, time = evidence.body(one.seq).get("ended_us"), evidence.micros(one.seq)
+        if is_taken_by_hook(evidence, one):
+            taken.append(one.seq)
+        elif isinstance(ended, int) and time is not None:
+            days.append(max(0, time - ended) // _DAY_US)
+        else:
+            dateless += 1
+    if taken:
+        entries = ", ".join(map(str, taken[:_FEW])) + ", …" * (len(taken) > _FEW)
+        which = f"entr{'ies' if len(taken) > 1 else 'y'} {entries}"
+        were = "1 session was" if len(taken) == 1 else f"{len(taken)} sessions were"
+        yield f"{were} taken from the folder of hooks at the end, {which}, and until then {writer}"
     if days or dateless:
         count = len(days) + dateless
         span = " to ".join(map(str, sorted({min(days), max(days)}))) if days else ""
         when = f" {span} day{'s' * (span != '1')} after the last record" if days else ""
         were = "1 session was" if count == 1 else f"{count} sessions were"
-        yield f"{were} found on disk{when}, and the user that the agent ran as could write there"
+        yield f"{were} found on disk{when}, and {writer}"
+    relied = set[int]().union(*(one.relied for one in told))
+    if relied:
+        of = "1 session" if len(relied) == 1 else f"{len(relied)} sessions"
+        yield f"instruction files of {of} are judged by a snapshot of hooks, and {writer}"
     since = Counter(since_import(evidence, sessions).values())
     if since["went on"]:
         went = "1 session went" if since["went on"] == 1 else f"{since['went on']} sessions went"

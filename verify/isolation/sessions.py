@@ -124,6 +124,9 @@ class SessionsAtHand(Protocol):
     faults: tuple[str, ...]
     """Policies that are not understood: they may have rules, and roles."""
 
+    altered: set[str]
+    """Paths of kept parts that were read, and had another digest."""
+
     @property
     def project(self) -> str:
         """The folder of the team's project."""
@@ -143,7 +146,7 @@ class SessionsAtHand(Protocol):
         """Check that the bytes are at hand, and are those of the entry."""
 
     def since(self, body: Mapping[str, Any]) -> Since:
-        """What became of a file of lines where it was found; fewer bytes count as gone."""
+        """What became of a file of lines where it was found."""
 
     def strays(self, named: set[str]) -> Iterator[str]:
         """Paths of files among the kept parts that no entry names, in their folder."""

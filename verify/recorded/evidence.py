@@ -71,6 +71,7 @@ class RecordedSessions:
             for _, where, why in faults
             if where.endswith((RULES, PROJECT))
         )
+        self.altered = set[str]()  # paths of kept parts that have another digest
         self._whole = set[str]()  # digests of sessions that were read to their end
         self._there = set[tuple[str, str]]()  # files that were read where they were found
         self._since: dict[tuple[str, str], Since] = {}
@@ -143,6 +144,7 @@ class RecordedSessions:
     def _part(self, digest: str) -> bytes:
         data = read_plain_file(part_path(self.kept or "", digest), _MOST)
         if sha256(data).hexdigest() != digest:
+            self.altered.add(part_path("", digest))
             raise OSError(0, f"the part {digest[:12]} that was kept is not what it was")
         return data
 
@@ -172,7 +174,7 @@ class RecordedSessions:
         self._there.add(_place(body))
 
     def since(self, body: Mapping[str, Any]) -> Since:
-        """What became of a file of lines where it was found; fewer bytes count as gone."""
+        """What became of a file of lines where it was found."""
         if self.root is None or body.get("form") != "lines":
             return ""
         place = _place(body)
@@ -210,9 +212,7 @@ def _since(path: str, digest: str, size: int, *, is_read: bool) -> Since:
     try:
         with open(open_plain_file(path, named=True), "rb") as file:
             there = os.fstat(file.fileno()).st_size
-            if there < size:
-                return ""
-            if not is_read and file_digest(file, size) != digest:
+            if there < size or (not is_read and file_digest(file, size) != digest):
                 return "changed"
             return "went on" if there > size else ""
     except (OSError, ValueError):

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from io import BytesIO
-from itertools import chain, islice
+from itertools import islice
 from typing import IO, Any, Literal
 
 import orjson
 
-from tripod.ledger import HOOKS, SPOOL
 from tripod.ledger.errors import BadArgumentError
 from tripod.ledger.files import open_plain_file
-from tripod.ledger.locator import FOLDER
 from tripod.verify.isolation.hooks import SNAPSHOT, TRANSCRIPT, is_event_file
 from tripod.verify.recorded.database import database_records
 from tripod.verify.sessions.exposure import SessionExposures
@@ -41,10 +39,12 @@ from tripod.verify.sessions.readers import (
     READERS,
     SessionCounts,
     document_records,
+    is_of_no_session,
     program_of,
     read_session,
 )
 
+_LINES = re.compile(r"\.(?:jsonl|ndjson)\b", re.IGNORECASE)
 _SESSION = re.compile(
     r""".*\.(?:jsonl?|ndjson|db|sqlite3?)
     (?:~|\.(?:bak|backup|old|orig|save|copy|tmp|gz|zst|xz|bz2|zip|[\d_-]+))*""",
@@ -58,13 +58,16 @@ _BLOCK = 1024 * 1024
 _AHEAD = 256 * 1024  # bytes: lines out of so many take half as long as out of 8 KiB
 _NEWLINE = ord("\n")
 _SQLITE = b"SQLite format 3\0"
+_PACKED = {b"\x1f\x8b": "gzip", b"PK\3\4": "zip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz"}
+_META = ".meta.json"
 
 
 @dataclass
 class SessionFile:
     """A file of a session as it was read: its program, digest and size, and what was counted.
 
-    ``program`` is None where no reader knows it; ``problem`` says why, in words.
+    ``program`` is None where no reader knows it; ``problem`` says why, in words. It ``is_foreign``
+    where it is known to be no session: settings and other documents, lists of prompts, events.
     """
 
     path: str
@@ -73,7 +76,7 @@ class SessionFile:
     bytes: int = 0
     lines: int = 0
     problem: str = ""
-    is_foreign: bool = False  # nothing of it is damaged, and no program is known that wrote it
+    is_foreign: bool = False
     form: Literal["lines", "document", "database"] = "lines"
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     """The records of each session of a database."""
@@ -121,17 +124,6 @@ class SessionCopy:
             self._agent = item.agent
 
 
-def custody_of_files(paths: Iterable[str]) -> dict[str, int]:
-    """How many files a hook of ours took as a session ended, and how many just lay there.
-
-    A hook leaves them in ``.nbs/spool/hooks/``; elsewhere the user that the agent ran as could
-    write, and nothing shows that it did not.
-    """
-    hooks = f"/{FOLDER}/{SPOOL}/{HOOKS}/"
-    taken = [hooks in os.path.realpath(path) for path in paths]
-    return {"taken by a hook": sum(taken), "found on disk": len(taken) - sum(taken)}
-
-
 def session_time(found: SessionFile) -> int | None:
     """When the last record was made by its own words, in µs since 1970; None where it has no time.
 
@@ -173,12 +165,18 @@ def session_files(path: str) -> Iterator[str]:
             inner[:] = [name for name in inner if name != SNAPSHOT]
             if TRANSCRIPT not in names:
                 yield folder
-        files = {name for name in names if _SESSION.fullmatch(name) and not is_event_file(name)}
+        files = {name for name in names if _SESSION.fullmatch(name) and not _is_beside(name, names)}
         for name in sorted((*names, *inner)):
             path = os.path.join(folder, name)
             if name in files or (os.path.islink(path) and not os.path.isfile(path)):
                 yield path
     yield from (str(error.filename) for error in closed)
+
+
+def _is_beside(name: str, names: Container[str]) -> bool:
+    """Whether a file is no session, but says something of one, whose file is among ``names``."""
+    session = name.removesuffix(_META) + ".jsonl"
+    return is_event_file(name) or (name.endswith(_META) and session in names)
 
 
 def read_session_file(
@@ -209,9 +207,14 @@ def _read(
     size: int | None,
 ) -> None:
     before = os.fstat(file.fileno())
-    if file.read(len(_SQLITE)) == _SQLITE:
+    head = file.read(len(_SQLITE))
+    packed = [name for start, name in _PACKED.items() if head.startswith(start)]
+    if packed:
+        found.problem = f"it is packed ({packed[0]}): unpack it, and name the file that was in it"
+        records: Iterable[SessionRecord | DamagedLine] = ()
+    elif head == _SQLITE:
         found.bytes, found.sha256 = _digest(file)
-        records: Iterable[SessionRecord | DamagedLine] = _database(found, file)
+        records = _database(found, file)
     else:
         file.seek(0)
         records = _records(found, file, size)
@@ -221,8 +224,10 @@ def _read(
             found.counts.add(item)
             if each is not None:
                 each(item)
+            del item  # its text may be long, and the next one comes before the name is another's
     elif not found.problem:
-        found.problem = "no program is known that writes such records"
+        nobody = "no program is known that writes such records"
+        found.problem = nobody if before.st_size else "it is empty"
     after = os.fstat(file.fileno())
     is_copy = found.form == "database"  # was compared as it was copied
     if (
@@ -251,38 +256,69 @@ def _records(
     """The records of a file of text: JSON lines, or one document."""
     digest = sha256()
 
-    def lines() -> Iterator[list[bytes]]:
+    def lines() -> Iterator[bytes]:
         left = 2**62 if size is None else size
-        rest, is_open = b"", False
+        begun: list[bytes] = []  # parts of a line whose end was not read yet
+        length, is_open = 0, False
         while block := file.read(min(_AHEAD, left)):
             left -= len(block)
             digest.update(block)
             found.bytes += len(block)
-            whole = BytesIO(rest + block).readlines()
+            whole = BytesIO(block).readlines()
             is_open = whole[-1][-1] != _NEWLINE
             found.lines += len(whole) - is_open
-            rest = whole.pop() if is_open and len(whole[-1]) <= MAX_LINE else b""
-            yield whole
+            begun.append(whole[0])
+            length += len(whole[0])
+            if len(whole) == 1 and is_open and length <= MAX_LINE:
+                continue
+            rest = [whole.pop()] if len(whole) > 1 and is_open else []
+            whole[0] = b"".join(begun)
+            begun, length = rest, sum(map(len, rest))
+            whole.reverse()
+            while whole:  # a line is held by nobody while it is judged: it may be long
+                yield whole.pop()
         found.lines += is_open
         found.sha256 = digest.hexdigest()
-        yield [rest] if rest else []
+        if begun:
+            yield b"".join(begun)
 
-    records = session_records(chain.from_iterable(lines()))
-    first = list(islice(records, _FIRST))
-    known = (program_of(one.value) for one in first if isinstance(one, SessionRecord))
-    found.program = next(filter(None, known), None)
-    only = first[0].value if len(first) == 1 and isinstance(first[0], SessionRecord) else None
-    document = only is not None and _is_document(only)
-    if found.program is None or (document and found.program in DOCUMENTS):
-        told = sum(map(_tells, records)) + sum(map(_tells, first))  # to the end, for the digest
-        found.is_foreign = not told and found.bytes > 0  # an empty file may have been a session
+    found.program, is_document = _program_in(file)
+    file.seek(0)
+    records = session_records(lines())
+    if found.program is None or is_document:
+        # To the end, for the digest. An empty file may have been a session.
+        told = sum(_tells(one, found.path) for one in records)
+        found.is_foreign = found.bytes > 0 and not told
         return _document(found, file)
-    return chain(first, records)
+    return records
 
 
-def _tells(one: SessionRecord | DamagedLine) -> bool:
-    """Whether a record is damaged, or of a program that is known."""
-    return not isinstance(one, SessionRecord) or program_of(one.value) is not None
+def _program_in(file: IO[bytes]) -> tuple[str | None, bool]:
+    """The program that the first records tell, and whether the file is one document of it.
+
+    They are read again to be judged: many may be long, and memory has a limit.
+    """
+    program, is_document = None, False
+    lines = iter(lambda: file.readline(MAX_LINE + 1), b"")
+    for number, one in enumerate(islice(session_records(lines), _FIRST)):
+        value = one.value if isinstance(one, SessionRecord) else {}
+        program = program or program_of(value)
+        is_document = number == 0 and _is_document(value)
+        if program is not None and not is_document:
+            break  # a second record shows that the file has more than a document
+    return program, is_document and program in DOCUMENTS
+
+
+def _tells(one: SessionRecord | DamagedLine, path: str) -> bool:
+    """Whether a record may be of a session: it is damaged, or of a program, or of nothing known."""
+    if not isinstance(one, SessionRecord) or program_of(one.value) is not None:
+        return True
+    return _has_lines(path) and not is_of_no_session(one.value)
+
+
+def _has_lines(path: str) -> bool:
+    """Whether a file is one of lines by its name: no other file of a project has such a name."""
+    return _LINES.search(os.path.basename(path)) is not None
 
 
 def _is_document(value: dict[str, Any]) -> bool:
@@ -301,7 +337,7 @@ def _document(found: SessionFile, file: IO[bytes]) -> Iterable[SessionRecord]:
     except ValueError as error:
         if "deep" in str(error):
             found.problem = f"it is {error}"
-    found.is_foreign |= value is not None
+    found.is_foreign |= value is not None and not _has_lines(found.path)
     if isinstance(value, dict) and _is_document(value):
         found.program, found.form = program_of(value), "document"
         if found.program in DOCUMENTS:

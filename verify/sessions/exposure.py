@@ -8,14 +8,33 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from tripod.ledger.words import without_escapes
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.phrases import NUMBERS, ProtectedText
+from tripod.verify.isolation.reasons import (
+    COPY,
+    FAILED,
+    FOLDER,
+    FORM,
+    NOT_COMPARED,
+    PARTLY,
+    PATTERN,
+    SPELLING,
+    TOOL,
+    UNANSWERED,
+    UNSURE,
+    Exposure,
+    ExposureList,
+    Reason,
+    exposure_reason,
+    gap_reason,
+    said_once,
+)
 from tripod.verify.sessions.items import (
     Call,
     Channel,
@@ -34,6 +53,7 @@ from tripod.verify.sessions.items import (
     text_of,
 )
 from tripod.verify.sessions.programs import OpenedPath, ShellReading
+from tripod.verify.sessions.search import TextSearch, exposure_of_text, is_at
 from tripod.verify.sessions.shell import ANY, opened_by, resolved
 
 Told = Literal["clean", "findings", "cannot tell"]
@@ -47,7 +67,7 @@ _MIXED = fields("skill")
 
 _READ = frozenset(("read", "search", "shell"))
 _NO_FILES = frozenset(("names", "subagent", "web", "skill", "paste", "background"))
-_PATHLIKE = re.compile(r"[^\s]*[/.][^\s]*")
+_PATHLIKE = re.compile(r"[^\s/.]*[/.]\S*")
 _MAGIC = re.compile(r"[*?\[\]{}]")
 _LISTED = re.compile(
     r"""^(?:Output:\ )?(?:
@@ -62,25 +82,6 @@ _LISTED = re.compile(
     re.MULTILINE | re.VERBOSE,
 )
 """Where the answer of a search says of which file a text is. A name elsewhere is only a word."""
-
-
-class Exposure(NamedTuple):
-    """A place where text of a file reached the model, or may have.
-
-    ``path`` is None where only the content tells. Not ``sure``: a pattern, a variable, a folder
-    that was searched, a command that failed. ``shown``: text of it stands in what the model was
-    given; else the program only opened it.
-    """
-
-    line: int
-    agent: str
-    call: str | None
-    tool: str | None
-    channel: Channel
-    named: str | None
-    path: str | None
-    sure: bool
-    shown: bool
 
 
 @dataclass
@@ -124,15 +125,39 @@ class _OpenCalls(dict[str, _CallsOfId]):
     script: _Open | None = None
 
 
-class ExposureList(list[Exposure]):
-    """Exposures as they are found; ``elsewhere`` has those of which nobody says where it went.
+class _Roots(dict[str, None]):
+    """The folders of a session, and by them which paths a rule means; without one, all."""
 
-    Such a file was opened, and its text may stand under another name: in a copy.
-    """
-
-    def __init__(self) -> None:
+    def __init__(self, rule: NeverRule | None) -> None:
         super().__init__()
-        self.elsewhere: list[Exposure] = []
+        self._rule = rule
+        self._judged: dict[tuple[str, bool, bool], bool | None] = {}
+
+    def add(self, cwd: str) -> None:
+        """Take in a folder."""
+        self[resolved(cwd, "")] = None
+        self._judged.clear()
+
+    def is_hit(self, opened: OpenedPath) -> bool | None:
+        """Whether a path is for certain, or may be, one that counts; None if it does not."""
+        key = opened.path, opened.sure, opened.recursive
+        if key not in self._judged:
+            if len(self._judged) >= _REMEMBERED:
+                self._judged.clear()
+            self._judged[key] = self._is_hit(opened)
+        return self._judged[key]
+
+    def _is_hit(self, opened: OpenedPath) -> bool | None:
+        rule, path = self._rule, opened.path
+        exact = opened.sure and not opened.recursive
+        if rule is None or (exact and rule.hits(path)):
+            return exact
+        if exact and rule.excepts(path):
+            return None
+        under = opened.sure and opened.recursive and rule.hits(f"{path}/{_BELOW}")
+        # A session in very many folders: what is anywhere in them is looked for.
+        roots = self if len(self) <= _MAX_ROOTS else ()
+        return under if under or rule.may_hit(path, roots, recursive=opened.recursive) else None
 
 
 class SessionExposures:
@@ -140,7 +165,8 @@ class SessionExposures:
 
     Without a rule every file counts. ``denied`` has the id of each call that was denied, and
     whether it was for such a file. ``closed`` are channels that other evidence shows whole,
-    although the program leaves no record of them.
+    although the program leaves no record of them. ``each`` gets every exposure as it is found; then
+    only the first of each kind is kept.
     """
 
     def __init__(
@@ -149,27 +175,22 @@ class SessionExposures:
         protected: ProtectedText,
         file: str = "",
         closed: frozenset[Channel] = frozenset(),
+        each: Callable[[Exposure], None] | None = None,
     ) -> None:
         self.rule, self.protected, self.file, self.closed = rule, protected, file, closed
-        self._found = ExposureList()
+        self._texts = TextSearch(rule, protected, ExposureList(each, self._counts))
         self.gaps = GapList()
         self.agents: set[str] = set()
         self.sessions: list[Session] = []
         self.denied: list[tuple[str, bool]] = []
-        self._roots: dict[str, None] = {}
-        self._judged: dict[tuple[str, bool, bool], bool | None] = {}  # paths, with these roots
+        self._roots = _Roots(rule)
         self._calls = _OpenCalls()
         self._parts = RecordParts()
-        # Texts to be searched: where in `found` what is found belongs, what was found by path, and
-        # the tool. They have so many characters.
-        self._texts: list[tuple[int, Given, Part, list[Exposure], str | None]] = []
-        self._size = 0
 
     @property
     def found(self) -> ExposureList:
         """What was exposed until now, in the order of the file."""
-        self._search()
-        return self._found
+        return self._texts.end()
 
     def add(self, item: Item) -> None:
         """Judge one item."""
@@ -190,47 +211,52 @@ class SessionExposures:
         for calls in self._calls.values():
             self._leave_open(calls)
         self.gaps.close()
+        self._texts.end()
+
+    def forget_calls(self) -> None:
+        """Forget the calls, after the end: what is judged with many other files stays small."""
+        self._calls = _OpenCalls()
 
     def close(self, channel: Channel) -> None:
         """Take a channel for seen: other evidence shows all that came by it."""
         self.closed |= {channel}
-        self.gaps[:] = [gap for gap in self.gaps if not _is_unrecorded(gap, {channel})]
+        self.gaps.fill(channel)
 
-    def counted(self) -> Iterator[Exposure]:
-        """The exposures that a verdict counts: without a rule, those of protected text alone.
+    def counted(self) -> Iterator[tuple[Exposure, int]]:
+        """The exposures that a verdict counts, and how often: without a rule, of protected text.
 
         A command that opened a file of that name may have shown its text in another form, and where
         the program names it as given, and the record lacks its text, nothing can be compared.
         """
-        if self.rule is not None:
-            yield from self.found
-            return
         by_text = {each.named for each in self.found if each.path is None}
         for each in self.found:
-            if each.path is None:
-                yield each
-            elif (
-                each.sure
-                and (each.channel in ("shell", "script") or _is_named_alone(each))
-                and any(_is_at(each, path) for path in self.protected.paths if path not in by_text)
-            ):
-                yield each._replace(sure=False)
+            times = 1 + self.found.more[each]
+            if self.rule is not None or each.path is None:
+                yield each, times
+            elif self._counts(each, by_text):
+                yield each._replace(sure=False, doubt=FORM), times
+
+    def _counts(self, each: Exposure, but: Container[str | None] = ()) -> bool:
+        """Whether a verdict may count an exposure, which is not of a file among ``but``."""
+        if self.rule is not None or each.path is None:
+            return True
+        return (
+            each.sure
+            and (each.channel in ("shell", "script") or _is_named_alone(each))
+            and any(is_at(each, path) for path in self.protected.paths if path not in but)
+        )
 
     def _began(self, session: Session) -> None:
         self.agents.add(session.id)
         self.sessions.append(session)
         if session.cwd:
-            self._add_root(session.cwd)
-
-    def _add_root(self, cwd: str) -> None:
-        self._roots[resolved(cwd, "")] = None
-        self._judged.clear()
+            self._roots.add(session.cwd)
 
     # Calls
 
     def _called(self, call: Call) -> None:
         if call.cwd and not self._roots:
-            self._add_root(call.cwd)
+            self._roots.add(call.cwd)
         if call.ran:
             self._ran(call)
             return
@@ -260,10 +286,10 @@ class SessionExposures:
         """Say that calls have no answer; the last call may be broken off."""
         for one in calls.waiting or ():
             if one is not self._calls.last:
-                what = f"the answer of {one.call.tool} {one.call.id[:40]}"
+                what = f"no answer to {one.call.tool} {one.call.id[:40]} is there"
                 self.gaps.append(Gap("unanswered", one.call.line, what, one.call.channel))
             self.gaps.extend(one.opaque)
-            self._found += [each._replace(sure=False, shown=False) for each in one.exposures]
+            self._texts.extend(_doubted(each, UNANSWERED) for each in one.exposures)
         calls.waiting = None
 
     def _ran(self, call: Call) -> None:
@@ -307,7 +333,7 @@ class SessionExposures:
         unnamed = call.channel in _READ and not (call.paths or isinstance(call.command, str))
         polls = call.channel == "script" and call.command == ""  # a program that is told nothing
         if (call.channel in _OPAQUE and not polls) or unnamed:
-            what = f"what the tool {call.tool[:40]} read"
+            what = f"nobody knows what the tool {call.tool[:40]} read"
             one.opaque.append(Gap("opaque", call.line, what, call.channel))
 
     def _elsewhere(self, one: _Open, call: Call, reading: ShellReading) -> None:
@@ -338,29 +364,12 @@ class SessionExposures:
             opened = opened._replace(path=f"/{ANY}", sure=False)
         if opened.copied and self.rule and not self.rule.may_lose(opened.path, opened.copied):
             opened = opened._replace(recursive=False)  # it is named where it is read
-        key = opened.path, opened.sure, opened.recursive
-        if key not in self._judged:
-            if len(self._judged) >= _REMEMBERED:
-                self._judged.clear()
-            self._judged[key] = self._is_hit(*key)
-        sure = self._judged[key]
+        sure = self._roots.is_hit(opened)
         if sure is not None:
-            one.exposures.append(_exposure(call, opened, sure=sure))
+            doubt = SPELLING if opened.sure and not opened.recursive else ""
+            one.exposures.append(_exposure(call, opened, sure=sure, doubt="" if sure else doubt))
         if opened.lists_names:
             one.listed.append(opened)
-
-    def _is_hit(self, path: str, is_sure: bool, is_recursive: bool) -> bool | None:  # noqa: FBT001
-        """Whether a path is for certain, or may be, one that counts; None if it is none."""
-        rule = self.rule
-        exact = is_sure and not is_recursive
-        if rule is None or (exact and rule.hits(path)):
-            return exact
-        if exact and rule.excepts(path):
-            return None
-        under = is_sure and is_recursive and rule.hits(f"{path}/{_BELOW}")
-        # A session in very many folders: what is anywhere in them is looked for.
-        roots = self._roots if len(self._roots) <= _MAX_ROOTS else ()
-        return under if under or rule.may_hit(path, roots, recursive=is_recursive) else None
 
     # Texts
 
@@ -375,14 +384,14 @@ class SessionExposures:
         if given.named is not None and not by_path and not (given.failed or given.denied):
             path = resolved(given.named, given.cwd)
             if self.rule is None or self.rule.hits(path):
-                by_path = [_of_text(given, path, sure=given.sure)]
-                self._found += by_path
+                by_path = [exposure_of_text(given, path)]
+                self._texts.extend(by_path)
                 if not by_path[0].shown:
-                    self._found.elsewhere.append(by_path[0]._replace(sure=False))
+                    self._texts.found.elsewhere.append(by_path[0]._replace(sure=False))
             elif self.rule.excepts(path):
                 pass
             elif path.startswith("/") and self.rule.may_hit(path, (), recursive=False):
-                self._found.append(_of_text(given, path, sure=False))
+                self._texts.extend([exposure_of_text(given._replace(sure=False), path)])
         part = self._parts.add(given)
         if (
             (given.call is None or (given.channel == "skill" and not given.failed))
@@ -391,39 +400,10 @@ class SessionExposures:
             and not self.protected.is_searchable
             and given.text.strip()
         ):
-            what = f"whose text the {given.channel} gave: no protected text was there to compare"
+            what = f"text came by {given.channel}, and {NOT_COMPARED}"
             self.gaps.append(Gap("missing", given.line, what, given.channel))
         if self.protected.paths:
-            tool = None if one is None else one.call.tool
-            self._texts.append((len(self._found), given, part, by_path, tool))
-            self._size += len(given.text)
-            if self._size > _TOGETHER:
-                self._search()
-
-    def _search(self) -> None:
-        """Search the texts that wait, which is done together: nearly none has protected text."""
-        texts, self._texts, self._size = self._texts, [], 0
-        together = (each for _, given, part, *_ in texts for each in (given.text, *part.joints))
-        if not self.protected.may_be_in(together):
-            return
-        for at, given, part, by_path, tool in reversed(texts):
-            self._found[at:at] = [
-                _of_text(given._replace(named=path), None, sure=given.sure, tool=tool)
-                for path in self._found_in(given.text, part)
-                if self.rule is None or not any(_is_same(each, path) for each in by_path)
-            ]
-
-    def _found_in(self, text: str, part: Part) -> Iterator[str]:
-        """Protected files of which text stands in a text, or where it meets the one before it."""
-        found = self.protected.found_in
-        if not part.joints:
-            yield from found(text)
-            return
-        here = list(found(text))
-        yield from here
-        both = dict.fromkeys(path for joint in part.joints for path in found(joint))
-        told = {*here, *found(part.before)} if both else set()
-        yield from (path for path in both if path not in told)
+            self._texts.add(given, part, by_path, None if one is None else one.call.tool)
 
     def _may_be_instructions(self, given: Given, part: Part) -> bool:
         """Whether instructions whose files have no names may be a file that the rule means."""
@@ -487,19 +467,20 @@ class SessionExposures:
                 shown = shown and NUMBERS.search(f"\n{text}") is not None
             if not each.sure:
                 shown = False
-            found.append(each._replace(sure=sure, shown=shown))
+            one_found = each._replace(sure=sure, shown=shown)
+            found.append(one_found if sure else _doubted(one_found, FAILED))
             if lost and sure and not shown and self.rule is not None:
-                self._found.elsewhere.append(found[-1]._replace(sure=False))
+                self._texts.found.elsewhere.append(_doubted(one_found, COPY))
         if given is not None and one.listed and self.rule is not None:
             found += self._listed(one.call, given)
-        self._found += found
+        self._texts.extend(found)
         self.gaps.extend(one.opaque)
         return found
 
     def _doubt(self, one: _Open) -> None:
         """A call that failed, by the record, and whose answer is no error of the program."""
         self.gaps.extend(one.opaque)
-        self._found += [each._replace(sure=False, shown=False) for each in one.exposures]
+        self._texts.extend(_doubted(each, FAILED) for each in one.exposures)
 
     def _listed(self, call: Call, given: Given) -> Iterator[Exposure]:
         """Files that the answer of a search names: their lines were shown, or only counted."""
@@ -590,7 +571,6 @@ def _is_unrecorded(gap: Gap, channels: Container[Channel]) -> bool:
 _MAX_PATH, _MAX_ROOTS, _MOST_FOLDERS = 4096, 64, 4
 _REMEMBERED = 20_000  # calls; an answer to an older one is of a call that is not there
 _SHORT_COMMAND = 4096  # characters
-_TOGETHER = 16_384  # characters of texts that are searched together
 _opened_again = lru_cache(maxsize=512)(opened_by)
 """Programs say a command when they ask for it and when they ran it, and agents repeat many."""
 _BELOW = "\ufffd"  # a name that no pattern but a wildcard fits
@@ -606,33 +586,38 @@ def _opened_by(call: Call, command: str) -> ShellReading:
     return (_opened_again if len(command) <= _SHORT_COMMAND else opened_by)(command, call.cwd)
 
 
-def _exposure(call: Call, opened: OpenedPath, *, sure: bool) -> Exposure:
-    name, tool, channel = call.id or None, call.tool, call.channel
+def _doubted(each: Exposure, why: str) -> Exposure:
+    """An exposure that is not sure; what was in doubt before stays the reason."""
+    return each._replace(sure=False, shown=False, doubt=each.doubt or why)
+
+
+def _exposure(call: Call, opened: OpenedPath, *, sure: bool, doubt: str = "") -> Exposure:
+    if not sure and not doubt:
+        if call.channel in _OPAQUE:
+            doubt = TOOL
+        elif ANY in opened.path:
+            doubt = PARTLY
+        elif _MAGIC.search(opened.named):
+            doubt = PATTERN
+        else:
+            doubt = FOLDER if opened.recursive else UNSURE
     return Exposure(
-        call.line, call.agent, name, tool, channel, opened.named, opened.path, sure, shown=False
+        call.line,
+        call.agent,
+        call.id or None,
+        call.tool,
+        call.channel,
+        opened.named,
+        opened.path,
+        sure,
+        shown=False,
+        doubt=doubt,
     )
-
-
-def _of_text(given: Given, path: str | None, *, sure: bool, tool: str | None = None) -> Exposure:
-    shown, channel, named = bool(given.text.strip()), given.channel, given.named
-    return Exposure(
-        given.line, given.agent, given.call, tool, channel, named, path, sure, shown=shown
-    )
-
-
-def _is_same(exposure: Exposure, path: str) -> bool:
-    """Whether an exposure by path is that of a protected file, and says that it was shown."""
-    return exposure.shown and exposure.sure and _is_at(exposure, path)
 
 
 def _is_named_alone(exposure: Exposure) -> bool:
     """Whether the program names a file that it gave, and the record has no text of it."""
     return exposure.call is None and not exposure.shown
-
-
-def _is_at(exposure: Exposure, path: str) -> bool:
-    mine = exposure.path or ""
-    return mine == path or mine.endswith(f"/{path}")
 
 
 _MADE = re.compile(
@@ -648,12 +633,19 @@ _COMPLETED = re.compile(r"Script (?:completed|failed|terminated)\b")
 """How programs begin the answer of a script that is over; of one that runs on more may come."""
 
 _SHORT = 8  # characters from which on a line of an output is told from another
+_MOST_COMPARED = 2**30  # characters, over all lines of an output: a second
 
 
 def _overlap(output: str, text: str) -> bool:
-    """Whether text of an output stands in a text: all of it, or a line or 12 words of it."""
-    lines = map(str.strip, (output, *output.splitlines()))
-    if any(line in text for line in lines if len(line) >= _SHORT or line == output.strip() != ""):
+    """Whether text of an output stands in a text: all of it, or a line or 12 words of it.
+
+    Of very many lines in a very long text it is taken for granted.
+    """
+    whole = output.strip()
+    lines = {line for line in map(str.strip, output.splitlines()) if len(line) >= _SHORT}
+    if (whole and whole in text) or len(lines) * len(text) > _MOST_COMPARED:
+        return True
+    if any(line in text for line in lines):
         return True
     one = ProtectedText()
     one.add("output", output)
@@ -664,11 +656,25 @@ def _overlap(output: str, text: str) -> bool:
 class ExposureVerdict:
     """The answer to "did it read that?", with what it rests on."""
 
-    told: Told
-    reasons: list[str]
-    coverage: dict[str, object]
-    untold: list[str] = field(default_factory=list)
+    found: list[Reason]
+    unseen: list[Reason]
     """Why the rest cannot be told, also where there are findings."""
+    coverage: dict[str, object]
+
+    @property
+    def told(self) -> Told:
+        """The answer."""
+        return "findings" if self.found else "cannot tell" if self.unseen else "clean"
+
+    @property
+    def reasons(self) -> list[str]:
+        """Each file that was found, or else each reason why nobody can tell."""
+        return said_once(self.found or self.unseen)
+
+    @property
+    def untold(self) -> list[str]:
+        """Words for ``unseen``."""
+        return said_once(self.unseen)
 
 
 def judge_exposures(
@@ -691,36 +697,32 @@ def judge_exposures(
         if not (gap.child and gap.child in agents)
     ]
     gaps += _orphans(read) if needs_parents else ()
-    found = [(one.file, each) for one in read for each in one.counted()]
-    breaches = [pair for pair in found if pair[1].sure and (pair[1].shown or not shown_only)]
-    unsure = [pair for pair in found if not pair[1].sure]
+    found = [(one.file, *pair) for one in read for pair in one.counted()]
+    breaches = [
+        exposure_reason(*one) for one in found if one[1].sure and (one[1].shown or not shown_only)
+    ]
+    unsure = [exposure_reason(*one) for one in found if not one[1].sure]
     if shown_only:
-        unsure += [(one.file, each) for one in read for each in one.found.elsewhere]
+        unsure += (
+            exposure_reason(one.file, each, 1 + one.found.elsewhere.more[each])
+            for one in read
+            for each in one.found.elsewhere
+        )
     causes = Counter(gap.cause for _, gap in gaps)
     for one in read:
         for (cause, _), number in one.gaps.more.items():
             causes[cause] += number - 1
     coverage: dict[str, object] = {
         **counted,
-        "exposures": len(breaches),
-        "unsure": len(unsure),
+        "exposures": sum(one.times for one in breaches),
+        "unsure": sum(one.times for one in unsure),
         "denied": sum(is_of_file for one in read for _, is_of_file in one.denied),
         "gaps": dict(sorted(causes.items())),
     }
-    reasons = [f"{file}:{each.line}: {_place(each)}" for file, each in breaches]
-    untold = [
-        f"{file}:{each.line}: {_what(each)} may be one of these files ({each.channel})"
-        for file, each in unsure
-    ]
-    untold += [f"{file}:{gap.line}: {_cannot(gap)}" for file, gap in gaps]
+    unseen = unsure + [gap_reason(file, gap) for file, gap in gaps]
     if not read:
-        untold = ["no file of a session was read"]
-    untold = list(dict.fromkeys(untold))
-    if breaches:
-        return ExposureVerdict("findings", reasons, coverage, untold)
-    if untold:
-        return ExposureVerdict("cannot tell", untold, coverage, untold)
-    return ExposureVerdict("clean", [], coverage)
+        unseen = [Reason("", 0, "no file of a session was read", "missing")]
+    return ExposureVerdict(breaches, unseen, coverage)
 
 
 def _orphans(read: Sequence[SessionExposures]) -> Iterator[tuple[str, Gap]]:
@@ -739,16 +741,3 @@ def _orphans(read: Sequence[SessionExposures]) -> Iterator[tuple[str, Gap]]:
         if session.parent is not None and session.parent not in rooted:
             what = f"the session {session.parent[:40]} that started this one, or one before it"
             yield file, Gap("missing", session.line, what, "subagent")
-
-
-def _what(exposure: Exposure) -> str:
-    return str(exposure.named or exposure.path)
-
-
-def _place(exposure: Exposure) -> str:
-    how = "shown" if exposure.shown else "opened"
-    return f"{_what(exposure)} was {how} ({exposure.channel})"
-
-
-def _cannot(gap: Gap) -> str:
-    return f"{gap.what} ({gap.cause}, {gap.channel})"

@@ -2,7 +2,7 @@
 
 Gemini 0.5x and 0.6x write one object a line: a header, messages, ``$set`` and ``$rewindTo``. A
 message is written again with the same id when it grows. What ``$rewindTo`` cuts off was seen all
-the same. Before that a session was one document. Qwen 0.2x has the envelope of Claude Code.
+the same. Before that a session was one document.
 
 ``GEMINI.md`` of the project and its imports stand in the first message. That of the user's home
 goes into the system instruction, of which there is no record.
@@ -114,7 +114,7 @@ class Gemini(Reader):
         value = record.value
         if "$set" in value or "$rewindTo" in value:
             yield from self._update(record, value)
-        elif "sessionId" in value:
+        elif "sessionId" in value and "type" not in value:
             self.records["header"] += 1
             yield from self.strange_fields(record, value, _HEADER, "the header")
             name, role = text_at(value, "sessionId"), text_at(value, "kind")
@@ -280,7 +280,11 @@ class Gemini(Reader):
 
 
 class Qwen(Gemini):
-    """Reads a session of Qwen Code; each call is also in its telemetry, a second witness."""
+    """Reads a session of Qwen Code 0.2x, which has the envelope of Claude Code.
+
+    Each call is also in its telemetry, a second witness. ``QWEN.md`` and its imports go into the
+    context without a record, those of the project and those of the user's home.
+    """
 
     program = "qwen"
     since, until = (0, 20), (0, 25)

@@ -221,7 +221,7 @@ class GapList(list[Gap]):
     """Gaps as they are found: the first of each cause and channel, so that memory has a limit.
 
     ``more`` counts those that were left out. ``close`` adds a gap for each such cause and channel,
-    which no session that is found fills.
+    which no session that is found fills. ``filled`` are channels that other evidence shows.
     """
 
     LIMIT = 500
@@ -231,6 +231,7 @@ class GapList(list[Gap]):
     def __init__(self) -> None:
         super().__init__()
         self.more: Counter[tuple[Cause, Channel]] = Counter()
+        self.filled: set[Channel] = set()
         self._kept: Counter[tuple[Cause, Channel, bool]] = Counter()
         self._sums: list[Gap] = []
 
@@ -247,6 +248,13 @@ class GapList(list[Gap]):
         """Keep or count several."""
         for gap in gaps:
             self.append(gap)
+
+    def fill(self, channel: Channel) -> None:
+        """Drop what a program never writes down of a channel: other evidence shows all of it."""
+        kept = [gap for gap in self if not (gap.is_unrecorded and gap.channel == channel)]
+        if len(kept) < len(self):
+            self.filled.add(channel)
+            self[:] = kept
 
     def close(self) -> None:
         """Say what was left out; it is said anew if more was left out since."""
@@ -371,15 +379,16 @@ class Reader(ABC):
 
     def _ceiling(self, record: SessionRecord, version: str) -> Iterator[Gap]:
         """What this version of the program does not write down, and of what nobody knows."""
-        known = version_of(version)
+        known, who = version_of(version), f"{self.program} {version}".rstrip()
         for channel, way in self.ways.items():
             if way.within is not None:
                 continue  # the other channel has its gap
+            name = f"{channel}: {CHANNELS[channel]}"
             if way.recorded == "not known":
-                what = f"nobody has looked whether {self.program} leaves a record of {channel}"
+                what = f"nobody has looked whether {self.program} leaves a record of {name}"
                 yield Gap("unknown", record.line, what, channel)
             elif way.recorded == "never" or (known and known < way.since):
-                what = f"{self.program} {version} leaves no record of {channel}"
+                what = f"{who} leaves no record of {name}"
                 yield Gap("missing", record.line, what, channel, is_unrecorded=True)
 
     def given(

@@ -23,7 +23,13 @@ MAX_LINE = 16 * 1024 * 1024
 """Bytes of a line; a longer one is not read. Spec: the limit of memory is 120 MB."""
 
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _PLAIN = {"n": "\n", "t": "\t", "r": "\r", "b": " ", "f": " "}
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+"""Half of a surrogate pair. orjson refuses one without the other; programs write such lines.
+
+It also refuses a number that is too large to be one."""
+
 _DEEP = 64  # characters of a damaged line that a message shows
 
 
@@ -43,42 +49,44 @@ def session_records(lines: Iterable[bytes]) -> Iterator[SessionRecord | DamagedL
     number = offset = 0
     long = False
     for line in lines:
-        begin = offset
+        begin, is_rest = offset, long
         offset += len(line)
-        if long:
-            long = not line.endswith(b"\n")
+        long = (is_rest or len(line) > MAX_LINE) and not line.endswith(b"\n")
+        if is_rest:
             continue
         number += 1
-        try:
-            value = orjson.loads(line)
-        except orjson.JSONDecodeError:
-            long = len(line) > MAX_LINE and not line.endswith(b"\n")
-            if not line.isspace():
-                yield _slowly(line, number, begin)
-            continue
-        if len(line) > MAX_LINE:
-            yield _too_long(number)
-        elif isinstance(value, dict):
-            yield SessionRecord(number, begin, value)
-        else:
-            yield _damaged(line, number, begin, "no JSON object")
+        found = _record(line, number, begin)
+        line = b""  # noqa: PLW2901  nobody holds a long line while it is judged
+        if found is not None:
+            yield found
+        del found
 
 
-def _slowly(line: bytes, number: int, offset: int) -> SessionRecord | DamagedLine:
-    """A line that orjson refuses: halves of surrogates are no damage, programs write them."""
+def _record(line: bytes, number: int, offset: int) -> SessionRecord | DamagedLine | None:
+    """What a line holds; None where it is empty."""
     if len(line) > MAX_LINE:
-        return _too_long(number)
+        what = f"line {number} has over {MAX_LINE // 1024 // 1024} MiB and was not read"
+        return DamagedLine(Gap("damaged", number, what), None)
+    what, is_more = "no JSON object", False
     try:
-        value = json.loads(line.decode(), parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
-        what = "nested too deep" if isinstance(error, RecursionError) else "no JSON"
-        return _damaged(line, number, offset, what)
-    if not isinstance(value, dict):
-        return _damaged(line, number, offset, "no JSON object")
-    try:
-        return SessionRecord(number, offset, whole_text(value))
-    except RecursionError:
-        return _damaged(line, number, offset, "nested too deep")
+        value = orjson.loads(line)
+        if isinstance(value, dict):
+            return SessionRecord(number, offset, value)
+    except orjson.JSONDecodeError as error:
+        what, why = "no JSON", error.msg
+        what = "nested too deep" if "depth" in why or "ecursion" in why else what
+        is_more = "infinity" in why or bool(_HALF.search(line))
+    # The error is gone here, and with it a copy of the line.
+    if line.isspace():
+        return None
+    if what == "no JSON" and is_more:
+        try:
+            value = json.loads(line.decode(), parse_constant=_no_constant)
+            if isinstance(value, dict):
+                return SessionRecord(number, offset, whole_text(value))
+        except (ValueError, RecursionError):
+            pass
+    return _damaged(line, number, offset, what)
 
 
 def _no_constant(name: str) -> Any:
@@ -101,17 +109,12 @@ def json_value(data: bytes) -> Any:
 def whole_text(value: Any) -> Any:
     """A JSON value whose texts can be written as UTF-8: half a surrogate becomes U+FFFD."""
     if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return value if value.isascii() else _SURROGATE.sub("\ufffd", value)
     if isinstance(value, dict):
         return {whole_text(name): whole_text(one) for name, one in value.items()}
     if isinstance(value, list):
         return [whole_text(one) for one in value]
     return value
-
-
-def _too_long(number: int) -> DamagedLine:
-    what = f"line {number} has over {MAX_LINE // 1024 // 1024} MiB and was not read"
-    return DamagedLine(Gap("damaged", number, what), None)
 
 
 def _damaged(line: bytes, number: int, offset: int, what: str) -> DamagedLine:
@@ -129,5 +132,17 @@ def _unescaped(text: str) -> str:
     >>> _unescaped('{"a":"one\\ntwo \\u0041')
     '{"a":"one\ntwo A'
     """
+    parts, begin = [], 0
+    while cut := _UNESCAPED.search(text, begin + _PART):  # many small texts take much memory
+        parts.append(_plain(text[begin : cut.end()]))
+        begin = cut.end()
+    return "".join((*parts, _plain(text[begin:])))
+
+
+_PART = 65_536
+_UNESCAPED = re.compile(r"[^\\]{12}")  # longer than two escapes that are one character
+
+
+def _plain(text: str) -> str:
     plain = _ESCAPE.sub(lambda m: chr(int(m[1], 16)) if m[1] else _PLAIN.get(m[2], m[2]), text)
     return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

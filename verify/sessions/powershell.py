@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tripod.verify.sessions.items import fields
-from tripod.verify.sessions.programs import ShellReading, Word, short
+from tripod.verify.sessions.programs import NOT_PARSED, ShellReading, Word, short
 from tripod.verify.sessions.shell import ANY, MAX_COMMAND, Shell
 from tripod.verify.sessions.syntax import node_text, syntax_of
 
@@ -154,7 +154,7 @@ def opened_by_powershell(command: str, cwd: str, *, is_named: bool = True) -> Sh
     elif _PLAIN.fullmatch(command) and command.split():
         shell.run([Word(word, sure=True) for word in command.split()])
     else:
-        found.opaque.append(f"a command line that is not parsed: {short(command)}")
+        found.opaque.append(NOT_PARSED)
     return found
 
 

@@ -22,6 +22,10 @@ FILE_NAME = re.compile(
     r"|ya?ml|toml|cfg|ini|html|css|scss|sql|xml|csv|patch|diff)"
 )
 """A name that a file has and no folder, unless a command made it so, which is opaque."""
+NOT_PARSED = (
+    "a command line, which only the extra `sessions` parses: pip install 'tripod-ledger[sessions]'"
+)
+"""What is opaque without the extra: a line that is not one list of plain words."""
 
 UNKNOWN_PART = "**"
 """What stands in a word for a part that only the shell knew."""

@@ -16,7 +16,16 @@ from tripod.verify.sessions.codex import Codex
 from tripod.verify.sessions.copilot import Copilot
 from tripod.verify.sessions.cursor import Cursor
 from tripod.verify.sessions.gemini import Gemini, Qwen
-from tripod.verify.sessions.items import Call, Gap, Given, Item, Reader, SessionRecord, text_at
+from tripod.verify.sessions.items import (
+    Call,
+    Gap,
+    Given,
+    Item,
+    Reader,
+    SessionRecord,
+    fields,
+    text_at,
+)
 from tripod.verify.sessions.jsonl import DamagedLine
 from tripod.verify.sessions.opencode import OpenCode
 
@@ -25,6 +34,17 @@ READERS: dict[str, type[Reader]] = {
     for reader in (ClaudeCode, Codex, Copilot, Gemini, Qwen, OpenCode, Cursor, Atif)
 }
 """Every reader by the name of its program."""
+
+PLACES = {
+    "Claude Code": "~/.claude/projects/<folder>/<session>.jsonl",
+    "Codex": "~/.codex/sessions/<year>/<month>/<day>/rollout-*.jsonl",
+    "Copilot CLI": "~/.copilot/session-state/<session>/events.jsonl",
+    "Gemini CLI": "~/.gemini/tmp/<project>/chats/session-*.jsonl",
+    "Qwen Code": "~/.qwen/projects/<folder>/chats/<session>.jsonl",
+    "OpenCode": "~/.local/share/opencode/opencode.db",
+    "Cursor": "~/.cursor/projects/<folder>/agent-transcripts/<session>/<session>.jsonl",
+}
+"""Where each program keeps its sessions."""
 
 MAX_DOCUMENT = 64 * 1024 * 1024
 """Bytes of a file that is one document; a longer one is not read."""
@@ -64,6 +84,23 @@ def program_of(value: dict[str, Any]) -> str | None:
     if isinstance(value.get("role"), str) and isinstance(value.get("message"), dict):
         return "cursor"
     return None
+
+
+_OF_NO_SESSION = (
+    fields("display timestamp project"),  # history.jsonl of Claude Code
+    fields("session_id ts text"),  # history.jsonl of Codex
+    fields("id thread_name updated_at"),  # session_index.jsonl of Codex
+    fields("hook_event_name session_id"),  # what a hook was given
+)
+
+
+def is_of_no_session(value: dict[str, Any]) -> bool:
+    """Whether a line is of another file that lies among sessions: a list of prompts, or events.
+
+    >>> is_of_no_session({"session_id": "s", "ts": 1, "text": "go"}), is_of_no_session({"a": 1})
+    (True, False)
+    """
+    return any(keys <= value.keys() for keys in _OF_NO_SESSION)
 
 
 def document_records(value: dict[str, Any], program: str) -> Iterator[SessionRecord]:
@@ -130,4 +167,5 @@ def read_session(reader: Reader, records: Iterable[SessionRecord | DamagedLine])
             yield record.gap
             if record.text is not None:
                 yield record.text
+        del record  # it may be long, and the next one comes before the name is another's
     yield from reader.end()

@@ -17,6 +17,7 @@ from tripod.verify.sessions.programs import (
     ALIKE,
     FILE_NAME,
     HARMLESS,
+    NOT_PARSED,
     UNKNOWN_PART,
     VALUES,
     OpenedPath,
@@ -68,7 +69,7 @@ def opened_by(command: str, cwd: str) -> ShellReading:
         elif parser is not None:
             read_syntax(parser, command, shell)
         else:
-            found.opaque.append(f"a command line that is not parsed: {short(command)}")
+            found.opaque.append(NOT_PARSED)
     except RecursionError:
         found.opaque.append("a command line that is nested too deep")
     found.ended = {shell.cwd, *shell.left, *shell.others} - {cwd}

@@ -12,8 +12,8 @@ from session_specimens import SECRET, SPECIMENS, STARTS, Record
 
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.phrases import ProtectedText
+from tripod.verify.isolation.reasons import Exposure
 from tripod.verify.sessions.exposure import (
-    Exposure,
     SessionExposures,
     judge_exposures,
 )

@@ -133,7 +133,10 @@ def test_import_says_all_of_it_as_json_and_needs_no_team(tmp_path: Path) -> None
     assert done.code == 0
     assert {one["importer"] for one in found} == READERS.keys() - {"cursor", "atif"}
     assert len(found) == len(transcripts()) + 6  # three databases, three exports
-    assert "labels.json: no program is known that writes such records" in done.err
+    assert done.err.count("\n") == 1
+    assert "no program is known that wrote it" in done.err
+    assert "labels.json" in done.err
+    assert ".meta.json" not in done.err
     fields = (
         "importer file sha256 bytes lines unparsed records unknown sessions calls nested_calls"
         " results unanswered failed version"

@@ -24,9 +24,9 @@ from tripod.ledger.words import words_of_text as words_of
 from tripod.verify.isolation import globs, phrases
 from tripod.verify.isolation.globs import NeverRule, _meet
 from tripod.verify.isolation.phrases import ProtectedText
+from tripod.verify.isolation.reasons import Exposure
 from tripod.verify.sessions import codex, exposure, items, jsonl, shell
 from tripod.verify.sessions.exposure import (
-    Exposure,
     SessionExposures,
     judge_exposures,
 )
@@ -490,8 +490,10 @@ def test_gaps_are_counted_where_they_are_too_many_to_be_kept() -> None:
     verdict = judge_exposures([one, others], Counter())
     assert verdict.told == "cannot tell"
     assert verdict.coverage["gaps"] == {"unknown": 3 * GapList.LIMIT}
-    assert len(verdict.reasons) == GapList.LIMIT + 1
-    assert "1000 more that are not listed" in verdict.reasons[-1]
+    assert len(verdict.unseen) == GapList.LIMIT + 1
+    said, left = verdict.reasons  # one text, with all its lines
+    assert said.endswith(f"lines {', '.join(map(str, range(1, GapList.LIMIT)))}")
+    assert "1000 more that are not listed" in left
 
 
 def test_a_subagent_beyond_the_limit_is_never_taken_for_found() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -21,7 +23,7 @@ from hook_spools import (
     write_spool,
 )
 from recorded_sessions import items_of
-from session_specimens import SECRET
+from session_specimens import SECRET, STARTS
 
 from tripod.ledger.kinds.sessions import session_stream
 from tripod.verify.isolation.sessions import CallsSeen
@@ -410,7 +412,7 @@ def test_what_hooks_saved_is_judged_with_what_they_saw(tmp_path: Path) -> None:
     # A call that was taken out of the transcript is judged by what the hook saw of it.
     transcript(spool / "transcript.jsonl")
     assert exposure(tmp_path, "--never", ".env", str(spool))[0] == 1
-    assert "transcript.jsonl:0: shown /w/.env" in exposure(tmp_path, str(spool))[1]
+    assert "transcript.jsonl: shown /w/.env" in exposure(tmp_path, str(spool))[1]
     code, said = exposure(tmp_path, "--never", "*.key", str(spool))
     assert code == 3
     assert "hooks saw the call Read a (event 2), the transcript not (witness, read)" in said
@@ -679,7 +681,7 @@ def test_the_hooks_of_a_recording_add_nothing_to_its_transcripts(name: str, tmp_
         code_alone, said_alone = exposure(tmp_path, *words, str(alone))
         assert "witness" not in said
         assert (code, said.count("secret.txt")) == (code_alone, said_alone.count("secret.txt"))
-        assert ":0: may be" not in said
+        assert not re.search(r"\.jsonl: .*(may be|searche)", said)
 
 
 @pytest.mark.parametrize("name", ["..", ".", "a/../b", "", "x" * 4096])
@@ -688,3 +690,67 @@ def test_a_session_id_never_names_another_folder(name: str) -> None:
     assert stream.strip(".")
     assert "/" not in stream
     assert len(stream) <= 128
+
+
+# Custody
+
+
+def gemini_in_spool(folder: Path, when: str) -> Path:
+    """A session of a program that leaves no record of files in the home folder, and a snapshot."""
+    write_spool(folder, events_of())
+    head, context = STARTS["gemini"]
+    (first,) = context["$set"]["messages"]
+    records = [head, first | {"timestamp": when}]
+    (folder / "transcript.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in records))
+    (folder / "snapshot/~").mkdir(parents=True)
+    return folder
+
+
+def test_a_folder_of_hooks_is_no_proof_that_a_hook_wrote_it(tmp_path: Path) -> None:
+    assert run(tmp_path, "init").code == 0
+    folder = gemini_in_spool(tmp_path / ".nbs/spool/hooks/s", "2026-01-01T00:00:00Z")
+    done = run(tmp_path, "exposure", "--never", ".env", str(folder))
+    said = done.out.decode()
+    assert "taken by a hook" not in said
+    assert "1 found on disk" in said
+    assert "what came by home is judged by a snapshot among these; the user" in said
+    (one,) = map(
+        json.loads,
+        run(tmp_path, "exposure", "--never", "x", "--json", str(folder)).out.splitlines(),
+    )
+    held = {"taken by a hook": 0, "found on disk": 1, "by a snapshot": 1}
+    assert one["coverage"]["custody"] == held
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_what_hooks_left_is_clean_except_for_who_could_write_there(
+    tmp_path: Path, at_once: bool
+) -> None:
+    assert run(tmp_path, "init").code == 0
+    (tmp_path / ".nbs/policy.yaml").write_text("never:\n  - paths: [.env]\n")
+    ended = datetime.now(UTC) - timedelta(days=not at_once)
+    folder = gemini_in_spool(tmp_path / ".nbs/spool/hooks/s", ended.isoformat())
+    assert run(tmp_path, "import", "--as", "ann", str(folder)).code == 0
+    report = json.loads(run(tmp_path, "verify", "--json").out)
+    (one,) = [each for each in report["checks"] if each["check"] == "never-read"]
+    assert one["verdict"] == "clean, except", one
+    where = "1 session was taken from the folder of hooks at the end, entry 3, and until then "
+    if not at_once:
+        where = "1 session was found on disk 1 day after the last record, and "
+    user = "the user that the agent ran as could write there"
+    assert one["exceptions"] == [
+        f"{where}{user}",
+        f"instruction files of 1 session are judged by a snapshot of hooks, and {user}",
+    ]
+    assert one["coverage"]["taken by a hook"] == at_once
+
+
+def test_a_relative_path_is_that_of_the_folder_in_which_the_hook_saw_it(tmp_path: Path) -> None:
+    asked = {"tool_name": "Read", "tool_input": {"file_path": "a.md"}, "tool_use_id": "c"}
+    events = events_of("x")
+    moved = [event_of("PreToolUse", cwd="/w/chat") | asked, event_of("Stop", cwd="/w")]
+    moved.append(event_of("PostToolBatch", cwd="/w") | {"tool_calls": [asked]})
+    folder = write_spool(tmp_path / "s", [*events[:-1], *moved, events[-1]])
+    transcript(folder / "transcript.jsonl", "x", file="/w/.env")
+    for never, code in (("/w/chat/**", 1), ("/w/a.md", 3)):
+        assert run(tmp_path, "exposure", "--never", never, "s").code == code

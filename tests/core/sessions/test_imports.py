@@ -385,8 +385,12 @@ def test_an_original_that_was_changed_did_not_go_on(team: Path, keep: bool) -> N
         said = " ".join(checks["never-read"].get("exceptions", ()))
         assert "the file of 1 session was changed after the import" in said
         assert "went on" not in said
-    # A file with fewer bytes is gone, and what was kept of it stays whole.
-    (team / "s.jsonl").write_text("")
+    for shorter in (SESSION[:-9], ""):
+        (team / "s.jsonl").write_text(shorter)
+        assert len(told()["sessions-whole"]["findings"]) == 1
+        assert run(team, "verify").code == 1
+    # What was kept of a file that is gone stays whole: programs delete their transcripts.
+    (team / "s.jsonl").unlink()
     assert told()["sessions-whole"]["verdict"] == ("clean" if keep else "cannot tell")
     # Another session that was imported from the same place is no change of this one.
     (team / "s.jsonl").write_text(SESSION.replace("s1", "s2"))
@@ -480,8 +484,9 @@ def test_a_part_of_an_export_that_was_changed_or_added_is_named(inner: Path) -> 
     part = kept(inner)[0].name
     (out / "evidence" / part[:2] / part).write_text("x")
     one = sessions_whole_of(out)
-    assert one["verdict"] == "cannot tell"
-    assert f"the part {part[:12]} that was kept is not what it was" in one["reason"]
+    (found,) = one["findings"]
+    assert found["message"] == "this kept part was changed: it has another digest"
+    assert part in found["where"]
     stray = "ab" + "0" * 62
     (out / "evidence/ab").mkdir(exist_ok=True)
     (out / "evidence/ab" / stray).write_text("x")

@@ -75,7 +75,7 @@ def test_a_session_that_a_document_replaced_is_named(team: Path, program: str) -
     code, one = told(team, "never-read")
     assert (code, one["verdict"]) == (1, "cannot tell")
     assert "the file is not what it was" in one["reason"]
-    assert told(team, "sessions-whole")[1]["verdict"] == "cannot tell"
+    assert told(team, "sessions-whole")[1]["verdict"] == "findings"
     done = run(team, "import", "s.jsonl", "--as", "ann")
     assert b"it is not what the entry before had" in done.out
     (found,) = told(team, "never-read")[1]["findings"]

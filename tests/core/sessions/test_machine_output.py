@@ -108,3 +108,44 @@ def test_each_specimen_is_printed_as_the_schema_says(tmp_path: Path) -> None:
     _valid("verdict", found[-1])
     for one in run(tmp_path, "import", "--dry-run", "--json", ".").out.splitlines():
         _valid("import", json.loads(one))
+
+
+@pytest.mark.parametrize("program", sorted(READERS.keys() - {"opencode", "atif"}))
+def test_a_type_that_is_not_known_and_a_line_that_is_no_json_are_counted(
+    program: str, tmp_path: Path
+) -> None:
+    (tmp_path / "s.jsonl").write_text(
+        "".join(json.dumps(one) + "\n" for one in STARTS[program])
+        + '{"type": "brand-new", "sessionId": "s", "x": 1}\n{"broken\n'
+    )
+    done = run(tmp_path, "import", "--dry-run", "--json", "s.jsonl")
+    found = json.loads(done.out)
+    assert (done.code, found["unknown"]) == (0, {"brand-new": 1})
+    assert found["records"]["brand-new"] == 1
+    assert found["unparsed"] == [found["lines"]] == [len(STARTS[program]) + 2]
+
+
+def test_what_was_found_decides_the_exit_code(tmp_path: Path) -> None:
+    """0 clean, 1 findings, 2 usage, 3 cannot tell; of counts 0 where anything could be read."""
+    calls = CALLS["claude-code"]("Read", {"file_path": "/w/a.pem"}, "text")
+    lines = [json.dumps(one) + "\n" for one in [*STARTS["claude-code"], *calls]]
+    (tmp_path / "s.jsonl").write_text("".join(lines))
+    (tmp_path / "cut.jsonl").write_text("".join(lines) + '{"broken')
+    (tmp_path / "no.jsonl").write_text('{"hello": 1}\n')
+    judged = {
+        ("--never", "*.key", "s.jsonl"): 0,
+        ("--never", "*.pem", "s.jsonl"): 1,
+        ("--never", "*.pem", "cut.jsonl"): 1,
+        ("--never", "*.pem"): 2,
+        ("--never", "", "s.jsonl"): 2,
+        ("--never", "*.key", "gone.jsonl"): 2,
+        ("--never", "*.key", "cut.jsonl"): 3,
+        ("--never", "*.key", "no.jsonl"): 3,
+        ("s.jsonl",): 0,
+        ("cut.jsonl",): 0,
+        ("no.jsonl",): 3,
+    }
+    for form in ((), ("--json",)):
+        assert {words: run(tmp_path, "exposure", *form, *words).code for words in judged} == judged
+        for names, code in (("s.jsonl", 0), ("cut.jsonl no.jsonl", 0), ("no.jsonl", 3)):
+            assert run(tmp_path, "import", "--dry-run", *form, *names.split()).code == code

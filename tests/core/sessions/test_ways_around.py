@@ -1211,10 +1211,13 @@ def test_a_file_that_is_not_read_is_not_clean(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "a.jsonl").write_text(good)
     (folder / "settings.json").write_text('{\n  "a": 1\n}\n')
-    (folder / "hooks.jsonl").write_text('{"hook": 1}\n')
+    (folder / "hooks.jsonl").write_text('{"hook_event_name": "Stop", "session_id": "s"}\n')
+    (folder / "history.jsonl").write_text('{"display": "x", "timestamp": 1, "project": "/w"}\n')
     assert _exposure(tmp_path, "sessions") == 0
     assert _exposure(tmp_path, "sessions/hooks.jsonl") == 3
     bad = {
+        "unknown.jsonl": '{"text": "of a program that no reader knows"}\n',
+        "mixed.jsonl": '{"hook_event_name": "Stop", "session_id": "s"}\n{"text": "x"}\n',
         "junk.jsonl": "junk\n" * 70 + good,
         "late.jsonl": '{"a": 1}\n' * 70 + good,
         "two.jsonl": "x" * 30,
@@ -1227,6 +1230,8 @@ def test_a_file_that_is_not_read_is_not_clean(tmp_path: Path) -> None:
         (folder / name).write_text(text)
         assert _exposure(tmp_path, "sessions") == 3, name
         (folder / name).unlink()
+    (folder / "linked").symlink_to(tmp_path)  # sessions may lie there
+    assert _exposure(tmp_path, "sessions") == 3
 
 
 @pytest.mark.parametrize("never", ["", "{1..100000}", "/", "[", "**", "!x", "\\"])
