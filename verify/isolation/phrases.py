@@ -353,3 +353,23 @@ def _last_words(text: str, begin: int, end: int, sign: re.Pattern[str], row: int
         if start is not None and len(words_of(text[start.end() : end])) >= row:
             return start.end()
     return begin
+
+
+_SHORT = 8  # characters from which on a line of an output is told from another
+_MOST_COMPARED = 2**30  # characters, over all lines of an output: a second
+
+
+def overlaps(output: str, text: str) -> bool:
+    """Whether text of an output stands in a text: all of it, or a line or 12 words of it.
+
+    Of very many lines in a very long text it is taken for granted.
+    """
+    whole = output.strip()
+    lines = {line for line in map(str.strip, output.splitlines()) if len(line) >= _SHORT}
+    if (whole and whole in text) or len(lines) * len(text) > _MOST_COMPARED:
+        return True
+    if any(line in text for line in lines):
+        return True
+    one = ProtectedText()
+    one.add("output", output)
+    return any(one.found_in(text))

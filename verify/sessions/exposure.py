@@ -15,7 +15,7 @@ from typing import Literal
 
 from tripod.ledger.words import without_escapes
 from tripod.verify.isolation.globs import NeverRule
-from tripod.verify.isolation.phrases import NUMBERS, ProtectedText
+from tripod.verify.isolation.phrases import NUMBERS, ProtectedText, overlaps
 from tripod.verify.isolation.reasons import (
     COPY,
     FAILED,
@@ -31,8 +31,11 @@ from tripod.verify.isolation.reasons import (
     Exposure,
     ExposureList,
     Reason,
+    TextSearch,
+    exposure_of_text,
     exposure_reason,
     gap_reason,
+    is_at,
     said_once,
 )
 from tripod.verify.sessions.items import (
@@ -53,7 +56,6 @@ from tripod.verify.sessions.items import (
     text_of,
 )
 from tripod.verify.sessions.programs import OpenedPath, ShellReading
-from tripod.verify.sessions.search import TextSearch, exposure_of_text, is_at
 from tripod.verify.sessions.shell import ANY, opened_by, resolved
 
 Told = Literal["clean", "findings", "cannot tell"]
@@ -456,7 +458,7 @@ class SessionExposures:
         for each in () if one.call.channel == "edit" and _MADE.fullmatch(text) else one.exposures:
             sure, shown = each.sure and not failed, bool(text.strip()) and not failed
             if one.outputs:
-                shown = shown and any(_overlap(output, text) for output in one.outputs)
+                shown = shown and any(overlaps(output, text) for output in one.outputs)
             kept = is_whole and any(map(str.strip, one.outputs))  # else in a copy, perhaps
             lost = one.is_shell and not (shown or kept)
             if each.channel == "edit":  # it may show the lines around what was changed
@@ -631,25 +633,6 @@ _HEAD = re.compile(r"Exit code: -?[0-9]+\n(?:(?!Output:)[^\n]*\n){,3}Output:\n")
 _PATCHED = re.compile(r"Success\. Updated the following files:\n(?:[AMD] [^\n]*\n?)*")
 _COMPLETED = re.compile(r"Script (?:completed|failed|terminated)\b")
 """How programs begin the answer of a script that is over; of one that runs on more may come."""
-
-_SHORT = 8  # characters from which on a line of an output is told from another
-_MOST_COMPARED = 2**30  # characters, over all lines of an output: a second
-
-
-def _overlap(output: str, text: str) -> bool:
-    """Whether text of an output stands in a text: all of it, or a line or 12 words of it.
-
-    Of very many lines in a very long text it is taken for granted.
-    """
-    whole = output.strip()
-    lines = {line for line in map(str.strip, output.splitlines()) if len(line) >= _SHORT}
-    if (whole and whole in text) or len(lines) * len(text) > _MOST_COMPARED:
-        return True
-    if any(line in text for line in lines):
-        return True
-    one = ProtectedText()
-    one.add("output", output)
-    return any(one.found_in(text))
 
 
 @dataclass

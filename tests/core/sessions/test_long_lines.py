@@ -15,10 +15,10 @@ from recorded_sessions import BASE, items_of, judged
 
 from tripod.ledger.words import RUN, words_of_text
 from tripod.verify.isolation import phrases
-from tripod.verify.isolation.phrases import pieces_of
+from tripod.verify.isolation.phrases import overlaps, pieces_of
 from tripod.verify.recorded import files
 from tripod.verify.sessions import jsonl
-from tripod.verify.sessions.exposure import _PATHLIKE, _overlap
+from tripod.verify.sessions.exposure import _PATHLIKE
 from tripod.verify.sessions.items import Gap
 
 SECRET = "the quick brown fox jumps over the lazy dog and then it sleeps"
@@ -117,10 +117,10 @@ def test_hostile_repeats_are_compared_in_a_time_that_grows_with_them(hostile: st
     """200,000 characters: what is quadratic takes minutes."""
     text = hostile * (200_000 // len(hostile))
     assert _PATHLIKE.fullmatch(text + " ") is None
-    assert not _overlap(text + "\n" + "q" * 40, "z" * 200_000)
+    assert not overlaps(text + "\n" + "q" * 40, "z" * 200_000)
 
 
 def test_very_many_lines_in_a_very_long_text_count_as_shown() -> None:
     output = "\n".join(f"line number {number}" for number in range(2_000))
-    assert _overlap(output, "z" * 2_000_000)
-    assert not _overlap(output, "z" * 2_000)
+    assert overlaps(output, "z" * 2_000_000)
+    assert not overlaps(output, "z" * 2_000)
