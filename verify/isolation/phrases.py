@@ -18,7 +18,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import compress, count, repeat
 
-from tripod.ledger.words import RUN, comparable_text, without_escapes
+from tripod.ledger.words import RUN, comparable_text, readings_of, without_escapes
 from tripod.ledger.words import words_of_text as words_of
 
 LONG = 24
@@ -295,19 +295,19 @@ class ProtectedText:
         yield from dict.fromkeys(self.paths[number] for number in sorted(found))
 
     def _find(self, text: str, found: set[int]) -> None:
-        if "\x1b" in text:
-            found.update(self._found_in(_ENDS.sub(" ", text)))  # with what a link hides
-            text = without_escapes(text)
-        found.update(self._found_in(text))
-        plain = NUMBERS.sub("\n", f"\n{text}")
-        if len(plain) <= len(text):
-            found.update(self._found_in(plain))
+        forms = [_ENDS.sub(" ", text)] if "\x1b" in text else []  # with what a link hides
+        text = without_escapes(text)
+        for form in (*forms, text, *readings_of(text)):
+            found.update(self._found_in(form))
+            plain = NUMBERS.sub("\n", f"\n{form}")
+            if len(plain) <= len(form):
+                found.update(self._found_in(plain))
 
     def may_be_in(self, texts: Iterable[str]) -> bool:
         """Whether text of a file may stand in one of some texts, or in two together."""
         parts: list[str] = []
         for text in texts:
-            if "\x1b" in text or len(text) > _PIECE:
+            if "\x1b" in text or len(text) > _PIECE or any(readings_of(text)):
                 return True
             plain = NUMBERS.sub("\n", f"\n{text}")
             parts.append(comparable_text(text))

@@ -333,7 +333,7 @@ class Reader(ABC):
         self.channels: dict[str, Channel] = {}
         self._ids: set[int] = set()  # hashes of ids of records
         self._older: set[int] = set()
-        self._before: dict[int, int] = {}
+        self._before: dict[int | None, int] = {}
 
     @abstractmethod
     def read(self, record: SessionRecord) -> Iterable[Item]:
@@ -347,7 +347,8 @@ class Reader(ABC):
             yield Gap("unknown", 1, f"no version of {self.program} is named")
         for parent, line in self._before.items():
             if parent not in self._ids and parent not in self._older:
-                yield Gap("order", line, "the record that its parentUuid names is not there")
+                what = "the record that its parentUuid names is not there, or is the same"
+                yield Gap("order", line, what)
 
     def links(self, record: SessionRecord) -> None:
         """Note the id of a record, and the one before it: ``end`` says which is not there.
@@ -360,7 +361,7 @@ class Reader(ABC):
                 self._ids, self._older = set(), self._ids
             self._ids.add(hash(name))
         if isinstance(parent, str):
-            before = hash(parent)
+            before = None if parent == name else hash(parent)
             there = before in self._ids or before in self._older
             if not there and len(self._before) < _REMEMBERED:
                 self._before.setdefault(before, record.line)

@@ -102,6 +102,19 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
 
 
+def json_value(data: bytes) -> Any:
+    """The value of one JSON text, with halves of surrogates, too; a ValueError says what it is."""
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        try:
+            return whole_text(json.loads(data.decode(), parse_constant=_no_constant))
+        except RecursionError:
+            raise ValueError("nested too deep") from None
+        except ValueError:
+            raise ValueError("no JSON") from None
+
+
 def whole_text(value: Any) -> Any:
     """A JSON value whose texts can be written as UTF-8: half a surrogate becomes U+FFFD."""
     if isinstance(value, str):
