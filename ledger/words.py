@@ -6,6 +6,7 @@ It stands alone: what judges a session needs no projection, and projections coun
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
 RUN = 12
@@ -59,6 +60,30 @@ def without_escapes(text: str) -> str:
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\]8;[^;\s]*;[^\s\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78])"
 )
+
+
+def readings_of(text: str) -> Iterator[str]:
+    r"""Other ways to read a text with characters that are not seen: as blanks, and as erasing.
+
+    >>> list(readings_of("tea\0or")), list(readings_of("tea x\b"))
+    (['tea or'], ['tea x ', 'tea '])
+    """
+    code = "utf-8", "surrogatepass"
+    rest = text.encode(*code).translate(None, _SEEN).decode(*code)
+    if rest and _HIDDEN.search(rest):
+        yield _HIDDEN.sub(" ", text)
+        if "\b" in rest:
+            kept: list[str] = []
+            for char in text:
+                if char != "\b":
+                    kept.append(char)
+                elif kept:
+                    kept.pop()
+            yield "".join(kept)
+
+
+_SEEN = _ASCII.translate(None, _SILENT_ASCII)
+_HIDDEN = re.compile(f"{_SILENT[:-1]}\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 
 
 def _without_signs(text: str) -> str:

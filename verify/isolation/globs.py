@@ -102,6 +102,10 @@ class NeverRule:
 
         ``roots`` are folders that globs with a slash begin in; without one, they begin anywhere.
         """
+        if not (recursive or self._of_drives or _ODD.search(path)):
+            folded = _folded(path)
+            if not any(literal in folded for literal in self._literals[1]):
+                return False  # as nearly all are
         has_colon = ":" in path[:3]
         if has_colon and _UNSEEN.search(path):
             path = _UNSEEN.sub("", path)
@@ -116,10 +120,6 @@ class NeverRule:
         path, *roots = (f"/{one}" if one[1:3] == ":/" else one for one in (path, *roots))
         path = _PROC.sub(f"/{ANY}", path if path.startswith("/") else f"/{ANY}/{path}")
         path = path.rstrip("/")
-        if not (homes or recursive or _SPECIAL.search(path)):
-            folded = _folded(path)
-            if not any(literal in folded for literal in self._literals[1]):
-                return False  # as nearly all are
         if recursive and not all("/" in pattern for pattern in self.never):
             return True  # a name may lie in any folder
         wanted = [path, "/".join(_spread(name) for name in path.split("/"))]
@@ -158,7 +158,8 @@ _MAX_FOLDERS = 1_000
 _SCOPED = ".instructions.md"
 """Files that programs take for instructions; of Copilot, those for some files end so."""
 
-_SPECIAL = re.compile(r"[*?\[{\\(]")
+_ODD = re.compile(r"[*?\[{\\(:]|^~|^[^/]|^/(?:proc|dev)/")
+"""What makes a path another than it is written, or a pattern of several."""
 
 
 def _literal(pattern: str) -> str:

@@ -18,7 +18,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import compress, count, repeat
 
-from tripod.ledger.words import RUN, comparable_text, without_escapes
+from tripod.ledger.words import RUN, comparable_text, readings_of, without_escapes
 from tripod.ledger.words import words_of_text as words_of
 
 LONG = 24
@@ -295,29 +295,17 @@ class ProtectedText:
         """Files of which text stands in a text, each once; a long text is searched in pieces."""
         found = set[int]()
         for piece in pieces_of(text, _PIECE, _ROW) if self.paths else ():
-            self._find(piece, found)
+            found.update(number for form in _forms_of(piece) for number in self._found_in(form))
         yield from dict.fromkeys(self.paths[number] for number in sorted(found))
-
-    def _find(self, text: str, found: set[int]) -> None:
-        if "\x1b" in text:
-            found.update(self._found_in(_ENDS.sub(" ", text)))  # with what a link hides
-            text = without_escapes(text)
-        found.update(self._found_in(text))
-        plain = NUMBERS.sub("\n", f"\n{text}")
-        if len(plain) <= len(text):
-            found.update(self._found_in(plain))
 
     def may_be_in(self, texts: Iterable[str]) -> bool:
         """Whether text of a file may stand in one of some texts, or in two together."""
-        parts: list[str] = []
+        forms: list[str] = []
         for text in texts:
-            if "\x1b" in text or len(text) > _PIECE:
+            if len(text) > _PIECE:
                 return True
-            plain = NUMBERS.sub("\n", f"\n{text}")
-            parts.append(comparable_text(text))
-            if len(plain) <= len(text):
-                parts.append(comparable_text(plain))
-        return next(self._found_in("\n".join(parts)), None) is not None
+            forms += map(comparable_text, _forms_of(text))
+        return next(self._found_in("\n".join(forms)), None) is not None
 
     def _found_in(self, text: str) -> Iterator[int]:
         words = words_of(text)
@@ -326,6 +314,19 @@ class ProtectedText:
         seeds = self._seeds.of(words)
         yield from (number for number, _ in self._runs.find(words, seeds))
         yield from (number for number, _ in self._lines.find(words, seeds))
+
+
+def _forms_of(text: str) -> Iterator[str]:
+    """A text, and what it is without numbers of lines, or if what is not seen of it counts."""
+    forms = [text, *readings_of(text)]
+    if "\x1b" in text:
+        plain = without_escapes(text)
+        forms = [_ENDS.sub(" ", text), plain, *readings_of(plain)]  # with what a link hides
+    for form in forms:
+        yield form
+        plain = NUMBERS.sub("\n", f"\n{form}")
+        if len(plain) <= len(form):
+            yield plain
 
 
 def pieces_of(text: str, size: int, row: int = RUN) -> Iterator[str]:

@@ -7,35 +7,31 @@ folder is followed, and a database is looked at as a private copy.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Container, Iterable, Iterator
-from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from io import BytesIO
-from itertools import islice
-from tempfile import TemporaryDirectory
-from typing import IO, TYPE_CHECKING, Any, Literal
+from itertools import chain, islice
+from typing import IO, Any, Literal
 
 import orjson
 
 from tripod.ledger.errors import BadArgumentError
 from tripod.ledger.files import open_plain_file
 from tripod.verify.isolation.hooks import SNAPSHOT, TRANSCRIPT, is_event_file
+from tripod.verify.recorded.database import database_records
 from tripod.verify.sessions.exposure import SessionExposures
 from tripod.verify.sessions.items import (
     MAIN,
-    Cause,
     Gap,
-    Given,
     Item,
     Reader,
     Session,
     SessionRecord,
-    fields,
-    strange_text,
 )
-from tripod.verify.sessions.jsonl import MAX_LINE, DamagedLine, session_records
+from tripod.verify.sessions.jsonl import MAX_LINE, DamagedLine, json_value, session_records
 from tripod.verify.sessions.opencode import OpenCode
 from tripod.verify.sessions.readers import (
     DOCUMENTS,
@@ -48,10 +44,14 @@ from tripod.verify.sessions.readers import (
     read_session,
 )
 
-if TYPE_CHECKING:
-    import sqlite3
+_LINES = re.compile(r"\.(?:jsonl|ndjson)\b", re.IGNORECASE)
+_SESSION = re.compile(
+    r""".*\.(?:jsonl?|ndjson|db|sqlite3?)
+    (?:~|\.(?:bak|backup|old|orig|save|copy|tmp|gz|zst|xz|bz2|zip|[\d_-]+))*""",
+    re.IGNORECASE | re.DOTALL | re.VERBOSE,
+)
+"""Names of files that may be of a session: copies have a second ending."""
 
-_ENDS = (".jsonl", ".json", ".db", ".jsonl.zst", ".jsonl.gz")
 _FIRST_YEAR, _LAST_YEAR = 1971, 2250  # an entry holds no larger number of microseconds
 _FIRST = 64  # records among which one must tell the program
 _BLOCK = 1024 * 1024
@@ -147,9 +147,9 @@ def session_time(found: SessionFile) -> int | None:
 def session_files(path: str) -> Iterator[str]:
     """The file itself, or every file in a folder that may be of a session, in order of its path.
 
-    Links within a folder are given too, also those to folders: reading them says that they are
-    links. Of what hooks left
-    of a session the transcript is given that they saved, and where they saved none, the folder.
+    Links within a folder that have such a name, or lead to no file, are given too: reading them
+    says that they are links. Of what hooks left of a session the transcript is given that they
+    saved, and where they saved none, the folder.
     """
     if not os.path.lexists(path):
         raise BadArgumentError(
@@ -165,9 +165,11 @@ def session_files(path: str) -> Iterator[str]:
             inner[:] = [name for name in inner if name != SNAPSHOT]
             if TRANSCRIPT not in names:
                 yield folder
-        of_sessions = (n for n in sorted(names) if n.endswith(_ENDS) and not _is_beside(n, names))
-        yield from (os.path.join(folder, name) for name in of_sessions)
-        yield from filter(os.path.islink, (os.path.join(folder, name) for name in inner))
+        files = {name for name in names if _SESSION.fullmatch(name) and not _is_beside(name, names)}
+        for name in sorted((*names, *inner)):
+            path = os.path.join(folder, name)
+            if name in files or (os.path.islink(path) and not os.path.isfile(path)):
+                yield path
     yield from (str(error.filename) for error in closed)
 
 
@@ -212,7 +214,7 @@ def _read(
         records: Iterable[SessionRecord | DamagedLine] = ()
     elif head == _SQLITE:
         found.bytes, found.sha256 = _digest(file)
-        records = _database(found)
+        records = _database(found, file)
     else:
         file.seek(0)
         records = _records(found, file, size)
@@ -227,7 +229,12 @@ def _read(
         nobody = "no program is known that writes such records"
         found.problem = nobody if before.st_size else "it is empty"
     after = os.fstat(file.fileno())
-    if found.reader and (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
+    is_copy = found.form == "database"  # was compared as it was copied
+    if (
+        found.reader
+        and not is_copy
+        and (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns)
+    ):
         gap = Gap("missing", found.lines, "the file was changed while it was read")
         found.counts.add(gap)
         if each is not None:
@@ -249,7 +256,7 @@ def _records(
     """The records of a file of text: JSON lines, or one document."""
     digest = sha256()
 
-    def lines() -> Iterator[bytes]:
+    def lines() -> Iterator[Iterable[bytes]]:
         left = 2**62 if size is None else size
         begun: list[bytes] = []  # parts of a line whose end was not read yet
         length, is_open = 0, False
@@ -267,23 +274,28 @@ def _records(
             rest = [whole.pop()] if len(whole) > 1 and is_open else []
             whole[0] = b"".join(begun)
             begun, length = rest, sum(map(len, rest))
-            whole.reverse()
-            while whole:  # a line is held by nobody while it is judged: it may be long
-                yield whole.pop()
+            yield whole if len(whole[0]) <= _AHEAD else _taken(whole)
         found.lines += is_open
         found.sha256 = digest.hexdigest()
         if begun:
-            yield b"".join(begun)
+            yield _taken([b"".join(begun)])
 
     found.program, is_document = _program_in(file)
     file.seek(0)
-    records = session_records(lines())
+    records = session_records(chain.from_iterable(lines()))
     if found.program is None or is_document:
         # To the end, for the digest. An empty file may have been a session.
         told = sum(_tells(one, found.path) for one in records)
         found.is_foreign = found.bytes > 0 and not told
         return _document(found, file)
     return records
+
+
+def _taken(lines: list[bytes]) -> Iterator[bytes]:
+    """Lines that nobody holds while they are judged: one may be long."""
+    lines.reverse()
+    while lines:
+        yield lines.pop()
 
 
 def _program_in(file: IO[bytes]) -> tuple[str | None, bool]:
@@ -306,7 +318,12 @@ def _tells(one: SessionRecord | DamagedLine, path: str) -> bool:
     """Whether a record may be of a session: it is damaged, or of a program, or of nothing known."""
     if not isinstance(one, SessionRecord) or program_of(one.value) is not None:
         return True
-    return path.endswith(".jsonl") and not is_of_no_session(one.value)
+    return _has_lines(path) and not is_of_no_session(one.value)
+
+
+def _has_lines(path: str) -> bool:
+    """Whether a file is one of lines by its name: no other file of a project has such a name."""
+    return _LINES.search(os.path.basename(path)) is not None
 
 
 def _is_document(value: dict[str, Any]) -> bool:
@@ -319,11 +336,13 @@ def _document(found: SessionFile, file: IO[bytes]) -> Iterable[SessionRecord]:
         found.problem = f"one document of over {MAX_DOCUMENT // 1024 // 1024} MiB is not read"
         return ()
     file.seek(0)
+    value = None
     try:
-        value = orjson.loads(file.read())
-    except orjson.JSONDecodeError:
-        value = None
-    found.is_foreign |= value is not None and not found.path.endswith(".jsonl")
+        value = json_value(file.read())
+    except ValueError as error:
+        if "deep" in str(error):
+            found.problem = f"it is {error}"
+    found.is_foreign |= value is not None and not _has_lines(found.path)
     if isinstance(value, dict) and _is_document(value):
         found.program, found.form = program_of(value), "document"
         if found.program in DOCUMENTS:
@@ -386,197 +405,19 @@ def row_lines(rows: list[dict[str, Any]]) -> Iterator[bytes]:
     return (orjson.dumps(row) + b"\n" for row in rows)
 
 
-# OpenCode's database ---------------------------------------------------------------------------
-
-_TABLES = {
-    "session": "id parent_id directory version",
-    "message": "id session_id time_created data",
-    "part": "id message_id session_id data",
-}
-
-
-_KNOWN = {*_TABLES} | fields(
-    """workspace data_migration account_state account control_account credential event_sequence
-    event permission project_directory project todo session_share migration"""
-)
-"""Tables without a text that a model was given, but for what stands in those above too."""
-
-
-def _quoted(name: str) -> str:
-    return name.replace('"', '""')
-
-
-def _database(found: SessionFile) -> Iterable[SessionRecord | DamagedLine]:
-    """Sessions, messages and parts of a database, from a private copy of it and of its log."""
-    import sqlite3  # most sessions are files of lines
+def _database(found: SessionFile, file: IO[bytes]) -> Iterable[SessionRecord | DamagedLine]:
+    from sqlite3 import Error  # most sessions are files of lines
 
     found.program, found.form = "opencode", "database"
     try:
-        with TemporaryDirectory(prefix="tripod-session-") as folder:
-            copy = os.path.join(folder, "opencode.db")
-            for end in ("", "-wal", "-journal"):
-                if os.path.isfile(found.path + end):
-                    _copy(found.path + end, copy + end)
-            with closing(sqlite3.connect(copy)) as db:
-                db.execute("PRAGMA trusted_schema = OFF")
-                db.execute("PRAGMA query_only = ON")
-                db.row_factory = sqlite3.Row
-                rows = list(_rows(db))
-    except (sqlite3.Error, OSError, LookupError, ValueError, TypeError, MemoryError) as error:
+        records = database_records(file, found.path)
+    except (Error, OSError, LookupError, ValueError, TypeError, MemoryError) as error:
         found.program, found.problem = None, f"the database cannot be read: {error}"
         return ()
     one: list[dict[str, Any]] = []
-    for row in rows:
-        if isinstance(row, SessionRecord):
-            info = row.value["info"]
+    for record in records:
+        if isinstance(record, SessionRecord):
+            info = record.value["info"]
             one = one if "role" in info else found.rows.setdefault(info["id"], [])
-            one.append(row.value)
-    return rows
-
-
-def _copy(source: str, target: str) -> None:
-    with open(open_plain_file(source), "rb") as old, open(target, "xb") as new:
-        while block := old.read(_BLOCK):
-            new.write(block)
-
-
-def _rows(db: sqlite3.Connection) -> Iterator[SessionRecord | DamagedLine]:
-    """Each session, then its messages in order; what another generation holds is a gap."""
-    # Not quick_check: an index that lacks a row would have a message or a part pass unseen.
-    if db.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
-        raise ValueError("its pages are damaged")
-    for table, columns in _TABLES.items():
-        kind = db.execute("SELECT type FROM sqlite_master WHERE name = ?", (table,)).fetchone()
-        there = {row["name"] for row in db.execute(f"PRAGMA table_info({table})")}
-        if kind is None or kind[0] != "table" or not set(columns.split()) <= there:
-            raise ValueError(f"its table {table} is not the one that is known")
-    number = seen = 0
-    for session in db.execute("SELECT * FROM session ORDER BY time_created, id"):
-        number += 1
-        info = {name: session[name] for name in ("id", "parent_id", "directory", "version")}
-        yield SessionRecord(number, 0, {"info": {k: _name(v) for k, v in info.items()}})
-        strange = [name for name, value in info.items() if not isinstance(value, str | None)]
-        if strange or not info["id"]:
-            what = f"the {', '.join(strange) or 'id'} of session {_name(info['id']):.40} is no text"
-            yield DamagedLine(Gap("damaged", 0, what), None)
-        messages = "SELECT * FROM message WHERE session_id = ? ORDER BY time_created, id"
-        for message in db.execute(messages, (session["id"],)):
-            number += 1
-            seen += 1
-            parts = "SELECT data, id FROM part WHERE message_id = ? ORDER BY id"
-            yield from _message(number, message, db.execute(parts, (message["id"],)))
-    lost = db.execute("SELECT count(*) FROM message").fetchone()[0] - seen
-    lost += db.execute(
-        "SELECT count(*) FROM part WHERE message_id NOT IN (SELECT id FROM message)"
-    ).fetchone()[0]
-    if lost:
-        what = f"{lost} messages or parts are of no session that is there"
-        yield DamagedLine(Gap("missing", 0, what), None)
-    yield from _order(db)
-
-
-def _message(
-    number: int, message: sqlite3.Row, parts: Iterable[sqlite3.Row]
-) -> Iterator[SessionRecord | DamagedLine]:
-    """A message with its parts; each row that is no object is a gap, and its text is searched."""
-    named = _name(message["id"])
-    info = _object(number, f"message {named:.40}", message["data"])
-    if isinstance(info, DamagedLine):
-        yield info
-    found = list[dict[str, Any]]()
-    for part in parts:
-        one = _object(number, f"part {_name(part['id']):.40}", part["data"])
-        if isinstance(one, DamagedLine):
-            yield one
-        else:
-            found.append({"id": _name(part["id"]), **one})
-    if isinstance(info, DamagedLine):  # nobody knows whose parts they are
-        for one in found:
-            yield from (DamagedLine(info.gap, text) for text in _text(number, one))
-        return
-    yield SessionRecord(number, 0, {"info": {"id": named, **info}, "parts": found})
-
-
-def _object(number: int, what: str, data: object) -> dict[str, Any] | DamagedLine:
-    """The JSON object in a row, or why it lacks one: it must be one that can be written again."""
-    raw = data if isinstance(data, bytes) else str(data).encode("utf-8", "replace")
-    one = next(session_records([raw]), None)
-    if isinstance(one, DamagedLine):
-        text = one.text and one.text._replace(line=number)
-        return DamagedLine(Gap("damaged", number, one.gap.what.replace("line 1", what, 1)), text)
-    value = {} if one is None else one.value
-    try:
-        orjson.dumps(value)
-    except TypeError:
-        value = {}
-    if value:
-        return value
-    text = None if one is None else next(_text(number, one.value), None)
-    return DamagedLine(Gap("damaged", number, f"{what} is empty, or nested too deep"), text)
-
-
-def _text(number: int, value: object) -> Iterator[Given]:
-    return strange_text(SessionRecord(number, 0, {}), value)
-
-
-def _name(value: object) -> str:
-    """A name in a row: SQLite keeps any value in any column."""
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value or "")
-
-
-def _order(db: sqlite3.Connection) -> Iterator[DamagedLine]:
-    """Each change of a session is an event with the next number; a number that lacks is a gap."""
-    tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    for table in sorted(tables - _KNOWN):
-        if (
-            not table.startswith("sqlite_")
-            and db.execute(f'SELECT 1 FROM "{_quoted(table)}" LIMIT 1').fetchone()
-        ):
-            what = f"the table {table[:40]} of a newer generation has rows, which nobody read"
-            yield DamagedLine(Gap("unknown", 0, what), None)
-    if "event" in tables:
-        yield from _events(db, counted="event_sequence" in tables)
-
-
-def _events(db: sqlite3.Connection, *, counted: bool) -> Iterator[DamagedLine]:
-    """A second witness: the events of each session, without a gap, say what its rows say."""
-    last = "SELECT max(seq) FROM event WHERE aggregate_id = session.id"
-    if counted:
-        last = "SELECT seq FROM event_sequence WHERE aggregate_id = session.id"
-    rows = "SELECT id, (SELECT count(*) FROM event WHERE aggregate_id = session.id) AS n,"
-    rows += f"(SELECT max(seq) FROM event WHERE aggregate_id = session.id) AS top, ({last}) AS last"
-    for row in db.execute(f"{rows} FROM session"):
-        if not row["n"] or not row["n"] - 1 == row["top"] == row["last"]:
-            what = f"of {row['id']!s:.60} {row['n']} events are there, the last is {row['last']}"
-            yield DamagedLine(Gap("order", 0, what), None)
-    try:
-        hidden = _hidden(db)
-    except (LookupError, TypeError, ValueError) as error:
-        yield DamagedLine(Gap("damaged", 0, f"an event or a row is no JSON object: {error}"), None)
-        return
-    # Of what was removed no row is there, as its last event says: nobody can tell which that is.
-    removed = "SELECT 1 FROM event WHERE type LIKE '%removed%' OR type LIKE '%deleted%'"
-    cause: Cause = "order" if db.execute(removed).fetchone() else "witness"
-    for name, value in hidden.items():
-        gap = Gap(cause, 0, f"{name:.60} is not what its last event says, or is not there")
-        yield DamagedLine(gap, next(_text(0, value), None))
-
-
-def _hidden(db: sqlite3.Connection) -> dict[str, dict[str, Any]]:
-    """Messages and parts, by id, that their last event has and no row has as it is there."""
-    told: dict[str, dict[str, Any]] = {}
-    kinds = {"message.part.updated": "part", "message.updated": "info"}
-    for row in db.execute("SELECT type, data FROM event ORDER BY aggregate_id, seq"):
-        name = kinds.get(str(row["type"]).rpartition(".")[0])
-        if name is not None:
-            value = orjson.loads(row["data"])[name]
-            told[value["id"]] = value
-    for row in db.execute(
-        "SELECT id, message_id, session_id, data FROM part"
-        " UNION ALL SELECT id, NULL, session_id, data FROM message"
-    ):
-        value = {**orjson.loads(row["data"]), "id": row["id"], "sessionID": row["session_id"]}
-        value |= {"messageID": row["message_id"]} if row["message_id"] else {}
-        if told.get(row["id"]) == value:
-            del told[row["id"]]
-    return told
+            one.append(record.value)
+    return records

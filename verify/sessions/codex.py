@@ -247,7 +247,6 @@ class Codex(Reader):
             self._ordinal = ordinal
         elif ordinal is not None or self._ordinal is not None:
             odd += self._order(record)
-        self._is_numbered |= ordinal is not None
         if not _LINE.issuperset(value):
             odd += self.strange_fields(record, value, _LINE, "a line")
         if not isinstance(payload, dict):
@@ -287,6 +286,7 @@ class Codex(Reader):
     def _order(self, record: SessionRecord) -> Iterator[Gap]:
         """Newer rollouts number their lines without a gap."""
         ordinal = record.value.get("ordinal")
+        self._is_numbered |= ordinal is not None
         if type(ordinal) is int:
             if self._ordinal is not None and ordinal != self._ordinal + 1:
                 what = f"ordinal {ordinal} comes after {self._ordinal}"

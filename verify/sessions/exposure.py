@@ -54,7 +54,7 @@ from tripod.verify.sessions.items import (
     strings_of,
     text_of,
 )
-from tripod.verify.sessions.programs import OpenedPath, ShellReading
+from tripod.verify.sessions.programs import LOCAL_ADDRESS, OpenedPath, ShellReading
 from tripod.verify.sessions.shell import ANY, opened_by, resolved
 
 Told = Literal["clean", "findings", "cannot tell"]
@@ -69,6 +69,7 @@ _MIXED = fields("skill")
 _READ = frozenset(("read", "search", "shell"))
 _NO_FILES = frozenset(("names", "subagent", "web", "skill", "paste", "background"))
 _PATHLIKE = re.compile(r"[^\s/.]*[/.]\S*")
+_NUL = "a file that is named with a NUL"
 _MAGIC = re.compile(r"[*?\[\]{}]")
 _LISTED = re.compile(
     r"""^(?:Output:\ )?(?:
@@ -348,10 +349,11 @@ class SessionExposures:
         for folder in sorted(one.went)[:_MOST_FOLDERS]:
             for opened in opened_by_call(call._replace(cwd=folder)).opened:
                 self._path(one, call, opened._replace(sure=False, lists_names=False))
-        roots = tuple(f"{root}/" for root in self._roots)
-        one.went |= {
-            each for each in reading.ended if ANY not in each and f"{each}/".startswith(roots)
-        }
+        if reading.ended:
+            roots = tuple(f"{root}/" for root in self._roots)
+            one.went |= {
+                each for each in reading.ended if ANY not in each and f"{each}/".startswith(roots)
+            }
 
     def _path(self, one: _Open, call: Call, opened: OpenedPath) -> None:
         if len(opened.path) > _MAX_PATH:
@@ -369,6 +371,9 @@ class SessionExposures:
 
     def _given(self, given: Given) -> None:
         self._told_of(given)
+        if given.named is not None and "\0" in given.named:
+            self.gaps.append(Gap("opaque", given.line, _NUL, given.channel))
+            given = given._replace(named=given.named.replace("\0", ""))
         one = self._answered(given)
         by_path: list[Exposure] = []
         if one is not None:
@@ -507,13 +512,27 @@ class SessionExposures:
 
 
 def opened_by_call(call: Call) -> ShellReading:
-    """Which files a call opens, by the paths that it names or by its command."""
+    """Which files a call opens. Programs in C end a path at a NUL, shells drop it: both may be."""
+    texts = call.command or "", call.cwd, *call.paths
+    if not any("\0" in text for text in texts):
+        return _opened_by_call(call)
+    found = ShellReading(opaque=[_NUL])
+    for form in (lambda text: text.partition("\0")[0], lambda text: text.replace("\0", "")):
+        command, cwd, *paths = map(form, texts)
+        said = call._replace(command=call.command and command, cwd=cwd, paths=tuple(paths))
+        one = _opened_by_call(said)
+        found.opened += [each._replace(sure=False) for each in (*one.opened, *one.also)]
+        found.opaque += one.opaque
+    return found
+
+
+def _opened_by_call(call: Call) -> ShellReading:
     if call.channel == "shell" and call.command is not None:
         return _opened_by(call, call.command)
     known = call.channel not in _OPAQUE
     found = ShellReading()
     if call.channel == "web":
-        for url in _LOCAL.findall("\n".join(strings_of(call.input))):
+        for url in LOCAL_ADDRESS.findall("\n".join(strings_of(call.input))):
             if url.startswith("file:"):
                 found.opened.append(OpenedPath(url, resolved(url, call.cwd)))
             else:
@@ -524,19 +543,6 @@ def opened_by_call(call: Call) -> ShellReading:
             path = resolved(named, call.cwd)
             found.opened.append(OpenedPath(named, path, sure, call.recursive, call.recursive))
     return found
-
-
-_LOCAL = re.compile(
-    r"""\b(?:file://[^\s"'<>)]+
-    |https?://(?:[^\s/@]*@)?(?:
-      (?:[^\s./:@\[\]"'<>)]+  # a name without a dot, or one number
-        |[^\s/:@"'<>)]+\.(?:localhost|local|internal|lan|home\.arpa))(?=[:/?\#\s"'<>)]|$)
-      |(?:0\w*|127|10|169\.254|192\.168|172\.(?:1[6-9]|2[0-9]|3[01]))\.[0-9]
-      |\[
-    )[^\s"'<>)]*)""",
-    re.IGNORECASE | re.VERBOSE,
-)
-"""Addresses by which a tool for the web gets files of this machine, or of one beside it."""
 
 
 def _is_unrecorded(gap: Gap, channels: Container[Channel]) -> bool:

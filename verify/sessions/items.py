@@ -180,7 +180,7 @@ class Part(NamedTuple):
 class RecordParts:
     """What the texts of one record make together; ``add`` each in its order."""
 
-    SIZE = 2_000
+    SIZE = 1_000
     """Characters on each side of the place where two texts meet."""
 
     def __init__(self) -> None:
@@ -190,18 +190,24 @@ class RecordParts:
 
     def add(self, given: Given) -> Part:
         """Take a text, and give what it is beside those before it."""
-        part, text, size = Part(), given.text, self.SIZE
+        text, size = given.text, self.SIZE
         if given.line != self._line or not given.line:
-            self._line, self._is_named = given.line, False
-            self._apart = self._joined = ""
-        elif self._apart:
-            head = text[:size]
-            joints = f"{self._apart}\n{head}", self._joined + head
-            part = Part(self._apart, joints, self._is_named)
+            self._line, self._is_named = given.line, given.named is not None
+            self._apart = self._joined = text[-size:]
+            return _ALONE
+        before, head = self._joined, text[:size]
+        joints: tuple[str, ...] = (f"{self._apart}\n{head}",)
+        if not (_PARTS_WORDS.match(before[-1:]) or _PARTS_WORDS.match(head)) or "\x1b" in before:
+            joints += (before + head,)  # the cut may be within a word
+        part = Part(self._apart, joints, self._is_named)
         self._apart = f"{self._apart}\n{text[-size:]}"[-size:]
         self._joined = (self._joined + text[-size:])[-size:]
         self._is_named |= given.named is not None
         return part
+
+
+_ALONE = Part()
+_PARTS_WORDS = re.compile(r"[ \t-\r!-/:-@\[-`{-~]")
 
 
 class Gap(NamedTuple):
@@ -332,7 +338,7 @@ class Reader(ABC):
         self.channels: dict[str, Channel] = {}
         self._ids: set[int] = set()  # hashes of ids of records
         self._older: set[int] = set()
-        self._before: dict[int, int] = {}
+        self._before: dict[int | None, int] = {}
 
     @abstractmethod
     def read(self, record: SessionRecord) -> Iterable[Item]:
@@ -346,7 +352,8 @@ class Reader(ABC):
             yield Gap("unknown", 1, f"no version of {self.program} is named")
         for parent, line in self._before.items():
             if parent not in self._ids and parent not in self._older:
-                yield Gap("order", line, "the record that its parentUuid names is not there")
+                what = "the record that its parentUuid names is not there, or is the same"
+                yield Gap("order", line, what)
 
     def links(self, record: SessionRecord) -> None:
         """Note the id of a record, and the one before it: ``end`` says which is not there.
@@ -359,7 +366,7 @@ class Reader(ABC):
                 self._ids, self._older = set(), self._ids
             self._ids.add(hash(name))
         if isinstance(parent, str):
-            before = hash(parent)
+            before = None if parent == name else hash(parent)
             there = before in self._ids or before in self._older
             if not there and len(self._before) < _REMEMBERED:
                 self._before.setdefault(before, record.line)

@@ -47,31 +47,40 @@ def session_records(lines: Iterable[bytes]) -> Iterator[SessionRecord | DamagedL
     over it, as ``readline(MAX_LINE + 1)`` gives them. An empty line is skipped.
     """
     number = offset = 0
+    found: SessionRecord | DamagedLine | None
     long = False
     for line in lines:
-        begin, is_rest = offset, long
+        begin = offset
         offset += len(line)
-        long = (is_rest or len(line) > MAX_LINE) and not line.endswith(b"\n")
-        if is_rest:
-            continue
+        if long or len(line) > MAX_LINE:
+            is_rest, long = long, not line.endswith(b"\n")
+            if is_rest:
+                continue
         number += 1
-        found = _record(line, number, begin)
-        line = b""  # noqa: PLW2901  nobody holds a long line while it is judged
+        value: Any = None
+        if len(line) <= MAX_LINE:
+            try:
+                value = orjson.loads(line)
+            except orjson.JSONDecodeError:
+                value = None  # and the error is gone, and with it a copy of the line
+        if type(value) is dict:
+            found = SessionRecord(number, begin, value)
+        else:
+            found = _odd_line(line, number, begin)
+        line, value = b"", None  # noqa: PLW2901  nobody holds a long line while it is judged
         if found is not None:
             yield found
         del found
 
 
-def _record(line: bytes, number: int, offset: int) -> SessionRecord | DamagedLine | None:
-    """What a line holds; None where it is empty."""
+def _odd_line(line: bytes, number: int, offset: int) -> SessionRecord | DamagedLine | None:
+    """What a line holds that is too long, or no object to orjson; None where it is empty."""
     if len(line) > MAX_LINE:
         what = f"line {number} has over {MAX_LINE // 1024 // 1024} MiB and was not read"
         return DamagedLine(Gap("damaged", number, what), None)
     what, is_more = "no JSON object", False
     try:
-        value = orjson.loads(line)
-        if isinstance(value, dict):
-            return SessionRecord(number, offset, value)
+        orjson.loads(line)
     except orjson.JSONDecodeError as error:
         what, why = "no JSON", error.msg
         what = "nested too deep" if "depth" in why or "ecursion" in why else what
@@ -91,6 +100,19 @@ def _record(line: bytes, number: int, offset: int) -> SessionRecord | DamagedLin
 
 def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
+
+
+def json_value(data: bytes) -> Any:
+    """The value of one JSON text, with halves of surrogates, too; a ValueError says what it is."""
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        try:
+            return whole_text(json.loads(data.decode(), parse_constant=_no_constant))
+        except RecursionError:
+            raise ValueError("nested too deep") from None
+        except ValueError:
+            raise ValueError("no JSON") from None
 
 
 def whole_text(value: Any) -> Any:

@@ -7,6 +7,7 @@ settings, or an ``AGENTS.md``, put into the context, nor what a plugin adds.
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Iterator
 from typing import Any
 
@@ -95,6 +96,10 @@ class OpenCode(Reader):
         no_way_in="script queue request",
     )
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._answers: dict[int, int] = {}  # hashes of calls, and of what each got
+
     def read(self, record: SessionRecord) -> Iterator[Item]:
         """A session's row, or a message."""
         info, parts = record.value.get("info"), record.value.get("parts")
@@ -165,6 +170,13 @@ class OpenCode(Reader):
             if failed and part_of_it and metadata.get("interrupted"):  # what came until then
                 text, failed, denied = part_of_it, False, False
             yield self.answered(record, call.id, text, failed=failed, denied=denied)
+            # Ids may be one word: the same call has the same input, and began at the same time.
+            time, provided = state.get("time"), text_at(part, "callID")
+            start = time.get("start") if isinstance(time, dict) else None
+            same = hash(marshal.dumps((call.id, provided, tool, state.get("input"), start), 2))
+            if self._answers.setdefault(same, hash(text)) != hash(text):
+                what = f"whose text a second answer to the call {call.id[:40]!r} was"
+                yield Gap("unknown", record.line, what, call.channel)
             for named in (yield from self.list_of(record, metadata.get("loaded"), "loaded")):
                 yield self.given(record, "instructions", text, named=str(named))
         child = text_at(state, "metadata", "sessionId")

@@ -54,6 +54,19 @@ class OpenedPath(NamedTuple):
     copied: str = ""
 
 
+LOCAL_ADDRESS = re.compile(
+    r"""\b(?:file://[^\s"'<>)]+
+    |https?://(?:[^\s/@]*@)?(?:
+      (?:[^\s./:@\[\]"'<>)]+  # a name without a dot, or one number
+        |[^\s/:@"'<>)]+\.(?:localhost|local|internal|lan|home\.arpa))(?=[:/?\#\s"'<>)]|$)
+      |(?:0\w*|127|10|169\.254|192\.168|172\.(?:1[6-9]|2[0-9]|3[01]))\.[0-9]
+      |\[
+    )[^\s"'<>)]*)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Addresses by which a tool for the web gets files of this machine, or of one beside it."""
+
+
 @dataclass
 class ShellReading:
     """What a command line opens, and, in words, what of it cannot be told.

@@ -19,7 +19,7 @@ from tripod.verify.sessions.exposure import (
     SessionExposures,
     judge_exposures,
 )
-from tripod.verify.sessions.items import Call, Given, SessionRecord
+from tripod.verify.sessions.items import Call, Gap, Given, SessionRecord
 from tripod.verify.sessions.readers import READERS, read_session
 
 KEY = "PASSWORD=correct-horse-battery-staple\n"
@@ -433,3 +433,22 @@ def test_what_a_skill_answers_may_be_of_any_file(tmp_path: Path) -> None:
     assert _told(tmp_path, *call, protect={"key": KEY}) == "clean"
     failed = _call("Skill", {"skill": "x"}, "Unknown skill: x", is_error=True)
     assert _told(tmp_path, *failed) == "clean"
+
+
+@pytest.mark.parametrize(
+    ("change", "is_second"),
+    [({}, False), ({"output": "b"}, True), ({"output": "b", "input": {"filePath": "y"}}, False),
+     ({"output": "b", "time": {"start": 2}}, False)],
+)  # fmt: skip
+def test_a_second_answer_to_a_call_of_opencode_is_a_gap(
+    change: dict[str, Any], is_second: bool
+) -> None:
+    """Ids may be one word for all calls: another input, or another time, is another call."""
+    state = {"status": "completed", "input": {"filePath": "x"}, "output": "a", "time": {"start": 1}}
+    parts = [
+        {"type": "tool", "id": "REDACTED", "callID": "c", "tool": "read", "state": one}
+        for one in (state, state | change)
+    ]
+    record = SessionRecord(1, 0, {"info": {"id": "m", "role": "assistant"}, "parts": parts})
+    gaps = [item for item in READERS["opencode"]().read(record) if isinstance(item, Gap)]
+    assert [gap.cause for gap in gaps] == ["unknown"] * is_second

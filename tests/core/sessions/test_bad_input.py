@@ -13,10 +13,14 @@ from doors.inside import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from recorded_sessions import items_of, judged, recorded, transcripts
+from session_specimens import CALLS, STARTS
 
+from tripod.verify.isolation.globs import NeverRule
+from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.recorded import files
 from tripod.verify.recorded.files import read_session_file, session_files
 from tripod.verify.sessions import jsonl
+from tripod.verify.sessions.exposure import SessionExposures
 from tripod.verify.sessions.items import Gap, Given, SessionRecord
 from tripod.verify.sessions.jsonl import DamagedLine, session_records
 from tripod.verify.sessions.readers import READERS, program_of, read_session
@@ -144,9 +148,49 @@ def test_a_document_that_is_too_long_is_refused_in_words(
     assert (found.program, found.problem) == (None, "one document of over 1 MiB is not read")
 
 
+DOCUMENTS = {
+    "atif": {"schema_version": "ATIF-v1.6", "session_id": "s", "agent": {"name": "x"},
+             "steps": [{"step_id": 1, "source": "user", "message": "TEXT"}]},
+    "gemini": {"sessionId": "s", "projectHash": "x", "messages": [
+        {"id": "a", "type": "user", "content": "TEXT"}]},
+    "opencode": {"info": {"id": "s", "version": "1.18.33"}, "messages": [
+        {"info": {"id": "m", "role": "user"}, "parts": [{"type": "text", "text": "TEXT"}]}]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize("program", DOCUMENTS)
+def test_half_a_surrogate_in_a_document_is_no_damage(
+    tmp_path: Path, program: str, indent: int | None
+) -> None:
+    data = json.dumps(DOCUMENTS[program], indent=indent).replace("TEXT", PROTECT["x.md"])
+    (tmp_path / "a.json").write_text(data.replace("six", "six \\ud83d "))
+    (tmp_path / "b.json").write_text(data)
+    half, whole = (items_of(tmp_path / name)[0] for name in ("a.json", "b.json"))
+    assert (half.program, half.problem) == (program, "")
+    assert half.counts.gaps == whole.counts.gaps
+    for name in ("a.json", "b.json"):
+        _, (one,) = judged(tmp_path / name, protect=PROTECT)
+        assert {each.named for each in one.found} == {"x.md"}
+
+
+@pytest.mark.parametrize("program", DOCUMENTS)
+def test_a_document_that_is_nested_too_deep_is_refused_in_words(
+    tmp_path: Path, program: str
+) -> None:
+    deep = json.dumps(DOCUMENTS[program]).replace('"TEXT"', "[" * 10_000 + "]" * 10_000)
+    (tmp_path / "a.json").write_text(deep)
+    found = read_session_file(str(tmp_path / "a.json"))
+    assert (found.program, found.problem) == (None, "it is nested too deep")
+
+
 def test_only_plain_files_are_opened(tmp_path: Path) -> None:
     (tmp_path / "real").write_bytes(GOOD)
     os.mkfifo(tmp_path / "fifo.jsonl")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "linked").symlink_to("folder")
+    (tmp_path / "dangling").symlink_to("nowhere")
+    (tmp_path / "notes.md").symlink_to("real")
     (tmp_path / "link.jsonl").symlink_to(tmp_path / "real")
     (tmp_path / "loop.jsonl").symlink_to("loop.jsonl")
     (tmp_path / "device.jsonl").symlink_to("/dev/zero")
@@ -155,10 +199,38 @@ def test_only_plain_files_are_opened(tmp_path: Path) -> None:
         os.path.basename(path): read_session_file(path).problem
         for path in session_files(str(tmp_path))
     }
-    assert problems.keys() == {"fifo.jsonl", "link.jsonl", "loop.jsonl", "device.jsonl"}
+    links = {"link.jsonl", "loop.jsonl", "device.jsonl", "linked", "dangling"}
+    assert problems.keys() == {"fifo.jsonl", *links}
     assert all(problems.values()), problems
     assert read_session_file(str(tmp_path / "link.jsonl"), is_named=True).program == "claude-code"
     assert read_session_file(str(tmp_path / "device.jsonl"), is_named=True).problem
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a.jsonl.bak",
+        "a.jsonl~",
+        "a.jsonl.1",
+        "a.jsonl.2026-11-01",
+        "a.ndjson",
+        "A.JSONL",
+        "a.JsonL.OLD",
+    ],
+)
+def test_a_session_is_one_whatever_its_name_ends_with(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(GOOD)
+    (path,) = session_files(str(tmp_path))
+    assert read_session_file(path).program == "claude-code"
+
+
+@pytest.mark.parametrize("name", ["a.sqlite", "a.sqlite3", "a.DB", "a.db.bak"])
+def test_a_database_is_one_whatever_its_name_ends_with(tmp_path: Path, name: str) -> None:
+    _database(tmp_path).rename(tmp_path / name)
+    for beside in ("x.db-wal", "x.db-shm", "notes.md", "a.jsonl.lock", "a.json.py"):
+        (tmp_path / beside).write_bytes(b"")
+    (path,) = session_files(str(tmp_path))
+    assert read_session_file(path).program == "opencode"
 
 
 def test_a_file_that_changes_while_it_is_read_cannot_be_told(tmp_path: Path) -> None:
@@ -279,3 +351,67 @@ def test_no_damage_of_a_real_file_raises_or_is_called_clean(
     if any(isinstance(item, Gap) and item.cause == "damaged" for item in items):
         assert verdict.told != "clean"
     assert found.bytes == len(path.read_bytes())
+
+
+NUL_PATHS = ["/w/.env\0.txt", "/w/.e\0nv", "/w/src\0/../.env", "\0/w/.env", "/w/.env/\0", "/w/a\0b"]
+READING = {
+    "claude-code": ("Read", "file_path"),
+    "copilot": ("view", "path"),
+    "gemini": ("read_file", "absolute_path"),
+    "qwen": ("read_file", "absolute_path"),
+    "opencode": ("read", "filePath"),
+}
+
+
+def _found(program: str, tool: str, asked: object, answer: str = "x=1") -> SessionExposures:
+    one = SessionExposures(NeverRule([".env"]), ProtectedText())
+    records = [*STARTS[program], *CALLS[program](tool, asked, answer)]
+    numbered = [SessionRecord(number, 0, value) for number, value in enumerate(records, 1)]
+    for item in read_session(READERS[program](), numbered):
+        one.add(item)
+    one.end()
+    return one
+
+
+@pytest.mark.parametrize("path", NUL_PATHS)
+@pytest.mark.parametrize("program", READING)
+def test_a_nul_in_a_path_is_never_sure_and_never_clean(program: str, path: str) -> None:
+    tool, name = READING[program]
+    one = _found(program, tool, {name: path})
+    assert not [each for each in one.found if each.sure]
+    assert bool(one.found) == (path != "/w/a\0b")
+    assert [gap.what for gap in one.gaps if gap.cause == "opaque"] == [
+        "a file that is named with a NUL"
+    ]
+
+
+@pytest.mark.parametrize(
+    "command", ["cat .e\0nv", "cat .env\0.txt", "cat src/a\0 .env", "cat 'a' .env\0", "cat a\0b"]
+)
+@pytest.mark.parametrize("program", ["claude-code", "codex"])
+def test_a_nul_in_a_command_is_never_sure_and_never_clean(program: str, command: str) -> None:
+    tool, name = ("Bash", "command") if program == "claude-code" else ("exec_command", "cmd")
+    one = _found(program, tool, {name: command, "workdir": "/w"})
+    assert not [each for each in one.found if each.sure]
+    assert bool(one.found) == (command != "cat a\0b")
+    assert any("a NUL" in gap.what for gap in one.gaps)
+
+
+def test_a_nul_in_the_name_of_an_attached_file_is_never_clean() -> None:
+    one = SessionExposures(NeverRule([".env"]), ProtectedText())
+    one.add(Given("mention", 1, 0, "x", named="/w/.e\0nv"))
+    assert [each.path for each in one.found] == ["/w/.env"]
+    assert any("a NUL" in gap.what for gap in one.gaps)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [(" ", "\0"), ("e", "e\0"), (" ", "\b"), (" ", " x\b"), ("e", "f\be"), ("e", "e\be"),
+     (" ", "\x7f"), (" ", "\u200b"), ("e", "e\u200b"), (" ", "\u202e"), (" ", " \x1b[0m\0")],
+)  # fmt: skip
+def test_words_are_found_whatever_is_not_seen_between_or_in_them(old: str, new: str) -> None:
+    one = ProtectedText()
+    one.add("x.md", PROTECT["x.md"])
+    text = PROTECT["x.md"].replace(old, new)
+    assert list(one.found_in(text)) == ["x.md"]
+    assert one.may_be_in([text])

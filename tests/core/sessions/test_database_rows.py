@@ -65,3 +65,47 @@ def test_an_import_of_such_a_row_is_no_mistake_of_ours(tmp_path: Path, value: ob
     done = run(tmp_path, "import", "--as", "ann", "--keep", str(path))
     assert (done.code, done.err) == (0, "")
     assert b"bytes kept" in done.out
+
+
+IN_TABLES = {
+    "a column of parts": "ALTER TABLE part ADD COLUMN x; UPDATE part SET x = {}",
+    "a column of messages": "ALTER TABLE message ADD COLUMN x; UPDATE message SET x = {}",
+    "a column of sessions": "ALTER TABLE session ADD COLUMN x; UPDATE session SET x = {}",
+    "a column of events": "ALTER TABLE event ADD COLUMN x; UPDATE event SET x = {}",
+    "a table of a newer generation": "INSERT INTO session_message"
+    " SELECT id, id, 'x', 1, 1, 1, {} FROM session",
+    "what waits": "INSERT INTO session_input (id, session_id, prompt, delivery, admitted_seq,"
+    " time_created) SELECT id, id, {}, 'x', 1, 1 FROM session",
+    "a table that nobody knows": "CREATE TABLE x AS SELECT id AS Session_ID, {} AS y FROM session",
+    "an event that nobody knows": "INSERT INTO event"
+    " SELECT 'x', id, 99, 'session.next.text.1', {} FROM session",
+}
+
+
+@pytest.mark.parametrize("name", IN_TABLES)
+@pytest.mark.parametrize("form", [SECRET, f'{{"a": [{{"b": "x\\n{SECRET}"}}]}}'])
+def test_what_a_newer_schema_holds_is_a_gap_and_searched(
+    tmp_path: Path, name: str, form: str
+) -> None:
+    path = tmp_path / "opencode.db"
+    path.write_bytes((recorded() / "sessions-2026-11/opencode-clean/opencode.db").read_bytes())
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(IN_TABLES[name].format(f"'{form}'"))
+    protected = ProtectedText()
+    protected.add("chat/a.md", SECRET)
+    _, (copy,) = read_copies(str(path), lambda _: SessionExposures(None, protected))
+    assert any(gap.cause == "unknown" for gap in copy.judged.gaps)
+    assert {each.named for each in copy.judged.found if each.channel == "unknown"} == {"chat/a.md"}
+
+
+def test_half_a_surrogate_in_a_row_is_no_damage(tmp_path: Path) -> None:
+    path = tmp_path / "opencode.db"
+    path.write_bytes((recorded() / "sessions-2026-11/opencode-clean/opencode.db").read_bytes())
+    with closing(sqlite3.connect(path)) as db:
+        for table in ("part", "event"):
+            half = "UPDATE {} SET data = replace(data, 'look at', 'look \\ud83d at')"
+            db.execute(half.format(table))
+        db.commit()
+    _, (copy,) = read_copies(str(path), lambda _: SessionExposures(None, ProtectedText()))
+    causes = copy.judged.gaps.causes()
+    assert not {"damaged", "witness"} & causes.keys(), copy.judged.gaps

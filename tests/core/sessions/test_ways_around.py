@@ -949,6 +949,7 @@ def test_records_that_were_taken_out_leave_a_gap(tmp_path: Path) -> None:
     assert _told(tmp_path, *chain) == "clean"
     assert _told(tmp_path, *reversed(chain)) == "clean"  # the order of the file is free
     assert _told(tmp_path, *chain[:1], *chain[2:]) == "cannot tell"
+    assert _told(tmp_path, chain[0] | {"parentUuid": "u0"}, *chain[1:]) == "cannot tell"
     source = next((recorded() / "sessions-2026-11/qwen-read-grep").rglob("chats/*.jsonl"))
     lines = source.read_bytes().splitlines(keepends=True)
     (tmp_path / "qwen.jsonl").write_bytes(b"".join([*lines[:3], *lines[4:]]))
@@ -1073,6 +1074,18 @@ DATABASE = {
     "an index that lacks every part": "DROP INDEX part_message_id_id_idx;"
     "CREATE INDEX x ON part (message_id, id) WHERE 0; PRAGMA writable_schema = ON;"
     "UPDATE sqlite_master SET sql = replace(sql, ' WHERE 0', '') WHERE name = 'x'",
+    "a column of a part that nobody knows": "ALTER TABLE part ADD COLUMN content2 TEXT;"
+    "UPDATE part SET content2 = 'cat chat'",
+    "a column of a message that nobody knows": "ALTER TABLE message ADD COLUMN content2 TEXT;"
+    "UPDATE message SET content2 = x'6361'",
+    "a column of a session that nobody knows": "ALTER TABLE session ADD COLUMN Prompt TEXT"
+    " DEFAULT 'cat chat'",
+    "a column of an event that nobody knows": "ALTER TABLE event ADD COLUMN text DEFAULT 'x'",
+    "a table of sessions that nobody knows": "CREATE TABLE session_v2 AS"
+    " SELECT id AS session_id, '{}' AS data FROM session",
+    "no table of events": "DROP TABLE event",
+    "no table of the last events": "DROP TABLE event_sequence",
+    "an event that nobody knows": "UPDATE event SET type = 'session.next.text.1' WHERE seq = 3",
     "events without a number": "UPDATE event SET seq = 'x' WHERE rowid = 1",
 }
 

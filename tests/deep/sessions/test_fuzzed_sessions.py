@@ -55,7 +55,7 @@ class Specimen(NamedTuple):
 
 def judge(path: Path, project: Path | None, each: Callable[[Item], None] | None = None) -> Any:
     """The answer to each rule, as ``tripod exposure`` finds it for a file that was named."""
-    closed = frozenset[Any](("instructions",) if project is not None else ())
+    closed = frozenset[Any](("instructions", "home") if project is not None else ())
     both = [SessionExposures(rule, PROTECTED, "x", closed) for rule in RULES.values()]
 
     def add(item: Item) -> None:
@@ -429,3 +429,72 @@ def test_no_mutated_database_raises_and_no_damage_is_clean(tmp_path: Path) -> No
         assert sound or "clean" not in told.values(), f"{where}: clean, although it is damaged"
         seen[f"{told[NOWHERE]} {sound}"] += 1
     assert seen
+
+
+def _mutated(rng: random.Random, data: bytes, page: int) -> tuple[str, bytes]:
+    """A log with pages cut off, swapped, twice, or with bytes of them changed."""
+    how = rng.choice(["flip", "cut", "cut", "hole", "swap", "twice", "zeros", "junk"])
+    at, beside = (32 + rng.randrange((len(data) - 32) // page) * page for _ in range(2))
+    place = rng.randrange(len(data))
+    if how == "flip":
+        changed = bytearray(data)
+        for _ in range(rng.choice([1, 3, 30])):
+            spot = rng.choice([place, at + rng.randrange(24), rng.randrange(32)])
+            changed[spot] ^= 1 << rng.randrange(8)
+        return how, bytes(changed)
+    if how == "cut":
+        return how, data[: rng.choice([place, at])]
+    if how == "hole":
+        return how, data[:at] + data[at + page :]
+    if how == "swap":
+        changed = bytearray(data)
+        changed[at : at + page], changed[beside : beside + page] = (
+            data[beside : beside + page],
+            data[at : at + page],
+        )
+        return how, bytes(changed)
+    if how == "twice":
+        return how, data[: at + page] + data[at:]
+    if how == "zeros":
+        return how, (data[:place] + bytes(600) + data[place + 600 :])[: len(data)]
+    return how, data[:place] + rng.randbytes(rng.choice([1, page])) + data[place:]
+
+
+@pytest.mark.slow
+def test_no_mutated_log_of_a_database_raises_and_no_damage_is_clean(tmp_path: Path) -> None:
+    """Rows of the session come one by one into the log, each in a change of its own."""
+    folder = recorded() / "sessions-2026-11/opencode-clean"
+    path, source = tmp_path / "opencode.db", tmp_path / "source.db"
+    source.write_bytes((folder / "opencode.db").read_bytes())
+    with closing(sqlite3.connect(source, isolation_level=None)) as db:
+        tables = {name: db.execute(f"SELECT * FROM {name}").fetchall()
+                  for name in ("part", "event", "event_sequence")}  # fmt: skip
+        for name in tables:
+            db.execute(f"DELETE FROM {name}")
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA wal_autocheckpoint = 0")
+        db.execute("BEGIN")
+        for name, rows in tables.items():
+            for row in rows:
+                db.execute(f"INSERT INTO {name} VALUES ({', '.join('?' * len(row))})", row)
+        db.execute("COMMIT")
+        for _ in range(9):
+            db.execute("UPDATE session SET time_updated = time_updated + 1")
+        files = {end: Path(f"{source}{end}").read_bytes() for end in ("", "-wal", "-shm")}
+    page = int.from_bytes(files[""][16:18], "big") + 24
+    seen = Counter[str]()
+    for trial in range(max(TRIALS // 20, 20)):
+        rng = random.Random(SEED + trial)  # noqa: S311 - mutations, not keys
+        how, log = _mutated(rng, files["-wal"], page) if trial else ("whole", files["-wal"])
+        path.write_bytes(files[""])
+        Path(f"{path}-wal").write_bytes(log)
+        Path(f"{path}-shm").write_bytes(files["-shm"])
+        where = f"TRIPOD_SEED={SEED + trial} TRIPOD_TRIALS=20 (a log: {how})"
+        try:
+            told, _ = judge(path, folder / "team")
+        except Exception as error:
+            raise AssertionError(where) from error
+        same = log == files["-wal"]
+        assert (told[NOWHERE] == "clean") == same, f"{where}: {told}"
+        seen[f"{told[NOWHERE]} {same}"] += 1
+    assert len(seen) > 1
