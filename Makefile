@@ -22,7 +22,7 @@ help:
 	@echo 'make check   what CI runs: format, lint, types, generated docs, every test'
 	@echo 'make bench   measure, beside the floors of this machine'
 	@echo 'make deep    the property tests again, with many more examples'
-	@echo 'make soak    two verifiers on 10,000 mutated exports, each attack 60 times, 200,000 mutated sessions'
+	@echo 'make soak    two verifiers on 10,000 mutated exports, each attack 60 times, 200,000 mutated sessions, each mutant of the judge'
 	@echo 'make docs    write the generated parts of the documentation again'
 
 # What the command itself needs; the rest of what is put there is for tests.
@@ -71,3 +71,4 @@ soak: $(READY)
 	TRIPOD_TRIALS=10000 $(BIN)/pytest -n0 -q tests/deep/verify/test_exports_mutated.py
 	TRIPOD_TRIALS=60 $(PYTEST) tests/deep/verify/test_attacks.py
 	TRIPOD_TRIALS=200000 $(BIN)/pytest -n0 -q tests/deep/sessions/test_fuzzed_sessions.py
+	PYTHONPATH=tests:. $(BIN)/python tests/judge_mutants.py

@@ -417,6 +417,81 @@ _OTHERS: dict[str, list[Specimen]] = {
 }  # fmt: skip
 
 
+_TWICE = _codex("session_meta", id="s", cwd="/w", cli_version="0.169.0", history_mode="paginated")
+_NUMBERED = [_TWICE | {"ordinal": 0}]
+_ORDERED = _codex("event_msg", type="token_count") | {"ordinal": 1}
+_REST: dict[str, list[Specimen]] = {
+    "claude-code": [
+        ("request", [_CLAUDE | {"type": "content-replacement", "replacements": [SECRET]}]),
+        ("request", [_CLAUDE | {"type": "api-request-blob"}]),
+        ("unknown", [_CLAUDE | {"type": "assistant",
+                                "message": {"role": "user", "content": [SECRET]}}]),
+        ("unknown", [_CLAUDE | {"type": "user", "message": {"role": "assistant",
+                                                            "content": "x"}}]),
+        ("unknown", [claude_user([{"type": "text", "text": 7}])]),
+        ("background", _claude_call("TaskOutput", {"task_id": "b9"}, "x")),
+        ("attachment", [claude_user(
+            "<ide_selection>The user selected the lines 1 to 2 from /w/chat/a.md:\nx")]),
+        ("notice", _claude_call("Edit", {}, "<system-reminder>\nNote: /w/chat/a.md was modified")),
+        ("mention", _attached("file", filename="/w/a.png", content={"type": "image", "file": {
+            "base64": "x"}})),
+    ],
+    "codex": [
+        ("summary", [_codex("compacted", message="x", encrypted_content="x")]),
+        ("unknown", [_ORDERED]),
+        ("unknown", [*_NUMBERED, _ORDERED | {"ordinal": 7}]),
+        ("unknown", [_codex("event_msg", type="token_count") | {"ordinal": 0}]),
+        ("unknown", [_codex("event_msg", type="token_count") | {"ordinal": "x"}]),
+        ("unknown", [_TWICE]),
+        ("unknown", [_codex("response_item", type="message", role="user", content=[
+            {"type": "input_text", "text": "x", "brandNew": SECRET}])]),
+    ],
+    "copilot": [
+        ("unknown", [_copilot("abort") | {"parentId": "gone"}]),
+        ("attachment", [_copilot("user.message", content="x", attachments=[{"data": "x"}])]),
+        ("edit", [_copilot_call("edit", {}, "x")[0],
+                  _copilot("tool.execution_complete", toolCallId="c", success=True,
+                           result={"contents": [{"type": "image"}]})]),
+    ],
+    "gemini": [
+        ("unknown", [{"$rewindTo": [SECRET]}]),
+        ("unknown", [_gemini_user()[0] | {"content": 7}]),
+        ("mention", [_gemini_user()[0] | {"content": [
+            {"text": "\nContent from @chat/a.md:\n"}, {"inlineData": {}}]}]),
+        ("instructions", _gemini_user("--- Context from: chat/a.md ---\nx")),
+    ],
+    "qwen": [
+        ("unknown", [_QWEN | {"type": "user", "parentUuid": "gone",
+                              "message": {"parts": [{"text": "x"}]}}]),
+        ("unknown", [_qwen("user") | {"message": {"parts": [], "brandNew": SECRET}}]),
+        ("unknown", _qwen_system("at_command", {"brandNew": SECRET})),
+        ("unknown", _qwen_system("at_command", {"filesRead": [{"x": SECRET}]})),
+        ("system", _qwen_system("slash_command", {"outputHistoryItems": [{"text": SECRET}]})),
+    ],
+    "opencode": [
+        ("unknown", [{"info": {"id": "s", "directory": "/w", "version": "1.18.33",
+                               "brandNew": SECRET}}]),
+        ("unknown", _opencode("user", brandNew=SECRET)),
+        ("instructions", _opencode("assistant", {
+            "type": "tool", "id": "c", "tool": "edit", "state": {
+                "status": "completed", "input": {}, "output": "x",
+                "metadata": {"loaded": ["/w/chat/a.md"]}}})),
+        ("mention", _opencode("user", {"type": "file", "mime": "text/plain",
+                                       "filename": "/w/chat/a.md"})),
+        ("edit", [message for text in ("x", "y") for message in _opencode_call("edit", {}, text)]),
+    ],
+    "atif": [
+        ("unknown", [{"step_id": 1, "source": "agent", "observation": {"brandNew": SECRET}}]),
+        ("unknown", [STARTS["atif"][0] | {"subagent_trajectories": [{"brandNew": SECRET}]}]),
+        ("paste", [STARTS["atif"][0] | {"subagent_trajectories": [{"steps": [
+            {"step_id": 1, "source": "user", "message": SECRET}]}]}]),
+        ("paste", [STARTS["atif"][0] | {"subagent_trajectories": [{"steps": [
+            {"step_id": 1, "source": "user", "message": [{"type": "image"}]}]}]}]),
+    ],
+}  # fmt: skip
+"""What no channel has to itself: fields and parts of another shape, order, and what is encoded."""
+
+
 def _of_tools(program: str) -> Iterator[Specimen]:
     """For each tool, and for some that no table has, a call whose answer is the text."""
     tools = READERS[program].tools
@@ -436,6 +511,23 @@ def _of_tools(program: str) -> Iterator[Specimen]:
 SPECIMENS: list[tuple[str, Channel, list[Record]]] = [
     (program, channel, records)
     for program in READERS
-    for channel, records in (*_of_tools(program), *_OTHERS[program])
+    for channel, records in (*_of_tools(program), *_OTHERS[program], *_REST.get(program, ()))
 ]
 """Program, channel and records; each shows, or may show, a file of ``chat/``."""
+
+_SCRIPT = "text(await tools.mcp__x__y({}))"
+_ENDED = "Process exited with code 0\nOutput:\nx"
+SESSIONS: list[tuple[str, list[Record]]] = [
+    ("codex", [_codex("session_meta", id="s", cwd="/w")]),
+    ("codex", [_TWICE, *_codex_ran("CommandExecution", command=["ls"], cwd="/w")]),
+    ("codex", [_TWICE, *_codex_call("exec_command", {"cmd": "ls"}, _ENDED)]),
+    ("gemini", STARTS["gemini"][:1]),
+    ("gemini", [*STARTS["gemini"], *_gemini_call("edit", {}, "x"), {
+        **_gemini_user()[0], "id": "m2", "content": [
+            {"functionResponse": {"id": "d", "response": {"output": "x"}}}]}]),
+    ("qwen", [*_qwen_call("edit", {}, "x"), *_qwen_system("ui_telemetry", {"uiEvent": {}})]),
+    ("atif", [STARTS["atif"][0] | {"schema_version": "ATIF-v9"}]),
+    ("atif", [*STARTS["atif"], {"step_id": 1, "source": "agent", "tool_calls": [
+        {"tool_call_id": "c", "function_name": "x", "brandNew": "x"}]}]),
+]  # fmt: skip
+"""Whole sessions that lack something, or tell two stories: none of them is clean."""

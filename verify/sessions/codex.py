@@ -297,7 +297,7 @@ class Codex(Reader):
                 yield Gap("order", record.line, "ordinals begin after the first line")
             self._ordinal = ordinal
         elif ordinal is not None:
-            yield Gap("order", record.line, f"the ordinal {str(ordinal)[:20]!r} is no number")
+            yield Gap("order", record.line, "an ordinal that is no number")
         else:
             yield Gap("order", record.line, f"no ordinal, after {self._ordinal}")
 

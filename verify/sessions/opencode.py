@@ -178,7 +178,7 @@ class OpenCode(Reader):
                 what = f"whose text a second answer to the call {call.id[:40]!r} was"
                 yield Gap("unknown", record.line, what, call.channel)
             for named in (yield from self.list_of(record, metadata.get("loaded"), "loaded")):
-                yield self.given(record, "instructions", text, named=str(named))
+                yield self.given(record, "instructions", text, named=text_of(named) or None)
         child = text_at(state, "metadata", "sessionId")
         if call.channel == "subagent":
             what = f"the session of a subagent, {child[:40] or 'without an id'}"

@@ -42,6 +42,7 @@ class Turning(NamedTuple):
     mutant: str
     told: str = "findings"
     asked: Mapping[str, Any] = MappingProxyType({})
+    shown: bool = False  # whether only what was shown is asked for
 
 
 TURNING = {
@@ -142,6 +143,25 @@ TURNING = {
         [SPAWNED, Given("paste", 6, 0, "x", agent="a1")],
         "missing_children: does not count: not gap.parent", "cannot tell",
     ),
+    "a child of the parent that a sibling has started too": Turning(
+        [Session("p1", "codex", "0.169.0", 1), Session("k1", "codex", "0.169.0", 1, parent="p1"),
+         Session("k2", "codex", "0.169.0", 1, parent="p1"), SPAWNED._replace(child="k1")],
+        "missing_children: never: gap.call", "cannot tell",
+    ),
+    "a session whose parent is not there": Turning(
+        [Session("k1", "codex", "0.169.0", 1, parent="p1")],
+        "judge_exposures: reversed: True", "cannot tell",
+    ),
+    "a name with a NUL": Turning(
+        [NAMED._replace(named="/w/.env\0.txt")],
+        'SessionExposures._given: gone: self.gaps.append(Gap("opaque", given.line, _NUL, '
+        "given.channel))", "cannot tell", {"never": ".env"},
+    ),
+    "an output that may be of another call of that id": Turning(
+        [_runs("cat chat/a.md"), _runs("ls"), _runs("cat chat/a.md", ran=True, output="zzz"),
+         ANSWER, ANSWER],
+        "SessionExposures._settle: does not count: one.is_mixed", "cannot tell", shown=True,
+    ),
     "a long line of an error": Turning(
         [_reads(FILE), FAILED._replace(text="Error: " + "x" * 2000)],
         "is_error_text: does not count: len(text) > _ERROR_SIZE", "cannot tell",
@@ -174,11 +194,11 @@ MUTANTS = _mutants()
 def test_a_case_turns_to_clean_without_what_it_proves(name: str) -> None:
     one = TURNING[name]
     case = case_of(one.items, **one.asked)
-    assert case.told_by(exposure)[0] == one.told
+    assert case.told_by(exposure)[one.shown] == one.told
     told = set()
     for mutant in MUTANTS[one.mutant]:
         with judge_of(mutant) as judge:
-            told.add(case.told_by(judge)[0])
+            told.add(case.told_by(judge)[-1 if one.shown else 0])
     assert "clean" in told
 
 
