@@ -43,6 +43,7 @@ WIDER: dict[str, str] = {
     "ledger/kinds/base.py:Kind": "all that one declaration of a kind says, in one place",
     "verify/anchors/policy.py:Rules": "an attribute for each key of a policy file",
     "verify/sessions/items.py:Call": "all that a record says of one call, in one place",
+    "verify/sessions/items.py:Given": "all that a record says of one text, in one place",
 }
 """Classes that may have more attributes for good, with the reason: ``path:class``."""
 

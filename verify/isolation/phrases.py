@@ -167,11 +167,15 @@ class PhraseIndex:
         return self.codes.get(tokens[0]) if len(tokens) == 1 else None
 
 
+_AGAIN = re.compile(r"(\W)\1+")
+"""A sign or a blank that stands there several times, as in a ruler behind a heading."""
+
+
 class LineIndex:
     """Lines of texts that are too short for a run of words: found where a text has them whole.
 
-    A line counts from :data:`LONG` characters on; one of :data:`RUN` words or more is for
-    :class:`PhraseIndex`.
+    A line counts from :data:`LONG` characters on, in which a repeated sign is one: a ruler makes no
+    line of a heading. One of :data:`RUN` words or more is for :class:`PhraseIndex`.
 
     >>> lines = LineIndex()
     >>> lines.add(7, "ann: the release slips to friday")
@@ -198,7 +202,7 @@ class LineIndex:
                 continue
             words = words_of(line)
             length = len(words)
-            if not 0 < length < RUN:
+            if not 0 < length < RUN or len(_AGAIN.sub(r"\1", line).strip()) < LONG:
                 continue
             found = True
             self._first.setdefault(hash(tuple(words)), number)

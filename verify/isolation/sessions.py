@@ -55,6 +55,8 @@ class CallsSeen(SessionExposures):
     def __init__(self, judges: Sequence[SessionExposures] = (), *, is_noted: bool = True) -> None:
         super().__init__(None, ProtectedText())
         self.judges, self.is_noted = judges, is_noted
+        self.agents: set[str] = set()
+        self.sessions: list[Session] = []
         self.calls: dict[str, Call] = {}
         self.again: dict[str, list[Call]] = {}
         self.times: Counter[str] = Counter()

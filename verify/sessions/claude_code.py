@@ -14,6 +14,7 @@ from typing import Any
 
 import orjson
 
+from tripod.verify.isolation.refusals import is_refusal
 from tripod.verify.sessions.items import (
     MAIN,
     Call,
@@ -26,7 +27,6 @@ from tripod.verify.sessions.items import (
     SessionRecord,
     ToolUse,
     fields,
-    is_refusal,
     strange_text,
     strings_of,
     text_at,
@@ -208,6 +208,9 @@ _ATTACHED: dict[str, tuple[Channel, frozenset[str]]] = {
 }
 """Attachments: the channel by which their text comes, and the fields beside ``type``."""
 
+_TOLD_OF_CALLS = fields("hook_additional_context hook_success hook_system_message")
+"""What a hook says of a call beside the answer; what it says of one that it denies is that."""
+
 _ATTACHMENTS = {kind: (way, known | {"type"}) for kind, (way, known) in _ATTACHED.items()}
 
 _SKILL = re.compile("Base directory for this skill: (.+)")
@@ -236,7 +239,7 @@ _BEGINNINGS = ("Command ", "Async agent ", "Monitor ")
 _HEAD = 1_000  # characters of an answer that say which task began
 _SPAWNS = fields("Task Agent")
 _WAKES = fields("SendMessage TeammateTool")
-_WOKEN = ("to", "recipient", "target_agent_id", "target")
+_WOKEN = ("to", "recipient", "target_agent_id", "target", "resume")
 """Tools that send a message to an agent, which works on by it, and the fields that name it."""
 
 _PARENTS = fields("main team-lead")
@@ -446,9 +449,9 @@ class ClaudeCode(Reader):
     ) -> Call:
         name, tool = text_at(block, "id"), text_at(block, "name")
         asked = block.get("input")
-        if tool in _SPAWNS and not nested:
+        if tool in _SPAWNS and not nested and not text_at(asked, "resume"):
             self._spawned[name] = text_at(asked, "name")
-        elif tool in _WAKES:
+        elif tool in _WAKES or (tool in _SPAWNS and not nested):
             self._woken[name] = next(filter(None, (text_at(asked, one) for one in _WOKEN)), "")
         return self.called(record, name, tool, asked, agent=agent, nested=nested)
 
@@ -510,7 +513,8 @@ class ClaudeCode(Reader):
                 self._names[name] = child
             if child not in self._nested or self._nested[child] != count:
                 what = f"the session of subagent {child[:40] or 'without an id'}"
-                yield Gap("missing", record.line, what, "subagent", child=child)
+                begins = call if child and call in self._spawned else ""
+                yield Gap("missing", record.line, what, "subagent", child=child, call=begins)
         woken = self._woken.get(call)
         if woken is not None and woken not in _PARENTS:
             what = f"the session of the agent {woken[:40] or 'without a name'}, which got a message"
@@ -546,8 +550,11 @@ class ClaudeCode(Reader):
             if channel in ("system", "hook") or kind in _NO_TEXT:
                 named = []
             text = file if has_text or not named else ""
+            told = kind in _TOLD_OF_CALLS and text_of(file.get("content"))
+            about = text_at(file, "toolUseID") if told else None
             for name in named or [None]:
-                yield self.given(record, channel, text, named=name, agent=agent)
+                given = self.given(record, channel, text, named=name, agent=agent)
+                yield given if about is None else given._replace(about=about)
             if encoded:
                 what = f"{named[0] if named else kind}, which is no text, in an attachment"
                 yield Gap("opaque", record.line, what, channel)

@@ -222,7 +222,7 @@ class Codex(Reader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._spawned: set[str] = set()  # ids of calls that start a subagent
+        self._spawned: dict[str, str] = {}  # calls of a subagent: which tool they are of
         self._ordinal: int | None = None
         self._is_numbered = False
         self._says_twice = False
@@ -386,7 +386,7 @@ class Codex(Reader):
         if item.get("namespace"):
             name = f"mcp__{item['namespace']}__{name}"
         if name in _SPAWNS:
-            self._spawned.add(call)
+            self._spawned[call] = name
         self._asked.add(hash(call))
         self._has_script |= name in ("exec", "write_stdin")
         cwd = _joined(self.cwd, place) if place else self.cwd
@@ -449,7 +449,8 @@ class Codex(Reader):
             child = _UUID.search(text)
             what = f"the rollout of a subagent, {child[0] if child else 'without an id'}"
             lost = child[0] if child else ""
-            yield Gap("missing", record.line, what, "subagent", child=lost)
+            begins = call if lost and self._spawned[call] == "spawn_agent" else ""
+            yield Gap("missing", record.line, what, "subagent", child=lost, call=begins)
         head = text[:_HEAD].partition("\nOutput:\n")[0]
         ended = _EXIT.search(head) if "code" in head else None
         told_twice = self._says_twice and hash(call) not in self._executed

@@ -230,7 +230,7 @@ class Copilot(Reader):
                     yield Gap("opaque", record.line, "a part of a result that is no text", channel)
         if channel == "subagent" and data.get("success") is True:
             what = "what a subagent did"
-            yield Gap("missing", record.line, what, "subagent", child=call)
+            yield Gap("missing", record.line, what, "subagent", child=call, call=call)
         given = [result.get(name) for name in _GIVEN] if isinstance(result, dict) else result
         yield self.answered(
             record,

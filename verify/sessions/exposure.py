@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Literal
 
 from tripod.ledger.words import without_escapes
+from tripod.verify.isolation.children import SessionTree, missing_children, missing_parents
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.phrases import NUMBERS, ProtectedText, overlaps
 from tripod.verify.isolation.reasons import (
@@ -38,6 +39,7 @@ from tripod.verify.isolation.reasons import (
     is_at,
     said_once,
 )
+from tripod.verify.isolation.refusals import is_error_text, is_own_error
 from tripod.verify.sessions.items import (
     Call,
     Channel,
@@ -47,10 +49,7 @@ from tripod.verify.sessions.items import (
     Item,
     Part,
     RecordParts,
-    Session,
     fields,
-    is_error_text,
-    is_own_error,
     is_what_was_asked,
     strings_of,
     text_of,
@@ -183,8 +182,7 @@ class SessionExposures:
         self.rule, self.protected, self.file, self.closed = rule, protected, file, closed
         self._texts = TextSearch(rule, protected, ExposureList(each, self._counts))
         self.gaps = GapList()
-        self.agents: set[str] = set()
-        self.sessions: list[Session] = []
+        self.tree = SessionTree()
         self.denied: list[tuple[str, bool]] = []
         self._roots = _Roots(rule)
         self._calls = _OpenCalls()
@@ -197,17 +195,17 @@ class SessionExposures:
 
     def add(self, item: Item) -> None:
         """Judge one item."""
-        if isinstance(item, Call | Given) and not item.nested:
-            self.agents.add(item.agent)
+        if isinstance(item, Gap):
+            if not _is_unrecorded(item, self.closed):
+                self.gaps.append(self.tree.of_child(item) if item.child else item)
+            return
+        self.tree.add(item)
         if isinstance(item, Call):
             self._called(item)
         elif isinstance(item, Given):
             self._given(item)
-        elif isinstance(item, Gap):
-            if not _is_unrecorded(item, self.closed):
-                self.gaps.append(item)
-        else:
-            self._began(item)
+        elif item.cwd:
+            self._roots.add(item.cwd)
 
     def end(self) -> None:
         """Say what stays open; the last call may be broken off. More may be added, and ended."""
@@ -248,12 +246,6 @@ class SessionExposures:
             and (each.channel in ("shell", "script") or _is_named_alone(each))
             and any(is_at(each, path) for path in self.protected.paths if path not in but)
         )
-
-    def _began(self, session: Session) -> None:
-        self.agents.add(session.id)
-        self.sessions.append(session)
-        if session.cwd:
-            self._roots.add(session.cwd)
 
     # Calls
 
@@ -378,6 +370,7 @@ class SessionExposures:
     # Texts
 
     def _given(self, given: Given) -> None:
+        self._told_of(given)
         if given.named is not None and "\0" in given.named:
             self.gaps.append(Gap("opaque", given.line, _NUL, given.channel))
             given = given._replace(named=given.named.replace("\0", ""))
@@ -408,6 +401,15 @@ class SessionExposures:
             self.gaps.append(Gap("missing", given.line, what, given.channel))
         if self.protected.paths:
             self._texts.add(given, part, by_path, None if one is None else one.call.tool)
+
+    def _told_of(self, given: Given) -> None:
+        """A hook has read what a call names, and may tell of it in words that no file has."""
+        calls = self._calls.get(given.about or "")
+        for one in () if calls is None else (*(calls.waiting or ()), calls.settled):
+            for each in () if one is None else one.exposures:
+                if self.rule is not None or any(is_at(each, p) for p in self.protected.paths):
+                    what = f"a hook told in its own words of a call of {each.title[:200]}"
+                    self.gaps.append(Gap("missing", given.line, what, given.channel))
 
     def _may_be_instructions(self, given: Given, part: Part) -> bool:
         """Whether instructions whose files have no names may be a file that the rule means."""
@@ -441,7 +443,9 @@ class SessionExposures:
         text = "" if given is None else given.text
         if given is not None and given.denied:
             self.denied.append((one.call.id, bool(one.exposures)))
-            if one.is_mixed or not is_error_text(text, denied=True):
+            # What it asked for may have several lines, and the program repeat it.
+            said = text.replace(one.call.command or "\0", "")
+            if one.is_mixed or one.outputs or not is_error_text(said, denied=True):
                 self._doubt(one)
             return []
         failed = given is not None and given.failed
@@ -647,14 +651,11 @@ def judge_exposures(
     So is a missing parent, where ``needs_parents``: what a subagent was told is in its file, and
     what its parent saw is asked of no rule about subagents alone.
     """
-    agents = set().union(*(one.agents for one in read)) if read else set()
-    gaps = [
-        (one.file, gap)
-        for one in read
-        for gap in one.gaps
-        if not (gap.child and gap.child in agents)
-    ]
-    gaps += _orphans(read) if needs_parents else ()
+    missing = missing_children([one.tree for one in read], [one.gaps for one in read])
+    gaps = [(one.file, gap) for one, some in zip(read, missing, strict=True) for gap in some]
+    begun = [(one.file, session) for one in read for session in one.tree.sessions]
+    orphans = missing_parents([session for _, session in begun]) if needs_parents else ()
+    gaps += [(begun[number][0], gap) for number, gap in orphans]
     found = [(one.file, *pair) for one in read for pair in one.counted()]
     breaches = [
         exposure_reason(*one) for one in found if one[1].sure and (one[1].shown or not shown_only)
@@ -681,21 +682,3 @@ def judge_exposures(
     if not read:
         unseen = [Reason("", 0, "no file of a session was read", "missing")]
     return ExposureVerdict(breaches, unseen, coverage)
-
-
-def _orphans(read: Sequence[SessionExposures]) -> Iterator[tuple[str, Gap]]:
-    """Sessions that another one started which no file is of, or that started one another."""
-    begun = [(one.file, session) for one in read for session in one.sessions]
-    children: dict[str | None, set[str]] = {}
-    for _, session in begun:
-        children.setdefault(session.parent, set()).add(session.id)
-    rooted, todo = set[str](), [*children.get(None, ())]
-    while todo:
-        name = todo.pop()
-        if name not in rooted:
-            rooted.add(name)
-            todo += children.get(name, ())
-    for file, session in begun:
-        if session.parent is not None and session.parent not in rooted:
-            what = f"the session {session.parent[:40]} that started this one, or one before it"
-            yield file, Gap("missing", session.line, what, "subagent")

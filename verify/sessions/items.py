@@ -146,7 +146,8 @@ class Given(NamedTuple):
 
     ``call`` is the call that it answers, None of any other text. ``named`` is the file as the
     record names it, for a text that is a file's. ``failed`` and ``denied`` are the program's own
-    words. ``sure``: not, where the record does not say that the text reached the model.
+    words. ``sure``: not, where the record does not say that the text reached the model. ``about``
+    is the call that a hook said it of, beside its answer.
     """
 
     channel: Channel
@@ -161,6 +162,7 @@ class Given(NamedTuple):
     failed: bool = False
     denied: bool = False
     sure: bool = True
+    about: str | None = None
 
 
 class Part(NamedTuple):
@@ -211,8 +213,9 @@ _PARTS_WORDS = re.compile(r"[ \t-\r!-/:-@\[-`{-~]")
 class Gap(NamedTuple):
     """Something that cannot be seen, and why. ``channel`` is what it could have carried.
 
-    A session of its own that a subagent has is ``missing`` until a session or an agent with the id
-    ``child`` is read. ``is_unrecorded``: the program never writes down what came by this channel.
+    The session ``child`` of a subagent, which ``parent`` started, is ``missing`` until it is read.
+    ``call`` began it, '' where a record tells of it again. What judges a file names the parent.
+    ``is_unrecorded``: the program never writes down what came by this channel.
     """
 
     cause: Cause
@@ -221,6 +224,8 @@ class Gap(NamedTuple):
     channel: Channel = "unknown"
     child: str = ""
     is_unrecorded: bool = False
+    parent: str = ""
+    call: str = ""
 
 
 class GapList(list[Gap]):
@@ -561,64 +566,6 @@ def strings_of(value: object) -> list[str]:
         elif isinstance(one, list):
             todo += reversed(one)
     return found
-
-
-_UNCALLED = re.compile(
-    r"<tool_use_error>(?:Error: No such tool available: |InputValidationError: )[^\0]{,400}\Z"
-)
-"""Errors of a program itself; one of a server may begin like them, and go on with any text."""
-
-_ERROR = re.compile(
-    r"""\b(?:errors?|failed|failure|cannot|can't|could\ not|couldn't|unable|denied|not|no\ such
-    |didn't|doesn't|don't|haven't|rejected|refused|declined|aborted|cancell?ed|interrupted|stopped
-    |invalid|exceeds?|too\ (?:large|long|big)|outside|out\ of\ bounds|must|missing|unknown
-    |unexpected|forbidden|prohibited|blocked?|ignored|timed\ out|timeout|exception
-    |E[A-Z]{3,}(?=:))\b
-    """,
-    re.VERBOSE | re.IGNORECASE,
-)
-_ERROR_LINES, _ERROR_SIZE, _REASON_WORDS = 6, 1_000, 4
-
-
-def is_error_text(text: str, *, denied: bool = False) -> bool:
-    """Whether an answer that failed, by the record, is the message of it and no text of a file.
-
-    That of a denial may be anything that a person or a hook wrote, in one line of some words.
-
-    >>> is_error_text("File does not exist."), is_error_text("KEY=correct-horse-battery")
-    (True, False)
-    """
-    lines = text.strip().splitlines()
-    if not lines or (denied and _DENIAL.match(text)):
-        return True
-    if len(lines) > _ERROR_LINES or len(text) > _ERROR_SIZE:
-        return False
-    if denied and len(lines) == 1 and len(text.split()) >= _REASON_WORDS:
-        return True
-    return _ERROR.search(lines[0]) is not None
-
-
-def is_own_error(text: str, *, of_server: bool = False) -> bool:
-    """Whether an error is of the program itself, which did not run the tool; a server's may lie."""
-    return bool(_UNCALLED.match(text)) if of_server else text.startswith("<tool_use_error>")
-
-
-def is_refusal(text: str) -> bool:
-    """Whether a program says by an error that it did not run the tool: who interrupts it may have.
-
-    >>> is_refusal("<tool_use_error>x"), is_refusal("[Request interrupted by user for tool use]")
-    (True, False)
-    """
-    return _DENIAL.match(text) is not None and not text.startswith("[")
-
-
-_DENIAL = re.compile(
-    r"""<tool_use_error>|\[Request\ interrupted|PreToolUse:|Permission\ (?:to|for)\ |
-    Command\ blocked\ by\ PreToolUse\ hook:|
-    The\ user\ (?:doesn't|rejected|has\ specified\ a\ rule|denied|declined)\b""",
-    re.VERBOSE,
-)
-"""How programs begin the answer to a call that was denied; a person's words may follow."""
 
 
 def version_of(text: str) -> tuple[int, ...]:

@@ -19,6 +19,7 @@ from tripod.verify.sessions.items import (
     SessionRecord,
     ToolUse,
     fields,
+    strings_of,
     text_at,
     text_of,
     ways_in,
@@ -181,7 +182,8 @@ class OpenCode(Reader):
         child = text_at(state, "metadata", "sessionId")
         if call.channel == "subagent":
             what = f"the session of a subagent, {child[:40] or 'without an id'}"
-            yield Gap("missing", record.line, what, "subagent", child=child)
+            begins = call.id if child not in strings_of(state.get("input")) else ""
+            yield Gap("missing", record.line, what, "subagent", child=child, call=begins)
         if state.get("attachments"):
             yield Gap("opaque", record.line, "an attachment of an answer", call.channel)
 

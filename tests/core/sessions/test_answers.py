@@ -86,6 +86,12 @@ NUMBERED = "\n".join(f"{number}\tsome line" for number in range(9))
         (EDIT, KEY, "cannot tell"),
         (READ, f"error\n{NUMBERED}", "cannot tell"),
         (SERVER, f"<tool_use_error>{KEY}", "cannot tell"),
+        (READ, f"<tool_use_error>no</tool_use_error>\n{KEY}", "cannot tell"),
+        (READ, f"<tool_use_error>no</tool_use_error>\n{KEY}</tool_use_error>", "cannot tell"),
+        (SERVER, f"<tool_use_error>Error: No such tool available: x</tool_use_error>\n{KEY}",
+         "cannot tell"),
+        (READ, f"PreToolUse:Read hook error: no\n{KEY}", "cannot tell"),
+        (READ, f"Permission to read /w/.env has been denied.\n{KEY}", "cannot tell"),
     ],
 )  # fmt: skip
 def test_an_answer_that_failed_is_an_error_only_by_its_words(
@@ -104,6 +110,17 @@ def test_an_answer_that_failed_is_an_error_only_by_its_words(
         (READ, KEY, "cannot tell"),
         (CAT, KEY, "cannot tell"),
         (READ, NUMBERED, "cannot tell"),
+        (READ, f"<tool_use_error>no</tool_use_error>\n{KEY}", "cannot tell"),
+        (READ, f"Permission to read /w/.env has been denied.\n{KEY}", "cannot tell"),
+        (READ, f"The user doesn't want to.\n{KEY}\n{KEY}", "cannot tell"),
+        (CAT, f"PreToolUse:Bash hook error: no\n{KEY}", "cannot tell"),
+        (CAT, f"PreToolUse:Bash hook error: [x]: no\n{NUMBERED}", "cannot tell"),
+        (CAT, f"not that\n{KEY}", "cannot tell"),
+        (
+            ("Bash", {"command": "cat \\\n.env"}),
+            "Permission to use Bash with command cat \\\n.env has been denied.",
+            "clean",
+        ),
     ],
 )
 def test_a_denial_is_one_only_by_its_words(
@@ -111,6 +128,49 @@ def test_a_denial_is_one_only_by_its_words(
 ) -> None:
     asks, answer = _call(*call, text, is_error=True)
     assert _told(tmp_path, asks, answer | {"toolDenialKind": "user-rejected"}) == told
+
+
+@pytest.mark.parametrize("denied", [{}, {"toolDenialKind": "user-rejected"}])
+@pytest.mark.parametrize("call", [READ, CAT, EDIT, SERVER])
+def test_the_text_of_an_error_is_searched(
+    tmp_path: Path, call: tuple[str, object], denied: dict[str, str]
+) -> None:
+    """Also where its words say that nothing was read."""
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret/key").write_text(KEY)
+    for text in (f"Permission to read it has been denied: {KEY}", f"no\n{KEY}"):
+        asks, answer = _call(*call, text, is_error=True)
+        _write(tmp_path, asks, answer | denied)
+        assert _exposure(tmp_path, "--protect", "secret/key")[0] == 1
+
+
+@pytest.mark.parametrize("tool", ["exec_command", "mcp__x__read", "exec"])
+def test_a_call_that_ran_was_not_denied(tool: str) -> None:
+    """A server, or a script, may print what the program says of a call that a hook denied."""
+    said = "Command blocked by PreToolUse hook: no"
+    asks, answer = CALLS["codex"](tool, {"cmd": "cat chat/a.md"}, said)
+    run = {"type": "CommandExecution", "id": "c", "command": ["cat", "chat/a.md"], "cwd": "/w",
+           "aggregated_output": "x"}  # fmt: skip
+    ran = {"timestamp": "t", "type": "event_msg",
+           "payload": {"type": "item_completed", "item": run}}  # fmt: skip
+    for records, told in (([asks, answer], "cannot tell" if tool.startswith("mcp") else "clean"),
+                          ([asks, ran, answer], "findings")):  # fmt: skip
+        one = SessionExposures(NeverRule(["chat/**"]), ProtectedText())
+        numbered = enumerate([*STARTS["codex"], *records], 1)
+        for item in read_session(READERS["codex"](), (SessionRecord(n, 0, r) for n, r in numbered)):
+            one.add(item)
+        one.end()
+        assert judge_exposures([one], Counter()).told == told
+
+
+def test_a_call_that_printed_something_is_not_denied_by_its_answer() -> None:
+    asked = Call("c", "Bash", {}, 1, "shell", command="cat .env", cwd="/w")
+    denial = Given("shell", 3, 0, "Permission to do it has been denied.", call="c", denied=True)
+    for ran, told in (((), "clean"), ((asked._replace(ran=True, output="x"),), "cannot tell")):
+        one = SessionExposures(NeverRule([".env"]), ProtectedText())
+        for item in (asked, *ran, denial):
+            one.add(item)
+        assert judge_exposures([one], Counter()).told == told
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,16 @@
 
 import json
 import re
+import sqlite3
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from doors.inside import run
 from recorded_sessions import items_of, recorded, transcripts
+from session_specimens import CALLS, STARTS
 
 from tripod.verify.sessions.items import Call, Given
 from tripod.verify.sessions.readers import READERS
@@ -73,6 +76,28 @@ def _qwen(values: list[dict[str, Any]]) -> Said:
     return Said(calls, answered, failed)
 
 
+def _opencode(values: list[dict[str, Any]]) -> Said:
+    parts = [part for value in values for part in value.get("parts", [])]
+    calls = [part for part in parts if part["type"] == "tool"]
+    said = [(part["id"], part["tool"], part["state"].get("input")) for part in calls]
+    done = [part for part in calls if part["state"]["status"] in ("completed", "error")]
+    failed = sum(part["state"]["status"] == "error" for part in done)
+    return Said(said, [part["id"] for part in done], failed)
+
+
+def _database(path: Path) -> list[dict[str, Any]]:
+    """The messages of OpenCode's database with their parts, by three plain queries."""
+    with closing(sqlite3.connect(path)) as db:
+        count = db.execute("SELECT count(*) FROM session").fetchone()[0]
+        messages = db.execute("SELECT id, data FROM message").fetchall()
+        parts = db.execute("SELECT id, message_id, data FROM part").fetchall()
+    return [{}] * count + [
+        {"info": json.loads(data), "parts": [
+            json.loads(text) | {"id": part} for part, of, text in parts if of == name]}
+        for name, data in messages
+    ]  # fmt: skip
+
+
 COUNTS = {
     "claude-code": _claude,
     "codex": _codex,
@@ -109,13 +134,65 @@ def test_every_record_is_counted_and_every_text_has_its_place(path: Path) -> Non
     found, items = items_of(path)
     assert found.reader is not None
     values = _lines(path)
-    if found.program != "gemini":  # there a record may hold several messages
-        assert found.reader.records == Counter(value["type"] for value in values)
+    first = "header" if "projectHash" in values[0] else values[0].get("type")
+    kinds = [first, *("$set" if "$set" in value else value["type"] for value in values[1:])]
+    inner = [one["type"] for value in values for one in value.get("$set", {}).get("messages", [])]
+    assert found.reader.records == Counter([*kinds, *inner])
     data = path.read_bytes()
     for item in items:
         if isinstance(item, Given):
             assert data[: item.offset].count(b"\n") == item.line - 1
             assert data[item.offset : item.offset + 1] == b"{"
+
+
+OPENCODE = [path for end in ("export-*.json", "opencode.db")
+            for path in sorted(recorded().glob(f"sessions-2026-11/opencode-*/{end}"))]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", OPENCODE, ids=lambda path: f"{path.parent.name}-{path.name[:8]}")
+def test_the_calls_of_opencode_are_those_of_an_independent_count(path: Path) -> None:
+    is_database = path.suffix == ".db"
+    values = _database(path) if is_database else json.loads(path.read_bytes())["messages"]
+    said = _opencode(values)
+    found, items = items_of(path)
+    assert found.counts.calls == Counter(tool for _, tool, _ in said.calls)
+    assert (found.counts.results, found.counts.failed) == (len(said.answered), said.failed)
+    assert len(found.counts.unanswered) == len(said.calls) - len(said.answered)
+    roles = Counter(value["info"]["role"] for value in values if value)
+    sessions = values.count({}) if is_database else 1
+    assert found.reader is not None
+    assert found.reader.records == roles + Counter(session=sessions)
+    reads = Counter(item.paths for item in items if isinstance(item, Call) and item.tool == "read")
+    assert reads == Counter((value["filePath"],) for _, tool, value in said.calls if tool == "read")
+
+
+@pytest.mark.parametrize("program", ["cursor", "atif"])
+def test_the_calls_of_made_sessions_are_those_of_an_independent_count(
+    tmp_path: Path, program: str
+) -> None:
+    """Of these no recording is there: sessions of their documented form, with a call left open."""
+    tools = ["Read", "Grep", "Read", "Shell"]
+    records = [*STARTS[program]]
+    for number, tool in enumerate(tools):
+        made = json.dumps(CALLS[program](tool, {"path": f"/w/{number}"}, f"text {number}"))
+        records += json.loads(made.replace('"c"', f'"c{number}"'))
+    if program == "cursor":
+        path, text = tmp_path / "a.jsonl", "".join(json.dumps(one) + "\n" for one in records[:-1])
+        asked = text.count('"type": "tool_use"'), text.count('"type": "tool_result"')
+    else:
+        for number, step in enumerate(records[1:], 1):
+            step["step_id"] = number
+        del records[-1]["observation"]
+        path, text = tmp_path / "a.json", json.dumps({**records[0], "steps": records[1:]})
+        asked = text.count('"function_name"'), text.count('"source_call_id"')
+    path.write_text(text)
+    found, _ = items_of(path)
+    assert found.program == program
+    assert asked == (4, 3)
+    assert found.counts.calls == Counter(tools)
+    assert (found.counts.results, len(found.counts.unanswered)) == (3, 1)
+    assert found.reader is not None
+    assert found.reader.records.total() == len(records) - (program == "cursor")
 
 
 def test_the_database_and_the_export_of_opencode_say_the_same() -> None:

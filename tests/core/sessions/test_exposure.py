@@ -8,6 +8,8 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
+from itertools import groupby
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -21,16 +23,17 @@ from wcmatch import glob
 from tripod.ledger.errors import MissingExtraError
 from tripod.ledger.words import RUN
 from tripod.ledger.words import words_of_text as words_of
-from tripod.verify.isolation import globs, phrases
+from tripod.verify.isolation import children, globs, phrases, refusals
 from tripod.verify.isolation.globs import NeverRule, _meet
 from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.isolation.reasons import Exposure
+from tripod.verify.recorded.files import read_session_file
 from tripod.verify.sessions import codex, exposure, items, jsonl, shell
 from tripod.verify.sessions.exposure import (
     SessionExposures,
     judge_exposures,
 )
-from tripod.verify.sessions.items import Call, Gap, GapList, Given
+from tripod.verify.sessions.items import Call, Gap, GapList, Given, Session
 
 SECRET = (
     "ann: we ship the seventh release on friday, unless bob finds another fault in it\nshort one\n"
@@ -100,9 +103,13 @@ def test_protected_text_is_found_where_a_naive_reading_finds_it(
     held = ProtectedText()
     held.add("a.md", protected)
     text += protected[at:]
-    wanted = [
-        words_of(line) for line in protected.splitlines() if len(line.strip()) >= phrases.LONG
+    lines = [
+        "".join(
+            "".join(run) if sign.isalnum() or sign == "_" else sign for sign, run in groupby(one)
+        )
+        for one in protected.splitlines()
     ]
+    wanted = [words_of(line) for line in lines if len(line.strip()) >= phrases.LONG]
     wanted = [line for line in wanted if 0 < len(line) < RUN]
     words = words_of(protected)
     wanted += [words[n : n + RUN] for n in range(len(words) - RUN + 1)]
@@ -171,7 +178,9 @@ def test_what_is_excepted_may_be_read_and_its_neighbour_may_not(command: str) ->
     )
 
 
-@pytest.mark.parametrize("module", [globs, items, jsonl, phrases, shell], ids=str)
+@pytest.mark.parametrize(
+    "module", [children, globs, items, jsonl, phrases, refusals, shell], ids=str
+)
 def test_the_examples_of_the_docstrings_hold(module: ModuleType) -> None:
     done = doctest.testmod(module)
     assert (done.failed, bool(done.attempted)) == (0, True)
@@ -345,7 +354,8 @@ def test_what_is_planted_in_the_file_of_a_subagent_is_named_with_its_line(tmp_pa
     verdict, (main, agent) = judged(path, inner)
     assert verdict.reasons == [f"{inner}:2: {PLACE} was shown (read)"]
     assert [(each.line, each.agent) for each in agent.found] == [(2, "a1")]
-    assert main.agents >= {"main"}
+    assert main.tree.whole == set()
+    assert agent.tree.whole == {(START["sessionId"], "a1")}
 
 
 @pytest.mark.parametrize("text", ["YW5uOiB3ZSBzaGlwIHRoZSBzZXZlbnRo", "The release is on Friday."])
@@ -362,11 +372,59 @@ def test_what_is_encoded_or_told_in_other_words_is_out_of_reach_and_not_clean(
 PUBLIC = (CLAUDE, CODEX, "transcripts/claude-2.1.33-entire-small.jsonl")
 
 
+@cache
+def _foreign() -> tuple[dict[str, str], ProtectedText]:
+    """Text of this project, which no transcript has: 100 of its modules and pages.
+
+    Those about sessions have words of the programs that wrote them.
+    """
+    root = Path(__file__).parents[3]
+    paths = [path for folder in ("docs", "verify", "ledger") for path in (root / folder).rglob("*")]
+    paths = [path for path in paths if "sessions" not in str(path.relative_to(root))]
+    files = sorted(path for path in paths if path.suffix in (".md", ".py"))[:: len(paths) // 100]
+    texts = {str(path.relative_to(root)): path.read_text() for path in files}
+    protected = ProtectedText()
+    for name, text in texts.items():
+        protected.add(name, text)
+    return texts, protected
+
+
+def _by_content(path: Path, never: str) -> set[tuple[int, str | None]]:
+    one = SessionExposures(NeverRule([never]), _foreign()[1])
+    read_session_file(str(path), one.add)
+    return {(each.line, each.named) for each in one.found if each.path is None}
+
+
+def test_a_ruler_makes_no_line_of_a_word() -> None:
+    protected = ProtectedText()
+    protected.add("a.py", "# Setup " + "-" * 60 + "\n| name          | value |\n")
+    assert not protected.is_searchable
+    assert not list(protected.found_in("Setup: it has a name, a value"))
+    protected.add("b.py", "# Setup of the whole machine " + "-" * 60)
+    assert list(protected.found_in("> # setup of the whole machine ---")) == ["b.py"]
+
+
 @pytest.mark.parametrize("never", ["*.go", "**/*.sh", ".git/hooks/*", "settings.json", "*.png"])
-def test_without_protected_text_nothing_is_found_by_content(never: str) -> None:
+def test_of_text_that_is_not_there_nothing_is_found_by_content(never: str) -> None:
+    assert len(_foreign()[0]) > 50
     for name in PUBLIC:
-        _, (one,) = judged(recorded() / name, never=never)
-        assert all(each.path is not None for each in one.found)
+        assert _by_content(recorded() / name, never) == set()
+
+
+def test_the_search_that_finds_nothing_there_finds_what_is_planted(tmp_path: Path) -> None:
+    for number, (name, text) in enumerate(_foreign()[0].items()):
+        line = max(text.splitlines(), key=lambda line: len(words_of(line)))
+        if len(words_of(line)) < RUN or number % 5:
+            continue
+        into = PUBLIC[number % 3]
+        turn: dict[str, Any] = USER | {"message": {"content": f"> {line}"}}
+        if into == CODEX:
+            part = {"type": "input_text", "text": f"{line} --"}
+            said = {"type": "message", "role": "user", "content": [part]}
+            turn = {"timestamp": "t", "type": "response_item", "payload": said}
+        path, lines = _plant(tmp_path, into, [turn])
+        found = {one for at, one in _by_content(path, "*.go") if at == lines[0]}
+        assert any(line in _foreign()[0][str(one)] for one in found), (into, name, line)
 
 
 def _named(value: dict[str, Any]) -> str:
@@ -480,13 +538,15 @@ def test_an_answer_that_never_came_leaves_it_untold_unless_it_is_the_last(tmp_pa
 def test_gaps_are_counted_where_they_are_too_many_to_be_kept() -> None:
     """Each is a reason, and what is left out is one too; subagents are still found elsewhere."""
     one, child = SessionExposures(NeverRule(["x"]), ProtectedText()), Gap("missing", 1, "c", "tool")
+    one.add(Session("s", "claude-code", "2.1.209", 1))
     for line in range(3 * GapList.LIMIT):
         one.add(Gap("unknown", line, "a record of the type 'new'"))
         one.add(child._replace(line=line, child=f"child-{line}"))
     one.end()
     assert len(one.gaps) == 4 * GapList.LIMIT + 1
     others = SessionExposures(NeverRule(["x"]), ProtectedText())
-    others.agents.update(f"child-{line}" for line in range(3 * GapList.LIMIT))
+    for line in range(3 * GapList.LIMIT):
+        others.add(Session(f"child-{line}", "codex", "0.169.0", 1, parent="s"))
     verdict = judge_exposures([one, others], Counter())
     assert verdict.told == "cannot tell"
     assert verdict.coverage["gaps"] == {"unknown": 3 * GapList.LIMIT}
@@ -498,10 +558,12 @@ def test_gaps_are_counted_where_they_are_too_many_to_be_kept() -> None:
 
 def test_a_subagent_beyond_the_limit_is_never_taken_for_found() -> None:
     one = SessionExposures(NeverRule(["x"]), ProtectedText())
+    one.add(Session("s", "codex", "0.169.0", 1))
     for line in range(GapList.CHILDREN + 1):
         one.add(Gap("missing", line, "a subagent", "subagent", child=f"child-{line}"))
     one.end()
-    one.agents.update(f"child-{line}" for line in range(GapList.CHILDREN + 1))
+    for line in range(GapList.CHILDREN + 1):
+        one.add(Session(f"child-{line}", "codex", "0.169.0", 1, parent="s"))
     verdict = judge_exposures([one], Counter())
     assert (verdict.told, verdict.coverage["gaps"]) == ("cannot tell", {"missing": 1})
 

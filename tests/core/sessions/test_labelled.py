@@ -1,6 +1,10 @@
 """Recordings with ground truth: no false clean, no false breach; what cannot be told is named."""
 
+import json
+from pathlib import Path
+
 import pytest
+from doors.inside import run
 from recorded_sessions import judged, labels, recorded
 
 OLD, NEW = "sessions", "sessions-2026-11"
@@ -18,7 +22,10 @@ def test_what_claude_code_was_shown_is_found(name: str, protect: dict[str, str])
         assert verdict.told != "findings", verdict.reasons
     elif name == "h_ctx":
         # The hook said words of its own, not those of the file: only a person can tell.
-        assert verdict.told == ("clean" if protect else "cannot tell")
+        assert verdict.told == "cannot tell"
+        if protect:
+            assert ["told in its own words of a call of /home/dev/team/chat/lobby.md" in why
+                    for why in verdict.reasons] == [True]  # fmt: skip
     elif name == "mcp" and not protect:
         assert verdict.told == "cannot tell"
         assert any("ReadMcpResourceTool" in reason for reason in verdict.reasons)
@@ -59,6 +66,47 @@ def test_the_programs_of_today_are_judged_as_their_requests_say(name: str, file:
         assert alone.told == ("cannot tell" if blind else "clean")
         told, _ = judged(folder / file, project=folder / "team")
         assert told.told == ("cannot tell" if blind else "clean")
+
+
+REACHED = [
+    (folder, name)
+    for folder in (OLD, NEW)
+    for name, label in labels(folder).items()
+    if label.get("any_read_of_chat") or label["chat_text_reached_model"]
+]
+
+
+def _files(folder: str, name: str) -> list[str]:
+    place = recorded() / folder / name
+    if folder == NEW:
+        return [str(place / file) for file in labels(NEW)[name]["files"]]
+    return sorted(str(path) for path in place.rglob("*.jsonl") if "hook-stdin" not in path.name)
+
+
+@pytest.mark.parametrize(("folder", "name"), REACHED)
+def test_no_session_in_which_chat_text_reached_the_model_is_ever_clean(
+    tmp_path: Path, folder: str, name: str
+) -> None:
+    """Whatever is asked, and of whatever other evidence: the one bar that counts."""
+    files, home = _files(folder, name), recorded() / folder / name
+    project = home / "team" if folder == NEW else tmp_path / "project"
+    chat = project / "chat/lobby.md"
+    if folder == OLD:
+        chat.parent.mkdir(parents=True)
+        chat.write_text(LOBBY)
+    around = "--project", str(project)
+    for more in ((), ("--protect", str(chat)), around, (*around, "--home", str(home))):
+        assert run(tmp_path, "exposure", "--never", "chat/**", *more, *files).code in (1, 3), more
+    assert run(tmp_path, "exposure", "--protect", str(chat), *files).code in (1, 3)
+    team = tmp_path / "team"
+    team.mkdir()
+    assert run(team, "init").code == 0
+    (team / ".nbs/policy.yaml").write_text("never:\n  - paths: ['chat/**']\n")
+    assert run(team, "import", *files, "--as", "ann").code == 0
+    report = json.loads(run(team, "verify", "--select", "never-read", "--json").out)
+    assert {one["check"]: one["verdict"] for one in report["checks"]}["never-read"] in (
+        "findings", "cannot tell",
+    )  # fmt: skip
 
 
 def test_a_channel_without_a_record_is_named() -> None:
