@@ -59,7 +59,7 @@ class VisiblePhrases:
         return lambda run: self._since.get(run, seq) < seq
 
 
-SEED, STEP = 3, 4
+SEED, STEP = 4, 3
 """Words of a seed, and of a step from one place that is looked at to the next: each look costs."""
 
 
@@ -186,9 +186,11 @@ class LineIndex:
 
     def __init__(self, seeds: Seeds | None = None) -> None:
         self._first: dict[int, int] = {}
-        # For a word of a line that has too few for seeds, and for each seed: where in a line it
-        # stands, and how many words the line has.
-        self._words: dict[str, set[tuple[int, int]]] = {}
+        # For a word that is a line, for two of a line that has too few for a seed, and for each
+        # seed: where in a line it stands, and how many words the line has.
+        self._words: dict[str, tuple[int, int]] = {}
+        self._pairs: dict[tuple[str, str], set[tuple[int, int]]] = {}
+        self._begins = set[str]()  # the first words of these pairs
         self._places: dict[tuple[str, ...], set[tuple[int, int]]] = {}
         self._seeds = seeds or Seeds()
 
@@ -204,9 +206,13 @@ class LineIndex:
                 continue
             found = True
             self._first.setdefault(hash(tuple(words)), number)
+            if length == 1:
+                self._words[words[0]] = 0, 1
+                continue
             if length < SEED + STEP - 1:
-                longest = max(words, key=len)
-                self._words.setdefault(longest, set()).add((words.index(longest), length))
+                at = max(range(length - 1), key=list(map(len, words)).__getitem__)
+                self._pairs.setdefault((words[at], words[at + 1]), set()).add((at, length))
+                self._begins.add(words[at])
                 continue
             for seed in self._seeds.add(words, [0], length, _OF_LINE):
                 row = tuple(words[seed : seed + SEED])
@@ -215,16 +221,23 @@ class LineIndex:
 
     def may_find(self, words: Sequence[str]) -> bool:
         """Whether these words have one of a line that has too few for seeds."""
-        return not self._words.keys().isdisjoint(words)
+        return not (self._words.keys().isdisjoint(words) and self._begins.isdisjoint(words))
 
     def find(self, words: Sequence[str], seeds: bytes | None = None) -> Iterator[tuple[int, str]]:
         """Numbers of texts of which a short line stands in these words, with the line.
 
         ``seeds`` are those in the words, where they are known.
         """
-        if self._words:
+        if not self._words.keys().isdisjoint(words):
             for at in compress(count(), map(self._words.__contains__, words)):
-                yield from self._lines(words, at, self._words[words[at]])
+                yield from self._lines(words, at, [self._words[words[at]]])
+        if self._begins:
+            may_be = list(map(self._begins.__contains__, words))[:-1]
+            pairs = zip(compress(words, may_be), compress(words[1:], may_be), strict=True)
+            every = zip(compress(count(), may_be), map(self._pairs.get, pairs), strict=True)
+            for at, places in every:
+                if places is not None:
+                    yield from self._lines(words, at, places)
         for found in _LINE_SEED.finditer(self._seeds.of(words) if seeds is None else seeds):
             at = found.start() * STEP
             yield from self._lines(words, at, self._places[tuple(words[at : at + SEED])])

@@ -65,6 +65,19 @@ TOOLS = {
 """What each tool does. Tools that show no file and run nothing count as ``edit``."""
 
 _LINE = fields("timestamp type payload ordinal metadata")
+_LINE_METADATA = fields(
+    """history_sequence sampled_through_sequence client_authored mcp_attribution retained_source
+    user_input_order fallback_token_limit_override"""
+)
+_CONTEXT = fields(
+    """turn_id root_turn_id trace_id cwd workspace_roots current_date timezone approval_policy
+    approvals_reviewer sandbox_policy permission_profile network model personality effort summary
+    collaboration_mode multi_agent_version realtime_active disabled_plugin_ids truncation_policy
+    final_output_json_schema user_instructions developer_instructions"""
+)
+_PROMPTED = fields("type id content message images local_images text_elements")
+"""What a prompt has where the program says that it came."""
+
 _META = fields(
     """account_scoped session_id id timestamp cwd runtime_workspace_roots originator cli_version
     source thread_source model_provider base_instructions history_mode context_window git
@@ -249,6 +262,9 @@ class Codex(Reader):
             odd += self._order(record)
         if not _LINE.issuperset(value):
             odd += self.strange_fields(record, value, _LINE, "a line")
+        passed = value.get("metadata")
+        if isinstance(passed, dict):
+            odd += self.strange_fields(record, passed, _LINE_METADATA, "the metadata of a line")
         if not isinstance(payload, dict):
             found: Iterable[Item] = self.strange_type(record, kind, value)
         elif kind == "response_item":
@@ -274,8 +290,9 @@ class Codex(Reader):
                 place = text_at(agents, "directory")
                 yield from self._agents(record, f"# AGENTS.md instructions for {place}")
         elif kind in _SILENT:
-            if kind == "turn_context" and isinstance(payload.get("cwd"), str):
-                self.cwd = payload["cwd"]
+            if kind == "turn_context":
+                yield from self.strange_fields(record, payload, _CONTEXT, "a", kind)
+                self.cwd = text_at(payload, "cwd") or self.cwd
             for name in ("developer_instructions", "user_instructions"):
                 text = text_of(payload.get(name))
                 if text:
@@ -471,6 +488,8 @@ class Codex(Reader):
         kind = event.get("type")
         if not isinstance(kind, str) or kind not in _EVENTS:
             return self.strange_type(record, f"event_msg.{text_at(event, 'type')}", event)
+        if kind == "user_message":
+            return self.strange_fields(record, event, _PROMPTED, "an event", kind)
         return self._said(record, event, kind) if kind in _TELLING else ()
 
     def _said(self, record: SessionRecord, event: dict[str, Any], kind: str) -> Iterator[Item]:
@@ -500,7 +519,9 @@ class Codex(Reader):
             return
         if hash(text_at(item, "id")) not in self._asked and self._script is not None:
             self._script.needs -= Counter((kind,))
-        if kind == "CommandExecution":
+        if kind == "UserMessage":
+            yield from self.strange_fields(record, item, _PROMPTED, "an item", kind)
+        elif kind == "CommandExecution":
             said = item.get("aggregated_output")
             yield from self._unasked(record, item)
             yield self._ran(record, item, "exec_command", item, output=said)

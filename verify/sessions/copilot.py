@@ -75,6 +75,18 @@ _DATA = {
         error parentToolCallId isUserRequested"""
     ),
     "system.message": fields("role content metadata interactionId name"),
+    "session.start": fields(
+        """sessionId version producer copilotVersion startTime selectedModel contextTier context
+        alreadyInUse remoteSteerable reasoningEffort"""
+    ),
+}
+_INNER = {
+    "session.start": {
+        "context": fields(
+            """cwd gitRoot branch headCommit baseCommit repository repositoryHost hostType"""
+        )
+    },
+    "system.message": {"metadata": fields("variables promptVersion")},
 }
 _SILENT = fields(
     """session.permissions_changed assistant.turn_start assistant.turn_end session.usage_record
@@ -143,6 +155,10 @@ class Copilot(Reader):
         known = _DATA.get(kind)
         if known is not None:
             yield from self.strange_fields(record, data, known, "an event", kind)
+        for name, inner in _INNER.get(kind, {}).items():
+            part = data.get(name)
+            if isinstance(part, dict):
+                yield from self.strange_fields(record, part, inner, f"the {name} of an event", kind)
         agent = text_at(data, "parentToolCallId") or MAIN
         if kind in _PLACED:
             within = (text_at(data, name, "cwd") for name in ("context", "input"))

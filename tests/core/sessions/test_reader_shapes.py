@@ -521,3 +521,47 @@ def test_hostile_text_within_a_reminder_is_read_in_one_pass(unit: str) -> None:
     """If each mark were followed to the end of the text, this would take minutes."""
     text = "<system-reminder>\nContents of " + unit * 200_000
     assert _told(_items("claude-code", claude_user(text)), rule=False) == "clean"
+
+
+# Fields of a newer version ----------------------------------------------------------------------
+
+_PROMPT = {"type": "user_message", "message": "go"}
+_DONE = {"type": "item_completed", "item": {"type": "UserMessage", "id": "u", "content": []}}
+
+
+def _beside(one: Record, *path: str) -> Record:
+    """A record with a field that no reader knows, at the end of a path."""
+    value: Record = json.loads(json.dumps(one))
+    inner = value
+    for name in path:
+        inner = inner[name]
+    inner["brandNew"] = SECRET
+    return value
+
+
+@pytest.mark.parametrize(
+    ("program", "one", "path"),
+    [
+        ("codex", {"type": "response_item", "payload": {}, "metadata": {}}, ("metadata",)),
+        ("codex", {"type": "turn_context", "payload": {"cwd": "/w"}}, ("payload",)),
+        ("codex", {"type": "event_msg", "payload": _PROMPT}, ("payload",)),
+        ("codex", {"type": "event_msg", "payload": _DONE}, ("payload", "item")),
+        ("copilot", STARTS["copilot"][0], ("data",)),
+        ("copilot", STARTS["copilot"][0], ("data", "context")),
+        (
+            "copilot",
+            {"type": "system.message", "data": {"content": "x", "metadata": {}}},
+            ("data", "metadata"),
+        ),
+    ],
+)
+def test_a_field_that_no_reader_knows_is_a_gap_and_is_searched(
+    program: str, one: Record, path: tuple[str, ...]
+) -> None:
+    other = _beside(one, *path)
+    items = _items(program, *STARTS[program], other)
+    known = _items(program, *STARTS[program], one)
+    assert not any(isinstance(item, Gap) and "brandNew" in item.what for item in known)
+    assert any(isinstance(item, Gap) and "brandNew" in item.what for item in items)
+    assert any(isinstance(item, Given) and item.text == SECRET for item in items)
+    assert _told(items) == "cannot tell"
