@@ -443,11 +443,15 @@ _REST: dict[str, list[Specimen]] = {
         ("unknown", [_codex("event_msg", type="token_count") | {"ordinal": 0}]),
         ("unknown", [_codex("event_msg", type="token_count") | {"ordinal": "x"}]),
         ("unknown", [_TWICE]),
+        ("unknown", [_codex("turn_context", cwd="/w", brandNew=SECRET)]),
+        ("unknown", _codex_ran("UserMessage", content=[], brandNew=SECRET)),
         ("unknown", [_codex("response_item", type="message", role="user", content=[
             {"type": "input_text", "text": "x", "brandNew": SECRET}])]),
     ],
     "copilot": [
         ("unknown", [_copilot("abort") | {"parentId": "gone"}]),
+        ("unknown", [_copilot("system.message", role="system", content="x",
+                              metadata={"brandNew": SECRET})]),
         ("attachment", [_copilot("user.message", content="x", attachments=[{"data": "x"}])]),
         ("edit", [_copilot_call("edit", {}, "x")[0],
                   _copilot("tool.execution_complete", toolCallId="c", success=True,
