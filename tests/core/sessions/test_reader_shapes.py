@@ -500,6 +500,39 @@ def test_what_is_put_into_a_turn_beside_an_attachment_is_searched() -> None:
     assert _told(_items("claude-code", claude_user("x"), record)) == "findings"
 
 
+_MENTIONED = {"type": "file", "filename": "/w/a.md", "content": {"file": {"content": "x = 1\n"}}}
+_LISTED = {"type": "directory", "path": "/w/a", "content": "b.md"}
+_READ = 'Called the Read tool with the following input: {"file_path":"/w/a.md"}'
+_LS = (
+    'Called the Bash tool with the following input: {"command":"ls /w/a",'
+    '"description":"Lists files in /w/a"}'
+)
+_REFERRED = {"type": "compact_file_reference", "filename": "/w/a.md", "displayPath": "a.md"}
+
+
+@pytest.mark.parametrize(
+    ("attached", "sent", "told"),
+    [
+        (_MENTIONED, f"{_READ}\nResult of calling the Read tool:\n1\tx = 1\n2\t", "clean"),
+        (_MENTIONED, f"{_READ}\nResult of calling the Read tool:\n1\ty = 1\n2\t", "cannot tell"),
+        (_MENTIONED, f"{_READ.replace('a.md', 'b.md')}\n1\tx = 1", "cannot tell"),
+        (_LISTED, f"{_LS}\nResult of calling the Bash tool:\nb.md", "clean"),
+        (_LISTED, f"{_LS}\nResult of calling the Bash tool:\nb.md: x = 1", "cannot tell"),
+        (_LISTED, f"{_LS.replace('ls', 'cat')}\nb.md", "cannot tell"),
+        (_REFERRED, "", "clean"),
+        (_REFERRED, "x = 1", "cannot tell"),
+    ],
+)
+def test_what_was_sent_of_a_mention_is_of_its_file_where_it_holds_nothing_else(
+    attached: Record, sent: str, told: str
+) -> None:
+    record: Record = CLAUDE | {"type": "attachment", "attachment": attached}
+    record["rendered"] = [{"content": f"<system-reminder>\n{sent}\n</system-reminder>"}] * bool(
+        sent
+    )
+    assert _told(_items("claude-code", claude_user("x"), record), text="") == told
+
+
 _NEAR = """http://localhost:8000/a.md http://a.localhost/a.md http://127.1/a.md http://0/a.md
     http://0x7f.1/a.md http://2130706433/a.md http://box:8000/a.md http://[::1]/a.md
     http://192.168.1.2/a.md http://10.0.0.1/ http://x@127.0.0.1/ http://nas.local/a.md"""
