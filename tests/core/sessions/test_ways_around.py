@@ -887,6 +887,24 @@ def test_calls_of_one_message_share_a_shell_that_an_earlier_one_moved(tmp_path: 
     assert told("cd /tmp/x && ls", "rg x src") == "clean"
 
 
+def test_a_choice_and_a_class_mean_no_other_names() -> None:
+    globs = "*.{pem,key} {.env,*.pem} *.[ch] .env.{local,[0-9]} {chat,secrets}/** {a/b,{c,d}/e}/*"
+    for never in globs.split():
+        assert _shell("cat src/app.py", never).told == "clean", never
+    for command in ("cat a.KEY", "cat a.H", "cat .ENV.7", "cat SECRETS/a", "cat D/e/f"):
+        told = [_shell(command, never).told for never in globs.split()]
+        assert told.count("cannot tell") == 1, command
+    assert _shell("cat X5", "x{1..9}").told == "cannot tell"
+
+
+@pytest.mark.parametrize("never", ["/home/ann/.ssh", "/home/ann/.ssh/**", "/home/{ann,bob}/.ssh"])
+def test_the_home_folder_may_be_any_and_a_folder_in_it_means_all_that_it_holds(never: str) -> None:
+    for command in ("cat ~/.ssh/id", "grep -r x ~", "grep -r x ~/.ssh"):
+        assert _shell(command, never).told == "cannot tell", command
+    assert _shell("cat ~/.sshd/id", never).told == "clean"
+    assert _shell("grep -r x ~/src", never).told == "clean"
+
+
 def test_a_glob_that_fits_a_folder_means_what_lies_in_it() -> None:
     assert NeverRule(["chat/"]).hits("/w/chat/deep/a.md")
     assert not NeverRule(["chat"], ["chat/public"]).hits("/w/chat/public/a.md")
