@@ -4,6 +4,7 @@ import json
 import sqlite3
 from collections import Counter
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -885,6 +886,19 @@ def test_calls_of_one_message_share_a_shell_that_an_earlier_one_moved(tmp_path: 
     assert told("cd chat && ls", "cat a.md", later="/w/src") == "clean"
     assert told("cd src && ls", "cat a.md") == "clean"
     assert told("cd /tmp/x && ls", "rg x src") == "clean"
+
+
+def test_a_search_of_what_was_read_as_a_file_is_of_no_folder(tmp_path: Path) -> None:
+    told = partial(_told, tmp_path, never=".env*")
+    read = [_asks("Read", {"file_path": "/w/src/a.py"}, "r"), _answers("1\tx = 1\n2\ty = 2", "r")]
+    grep = [_asks("Grep", {"path": "src/a.py", "pattern": "x"}, "g"), _answers("1:x = 1", "g")]
+    assert (told(*read, *grep), told(*grep)) == ("clean", "cannot tell")
+    for command in ("mv /w/other src/a.py", "cd src && rm a.py && mkdir a.py"):
+        changed = [_asks("Bash", {"command": command}, "b"), _answers("", "b")]
+        assert told(*read, *changed, *grep) == "cannot tell"
+    listed = [read[0], _answers("a.md\nb.md", "r")]
+    assert told(*listed, *grep) == "cannot tell"
+    assert told(*read, *grep, never="src/a.py") == "findings"
 
 
 def test_a_choice_and_a_class_mean_no_other_names() -> None:
