@@ -64,8 +64,8 @@ _OPAQUE = frozenset(("mcp", "tool", "resource", "script"))
 _UNNAMED = fields("hook notice background summary mention attachment resource skill")
 """Channels whose text may be of any file, and does not say of which: only its words can tell."""
 
-_MIXED = fields("skill")
-"""Channels whose text may hold more than the file that it names: a skill runs commands."""
+_MIXED = fields("skill resource")
+"""Channels whose text may be of more than is named: a skill runs commands, a server may do so."""
 
 _READ = frozenset(("read", "search", "shell"))
 _NO_FILES = frozenset(("names", "subagent", "web", "skill", "paste", "background"))

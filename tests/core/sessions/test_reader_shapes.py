@@ -486,6 +486,15 @@ def test_each_file_that_an_attachment_names_is_found(attached: Record) -> None:
     assert _told(_items("claude-code", claude_user("x"), record)) == "findings"
 
 
+def test_what_a_server_calls_a_resource_may_be_any_file() -> None:
+    held = {"contents": [{"uri": "mem://x", "text": "x = 1"}]}
+    attached = {"type": "mcp_resource", "server": "s", "uri": "mem://x", "content": held}
+    items = _items(
+        "claude-code", claude_user("x"), CLAUDE | {"type": "attachment", "attachment": attached}
+    )
+    assert (_told(items, text=""), _told(items)) == ("cannot tell", "clean")
+
+
 @pytest.mark.parametrize("content", [{"type": "image"}, {"contents": [{"blob": "eA=="}]}])
 def test_an_attachment_that_is_no_text_cannot_be_told(content: Record) -> None:
     attached = {"type": "file", "filename": "/w/b", "content": content}
