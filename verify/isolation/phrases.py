@@ -262,6 +262,23 @@ NUMBERS = re.compile(r"\n(?:[^\s:]+:)?[ \t]*[0-9]+[\t:|\u2192-]")
 A line is told by the end of the one before: a search for that takes a tenth of one for ``^``.
 """
 
+IS_NUMBERED = re.compile(r" *[0-9]+[\t\u2192]")
+"""How Claude Code begins the text of a file; other programs may read a folder so."""
+
+LISTED = re.compile(
+    r"""^(?:Output:\ )?(?:
+    (?:File:\ )?(\S*[^\s:]):?\n(?=\s*(?:Line\ |L)?\d+[:-])  # a name over numbered lines
+    | (?:(?:HEAD|main|master|[0-9a-f]{7,40})[~^0-9]*:)?  # git grep begins with the revision
+      ((?:[A-Za-z]:)?[^\s:]++):(?!\d+$|$)  # a line of a file behind the file's name
+    | (?:---|\+\+\+)\ (?:[ab]/)?(\S+)
+    | diff\ -(?!-git).*[ \t](\S+)$
+    | (?P<counted>(?:[A-Za-z]:)?[^\s:]++):\d+$
+    | (?P<alone>(?:[A-Za-z]:)?[^\s:]++):?$
+    )""",
+    re.MULTILINE | re.VERBOSE,
+)
+"""Where the answer of a search says of which file a text is. A name elsewhere is only a word."""
+
 
 _PIECE = 1024 * 1024  # characters that are searched at once: their words take ten times the memory
 _ROW = 8 * RUN

@@ -16,7 +16,7 @@ from typing import Literal
 from tripod.ledger.words import without_escapes
 from tripod.verify.isolation.children import SessionTree, missing_children, missing_parents
 from tripod.verify.isolation.globs import NeverRule
-from tripod.verify.isolation.phrases import NUMBERS, ProtectedText, overlaps
+from tripod.verify.isolation.phrases import IS_NUMBERED, LISTED, NUMBERS, ProtectedText, overlaps
 from tripod.verify.isolation.reasons import (
     COPY,
     FAILED,
@@ -63,27 +63,15 @@ _OPAQUE = frozenset(("mcp", "tool", "resource", "script"))
 _UNNAMED = fields("hook notice background summary mention attachment resource skill")
 """Channels whose text may be of any file, and does not say of which: only its words can tell."""
 
-_MIXED = fields("skill")
-"""Channels whose text may hold more than the file that it names: a skill runs commands."""
+_MIXED = fields("skill resource")
+"""Channels whose text may be of more than is named: a skill runs commands, a server may do so."""
 
 _READ = frozenset(("read", "search", "shell"))
 _NO_FILES = frozenset(("names", "subagent", "web", "skill", "paste", "background"))
+_NO_CHANGE = fields("read search names web paste edit")  # they make no folder of a file
 _PATHLIKE = re.compile(r"[^\s/.]*[/.]\S*")
 _NUL = "a file that is named with a NUL"
 _MAGIC = re.compile(r"[*?\[\]{}]")
-_LISTED = re.compile(
-    r"""^(?:Output:\ )?(?:
-    (?:File:\ )?(\S*[^\s:]):?\n(?=\s*(?:Line\ |L)?\d+[:-])  # a name over numbered lines
-    | (?:(?:HEAD|main|master|[0-9a-f]{7,40})[~^0-9]*:)?  # git grep begins with the revision
-      ((?:[A-Za-z]:)?[^\s:]++):(?!\d+$|$)  # a line of a file behind the file's name
-    | (?:---|\+\+\+)\ (?:[ab]/)?(\S+)
-    | diff\ -(?!-git).*[ \t](\S+)$
-    | (?P<counted>(?:[A-Za-z]:)?[^\s:]++):\d+$
-    | (?P<alone>(?:[A-Za-z]:)?[^\s:]++):?$
-    )""",
-    re.MULTILINE | re.VERBOSE,
-)
-"""Where the answer of a search says of which file a text is. A name elsewhere is only a word."""
 
 
 @dataclass
@@ -134,6 +122,7 @@ class _Roots(dict[str, None]):
         super().__init__()
         self._rule = rule
         self._judged: dict[tuple[str, bool, bool], bool | None] = {}
+        self.files = set[str]()  # paths that were read as a file, so that nothing lies below
 
     def add(self, cwd: str) -> None:
         """Take in a folder."""
@@ -256,6 +245,11 @@ class SessionExposures:
             self._ran(call)
             return
         one = _Open(call._replace(input=None))  # it may be large
+        if self._roots.files and call.channel not in _NO_CHANGE:
+            said = text_of([call.command, call.input])
+            self._roots.files = {
+                each for each in self._roots.files if each.rpartition("/")[2] not in said
+            }
         self._opens(one, call)
         calls = self._calls_of(call.id)
         if calls.waiting is None:
@@ -358,6 +352,8 @@ class SessionExposures:
     def _path(self, one: _Open, call: Call, opened: OpenedPath) -> None:
         if len(opened.path) > _MAX_PATH:
             opened = opened._replace(path=f"/{ANY}", sure=False)
+        if opened.recursive and opened.path in self._roots.files:
+            opened = opened._replace(recursive=False)  # so nothing lies below it
         if opened.copied and self.rule and not self.rule.may_lose(opened.path, opened.copied):
             opened = opened._replace(recursive=False)  # it is named where it is read
         sure = self._roots.is_hit(opened)
@@ -460,6 +456,9 @@ class SessionExposures:
         is_whole = given is not None and not (one.is_mixed or one.call.keeps)  # no more comes later
         if one.call.channel == "script":
             is_whole = is_whole and _COMPLETED.match(text) is not None
+        is_plain = one.call.channel == "read" and not (one.is_mixed or one.call.recursive)
+        if is_plain and IS_NUMBERED.match(text) and len(self._roots.files) < _MOST_PLAIN:
+            self._roots.files |= {resolved(each, one.call.cwd) for each in one.call.paths}
         found = []
         for each in () if one.call.channel == "edit" and _MADE.fullmatch(text) else one.exposures:
             sure, shown = each.sure and not failed, bool(text.strip()) and not failed
@@ -496,7 +495,7 @@ class SessionExposures:
         found: dict[str, bool] = {}
         if not self.rule.may_be_named(f"{given.text}\n{call.cwd}"):
             return  # as in nearly all answers
-        for match in _LISTED.finditer(without_escapes(given.text)):
+        for match in LISTED.finditer(without_escapes(given.text)):
             named = match[match.lastindex or 0].removeprefix("./")
             if not _PATHLIKE.fullmatch(named):
                 continue
@@ -549,7 +548,7 @@ def _is_unrecorded(gap: Gap, channels: Container[Channel]) -> bool:
     return gap.is_unrecorded and gap.channel in channels
 
 
-_MAX_PATH, _MAX_ROOTS, _MOST_FOLDERS = 4096, 64, 4
+_MAX_PATH, _MAX_ROOTS, _MOST_FOLDERS, _MOST_PLAIN = 4096, 64, 4, 500
 _REMEMBERED = 20_000  # calls; an answer to an older one is of a call that is not there
 _SHORT_COMMAND = 4096  # characters
 _opened_again = lru_cache(maxsize=512)(opened_by)
