@@ -133,6 +133,7 @@ _PROGRESS = fields(
     """agent_progress bash_progress hook_progress mcp_progress query_update
     search_results_received waiting_for_task powershell_progress skill_progress"""
 )
+_OF_AGENTS = fields("agent_progress skill_progress")
 _ATTACHED: dict[str, tuple[Channel, frozenset[str]]] = {
     "file": ("mention", fields("filename content displayPath savedCopyFraming truncated")),
     "directory": ("names", fields("path content displayPath")),
@@ -565,12 +566,15 @@ class ClaudeCode(Reader):
             yield self.given(record, way, rendered, agent=agent)
 
     def _progress(self, record: SessionRecord, value: dict[str, Any]) -> Iterator[Item]:
-        """Calls of a subagent, which to 2.1.63 stand in the file of its parent alone."""
+        """Calls of a subagent, or of a skill that runs as one: in the file of its parent alone.
+
+        That is so to 2.1.63.
+        """
         data = value.get("data")
         kind = text_at(data, "type")
         if kind not in _PROGRESS:
             yield from self.strange_type(record, f"progress.{kind}", value)
-        elif kind == "agent_progress":
+        elif kind in _OF_AGENTS:
             assert isinstance(data, dict)
             inner = data.get("message")
             agent = text_at(data, "agentId") or "subagent"
