@@ -279,6 +279,13 @@ LISTED = re.compile(
 )
 """Where the answer of a search says of which file a text is. A name elsewhere is only a word."""
 
+_NUMBERED = re.compile(
+    r"\n(?:[^\s:]+[:-])?[ \t]*(?:L|Line |[#\[])?[0-9]+(?: ?[\t:|\u2192\u2502.)\]-]| +\u2502?)"
+)
+"""How other programs number lines: only the words behind the number are compared."""
+
+_BREAKS, _CODES = re.compile(r"\\+[nrt]"), re.compile(r"\\+u([0-9a-fA-F]{4})")
+
 
 _PIECE = 1024 * 1024  # characters that are searched at once: their words take ten times the memory
 _ROW = 8 * RUN
@@ -347,14 +354,20 @@ class ProtectedText:
 
 
 def _forms_of(text: str) -> Iterator[str]:
-    """A text, and what it is without numbers of lines, or if what is not seen of it counts."""
+    """A text, and what it is without numbers of lines, or if what is not seen of it counts.
+
+    A text may stand in another as JSON writes it: there a line begins with a letter, and no blank.
+    """
     forms = [text, *readings_of(text)]
     if "\x1b" in text:
         plain = without_escapes(text)
         forms = [_ENDS.sub(" ", text), plain, *readings_of(plain)]  # with what a link hides
+    if "\\n" in text or "\\u" in text:
+        lines = _BREAKS.sub("\n", text)
+        forms.append(_CODES.sub(lambda found: chr(int(found[1], 16)), lines))
     for form in forms:
         yield form
-        plain = NUMBERS.sub("\n", f"\n{form}")
+        plain = _NUMBERED.sub("\n", f"\n{form}")
         if len(plain) <= len(form):
             yield plain
 
