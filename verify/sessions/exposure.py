@@ -91,6 +91,7 @@ class _Open:
     is_shell: bool = False
     is_answered: bool = False
     moves: bool = False
+    copies: bool = False
     is_mixed: bool = False
     went: set[str] = field(default_factory=set)  # where it left the shell, or one before it
 
@@ -125,9 +126,11 @@ class _Roots(dict[str, None]):
         self.files = set[str]()  # paths that were read as a file, so that nothing lies below
 
     def add(self, cwd: str) -> None:
-        """Take in a folder."""
-        self[resolved(cwd, "")] = None
-        self._judged.clear()
+        """Take in a folder; of very many only that they are."""
+        folder = resolved(cwd, "")
+        if folder not in self and len(self) <= _MAX_ROOTS:
+            self[folder] = None
+            self._judged.clear()
 
     def is_hit(self, opened: OpenedPath) -> bool | None:
         """Whether a path is for certain, or may be, one that counts; None if it does not."""
@@ -239,7 +242,7 @@ class SessionExposures:
     # Calls
 
     def _called(self, call: Call) -> None:
-        if call.cwd and not self._roots:
+        if call.cwd:
             self._roots.add(call.cwd)
         if call.ran:
             self._ran(call)
@@ -313,6 +316,7 @@ class SessionExposures:
         reading = opened_by_call(call)
         one.moves |= call.channel == "edit" and _MOVES in text_of(call.input)
         one.is_shell |= call.channel in ("shell", "script")
+        one.copies |= call.channel == "shell" and not _PRINTS.fullmatch(call.command or "")
         if self.rule is not None:
             self._elsewhere(one, call, reading)
         for opened in (*reading.opened, *(reading.also if self.rule is not None else ())):
@@ -464,7 +468,8 @@ class SessionExposures:
             sure, shown = each.sure and not failed, bool(text.strip()) and not failed
             if one.outputs:
                 shown = shown and any(overlaps(output, text) for output in one.outputs)
-            kept = is_whole and any(map(str.strip, one.outputs))  # else in a copy, perhaps
+            # Where it was not printed it may be in a copy.
+            kept = is_whole and not one.copies and any(map(str.strip, one.outputs))
             lost = one.is_shell and not (shown or kept)
             if each.channel == "edit":  # it may show the lines around what was changed
                 lost = one.moves or (
@@ -605,6 +610,13 @@ _MADE = re.compile(
     r"[^\n]{,400}\n?"
 )
 """What programs answer to a call that made a file: there was none to be read."""
+
+_PRINTS = re.compile(
+    r"""\s*(?:cd\ [^;&|<>`$\n]+&&\ *)?(?:(?:cat|head|tail|nl|wc|grep|rg|ls|cut|od|sed\ -n)\b
+    [^;&|<>`$\n]*+)(?:\|\ *(?:cat|head|tail|nl|wc|grep|rg|cut|od|sed\ -n)\b[^;&|<>`$\n]*+)*\s*""",
+    re.VERBOSE,
+)
+"""A command that only prints: all that it opened stands in its output, and in no copy."""
 
 _MOVES = "\n*** Move to: "
 _HEAD = re.compile(r"Exit code: -?[0-9]+\n(?:(?!Output:)[^\n]*\n){,3}Output:\n")
