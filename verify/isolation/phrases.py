@@ -407,12 +407,22 @@ _SHORT = 8  # characters from which on a line of an output is told from another
 _MOST_COMPARED = 2**30  # characters, over all lines of an output: a second
 
 
+_SIGNS = re.compile(r"\\([nrt\"\\/])")
+_ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
+
+
+def _sign_of(found: re.Match[str]) -> str:
+    return _ESCAPED.get(found[1], found[1])
+
+
 def overlaps(output: str, text: str) -> bool:
     """Whether text of an output stands in a text: all of it, or a line or 12 words of it.
 
     Of very many lines in a very long text it is taken for granted.
     """
     whole = output.strip()
+    if "\\" in text:  # a script may give it as JSON
+        text = f"{text}\n{_SIGNS.sub(_sign_of, text)}"
     lines = {line for line in map(str.strip, output.splitlines()) if len(line) >= _SHORT}
     if (whole and whole in text) or len(lines) * len(text) > _MOST_COMPARED:
         return True

@@ -9,6 +9,8 @@ import pytest
 from doors.inside import run
 from recorded_sessions import judged, recorded
 
+from tripod.verify.isolation.phrases import overlaps
+
 BASE = {"sessionId": "s1", "version": "2.1.209", "cwd": "/w/a"}
 KEYS = "".join(f"{name}=1\n" for name in ("A_KEY", "B_KEY", "C", "D_KEY", "F_KEY", "G_KEY"))
 WORDS = "the quick brown fox jumps over the lazy dog and then it sleeps until noon\n"
@@ -140,3 +142,9 @@ def test_opencode_reads_instructions_above_its_folder(tmp_path: Path) -> None:
     assert judged(database, **around)[0].told == "clean"
     (project.parent / "AGENTS.md").write_text(WORDS)
     assert judged(database, **around)[0].told == "findings"
+
+
+@pytest.mark.parametrize("output", ['PIN="12345"\n', "PIN\t12\n", "a\\b\n"])
+def test_a_short_output_that_a_script_gave_as_json_was_shown(output: str) -> None:
+    assert overlaps(output, json.dumps({"exit_code": 0, "output": output}))
+    assert not overlaps(output, json.dumps({"exit_code": 0, "output": ""}))
