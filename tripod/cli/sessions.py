@@ -204,8 +204,11 @@ def _exposure(call: CommandCall) -> int | None:
             protect_files(protected, path)
             if protected.searchable == before:
                 blind.append(Gap("missing", 0, f"{path} has no 12 words and no line to look for"))
+        of_rule = False
         if project is not None and rule is not None:
-            project.protect(protected, rule)
+            of_rule = project.protect(protected, rule) > 0
+        if rule is not None and not (of_rule or _is_of_each(call.never, call.protect)):
+            protected.is_searchable = False  # other files may be searched, and not those
     judged: list[SessionExposures] = []
     read = _FilesRead()
     for path, is_named in _named_files(call.path):
@@ -232,6 +235,18 @@ def _exposure(call: CommandCall) -> int | None:
     }
     _say(call, verdict, read.files, relied)
     return _CODES[verdict.told]
+
+
+def _is_of_each(globs: Sequence[str], paths: Sequence[str]) -> bool:
+    """Whether for each glob there is a file, among some that are named, which it means."""
+    files = [os.path.abspath(file) for path in paths for file in _files_in(path)]
+    return all(any(map(NeverRule([glob]).hits, files)) for glob in globs)
+
+
+def _files_in(path: str) -> Iterator[str]:
+    yield path
+    for folder, _, names in os.walk(path):
+        yield from (os.path.join(folder, name) for name in names)
 
 
 def _rule_of(call: CommandCall) -> NeverRule | None:

@@ -125,9 +125,12 @@ class NeverRule:
         wanted = [path, "/".join(_spread(name) for name in path.split("/"))]
         wanted += [f"{each}/**" for each in wanted] if recursive else []
         wanted = list(map(_folded, dict.fromkeys(wanted)))
+        homes = [f"{each.rstrip('/')}/**" for each in homes] if recursive else homes
         near = recursive and any(_lies_in(root, path) or _lies_in(path, root) for root in roots)
         for pattern in self.never:
-            if pattern[0] == "/" and any(_meet(_folded(pattern), _folded(one)) for one in homes):
+            if pattern[0] == "/" and any(
+                _meet(each, _folded(one)) for each in _below(pattern) for one in homes
+            ):
                 return True
             places = [_anywhere(pattern)]
             if "/" in pattern and not pattern.startswith("/") and near and "*" not in path:
@@ -254,6 +257,8 @@ def refusal_of(pattern: str) -> str:
         return "it is the address of a page or a file; write a path"
     if _BACKSLASHES.search(pattern):
         return "it has a backslash: write slashes, and [*] for a star that is part of a name"
+    if _UNREPLACED.match(pattern):
+        return "it begins with a variable or a user's name, which stay as they are: write ~/ or /"
     plain = _plain(pattern)
     if plain in (".", "/", ".."):
         return "it names no file: write ** for every file"
@@ -264,6 +269,7 @@ def refusal_of(pattern: str) -> str:
 
 _BLANK, _DELETE = 32, 127
 _ADDRESS = re.compile(r"(?:[A-Za-z][\w+.-]*:/|file:|mailto:)/")
+_UNREPLACED = re.compile(r"(?:\$[A-Z_]+|\$\{\w+\}|%[A-Z_]+%)(?:/|$)|~[A-Za-z][\w.-]*/")
 _BACKSLASHES = re.compile(r"[A-Za-z]:\\|\\[\w.*~\\-]|\\$")
 
 
@@ -334,19 +340,61 @@ def _begins_within(glob: str, path: str) -> bool:
 
 
 def _braces(pattern: str) -> set[str]:
-    """A pattern with anything for each choice, and for one with a slash also with folders.
+    """A pattern for each choice, or each letter of a class.
 
-    >>> sorted(_braces("/{a,b}/x")), sorted(_braces("/{a/b,c}"))
-    (['/*/x'], ['/**'])
+    >>> sorted(_braces("/{a,b}/[xy]")), sorted(_braces("/{a/b,c}"))
+    (['/a/x', '/a/y', '/b/x', '/b/y'], ['/a/b', '/c'])
     """
+    found = set[str]()
+    for each in _expanded(pattern):
+        names = each.split("/")
+        found.add("/".join(name if name == ANY else name.replace(ANY, "*") for name in names))
+        found.add("/".join(map(_spread, names)))
+    return found
+
+
+def _expanded(pattern: str) -> list[str]:
+    """A pattern without its choices and plain classes; with anything for what is no plain choice.
+
+    >>> _expanded("{a,{b,c}}.[ch]"), _expanded("x{1..9}{a,b}")
+    (['a.c', 'a.h', 'b.c', 'b.h', 'c.c', 'c.h'], ['x**'])
+    """
+    found, todo = dict[str, None](), [_CLASS.sub(_choice, pattern)]
+    while todo and len(todo) + len(found) <= _MOST and not _ESCAPED.search(pattern):
+        one = todo.pop()
+        choice = _CHOICE.search(one)
+        if choice is None:
+            found[one] = None
+            continue
+        ways = choice[0][1:-1].split(",")
+        if len(ways) == 1:
+            break
+        todo += [f"{one[: choice.start()]}{way}{one[choice.end() :]}" for way in ways]
+    else:
+        if not todo and not any("{" in one or "}" in one for one in found):
+            return sorted(found)
     old = ""
     while old != pattern:
         old, pattern = pattern, _CHOICE.sub(lambda m: ANY if "/" in m[0] else "*", pattern)
-    names = pattern.split("/")
-    one = "/".join(name if name == ANY else name.replace(ANY, "*") for name in names)
-    return {one, "/".join(map(_spread, names))}
+    return [pattern]
 
 
+def _choice(found: re.Match[str]) -> str:
+    """The letters of a class as a choice.
+
+    >>> _CLASS.sub(_choice, "*.[ch]"), _CLASS.sub(_choice, "[0-3a]"), _CLASS.sub(_choice, "[!a]")
+    ('*.{c,h}', '{0,1,2,3,a}', '[!a]')
+    """
+    letters: list[str] = []
+    for first, last in _RANGE.findall(found[1]):
+        letters += map(chr, range(ord(first), ord(last or first) + 1))
+    return f"{{{','.join(letters)}}}" if len(letters) > 1 else found[1]
+
+
+_MOST = 200  # patterns of one glob; of more, a choice counts as anything
+_ESCAPED = re.compile(r"[\\$]")
+_CLASS = re.compile(r"\[((?:[a-z]-[a-z]|[A-Z]-[A-Z]|[0-9]-[0-9]|[A-Za-z0-9._])+)\]")
+_RANGE = re.compile(r"(.)(?:-(.))?")
 _CHOICE = re.compile(r"\{[^{}]*\}")
 
 

@@ -262,6 +262,30 @@ NUMBERS = re.compile(r"\n(?:[^\s:]+:)?[ \t]*[0-9]+[\t:|\u2192-]")
 A line is told by the end of the one before: a search for that takes a tenth of one for ``^``.
 """
 
+IS_NUMBERED = re.compile(r" *[0-9]+[\t\u2192]")
+"""How Claude Code begins the text of a file; other programs may read a folder so."""
+
+LISTED = re.compile(
+    r"""^(?:Output:\ )?(?:
+    (?:File:\ )?(\S*[^\s:]):?\n(?=\s*(?:Line\ |L)?\d+[:-])  # a name over numbered lines
+    | (?:(?:HEAD|main|master|[0-9a-f]{7,40})[~^0-9]*:)?  # git grep begins with the revision
+      ((?:[A-Za-z]:)?[^\s:]++):(?!\d+$|$)  # a line of a file behind the file's name
+    | (?:---|\+\+\+)\ (?:[ab]/)?(\S+)
+    | diff\ -(?!-git).*[ \t](\S+)$
+    | (?P<counted>(?:[A-Za-z]:)?[^\s:]++):\d+$
+    | (?P<alone>(?:[A-Za-z]:)?[^\s:]++):?$
+    )""",
+    re.MULTILINE | re.VERBOSE,
+)
+"""Where the answer of a search says of which file a text is. A name elsewhere is only a word."""
+
+_NUMBERED = re.compile(
+    r"\n(?:[^\s:]+[:-])?[ \t]*(?:L|Line |[#\[])?[0-9]+(?: ?[\t:|\u2192\u2502.)\]-]| +\u2502?)"
+)
+"""How other programs number lines: only the words behind the number are compared."""
+
+_BREAKS, _CODES = re.compile(r"\\+[nrt]"), re.compile(r"\\+u([0-9a-fA-F]{4})")
+
 
 _PIECE = 1024 * 1024  # characters that are searched at once: their words take ten times the memory
 _ROW = 8 * RUN
@@ -330,14 +354,20 @@ class ProtectedText:
 
 
 def _forms_of(text: str) -> Iterator[str]:
-    """A text, and what it is without numbers of lines, or if what is not seen of it counts."""
+    """A text, and what it is without numbers of lines, or if what is not seen of it counts.
+
+    A text may stand in another as JSON writes it: there a line begins with a letter, and no blank.
+    """
     forms = [text, *readings_of(text)]
     if "\x1b" in text:
         plain = without_escapes(text)
         forms = [_ENDS.sub(" ", text), plain, *readings_of(plain)]  # with what a link hides
+    if "\\n" in text or "\\u" in text:
+        lines = _BREAKS.sub("\n", text)
+        forms.append(_CODES.sub(lambda found: chr(int(found[1], 16)), lines))
     for form in forms:
         yield form
-        plain = NUMBERS.sub("\n", f"\n{form}")
+        plain = _NUMBERED.sub("\n", f"\n{form}")
         if len(plain) <= len(form):
             yield plain
 
@@ -377,12 +407,22 @@ _SHORT = 8  # characters from which on a line of an output is told from another
 _MOST_COMPARED = 2**30  # characters, over all lines of an output: a second
 
 
+_SIGNS = re.compile(r"\\([nrt\"\\/])")
+_ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
+
+
+def _sign_of(found: re.Match[str]) -> str:
+    return _ESCAPED.get(found[1], found[1])
+
+
 def overlaps(output: str, text: str) -> bool:
     """Whether text of an output stands in a text: all of it, or a line or 12 words of it.
 
     Of very many lines in a very long text it is taken for granted.
     """
     whole = output.strip()
+    if "\\" in text:  # a script may give it as JSON
+        text = f"{text}\n{_SIGNS.sub(_sign_of, text)}"
     lines = {line for line in map(str.strip, output.splitlines()) if len(line) >= _SHORT}
     if (whole and whole in text) or len(lines) * len(text) > _MOST_COMPARED:
         return True

@@ -38,6 +38,9 @@ _INSTRUCTIONS = {
 }
 """Files that a program puts into the context without being asked, from the project's folder."""
 
+_UPWARDS = frozenset(("opencode",))
+"""Programs that also take such files from the folders above, up to the top of the repository."""
+
 _OF_AGENTS = (
     *("agent/**/*.md", "agents/**/*.md", "command/**/*.md", "commands/**/*.md"),
     *("mode/**/*.md", "modes/**/*.md"),
@@ -145,6 +148,8 @@ class Project:
                 self.absent.append(one.pattern)
         for path, text in sorted(self.instructions.items()):
             yield Given(channel, 0, 0, text, named=path)
+        for path, text in self._above(program):
+            yield Given(channel, 0, 0, text, named=path)
         for path, text in sorted(self.perhaps.items()):
             if path not in self.instructions:
                 yield Given(channel, 0, 0, text, named=path, sure=False)
@@ -156,6 +161,23 @@ class Project:
             for path in self._matching(pattern):
                 yield Gap("opaque", 0, f"what the plugin {path[:80]} adds", channel)
         yield from self.gaps
+
+    def _above(self, program: str) -> Iterator[tuple[str, str]]:
+        """Instruction files above the folder in its repository, which OpenCode reads, too."""
+        place = os.path.realpath(self.root)
+        top = repository_around(place)
+        if self.is_home or not self.has_history or top is None or program not in _UPWARDS:
+            return
+        up = ""
+        while place != top and place != os.path.dirname(place):
+            place, up = os.path.dirname(place), f"{up}../"
+            for name in _INSTRUCTIONS[program]:
+                text = self._text(f"{up}{name}")
+                if text is not None:
+                    yield f"{up}{name}", text
+            for name in _SETTINGS[program]:
+                if os.path.lexists(os.path.join(place, name)):
+                    self._lacks(f"what {up}{name} names, in a folder above the one that was given")
 
     def _earlier(self, program: str) -> Iterator[Item]:
         """What other versions of these files would have put there: whether it did is not known."""

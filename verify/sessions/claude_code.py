@@ -133,10 +133,11 @@ _PROGRESS = fields(
     """agent_progress bash_progress hook_progress mcp_progress query_update
     search_results_received waiting_for_task powershell_progress skill_progress"""
 )
+_OF_AGENTS = fields("agent_progress skill_progress")
 _ATTACHED: dict[str, tuple[Channel, frozenset[str]]] = {
     "file": ("mention", fields("filename content displayPath savedCopyFraming truncated")),
-    "directory": ("mention", fields("path content displayPath")),
-    "compact_file_reference": ("mention", fields("filename displayPath")),
+    "directory": ("names", fields("path content displayPath")),
+    "compact_file_reference": ("names", fields("filename displayPath")),
     "already_read_file": ("mention", fields("filename content displayPath truncated")),
     "pdf_reference": ("mention", fields("filename pageCount fileSize displayPath")),
     "edited_text_file": ("notice", fields("filename snippet displayPath")),
@@ -146,7 +147,7 @@ _ATTACHED: dict[str, tuple[Channel, frozenset[str]]] = {
         "attachment",
         fields("filename content ideName lineStart lineEnd displayPath"),
     ),
-    "opened_file_in_ide": ("attachment", fields("filename displayPath")),
+    "opened_file_in_ide": ("names", fields("filename displayPath")),
     "mcp_resource": ("resource", fields("server uri name description content")),
     "hook_additional_context": ("hook", fields("content hookName hookEvent toolUseID")),
     "hook_success": (
@@ -549,7 +550,9 @@ class ClaudeCode(Reader):
             named, has_text, encoded = _content(file)
             if channel in ("system", "hook") or kind in _NO_TEXT:
                 named = []
-            text = file if has_text or not named else ""
+            text: object = file if has_text or not named else ""
+            if rendered and len(files) < 2 and _adds_nothing(rendered, text_of(file)):
+                text, rendered = [text, rendered], ""
             told = kind in _TOLD_OF_CALLS and text_of(file.get("content"))
             about = text_at(file, "toolUseID") if told else None
             for name in named or [None]:
@@ -559,15 +562,19 @@ class ClaudeCode(Reader):
                 what = f"{named[0] if named else kind}, which is no text, in an attachment"
                 yield Gap("opaque", record.line, what, channel)
         if rendered:
-            yield self.given(record, channel, rendered, agent=agent)
+            way: Channel = "mention" if channel == "names" else channel  # it holds more than names
+            yield self.given(record, way, rendered, agent=agent)
 
     def _progress(self, record: SessionRecord, value: dict[str, Any]) -> Iterator[Item]:
-        """Calls of a subagent, which to 2.1.63 stand in the file of its parent alone."""
+        """Calls of a subagent, or of a skill that runs as one: in the file of its parent alone.
+
+        That is so to 2.1.63.
+        """
         data = value.get("data")
         kind = text_at(data, "type")
         if kind not in _PROGRESS:
             yield from self.strange_type(record, f"progress.{kind}", value)
-        elif kind == "agent_progress":
+        elif kind in _OF_AGENTS:
             assert isinstance(data, dict)
             inner = data.get("message")
             agent = text_at(data, "agentId") or "subagent"
@@ -595,6 +602,42 @@ class ClaudeCode(Reader):
         said = text_of([value.get(name) for name in hook])
         if said:
             yield self.given(record, "hook", said, sure=False)
+
+
+def _adds_nothing(rendered: str, text: str) -> bool:
+    r"""Whether all lines that were sent stand in the attachment, which says of what it is.
+
+    Around them are lines of the program that name the file or the folder, and line numbers.
+
+    >>> _adds_nothing("Result of calling the Read tool:\n1\tx = 1", "a.py\nx = 1")
+    True
+    >>> _adds_nothing("Result of calling the Read tool:\n1\tx = 1", "a.py\ny = 1")
+    False
+    """
+    lines = {line.strip() for line in text.splitlines()} | {""}
+    for line in _AROUND.sub("", rendered).splitlines():
+        called = _CALLED.fullmatch(line)
+        if called is not None and (called[1] or called[2]) in lines:
+            continue
+        if line.strip() not in lines and _NUMBER.sub("", line, 1).strip() not in lines:
+            return False
+    return True
+
+
+_AROUND = re.compile(
+    r"</?system-reminder>|^Result of calling the (?:Read|Bash) tool:$", re.MULTILINE
+)
+_CALLED = re.compile(
+    r"""Called\ the\ (?:
+    Read\ tool\ with\ the\ following\ input:\ \{"file_path":"([^"\\]+)"
+      (?:,"(?:offset|limit)":[0-9]+)*\}
+    | Bash\ tool\ with\ the\ following\ input:\ \{"command":"ls\ ([^"\\]+)"
+      ,"description":"Lists\ files\ in\ \2"\})""",
+    re.VERBOSE,
+)
+"""The program says of a mention that it called a tool: it names the file, or the folder."""
+
+_NUMBER = re.compile(r" *[0-9]+(?:\t|\u2192)")
 
 
 def _content(value: object) -> tuple[list[str | None], bool, bool]:

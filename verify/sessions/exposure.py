@@ -16,7 +16,7 @@ from typing import Literal
 from tripod.ledger.words import without_escapes
 from tripod.verify.isolation.children import SessionTree, missing_children, missing_parents
 from tripod.verify.isolation.globs import NeverRule
-from tripod.verify.isolation.phrases import NUMBERS, ProtectedText, overlaps
+from tripod.verify.isolation.phrases import IS_NUMBERED, LISTED, NUMBERS, ProtectedText, overlaps
 from tripod.verify.isolation.reasons import (
     COPY,
     FAILED,
@@ -63,27 +63,15 @@ _OPAQUE = frozenset(("mcp", "tool", "resource", "script"))
 _UNNAMED = fields("hook notice background summary mention attachment resource skill")
 """Channels whose text may be of any file, and does not say of which: only its words can tell."""
 
-_MIXED = fields("skill")
-"""Channels whose text may hold more than the file that it names: a skill runs commands."""
+_MIXED = fields("skill resource")
+"""Channels whose text may be of more than is named: a skill runs commands, a server may do so."""
 
 _READ = frozenset(("read", "search", "shell"))
 _NO_FILES = frozenset(("names", "subagent", "web", "skill", "paste", "background"))
+_NO_CHANGE = fields("read search names web paste edit")  # they make no folder of a file
 _PATHLIKE = re.compile(r"[^\s/.]*[/.]\S*")
 _NUL = "a file that is named with a NUL"
 _MAGIC = re.compile(r"[*?\[\]{}]")
-_LISTED = re.compile(
-    r"""^(?:Output:\ )?(?:
-    (?:File:\ )?(\S*[^\s:]):?\n(?=\s*(?:Line\ |L)?\d+[:-])  # a name over numbered lines
-    | (?:(?:HEAD|main|master|[0-9a-f]{7,40})[~^0-9]*:)?  # git grep begins with the revision
-      ((?:[A-Za-z]:)?[^\s:]++):(?!\d+$|$)  # a line of a file behind the file's name
-    | (?:---|\+\+\+)\ (?:[ab]/)?(\S+)
-    | diff\ -(?!-git).*[ \t](\S+)$
-    | (?P<counted>(?:[A-Za-z]:)?[^\s:]++):\d+$
-    | (?P<alone>(?:[A-Za-z]:)?[^\s:]++):?$
-    )""",
-    re.MULTILINE | re.VERBOSE,
-)
-"""Where the answer of a search says of which file a text is. A name elsewhere is only a word."""
 
 
 @dataclass
@@ -103,6 +91,7 @@ class _Open:
     is_shell: bool = False
     is_answered: bool = False
     moves: bool = False
+    copies: bool = False
     is_mixed: bool = False
     went: set[str] = field(default_factory=set)  # where it left the shell, or one before it
 
@@ -134,11 +123,14 @@ class _Roots(dict[str, None]):
         super().__init__()
         self._rule = rule
         self._judged: dict[tuple[str, bool, bool], bool | None] = {}
+        self.files = set[str]()  # paths that were read as a file, so that nothing lies below
 
     def add(self, cwd: str) -> None:
-        """Take in a folder."""
-        self[resolved(cwd, "")] = None
-        self._judged.clear()
+        """Take in a folder; of very many only that they are."""
+        folder = resolved(cwd, "")
+        if folder not in self and len(self) <= _MAX_ROOTS:
+            self[folder] = None
+            self._judged.clear()
 
     def is_hit(self, opened: OpenedPath) -> bool | None:
         """Whether a path is for certain, or may be, one that counts; None if it does not."""
@@ -250,12 +242,17 @@ class SessionExposures:
     # Calls
 
     def _called(self, call: Call) -> None:
-        if call.cwd and not self._roots:
+        if call.cwd:
             self._roots.add(call.cwd)
         if call.ran:
             self._ran(call)
             return
         one = _Open(call._replace(input=None))  # it may be large
+        if self._roots.files and call.channel not in _NO_CHANGE:
+            said = text_of([call.command, call.input])
+            self._roots.files = {
+                each for each in self._roots.files if each.rpartition("/")[2] not in said
+            }
         self._opens(one, call)
         calls = self._calls_of(call.id)
         if calls.waiting is None:
@@ -319,6 +316,7 @@ class SessionExposures:
         reading = opened_by_call(call)
         one.moves |= call.channel == "edit" and _MOVES in text_of(call.input)
         one.is_shell |= call.channel in ("shell", "script")
+        one.copies |= call.channel == "shell" and not _PRINTS.fullmatch(call.command or "")
         if self.rule is not None:
             self._elsewhere(one, call, reading)
         for opened in (*reading.opened, *(reading.also if self.rule is not None else ())):
@@ -358,6 +356,8 @@ class SessionExposures:
     def _path(self, one: _Open, call: Call, opened: OpenedPath) -> None:
         if len(opened.path) > _MAX_PATH:
             opened = opened._replace(path=f"/{ANY}", sure=False)
+        if opened.recursive and opened.path in self._roots.files:
+            opened = opened._replace(recursive=False)  # so nothing lies below it
         if opened.copied and self.rule and not self.rule.may_lose(opened.path, opened.copied):
             opened = opened._replace(recursive=False)  # it is named where it is read
         sure = self._roots.is_hit(opened)
@@ -460,12 +460,16 @@ class SessionExposures:
         is_whole = given is not None and not (one.is_mixed or one.call.keeps)  # no more comes later
         if one.call.channel == "script":
             is_whole = is_whole and _COMPLETED.match(text) is not None
+        is_plain = one.call.channel == "read" and not (one.is_mixed or one.call.recursive)
+        if is_plain and IS_NUMBERED.match(text) and len(self._roots.files) < _MOST_PLAIN:
+            self._roots.files |= {resolved(each, one.call.cwd) for each in one.call.paths}
         found = []
         for each in () if one.call.channel == "edit" and _MADE.fullmatch(text) else one.exposures:
             sure, shown = each.sure and not failed, bool(text.strip()) and not failed
             if one.outputs:
                 shown = shown and any(overlaps(output, text) for output in one.outputs)
-            kept = is_whole and any(map(str.strip, one.outputs))  # else in a copy, perhaps
+            # Where it was not printed it may be in a copy.
+            kept = is_whole and not one.copies and any(map(str.strip, one.outputs))
             lost = one.is_shell and not (shown or kept)
             if each.channel == "edit":  # it may show the lines around what was changed
                 lost = one.moves or (
@@ -496,7 +500,7 @@ class SessionExposures:
         found: dict[str, bool] = {}
         if not self.rule.may_be_named(f"{given.text}\n{call.cwd}"):
             return  # as in nearly all answers
-        for match in _LISTED.finditer(without_escapes(given.text)):
+        for match in LISTED.finditer(without_escapes(given.text)):
             named = match[match.lastindex or 0].removeprefix("./")
             if not _PATHLIKE.fullmatch(named):
                 continue
@@ -549,7 +553,7 @@ def _is_unrecorded(gap: Gap, channels: Container[Channel]) -> bool:
     return gap.is_unrecorded and gap.channel in channels
 
 
-_MAX_PATH, _MAX_ROOTS, _MOST_FOLDERS = 4096, 64, 4
+_MAX_PATH, _MAX_ROOTS, _MOST_FOLDERS, _MOST_PLAIN = 4096, 64, 4, 500
 _REMEMBERED = 20_000  # calls; an answer to an older one is of a call that is not there
 _SHORT_COMMAND = 4096  # characters
 _opened_again = lru_cache(maxsize=512)(opened_by)
@@ -606,6 +610,13 @@ _MADE = re.compile(
     r"[^\n]{,400}\n?"
 )
 """What programs answer to a call that made a file: there was none to be read."""
+
+_PRINTS = re.compile(
+    r"""\s*(?:cd\ [^;&|<>`$\n]+&&\ *)?(?:(?:cat|head|tail|nl|wc|grep|rg|ls|cut|od|sed\ -n)\b
+    [^;&|<>`$\n]*+)(?:\|\ *(?:cat|head|tail|nl|wc|grep|rg|cut|od|sed\ -n)\b[^;&|<>`$\n]*+)*\s*""",
+    re.VERBOSE,
+)
+"""A command that only prints: all that it opened stands in its output, and in no copy."""
 
 _MOVES = "\n*** Move to: "
 _HEAD = re.compile(r"Exit code: -?[0-9]+\n(?:(?!Output:)[^\n]*\n){,3}Output:\n")

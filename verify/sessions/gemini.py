@@ -239,7 +239,8 @@ class Gemini(Reader):
             begins = _MENTION.match(text)
             if begins is not None:
                 named = begins[1]
-            if not text or (name and not self._is_new(name, text)):
+            # Two files may have the same text: each is named.
+            if not text or (name and not self._is_new(f"{name}\n{named or ''}", text)):
                 continue
             root = _ROOT.search(text)
             if root is not None and not self.cwd:

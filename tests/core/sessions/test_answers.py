@@ -242,7 +242,8 @@ def test_a_shell_of_copilot_may_still_be_where_a_command_before_went() -> None:
     [
         "C:\\w\\.env", "w\\.env", "\\w\\.env", "secrets\\**", "secrets\\*.env", "a\\", "\\\\h\\a",
         "/", ".", "..", "./", "a/..", "../w/.env", "/..", "!.env", " .env", ".env ", ".env\n",
-        ".e\x07nv", "file:///w/.env", "https://x/.env", "",
+        ".e\x07nv", "file:///w/.env", "https://x/.env", "", "$HOME/.ssh/**", "${HOME}/.ssh",
+        "$HOME", "%USERPROFILE%/.ssh", "~ann/.ssh/**",
     ],
 )  # fmt: skip
 def test_a_glob_that_can_fit_nothing_is_refused_in_words(tmp_path: Path, never: str) -> None:
@@ -255,7 +256,8 @@ def test_a_glob_that_can_fit_nothing_is_refused_in_words(tmp_path: Path, never: 
         parse(text.encode())
 
 
-@pytest.mark.parametrize("never", ["a\\?b", "[.]env", "{a,b}", "C:/w/a", "~/.env", "a b", "a/../b"])
+@pytest.mark.parametrize("never", ["a\\?b", "[.]env", "{a,b}", "C:/w/a", "~/.env", "a b", "a/../b",
+    "$id.ts", "a/$X/b", "~$a.docx", "100%", "~x"])  # fmt: skip
 def test_a_glob_that_can_fit_something_is_taken(tmp_path: Path, never: str) -> None:
     _write(tmp_path)
     assert _exposure(tmp_path, "--never", never)[0] == 0

@@ -486,6 +486,15 @@ def test_each_file_that_an_attachment_names_is_found(attached: Record) -> None:
     assert _told(_items("claude-code", claude_user("x"), record)) == "findings"
 
 
+def test_what_a_server_calls_a_resource_may_be_any_file() -> None:
+    held = {"contents": [{"uri": "mem://x", "text": "x = 1"}]}
+    attached = {"type": "mcp_resource", "server": "s", "uri": "mem://x", "content": held}
+    items = _items(
+        "claude-code", claude_user("x"), CLAUDE | {"type": "attachment", "attachment": attached}
+    )
+    assert (_told(items, text=""), _told(items)) == ("cannot tell", "clean")
+
+
 @pytest.mark.parametrize("content", [{"type": "image"}, {"contents": [{"blob": "eA=="}]}])
 def test_an_attachment_that_is_no_text_cannot_be_told(content: Record) -> None:
     attached = {"type": "file", "filename": "/w/b", "content": content}
@@ -498,6 +507,39 @@ def test_what_is_put_into_a_turn_beside_an_attachment_is_searched() -> None:
     record: Record = CLAUDE | {"type": "attachment", "attachment": attached}
     record["renderedInHumanTurn"] = [{"content": SECRET}]
     assert _told(_items("claude-code", claude_user("x"), record)) == "findings"
+
+
+_MENTIONED = {"type": "file", "filename": "/w/a.md", "content": {"file": {"content": "x = 1\n"}}}
+_LISTED = {"type": "directory", "path": "/w/a", "content": "b.md"}
+_READ = 'Called the Read tool with the following input: {"file_path":"/w/a.md"}'
+_LS = (
+    'Called the Bash tool with the following input: {"command":"ls /w/a",'
+    '"description":"Lists files in /w/a"}'
+)
+_REFERRED = {"type": "compact_file_reference", "filename": "/w/a.md", "displayPath": "a.md"}
+
+
+@pytest.mark.parametrize(
+    ("attached", "sent", "told"),
+    [
+        (_MENTIONED, f"{_READ}\nResult of calling the Read tool:\n1\tx = 1\n2\t", "clean"),
+        (_MENTIONED, f"{_READ}\nResult of calling the Read tool:\n1\ty = 1\n2\t", "cannot tell"),
+        (_MENTIONED, f"{_READ.replace('a.md', 'b.md')}\n1\tx = 1", "cannot tell"),
+        (_LISTED, f"{_LS}\nResult of calling the Bash tool:\nb.md", "clean"),
+        (_LISTED, f"{_LS}\nResult of calling the Bash tool:\nb.md: x = 1", "cannot tell"),
+        (_LISTED, f"{_LS.replace('ls', 'cat')}\nb.md", "cannot tell"),
+        (_REFERRED, "", "clean"),
+        (_REFERRED, "x = 1", "cannot tell"),
+    ],
+)
+def test_what_was_sent_of_a_mention_is_of_its_file_where_it_holds_nothing_else(
+    attached: Record, sent: str, told: str
+) -> None:
+    record: Record = CLAUDE | {"type": "attachment", "attachment": attached}
+    record["rendered"] = [{"content": f"<system-reminder>\n{sent}\n</system-reminder>"}] * bool(
+        sent
+    )
+    assert _told(_items("claude-code", claude_user("x"), record), text="") == told
 
 
 _NEAR = """http://localhost:8000/a.md http://a.localhost/a.md http://127.1/a.md http://0/a.md

@@ -4,6 +4,7 @@ import json
 import sqlite3
 from collections import Counter
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -885,6 +886,37 @@ def test_calls_of_one_message_share_a_shell_that_an_earlier_one_moved(tmp_path: 
     assert told("cd chat && ls", "cat a.md", later="/w/src") == "clean"
     assert told("cd src && ls", "cat a.md") == "clean"
     assert told("cd /tmp/x && ls", "rg x src") == "clean"
+
+
+def test_a_search_of_what_was_read_as_a_file_is_of_no_folder(tmp_path: Path) -> None:
+    told = partial(_told, tmp_path, never=".env*")
+    read = [_asks("Read", {"file_path": "/w/src/a.py"}, "r"), _answers("1\tx = 1\n2\ty = 2", "r")]
+    grep = [_asks("Grep", {"path": "src/a.py", "pattern": "x"}, "g"), _answers("1:x = 1", "g")]
+    assert (told(*read, *grep), told(*grep)) == ("clean", "cannot tell")
+    for command in ("mv /w/other src/a.py", "cd src && rm a.py && mkdir a.py"):
+        changed = [_asks("Bash", {"command": command}, "b"), _answers("", "b")]
+        assert told(*read, *changed, *grep) == "cannot tell"
+    listed = [read[0], _answers("a.md\nb.md", "r")]
+    assert told(*listed, *grep) == "cannot tell"
+    assert told(*read, *grep, never="src/a.py") == "findings"
+
+
+def test_a_choice_and_a_class_mean_no_other_names() -> None:
+    globs = "*.{pem,key} {.env,*.pem} *.[ch] .env.{local,[0-9]} {chat,secrets}/** {a/b,{c,d}/e}/*"
+    for never in globs.split():
+        assert _shell("cat src/app.py", never).told == "clean", never
+    for command in ("cat a.KEY", "cat a.H", "cat .ENV.7", "cat SECRETS/a", "cat D/e/f"):
+        told = [_shell(command, never).told for never in globs.split()]
+        assert told.count("cannot tell") == 1, command
+    assert _shell("cat X5", "x{1..9}").told == "cannot tell"
+
+
+@pytest.mark.parametrize("never", ["/home/ann/.ssh", "/home/ann/.ssh/**", "/home/{ann,bob}/.ssh"])
+def test_the_home_folder_may_be_any_and_a_folder_in_it_means_all_that_it_holds(never: str) -> None:
+    for command in ("cat ~/.ssh/id", "grep -r x ~", "grep -r x ~/.ssh"):
+        assert _shell(command, never).told == "cannot tell", command
+    assert _shell("cat ~/.sshd/id", never).told == "clean"
+    assert _shell("grep -r x ~/src", never).told == "clean"
 
 
 def test_a_glob_that_fits_a_folder_means_what_lies_in_it() -> None:
