@@ -21,7 +21,6 @@ import orjson
 from tripod.ledger.errors import BadArgumentError
 from tripod.ledger.files import open_plain_file
 from tripod.verify.isolation.hooks import SNAPSHOT, TRANSCRIPT, is_event_file
-from tripod.verify.recorded.database import database_records
 from tripod.verify.sessions.exposure import SessionExposures
 from tripod.verify.sessions.items import (
     MAIN,
@@ -410,6 +409,8 @@ def _database(found: SessionFile, file: IO[bytes]) -> Iterable[SessionRecord | D
 
     found.program, found.form = "opencode", "database"
     try:
+        from tripod.verify.recorded.database import database_records  # most are files of lines
+
         records = database_records(file, found.path)
     except (Error, OSError, LookupError, ValueError, TypeError, MemoryError) as error:
         found.program, found.problem = None, f"the database cannot be read: {error}"

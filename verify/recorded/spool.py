@@ -20,7 +20,6 @@ from tripod.verify.isolation.hooks import (
 )
 from tripod.verify.isolation.sessions import CallsSeen
 from tripod.verify.isolation.witnesses import compare_told, told_otherwise
-from tripod.verify.recorded.project import Project
 from tripod.verify.sessions.exposure import SessionExposures
 from tripod.verify.sessions.items import MAIN, Call, Channel, Gap, Given, Item, SessionRecord
 from tripod.verify.sessions.jsonl import MAX_LINE, session_records
@@ -79,6 +78,8 @@ def add_spool(
                 judged.add(item._replace(line=0))
     _add_calls(log.events, judged, seen, program, agent)
     for channel, folder in log.snapshots.items():
+        from tripod.verify.recorded.project import Project  # few sessions have a snapshot
+
         for item in Project(folder, channel == "home", has_history=False).items(program):
             judged.add(item)
     for channel in log.closed:

@@ -136,7 +136,7 @@ class _Roots(dict[str, None]):
         """Whether a path is for certain, or may be, one that counts; None if it does not."""
         key = opened.path, opened.sure, opened.recursive
         if key not in self._judged:
-            if len(self._judged) >= _REMEMBERED:
+            if len(self._judged) >= _MOST_JUDGED:
                 self._judged.clear()
             self._judged[key] = self._is_hit(opened)
         return self._judged[key]
@@ -556,6 +556,7 @@ def _is_unrecorded(gap: Gap, channels: Container[Channel]) -> bool:
 _MAX_PATH, _MAX_ROOTS, _MOST_FOLDERS, _MOST_PLAIN = 4096, 64, 4, 500
 _REMEMBERED = 20_000  # calls; an answer to an older one is of a call that is not there
 _SHORT_COMMAND = 4096  # characters
+_MOST_JUDGED = 4096  # paths
 _opened_again = lru_cache(maxsize=512)(opened_by)
 """Programs say a command when they ask for it and when they ran it, and agents repeat many."""
 _BELOW = "\ufffd"  # a name that no pattern but a wildcard fits
