@@ -169,10 +169,11 @@ def _export(call: CommandCall) -> None:
             proofs.seal_to_prove(team) if call.seal is None else proofs.seal_of_proof(call.seal)[0]
         )
         done = exports.export(team.store.path, call.directory, note, bodies=call.bodies)
+        from tripod.sessions.evidence import export_parts, remove_unnamed_parts
+
+        remove_unnamed_parts(team.source, call.directory)  # they were erased since
         parts = None
         if call.evidence:
-            from tripod.sessions.evidence import export_parts
-
             parts = export_parts(team.source, team.root, call.directory, done.size)
     files = f"{done.written} files written, {done.removed} removed"
     value = done._asdict()

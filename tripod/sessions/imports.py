@@ -146,21 +146,22 @@ def _import(
     session, agent = _ids(found.path, copy)
     rows = _states(act.transaction.tables, found.path, copy)
     told = ImportedSession(found.path, session, agent, -1, exposures=len(copy.judged.found))
-    is_lines = bool(rows) and found.form == rows[0][4] == "lines"
+    # Another form of it may have come meanwhile: what grew is held against what had lines.
+    last = next((row for row in rows if row[4] == "lines"), None) if found.form == "lines" else None
     for seq, digest, _, kept, _, place in rows:
         is_at_hand = kept or place == MARK or os.path.lexists(place)  # else it was moved
         if digest == copy.sha256 and is_at_hand and (kept or not parts):
             told.seq, told.is_kept = seq, bool(kept)
             return told
     before = ""
-    if is_lines and rows[0][2] <= copy.bytes:
+    if last is not None and last[2] <= copy.bytes:
         with _opened(found.path, copy, is_named=is_named) as file:
-            before = file_digest(file, rows[0][2])
-    elif is_lines and _begins(rows[0], copy):
-        told.seq, told.is_kept = rows[0][0], bool(rows[0][3])
+            before = file_digest(file, last[2])
+    elif last is not None and _begins(last, copy):
+        told.seq, told.is_kept = last[0], bool(last[3])
         return told  # an older copy of what the ledger has
-    if is_lines:
-        told.is_changed = before != rows[0][1]
+    if last is not None:
+        told.is_changed = before != last[1]
     elif rows and rows[0][4] == "lines":
         told.is_changed = rows[0][5] == _name(os.path.abspath(found.path))  # a document replaced it
     body = _body(act, found, copy, session)

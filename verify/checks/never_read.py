@@ -4,10 +4,11 @@
 about (with the sessions which that one started): no tool call, and nothing that the program itself
 put into the context, was one of these files. No 12 consecutive words of them, and no shorter line
 of 24 characters or more, stand in what the model was given. A recursive search, a variable or a
-script is not taken for harmless: then the check cannot tell. It does not see a paraphrase, a
-translation or an encoding. It judges what the program wrote down, and what hooks saw otherwise; and
-it says who could have changed that: a file that was *found on disk* was writable by the user that
-the agent ran as.
+script is not taken for harmless: then the check cannot tell. A session that was imported more than
+once is judged by its newest state, and by each earlier one that this does not hold. It does not see
+a paraphrase, a translation or an encoding. It judges what the program wrote down, and what hooks
+saw otherwise; and it says who could have changed that: a file that was *found on disk* was writable
+by the user that the agent ran as.
 
 **Why it matters.** A review, a test or a second opinion is worth something only if its author did
 not see what it is held against. A prompt that forbids it keeps nobody from it.
@@ -41,6 +42,7 @@ from tripod.verify.isolation.rules import (
     Breach,
     bound_by,
     custody_of_sessions,
+    in_no_folder,
     is_taken_by_hook,
     judge_never,
     not_imported,
@@ -86,8 +88,12 @@ def judge(evidence: Evidence) -> Outcome:
     }
     bound = [one for one in sessions if one.seq in judged]
     told_outcome = outcome(NAME, found, coverage)
-    custody = tuple(custody_of_sessions(evidence, bound, every))
-    told_outcome = replace(told_outcome, exceptions=custody)
+    others = [one for one in sessions if one.seq not in judged]
+    exceptions = (
+        *custody_of_sessions(evidence, bound, every),
+        *in_no_folder(evidence, evidence.sessions.never, others),
+    )
+    told_outcome = replace(told_outcome, exceptions=exceptions)
     if not untold:
         return told_outcome
     # Also where there are findings: a person who accepts these has not said that the rest is so.
@@ -97,7 +103,9 @@ def judge(evidence: Evidence) -> Outcome:
 
 
 def _finding(paths: tuple[str, ...], one: Breach) -> Finding:
-    shown = (f"never: {', '.join(paths)}",)
+    shown = [f"never: {', '.join(paths)}"]
+    if one.state is not None:
+        shown.append(f"entry {one.state} has it so; the newest state of the session does not")
     fault = fault_of_texts(one.message, *paths)
     first = one.session.first  # so that it keeps its id when the session is imported again
-    return Finding(NAME, one.message, f"entry {first}", shown, HELP, seq=first, fault=fault)
+    return Finding(NAME, one.message, f"entry {first}", tuple(shown), HELP, seq=first, fault=fault)

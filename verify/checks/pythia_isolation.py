@@ -16,8 +16,9 @@ plain list of words counts by the files that it names.
 An imported session of Pythia is judged as by a rule ``never`` on the team's chats: by each path,
 and by their words in what the model was given. It is Pythia's by the run, by the worker's name or
 task, by the type of the subagent, or by a folder or an id to which the policy gives the role
-``pythia`` (``roles``); so are sessions that it started. What cannot be seen of it cannot be told,
-and what was found on disk is an exception: the user that the agent ran as could write there.
+``pythia`` (``roles``; where no session here has such a role, it cannot be told); so are sessions
+that it started. What cannot be seen of it cannot be told, and what was found on disk is an
+exception: the user that the agent ran as could write there.
 Where a run is recorded, the number of *decisions that quote the chat* (12 consecutive words of an
 earlier message), which the reviewer could read, is printed beside the verdict. It is no finding: a
 decision may quote the chat.
@@ -42,7 +43,6 @@ named, lend less, or set ``exceptions: cannot-tell`` in the policy.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -69,6 +69,7 @@ from tripod.verify.isolation.rules import (
     bound_by,
     custody_of_sessions,
     judge_never,
+    roles_of_nobody,
     sessions_of_runs,
     team_sessions,
 )
@@ -99,8 +100,10 @@ def judge(evidence: Evidence) -> Outcome:
     past += sum(evidence.past(seq) for seq, _ in outside)
     reviewed = [run for run in runs if run.assessed is not None]
     found.extend(_unknown(evidence, {run.spawn for run in runs}))
-    sessions = _sessions(evidence)
-    if not (outside or workers or runs or sessions or found):
+    imported = team_sessions(evidence)
+    sessions = bound_by(_never(evidence), imported)
+    nobody = list(roles_of_nobody(evidence, imported))
+    if not (outside or workers or runs or sessions or found or nobody):
         return not_applicable(NAME, "no assessment was posted, no Pythia was run")
     seen = {
         "assessments": len(outside) + len(reviewed),
@@ -127,7 +130,7 @@ def judge(evidence: Evidence) -> Outcome:
     if outside or workers:
         untold.append(_unproved(outside, workers, logs, len(sessions)))
     judged = list(_judged(evidence, sessions, runs, found, seen))
-    unseen = [why for told in judged for why in told.untold]
+    unseen = [*nobody, *(why for told in judged for why in told.untold)]
     untold += unseen
     is_past = past == len(outside) + workers and len(untold) == 1 and bool(past)
     told = outcome(NAME, found, seen)
@@ -171,20 +174,6 @@ def _workers(evidence: Evidence, found: Findings) -> tuple[int, int, int]:
             old, severity = evidence.adopted(at), evidence.severity(at)
             found.add(_finding(message, where, at, (line,), severity, adopted=old))
     return workers, logs, past
-
-
-_CALLED = re.compile(rf"(?:^|:){ROLE}", re.IGNORECASE)
-"""A name of Pythia; the type of a subagent may begin with the name of the plugin that has it."""
-
-
-def _sessions(evidence: Evidence) -> list[TeamSession]:
-    """The imported sessions of Pythia, and those that they started."""
-    sessions = team_sessions(evidence)
-    workers = {worker.name for worker in breach.reviewer_workers(evidence)} if sessions else set()
-    for one in sessions:
-        if any(map(_CALLED.search, one.names)) or one.names & workers:
-            one.names.add(ROLE)
-    return bound_by(_never(evidence), sessions)
 
 
 def _never(evidence: Evidence) -> Never:

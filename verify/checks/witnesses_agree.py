@@ -46,7 +46,7 @@ from tripod.verify.check import (
     not_applicable,
     outcome,
 )
-from tripod.verify.isolation.rules import TeamSession, team_sessions
+from tripod.verify.isolation.rules import HOOKS_GONE, TeamSession, is_heard, team_sessions
 from tripod.verify.isolation.sessions import CallsSeen, parts_of
 from tripod.verify.isolation.witnesses import (
     Disagreement,
@@ -104,9 +104,12 @@ def _compared(
 ) -> Iterator[Disagreement]:
     """Hold the files of one session against what else tells of it; ``first`` is its own thread."""
     log = evidence.sessions.hooks(first.session)
-    seen["with hooks"] += log is not None
+    is_gone = log is None and any(map(is_heard, copies))
+    seen["with hooks"] += log is not None or is_gone
     seen["with runs"] += bool(runs)
     seen["written twice"] += first.program in _TWICE
+    if is_gone:
+        yield Disagreement(HOOKS_GONE, is_sure=False)
     if log is None and not runs and first.program not in _TWICE:
         return
     calls = CallsSeen()

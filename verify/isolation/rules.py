@@ -1,8 +1,8 @@
 """Judges the sessions of a team by its rules on files that an agent must not have read.
 
-A session is known by the entries that imported it; its newest state counts. It is read again, and
-judged by what it was given. Where its bytes are not at hand, what its entries say of its paths can
-show a breach, and nothing can show that there was none.
+A session is known by the entries that imported it. Its newest state is read again, and judged by
+what it was given; so is each earlier one that the newest does not hold. Where its bytes are not at
+hand, what its entries say of its paths can show a breach, and nothing can show that there was none.
 """
 
 from __future__ import annotations
@@ -18,28 +18,48 @@ from typing import Any, NamedTuple
 import orjson
 
 from tripod.ledger.errors import MissingExtraError
+from tripod.ledger.kinds.base import MARK
 from tripod.projections.chat.format import QUOTES, parse_line
 from tripod.projections.chat.tables import render_chat_line
 from tripod.projections.decisions.tables import LOG, render_decision_piece
 from tripod.verify.check import Evidence, shorten
+from tripod.verify.isolation.breach import reviewer_workers
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.isolation.reasons import Exposure
-from tripod.verify.isolation.sessions import CallsSeen, Never, Since, parts_of
+from tripod.verify.isolation.runs import ROLE
+from tripod.verify.isolation.sessions import CallsSeen, Never, SessionRole, Since, parts_of
 from tripod.verify.sessions.exposure import (
     SessionExposures,
     judge_exposures,
 )
 from tripod.verify.sessions.items import Session
 
-_NEWEST = (
-    "SELECT seq, first, session, agent, parent, program, role, cwd, custody FROM sessions"
-    " JOIN (SELECT max(seq) AS seq, min(seq) AS first FROM sessions GROUP BY session, agent)"
-    " USING (seq) ORDER BY seq"
+_STATES = (
+    "SELECT session, agent, seq, parent, program, role, cwd, custody, form, sha256, before, file,"
+    " kept FROM sessions ORDER BY seq"
 )
 _FEW = 3  # entries that are named
+HOOKS_GONE = "what hooks saw of it is not at hand any more"
+"""Of a session that was imported from the folder of hooks: what else lay there may show a call."""
 _RUNS = "SELECT spawn, role, ended FROM agents WHERE ended IS NOT NULL"
 _WORKERS = "SELECT DISTINCT name FROM worker_steps WHERE spawn = ?"
+
+
+class SessionState(NamedTuple):
+    """A state of a session's file, as an entry has it."""
+
+    seq: int
+    parent: str
+    program: str
+    role: str
+    cwd: str
+    custody: str
+    form: str
+    sha256: str
+    before: str
+    file: str
+    kept: int
 
 
 @dataclass
@@ -47,7 +67,8 @@ class TeamSession:
     """A session of the team, or a subagent's part of one, in its newest state.
 
     ``names`` are what a rule may call it: the role of the run that it is of, the name of the
-    worker, the type of the subagent. ``first`` is the entry that imported it first.
+    worker, the type of the subagent. ``first`` is the entry that imported it first. ``states`` are
+    all that were imported of it: what any of them names stays so, whatever a later one lacks.
     """
 
     seq: int
@@ -60,6 +81,7 @@ class TeamSession:
     cwd: str
     custody: str
     names: set[str] = field(default_factory=set)
+    states: Sequence[SessionState] = ()
 
     @property
     def title(self) -> str:
@@ -70,11 +92,15 @@ class TeamSession:
 
 
 class Breach(NamedTuple):
-    """A file that a session read although a rule forbids it; ``read_again``: by its bytes."""
+    """A file that a session read although a rule forbids it; ``read_again``: by its bytes.
+
+    ``state`` is the entry of an earlier state of it, where the newest does not have that.
+    """
 
     session: TeamSession
     exposure: Exposure
     read_again: bool
+    state: int | None = None
 
     @property
     def message(self) -> str:
@@ -100,16 +126,71 @@ class RuleJudged:
 
 def team_sessions(evidence: Evidence) -> list[TeamSession]:
     """The sessions that the ledger has, each with what rules may call it."""
-    found = [TeamSession(*row) for row in evidence.query(_NEWEST)]
+    states: dict[tuple[str, str], list[SessionState]] = {}
+    for session, agent, *row in evidence.query(_STATES):
+        states.setdefault((session, agent), []).append(SessionState(*row))
+    found = sorted((_team_session(*key, of) for key, of in states.items()), key=lambda one: one.seq)
     runs = _runs(evidence)
     for one in found:
-        one.names |= runs.get(one.session, set()) | ({one.role} if one.role else set())
-        one.names.update(
-            given.role
-            for given in evidence.sessions.roles
-            if _is_folder(one.cwd, given.folder) and fnmatchcase(one.session, given.session)
-        )
+        one.names |= runs.get(one.session, set())
+        one.names.update(given.role for given in evidence.sessions.roles if _is_given(one, given))
+    workers = {worker.name for worker in reviewer_workers(evidence)} if found else set()
+    for one in found:
+        if any(map(_CALLED.search, one.names)) or one.names & workers:
+            one.names.add(ROLE)
     return found
+
+
+_CALLED = re.compile(rf"(?:^|:){ROLE}", re.IGNORECASE)
+"""A name of Pythia; the type of a subagent may begin with the name of the plugin that has it."""
+
+
+def _is_given(one: TeamSession, given: SessionRole) -> bool:
+    return _is_any_folder(one, given.folder) and fnmatchcase(one.session, given.session)
+
+
+def roles_of_nobody(evidence: Evidence, sessions: Sequence[TeamSession]) -> Iterator[str]:
+    """Where the policy gives the role of Pythia to sessions, and none is here, in words."""
+    for given in evidence.sessions.roles:
+        if _CALLED.search(given.role) and not any(_is_given(one, given) for one in sessions):
+            parts = {"folder": given.folder, "session": given.session}
+            which = ", ".join(f"{key} {part}" for key, part in parts.items() if part != "*")
+            yield f"the role {given.role} is given to no session here" + f" ({which})" * bool(which)
+
+
+def _team_session(session: str, agent: str, states: Sequence[SessionState]) -> TeamSession:
+    new = states[-1]
+    told = (new.parent, new.program, new.role, new.cwd, new.custody)
+    names = {state.role for state in states} - {""}
+    return TeamSession(new.seq, states[0].seq, session, agent, *told, names, states)
+
+
+def is_heard(one: TeamSession) -> bool:
+    """Whether a state of a session lay in the folder of hooks, beside what they saw of it."""
+    return any(state.custody == "hook" for state in one.states)
+
+
+def _not_continued(states: Sequence[SessionState]) -> dict[int, bool]:
+    """The entries of states before the newest that no later one holds.
+
+    That is another form of it, or what was there before it was changed. False of one that its
+    program wrote anew, which may be gone.
+    """
+    left: dict[int, tuple[SessionState, bool]] = {}
+    last: SessionState | None = None
+    for state in states:
+        for seq, (old, _) in list(left.items()):
+            is_grown = old is last and state.form == "lines" and state.before == old.sha256
+            is_anew = "lines" not in (old.form, state.form) and old.file in (state.file, MARK)
+            if is_grown or old.sha256 == state.sha256:
+                del left[seq]
+            elif is_anew and old.kept and old.file != MARK:
+                left[seq] = old, False
+            elif is_anew:
+                del left[seq]
+        left[state.seq] = state, True
+        last = state if state.form == "lines" else last
+    return {seq: is_whole for seq, (_, is_whole) in left.items() if seq != states[-1].seq}
 
 
 def sessions_of_runs(evidence: Evidence) -> Iterator[tuple[str, str, str]]:
@@ -136,7 +217,7 @@ def bound_by(never: Never, sessions: Sequence[TeamSession]) -> list[TeamSession]
         for one in sessions
         if one.seq >= never.since
         and (never.role == "*" or any(fnmatchcase(name, never.role) for name in one.names))
-        and _is_folder(one.cwd, never.folder)
+        and _is_any_folder(one, never.folder)
         and fnmatchcase(one.session, never.session)
     }
     size = -1
@@ -146,9 +227,25 @@ def bound_by(never: Never, sessions: Sequence[TeamSession]) -> list[TeamSession]
         bound |= {
             (one.session, one.agent)
             for one in sessions
-            if one.parent in parents or (one.agent and one.session in parents)
+            if any(state.parent in parents for state in one.states)
+            or (one.agent and one.session in parents)
         }
     return [one for one in sessions if (one.session, one.agent) in bound]
+
+
+def in_no_folder(
+    evidence: Evidence, nevers: Sequence[Never], sessions: Sequence[TeamSession]
+) -> Iterator[str]:
+    """How many of the sessions name no folder, where a rule or a role goes by it, in words."""
+    by_folder: list[Never | SessionRole] = [*nevers, *evidence.sessions.roles]
+    count = sum(not any(state.cwd for state in one.states) for one in sessions)
+    if count and not all(_is_folder("", each.folder) for each in by_folder):
+        name = "1 session names" if count == 1 else f"{count} sessions name"
+        yield f"{name} no folder, so that no rule or role which goes by folders is about that"
+
+
+def _is_any_folder(one: TeamSession, pattern: str) -> bool:
+    return any(_is_folder(state.cwd, pattern) for state in one.states)
 
 
 def _is_folder(cwd: str, pattern: str) -> bool:
@@ -209,30 +306,46 @@ def judge_never(
                 rule.read, Counter(), shown_only=rule.never.shown, needs_parents=False
             )
             rule.told.untold += verdict.untold
-        rule.told.seen["read again"] += len(rule.read)
     return [rule.told for rule in judging]
 
 
 def _judge_session(evidence: Evidence, one: TeamSession, rules: Sequence[_Rule]) -> None:
-    """Judge a session by the rules that are about it."""
-    judges = _read_again(evidence, one, rules)
+    """Judge a session by the rules that are about it: its newest state, and what that lost."""
+    found: list[list[Exposure]] = [[] for _ in rules]
+    for seq, is_whole in ((one.seq, True), *_not_continued(one.states).items()):
+        judges = _read_again(evidence, one, seq, rules if is_whole else (), of=rules)
+        for number, (rule, judge) in enumerate(zip(rules, judges, strict=False)):
+            if is_whole:
+                rule.read.append(judge)
+            rule.told.relied |= {one.seq} if judge.gaps.filled else set()
+            known = {_known_by(each) for each in found[number]}
+            new = [
+                each
+                for each in judge.found
+                if _breaks(each, rule.never) and _known_by(each) not in known
+            ]
+            found[number] += new
+            state = None if seq == one.seq else seq
+            rule.told.breaches += (Breach(one, each, read_again=True, state=state) for each in new)
+        if seq == one.seq and judges:
+            for rule in rules:
+                rule.told.seen["read again"] += 1
     said = list(said_to_be_read(evidence, one))
     for number, rule in enumerate(rules):
-        found: list[Exposure] = []
-        if judges:
-            rule.read.append(judges[number])
-            rule.told.relied |= {one.seq} if judges[number].gaps.filled else set()
-            found = [each for each in judges[number].found if _breaks(each, rule.never)]
-        rule.told.breaches += (Breach(one, each, read_again=True) for each in found)
         # An earlier state of it may have said more: a document is written anew.
-        known = {each.path for each in found}
+        paths = {each.path for each in found[number]}
         rule.told.breaches += (
             Breach(one, each, read_again=False)
             for each in said
             if _breaks(each, rule.never)
-            and each.path not in known
+            and each.path not in paths
             and rule.globs.hits(each.path or "")
         )
+
+
+def _known_by(each: Exposure) -> tuple[object, ...]:
+    """By what an exposure is the same in two states of a session."""
+    return each.line, each.agent, each.channel, each.path or each.named, each.shown
 
 
 def not_imported(evidence: Evidence, never: Never) -> Iterator[str]:
@@ -248,17 +361,20 @@ def _breaks(exposure: Exposure, never: Never) -> bool:
 
 
 def _read_again(
-    evidence: Evidence, one: TeamSession, rules: Sequence[_Rule]
+    evidence: Evidence, one: TeamSession, seq: int, telling: Sequence[_Rule], of: Sequence[_Rule]
 ) -> Sequence[SessionExposures]:
-    """What a session exposed by each rule; none, with the reason, where it is not at hand."""
-    body = evidence.body(one.seq)
+    """What a state of a session exposed by each rule ``of`` these; none where it is not at hand.
+
+    The rules ``telling`` say why it is not.
+    """
+    body = evidence.body(seq)
     ended = body.get("ended_us")
     ended = ended if isinstance(ended, int) else None
     unreadable: tuple[type[Exception], ...] = (OSError, *evidence.unreadable)
     log = evidence.sessions.hooks(str(body["session"]))
 
     def start(_: Session) -> SessionExposures:
-        texts = ((rule.globs, rule.forbidden.before(one.seq, ended)) for rule in rules)
+        texts = ((rule.globs, rule.forbidden.before(seq, ended)) for rule in of)
         judges = [SessionExposures(*pair, one.title) for pair in texts]
         return CallsSeen(judges, is_noted=log is not None)
 
@@ -266,10 +382,13 @@ def _read_again(
         judged = evidence.sessions.again(body, parts_of(evidence.source, body), start)
     except unreadable as error:
         why = getattr(error, "strerror", None) or "its entry cannot be read"
-        for rule in rules:
-            rule.told.untold.append(f"{one.title}, entry {one.seq}: {why}")
+        for rule in telling:
+            rule.told.untold.append(f"{one.title}, entry {seq}: {why}")
         return ()
     assert isinstance(judged, CallsSeen)  # by `start`
+    if log is None and is_heard(one):
+        for rule in telling:
+            rule.told.untold.append(f"{one.title}: {HOOKS_GONE}")
     if log is not None:
         evidence.sessions.add_hooks(body, log, judged)
     return judged.judges

@@ -517,6 +517,16 @@ def test_a_redaction_takes_the_parts_out_of_an_export_too(inner: Path) -> None:
     assert [path for path in (out / "evidence").rglob("*") if path.is_file()] == []
 
 
+def test_an_export_that_is_made_again_has_no_parts_that_were_erased_since(inner: Path) -> None:
+    out = exported(inner, "--evidence")
+    with Team(inner, read_only=True) as opened:
+        (seq,) = [one.seq for one in opened.store.read() if one.kind == IMPORTED.name]
+    assert run(inner, "redact", str(seq), "--reason", "secret", "--as", "ann").code == 0
+    assert [path for path in (out / "evidence").rglob("*") if path.is_file()]
+    assert run(inner, "export", "--bodies", "../out").code == 0
+    assert [path for path in (out / "evidence").rglob("*") if path.is_file()] == []
+
+
 def test_words_given_to_an_unknown_tool_are_not_recorded(team: Path) -> None:
     url = "postgres://admin:hunter2@db/prod"
     use = {"type": "tool_use", "id": "c1", "name": "mcp__db__connect", "input": {"url": url}}

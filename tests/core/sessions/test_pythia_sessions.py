@@ -55,13 +55,15 @@ def messages(one: dict[str, Any]) -> list[str]:
     return [found["message"] for found in one["findings"]]
 
 
-def subagent(team: Path, *reads: tuple[str, str], role: str = "pythia", **more: Any) -> None:
+def subagent(
+    team: Path, *reads: tuple[str, str], role: str = "pythia", name: str = "p", **more: Any
+) -> None:
     """Import a session that starts one subagent, which reads files."""
-    write_session(team / "p.jsonl", "p", ("/w/a.py", "x"))
-    (team / "p/subagents").mkdir(parents=True, exist_ok=True)
-    write_session(team / "p/subagents/agent-a1.jsonl", "p", *reads, **SUBAGENT | more)
-    (team / "p/subagents/agent-a1.meta.json").write_text(json.dumps({"agentType": role}))
-    taken(team, "p.jsonl")
+    write_session(team / f"{name}.jsonl", name, ("/w/a.py", "x"))
+    (team / name / "subagents").mkdir(parents=True, exist_ok=True)
+    write_session(team / name / "subagents/agent-a1.jsonl", name, *reads, **SUBAGENT | more)
+    (team / name / "subagents/agent-a1.meta.json").write_text(json.dumps({"agentType": role}))
+    taken(team, f"{name}.jsonl")
 
 
 # Whose session is one of Pythia's
@@ -211,11 +213,33 @@ def test_words_that_a_decision_quotes_do_not_count(team: Path) -> None:
     done = run(team, "scribe", "log", "Move it", "-p", "ann", "-r", SAID, "--ref", "#0")
     assert done.code == 0, done.err
     late = {"timestamp": "2200-11-20T10:00:00Z"}
-    subagent(team, ("/w/.nbs/scribe/log.md", f"- rationale: {SAID}"), **late)
-    assert told(team)[1]["verdict"] == "clean, except"
+    subagent(team, ("/w/.nbs/scribe/log.md", f"- rationale: {SAID}"), name="q", **late)
+    one = told(team)[1]
+    assert one["coverage"]["read again"] == 2
+    assert {message.partition(",")[0] for message in messages(one)} == {"session p"}
+
+
+def test_a_rule_of_the_team_means_by_pythia_whom_the_check_means(team: Path) -> None:
+    subagent(team, ("/w/.env", "KEY=1"), role="nbs:pythia")
+    write_session(team / "q.jsonl", "q", ("/w/a", "x"), cwd="/q")
+    taken(team, "q.jsonl")
+    rule = "never:\n  - paths: [.env]\n    role: pythia\n"
+    policy(team, f"{rule}roles:\n  - role: pythia\n    folder: /q\n")
+    assert messages(told(team, "never-read")[1]) == [
+        "session p, subagent a1 (nbs:pythia, pythia) was shown /w/.env (read, line 2)"
+    ]
 
 
 # What nobody can tell
+
+
+def test_a_role_of_pythia_that_no_session_has_cannot_be_told(team: Path) -> None:
+    write_session(team / "s.jsonl", "s1", (CHAT, "x"))
+    taken(team, "s.jsonl")
+    policy(team, "roles:\n  - role: pythia\n    folder: /ww\n")
+    code, one = told(team)
+    assert (code, one["verdict"]) == (3, "cannot tell")
+    assert one["reason"] == "the role pythia is given to no session here (folder /ww)"
 
 
 def test_a_call_that_hides_what_it_read_cannot_be_told(team: Path) -> None:
