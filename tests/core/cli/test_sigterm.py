@@ -14,7 +14,7 @@ from tripod.team import adoption
 
 RUN = """
 import os, signal, sys
-import tripod.verify.recorded.files, tripod.verify.anchors.git
+import tripod.verify.recorded.database, tripod.verify.anchors.git
 
 def killed(*_):
     assert os.listdir(os.environ["TMPDIR"])
@@ -26,7 +26,7 @@ main(sys.argv[1:])
 """
 PLACES = [
     ("tripod.verify.anchors.git.Repository._begin", ("verify", ".")),
-    ("tripod.verify.recorded.files._copy", ("exposure", "opencode.db")),
+    ("tripod.verify.recorded.database._copy", ("exposure", "opencode.db")),
 ]
 
 
