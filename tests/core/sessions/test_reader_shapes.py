@@ -607,3 +607,12 @@ def test_a_field_that_no_reader_knows_is_a_gap_and_is_searched(
     assert any(isinstance(item, Gap) and "brandNew" in item.what for item in items)
     assert any(isinstance(item, Given) and item.text == SECRET for item in items)
     assert _told(items) == "cannot tell"
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_each_text_that_waits_with_others_is_searched(at: int) -> None:
+    texts = ["nothing here", "nor here", "nor there"]
+    texts[at] = SECRET
+    items: list[Item] = [Given("paste", line, 0, text) for line, text in enumerate(texts, 1)]
+    _, (one,) = _judged(items)
+    assert [each.line for each in one.found] == [at + 1]
