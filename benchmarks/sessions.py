@@ -29,10 +29,8 @@ from benchmarks.judging import cost_of
 from benchmarks.measure import MB, Row, cost_row, in_turn, rate_row, size_row
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.phrases import ProtectedText
-from tripod.verify.recorded.files import read_session_file
-from tripod.verify.sessions.exposure import (
-    SessionExposures,
-)
+from tripod.verify.recorded.files import read_session_file, searched_beside
+from tripod.verify.sessions.exposure import SessionExposures
 from tripod.verify.sessions.items import Given, Item
 
 __all__ = ["SESSIONS", "expose", "make_session", "rows"]
@@ -165,9 +163,10 @@ def expose(path: str) -> float:
     protected = ProtectedText()
     for number, text in enumerate(texts):
         protected.add(f"chat/{number}.md", text)
-    judged = SessionExposures(NeverRule(NEVER, ["*.example"]), protected, path)
-    read_session_file(path, judged.add)
-    judged.end()
+    with searched_beside(protected, [path]):
+        judged = SessionExposures(NeverRule(NEVER, ["*.example"]), protected, path)
+        read_session_file(path, judged.add)
+        judged.end()
     assert judged.found, "the recordings read files of chats"
     return perf_counter() - begin
 

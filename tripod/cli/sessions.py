@@ -20,6 +20,7 @@ from tripod.verify.isolation.sessions import CallsSeen
 from tripod.verify.recorded.files import (
     SessionFile,
     read_session_file,
+    searched_beside,
     session_files,
     session_time,
 )
@@ -211,14 +212,16 @@ def _exposure(call: CommandCall) -> int | None:
             protected.is_searchable = False  # other files may be searched, and not those
     judged: list[SessionExposures] = []
     read = _FilesRead()
-    for path, is_named in _named_files(call.path):
-        listing = _Listing(call, path, is_judged=rule is not None)
-        one = SessionExposures(rule, protected, path, each=listing.add)
-        if _read_exposures(one, (project, home), read, is_named=is_named):
-            one.gaps += blind
-            one.forget_calls()
-            judged.append(one)
-            listing.end()
+    files = list(_named_files(call.path))
+    with searched_beside(protected, (path for path, _ in files)):
+        for path, is_named in files:
+            listing = _Listing(call, path, is_judged=rule is not None)
+            one = SessionExposures(rule, protected, path, each=listing.add)
+            if _read_exposures(one, (project, home), read, is_named=is_named):
+                one.gaps += blind
+                one.forget_calls()
+                judged.append(one)
+                listing.end()
     read.say_left_out(call.path, is_empty=not read.files)
     if rule is None and not call.protect:
         if any(NOT_PARSED in gap.what for one in judged for gap in one.gaps):

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import compress, count, repeat
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from itertools import chain, compress, count, repeat
 
 from tripod.ledger.words import RUN, comparable_text, readings_of, without_escapes
 from tripod.ledger.words import words_of_text as words_of
@@ -171,6 +171,18 @@ _AGAIN = re.compile(r"(\W)\1+")
 """A sign or a blank that stands there several times, as in a ruler behind a heading."""
 
 
+def lines_of(text: str, but: Container[str] = ()) -> Iterator[list[str]]:
+    """The words of each short line of a text that counts, ``but`` of some lines."""
+    for line in text.splitlines():
+        if len(line.strip()) < LONG:
+            continue
+        words = words_of(line)
+        if not 0 < len(words) < RUN or len(_AGAIN.sub(r"\1", line).strip()) < LONG:
+            continue
+        if " ".join(words) not in but:
+            yield words
+
+
 class LineIndex:
     """Lines of texts that are too short for a run of words: found where a text has them whole.
 
@@ -179,7 +191,6 @@ class LineIndex:
 
     >>> lines = LineIndex()
     >>> lines.add(7, "ann: the release slips to friday")
-    True
     >>> list(lines.find(words_of("chat/a.md:2: [09:00] ann: the release slips to Friday!")))
     [(7, 'ann the release slips to friday')]
     """
@@ -191,37 +202,32 @@ class LineIndex:
         self._words: dict[str, tuple[int, int]] = {}
         self._pairs: dict[tuple[str, str], set[tuple[int, int]]] = {}
         self._begins = set[str]()  # the first words of these pairs
+        self._alone = set[str]()  # both: a word that must be there, where no seed is
         self._places: dict[tuple[str, ...], set[tuple[int, int]]] = {}
         self._seeds = seeds or Seeds()
 
-    def add(self, number: int, text: str) -> bool:
-        """Hold the short lines of a text; give whether it has one."""
-        found = False
-        for line in text.splitlines():
-            if len(line.strip()) < LONG:
-                continue
-            words = words_of(line)
+    def add(self, number: int, text: str, but: Container[str] = ()) -> None:
+        """Hold the short lines of a text, ``but`` some."""
+        for words in lines_of(text, but):
             length = len(words)
-            if not 0 < length < RUN or len(_AGAIN.sub(r"\1", line).strip()) < LONG:
-                continue
-            found = True
             self._first.setdefault(hash(tuple(words)), number)
             if length == 1:
                 self._words[words[0]] = 0, 1
+                self._alone.add(words[0])
                 continue
             if length < SEED + STEP - 1:
                 at = max(range(length - 1), key=list(map(len, words)).__getitem__)
                 self._pairs.setdefault((words[at], words[at + 1]), set()).add((at, length))
                 self._begins.add(words[at])
+                self._alone.add(words[at])
                 continue
             for seed in self._seeds.add(words, [0], length, _OF_LINE):
                 row = tuple(words[seed : seed + SEED])
                 self._places.setdefault(row, set()).add((seed, length))
-        return found
 
     def may_find(self, words: Sequence[str]) -> bool:
         """Whether these words have one of a line that has too few for seeds."""
-        return not (self._words.keys().isdisjoint(words) and self._begins.isdisjoint(words))
+        return bool(self._alone) and not self._alone.isdisjoint(words)
 
     def find(self, words: Sequence[str], seeds: bytes | None = None) -> Iterator[tuple[int, str]]:
         """Numbers of texts of which a short line stands in these words, with the line.
@@ -280,14 +286,14 @@ LISTED = re.compile(
 """Where the answer of a search says of which file a text is. A name elsewhere is only a word."""
 
 _NUMBERED = re.compile(
-    r"\n(?:[^\s:]+[:-])?[ \t]*(?:L|Line |[#\[])?[0-9]+(?: ?[\t:|\u2192\u2502.)\]-]| +\u2502?)"
+    r"\n(?:[^\s:]+[:-])?[ \t]*+(?:L|Line |[#\[])?[0-9]++(?: ?[\t:|\u2192\u2502.)\]-]| +\u2502?)"
 )
 """How other programs number lines: only the words behind the number are compared."""
 
 _BREAKS, _CODES = re.compile(r"\\+[nrt]"), re.compile(r"\\+u([0-9a-fA-F]{4})")
 
 
-_PIECE = 1024 * 1024  # characters that are searched at once: their words take ten times the memory
+PIECE = 1024 * 1024  # characters that are searched at once: their words take ten times the memory
 _ROW = 8 * RUN
 """Words that two pieces share: beside those of a run, numbers of lines and names of files."""
 
@@ -295,13 +301,20 @@ _SIGN = re.compile(r"[ \t-\r!-/:-@\[-`{-~]")
 """What parts words wherever it stands."""
 
 
+Search = Callable[[list[str]], Callable[[], list[list[int]]]]
+"""Begins to look for protected text in some texts: for each, the numbers of files."""
+
+
 class ProtectedText:
     """Text that must not reach the model, of numbered files."""
 
     def __init__(self) -> None:
         self.paths: list[str] = []
+        self.elsewhere: Search | None = None  # another process that searches
+        self.ahead = 0  # how many searches may wait for their answers
         self.is_searchable = False  # whether there is text, and all of it can be found
         self.searchable = 0  # files of which at least a part can be found
+        self._held: list[tuple[int, str]] = []  # texts that are in no index yet
         self._seeds = Seeds()
         self._runs, self._lines = PhraseIndex(self._seeds), LineIndex(self._seeds)
         self._allowed, self._allowed_lines = VisiblePhrases(), set[str]()
@@ -313,44 +326,75 @@ class ProtectedText:
 
     def add(self, path: str, text: str) -> None:
         """Protect the text of a file: 12 words in a row of it, or a shorter line of it whole."""
-        words = words_of(text)
-        self._runs.add(len(self.paths), words, self._allowed.before(1))
-        found = len(words) >= RUN
-        if self._allowed_lines:
-            lines = (
-                line
-                for line in text.splitlines()
-                if " ".join(words_of(line)) not in self._allowed_lines
-            )
-            text = "\n".join(lines)
-        found = self._lines.add(len(self.paths), text) or found
+        found = any(lines_of(text, self._allowed_lines)) or len(words_of(text)) >= RUN
+        self._held.append((len(self.paths), text))
         self.searchable += found
         self.is_searchable = found and (self.is_searchable or not self.paths)
         self.paths.append(path)
 
+    def index(self) -> None:
+        """Take the texts that wait into the indexes: a search does so, once."""
+        held, self._held = self._held, []
+        for number, text in held:
+            self._runs.add(number, words_of(text), self._allowed.before(1))
+            self._lines.add(number, text, self._allowed_lines)
+
     def found_in(self, text: str) -> Iterator[str]:
         """Files of which text stands in a text, each once; a long text is searched in pieces."""
-        found = set[int]()
-        for piece in pieces_of(text, _PIECE, _ROW) if self.paths else ():
-            found.update(number for form in _forms_of(piece) for number in self._found_in(form))
-        yield from dict.fromkeys(self.paths[number] for number in sorted(found))
+        for found in self.ask([text])():
+            yield from (self.paths[number] for number in found)
 
-    def may_be_in(self, texts: Iterable[str]) -> bool:
+    def ask(self, texts: list[str]) -> Callable[[], list[list[int]]]:
+        """Begin to ``search``, perhaps in another process; what is given back waits for it.
+
+        One long text has more than is to be on its way there: it is asked for in pieces.
+        """
+        ask = self.elsewhere or self._search_now
+        if sum(map(len, texts)) <= PIECE:
+            return ask(texts)
+        found = [
+            sorted({*chain(*chain(*(ask([each])() for each in pieces_of(text, PIECE, _ROW))))})
+            for text in texts
+        ]
+        return lambda: found
+
+    def _search_now(self, texts: list[str]) -> Callable[[], list[list[int]]]:
+        found = self.search(texts)
+        return lambda: found
+
+    def search(self, texts: list[str]) -> list[list[int]]:
+        """For each of some texts the numbers of files of which text stands in it; [] if in none."""
+        if not self.paths or not self._may_be_in(texts):
+            return []
+        return [
+            sorted({number for form in _forms_of(text) for number in self._found_in(form)})
+            for text in texts
+        ]
+
+    def _may_be_in(self, texts: list[str]) -> bool:
         """Whether text of a file may stand in one of some texts, or in two together."""
-        forms: list[str] = []
-        for text in texts:
-            if len(text) > _PIECE:
-                return True
-            forms += map(comparable_text, _forms_of(text))
-        return next(self._found_in("\n".join(forms)), None) is not None
+        whole = "\n".join(texts)
+        if _is_plain(whole):
+            forms = [whole, *_without_numbers(whole)]
+        else:
+            forms = [form for text in texts for form in _forms_of(text)]
+        return next(self._found_in("\n".join(map(comparable_text, forms))), None) is not None
 
     def _found_in(self, text: str) -> Iterator[int]:
+        if self._held:
+            self.index()
         words = words_of(text)
         if not (self._seeds.are_in(words) or self._lines.may_find(words)):
             return  # as in nearly all texts
         seeds = self._seeds.of(words)
         yield from (number for number, _ in self._runs.find(words, seeds))
         yield from (number for number, _ in self._lines.find(words, seeds))
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a text has no other forms than without numbers of lines."""
+    odd = "\x1b" in text or "\\n" in text or "\\u" in text
+    return not odd and next(readings_of(text), None) is None
 
 
 def _forms_of(text: str) -> Iterator[str]:
@@ -367,9 +411,44 @@ def _forms_of(text: str) -> Iterator[str]:
         forms.append(_CODES.sub(lambda found: chr(int(found[1], 16)), lines))
     for form in forms:
         yield form
-        plain = _NUMBERED.sub("\n", f"\n{form}")
-        if len(plain) <= len(form):
-            yield plain
+        yield from _without_numbers(form)
+
+
+def _without_numbers(text: str) -> Iterator[str]:
+    r"""A text without the numbers of its lines; of a long part between two of them, its sides.
+
+    Nothing else has other words beside it than before, and most texts have few such numbers.
+
+    >>> list(_without_numbers("1 red\n2 green")), list(_without_numbers("red"))
+    (['\nred\ngreen'], [])
+    """
+    parts = _NUMBERED.split(f"\n{text}")
+    if len(parts) == 1:
+        return
+    begun: list[str] = []
+    for part in parts:
+        head, tail = (part, "") if "\x1b" in text else _sides_of(part)
+        begun.append(head)
+        if tail:
+            yield "\n".join(begun)
+            begun = [tail]
+    yield "\n".join(begun)
+
+
+_SIDE = 256  # characters, in which a run of words nearly always has its place
+_RUN = re.compile(rf"(?:[^A-Za-z0-9]*+[A-Za-z0-9][^ \t\n]*+){{{RUN}}}")
+"""Words of a run, or more: whatever else counts as a letter, these are words, and end here."""
+
+_BLANK = re.compile(r"[ \t\n]")
+
+
+def _sides_of(part: str) -> tuple[str, str]:
+    """The begin and the end of a text, each with the words of a run; or all of it, and nothing."""
+    if len(part) > 4 * _SIDE:
+        begin, end = _RUN.match(part), _BLANK.search(part, len(part) - _SIDE)
+        if begin and end and begin.end() < end.start() and _RUN.match(part, end.start()):
+            return part[: begin.end()], part[end.start() :]
+    return part, ""
 
 
 def pieces_of(text: str, size: int, row: int = RUN) -> Iterator[str]:

@@ -6,8 +6,8 @@ is said once.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
 from typing import NamedTuple, Self
 
 from tripod.verify.isolation.globs import NeverRule
@@ -129,6 +129,10 @@ Alone each costs some 10 µs more; more of them have more words than a processor
 """
 
 
+_LONG = 4 * _TOGETHER
+"""Characters of which nobody goes ahead while they are searched: memory has a limit."""
+
+
 class _Waiting(NamedTuple):
     """A text that is to be searched: with what was found by path of it, and the tool."""
 
@@ -141,7 +145,8 @@ class _Waiting(NamedTuple):
 class TextSearch:
     """Searches texts, and keeps what is ``found`` in the order of the file.
 
-    What is found by path while texts wait waits behind them.
+    What is found by path while texts wait waits behind them. Texts may be searched by another
+    process, and some wait for that.
     """
 
     def __init__(
@@ -150,49 +155,56 @@ class TextSearch:
         self.rule, self.protected, self.found = rule, protected, found
         self._waiting: list[_Waiting | Exposure] = []
         self._size = 0
+        self._asked = deque[tuple[list[_Waiting | Exposure], Callable[[], list[list[int]]]]]()
 
     def add(self, given: Given, part: Part, by_path: list[Exposure], tool: str | None) -> None:
         """Take in a text, with what was found by path of it, and the tool that gave it."""
         self._waiting.append(_Waiting(given, part, by_path, tool))
         self._size += len(given.text)
         if self._size > _TOGETHER:
-            self.end()
+            self._ask(self.protected.ahead if self._size < _LONG else 0)
 
     def extend(self, exposures: Iterable[Exposure]) -> None:
         """Take in what was found by path."""
-        if self._waiting:
+        if self._waiting or self._asked:
             self._waiting += exposures
         else:
             self.found += exposures
 
     def end(self) -> ExposureList:
         """Search the texts that wait; give all that was found until now."""
+        self._ask(0)
+        return self.found
+
+    def _ask(self, ahead: int) -> None:
+        """Have the texts that wait searched, and take what was found but of the last searches."""
         waiting, self._waiting, self._size = self._waiting, [], 0
         texts = [one for one in waiting if isinstance(one, _Waiting)]
-        together = (each for one in texts for each in (one.given.text, *one.part.joints))
-        may_be_there = bool(texts) and self.protected.may_be_in(together)
+        each = [text for one in texts for text in (one.given.text, *one.part.texts)]
+        self._asked.append((waiting, self.protected.ask(each) if each else list))
+        while len(self._asked) > ahead:
+            self._take(*self._asked.popleft())
+
+    def _take(
+        self, waiting: list[_Waiting | Exposure], answer: Callable[[], list[list[int]]]
+    ) -> None:
+        found = iter(answer())
         for one in waiting:
             if isinstance(one, Exposure):
                 self.found.append(one)
-            elif may_be_there:
-                self.found += [
-                    exposure_of_text(one.given, None, named=path, tool=one.tool)
-                    for path in self._found_in(one.given.text, one.part)
-                    if self.rule is None or not any(_is_same(each, path) for each in one.by_path)
-                ]
-        return self.found
-
-    def _found_in(self, text: str, part: Part) -> Iterator[str]:
-        """Protected files of which text stands in a text, or where it meets the one before it."""
-        found = self.protected.found_in
-        if not part.joints:
-            yield from found(text)
-            return
-        here = list(found(text))
-        yield from here
-        both = dict.fromkeys(path for joint in part.joints for path in found(joint))
-        told = {*here, *found(part.before)} if both else set()
-        yield from (path for path in both if path not in told)
+                continue
+            here = next(found, None)
+            if here is None:
+                continue
+            # Where it meets the text before it, what stands in neither.
+            before, *joints = [next(found) for _ in one.part.texts] or [[]]
+            both = {number for joint in joints for number in joint}
+            numbers = *here, *sorted(both.difference(here, before))
+            self.found += [
+                exposure_of_text(one.given, None, named=path, tool=one.tool)
+                for path in dict.fromkeys(self.protected.paths[number] for number in numbers)
+                if self.rule is None or not any(_is_same(each, path) for each in one.by_path)
+            ]
 
 
 def exposure_of_text(

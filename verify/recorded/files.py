@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Container, Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -21,6 +22,7 @@ import orjson
 from tripod.ledger.errors import BadArgumentError
 from tripod.ledger.files import open_plain_file
 from tripod.verify.isolation.hooks import SNAPSHOT, TRANSCRIPT, is_event_file
+from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.sessions.exposure import SessionExposures
 from tripod.verify.sessions.items import (
     MAIN,
@@ -56,6 +58,7 @@ _FIRST = 64  # records among which one must tell the program
 _BLOCK = 1024 * 1024
 _AHEAD = 256 * 1024  # bytes: lines out of so many take half as long as out of 8 KiB
 _NEWLINE = ord("\n")
+_LARGE = 8 * 1024 * 1024  # bytes: of less, a second process has no time to help
 _SQLITE = b"SQLite format 3\0"
 _PACKED = {b"\x1f\x8b": "gzip", b"PK\3\4": "zip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz"}
 _META = ".meta.json"
@@ -197,6 +200,23 @@ def read_session_file(
     except OSError as error:
         found.problem = error.strerror or str(error)
     return found
+
+
+@contextmanager
+def searched_beside(protected: ProtectedText, paths: Iterable[str]) -> Iterator[None]:
+    """Have texts of large files searched by a second process, where there is a processor for it."""
+    from tripod.verify.processes import Helper, child_cores  # few files are large
+
+    size = sum(os.path.getsize(path) for path in paths if os.path.isfile(path))
+    if not protected.paths or size < _LARGE or child_cores() < 2:
+        yield
+        return
+    with closing(Helper(protected.search)) as helper:
+        protected.elsewhere, protected.ahead = helper.ask, helper.AHEAD
+        try:
+            yield
+        finally:
+            protected.elsewhere, protected.ahead = None, 0
 
 
 def _read(

@@ -24,6 +24,7 @@ from tripod.projections import TABLES, Disk, folded_before
 from tripod.verify.check import Coverage, Finding, FindingTally, Scanned
 from tripod.verify.checks import bodies_present, canonical_bytes, chain_links, sequence
 from tripod.verify.fold import Compared, fold_own
+from tripod.verify.processes import child_cores, start_child
 from tripod.verify.rows import (
     BLOCK,
     Schema,
@@ -34,7 +35,7 @@ from tripod.verify.rows import (
     root_of_rows,
     schema_rows,
 )
-from tripod.verify.scan.rows import ChainEnd, Half, RowPass, child_cores, start_child
+from tripod.verify.scan.rows import ChainEnd, Half, RowPass
 
 LARGE = 200_000  # entries: below, a second process costs more than it saves
 

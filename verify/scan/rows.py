@@ -9,12 +9,8 @@ what is stored, so that one damage gives one finding, or few.
 
 from __future__ import annotations
 
-import gc
-import os
-import pickle
 import re
 import sqlite3
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -41,7 +37,6 @@ from tripod.ledger.entry import entry_blobs, entry_leaf_hash
 from tripod.ledger.kinds.base import Content
 from tripod.ledger.kinds.models import model_of, part_model
 from tripod.ledger.kinds.registry import BY_NAME
-from tripod.ledger.progress import silence_progress
 from tripod.verify.check import Finding, FindingTally
 from tripod.verify.checks import (
     bodies_present,
@@ -55,49 +50,6 @@ from tripod.verify.checks import (
 from tripod.verify.rows import all_rows, erasing_row, one_row
 
 T = TypeVar("T")
-
-
-def child_cores() -> int:
-    """How many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def start_child(work: Callable[[], T]) -> Callable[[], T | None]:
-    """Begin ``work`` in a child; the function given back waits for its value (None: it failed)."""
-    try:
-        source, sink = os.pipe()
-        with warnings.catch_warnings():
-            # Python warns where other threads run. The child takes no lock that they may hold: it
-            # opens files of its own, computes, writes to the pipe and ends.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            child = os.fork()
-    except OSError:
-        return lambda: None
-    if child == 0:
-        # The child ends here in any case: it must not run what its parent would do at its end.
-        status = 1
-        silence_progress()
-        gc.freeze()  # the collector would write to every page that is the parent's as well
-        try:
-            os.close(source)
-            data = pickle.dumps(work())
-            with os.fdopen(sink, "wb") as out:
-                out.write(data)
-            status = 0
-        finally:
-            os._exit(status)
-    os.close(sink)
-
-    def wait() -> T | None:
-        with os.fdopen(source, "rb") as pipe:
-            data = pipe.read()
-        _, status = os.waitpid(child, 0)
-        # What is read here was written by our own child, from our own memory.
-        return pickle.loads(data) if status == 0 else None  # noqa: S301
-
-    return wait
 
 
 # Shapes: bodies by their bytes -------------------------------------------------------------------

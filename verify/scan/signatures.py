@@ -19,8 +19,8 @@ from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.verify.check import Finding, Findings, Scanned
 from tripod.verify.checks import canonical_bytes, writers_authorised
+from tripod.verify.processes import child_cores, start_child
 from tripod.verify.rows import erasing_row, one_row, row_columns
-from tripod.verify.scan.rows import child_cores, start_child
 
 MANY = 2_000  # signatures: below, a second process costs more than it saves
 _NEAR = 4096  # entries: an act that signs a batch appends fewer

@@ -103,7 +103,7 @@ def test_each_run_of_words_stands_whole_in_a_piece(parts: list[str], size: int) 
 def test_a_protected_text_is_found_wherever_a_long_text_is_cut(
     at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(phrases, "_PIECE", 100)
+    monkeypatch.setattr(phrases, "PIECE", 100)
     path = tmp_path / "s.jsonl"
     lines = "".join(f"{number} w\n" for number in range(at))
     for escape, secret, count in (("", SECRET, 1), ("\x1b[1m", SECRET, 1), ("", "", 0)):

@@ -1,0 +1,157 @@
+"""A second process beside this one, for work that another processor can do meanwhile.
+
+It is a fork: it begins with all that this process holds, and shares what neither writes to.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import warnings
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import IO, Generic, TypeVar
+
+from tripod.ledger.progress import silence_progress
+
+_PIPE = 1024 * 1024  # bytes: what Linux gives to everybody
+
+T = TypeVar("T")
+Q = TypeVar("Q")
+A = TypeVar("A")
+
+
+def child_cores() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def start_child(work: Callable[[], T]) -> Callable[[], T | None]:
+    """Begin ``work`` in a child; the function given back waits for its value (None: it failed)."""
+
+    def serve(_: IO[bytes], out: IO[bytes]) -> None:
+        out.write(pickle.dumps(work()))
+
+    child = _fork(serve)
+    if child is None:
+        return lambda: None
+    number, to, source = child
+    to.close()
+
+    def wait() -> T | None:
+        with source:
+            data = source.read()
+        _, status = os.waitpid(number, 0)
+        # What is read here was written by our own child, from our own memory.
+        return pickle.loads(data) if status == 0 else None  # noqa: S301
+
+    return wait
+
+
+class Helper(Generic[Q, A]):
+    """A child that answers questions in their order, while its parent goes on.
+
+    Without a child (none can be started, it died, its answer is long) ``answer`` is asked here.
+    """
+
+    AHEAD = 60
+    """Questions that wait for an answer at most; more answers would have no place in a pipe."""
+    _LONGEST = 1_000  # bytes of an answer
+
+    def __init__(self, answer: Callable[[Q], A]) -> None:
+        self._answer = answer
+        self._asked: deque[tuple[Q, list[A]]] = deque()
+        self._child = _fork(self._serve)
+
+    def _serve(self, source: IO[bytes], sink: IO[bytes]) -> None:
+        with suppress(EOFError):  # the parent has no more questions, or is gone
+            while True:
+                data = pickle.dumps(self._answer(pickle.load(source)))  # noqa: S301  our own
+                sink.write(data if len(data) <= self._LONGEST else pickle.dumps(None))
+                sink.flush()
+
+    def ask(self, question: Q) -> Callable[[], A]:
+        """Ask; the function given back waits for the answer."""
+        if self._child is None:
+            found = self._answer(question)
+            return lambda: found
+        if len(self._asked) >= self.AHEAD:
+            self._receive()
+        answers: list[A] = []
+        self._asked.append((question, answers))
+        try:
+            pickle.dump(question, self._child[1])
+            self._child[1].flush()
+        except OSError:
+            self.close()
+
+        def wait() -> A:
+            while not answers:
+                self._receive()
+            return answers[0]
+
+        return wait
+
+    def _receive(self) -> None:
+        """Take the answer to the oldest question."""
+        question, answers = self._asked.popleft()
+        answer = None
+        try:
+            if self._child is not None:
+                answer = pickle.load(self._child[2])  # noqa: S301  from our own child
+        except (OSError, EOFError, pickle.UnpicklingError):
+            self.close()
+        answers.append(self._answer(question) if answer is None else answer)
+
+    def close(self) -> None:
+        """End the child; what it has not answered is answered here."""
+        child, self._child = self._child, None
+        if child is not None:
+            number, to, source = child
+            source.close()
+            with suppress(OSError):
+                to.close()
+            os.waitpid(number, 0)
+
+
+def _fork(
+    serve: Callable[[IO[bytes], IO[bytes]], None],
+) -> tuple[int, IO[bytes], IO[bytes]] | None:
+    """A child that does one thing, by what it reads and writes; and the other ends of both."""
+    pipes: list[int] = []
+    try:
+        pipes += (*os.pipe(), *os.pipe())
+        with suppress(OSError, AttributeError, ImportError):  # Linux alone has it
+            from fcntl import F_SETPIPE_SZ, fcntl
+
+            fcntl(pipes[1], F_SETPIPE_SZ, _PIPE)  # 64 KiB hold few questions
+        with warnings.catch_warnings():
+            # Python warns where other threads run. The child takes no lock that they may hold: it
+            # opens files of its own, computes, writes to the pipe and ends.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            child = os.fork()
+    except OSError:
+        for one in pipes:
+            os.close(one)
+        return None
+    source, to, back, sink = pipes
+    if child == 0:
+        # The child ends here in any case: it must not run what its parent would do at its end.
+        status = 1
+        silence_progress()
+        gc.freeze()  # the collector would write to every page that is the parent's as well
+        try:
+            os.close(to)
+            os.close(back)
+            with os.fdopen(source, "rb") as questions, os.fdopen(sink, "wb") as answers:
+                serve(questions, answers)
+            status = 0
+        finally:
+            os._exit(status)
+    os.close(source)
+    os.close(sink)
+    return child, os.fdopen(to, "wb"), os.fdopen(back, "rb")
