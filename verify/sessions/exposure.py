@@ -74,7 +74,7 @@ _NUL = "a file that is named with a NUL"
 _MAGIC = re.compile(r"[*?\[\]{}]")
 
 
-@dataclass
+@dataclass(slots=True)
 class _Open:
     """A call that waits for its answer: what it opened, and what was run for it.
 
@@ -123,11 +123,14 @@ class _Roots(dict[str, None]):
         super().__init__()
         self._rule = rule
         self._judged: dict[tuple[str, bool, bool], bool | None] = {}
+        self._last = ""
         self.files = set[str]()  # paths that were read as a file, so that nothing lies below
 
     def add(self, cwd: str) -> None:
         """Take in a folder; of very many only that they are."""
-        folder = resolved(cwd, "")
+        if cwd == self._last:
+            return
+        self._last, folder = cwd, resolved(cwd, "")
         if folder not in self and len(self) <= _MAX_ROOTS:
             self[folder] = None
             self._judged.clear()
@@ -247,7 +250,7 @@ class SessionExposures:
         if call.ran:
             self._ran(call)
             return
-        one = _Open(call._replace(input=None))  # it may be large
+        one = _Open(_without_input(call))
         if self._roots.files and call.channel not in _NO_CHANGE:
             said = text_of([call.command, call.input])
             self._roots.files = {
@@ -316,11 +319,13 @@ class SessionExposures:
         reading = opened_by_call(call)
         one.moves |= call.channel == "edit" and _MOVES in text_of(call.input)
         one.is_shell |= call.channel in ("shell", "script")
-        one.copies |= call.channel == "shell" and not _PRINTS.fullmatch(call.command or "")
-        if self.rule is not None:
-            self._elsewhere(one, call, reading)
-        for opened in (*reading.opened, *(reading.also if self.rule is not None else ())):
+        one.copies |= call.channel == "shell" and not _only_prints(call.command or "")
+        for opened in reading.opened:
             self._path(one, call, opened)
+        if self.rule is not None:
+            for opened in reading.also:
+                self._path(one, call, opened)
+            self._elsewhere(one, call, reading)
         way: Channel = "tool" if call.channel == "web" else "shell"
         one.opaque += [Gap("opaque", call.line, why, way) for why in reading.opaque]
         unnamed = call.channel in _READ and not (call.paths or isinstance(call.command, str))
@@ -344,7 +349,7 @@ class SessionExposures:
             one.went |= before.went
         if call.channel != "shell":
             return
-        for folder in sorted(one.went)[:_MOST_FOLDERS]:
+        for folder in sorted(one.went)[:_MOST_FOLDERS] if one.went else ():
             for opened in opened_by_call(call._replace(cwd=folder)).opened:
                 self._path(one, call, opened._replace(sure=False, lists_names=False))
         if reading.ended:
@@ -370,7 +375,8 @@ class SessionExposures:
     # Texts
 
     def _given(self, given: Given) -> None:
-        self._told_of(given)
+        if given.about:
+            self._told_of(given, given.about)
         if given.named is not None and "\0" in given.named:
             self.gaps.append(Gap("opaque", given.line, _NUL, given.channel))
             given = given._replace(named=given.named.replace("\0", ""))
@@ -402,9 +408,9 @@ class SessionExposures:
         if self.protected.paths:
             self._texts.add(given, part, by_path, None if one is None else one.call.tool)
 
-    def _told_of(self, given: Given) -> None:
+    def _told_of(self, given: Given, call: str) -> None:
         """A hook has read what a call names, and may tell of it in words that no file has."""
-        calls = self._calls.get(given.about or "")
+        calls = self._calls.get(call)
         for one in () if calls is None else (*(calls.waiting or ()), calls.settled):
             for each in () if one is None else one.exposures:
                 if self.rule is not None or any(is_at(each, p) for p in self.protected.paths):
@@ -457,12 +463,15 @@ class SessionExposures:
             if one.is_mixed or not is_error:
                 self._doubt(one)
             return []  # an error was shown, and no text of a file
-        is_whole = given is not None and not (one.is_mixed or one.call.keeps)  # no more comes later
-        if one.call.channel == "script":
-            is_whole = is_whole and _COMPLETED.match(text) is not None
         is_plain = one.call.channel == "read" and not (one.is_mixed or one.call.recursive)
         if is_plain and IS_NUMBERED.match(text) and len(self._roots.files) < _MOST_PLAIN:
             self._roots.files |= {resolved(each, one.call.cwd) for each in one.call.paths}
+        if not (one.exposures or one.listed):
+            self.gaps.extend(one.opaque)
+            return []  # as nearly all
+        is_whole = given is not None and not (one.is_mixed or one.call.keeps)  # no more comes later
+        if one.call.channel == "script":
+            is_whole = is_whole and _COMPLETED.match(text) is not None
         found = []
         for each in () if one.call.channel == "edit" and _MADE.fullmatch(text) else one.exposures:
             sure, shown = each.sure and not failed, bool(text.strip()) and not failed
@@ -515,10 +524,15 @@ class SessionExposures:
                 yield one._replace(line=given.line, shown=shown)
 
 
+def _without_input(call: Call) -> Call:
+    """A call that waits for its answer: its input may be large."""
+    return Call._make((*call[:2], None, *call[3:]))
+
+
 def opened_by_call(call: Call) -> ShellReading:
     """Which files a call opens. Programs in C end a path at a NUL, shells drop it: both may be."""
     texts = call.command or "", call.cwd, *call.paths
-    if not any("\0" in text for text in texts):
+    if "\0" not in "".join(texts):
         return _opened_by_call(call)
     found = ShellReading(opaque=[_NUL])
     for form in (lambda text: text.partition("\0")[0], lambda text: text.replace("\0", "")):
@@ -559,12 +573,13 @@ _SHORT_COMMAND = 4096  # characters
 _MOST_JUDGED = 4096  # paths
 _opened_again = lru_cache(maxsize=512)(opened_by)
 """Programs say a command when they ask for it and when they ran it, and agents repeat many."""
+_IS_POWERSHELL = re.compile("powershell|pwsh", re.IGNORECASE)
 _BELOW = "\ufffd"  # a name that no pattern but a wildcard fits
 
 
 def _opened_by(call: Call, command: str) -> ShellReading:
     """What a command opens, read by the shell that it is for."""
-    is_named = "powershell" in call.tool.lower() or "pwsh" in call.tool.lower()
+    is_named = _IS_POWERSHELL.search(call.tool) is not None
     if is_named or (call.cwd[1:3] == ":\\" and call.tool != "Bash"):
         from tripod.verify.sessions.powershell import opened_by_powershell
 
@@ -619,6 +634,7 @@ _PRINTS = re.compile(
 )
 """A command that only prints: all that it opened stands in its output, and in no copy."""
 
+_only_prints = lru_cache(maxsize=512)(lambda command: _PRINTS.fullmatch(command) is not None)
 _MOVES = "\n*** Move to: "
 _HEAD = re.compile(r"Exit code: -?[0-9]+\n(?:(?!Output:)[^\n]*\n){,3}Output:\n")
 _PATCHED = re.compile(r"Success\. Updated the following files:\n(?:[AMD] [^\n]*\n?)*")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import NamedTuple, Protocol
 
 
@@ -149,6 +150,9 @@ VALUES = {
 """Options that take the next word, of programs whose other words are files."""
 
 
+_VALUES = {name: names(table) for name, table in VALUES.items()}
+_NONE = frozenset[str]()
+
 SEARCHES = names("rg ag ack")  # below the folder, unless a file is named
 RECURSIVE = ("-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories")
 
@@ -189,18 +193,19 @@ OURS_REFS = "refs/tripod"
 def operands_of(name: str, args: Sequence[Word]) -> list[Word]:
     """The words that are no options, and no values of options."""
     name = ALIKE.get(name, name)
-    values = frozenset(VALUES.get(name, "").split())
+    values = _VALUES.get(name, _NONE)
     found: list[Word] = []
     skip = ends = False
     for word in args:
+        text = word.text
         if skip:
             skip = False
-        elif word.text == "--" and not ends:
-            ends = True
-        elif not ends and word.text.startswith("-") and len(word.text) > 1:
-            skip = _takes_next(name, word, values)
-        else:
+        elif ends or text[:1] != "-" or text == "-":
             found.append(word)
+        elif text == "--":
+            ends = True
+        else:
+            skip = _takes_next(name, word, values)
     return found
 
 
@@ -215,7 +220,9 @@ def _takes_next(name: str, word: Word, values: Container[str]) -> bool:
 def has_unknown_option(name: str, args: Sequence[Word]) -> bool:
     """Whether only the shell knew if a word, which is no value of an option, is one."""
     name = ALIKE.get(name, name)
-    values = VALUES.get(name, "").split()
+    if all(word.sure for word in args):
+        return False
+    values = _VALUES.get(name, _NONE)
     skip = False
     for word in args:
         if skip:
@@ -273,7 +280,7 @@ def values_of(name: str, args: Sequence[Word], options: Sequence[str]) -> list[W
 
 def is_among(name: str, args: Sequence[Word], options: str) -> bool:
     """Whether a word has one of some options; '' is any word at all."""
-    begins = tuple(options.split())
+    begins = _words_of(options)
     for word in args:
         if word.text.startswith(begins):
             return True
@@ -282,6 +289,11 @@ def is_among(name: str, args: Sequence[Word], options: str) -> bool:
         ):
             return True
     return not begins
+
+
+@cache
+def _words_of(table: str) -> tuple[str, ...]:
+    return tuple(table.split())
 
 
 _RANGE = re.compile(r"\{[^{},/]*\.\.")
@@ -548,10 +560,11 @@ def _parts(verb: str, args: Sequence[Word]) -> tuple[list[Word], list[Word], lis
 
 def _options(shell: OpeningShell, verb: str, args: Sequence[Word], given: Sequence[Word]) -> None:
     """Note options with which git may show what it does not name, or run a program."""
-    letters, _, words = GIT_SHOWS.get(verb, "").partition(" ")
+    letters, _, table = GIT_SHOWS.get(verb, "").partition(" ")
+    words = _words_of(table)
     kind = "git" if verb in GIT_TOLD else ""
     for word in args:
-        if _begins(word.text, words.split()) or any(
+        if _begins(word.text, words) or any(
             option[1:] in letters for option, _ in options_of(kind, word) if len(option) == 2
         ):
             shell.opaque(f"git {verb} with these options may show any file")

@@ -43,6 +43,9 @@ MAX_COMMAND, MAX_WORD = 256 * 1024, 64 * 1024  # characters
 
 
 _UNKNOWN = Word(ANY, sure=False)
+_READ_ALWAYS = {"git", *syntax.FILES, *syntax.NAMES, *syntax.QUIET, *syntax.AFTER_ONE} - {"jq"}
+"""Programs of which no command shows only what lies in no file: ``syntax.CLOSED`` has none."""
+
 _FOLDERS = frozenset(("HOME", "PWD", "OLDPWD", "TMPDIR"))
 """Variables that every shell has, whose value is the path of a folder."""
 
@@ -50,6 +53,9 @@ _ONCE_MORE = re.compile(r"\w\[[^\]]*(?:\$\(|`)")
 """A command in the index of a variable, which some commands run though it is quoted."""
 
 _MAGIC = re.compile(r"[*?\[{]")
+_TAME = re.compile(r"(?:\.?[\w+@-][\w.+@-]*/)*+\.?[\w+@-][\w.+@-]*+")
+"""Names with slashes between them, without anything that stands for another path."""
+
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\")
 
 
@@ -65,14 +71,15 @@ def opened_by(command: str, cwd: str) -> ShellReading:
     try:
         if plain is not None and (parser is not None or len(plain) == 1):
             for shell.piped, words in plain:
-                shell.run([Word(word, sure=True) for word in words])
+                shell.run([Word._make((word, True)) for word in words])
         elif parser is not None:
             read_syntax(parser, command, shell)
         else:
             found.opaque.append(NOT_PARSED)
     except RecursionError:
         found.opaque.append("a command line that is nested too deep")
-    found.ended = {shell.cwd, *shell.left, *shell.others} - {cwd}
+    if shell.left:
+        found.ended = {shell.cwd, *shell.left, *shell.others} - {cwd}
     return found
 
 
@@ -103,6 +110,8 @@ def resolved(named: str, cwd: str) -> str:
     >>> resolved("chat\\a.md", "C:\\w"), resolved("file:///w/%61", ""), resolved(ANY, "/w")
     ('C:/w/chat/a.md', '/w/a', '/**')
     """
+    if _TAME.fullmatch(named) and (not cwd or _TAME.fullmatch(cwd, 1)) and cwd[:1] in ("", "/"):
+        return f"{cwd}/{named}" if cwd else named  # as nearly all
     if _WINDOWS.match(named) or _WINDOWS.match(cwd):
         named, cwd = named.replace("\\", "/"), cwd.replace("\\", "/")
         cwd = "" if _WINDOWS.match(named) else cwd
@@ -115,7 +124,8 @@ def resolved(named: str, cwd: str) -> str:
     if named.startswith("file://"):
         named = path_of_url(named)
     joined = named if named.startswith(("/", "~")) or not cwd else posixpath.join(cwd, named)
-    return re.sub("^//", "/", posixpath.normpath(joined))
+    path = posixpath.normpath(joined)
+    return path[1:] if path.startswith("//") else path
 
 
 def path_of_url(url: str) -> str:
@@ -438,7 +448,7 @@ class Shell:
 
     def run(self, words: Sequence[Word]) -> None:
         """What a program with its arguments opens."""
-        name = posixpath.basename(words[0].text)
+        name = words[0].text.rpartition("/")[2]
         args = list(words[1:])
         if not words[0].sure:
             self.opaque("a program that only the shell knew")
@@ -449,11 +459,7 @@ class Shell:
 
     def _known(self, name: str, args: list[Word]) -> None:
         wraps = name in syntax.WRAPPERS or name in ("timeout", "env", "xargs")
-        line = " ".join((name, *(word.text for word in args)))
-        if syntax.CLOSED.fullmatch(line) and not any(map(syntax.STARTS.match, self.variables)):
-            for word in args if "{{" not in line else ():
-                self.may_open(word.text.partition("=")[2] or word.text)
-                self.may_open(word.text[2:])
+        if name not in _READ_ALWAYS and self._is_closed(name, args):
             return
         if not wraps:
             self._options(name, args)
@@ -493,6 +499,16 @@ class Shell:
             self.opaque("a command in the index of a variable")
         elif name not in syntax.NAMES and name not in syntax.QUIET:
             self.opaque(f"the program {short(name)} may open any file")
+
+    def _is_closed(self, name: str, args: list[Word]) -> bool:
+        """Whether a program shows what lies in no file of the project."""
+        line = " ".join((name, *(word.text for word in args)))
+        if not syntax.CLOSED.fullmatch(line) or any(map(syntax.STARTS.match, self.variables)):
+            return False
+        for word in args if "{{" not in line else ():
+            self.may_open(word.text.partition("=")[2] or word.text)
+            self.may_open(word.text[2:])
+        return True
 
     def _files(self, name: str, args: list[Word]) -> None:
         """A program that opens the files that it names, or copies them."""
