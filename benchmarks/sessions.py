@@ -29,7 +29,7 @@ from benchmarks.judging import cost_of
 from benchmarks.measure import MB, Row, cost_row, in_turn, rate_row, size_row
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.phrases import ProtectedText
-from tripod.verify.recorded.files import read_session_file, searched_beside
+from tripod.verify.recorded.files import judged_beside, read_session_file
 from tripod.verify.sessions.exposure import SessionExposures
 from tripod.verify.sessions.items import Given, Item
 
@@ -163,8 +163,9 @@ def expose(path: str) -> float:
     protected = ProtectedText()
     for number, text in enumerate(texts):
         protected.add(f"chat/{number}.md", text)
-    with searched_beside(protected, [path]):
-        judged = SessionExposures(NeverRule(NEVER, ["*.example"]), protected, path)
+    with judged_beside(protected, [path]) as helper:
+        rule = NeverRule(NEVER, ["*.example"])
+        judged = SessionExposures(rule, protected, path, helper=helper)
         read_session_file(path, judged.add)
         judged.end()
     assert judged.found, "the recordings read files of chats"

@@ -5,6 +5,7 @@ It is a fork: it begins with all that this process holds, and shares what neithe
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import os
 import pickle
@@ -58,16 +59,18 @@ class Helper(Generic[Q, A]):
     Without a child (none can be started, it died, its answer is long) ``answer`` is asked here.
     """
 
-    AHEAD = 60
-    """Questions that wait for an answer at most; more answers would have no place in a pipe."""
-    _LONGEST = 1_000  # bytes of an answer
+    _LONGEST = 16_384
+    """Bytes of an answer; all that wait must have a place in the pipe, or both would wait."""
 
     def __init__(self, answer: Callable[[Q], A]) -> None:
         self._answer = answer
         self._asked: deque[tuple[Q, list[A]]] = deque()
         self._child = _fork(self._serve)
+        room = 0 if self._child is None else _room_in(self._child[2])
+        self.ahead = room // self._LONGEST
 
     def _serve(self, source: IO[bytes], sink: IO[bytes]) -> None:
+        gc.set_threshold(50_000)  # what is asked and answered has no cycles
         with suppress(EOFError):  # the parent has no more questions, or is gone
             while True:
                 data = pickle.dumps(self._answer(pickle.load(source)))  # noqa: S301  our own
@@ -79,7 +82,7 @@ class Helper(Generic[Q, A]):
         if self._child is None:
             found = self._answer(question)
             return lambda: found
-        if len(self._asked) >= self.AHEAD:
+        if len(self._asked) >= max(1, self.ahead):
             self._receive()
         answers: list[A] = []
         self._asked.append((question, answers))
@@ -118,6 +121,14 @@ class Helper(Generic[Q, A]):
             os.waitpid(number, 0)
 
 
+def _room_in(pipe: IO[bytes]) -> int:
+    """Bytes that a pipe holds, at least."""
+    try:
+        return fcntl.fcntl(pipe.fileno(), fcntl.F_GETPIPE_SZ)
+    except (OSError, AttributeError):
+        return 16_384  # macOS
+
+
 def _fork(
     serve: Callable[[IO[bytes], IO[bytes]], None],
 ) -> tuple[int, IO[bytes], IO[bytes]] | None:
@@ -125,10 +136,9 @@ def _fork(
     pipes: list[int] = []
     try:
         pipes += (*os.pipe(), *os.pipe())
-        with suppress(OSError, AttributeError, ImportError):  # Linux alone has it
-            from fcntl import F_SETPIPE_SZ, fcntl
-
-            fcntl(pipes[1], F_SETPIPE_SZ, _PIPE)  # 64 KiB hold few questions
+        for pipe in pipes[1::2]:
+            with suppress(OSError, AttributeError):  # Linux alone has it
+                fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE)
         with warnings.catch_warnings():
             # Python warns where other threads run. The child takes no lock that they may hold: it
             # opens files of its own, computes, writes to the pipe and ends.

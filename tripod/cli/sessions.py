@@ -19,8 +19,8 @@ from tripod.verify.isolation.reasons import FOLDER, NOT_COMPARED, Exposure, said
 from tripod.verify.isolation.sessions import CallsSeen
 from tripod.verify.recorded.files import (
     SessionFile,
+    judged_beside,
     read_session_file,
-    searched_beside,
     session_files,
     session_time,
 )
@@ -213,12 +213,12 @@ def _exposure(call: CommandCall) -> int | None:
     judged: list[SessionExposures] = []
     read = _FilesRead()
     files = list(_named_files(call.path))
-    with searched_beside(protected, (path for path, _ in files)):
+    with judged_beside(protected, (path for path, _ in files)) as helper:
         for path, is_named in files:
             listing = _Listing(call, path, is_judged=rule is not None)
-            one = SessionExposures(rule, protected, path, each=listing.add)
+            one = SessionExposures(rule, protected, path, each=listing.add, helper=helper)
             if _read_exposures(one, (project, home), read, is_named=is_named):
-                one.gaps += blind
+                one.gaps.extend(blind)
                 one.forget_calls()
                 judged.append(one)
                 listing.end()

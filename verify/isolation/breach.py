@@ -30,10 +30,8 @@ from tripod.verify.isolation.terminal import (
     without_terminal_codes,
     words_of_call,
 )
-from tripod.verify.sessions.exposure import (
-    SessionExposures,
-    opened_by_call,
-)
+from tripod.verify.sessions.calls import opened_by_call
+from tripod.verify.sessions.exposure import SessionExposures
 from tripod.verify.sessions.items import Call, SessionRecord, strings_of
 from tripod.verify.sessions.jsonl import session_records
 from tripod.verify.sessions.programs import ShellReading

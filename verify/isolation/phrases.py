@@ -293,7 +293,7 @@ _NUMBERED = re.compile(
 _BREAKS, _CODES = re.compile(r"\\+[nrt]"), re.compile(r"\\+u([0-9a-fA-F]{4})")
 
 
-PIECE = 1024 * 1024  # characters that are searched at once: their words take ten times the memory
+PIECE = 1024 * 1024  # characters that are searched at once
 _ROW = 8 * RUN
 """Words that two pieces share: beside those of a run, numbers of lines and names of files."""
 
@@ -301,8 +301,16 @@ _SIGN = re.compile(r"[ \t-\r!-/:-@\[-`{-~]")
 """What parts words wherever it stands."""
 
 
-Search = Callable[[list[str]], Callable[[], list[list[int]]]]
-"""Begins to look for protected text in some texts: for each, the numbers of files."""
+def search_in_pieces(
+    search: Callable[[list[str]], list[list[int]]], texts: list[str]
+) -> list[list[int]]:
+    """Search texts; long ones in pieces, one by one: their words take ten times the memory."""
+    if sum(map(len, texts)) <= PIECE:
+        return search(texts)
+    return [
+        sorted({*chain(*chain(*(search([each]) for each in pieces_of(text, PIECE, _ROW))))})
+        for text in texts
+    ]
 
 
 class ProtectedText:
@@ -310,8 +318,6 @@ class ProtectedText:
 
     def __init__(self) -> None:
         self.paths: list[str] = []
-        self.elsewhere: Search | None = None  # another process that searches
-        self.ahead = 0  # how many searches may wait for their answers
         self.is_searchable = False  # whether there is text, and all of it can be found
         self.searchable = 0  # files of which at least a part can be found
         self._held: list[tuple[int, str]] = []  # texts that are in no index yet
@@ -341,26 +347,8 @@ class ProtectedText:
 
     def found_in(self, text: str) -> Iterator[str]:
         """Files of which text stands in a text, each once; a long text is searched in pieces."""
-        for found in self.ask([text])():
+        for found in search_in_pieces(self.search, [text]):
             yield from (self.paths[number] for number in found)
-
-    def ask(self, texts: list[str]) -> Callable[[], list[list[int]]]:
-        """Begin to ``search``, perhaps in another process; what is given back waits for it.
-
-        One long text has more than is to be on its way there: it is asked for in pieces.
-        """
-        ask = self.elsewhere or self._search_now
-        if sum(map(len, texts)) <= PIECE:
-            return ask(texts)
-        found = [
-            sorted({*chain(*chain(*(ask([each])() for each in pieces_of(text, PIECE, _ROW))))})
-            for text in texts
-        ]
-        return lambda: found
-
-    def _search_now(self, texts: list[str]) -> Callable[[], list[list[int]]]:
-        found = self.search(texts)
-        return lambda: found
 
     def search(self, texts: list[str]) -> list[list[int]]:
         """For each of some texts the numbers of files of which text stands in it; [] if in none."""

@@ -7,12 +7,23 @@ is said once.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
-from typing import NamedTuple, Self
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol, Self
 
-from tripod.verify.isolation.globs import NeverRule
-from tripod.verify.isolation.phrases import ProtectedText
-from tripod.verify.sessions.items import Channel, Gap, Given, Part
+from tripod.verify.isolation.phrases import PIECE, ProtectedText, search_in_pieces
+from tripod.verify.sessions.calls import SHORT_COMMAND, opened_by_call
+from tripod.verify.sessions.items import (
+    ALONE,
+    Call,
+    Channel,
+    Gap,
+    Given,
+    Item,
+    Part,
+    RecordParts,
+    strings_of,
+)
+from tripod.verify.sessions.programs import ShellReading
 
 FOLDER = "searches {}, which may be a folder with such files"
 PATTERN = "the pattern {} may mean one of these files"
@@ -122,89 +133,151 @@ class ExposureList(_FirstExposures):
             super().append(one)
 
 
-_TOGETHER = 16_384
-"""Characters of texts that are searched together, or a little more: nearly none has protected text.
+class ShellCommand(NamedTuple):
+    """A command line, with the tool that it was given to, and its folder."""
 
-Alone each costs some 10 µs more; more of them have more words than a processor keeps at hand.
-"""
-
-
-_LONG = 4 * _TOGETHER
-"""Characters of which nobody goes ahead while they are searched: memory has a limit."""
+    tool: str
+    command: str
+    cwd: str
 
 
-class _Waiting(NamedTuple):
-    """A text that is to be searched: with what was found by path of it, and the tool."""
-
-    given: Given
-    part: Part
-    by_path: list[Exposure]
-    tool: str | None
+Question = tuple[list[str], list[ShellCommand]]
+Answer = tuple[list[list[int]], list[ShellReading]]
+"""For each text the numbers of protected files, or nothing at all; what each command opens."""
 
 
-class TextSearch:
-    """Searches texts, and keeps what is ``found`` in the order of the file.
+class Asking(Protocol):
+    """Somebody who answers while others go on, and how many questions may wait for it."""
 
-    What is found by path while texts wait waits behind them. Texts may be searched by another
-    process, and some wait for that.
+    ahead: int
+
+    def ask(self, question: Question) -> Callable[[], Answer]:
+        """Ask; the function given back waits for the answer."""
+
+
+class ReadyItems(NamedTuple):
+    """Items that are to be judged, each with what it is beside others.
+
+    By their places among these: ``paths`` are protected files found in one, ``readings`` what a
+    command line opens, as far as it was read.
     """
 
-    def __init__(
-        self, rule: NeverRule | None, protected: ProtectedText, found: ExposureList
-    ) -> None:
-        self.rule, self.protected, self.found = rule, protected, found
-        self._waiting: list[_Waiting | Exposure] = []
+    items: list[tuple[Item, Part]]
+    paths: Mapping[int, Sequence[str]]
+    readings: Mapping[int, ShellReading]
+
+
+class _Batch(NamedTuple):
+    items: list[tuple[Item, Part]]
+    commands: dict[int, ShellCommand]
+    answer: Callable[[], Answer]
+
+
+class ItemBatches:
+    """Items as they come, and as they are ready to be judged: several at a time, in their order.
+
+    Texts that are searched together cost less: nearly none has protected text. And what a processor
+    did last it has at hand. A ``helper`` searches texts and reads command lines meanwhile.
+    """
+
+    _TOGETHER = 16_384  # characters, or a little more: more have more words than are at hand
+    _EACH = 64  # as many count for an item of none
+    _AHEAD = 4 * _TOGETHER  # nobody goes ahead of more: memory has a limit
+
+    def __init__(self, protected: ProtectedText, helper: Asking | None) -> None:
+        self.protected, self.helper = protected, helper
+        self._parts = RecordParts()
+        self._items: list[tuple[Item, Part]] = []
         self._size = 0
-        self._asked = deque[tuple[list[_Waiting | Exposure], Callable[[], list[list[int]]]]]()
+        self._asked = deque[_Batch]()
 
-    def add(self, given: Given, part: Part, by_path: list[Exposure], tool: str | None) -> None:
-        """Take in a text, with what was found by path of it, and the tool that gave it."""
-        self._waiting.append(_Waiting(given, part, by_path, tool))
-        self._size += len(given.text)
-        if self._size > _TOGETHER:
-            self._ask(self.protected.ahead if self._size < _LONG else 0)
+    def add(self, item: Item) -> Iterable[ReadyItems]:
+        """Take an item in; give those that are ready."""
+        part, size = ALONE, self._EACH
+        if isinstance(item, Given):
+            part = self._parts.add(item)
+            size += len(item.text)
+        elif isinstance(item, Call):
+            size += _size_of(item)
+        self._items.append((item, part))
+        self._size += size
+        if self._size <= self._TOGETHER:
+            return ()
+        return self._ready(self.helper.ahead if self.helper and self._size <= self._AHEAD else 0)
 
-    def extend(self, exposures: Iterable[Exposure]) -> None:
-        """Take in what was found by path."""
-        if self._waiting or self._asked:
-            self._waiting += exposures
-        else:
-            self.found += exposures
+    def end(self) -> Iterable[ReadyItems]:
+        """Give all that are left."""
+        return self._ready(0) if self._items or self._asked else ()
 
-    def end(self) -> ExposureList:
-        """Search the texts that wait; give all that was found until now."""
-        self._ask(0)
-        return self.found
-
-    def _ask(self, ahead: int) -> None:
-        """Have the texts that wait searched, and take what was found but of the last searches."""
-        waiting, self._waiting, self._size = self._waiting, [], 0
-        texts = [one for one in waiting if isinstance(one, _Waiting)]
-        each = [text for one in texts for text in (one.given.text, *one.part.texts)]
-        self._asked.append((waiting, self.protected.ask(each) if each else list))
+    def _ready(self, ahead: int) -> Iterator[ReadyItems]:
+        """All that are ready, but for so many of the last batches."""
+        items, self._items, self._size = self._items, [], 0
+        texts = [
+            text
+            for item, part in items
+            if isinstance(item, Given) and self.protected.paths
+            for text in (item.text, *part.texts)
+        ]
+        commands = {
+            at: ShellCommand(item.tool, item.command, item.cwd)
+            for at, (item, _) in enumerate(items if ahead else ())
+            if isinstance(item, Call)
+            and item.channel == "shell"
+            and item.command
+            and len(item.command) <= SHORT_COMMAND
+        }
+        asked = list(dict.fromkeys(commands.values()))
+        self._asked.append(_Batch(items, commands, self._ask(texts, asked)))
         while len(self._asked) > ahead:
-            self._take(*self._asked.popleft())
+            yield self._judged(self._asked.popleft())
 
-    def _take(
-        self, waiting: list[_Waiting | Exposure], answer: Callable[[], list[list[int]]]
-    ) -> None:
-        found = iter(answer())
-        for one in waiting:
-            if isinstance(one, Exposure):
-                self.found.append(one)
-                continue
-            here = next(found, None)
-            if here is None:
-                continue
-            # Where it meets the text before it, what stands in neither.
-            before, *joints = [next(found) for _ in one.part.texts] or [[]]
-            both = {number for joint in joints for number in joint}
-            numbers = *here, *sorted(both.difference(here, before))
-            self.found += [
-                exposure_of_text(one.given, None, named=path, tool=one.tool)
-                for path in dict.fromkeys(self.protected.paths[number] for number in numbers)
-                if self.rule is None or not any(_is_same(each, path) for each in one.by_path)
-            ]
+    def _ask(self, texts: list[str], commands: list[ShellCommand]) -> Callable[[], Answer]:
+        helper = self.helper
+        if helper is not None and sum(map(len, texts)) <= PIECE:
+            return helper.ask((texts, commands))
+
+        def search(texts: list[str]) -> list[list[int]]:
+            return helper.ask((texts, []))()[0] if helper else self.protected.search(texts)
+
+        return lambda: (search_in_pieces(search, texts) if texts else [], [])
+
+    def _judged(self, batch: _Batch) -> ReadyItems:
+        found, opened = batch.answer()
+        paths: dict[int, Sequence[str]] = {}
+        numbers = iter(found)
+        for at, (item, part) in enumerate(batch.items if found else ()):
+            if isinstance(item, Given):
+                here = next(numbers)
+                # Where it meets the text before it stands what neither has.
+                before, *joints = [next(numbers) for _ in part.texts] or [[]]
+                both = {number for joint in joints for number in joint}
+                every = *here, *sorted(both.difference(here, before))
+                paths[at] = list(dict.fromkeys(self.protected.paths[number] for number in every))
+        each = dict(zip(dict.fromkeys(batch.commands.values()), opened, strict=False))
+        readings = {at: each[one] for at, one in batch.commands.items()} if each else {}
+        return ReadyItems(batch.items, paths, readings)
+
+
+def _size_of(call: Call) -> int:
+    """Characters of a call, which waits with others: its input may be large."""
+    value = call.input
+    texts = value.values() if isinstance(value, dict) else [value]
+    size = len(call.command or "") + len(call.output or "")
+    for one in texts:
+        if isinstance(one, str):
+            size += len(one)
+        elif isinstance(one, dict | list):
+            size += sum(map(len, strings_of(one)))
+    return size
+
+
+def answer(protected: ProtectedText, question: Question) -> Answer:
+    """What a second process does for the one that judges: all that needs no other item."""
+    texts, commands = question
+    return protected.search(texts) if texts else [], [
+        opened_by_call(Call("", tool, None, 0, "shell", command=command, cwd=cwd))
+        for tool, command, cwd in commands
+    ]
 
 
 def exposure_of_text(
@@ -228,7 +301,7 @@ def exposure_of_text(
     )
 
 
-def _is_same(exposure: Exposure, path: str) -> bool:
+def is_shown_at(exposure: Exposure, path: str) -> bool:
     """Whether an exposure by path is that of a protected file, and says that it was shown."""
     return exposure.shown and exposure.sure and is_at(exposure, path)
 

@@ -6,12 +6,14 @@ folder is followed, and a database is looked at as a private copy.
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from io import BytesIO
 from itertools import chain, islice
@@ -23,6 +25,7 @@ from tripod.ledger.errors import BadArgumentError
 from tripod.ledger.files import open_plain_file
 from tripod.verify.isolation.hooks import SNAPSHOT, TRANSCRIPT, is_event_file
 from tripod.verify.isolation.phrases import ProtectedText
+from tripod.verify.isolation.reasons import Asking, answer
 from tripod.verify.sessions.exposure import SessionExposures
 from tripod.verify.sessions.items import (
     MAIN,
@@ -57,6 +60,9 @@ _FIRST_YEAR, _LAST_YEAR = 1971, 2250  # an entry holds no larger number of micro
 _FIRST = 64  # records among which one must tell the program
 _BLOCK = 1024 * 1024
 _AHEAD = 256 * 1024  # bytes: lines out of so many take half as long as out of 8 KiB
+_SELDOM = 50_000
+"""Objects after which cycles are looked for: records have none, and each look costs."""
+
 _NEWLINE = ord("\n")
 _LARGE = 8 * 1024 * 1024  # bytes: of less, a second process has no time to help
 _SQLITE = b"SQLite format 3\0"
@@ -194,29 +200,32 @@ def read_session_file(
     user named it, so that a link is followed. ``size``: read no more bytes of it, if it is lines.
     """
     found = SessionFile(path)
+    often = gc.get_threshold()
+    gc.set_threshold(_SELDOM, *often[1:])
     try:
         with open(open_plain_file(path, named=is_named), "rb", _AHEAD) as file:
             _read(found, file, each, size)
     except OSError as error:
         found.problem = error.strerror or str(error)
+    finally:
+        gc.set_threshold(*often)
     return found
 
 
 @contextmanager
-def searched_beside(protected: ProtectedText, paths: Iterable[str]) -> Iterator[None]:
-    """Have texts of large files searched by a second process, where there is a processor for it."""
+def judged_beside(protected: ProtectedText, paths: Iterable[str]) -> Iterator[Asking | None]:
+    """A second process that helps to judge large files, where there is a processor for it."""
+    size = sum(os.path.getsize(path) for path in paths if os.path.isfile(path))
+    if size < _LARGE:
+        yield None
+        return
     from tripod.verify.processes import Helper, child_cores  # few files are large
 
-    size = sum(os.path.getsize(path) for path in paths if os.path.isfile(path))
-    if not protected.paths or size < _LARGE or child_cores() < 2:
-        yield
+    if child_cores() < 2:
+        yield None
         return
-    with closing(Helper(protected.search)) as helper:
-        protected.elsewhere, protected.ahead = helper.ask, helper.AHEAD
-        try:
-            yield
-        finally:
-            protected.elsewhere, protected.ahead = None, 0
+    with closing(Helper(partial(answer, protected))) as helper:
+        yield helper
 
 
 def _read(

@@ -29,17 +29,21 @@ from tripod.verify.isolation.reasons import (
     TOOL,
     UNANSWERED,
     UNSURE,
+    Asking,
     Exposure,
     ExposureList,
+    ItemBatches,
+    ReadyItems,
     Reason,
-    TextSearch,
     exposure_of_text,
     exposure_reason,
     gap_reason,
     is_at,
+    is_shown_at,
     said_once,
 )
 from tripod.verify.isolation.refusals import is_error_text, is_own_error
+from tripod.verify.sessions.calls import MAGIC, NUL, OPAQUE, PATHLIKE, opened_by_call
 from tripod.verify.sessions.items import (
     Call,
     Channel,
@@ -48,18 +52,15 @@ from tripod.verify.sessions.items import (
     Given,
     Item,
     Part,
-    RecordParts,
     fields,
     is_what_was_asked,
-    strings_of,
     text_of,
 )
-from tripod.verify.sessions.programs import LOCAL_ADDRESS, OpenedPath, ShellReading
-from tripod.verify.sessions.shell import ANY, opened_by, resolved
+from tripod.verify.sessions.programs import OpenedPath, ShellReading
+from tripod.verify.sessions.shell import ANY, resolved
 
 Told = Literal["clean", "findings", "cannot tell"]
 
-_OPAQUE = frozenset(("mcp", "tool", "resource", "script"))
 _UNNAMED = fields("hook notice background summary mention attachment resource skill")
 """Channels whose text may be of any file, and does not say of which: only its words can tell."""
 
@@ -67,11 +68,7 @@ _MIXED = fields("skill resource")
 """Channels whose text may be of more than is named: a skill runs commands, a server may do so."""
 
 _READ = frozenset(("read", "search", "shell"))
-_NO_FILES = frozenset(("names", "subagent", "web", "skill", "paste", "background"))
 _NO_CHANGE = fields("read search names web paste edit")  # they make no folder of a file
-_PATHLIKE = re.compile(r"[^\s/.]*[/.]\S*")
-_NUL = "a file that is named with a NUL"
-_MAGIC = re.compile(r"[*?\[\]{}]")
 
 
 @dataclass(slots=True)
@@ -173,41 +170,73 @@ class SessionExposures:
         file: str = "",
         closed: frozenset[Channel] = frozenset(),
         each: Callable[[Exposure], None] | None = None,
+        *,
+        helper: Asking | None = None,
     ) -> None:
         self.rule, self.protected, self.file, self.closed = rule, protected, file, closed
-        self._texts = TextSearch(rule, protected, ExposureList(each, self._counts))
-        self.gaps = GapList()
-        self.tree = SessionTree()
-        self.denied: list[tuple[str, bool]] = []
+        self._found = ExposureList(each, self._counts)
+        self._batches = ItemBatches(protected, helper)
+        self._reading: ShellReading | None = None  # of the call that is judged, if there is one
+        self._gaps = GapList()
+        self._tree = SessionTree()
+        self._denied: list[tuple[str, bool]] = []
         self._roots = _Roots(rule)
         self._calls = _OpenCalls()
-        self._parts = RecordParts()
 
     @property
     def found(self) -> ExposureList:
         """What was exposed until now, in the order of the file."""
-        return self._texts.end()
+        self._judge_all()
+        return self._found
+
+    @property
+    def gaps(self) -> GapList:
+        """What could not be seen until now."""
+        self._judge_all()
+        return self._gaps
+
+    @property
+    def tree(self) -> SessionTree:
+        """The sessions and agents until now."""
+        self._judge_all()
+        return self._tree
+
+    @property
+    def denied(self) -> list[tuple[str, bool]]:
+        """Calls that were denied until now."""
+        self._judge_all()
+        return self._denied
 
     def add(self, item: Item) -> None:
-        """Judge one item."""
-        if isinstance(item, Gap):
-            if not _is_unrecorded(item, self.closed):
-                self.gaps.append(self.tree.of_child(item) if item.child else item)
-            return
-        self.tree.add(item)
-        if isinstance(item, Call):
-            self._called(item)
-        elif isinstance(item, Given):
-            self._given(item)
-        elif item.cwd:
-            self._roots.add(item.cwd)
+        """Judge one item, now or with others that come after it."""
+        for ready in self._batches.add(item):
+            self._judge(ready)
+
+    def _judge_all(self) -> None:
+        for ready in self._batches.end():
+            self._judge(ready)
+
+    def _judge(self, ready: ReadyItems) -> None:
+        for at, (item, part) in enumerate(ready.items):
+            if isinstance(item, Gap):
+                if not _is_unrecorded(item, self.closed):
+                    self._gaps.append(self._tree.of_child(item) if item.child else item)
+                continue
+            self._tree.add(item)
+            if isinstance(item, Given):
+                self._given(item, part, ready.paths.get(at, ()))
+            elif isinstance(item, Call):
+                self._reading = ready.readings.get(at)
+                self._called(item)
+            elif item.cwd:
+                self._roots.add(item.cwd)
 
     def end(self) -> None:
         """Say what stays open; the last call may be broken off. More may be added, and ended."""
+        self._judge_all()
         for calls in self._calls.values():
             self._leave_open(calls)
-        self.gaps.close()
-        self._texts.end()
+        self._gaps.close()
 
     def forget_calls(self) -> None:
         """Forget the calls, after the end: what is judged with many other files stays small."""
@@ -215,8 +244,9 @@ class SessionExposures:
 
     def close(self, channel: Channel) -> None:
         """Take a channel for seen: other evidence shows all that came by it."""
+        self._judge_all()
         self.closed |= {channel}
-        self.gaps.fill(channel)
+        self._gaps.fill(channel)
 
     def counted(self) -> Iterator[tuple[Exposure, int]]:
         """The exposures that a verdict counts, and how often: without a rule, of protected text.
@@ -238,7 +268,8 @@ class SessionExposures:
             return True
         return (
             each.sure
-            and (each.channel in ("shell", "script") or _is_named_alone(each))
+            # The program may name a file that it gave, and the record have no text of it.
+            and (each.channel in ("shell", "script") or (each.call is None and not each.shown))
             and any(is_at(each, path) for path in self.protected.paths if path not in but)
         )
 
@@ -282,9 +313,9 @@ class SessionExposures:
         for one in calls.waiting or ():
             if one is not self._calls.last:
                 what = f"no answer to {one.call.tool} {one.call.id[:40]} is there"
-                self.gaps.append(Gap("unanswered", one.call.line, what, one.call.channel))
-            self.gaps.extend(one.opaque)
-            self._texts.extend(_doubted(each, UNANSWERED) for each in one.exposures)
+                self._gaps.append(Gap("unanswered", one.call.line, what, one.call.channel))
+            self._gaps.extend(one.opaque)
+            self._found.extend(_doubted(each, UNANSWERED) for each in one.exposures)
         calls.waiting = None
 
     def _ran(self, call: Call) -> None:
@@ -303,7 +334,7 @@ class SessionExposures:
                 one.listed.clear()
             elif same is False and len(waiting) == 1:
                 what = f"the call {call.id[:40]} ran something else than it asked for"
-                self.gaps.append(Gap("witness", call.line, what, call.channel))
+                self._gaps.append(Gap("witness", call.line, what, call.channel))
         else:
             script = self._calls.script
             one = _Open(call) if script is None or script.is_answered else script
@@ -316,7 +347,7 @@ class SessionExposures:
 
     def _opens(self, one: _Open, call: Call) -> None:
         """Note what a call opens by the paths that it names, or by its command."""
-        reading = opened_by_call(call)
+        reading = self._reading or opened_by_call(call)
         one.moves |= call.channel == "edit" and _MOVES in text_of(call.input)
         one.is_shell |= call.channel in ("shell", "script")
         one.copies |= call.channel == "shell" and not _only_prints(call.command or "")
@@ -330,7 +361,7 @@ class SessionExposures:
         one.opaque += [Gap("opaque", call.line, why, way) for why in reading.opaque]
         unnamed = call.channel in _READ and not (call.paths or isinstance(call.command, str))
         polls = call.channel == "script" and call.command == ""  # a program that is told nothing
-        if (call.channel in _OPAQUE and not polls) or unnamed:
+        if (call.channel in OPAQUE and not polls) or unnamed:
             what = f"nobody knows what the tool {call.tool[:40]} read"
             one.opaque.append(Gap("opaque", call.line, what, call.channel))
 
@@ -374,11 +405,11 @@ class SessionExposures:
 
     # Texts
 
-    def _given(self, given: Given) -> None:
+    def _given(self, given: Given, part: Part, paths: Sequence[str]) -> None:
         if given.about:
             self._told_of(given, given.about)
         if given.named is not None and "\0" in given.named:
-            self.gaps.append(Gap("opaque", given.line, _NUL, given.channel))
+            self._gaps.append(Gap("opaque", given.line, NUL, given.channel))
             given = given._replace(named=given.named.replace("\0", ""))
         one = self._answered(given)
         by_path: list[Exposure] = []
@@ -388,14 +419,13 @@ class SessionExposures:
             path = resolved(given.named, given.cwd)
             if self.rule is None or self.rule.hits(path):
                 by_path = [exposure_of_text(given, path)]
-                self._texts.extend(by_path)
+                self._found.extend(by_path)
                 if not by_path[0].shown:
-                    self._texts.found.elsewhere.append(by_path[0]._replace(sure=False))
+                    self._found.elsewhere.append(by_path[0]._replace(sure=False))
             elif self.rule.excepts(path):
                 pass
             elif path.startswith("/") and self.rule.may_hit(path, (), recursive=False):
-                self._texts.extend([exposure_of_text(given._replace(sure=False), path)])
-        part = self._parts.add(given)
+                self._found.append(exposure_of_text(given._replace(sure=False), path))
         if (
             (given.call is None or (given.channel == "skill" and not given.failed))
             and (given.named is None or given.channel in _MIXED)
@@ -404,9 +434,11 @@ class SessionExposures:
             and given.text.strip()
         ):
             what = f"text came by {given.channel}, and {NOT_COMPARED}"
-            self.gaps.append(Gap("missing", given.line, what, given.channel))
-        if self.protected.paths:
-            self._texts.add(given, part, by_path, None if one is None else one.call.tool)
+            self._gaps.append(Gap("missing", given.line, what, given.channel))
+        for path in paths:
+            if self.rule is None or not any(is_shown_at(each, path) for each in by_path):
+                tool = None if one is None else one.call.tool
+                self._found.append(exposure_of_text(given, None, named=path, tool=tool))
 
     def _told_of(self, given: Given, call: str) -> None:
         """A hook has read what a call names, and may tell of it in words that no file has."""
@@ -415,7 +447,7 @@ class SessionExposures:
             for each in () if one is None else one.exposures:
                 if self.rule is not None or any(is_at(each, p) for p in self.protected.paths):
                     what = f"a hook told in its own words of a call of {each.title[:200]}"
-                    self.gaps.append(Gap("missing", given.line, what, given.channel))
+                    self._gaps.append(Gap("missing", given.line, what, given.channel))
 
     def _may_be_instructions(self, given: Given, part: Part) -> bool:
         """Whether instructions whose files have no names may be a file that the rule means."""
@@ -430,10 +462,10 @@ class SessionExposures:
         if not calls.waiting:
             if not calls.answers:
                 what = f"the call {given.call[:40]!r} that this answers"
-                self.gaps.append(Gap("missing", given.line, what, given.channel))
+                self._gaps.append(Gap("missing", given.line, what, given.channel))
             elif text not in calls.answers:
                 what = f"whose text a second answer to the call {given.call[:40]!r} was"
-                self.gaps.append(Gap("unknown", given.line, what, given.channel))
+                self._gaps.append(Gap("unknown", given.line, what, given.channel))
             return calls.settled
         one = calls.waiting.popleft()
         one.is_answered = True
@@ -448,7 +480,7 @@ class SessionExposures:
         """What a call exposed, now that its answer is known: it is shown, opened, or neither."""
         text = "" if given is None else given.text
         if given is not None and given.denied:
-            self.denied.append((one.call.id, bool(one.exposures)))
+            self._denied.append((one.call.id, bool(one.exposures)))
             # What it asked for may have several lines, and the program repeat it.
             said = text.replace(one.call.command or "\0", "")
             if one.is_mixed or one.outputs or not is_error_text(said, denied=True):
@@ -458,7 +490,7 @@ class SessionExposures:
         if failed and not one.is_shell:
             of_server = one.call.channel == "mcp"
             is_error = is_own_error(text, of_server=of_server) or (
-                one.call.channel not in _OPAQUE and is_error_text(_HEAD.sub("", text, 1))
+                one.call.channel not in OPAQUE and is_error_text(_HEAD.sub("", text, 1))
             )
             if one.is_mixed or not is_error:
                 self._doubt(one)
@@ -467,7 +499,7 @@ class SessionExposures:
         if is_plain and IS_NUMBERED.match(text) and len(self._roots.files) < _MOST_PLAIN:
             self._roots.files |= {resolved(each, one.call.cwd) for each in one.call.paths}
         if not (one.exposures or one.listed):
-            self.gaps.extend(one.opaque)
+            self._gaps.extend(one.opaque)
             return []  # as nearly all
         is_whole = given is not None and not (one.is_mixed or one.call.keeps)  # no more comes later
         if one.call.channel == "script":
@@ -491,17 +523,17 @@ class SessionExposures:
             one_found = each._replace(sure=sure, shown=shown)
             found.append(one_found if sure else _doubted(one_found, FAILED))
             if lost and sure and not shown and self.rule is not None:
-                self._texts.found.elsewhere.append(_doubted(one_found, COPY))
+                self._found.elsewhere.append(_doubted(one_found, COPY))
         if given is not None and one.listed and self.rule is not None:
             found += self._listed(one.call, given)
-        self._texts.extend(found)
-        self.gaps.extend(one.opaque)
+        self._found.extend(found)
+        self._gaps.extend(one.opaque)
         return found
 
     def _doubt(self, one: _Open) -> None:
         """A call that failed, by the record, and whose answer is no error of the program."""
-        self.gaps.extend(one.opaque)
-        self._texts.extend(_doubted(each, FAILED) for each in one.exposures)
+        self._gaps.extend(one.opaque)
+        self._found.extend(_doubted(each, FAILED) for each in one.exposures)
 
     def _listed(self, call: Call, given: Given) -> Iterator[Exposure]:
         """Files that the answer of a search names: their lines were shown, or only counted."""
@@ -511,7 +543,7 @@ class SessionExposures:
             return  # as in nearly all answers
         for match in LISTED.finditer(without_escapes(given.text)):
             named = match[match.lastindex or 0].removeprefix("./")
-            if not _PATHLIKE.fullmatch(named):
+            if not PATHLIKE.fullmatch(named):
                 continue
             if call.channel == "search":
                 found[named] = found.get(named, False) or match.lastgroup is None
@@ -529,62 +561,14 @@ def _without_input(call: Call) -> Call:
     return Call._make((*call[:2], None, *call[3:]))
 
 
-def opened_by_call(call: Call) -> ShellReading:
-    """Which files a call opens. Programs in C end a path at a NUL, shells drop it: both may be."""
-    texts = call.command or "", call.cwd, *call.paths
-    if "\0" not in "".join(texts):
-        return _opened_by_call(call)
-    found = ShellReading(opaque=[_NUL])
-    for form in (lambda text: text.partition("\0")[0], lambda text: text.replace("\0", "")):
-        command, cwd, *paths = map(form, texts)
-        said = call._replace(command=call.command and command, cwd=cwd, paths=tuple(paths))
-        one = _opened_by_call(said)
-        found.opened += [each._replace(sure=False) for each in (*one.opened, *one.also)]
-        found.opaque += one.opaque
-    return found
-
-
-def _opened_by_call(call: Call) -> ShellReading:
-    if call.channel == "shell" and call.command is not None:
-        return _opened_by(call, call.command)
-    known = call.channel not in _OPAQUE
-    found = ShellReading()
-    if call.channel == "web":
-        for url in LOCAL_ADDRESS.findall("\n".join(strings_of(call.input))):
-            if url.startswith("file:"):
-                found.opened.append(OpenedPath(url, resolved(url, call.cwd)))
-            else:
-                found.opaque.append(f"what a server on this machine, or near it, gave, {url[:80]},")
-    for named in call.paths if call.channel not in _NO_FILES else ():
-        if known or _PATHLIKE.fullmatch(named):
-            sure = known and not (_MAGIC.search(named) and not call.recursive)
-            path = resolved(named, call.cwd)
-            found.opened.append(OpenedPath(named, path, sure, call.recursive, call.recursive))
-    return found
-
-
 def _is_unrecorded(gap: Gap, channels: Container[Channel]) -> bool:
     return gap.is_unrecorded and gap.channel in channels
 
 
 _MAX_PATH, _MAX_ROOTS, _MOST_FOLDERS, _MOST_PLAIN = 4096, 64, 4, 500
 _REMEMBERED = 20_000  # calls; an answer to an older one is of a call that is not there
-_SHORT_COMMAND = 4096  # characters
 _MOST_JUDGED = 4096  # paths
-_opened_again = lru_cache(maxsize=512)(opened_by)
-"""Programs say a command when they ask for it and when they ran it, and agents repeat many."""
-_IS_POWERSHELL = re.compile("powershell|pwsh", re.IGNORECASE)
 _BELOW = "\ufffd"  # a name that no pattern but a wildcard fits
-
-
-def _opened_by(call: Call, command: str) -> ShellReading:
-    """What a command opens, read by the shell that it is for."""
-    is_named = _IS_POWERSHELL.search(call.tool) is not None
-    if is_named or (call.cwd[1:3] == ":\\" and call.tool != "Bash"):
-        from tripod.verify.sessions.powershell import opened_by_powershell
-
-        return opened_by_powershell(command, call.cwd, is_named=is_named)
-    return (_opened_again if len(command) <= _SHORT_COMMAND else opened_by)(command, call.cwd)
 
 
 def _doubted(each: Exposure, why: str) -> Exposure:
@@ -594,11 +578,11 @@ def _doubted(each: Exposure, why: str) -> Exposure:
 
 def _exposure(call: Call, opened: OpenedPath, *, sure: bool, doubt: str = "") -> Exposure:
     if not sure and not doubt:
-        if call.channel in _OPAQUE:
+        if call.channel in OPAQUE:
             doubt = TOOL
         elif ANY in opened.path:
             doubt = PARTLY
-        elif _MAGIC.search(opened.named):
+        elif MAGIC.search(opened.named):
             doubt = PATTERN
         else:
             doubt = FOLDER if opened.recursive else UNSURE
@@ -614,11 +598,6 @@ def _exposure(call: Call, opened: OpenedPath, *, sure: bool, doubt: str = "") ->
         shown=False,
         doubt=doubt,
     )
-
-
-def _is_named_alone(exposure: Exposure) -> bool:
-    """Whether the program names a file that it gave, and the record has no text of it."""
-    return exposure.call is None and not exposure.shown
 
 
 _MADE = re.compile(

@@ -193,7 +193,7 @@ class RecordParts:
         if given.line != self._line or not given.line:
             self._line, self._is_named = given.line, given.named is not None
             self._apart = self._joined = text[-size:]
-            return _ALONE
+            return ALONE
         before, head = self._joined, text[:size]
         joints: tuple[str, ...] = (f"{self._apart}\n{head}",)
         if not (_PARTS_WORDS.match(before[-1:]) or _PARTS_WORDS.match(head)) or "\x1b" in before:
@@ -205,7 +205,7 @@ class RecordParts:
         return part
 
 
-_ALONE = Part()
+ALONE = Part()
 _PARTS_WORDS = re.compile(r"[ \t-\r!-/:-@\[-`{-~]")
 
 

@@ -28,7 +28,7 @@ from tripod.verify.isolation.globs import NeverRule, _meet
 from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.isolation.reasons import Exposure
 from tripod.verify.recorded.files import read_session_file
-from tripod.verify.sessions import codex, exposure, items, jsonl, shell
+from tripod.verify.sessions import calls, codex, exposure, items, jsonl, shell
 from tripod.verify.sessions.exposure import (
     SessionExposures,
     judge_exposures,
@@ -163,7 +163,7 @@ def test_a_command_that_is_given_as_words_is_read_as_its_words() -> None:
     record = {"type": "response_item", "payload": item}
     (call,) = codex.Codex().read(items.SessionRecord(1, 0, record))
     assert isinstance(call, Call)
-    (opened,) = exposure.opened_by_call(call).opened
+    (opened,) = calls.opened_by_call(call).opened
     assert (opened.path, opened.sure) == ("chat/a.md", True)
 
 

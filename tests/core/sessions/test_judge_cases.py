@@ -73,12 +73,12 @@ TURNING = {
     ),
     "what ran is not what was asked": Turning(
         [_runs("ls"), _runs("pwd", ran=True), ANSWER],
-        'SessionExposures._ran: gone: self.gaps.append(Gap("witness", call.line, what, '
+        'SessionExposures._ran: gone: self._gaps.append(Gap("witness", call.line, what, '
         "call.channel))", "cannot tell",
     ),
     "the last call without an answer is opaque": Turning(
         [_runs("python x.py")],
-        "SessionExposures._leave_open: gone: self.gaps.extend(one.opaque)", "cannot tell",
+        "SessionExposures._leave_open: gone: self._gaps.extend(one.opaque)", "cannot tell",
     ),
     "a command that failed with words of an error": Turning(
         [_runs("cat chat/a.md; exit 1"), FAILED],
@@ -86,7 +86,7 @@ TURNING = {
     ),
     "a server that answers with words of an error": Turning(
         [_calls("mcp"), FAILED],
-        "SessionExposures._settle: does not count: one.call.channel not in _OPAQUE", "cannot tell",
+        "SessionExposures._settle: does not count: one.call.channel not in OPAQUE", "cannot tell",
     ),
     "a command that prints what is answered to a new file": Turning(
         [_runs("cat chat/a.md"), ANSWER._replace(text="Created file /w/a")],
@@ -102,8 +102,8 @@ TURNING = {
     ),
     "a file named in other letters": Turning(
         [START, NAMED._replace(named="/w/CHAT/a.md")],
-        "SessionExposures._given: gone: self._texts.extend([exposure_of_text("
-        "given._replace(sure=False), path)])", "cannot tell",
+        "SessionExposures._given: gone: self._found.append(exposure_of_text("
+        "given._replace(sure=False), path))", "cannot tell",
     ),
     "a skill of a named file, and no text to compare": Turning(
         [Given("skill", 8, 0, "x", named="/w/x/SKILL.md")],
@@ -116,7 +116,8 @@ TURNING = {
     ),
     "a hook that speaks of a call": Turning(
         [_reads(FILE), Given("hook", 4, 0, "x", about="c"), DENIED],
-        "SessionExposures._given: gone: self._told_of(given)", "cannot tell", {"protect": BOTH},
+        "SessionExposures._given: gone: self._told_of(given, given.about)", "cannot tell",
+        {"protect": BOTH},
     ),
     "one of two protected texts that cannot be searched": Turning(
         [Given("hook", 4, 0, "K=1")],
@@ -154,7 +155,7 @@ TURNING = {
     ),
     "a name with a NUL": Turning(
         [NAMED._replace(named="/w/.env\0.txt")],
-        'SessionExposures._given: gone: self.gaps.append(Gap("opaque", given.line, _NUL, '
+        'SessionExposures._given: gone: self._gaps.append(Gap("opaque", given.line, NUL, '
         "given.channel))", "cannot tell", {"never": ".env"},
     ),
     "an output that may be of another call of that id": Turning(

@@ -18,7 +18,7 @@ from tripod.verify.isolation import phrases
 from tripod.verify.isolation.phrases import overlaps, pieces_of
 from tripod.verify.recorded import files
 from tripod.verify.sessions import jsonl
-from tripod.verify.sessions.exposure import _PATHLIKE
+from tripod.verify.sessions.calls import PATHLIKE
 from tripod.verify.sessions.items import Gap
 
 SECRET = "the quick brown fox jumps over the lazy dog and then it sleeps"
@@ -116,7 +116,7 @@ def test_a_protected_text_is_found_wherever_a_long_text_is_cut(
 def test_hostile_repeats_are_compared_in_a_time_that_grows_with_them(hostile: str) -> None:
     """200,000 characters: what is quadratic takes minutes."""
     text = hostile * (200_000 // len(hostile))
-    assert _PATHLIKE.fullmatch(text + " ") is None
+    assert PATHLIKE.fullmatch(text + " ") is None
     assert not overlaps(text + "\n" + "q" * 40, "z" * 200_000)
 
 

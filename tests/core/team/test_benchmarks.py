@@ -186,8 +186,8 @@ def test_a_session_is_made_up_that_its_reader_understands(
     assert not any(isinstance(item, Gap) and item.cause == "order" for item in items)
     made = []
 
-    def start(*given: Any) -> SessionExposures:
-        made.append(SessionExposures(*given))
+    def start(*given: Any, **more: Any) -> SessionExposures:
+        made.append(SessionExposures(*given, **more))
         return made[-1]
 
     monkeypatch.setattr(sessions, "SessionExposures", start)
