@@ -163,8 +163,8 @@ def expose(path: str) -> float:
     protected = ProtectedText()
     for number, text in enumerate(texts):
         protected.add(f"chat/{number}.md", text)
-    with judged_beside(protected, [path]) as helper:
-        rule = NeverRule(NEVER, ["*.example"])
+    rule = NeverRule(NEVER, ["*.example"])
+    with judged_beside(protected, rule, [path]) as helper:
         judged = SessionExposures(rule, protected, path, helper=helper)
         read_session_file(path, judged.add)
         judged.end()

@@ -213,7 +213,7 @@ def _exposure(call: CommandCall) -> int | None:
     judged: list[SessionExposures] = []
     read = _FilesRead()
     files = list(_named_files(call.path))
-    with judged_beside(protected, (path for path, _ in files)) as helper:
+    with judged_beside(protected, rule, (path for path, _ in files)) as helper:
         for path, is_named in files:
             listing = _Listing(call, path, is_judged=rule is not None)
             one = SessionExposures(rule, protected, path, each=listing.add, helper=helper)

@@ -97,15 +97,20 @@ class NeverRule:
             for glob in globs
         )
 
+    def is_far(self, path: str) -> bool:
+        """Whether a path has nothing of what each has that may be hit: nearly all are so."""
+        if self._of_drives or _ODD.search(path):
+            return False
+        folded = _folded(path)
+        return not any(literal in folded for literal in self._literals[1])
+
     def may_hit(self, path: str, roots: Iterable[str], *, recursive: bool) -> bool:
         """Whether a pattern, or what lies below a folder, may be a path that is not to be read.
 
         ``roots`` are folders that globs with a slash begin in; without one, they begin anywhere.
         """
-        if not (recursive or self._of_drives or _ODD.search(path)):
-            folded = _folded(path)
-            if not any(literal in folded for literal in self._literals[1]):
-                return False  # as nearly all are
+        if not recursive and self.is_far(path):
+            return False  # as nearly all are
         has_colon = ":" in path[:3]
         if has_colon and _UNSEEN.search(path):
             path = _UNSEEN.sub("", path)

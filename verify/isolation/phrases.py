@@ -54,6 +54,10 @@ class VisiblePhrases:
         for run in phrase_hashes(words):
             self._since.setdefault(run, seq)
 
+    def __len__(self) -> int:
+        """How many runs there are."""
+        return len(self._since)
+
     def before(self, seq: int) -> Callable[[int], bool]:
         """Whether a run was known before an entry."""
         return lambda run: self._since.get(run, seq) < seq
@@ -88,7 +92,8 @@ class Seeds:
             while at < len(runs):
                 run = runs[at]
                 first = run + (place - run) % STEP
-                seed = max(range(first, run + length - SEED + 1, STEP), key=letters.__getitem__)
+                most = letters[first : run + length - SEED + 1 : STEP]
+                seed = first + STEP * most.index(max(most))
                 seeds.add(seed)
                 at = bisect_right(runs, seed, at + 1)  # those before it have it, too
         marks = self._marks
@@ -125,7 +130,7 @@ class PhraseIndex:
         self,
         number: int,
         words: Sequence[str],
-        known: Callable[[int], bool] = lambda _: False,
+        known: Callable[[int], bool] | None = None,
         codes: Iterable[str] = (),
     ) -> int:
         """Hold a text but for runs that are ``known``; ``codes`` are its encoded lines.
@@ -133,14 +138,14 @@ class PhraseIndex:
         Gives how long its longest row of words is of which no part is known.
         """
         free = longest = 0
-        fresh = []
-        for at, run in enumerate(phrase_hashes(words)):
-            if known(run):
+        runs, fresh = phrase_hashes(words), list[int]()
+        for at, run in enumerate(runs):
+            if known is not None and known(run):
                 longest = max(longest, at - free)
                 free = at + RUN
             else:
-                self._first.setdefault(run, number)
                 fresh.append(at)
+                self._first.setdefault(run, number)
         self._seeds.add(words, fresh, RUN, _OF_RUN)
         for code in codes:
             self.codes.setdefault(code, number)
@@ -342,7 +347,8 @@ class ProtectedText:
         """Take the texts that wait into the indexes: a search does so, once."""
         held, self._held = self._held, []
         for number, text in held:
-            self._runs.add(number, words_of(text), self._allowed.before(1))
+            known = self._allowed.before(1) if self._allowed else None
+            self._runs.add(number, words_of(text), known)
             self._lines.add(number, text, self._allowed_lines)
 
     def found_in(self, text: str) -> Iterator[str]:
@@ -423,7 +429,7 @@ def _without_numbers(text: str) -> Iterator[str]:
     yield "\n".join(begun)
 
 
-_SIDE = 256  # characters, in which a run of words nearly always has its place
+_SIDE = 160  # characters, in which a run of words nearly always has its place
 _RUN = re.compile(rf"(?:[^A-Za-z0-9]*+[A-Za-z0-9][^ \t\n]*+){{{RUN}}}")
 """Words of a run, or more: whatever else counts as a letter, these are words, and end here."""
 

@@ -10,8 +10,9 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, Self
 
+from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.phrases import PIECE, ProtectedText, search_in_pieces
-from tripod.verify.sessions.calls import SHORT_COMMAND, opened_by_call
+from tripod.verify.sessions.calls import MAX_PATH, SHORT_COMMAND, opened_by_call
 from tripod.verify.sessions.items import (
     ALONE,
     Call,
@@ -23,7 +24,7 @@ from tripod.verify.sessions.items import (
     RecordParts,
     strings_of,
 )
-from tripod.verify.sessions.programs import ShellReading
+from tripod.verify.sessions.programs import OpenedPath, ShellReading
 
 FOLDER = "searches {}, which may be a folder with such files"
 PATTERN = "the pattern {} may mean one of these files"
@@ -184,8 +185,10 @@ class ItemBatches:
     _EACH = 64  # as many count for an item of none
     _AHEAD = 4 * _TOGETHER  # nobody goes ahead of more: memory has a limit
 
-    def __init__(self, protected: ProtectedText, helper: Asking | None) -> None:
-        self.protected, self.helper = protected, helper
+    def __init__(
+        self, rule: NeverRule | None, protected: ProtectedText, helper: Asking | None
+    ) -> None:
+        self.rule, self.protected, self.helper = rule, protected, helper
         self._parts = RecordParts()
         self._items: list[tuple[Item, Part]] = []
         self._size = 0
@@ -220,7 +223,7 @@ class ItemBatches:
         ]
         commands = {
             at: ShellCommand(item.tool, item.command, item.cwd)
-            for at, (item, _) in enumerate(items if ahead else ())
+            for at, (item, _) in enumerate(items)
             if isinstance(item, Call)
             and item.channel == "shell"
             and item.command
@@ -239,7 +242,10 @@ class ItemBatches:
         def search(texts: list[str]) -> list[list[int]]:
             return helper.ask((texts, []))()[0] if helper else self.protected.search(texts)
 
-        return lambda: (search_in_pieces(search, texts) if texts else [], [])
+        return lambda: (
+            search_in_pieces(search, texts) if texts else [],
+            _read(commands, self.rule),
+        )
 
     def _judged(self, batch: _Batch) -> ReadyItems:
         found, opened = batch.answer()
@@ -271,13 +277,29 @@ def _size_of(call: Call) -> int:
     return size
 
 
-def answer(protected: ProtectedText, question: Question) -> Answer:
+def answer(protected: ProtectedText, rule: NeverRule | None, question: Question) -> Answer:
     """What a second process does for the one that judges: all that needs no other item."""
     texts, commands = question
-    return protected.search(texts) if texts else [], [
-        opened_by_call(Call("", tool, None, 0, "shell", command=command, cwd=cwd))
-        for tool, command, cwd in commands
-    ]
+    return protected.search(texts) if texts else [], _read(commands, rule)
+
+
+def _read(commands: Iterable[ShellCommand], rule: NeverRule | None) -> list[ShellReading]:
+    """What each command opens, without paths that are far from what a rule means: nearly all."""
+    found = []
+    for tool, command, cwd in commands:
+        call = Call("", tool, None, 0, "shell", command=command, cwd=cwd)
+        reading = opened_by_call(call)
+        if rule is not None:
+            opened = [one for one in reading.opened if _is_near(one, rule)]
+            also = [one for one in reading.also if _is_near(one, rule)]
+            reading = ShellReading(opened, also, reading.opaque, reading.ended)
+        found.append(reading)
+    return found
+
+
+def _is_near(one: OpenedPath, rule: NeverRule) -> bool:
+    is_more = one.recursive or one.lists_names or len(one.path) > MAX_PATH
+    return is_more or not rule.is_far(one.path)
 
 
 def exposure_of_text(

@@ -23,6 +23,7 @@ import orjson
 
 from tripod.ledger.errors import BadArgumentError
 from tripod.ledger.files import open_plain_file
+from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.hooks import SNAPSHOT, TRANSCRIPT, is_event_file
 from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.isolation.reasons import Asking, answer
@@ -213,7 +214,9 @@ def read_session_file(
 
 
 @contextmanager
-def judged_beside(protected: ProtectedText, paths: Iterable[str]) -> Iterator[Asking | None]:
+def judged_beside(
+    protected: ProtectedText, rule: NeverRule | None, paths: Iterable[str]
+) -> Iterator[Asking | None]:
     """A second process that helps to judge large files, where there is a processor for it."""
     size = sum(os.path.getsize(path) for path in paths if os.path.isfile(path))
     if size < _LARGE:
@@ -224,7 +227,7 @@ def judged_beside(protected: ProtectedText, paths: Iterable[str]) -> Iterator[As
     if child_cores() < 2:
         yield None
         return
-    with closing(Helper(partial(answer, protected))) as helper:
+    with closing(Helper(partial(answer, protected, rule))) as helper:
         yield helper
 
 

@@ -18,7 +18,7 @@ MAGIC = re.compile(r"[*?\[\]{}]")
 
 _NO_FILES = frozenset(("names", "subagent", "web", "skill", "paste", "background"))
 _IS_POWERSHELL = re.compile("powershell|pwsh", re.IGNORECASE)
-SHORT_COMMAND = 4096  # characters
+MAX_PATH = SHORT_COMMAND = 4096  # characters
 _opened_again = lru_cache(maxsize=512)(opened_by)
 """Programs say a command when they ask for it and when they ran it, and agents repeat many."""
 

@@ -43,7 +43,7 @@ from tripod.verify.isolation.reasons import (
     said_once,
 )
 from tripod.verify.isolation.refusals import is_error_text, is_own_error
-from tripod.verify.sessions.calls import MAGIC, NUL, OPAQUE, PATHLIKE, opened_by_call
+from tripod.verify.sessions.calls import MAGIC, MAX_PATH, NUL, OPAQUE, PATHLIKE, opened_by_call
 from tripod.verify.sessions.items import (
     Call,
     Channel,
@@ -175,7 +175,7 @@ class SessionExposures:
     ) -> None:
         self.rule, self.protected, self.file, self.closed = rule, protected, file, closed
         self._found = ExposureList(each, self._counts)
-        self._batches = ItemBatches(protected, helper)
+        self._batches = ItemBatches(rule, protected, helper)
         self._reading: ShellReading | None = None  # of the call that is judged, if there is one
         self._gaps = GapList()
         self._tree = SessionTree()
@@ -390,7 +390,7 @@ class SessionExposures:
             }
 
     def _path(self, one: _Open, call: Call, opened: OpenedPath) -> None:
-        if len(opened.path) > _MAX_PATH:
+        if len(opened.path) > MAX_PATH:
             opened = opened._replace(path=f"/{ANY}", sure=False)
         if opened.recursive and opened.path in self._roots.files:
             opened = opened._replace(recursive=False)  # so nothing lies below it
@@ -565,7 +565,7 @@ def _is_unrecorded(gap: Gap, channels: Container[Channel]) -> bool:
     return gap.is_unrecorded and gap.channel in channels
 
 
-_MAX_PATH, _MAX_ROOTS, _MOST_FOLDERS, _MOST_PLAIN = 4096, 64, 4, 500
+_MAX_ROOTS, _MOST_FOLDERS, _MOST_PLAIN = 64, 4, 500
 _REMEMBERED = 20_000  # calls; an answer to an older one is of a call that is not there
 _MOST_JUDGED = 4096  # paths
 _BELOW = "\ufffd"  # a name that no pattern but a wildcard fits

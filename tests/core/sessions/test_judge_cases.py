@@ -111,7 +111,7 @@ TURNING = {
     ),
     "a protected file that is named, and no text of it": Turning(
         [NAMED._replace(text="")],
-        "_is_named_alone: without not: not exposure.shown", "cannot tell",
+        "SessionExposures._counts: without not: not each.shown", "cannot tell",
         {"never": None, "protect": BOTH},
     ),
     "a hook that speaks of a call": Turning(
