@@ -300,7 +300,7 @@ class ClaudeCode(Reader):
             yield from self.strange_type(record, kind, value)
             return
         known = _FIELDS.get(kind)
-        if known is not None:
+        if known is not None and not known.issuperset(value):
             yield from self.strange_fields(record, value, known, "a record", kind)
         agent = value.get("agentId")
         agent = agent if isinstance(agent, str) else MAIN
@@ -357,7 +357,8 @@ class ClaudeCode(Reader):
             yield Gap("unknown", record.line, "a message of another shape")
             yield from strange_text(record, message)
             return
-        yield from self.strange_fields(record, message, _MESSAGE, "a message")
+        if not _MESSAGE.issuperset(message):
+            yield from self.strange_fields(record, message, _MESSAGE, "a message")
         content = message.get("content")
         kind = value.get("type")
         from_model = kind == "assistant"
@@ -383,7 +384,8 @@ class ClaudeCode(Reader):
                     record, f"{text_at(value, 'type')}.{text_at(block, 'type')}", block
                 )
             else:
-                yield from self.strange_fields(record, block, known, "a block", kind)
+                if not known.issuperset(block):
+                    yield from self.strange_fields(record, block, known, "a block", kind)
                 if kind in ("tool_use", "server_tool_use"):
                     call = self._call(record, block, agent, nested=nested)
                     yield call

@@ -399,7 +399,8 @@ class Codex(Reader):
 
     def _call(self, record: SessionRecord, item: dict[str, Any], name: str, value: Any) -> Call:
         call = text_at(item, "call_id") or text_at(item, "id")
-        place = text_at(value, "workdir") or text_at(value, "working_directory")
+        said = value if isinstance(value, dict) else {}
+        place = text_at(said, "workdir") or text_at(said, "working_directory")
         if item.get("namespace"):
             name = f"mcp__{item['namespace']}__{name}"
         if name in _SPAWNS:
@@ -414,11 +415,11 @@ class Codex(Reader):
             # ``end`` says what of it cannot be told: by then all that it ran is known.
             asked = self.called(record, call, name, value, command="", cwd=cwd)
             return asked._replace(keeps=keeps)
-        asked_for = value.get("command") if isinstance(value, dict) else None
+        asked_for = said.get("command")
         line = _line_of(asked_for) if isinstance(asked_for, list) else None
-        shell = text_at(value, "shell")
+        shell = text_at(said, "shell")
         if shell and not _SHELL.fullmatch(shell):  # another program reads it
-            line = shlex.join([shell, "-c", text_at(value, "cmd")])
+            line = shlex.join([shell, "-c", text_at(said, "cmd")])
         return self.called(record, call, name, value, command=line, cwd=cwd)
 
     def _message(self, record: SessionRecord, item: dict[str, Any]) -> Iterator[Item]:

@@ -555,14 +555,15 @@ def strings_of(value: object) -> list[str]:
     ['x', 'y', 'z']
     """
     found: list[str] = []
-    todo = [value]
+    todo: list[Any] = [value]
     while todo:
         one = todo.pop()
-        if isinstance(one, str):
+        kind = type(one)  # JSON has no other sorts, and this costs less to ask
+        if kind is str:
             found.append(one)
-        elif isinstance(one, dict):
+        elif kind is dict:
             todo += reversed(one.values())
-        elif isinstance(one, list):
+        elif kind is list:
             todo += reversed(one)
     return found
 
@@ -597,10 +598,11 @@ def text_at(value: object, name: str, *below: str) -> str:
     >>> text_at({"a": {"b": "x"}}, "a", "b"), text_at({"a": 1}, "a", "b"), text_at([], "a")
     ('x', '', '')
     """
-    value = value.get(name) if isinstance(value, dict) else None
-    for one in below:
-        value = value.get(one) if isinstance(value, dict) else None
-    return value if isinstance(value, str) else ""
+    for one in (name, *below) if below else (name,):
+        if type(value) is not dict:  # JSON has no other sort, and this costs less to ask
+            return ""
+        value = value.get(one)
+    return value if type(value) is str else ""
 
 
 def fields(table: str) -> frozenset[str]:

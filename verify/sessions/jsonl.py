@@ -49,28 +49,29 @@ def session_records(lines: Iterable[bytes]) -> Iterator[SessionRecord | DamagedL
     number = offset = 0
     found: SessionRecord | DamagedLine | None
     long = False
+    loads = orjson.loads
     for line in lines:
-        begin = offset
-        offset += len(line)
-        if long or len(line) > MAX_LINE:
+        begin, size = offset, len(line)
+        offset += size
+        if long or size > MAX_LINE:
             is_rest, long = long, not line.endswith(b"\n")
             if is_rest:
                 continue
         number += 1
         value: Any = None
-        if len(line) <= MAX_LINE:
+        if size <= MAX_LINE:
             try:
-                value = orjson.loads(line)
+                value = loads(line)
             except orjson.JSONDecodeError:
                 value = None  # and the error is gone, and with it a copy of the line
         if type(value) is dict:
-            found = SessionRecord(number, begin, value)
+            found = SessionRecord._make((number, begin, value))
         else:
             found = _odd_line(line, number, begin)
         line, value = b"", None  # noqa: PLW2901  nobody holds a long line while it is judged
         if found is not None:
             yield found
-        del found
+        found = None
 
 
 def _odd_line(line: bytes, number: int, offset: int) -> SessionRecord | DamagedLine | None:

@@ -127,16 +127,18 @@ class SessionCounts:
         self.results = self.failed = 0
         self.unparsed: list[int] = []
         self.gaps = 0
-        self._open: Counter[str] = Counter()
+        self._open: dict[str, int] = {}
 
     def add(self, item: Item) -> None:
         """Count one item."""
         if isinstance(item, Given):
             name = item.call
-            if name is not None and not item.nested and name in self._open:
-                self._open[name] -= 1
-                if not self._open[name]:
+            waiting = None if name is None or item.nested else self._open.get(name)
+            if name is not None and waiting:
+                if waiting == 1:
                     del self._open[name]
+                else:
+                    self._open[name] = waiting - 1
                 self.results += 1
                 self.failed += item.failed
         elif isinstance(item, Call):
@@ -144,7 +146,7 @@ class SessionCounts:
                 self.nested[item.tool] += 1
             elif not item.ran:
                 self.calls[item.tool] += 1
-                self._open[item.id] += 1
+                self._open[item.id] = self._open.get(item.id, 0) + 1
         elif isinstance(item, Gap):
             self.gaps += 1
             if item.cause == "damaged":
@@ -153,7 +155,7 @@ class SessionCounts:
     @property
     def unanswered(self) -> list[str]:
         """Ids of calls without an answer, each as often as there are such calls."""
-        return list(self._open.elements())
+        return list(Counter(self._open).elements())
 
 
 def read_session(reader: Reader, records: Iterable[SessionRecord | DamagedLine]) -> Iterator[Item]:
