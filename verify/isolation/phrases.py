@@ -14,6 +14,7 @@ or where one has the whole of a shorter line of the other, of :data:`LONG` chara
 from __future__ import annotations
 
 import re
+import sys
 from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import chain, compress, count, repeat
@@ -208,7 +209,7 @@ class LineIndex:
         self._pairs: dict[tuple[str, str], set[tuple[int, int]]] = {}
         self._begins = set[str]()  # the first words of these pairs
         self._alone = set[str]()  # both: a word that must be there, where no seed is
-        self._places: dict[tuple[str, ...], set[tuple[int, int]]] = {}
+        self._places: dict[tuple[str, ...], tuple[tuple[int, int], ...]] = {}
         self._seeds = seeds or Seeds()
 
     def add(self, number: int, text: str, but: Container[str] = ()) -> None:
@@ -228,7 +229,9 @@ class LineIndex:
                 continue
             for seed in self._seeds.add(words, [0], length, _OF_LINE):
                 row = tuple(words[seed : seed + SEED])
-                self._places.setdefault(row, set()).add((seed, length))
+                places = self._places.get(row, ())
+                if (seed, length) not in places:  # there are few, and sets are large
+                    self._places[row] = (*places, (seed, length))
 
     def may_find(self, words: Sequence[str]) -> bool:
         """Whether these words have one of a line that has too few for seeds."""
@@ -348,7 +351,8 @@ class ProtectedText:
         held, self._held = self._held, []
         for number, text in held:
             known = self._allowed.before(1) if self._allowed else None
-            self._runs.add(number, words_of(text), known)
+            words = list(map(sys.intern, words_of(text)))  # most are in many texts
+            self._runs.add(number, words, known)
             self._lines.add(number, text, self._allowed_lines)
 
     def found_in(self, text: str) -> Iterator[str]:

@@ -98,12 +98,12 @@ class _CallsOfId:
     """All calls with one id: ids may be one word for all calls. It stays, so it is small.
 
     ``waiting`` are those without an answer, None where all have one; ``settled`` is one that was
-    answered and opened something, ``answers`` the hashes of what they got.
+    answered and opened something, ``answers`` the hashes of what they got: mostly one.
     """
 
     waiting: deque[_Open] | None = None
     settled: _Open | None = None
-    answers: set[int] = field(default_factory=set)
+    answers: tuple[int] | set[int] | None = None
 
 
 class _OpenCalls(dict[str, _CallsOfId]):
@@ -471,7 +471,10 @@ class SessionExposures:
         one.is_answered = True
         if not calls.waiting:
             calls.waiting = None
-        calls.answers.add(text)
+        if isinstance(calls.answers, set):
+            calls.answers.add(text)
+        else:
+            calls.answers = {*calls.answers, text} if calls.answers else (text,)
         if one.exposures or one.opaque or one.listed:
             calls.settled = one
         return one
