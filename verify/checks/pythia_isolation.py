@@ -61,7 +61,7 @@ from tripod.verify.check import (
     outcome,
     shorten,
 )
-from tripod.verify.isolation import breach
+from tripod.verify.isolation.breach import ChatRule, without_terminal_codes
 from tripod.verify.isolation.echo import DecisionLogPhrases, Echo, echoes, hidden_echo_sources
 from tripod.verify.isolation.rules import (
     RuleJudged,
@@ -79,10 +79,11 @@ from tripod.verify.isolation.runs import (
     ReviewRun,
     assessed_run_text,
     assessments_of_runs,
+    breaches,
     review_runs,
+    reviewer_workers,
 )
 from tripod.verify.isolation.sessions import Never
-from tripod.verify.isolation.terminal import without_terminal_codes
 
 NAME = "pythia-isolation"
 REQUIRED = True
@@ -165,10 +166,10 @@ def _exceptions(reviewed: Sequence[ReviewRun]) -> Iterator[str]:
 def _workers(evidence: Evidence, found: Findings) -> tuple[int, int, int]:
     """Pythias that ran as workers, their logs, how many are past; their breaches are added."""
     workers = logs = past = 0
-    for worker in breach.reviewer_workers(evidence):
+    for worker in reviewer_workers(evidence):
         workers += 1
         past += evidence.past(worker.seq)
-        has_log, breached = breach.breaches(evidence, worker)
+        has_log, breached = breaches(evidence, worker)
         logs += has_log
         for message, where, line, at in breached:
             old, severity = evidence.adopted(at), evidence.severity(at)
@@ -178,7 +179,7 @@ def _workers(evidence: Evidence, found: Findings) -> tuple[int, int, int]:
 
 def _never(evidence: Evidence) -> Never:
     """The rule on the team's chats, as a rule of a policy says such a thing."""
-    rule = breach.ChatRule(evidence.places).never
+    rule = ChatRule(evidence.places).never
     return Never(rule.never, rule.but, ROLE)
 
 

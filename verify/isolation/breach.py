@@ -1,42 +1,214 @@
-"""Finds readings of the chat in what a reviewer printed, or a worker that is one. Pure.
+"""Finds readings of the chat in what a reviewer printed, or was told to do. Pure.
 
 What is judged are the calls in a log, a task or a stream, each by the paths that it opens, as in a
-recorded session. The files of every worker that is Pythia by name or task are searched, whether
-tripod or another tool ran it. A log shows what was printed, not what was done: it can show a
-breach, and cannot show that there was none.
+recorded session. A log shows what was printed, not what was done: it can show a breach, and cannot
+show that there was none.
+
+A line for people shows a call as ``Tool(words)``, or a command after a prompt, or in prose a
+program that nobody takes for a word. A stream holds calls as objects, at any depth. What else
+stands there shows nothing. A stranger writes the lines: the time is linear in their length.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from tripod.ledger import CHAT, EVENTS, LOGS
-from tripod.ledger import WORKERS as FOLDER
-from tripod.projections.team.tables import FILES
-from tripod.projections.workers.format import parse_worker
-from tripod.projections.workers.tables import WORKERS
-from tripod.verify.check import Evidence
+from tripod.verify.isolation.batch import opened_by_call
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.phrases import ProtectedText
-from tripod.verify.isolation.terminal import (
-    CWD,
-    calls_in_line,
-    calls_in_stream,
-    stream_value,
-    without_terminal_codes,
-    words_of_call,
-)
-from tripod.verify.sessions.calls import opened_by_call
+from tripod.verify.sessions import claude_code, codex, copilot, cursor, gemini, opencode
 from tripod.verify.sessions.exposure import SessionExposures
-from tripod.verify.sessions.items import Call, SessionRecord, strings_of
-from tripod.verify.sessions.jsonl import session_records
+from tripod.verify.sessions.items import Call, SessionRecord, ToolUse, fields, strings_of, text_at
+from tripod.verify.sessions.jsonl import DamagedLine, session_records
 from tripod.verify.sessions.programs import ShellReading
 from tripod.verify.sessions.readers import READERS, program_of, read_session
 from tripod.verify.sessions.shell import resolved
+from tripod.verify.sessions.syntax import AFTER_ONE, FILES, INTERPRETERS, OURS, SHELLS
+
+CWD = "/project"
+"""The folder of a call whose record names none: it stands for the project."""
+
+_TABLES = (gemini, copilot, opencode, codex, cursor, claude_code)
+TOOLS: dict[str, ToolUse] = {name: use for one in _TABLES for name, use in one.TOOLS.items()}
+"""What the tools of all programs do; where two have one name, as in the later table."""
+
+_TITLES = {"Search": "Grep", "View": "Read", "Fetch": "Read"}
+"""Tools whose title on a terminal is another than their name."""
+
+_WORDS = fields(
+    """bc column comm diff ed emacs expand file fmt fold install join look most mv open paste pr
+    shuf split sum unexpand view"""
+)
+"""Programs that are words of a language, or as short: they count after a prompt alone."""
+
+_ALONE = (FILES | AFTER_ONE | SHELLS | INTERPRETERS | OURS | fields("git xargs")) - _WORDS
+_PATHS = frozenset(
+    name for name, use in claude_code.TOOLS.items() if use.channel in ("read", "search")
+)
+_STYLE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[()][0-9A-Z]")
+
+
+def _any_of(names: frozenset[str]) -> str:
+    return "|".join(map(re.escape, sorted(names, key=lambda name: (-len(name), name))))
+
+
+_CALL = re.compile(
+    rf"\b(?P<tool>{_any_of(_PATHS | _TITLES.keys())})\("
+    r"|(?P<prompt>(?:[$#%>+\u276f] )+(?=\S)|\b(?:Bash|PowerShell|Shell|Monitor)(?P<call>\())"
+    rf"|(?<![\w.-])(?P<program>(?:{_any_of(_ALONE)})(?:[\d.]+)?(?=[ \t<])(?!\s+-\w*c\s+[^\s'\"]))"
+)
+_FIRST = re.compile(r"\s*(?:for|while|until|if|find|ls|cd|pushd) ")
+_PARENTHESIS = re.compile(r"[()]")
+_BETWEEN = re.compile(r"[\s,:;'\"`()\[\]{}<>|&=]+")
+
+
+def without_terminal_codes(text: str) -> str:
+    """A text without the sequences that command a terminal."""
+    return _STYLE.sub("", text)
+
+
+def words_of_call(text: str) -> tuple[str, ...]:
+    """The words of a call's text, each of which may be a path.
+
+    >>> words_of_call('pattern: "x", path: ".nbs/chat"')
+    ('pattern', 'x', 'path', '.nbs/chat')
+    """
+    return tuple(filter(None, _BETWEEN.split(text)))
+
+
+def calls_in_line(line: str) -> Iterator[Call]:
+    """The calls that a line for people shows, without terminal codes.
+
+    >>> [(call.tool, call.paths or call.command) for call in calls_in_line("> Read(a.md)")]
+    [('Read', ('a.md',))]
+    >>> [call.command for call in calls_in_line("me@host:~$ cd x && cat y; echo `head z`")]
+    ['cd x && cat y; echo `head z`']
+    >>> [call.command for call in calls_in_line("I ran `cat x`, and read y, then nbs-chat read z")]
+    ['cat x', 'nbs-chat read z']
+    """
+    if _FIRST.match(line):
+        yield Call("", "Bash", line, 1, "shell", command=line, cwd=CWD)
+    at = 0
+    while (found := _CALL.search(line, at)) is not None:
+        begin = found.start("program") if found["program"] else found.end()
+        before = line[begin - 1 : begin] if begin else ""
+        if before == "(":
+            at = _closing(line, begin)
+        else:
+            at = _end(line, before if before in "'\"`" and before else "\n", begin)
+        text = line[begin:at]
+        if found["tool"]:
+            tool = _TITLES.get(found["tool"], found["tool"])
+            use = TOOLS[tool]
+            yield Call(
+                "",
+                tool,
+                text,
+                1,
+                use.channel,
+                words_of_call(text),
+                recursive=use.recursive,
+                cwd=CWD,
+            )
+        elif found["program"] or found["call"] or not _CALL.match(line, begin):
+            yield Call("", "Bash", text, 1, "shell", command=text, cwd=CWD)
+        else:
+            at = begin  # a prompt in front of a call
+
+
+def _end(text: str, sign: str, at: int) -> int:
+    found = text.find(sign, at)
+    return len(text) if found < 0 else found
+
+
+def _closing(text: str, at: int) -> int:
+    """Where the parenthesis closes that is open at a place, on this line."""
+    depth, end = 1, _end(text, "\n", at)
+    for one in _PARENTHESIS.finditer(text, at, end):
+        depth += 1 if one[0] == "(" else -1
+        if not depth:
+            return one.start()
+    return end
+
+
+# Streams -----------------------------------------------------------------------------------------
+
+
+def stream_value(line: str) -> Any:
+    """A JSON object, or a list that holds one, which a text is; None where it is neither.
+
+    >>> stream_value(' [{"a": 1}]'), stream_value("[1]"), stream_value("[a]")
+    ([{'a': 1}], None, None)
+    """
+    text = line.strip()
+    if not text.startswith(("{", "[")):
+        return None
+    data = f'{{"":{text}}}'.encode("utf-8", "surrogatepass")
+    for record in session_records([data]):
+        value = None if isinstance(record, DamagedLine) else record.value[""]
+        listed = value if isinstance(value, list) else [value]
+        return value if any(isinstance(one, dict) for one in listed) else None
+    return None
+
+
+_NAMES = ("name", "tool_name", "tool")
+_INPUTS = ("input", "parameters", "arguments", "args", "state")
+_KINDS = fields("tool_use server_tool_use function_call custom_tool_call tool_call tool")
+_RAN = fields("command_execution local_shell_call CommandExecution exec_command_begin")
+
+
+def calls_in_stream(value: Any, depth: int = 4) -> Iterator[Call]:
+    """The calls in a JSON value, wherever they stand; one within another counts ``depth`` deep.
+
+    >>> call = {"type": "tool_use", "name": "Read", "input": {"file_path": "a.chat"}}
+    >>> [(call.tool, call.paths) for call in calls_in_stream([{"content": [call]}])]
+    [('Read', ('a.chat',))]
+    """
+    todo = [(value, 0)]
+    while todo:
+        one, within = todo.pop()
+        if isinstance(one, list):
+            todo += ((inner, within) for inner in reversed(one))
+        elif isinstance(one, dict):
+            kind = one.get("type")
+            if isinstance(kind, str) and kind in _KINDS | _RAN:
+                if within == depth:
+                    continue  # its texts stand in the call around it
+                yield _call(one)
+                within += 1
+            todo += ((inner, within) for inner in reversed(one.values()))
+
+
+def _call(one: dict[str, Any]) -> Call:
+    if one["type"] in _RAN:
+        text = _command(one.get("command", one.get("action")))
+        return Call("", "Bash", text, 1, "shell", command=text, cwd=CWD)
+    tool = next((text_at(one, name) for name in _NAMES if text_at(one, name)), "")
+    value = next((one[name] for name in _INPUTS if name in one), None)
+    if isinstance(value, str) and (parsed := stream_value(value)) is not None:
+        value = parsed  # arguments that are JSON in a text
+    use = TOOLS.get(tool, ToolUse("tool"))
+    named = value
+    if use.channel == "search" and isinstance(value, dict):
+        named = {name: text for name, text in value.items() if name != "pattern"}
+    paths = tuple(strings_of(named)) if use.channel in ("read", "search", "resource") else ()
+    command = None
+    if use.channel == "shell":
+        named = value.get(use.command or "") if isinstance(value, dict) else None
+        command = _command(value if named is None else named)
+    return Call("", tool, value, 1, use.channel, paths, command, use.recursive, CWD)
+
+
+def _command(value: Any) -> str:
+    """A command line: a text, or its words."""
+    return value if isinstance(value, str) else shlex.join(strings_of(value))
+
+
+SENTENCES = re.compile(r"(?<=[.!?;])\s+|\n")
 
 _WILD = "\ufffd"
 """What stands for the part of a name that a wildcard stands for."""
@@ -125,7 +297,7 @@ class ChatRule:
         if call.channel in ("names", "edit"):
             return False  # it shows no text
         if call.channel in _UNTOLD:
-            texts = (part for text in strings_of(call.input) for part in _SENTENCES.split(text))
+            texts = (part for text in strings_of(call.input) for part in SENTENCES.split(text))
             told = call.channel == "subagent"
             return any(
                 self.is_broken_by(one) or (told and tells_to_read_chat(one, self)) for one in texts
@@ -233,152 +405,3 @@ def _told(rule: ChatRule, text: str) -> bool:
 def _find(text: str, what: str, at: int) -> int:
     found = text.find(what, at)
     return len(text) if found < 0 else found
-
-
-# Pythia workers ---------------------------------------------------------------------------------
-
-_SENTENCES = re.compile(r"(?<=[.!?;])\s+|\n")
-
-
-class ReviewerWorker(NamedTuple):
-    """A worker that is Pythia: the path and the entry of its task file.
-
-    ``told`` is what it was told to do, each text with its entry; ``ours``: we ran its program.
-    """
-
-    path: str
-    seq: int
-    name: str
-    told: tuple[tuple[int, str], ...]
-    ours: bool
-
-
-def reviewer_workers(evidence: Evidence) -> Iterator[ReviewerWorker]:
-    """Workers that are Pythia by their name, or by what they were told to do."""
-    ours = dict(evidence.query("SELECT name, seq FROM workers"))
-    found = [
-        ReviewerWorker(f"{FOLDER}/{name}.md", seq, name, tuple(_orders(evidence, name)), ours=True)
-        for name, seq in ours.items()
-    ]
-    for path, seq in evidence.query("SELECT path, seq FROM files WHERE class = 'worker'"):
-        name = path.rpartition("/")[2].removesuffix(".md")
-        if name not in ours:
-            task = parse_worker(_bytes(evidence, path)).task
-            found.append(ReviewerWorker(path, seq, name, ((seq, task),), ours=False))
-    for worker in sorted(found):
-        called = [worker.name, *(text for _, text in worker.told)]
-        if called[0].lower().startswith("pythia") or any("pythia" in t.lower() for t in called):
-            yield worker
-
-
-def _orders(evidence: Evidence, name: str) -> Iterator[tuple[int, str]]:
-    """What a worker that we ran was told: its task, and each message that it went on with."""
-    sql = (
-        "SELECT seq FROM worker_steps WHERE name = ?"
-        " AND kind IN ('worker.spawned', 'worker.continued') ORDER BY seq"
-    )
-    for (seq,) in evidence.query(sql, name):
-        body = evidence.body(seq)
-        try:
-            data = evidence.source.content(body["task" if "task" in body else "message"])
-        except evidence.unreadable:
-            continue  # erased, or of another shape: the ledger's checks name that
-        yield seq, data.decode("utf-8", "replace")
-
-
-def _bytes(evidence: Evidence, path: str) -> bytes:
-    try:
-        file = FILES.render(evidence.source, path)
-    except evidence.unreadable:
-        return b""
-    return b"" if file is None else file.data
-
-
-def breaches(
-    evidence: Evidence, worker: ReviewerWorker
-) -> tuple[int, list[tuple[str, str, str, int]]]:
-    """How many logs there were, and each reading of the chat that the worker's files show.
-
-    A reading is given in words, with where it stands, the line, and the entry that brought it.
-    """
-    name, rule = worker.name, ChatRule(evidence.places)
-    message = f"the task of {name} tells the reviewer to read the chat"
-    found = [
-        (message, worker.path, sentence, seq)
-        for seq, text in worker.told
-        for sentence in _SENTENCES.split(text)
-        if tells_to_read_chat(sentence, rule)
-    ]
-    found += [
-        (f"the command line of {name} reads the chat", f"entry {seq}", line, seq)
-        for seq, line in _command_lines(evidence, worker)
-        if rule.is_broken_by(line)
-    ]
-    found += [
-        (f"{name} read the chat", worker.path, reading, seq)
-        for seq, text in _noted(evidence, worker)
-        for line in text.split("\n")
-        for reading in rule.readings_in(line)
-    ]
-    logs = 0
-    front = worker.path.removesuffix(".md")
-    for path in (f"{front}.log", f"{front}.err.log") if worker.ours else (f"{front}.log",):
-        data = _bytes(evidence, path)
-        # The file may have more of the same: of a worker that runs, or of a log too large to keep.
-        there = (evidence.file(path) or b"") if worker.ours else b""
-        data = there if there.startswith(data) else data
-        logs += bool(data)
-        grown, newest = _growth(evidence, path)
-        old = data[:grown].count(b"\n")
-        for number, line in enumerate(data.split(b"\n"), 1):
-            for reading in rule.readings_in(line.decode("utf-8", "replace")):
-                at = newest if old < number and newest is not None else worker.seq
-                found.append((f"{name} read the chat", f"{path}:{number}", reading, at))
-    return logs, found
-
-
-def _noted(evidence: Evidence, worker: ReviewerWorker) -> Iterator[tuple[int, str]]:
-    """What it wrote into its task file, and the entry that holds it."""
-    if not worker.ours:
-        yield worker.seq, parse_worker(_bytes(evidence, worker.path)).log
-        return
-    sql = "SELECT noted FROM workers WHERE name = ? AND noted IS NOT NULL"
-    for (seq,) in evidence.query(sql, worker.name):
-        try:
-            data = evidence.source.content(evidence.body(seq)["content"])
-            yield seq, WORKERS.log(evidence.source, worker.path, data)
-        except evidence.unreadable:
-            continue
-
-
-def _command_lines(evidence: Evidence, worker: ReviewerWorker) -> Iterator[tuple[int, str]]:
-    """The command lines by which we ran it, as a log would show them."""
-    if not worker.ours:
-        return
-    sql = "SELECT seq FROM agents WHERE role = 'worker' AND subject = ? ORDER BY seq"
-    for (seq,) in evidence.query(sql, worker.name):
-        try:
-            order = json.loads(evidence.source.content(evidence.body(seq)["spec"]))
-        except evidence.unreadable:
-            continue
-        except RecursionError:
-            continue
-        argv = order.get("argv") if isinstance(order, dict) else None
-        if isinstance(argv, list):
-            yield seq, shlex.join(map(str, argv))
-
-
-def _growth(evidence: Evidence, log: str) -> tuple[int, int | None]:
-    """How many bytes a log had at adoption, and the entry that holds what it has now.
-
-    Lines after those bytes were written after adoption.
-    """
-    rows = evidence.query("SELECT seq FROM files WHERE path = ?", log)
-    newest: int | None = rows[0][0] if rows else None
-    if newest is None or evidence.adopted(newest):
-        return 2**62, newest
-    if evidence.ledger is None or evidence.adoption is None:
-        return 0, newest
-    last = evidence.ledger.last_seq(stream=f"files/{log}", stop=evidence.adoption)
-    size = None if last is None else evidence.body(last).get("size")
-    return size if type(size) is int else 0, newest

@@ -14,7 +14,6 @@ or where one has the whole of a shorter line of the other, of :data:`LONG` chara
 from __future__ import annotations
 
 import re
-import sys
 from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import chain, compress, count, repeat
@@ -349,9 +348,10 @@ class ProtectedText:
     def index(self) -> None:
         """Take the texts that wait into the indexes: a search does so, once."""
         held, self._held = self._held, []
+        once: dict[str, str] = {}  # most words are in many texts
         for number, text in held:
             known = self._allowed.before(1) if self._allowed else None
-            words = list(map(sys.intern, words_of(text)))  # most are in many texts
+            words = [once.setdefault(word, word) for word in words_of(text)]
             self._runs.add(number, words, known)
             self._lines.add(number, text, self._allowed_lines)
 

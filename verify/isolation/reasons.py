@@ -6,25 +6,15 @@ is said once.
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol, Self
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, Self
 
-from tripod.verify.isolation.globs import NeverRule
-from tripod.verify.isolation.phrases import PIECE, ProtectedText, search_in_pieces
-from tripod.verify.sessions.calls import MAX_PATH, SHORT_COMMAND, opened_by_call
 from tripod.verify.sessions.items import (
-    ALONE,
-    Call,
     Channel,
     Gap,
     Given,
-    Item,
-    Part,
-    RecordParts,
-    strings_of,
 )
-from tripod.verify.sessions.programs import OpenedPath, ShellReading
 
 FOLDER = "searches {}, which may be a folder with such files"
 PATTERN = "the pattern {} may mean one of these files"
@@ -132,174 +122,6 @@ class ExposureList(_FirstExposures):
             self._each(one)
         if not self.is_short or self._counts(one):
             super().append(one)
-
-
-class ShellCommand(NamedTuple):
-    """A command line, with the tool that it was given to, and its folder."""
-
-    tool: str
-    command: str
-    cwd: str
-
-
-Question = tuple[list[str], list[ShellCommand]]
-Answer = tuple[list[list[int]], list[ShellReading]]
-"""For each text the numbers of protected files, or nothing at all; what each command opens."""
-
-
-class Asking(Protocol):
-    """Somebody who answers while others go on, and how many questions may wait for it."""
-
-    ahead: int
-
-    def ask(self, question: Question) -> Callable[[], Answer]:
-        """Ask; the function given back waits for the answer."""
-
-
-class ReadyItems(NamedTuple):
-    """Items that are to be judged, each with what it is beside others.
-
-    By their places among these: ``paths`` are protected files found in one, ``readings`` what a
-    command line opens, as far as it was read.
-    """
-
-    items: list[tuple[Item, Part]]
-    paths: Mapping[int, Sequence[str]]
-    readings: Mapping[int, ShellReading]
-
-
-class _Batch(NamedTuple):
-    items: list[tuple[Item, Part]]
-    commands: dict[int, ShellCommand]
-    answer: Callable[[], Answer]
-
-
-class ItemBatches:
-    """Items as they come, and as they are ready to be judged: several at a time, in their order.
-
-    Texts that are searched together cost less: nearly none has protected text. And what a processor
-    did last it has at hand. A ``helper`` searches texts and reads command lines meanwhile.
-    """
-
-    _TOGETHER = 16_384  # characters, or a little more: more have more words than are at hand
-    _EACH = 64  # as many count for an item of none
-    _AHEAD = 4 * _TOGETHER  # nobody goes ahead of more: memory has a limit
-
-    def __init__(
-        self, rule: NeverRule | None, protected: ProtectedText, helper: Asking | None
-    ) -> None:
-        self.rule, self.protected, self.helper = rule, protected, helper
-        self._parts = RecordParts()
-        self._items: list[tuple[Item, Part]] = []
-        self._size = 0
-        self._asked = deque[_Batch]()
-
-    def add(self, item: Item) -> Iterable[ReadyItems]:
-        """Take an item in; give those that are ready."""
-        part, size = ALONE, self._EACH
-        if isinstance(item, Given):
-            part = self._parts.add(item)
-            size += len(item.text)
-        elif isinstance(item, Call):
-            size += _size_of(item)
-        self._items.append((item, part))
-        self._size += size
-        if self._size <= self._TOGETHER:
-            return ()
-        return self._ready(self.helper.ahead if self.helper and self._size <= self._AHEAD else 0)
-
-    def end(self) -> Iterable[ReadyItems]:
-        """Give all that are left."""
-        return self._ready(0) if self._items or self._asked else ()
-
-    def _ready(self, ahead: int) -> Iterator[ReadyItems]:
-        """All that are ready, but for so many of the last batches."""
-        items, self._items, self._size = self._items, [], 0
-        texts = [
-            text
-            for item, part in items
-            if isinstance(item, Given) and self.protected.paths
-            for text in (item.text, *part.texts)
-        ]
-        commands = {
-            at: ShellCommand(item.tool, item.command, item.cwd)
-            for at, (item, _) in enumerate(items)
-            if isinstance(item, Call)
-            and item.channel == "shell"
-            and item.command
-            and len(item.command) <= SHORT_COMMAND
-        }
-        asked = list(dict.fromkeys(commands.values()))
-        self._asked.append(_Batch(items, commands, self._ask(texts, asked)))
-        while len(self._asked) > ahead:
-            yield self._judged(self._asked.popleft())
-
-    def _ask(self, texts: list[str], commands: list[ShellCommand]) -> Callable[[], Answer]:
-        helper = self.helper
-        if helper is not None and sum(map(len, texts)) <= PIECE:
-            return helper.ask((texts, commands))
-
-        def search(texts: list[str]) -> list[list[int]]:
-            return helper.ask((texts, []))()[0] if helper else self.protected.search(texts)
-
-        return lambda: (
-            search_in_pieces(search, texts) if texts else [],
-            _read(commands, self.rule),
-        )
-
-    def _judged(self, batch: _Batch) -> ReadyItems:
-        found, opened = batch.answer()
-        paths: dict[int, Sequence[str]] = {}
-        numbers = iter(found)
-        for at, (item, part) in enumerate(batch.items if found else ()):
-            if isinstance(item, Given):
-                here = next(numbers)
-                # Where it meets the text before it stands what neither has.
-                before, *joints = [next(numbers) for _ in part.texts] or [[]]
-                both = {number for joint in joints for number in joint}
-                every = *here, *sorted(both.difference(here, before))
-                paths[at] = list(dict.fromkeys(self.protected.paths[number] for number in every))
-        each = dict(zip(dict.fromkeys(batch.commands.values()), opened, strict=False))
-        readings = {at: each[one] for at, one in batch.commands.items()} if each else {}
-        return ReadyItems(batch.items, paths, readings)
-
-
-def _size_of(call: Call) -> int:
-    """Characters of a call, which waits with others: its input may be large."""
-    value = call.input
-    texts = value.values() if isinstance(value, dict) else [value]
-    size = len(call.command or "") + len(call.output or "")
-    for one in texts:
-        if isinstance(one, str):
-            size += len(one)
-        elif isinstance(one, dict | list):
-            size += sum(map(len, strings_of(one)))
-    return size
-
-
-def answer(protected: ProtectedText, rule: NeverRule | None, question: Question) -> Answer:
-    """What a second process does for the one that judges: all that needs no other item."""
-    texts, commands = question
-    return protected.search(texts) if texts else [], _read(commands, rule)
-
-
-def _read(commands: Iterable[ShellCommand], rule: NeverRule | None) -> list[ShellReading]:
-    """What each command opens, without paths that are far from what a rule means: nearly all."""
-    found = []
-    for tool, command, cwd in commands:
-        call = Call("", tool, None, 0, "shell", command=command, cwd=cwd)
-        reading = opened_by_call(call)
-        if rule is not None:
-            opened = [one for one in reading.opened if _is_near(one, rule)]
-            also = [one for one in reading.also if _is_near(one, rule)]
-            reading = ShellReading(opened, also, reading.opaque, reading.ended)
-        found.append(reading)
-    return found
-
-
-def _is_near(one: OpenedPath, rule: NeverRule) -> bool:
-    is_more = one.recursive or one.lists_names or len(one.path) > MAX_PATH
-    return is_more or not rule.is_far(one.path)
 
 
 def exposure_of_text(

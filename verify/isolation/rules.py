@@ -23,11 +23,10 @@ from tripod.projections.chat.format import QUOTES, parse_line
 from tripod.projections.chat.tables import render_chat_line
 from tripod.projections.decisions.tables import LOG, render_decision_piece
 from tripod.verify.check import Evidence, shorten
-from tripod.verify.isolation.breach import reviewer_workers
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.isolation.reasons import Exposure
-from tripod.verify.isolation.runs import ROLE
+from tripod.verify.isolation.runs import ROLE, reviewer_workers
 from tripod.verify.isolation.sessions import CallsSeen, Never, SessionRole, Since, parts_of
 from tripod.verify.sessions.exposure import (
     SessionExposures,

@@ -7,11 +7,13 @@ digest differs) is reported in words: it is evidence neither for the reviewer no
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
+from tripod.ledger import WORKERS as FOLDER
 from tripod.projections.layout import HIDDEN
 from tripod.projections.pythia.format import (
     Assessment,
@@ -19,9 +21,17 @@ from tripod.projections.pythia.format import (
     parse_assessment,
     parse_checkpoint_payload,
 )
+from tripod.projections.team.tables import FILES
+from tripod.projections.workers.format import parse_worker
+from tripod.projections.workers.tables import WORKERS
 from tripod.verify.check import Evidence
-from tripod.verify.isolation.breach import ChatRule
-from tripod.verify.isolation.terminal import stream_value, without_terminal_codes
+from tripod.verify.isolation.breach import (
+    SENTENCES,
+    ChatRule,
+    stream_value,
+    tells_to_read_chat,
+    without_terminal_codes,
+)
 from tripod.verify.sessions.items import strings_of
 
 ROLE = "pythia"
@@ -467,3 +477,153 @@ def in_one_append(evidence: Evidence, one: int, other: int) -> bool:
     if evidence.past(one) and evidence.past(other):
         return True
     return evidence.at(one) == evidence.at(other)
+
+
+# Workers that are the reviewer --------------------------------------------------------------------
+#
+# The files of every worker that is Pythia by name or task are searched, whether tripod or another
+# tool ran it.
+
+
+class ReviewerWorker(NamedTuple):
+    """A worker that is Pythia: the path and the entry of its task file.
+
+    ``told`` is what it was told to do, each text with its entry; ``ours``: we ran its program.
+    """
+
+    path: str
+    seq: int
+    name: str
+    told: tuple[tuple[int, str], ...]
+    ours: bool
+
+
+def reviewer_workers(evidence: Evidence) -> Iterator[ReviewerWorker]:
+    """Workers that are Pythia by their name, or by what they were told to do."""
+    ours = dict(evidence.query("SELECT name, seq FROM workers"))
+    found = [
+        ReviewerWorker(f"{FOLDER}/{name}.md", seq, name, tuple(_orders(evidence, name)), ours=True)
+        for name, seq in ours.items()
+    ]
+    for path, seq in evidence.query("SELECT path, seq FROM files WHERE class = 'worker'"):
+        name = path.rpartition("/")[2].removesuffix(".md")
+        if name not in ours:
+            task = parse_worker(_bytes(evidence, path)).task
+            found.append(ReviewerWorker(path, seq, name, ((seq, task),), ours=False))
+    for worker in sorted(found):
+        called = [worker.name, *(text for _, text in worker.told)]
+        if called[0].lower().startswith("pythia") or any("pythia" in t.lower() for t in called):
+            yield worker
+
+
+def _orders(evidence: Evidence, name: str) -> Iterator[tuple[int, str]]:
+    """What a worker that we ran was told: its task, and each message that it went on with."""
+    sql = (
+        "SELECT seq FROM worker_steps WHERE name = ?"
+        " AND kind IN ('worker.spawned', 'worker.continued') ORDER BY seq"
+    )
+    for (seq,) in evidence.query(sql, name):
+        body = evidence.body(seq)
+        try:
+            data = evidence.source.content(body["task" if "task" in body else "message"])
+        except evidence.unreadable:
+            continue  # erased, or of another shape: the ledger's checks name that
+        yield seq, data.decode("utf-8", "replace")
+
+
+def _bytes(evidence: Evidence, path: str) -> bytes:
+    try:
+        file = FILES.render(evidence.source, path)
+    except evidence.unreadable:
+        return b""
+    return b"" if file is None else file.data
+
+
+def breaches(
+    evidence: Evidence, worker: ReviewerWorker
+) -> tuple[int, list[tuple[str, str, str, int]]]:
+    """How many logs there were, and each reading of the chat that the worker's files show.
+
+    A reading is given in words, with where it stands, the line, and the entry that brought it.
+    """
+    name, rule = worker.name, ChatRule(evidence.places)
+    message = f"the task of {name} tells the reviewer to read the chat"
+    found = [
+        (message, worker.path, sentence, seq)
+        for seq, text in worker.told
+        for sentence in SENTENCES.split(text)
+        if tells_to_read_chat(sentence, rule)
+    ]
+    found += [
+        (f"the command line of {name} reads the chat", f"entry {seq}", line, seq)
+        for seq, line in _command_lines(evidence, worker)
+        if rule.is_broken_by(line)
+    ]
+    found += [
+        (f"{name} read the chat", worker.path, reading, seq)
+        for seq, text in _noted(evidence, worker)
+        for line in text.split("\n")
+        for reading in rule.readings_in(line)
+    ]
+    logs = 0
+    front = worker.path.removesuffix(".md")
+    for path in (f"{front}.log", f"{front}.err.log") if worker.ours else (f"{front}.log",):
+        data = _bytes(evidence, path)
+        # The file may have more of the same: of a worker that runs, or of a log too large to keep.
+        there = (evidence.file(path) or b"") if worker.ours else b""
+        data = there if there.startswith(data) else data
+        logs += bool(data)
+        grown, newest = _growth(evidence, path)
+        old = data[:grown].count(b"\n")
+        for number, line in enumerate(data.split(b"\n"), 1):
+            for reading in rule.readings_in(line.decode("utf-8", "replace")):
+                at = newest if old < number and newest is not None else worker.seq
+                found.append((f"{name} read the chat", f"{path}:{number}", reading, at))
+    return logs, found
+
+
+def _noted(evidence: Evidence, worker: ReviewerWorker) -> Iterator[tuple[int, str]]:
+    """What it wrote into its task file, and the entry that holds it."""
+    if not worker.ours:
+        yield worker.seq, parse_worker(_bytes(evidence, worker.path)).log
+        return
+    sql = "SELECT noted FROM workers WHERE name = ? AND noted IS NOT NULL"
+    for (seq,) in evidence.query(sql, worker.name):
+        try:
+            data = evidence.source.content(evidence.body(seq)["content"])
+            yield seq, WORKERS.log(evidence.source, worker.path, data)
+        except evidence.unreadable:
+            continue
+
+
+def _command_lines(evidence: Evidence, worker: ReviewerWorker) -> Iterator[tuple[int, str]]:
+    """The command lines by which we ran it, as a log would show them."""
+    if not worker.ours:
+        return
+    sql = "SELECT seq FROM agents WHERE role = 'worker' AND subject = ? ORDER BY seq"
+    for (seq,) in evidence.query(sql, worker.name):
+        try:
+            order = json.loads(evidence.source.content(evidence.body(seq)["spec"]))
+        except evidence.unreadable:
+            continue
+        except RecursionError:
+            continue
+        argv = order.get("argv") if isinstance(order, dict) else None
+        if isinstance(argv, list):
+            yield seq, shlex.join(map(str, argv))
+
+
+def _growth(evidence: Evidence, log: str) -> tuple[int, int | None]:
+    """How many bytes a log had at adoption, and the entry that holds what it has now.
+
+    Lines after those bytes were written after adoption.
+    """
+    rows = evidence.query("SELECT seq FROM files WHERE path = ?", log)
+    newest: int | None = rows[0][0] if rows else None
+    if newest is None or evidence.adopted(newest):
+        return 2**62, newest
+    if evidence.ledger is None or evidence.adoption is None:
+        return 0, newest
+    last = evidence.ledger.last_seq(stream=f"files/{log}", stop=evidence.adoption)
+    size = None if last is None else evidence.body(last).get("size")
+    return size if type(size) is int else 0, newest

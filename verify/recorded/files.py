@@ -23,10 +23,10 @@ import orjson
 
 from tripod.ledger.errors import BadArgumentError
 from tripod.ledger.files import open_plain_file
+from tripod.verify.isolation.batch import Asking, answer
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.hooks import SNAPSHOT, TRANSCRIPT, is_event_file
 from tripod.verify.isolation.phrases import ProtectedText
-from tripod.verify.isolation.reasons import Asking, answer
 from tripod.verify.sessions.exposure import SessionExposures
 from tripod.verify.sessions.items import (
     MAIN,
@@ -222,7 +222,7 @@ def judged_beside(
     if size < _LARGE:
         yield None
         return
-    from tripod.verify.processes import Helper, child_cores  # few files are large
+    from tripod.verify.child import Helper, child_cores  # few files are large
 
     if child_cores() < 2:
         yield None

@@ -23,8 +23,8 @@ from tripod.ledger.tlog.seal import Seal
 from tripod.projections import TABLES, Disk, folded_before
 from tripod.verify.check import Coverage, Finding, FindingTally, Scanned
 from tripod.verify.checks import bodies_present, canonical_bytes, chain_links, sequence
+from tripod.verify.child import child_cores, start_child
 from tripod.verify.fold import Compared, fold_own
-from tripod.verify.processes import child_cores, start_child
 from tripod.verify.rows import (
     BLOCK,
     Schema,

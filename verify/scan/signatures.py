@@ -19,7 +19,7 @@ from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.verify.check import Finding, Findings, Scanned
 from tripod.verify.checks import canonical_bytes, writers_authorised
-from tripod.verify.processes import child_cores, start_child
+from tripod.verify.child import child_cores, start_child
 from tripod.verify.rows import erasing_row, one_row, row_columns
 
 MANY = 2_000  # signatures: below, a second process costs more than it saves

@@ -8,12 +8,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
 
 from tripod.ledger.words import without_escapes
+from tripod.verify.isolation.batch import (
+    MAGIC,
+    MAX_PATH,
+    NUL,
+    OPAQUE,
+    PATHLIKE,
+    Asking,
+    ItemBatches,
+    ReadyItems,
+    opened_by_call,
+)
 from tripod.verify.isolation.children import SessionTree, missing_children, missing_parents
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.phrases import IS_NUMBERED, LISTED, NUMBERS, ProtectedText, overlaps
@@ -29,11 +40,8 @@ from tripod.verify.isolation.reasons import (
     TOOL,
     UNANSWERED,
     UNSURE,
-    Asking,
     Exposure,
     ExposureList,
-    ItemBatches,
-    ReadyItems,
     Reason,
     exposure_of_text,
     exposure_reason,
@@ -43,7 +51,6 @@ from tripod.verify.isolation.reasons import (
     said_once,
 )
 from tripod.verify.isolation.refusals import is_error_text, is_own_error
-from tripod.verify.sessions.calls import MAGIC, MAX_PATH, NUL, OPAQUE, PATHLIKE, opened_by_call
 from tripod.verify.sessions.items import (
     Call,
     Channel,
@@ -209,27 +216,27 @@ class SessionExposures:
 
     def add(self, item: Item) -> None:
         """Judge one item, now or with others that come after it."""
-        for ready in self._batches.add(item):
+        if ready := self._batches.add(item):
             self._judge(ready)
 
     def _judge_all(self) -> None:
-        for ready in self._batches.end():
-            self._judge(ready)
+        self._judge(self._batches.end())
 
-    def _judge(self, ready: ReadyItems) -> None:
-        for at, (item, part) in enumerate(ready.items):
-            if isinstance(item, Gap):
-                if not _is_unrecorded(item, self.closed):
-                    self._gaps.append(self._tree.of_child(item) if item.child else item)
-                continue
-            self._tree.add(item)
-            if isinstance(item, Given):
-                self._given(item, part, ready.paths.get(at, ()))
-            elif isinstance(item, Call):
-                self._reading = ready.readings.get(at)
-                self._called(item)
-            elif item.cwd:
-                self._roots.add(item.cwd)
+    def _judge(self, batches: Iterable[ReadyItems]) -> None:
+        for items, paths, readings in batches:
+            for at, (item, part) in enumerate(items):
+                if isinstance(item, Gap):
+                    if not (item.is_unrecorded and item.channel in self.closed):
+                        self._gaps.append(self._tree.of_child(item) if item.child else item)
+                    continue
+                self._tree.add(item)
+                if isinstance(item, Given):
+                    self._given(item, part, paths.get(at, ()))
+                elif isinstance(item, Call):
+                    self._reading = readings.get(at)
+                    self._called(item)
+                elif item.cwd:
+                    self._roots.add(item.cwd)
 
     def end(self) -> None:
         """Say what stays open; the last call may be broken off. More may be added, and ended."""
@@ -562,10 +569,6 @@ class SessionExposures:
 def _without_input(call: Call) -> Call:
     """A call that waits for its answer: its input may be large."""
     return Call._make((*call[:2], None, *call[3:]))
-
-
-def _is_unrecorded(gap: Gap, channels: Container[Channel]) -> bool:
-    return gap.is_unrecorded and gap.channel in channels
 
 
 _MAX_ROOTS, _MOST_FOLDERS, _MOST_PLAIN = 64, 4, 500

@@ -43,9 +43,6 @@ MAX_COMMAND, MAX_WORD = 256 * 1024, 64 * 1024  # characters
 
 
 _UNKNOWN = Word(ANY, sure=False)
-_READ_ALWAYS = {"git", *syntax.FILES, *syntax.NAMES, *syntax.QUIET, *syntax.AFTER_ONE} - {"jq"}
-"""Programs of which no command shows only what lies in no file: ``syntax.CLOSED`` has none."""
-
 _FOLDERS = frozenset(("HOME", "PWD", "OLDPWD", "TMPDIR"))
 """Variables that every shell has, whose value is the path of a folder."""
 
@@ -270,7 +267,7 @@ class Shell:
             self.piped = piped
             self.run(words)
         for child in set_before if words else ():  # for this command alone
-            self.sets(_name_of(child), [_UNKNOWN])
+            self.sets(syntax.name_of(child), [_UNKNOWN])
 
     def _assign(self, node: Node) -> None:
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
@@ -280,8 +277,8 @@ class Shell:
             plain = name.type == "variable_name" and not any(
                 child.type == "+=" for child in node.children
             )
-            self.sets(_name_of(node), words if plain else [_UNKNOWN])
-            self.environment(_name_of(node), "".join(word.text for word in words))
+            self.sets(syntax.name_of(node), words if plain else [_UNKNOWN])
+            self.environment(syntax.name_of(node), "".join(word.text for word in words))
 
     def sets(self, name: str, words: Sequence[Word]) -> None:
         """Note that a variable is set.
@@ -345,7 +342,7 @@ class Shell:
             node = todo.pop()
             kind = node.type
             if kind == "variable_assignment":
-                self.variables[_name_of(node)] = [_UNKNOWN]
+                self.variables[syntax.name_of(node)] = [_UNKNOWN]
             elif kind == "for_statement" and node is not loop:
                 self.variables[node_text(node.child_by_field_name("variable"))] = [_UNKNOWN]
             elif kind == "declaration_command" or (kind == "expansion" and "=" in node_text(node)):
@@ -459,7 +456,7 @@ class Shell:
 
     def _known(self, name: str, args: list[Word]) -> None:
         wraps = name in syntax.WRAPPERS or name in ("timeout", "env", "xargs")
-        if name not in _READ_ALWAYS and self._is_closed(name, args):
+        if name not in syntax.NEVER_CLOSED and self._is_closed(name, args):
             return
         if not wraps:
             self._options(name, args)
@@ -591,8 +588,12 @@ class Shell:
                 glued = args.pop(0).text if args else ""
             # Whether another takes a value depends on the program: a word that is no program, in
             # front of one that is, is a value.
-            elif len(args) > 1 and _is_program(args[1]) and not (name == "timeout" and glued):
-                if _is_program(args[0]):
+            elif (
+                len(args) > 1
+                and syntax.is_program(args[1].text)
+                and not (name == "timeout" and glued)
+            ):
+                if syntax.is_program(args[0].text):
                     self.opaque(f"the program that {name} runs, {short(args[0].text)} or not")
                 else:
                     own.append(args.pop(0))
@@ -696,21 +697,3 @@ def _read_ours(shell: Shell, name: str, args: Sequence[Word]) -> None:
     else:
         chat = named[0].text.removesuffix(".chat")
         shell.open(Word(f"{syntax.TEAM}/chat/{chat}.chat", named[0].sure))
-
-
-def _is_program(word: Word) -> bool:
-    name = posixpath.basename(word.text)
-    tables = (
-        syntax.FILES,
-        syntax.AFTER_ONE,
-        syntax.NAMES,
-        syntax.QUIET,
-        syntax.WRAPPERS,
-        syntax.SHELLS,
-    )
-    return name in ("git", "timeout", "env", "xargs") or any(name in table for table in tables)
-
-
-def _name_of(assignment: Node) -> str:
-    """The variable that an assignment sets, without an index."""
-    return re.split(r"[\[+=]", node_text(assignment), maxsplit=1)[0]

@@ -113,6 +113,11 @@ def node_text(node: Any) -> str:
     return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text) if "_u" in text else text
 
 
+def name_of(assignment: Node) -> str:
+    """The variable that an assignment sets, without an index."""
+    return re.split(r"[\[+=]", node_text(assignment), maxsplit=1)[0]
+
+
 def takes_input(node: Node) -> bool:
     """Whether a statement has its input from elsewhere, or is of several commands."""
     if node.type not in ("command", "redirected_statement"):
@@ -303,3 +308,15 @@ OURS_QUIET = _names(
     "bus chat scribe worker where key seal actor init sync push pull peer hooks completion"
 )
 """Our own groups of commands whose other verbs show no text."""
+
+NEVER_CLOSED = {"git", *FILES, *NAMES, *QUIET, *AFTER_ONE} - {"jq"}
+"""Programs that begin no line which ``CLOSED`` fits: nearly all that are run."""
+
+_PROGRAMS = (
+    {"git", "timeout", "env", "xargs"} | FILES | AFTER_ONE | NAMES | QUIET | WRAPPERS | SHELLS
+)
+
+
+def is_program(word: str) -> bool:
+    """Whether a word is a program of these tables, by its name or its path."""
+    return word.rpartition("/")[2] in _PROGRAMS

@@ -23,12 +23,12 @@ from wcmatch import glob
 from tripod.ledger.errors import MissingExtraError
 from tripod.ledger.words import RUN
 from tripod.ledger.words import words_of_text as words_of
-from tripod.verify.isolation import children, globs, phrases, refusals
+from tripod.verify.isolation import batch, children, globs, phrases, refusals
 from tripod.verify.isolation.globs import NeverRule, _meet
 from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.isolation.reasons import Exposure
 from tripod.verify.recorded.files import read_session_file
-from tripod.verify.sessions import calls, codex, exposure, items, jsonl, shell
+from tripod.verify.sessions import codex, exposure, items, jsonl, shell
 from tripod.verify.sessions.exposure import (
     SessionExposures,
     judge_exposures,
@@ -163,7 +163,7 @@ def test_a_command_that_is_given_as_words_is_read_as_its_words() -> None:
     record = {"type": "response_item", "payload": item}
     (call,) = codex.Codex().read(items.SessionRecord(1, 0, record))
     assert isinstance(call, Call)
-    (opened,) = calls.opened_by_call(call).opened
+    (opened,) = batch.opened_by_call(call).opened
     assert (opened.path, opened.sure) == ("chat/a.md", True)
 
 

@@ -15,10 +15,10 @@ from recorded_sessions import BASE, items_of, judged
 
 from tripod.ledger.words import RUN, words_of_text
 from tripod.verify.isolation import phrases
+from tripod.verify.isolation.batch import PATHLIKE
 from tripod.verify.isolation.phrases import overlaps, pieces_of
 from tripod.verify.recorded import files
 from tripod.verify.sessions import jsonl
-from tripod.verify.sessions.calls import PATHLIKE
 from tripod.verify.sessions.items import Gap
 
 SECRET = "the quick brown fox jumps over the lazy dog and then it sleeps"

@@ -171,7 +171,7 @@ def test_each_thousand_is_told_and_nothing_is_changed() -> None:
 
 
 def test_a_child_process_is_silent() -> None:
-    from tripod.verify.processes import start_child
+    from tripod.verify.child import start_child
 
     heard: list[str] = []
 

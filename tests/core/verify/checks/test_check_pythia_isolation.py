@@ -19,9 +19,10 @@ from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.check import Outcome
 from tripod.verify.evidence import collect
+from tripod.verify.isolation import batch
 from tripod.verify.isolation.breach import shows_reading_of_chat, tells_to_read_chat
 from tripod.verify.run import run, verify
-from tripod.verify.sessions import calls, shell
+from tripod.verify.sessions import shell
 from tripod.workers import worker as workers_run
 from tripod.workers.worker import ROLE
 
@@ -119,7 +120,7 @@ NO_READINGS = [
 def without_the_extra(patch: pytest.MonkeyPatch) -> None:
     """Neither the parser of command lines nor the globs are installed."""
     patch.setattr(shell, "_parser", shell._parser.__wrapped__)
-    patch.setattr(calls, "_opened_again", calls._opened_again.__wrapped__)
+    patch.setattr(batch, "_opened_again", batch._opened_again.__wrapped__)
     for name in ("tree_sitter", "tree_sitter_bash", "wcmatch"):
         patch.setitem(sys.modules, name, None)
 

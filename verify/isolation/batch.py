@@ -1,0 +1,244 @@
+"""What is told of each item of a session alone: files that a call opens, protected text in a text.
+
+Items wait for one another, and are judged some at a time: that costs less, and another process can
+do this part of it meanwhile. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple, Protocol
+
+from tripod.verify.isolation.globs import NeverRule
+from tripod.verify.isolation.phrases import PIECE, ProtectedText, search_in_pieces
+from tripod.verify.sessions.items import ALONE, Call, Given, Item, Part, RecordParts, strings_of
+from tripod.verify.sessions.programs import LOCAL_ADDRESS, OpenedPath, ShellReading
+from tripod.verify.sessions.shell import opened_by, resolved
+
+OPAQUE = frozenset(("mcp", "tool", "resource", "script"))
+"""Channels of tools of which nobody knows what they read."""
+
+NUL = "a file that is named with a NUL"
+PATHLIKE = re.compile(r"[^\s/.]*[/.]\S*")
+MAGIC = re.compile(r"[*?\[\]{}]")
+
+_NO_FILES = frozenset(("names", "subagent", "web", "skill", "paste", "background"))
+_IS_POWERSHELL = re.compile("powershell|pwsh", re.IGNORECASE)
+MAX_PATH = SHORT_COMMAND = 4096  # characters
+_opened_again = lru_cache(maxsize=512)(opened_by)
+"""Programs say a command when they ask for it and when they ran it, and agents repeat many."""
+
+
+def opened_by_call(call: Call) -> ShellReading:
+    """Which files a call opens. Programs in C end a path at a NUL, shells drop it: both may be."""
+    texts = call.command or "", call.cwd, *call.paths
+    if "\0" not in "".join(texts):
+        return _opened_by_call(call)
+    found = ShellReading(opaque=[NUL])
+    for form in (lambda text: text.partition("\0")[0], lambda text: text.replace("\0", "")):
+        command, cwd, *paths = map(form, texts)
+        said = call._replace(command=call.command and command, cwd=cwd, paths=tuple(paths))
+        one = _opened_by_call(said)
+        found.opened += [each._replace(sure=False) for each in (*one.opened, *one.also)]
+        found.opaque += one.opaque
+    return found
+
+
+def _opened_by_call(call: Call) -> ShellReading:
+    if call.channel == "shell" and call.command is not None:
+        return _opened_by(call, call.command)
+    known = call.channel not in OPAQUE
+    found = ShellReading()
+    if call.channel == "web":
+        for url in LOCAL_ADDRESS.findall("\n".join(strings_of(call.input))):
+            if url.startswith("file:"):
+                found.opened.append(OpenedPath(url, resolved(url, call.cwd)))
+            else:
+                found.opaque.append(f"what a server on this machine, or near it, gave, {url[:80]},")
+    for named in call.paths if call.channel not in _NO_FILES else ():
+        if known or PATHLIKE.fullmatch(named):
+            sure = known and not (MAGIC.search(named) and not call.recursive)
+            path = resolved(named, call.cwd)
+            found.opened.append(OpenedPath(named, path, sure, call.recursive, call.recursive))
+    return found
+
+
+def _opened_by(call: Call, command: str) -> ShellReading:
+    """What a command opens, read by the shell that it is for."""
+    is_named = _IS_POWERSHELL.search(call.tool) is not None
+    if is_named or (call.cwd[1:3] == ":\\" and call.tool != "Bash"):
+        from tripod.verify.sessions.powershell import opened_by_powershell
+
+        return opened_by_powershell(command, call.cwd, is_named=is_named)
+    return (_opened_again if len(command) <= SHORT_COMMAND else opened_by)(command, call.cwd)
+
+
+class ShellCommand(NamedTuple):
+    """A command line, with the tool that it was given to, and its folder."""
+
+    tool: str
+    command: str
+    cwd: str
+
+
+Question = tuple[list[str], list[ShellCommand]]
+Answer = tuple[list[list[int]], list[ShellReading]]
+"""For each text the numbers of protected files, or nothing at all; what each command opens."""
+
+
+class Asking(Protocol):
+    """Somebody who answers while others go on, and how many questions may wait for it."""
+
+    ahead: int
+
+    def ask(self, question: Question) -> Callable[[], Answer]:
+        """Ask; the function given back waits for the answer."""
+
+
+class ReadyItems(NamedTuple):
+    """Items that are to be judged, each with what it is beside others.
+
+    By their places among these: ``paths`` are protected files found in one, ``readings`` what a
+    command line opens, as far as it was read.
+    """
+
+    items: list[tuple[Item, Part]]
+    paths: Mapping[int, Sequence[str]]
+    readings: Mapping[int, ShellReading]
+
+
+class _Batch(NamedTuple):
+    items: list[tuple[Item, Part]]
+    commands: dict[int, ShellCommand]
+    answer: Callable[[], Answer]
+
+
+class ItemBatches:
+    """Items as they come, and as they are ready to be judged: several at a time, in their order.
+
+    Texts that are searched together cost less: nearly none has protected text. And what a processor
+    did last it has at hand. A ``helper`` searches texts and reads command lines meanwhile.
+    """
+
+    _TOGETHER = 16_384  # characters, or a little more: more have more words than are at hand
+    _EACH = 64  # as many count for an item of none
+    _AHEAD = 4 * _TOGETHER  # nobody goes ahead of more: memory has a limit
+
+    def __init__(
+        self, rule: NeverRule | None, protected: ProtectedText, helper: Asking | None
+    ) -> None:
+        self.rule, self.protected, self.helper = rule, protected, helper
+        self._parts = RecordParts()
+        self._items: list[tuple[Item, Part]] = []
+        self._size = 0
+        self._asked = deque[_Batch]()
+
+    def add(self, item: Item) -> Iterable[ReadyItems]:
+        """Take an item in; give those that are ready."""
+        part, size = ALONE, self._EACH
+        if isinstance(item, Given):
+            part = self._parts.add(item)
+            size += len(item.text)
+        elif isinstance(item, Call):
+            size += _size_of(item)
+        self._items.append((item, part))
+        self._size += size
+        if self._size <= self._TOGETHER:
+            return ()
+        return self._ready(self.helper.ahead if self.helper and self._size <= self._AHEAD else 0)
+
+    def end(self) -> Iterable[ReadyItems]:
+        """Give all that are left."""
+        return self._ready(0) if self._items or self._asked else ()
+
+    def _ready(self, ahead: int) -> Iterator[ReadyItems]:
+        """All that are ready, but for so many of the last batches."""
+        items, self._items, self._size = self._items, [], 0
+        texts = [
+            text
+            for item, part in items
+            if isinstance(item, Given) and self.protected.paths
+            for text in (item.text, *part.texts)
+        ]
+        commands = {
+            at: ShellCommand(item.tool, item.command, item.cwd)
+            for at, (item, _) in enumerate(items)
+            if isinstance(item, Call)
+            and item.channel == "shell"
+            and item.command
+            and len(item.command) <= SHORT_COMMAND
+        }
+        asked = list(dict.fromkeys(commands.values()))
+        self._asked.append(_Batch(items, commands, self._ask(texts, asked)))
+        while len(self._asked) > ahead:
+            yield self._judged(self._asked.popleft())
+
+    def _ask(self, texts: list[str], commands: list[ShellCommand]) -> Callable[[], Answer]:
+        helper = self.helper
+        if helper is not None and sum(map(len, texts)) <= PIECE:
+            return helper.ask((texts, commands))
+
+        def search(texts: list[str]) -> list[list[int]]:
+            return helper.ask((texts, []))()[0] if helper else self.protected.search(texts)
+
+        return lambda: (
+            search_in_pieces(search, texts) if texts else [],
+            _read(commands, self.rule),
+        )
+
+    def _judged(self, batch: _Batch) -> ReadyItems:
+        found, opened = batch.answer()
+        paths: dict[int, Sequence[str]] = {}
+        numbers = iter(found)
+        for at, (item, part) in enumerate(batch.items if found else ()):
+            if isinstance(item, Given):
+                here = next(numbers)
+                # Where it meets the text before it stands what neither has.
+                before, *joints = [next(numbers) for _ in part.texts] or [[]]
+                both = {number for joint in joints for number in joint}
+                every = *here, *sorted(both.difference(here, before))
+                paths[at] = list(dict.fromkeys(self.protected.paths[number] for number in every))
+        each = dict(zip(dict.fromkeys(batch.commands.values()), opened, strict=False))
+        readings = {at: each[one] for at, one in batch.commands.items()} if each else {}
+        return ReadyItems(batch.items, paths, readings)
+
+
+def _size_of(call: Call) -> int:
+    """Characters of a call, which waits with others: its input may be large."""
+    value = call.input
+    texts = value.values() if isinstance(value, dict) else [value]
+    size = len(call.command or "") + len(call.output or "")
+    for one in texts:
+        if isinstance(one, str):
+            size += len(one)
+        elif isinstance(one, dict | list):
+            size += sum(map(len, strings_of(one)))
+    return size
+
+
+def answer(protected: ProtectedText, rule: NeverRule | None, question: Question) -> Answer:
+    """What a second process does for the one that judges: all that needs no other item."""
+    texts, commands = question
+    return protected.search(texts) if texts else [], _read(commands, rule)
+
+
+def _read(commands: Iterable[ShellCommand], rule: NeverRule | None) -> list[ShellReading]:
+    """What each command opens, without paths that are far from what a rule means: nearly all."""
+    found = []
+    for tool, command, cwd in commands:
+        call = Call("", tool, None, 0, "shell", command=command, cwd=cwd)
+        reading = opened_by_call(call)
+        if rule is not None:
+            opened = [one for one in reading.opened if _is_near(one, rule)]
+            also = [one for one in reading.also if _is_near(one, rule)]
+            reading = ShellReading(opened, also, reading.opaque, reading.ended)
+        found.append(reading)
+    return found
+
+
+def _is_near(one: OpenedPath, rule: NeverRule) -> bool:
+    is_more = one.recursive or one.lists_names or len(one.path) > MAX_PATH
+    return is_more or not rule.is_far(one.path)
