@@ -301,8 +301,11 @@ _BREAKS, _CODES = re.compile(r"\\+[nrt]"), re.compile(r"\\+u([0-9a-fA-F]{4})")
 
 
 PIECE = 1024 * 1024  # characters that are searched at once
-_ROW = 8 * RUN
-"""Words that two pieces share: beside those of a run, numbers of lines and names of files."""
+_ROW = 40 * RUN
+"""Words that two pieces share: beside those of a run, numbers of lines and names of files.
+
+A line may have one word of a run, behind a path with many names.
+"""
 
 _SIGN = re.compile(r"[ \t-\r!-/:-@\[-`{-~]")
 """What parts words wherever it stands."""

@@ -432,12 +432,14 @@ class Codex(Reader):
         origins = given if isinstance(given, list) else []
         for number, part in enumerate(content):
             kind = text_at(part, "type")
-            if kind in ("input_image", "image"):
-                yield Gap("opaque", record.line, "an image in a message", "attachment")
-            elif kind not in ("input_text", "output_text", "text"):
-                yield from self.strange_type(record, f"message.{kind}", part)
+            if kind not in ("input_text", "output_text", "text"):
+                if kind in ("input_image", "image"):
+                    yield Gap("opaque", record.line, "an image in a message", "attachment")
+                else:
+                    yield from self.strange_type(record, f"message.{kind}", part)
             elif role != "assistant":
-                yield from self.strange_fields(record, part, _PART, "a part of a message")
+                if not _PART.issuperset(part):
+                    yield from self.strange_fields(record, part, _PART, "a part of a message")
                 said = part.get("text")
                 text = said if isinstance(said, str) else text_of(said)
                 origin = origins[number] if number < len(origins) else None

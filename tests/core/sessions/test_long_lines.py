@@ -104,12 +104,27 @@ def test_a_protected_text_is_found_wherever_a_long_text_is_cut(
     at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(phrases, "PIECE", 100)
+    monkeypatch.setattr(phrases, "_ROW", 20)
     path = tmp_path / "s.jsonl"
     lines = "".join(f"{number} w\n" for number in range(at))
     for escape, secret, count in (("", SECRET, 1), ("\x1b[1m", SECRET, 1), ("", "", 0)):
         path.write_text(record(f"{lines}{escape}{secret}\n{lines}") + "\n")
         (one,) = judged(path, protect={"secret": SECRET})[1]
         assert [each.named for each in one.found] == ["secret"] * count
+
+
+def test_a_run_is_found_across_a_cut_though_long_names_stand_before_each_word(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one = phrases.ProtectedText()
+    one.add("secret", SECRET)
+    name = "/".join("a-folder-of-a-project" for _ in range(5))
+    lines = [f"{name}.py:{number}: {word}\n" for number, word in enumerate(SECRET.split(), 1)]
+    text = "".join(lines)
+    monkeypatch.setattr(phrases, "PIECE", 20_000)
+    for before in range(0, len(text), 100):
+        long = "x y\n" * ((19_900 - before) // 4) + text + "z\n" * 9_000
+        assert list(one.found_in(long)) == ["secret"], before
 
 
 @pytest.mark.parametrize("hostile", ["a/", ".", "/", "\n", "abcdefgh\n", "x:1\n"])
