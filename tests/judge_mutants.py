@@ -16,13 +16,13 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any, NamedTuple
 
-from tripod.verify.isolation import children, refusals
+from tripod.verify.isolation import batch, children, refusals
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.sessions import exposure
 from tripod.verify.sessions.items import Channel, Item
 
-MODULES: tuple[ModuleType, ...] = (children, refusals, exposure)
+MODULES: tuple[ModuleType, ...] = (children, refusals, batch, exposure)
 """What is mutated; the last one imports the others."""
 
 
