@@ -243,7 +243,9 @@ def test_a_shell_of_copilot_may_still_be_where_a_command_before_went() -> None:
         "C:\\w\\.env", "w\\.env", "\\w\\.env", "secrets\\**", "secrets\\*.env", "a\\", "\\\\h\\a",
         "/", ".", "..", "./", "a/..", "../w/.env", "/..", "!.env", " .env", ".env ", ".env\n",
         ".e\x07nv", "file:///w/.env", "https://x/.env", "", "$HOME/.ssh/**", "${HOME}/.ssh",
-        "$HOME", "%USERPROFILE%/.ssh", "~ann/.ssh/**",
+        "$HOME", "%USERPROFILE%/.ssh", "~ann/.ssh/**", ".env|.pem", "*.{pem|key}", "@(a|b)",
+        ".env,.pem", ".env, .pem", "*.pem;*.key", "secrets/**,chat/**", ".env,id_rsa", "a,/b",
+        "{.env", "*.{pem,key", "key}",
     ],
 )  # fmt: skip
 def test_a_glob_that_can_fit_nothing_is_refused_in_words(tmp_path: Path, never: str) -> None:
@@ -257,11 +259,51 @@ def test_a_glob_that_can_fit_nothing_is_refused_in_words(tmp_path: Path, never: 
 
 
 @pytest.mark.parametrize("never", ["a\\?b", "[.]env", "{a,b}", "C:/w/a", "~/.env", "a b", "a/../b",
-    "$id.ts", "a/$X/b", "~$a.docx", "100%", "~x"])  # fmt: skip
+    "$id.ts", "a/$X/b", "~$a.docx", "100%", "~x", "a[|]b", ".env[,].pem", "*.{pem,.key,**}", "*,v",
+    ".bashrc,v", "Doe, J.pdf", "[{]a", "{{a}}/b"])  # fmt: skip
 def test_a_glob_that_can_fit_something_is_taken(tmp_path: Path, never: str) -> None:
     _write(tmp_path)
     assert _exposure(tmp_path, "--never", never)[0] == 0
     assert parse(f"never:\n  - paths: [{json.dumps(never)}]\n".encode()).never[0].paths == (never,)
+
+
+@pytest.mark.parametrize(
+    ("never", "but", "is_nothing"),
+    [
+        ([".env"], ["**"], True),
+        ([".env"], ["*"], True),
+        (["/w/.env", "*.{pem,key}"], ["**/*"], True),
+        ([".env*", "chat/**"], [".env*", "chat"], True),
+        (["chat/**"], ["chat/*"], True),
+        (["*.key"], ["*"], True),
+        (["/w/*.key"], ["/w/**"], True),
+        (["*.[kp]ey"], ["*.key", "*.pey"], True),
+        ([".env*", "*.pem"], [".env*"], False),
+        ([".env*"], [".env.*"], False),
+        ([".env"], ["/w/**"], False),
+        ([".env"], ["*/*"], False),
+        (["chat"], ["chat/**"], False),
+        (["chat/**"], ["chat/*.md"], False),
+        (["*.key"], ["?*.key"], False),
+        (["?.key"], ["a.key"], False),
+        (["**"], ["a/**", "*.md"], False),
+        (["a"], ["[a]"], False),
+    ],
+)
+def test_exceptions_that_leave_nothing_are_refused(
+    tmp_path: Path, never: list[str], but: list[str], is_nothing: bool
+) -> None:
+    _write(tmp_path)
+    words = [word for glob in never for word in ("--never", glob)]
+    words += [word for glob in but for word in ("--except", glob)]
+    code, out = _exposure(tmp_path, *words)
+    assert (code == 2, "leaves nothing of --never" in out) == (is_nothing, is_nothing)
+    text = f"never:\n  - paths: {json.dumps(never)}\n    except: {json.dumps(but)}\n".encode()
+    if is_nothing:
+        with pytest.raises(MalformedError, match="line 2: never: the exceptions of a rule leave"):
+            parse(text)
+    else:
+        assert parse(text).never[0].except_ == tuple(but)
 
 
 @pytest.mark.parametrize(
