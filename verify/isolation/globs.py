@@ -309,7 +309,7 @@ def _like(glob: str) -> Iterator[str]:
         yield from (f"{place}{path}" for place in places)
 
 
-_OTHER = "�"  # a letter that only a wildcard fits
+_OTHER = "\ufffd"  # a letter that only a wildcard fits
 
 
 _BLANK, _DELETE = 32, 127
