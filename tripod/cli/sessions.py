@@ -303,8 +303,9 @@ def _read_exposures(
         if spool is not None:
             add_spool(read_spool(spool[0]), one, calls, "", spool[1])
         return True
+    cwds = dict.fromkeys(session.cwd for session in one.tree.sessions) if closed else ()
     for folder in closed.values():
-        for item in folder.items(found.program):
+        for item in folder.items(found.program, cwds):
             one.add(item)
     one.end()
     if spool is not None:
