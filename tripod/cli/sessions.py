@@ -13,7 +13,7 @@ from tripod.errors import BadArgumentError
 from tripod.ledger.errors import MissingExtraError
 from tripod.ledger.ids import now_us
 from tripod.output import LINES, emit, one_line, remark
-from tripod.verify.isolation.globs import NeverRule, refusal_of
+from tripod.verify.isolation.globs import NeverRule, is_excepted, refusal_of
 from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.isolation.reasons import FOLDER, NOT_COMPARED, Exposure, said_shortly
 from tripod.verify.isolation.sessions import CallsSeen
@@ -263,6 +263,8 @@ def _rule_of(call: CommandCall) -> NeverRule | None:
         raise BadArgumentError("--except needs --never: it names exceptions from it")
     if not call.never:
         return None
+    if is_excepted(call.never, call.values["except"]):
+        raise BadArgumentError("--except leaves nothing of --never: narrow the exceptions")
     rule = NeverRule(call.never, call.values["except"])
     try:
         rule.hits("/")
@@ -301,8 +303,9 @@ def _read_exposures(
         if spool is not None:
             add_spool(read_spool(spool[0]), one, calls, "", spool[1])
         return True
+    cwds = dict.fromkeys(session.cwd for session in one.tree.sessions) if closed else ()
     for folder in closed.values():
-        for item in folder.items(found.program):
+        for item in folder.items(found.program, cwds):
             one.add(item)
     one.end()
     if spool is not None:

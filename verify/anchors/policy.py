@@ -47,7 +47,7 @@ from tripod.projections.settings import (
     setting_of,
     whole_setting,
 )
-from tripod.verify.isolation.globs import refusal_of
+from tripod.verify.isolation.globs import is_excepted, refusal_of
 from tripod.verify.isolation.sessions import Never, SessionRole
 
 SELF, PINNED, PEERED, WITNESSED, TIMESTAMPED = LEVELS = (
@@ -126,6 +126,10 @@ class Forbidden(Settings):
     session: str = "*"
     grade: Grade = "opened"
     since: Number = None
+
+    def __post_init__(self) -> None:
+        if is_excepted(self.paths, self.except_):
+            raise ValueError("the exceptions of a rule leave none of its paths")
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,7 @@ from tripod.verify.isolation.rules import (
     is_taken_by_hook,
     judge_never,
     not_imported,
+    roles_of_nobody,
     team_sessions,
 )
 
@@ -92,6 +93,7 @@ def judge(evidence: Evidence) -> Outcome:
     exceptions = (
         *custody_of_sessions(evidence, bound, every),
         *in_no_folder(evidence, evidence.sessions.never, others),
+        *roles_of_nobody(evidence, sessions, of_pythia=False),
     )
     told_outcome = replace(told_outcome, exceptions=exceptions)
     if not untold:

@@ -103,7 +103,7 @@ def judge(evidence: Evidence) -> Outcome:
     found.extend(_unknown(evidence, {run.spawn for run in runs}))
     imported = team_sessions(evidence)
     sessions = bound_by(_never(evidence), imported)
-    nobody = list(roles_of_nobody(evidence, imported))
+    nobody = list(roles_of_nobody(evidence, imported, of_pythia=True))
     if not (outside or workers or runs or sessions or found or nobody):
         return not_applicable(NAME, "no assessment was posted, no Pythia was run")
     seen = {

@@ -65,14 +65,15 @@ def missing_children(
 ) -> Iterator[list[Gap]]:
     """For each file those of its gaps that no child fills, and all that no child has to do with.
 
-    Each call that started a child needs one of its own: of fewer, nobody can tell whose it is. A
-    call that two files have, as copies of one session, counts once. A record that only tells of
-    an agent may mean the one that started this session, or another one that it started.
+    Each call that started a child needs one of its own: of two that name the same, nobody can tell
+    whose it is. Files of one child are copies of it, or earlier states, and a call that two files
+    have, as copies of one session, counts once. A record that only tells of an agent may mean the
+    one that started this session, or another one that it started.
     """
-    whole, nested, calls = Counter[Child](), Counter[Child](), Counter[tuple[Child, str]]()
-    for tree, some in zip(trees, gaps, strict=True):
-        whole.update(tree.whole)
-        nested.update(tree.nested)
+    whole = set[Child]().union(*(tree.whole for tree in trees))
+    nested = set[Child]().union(*(tree.nested for tree in trees))
+    calls = Counter[tuple[Child, str]]()
+    for some in gaps:
         calls |= Counter((Child(gap.parent, gap.child), gap.call) for gap in some if gap.call)
     needed = Counter[Child]()
     for (child, _), number in calls.items():
@@ -87,9 +88,8 @@ def missing_children(
         if not gap.parent or not is_id(gap.child):
             return False
         # Where a call is an agent's only name, its records stand in the file of its parent.
-        there = whole[child] + (nested[child] if gap.call == gap.child else 0)
-        if there:
-            return there >= needed[child]
+        if child in whole or (gap.call == gap.child and child in nested):
+            return needed[child] <= 1
         above = () if gap.call else parents.get(gap.parent, ())
         return any(one == child.id in known or Child(one, child.id) in whole for one in above)
 

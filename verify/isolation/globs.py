@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 from unicodedata import normalize
@@ -269,13 +269,60 @@ def refusal_of(pattern: str) -> str:
         return "it names no file: write ** for every file"
     if plain.startswith(("../", "/../")):
         return "it begins with ..: write the path from the folder of the project, or from /"
+    outside = _QUOTED.sub("_", pattern)
+    if outside.count("{") != outside.count("}"):
+        return "it has a brace without the other: put globs into a list, and write [{] for a name's"
+    if "|" in outside or _SEVERAL.search(_WITHIN.sub("_", outside)):
+        return (
+            "it looks like several globs: name each on its own, write {a,b} for a choice,"
+            " and [|] or [,] for a sign that is part of a name"
+        )
     return ""
+
+
+def is_excepted(never: Sequence[str], but: Sequence[str]) -> bool:
+    """Whether exceptions leave nothing of globs, so far as exceptions without a choice tell that.
+
+    >>> is_excepted([".env*", "*.{pem,key}"], ["*"]), is_excepted([".env*"], [".env.*"])
+    (True, False)
+    """
+    but = [one for one in but if _SIMPLE.fullmatch(one)]
+    paths = (path for one in never for each in _expanded(_plain(one)) for path in _like(each))
+    return bool(but) and all(map(NeverRule(but).hits, paths))
+
+
+def _like(glob: str) -> Iterator[str]:
+    """Paths that a glob fits, with nothing for each star or with much, in few folders or in many.
+
+    >>> [path.replace(_OTHER, "o") for path in _like("/a/**/*.?")][0]
+    '/a/.o'
+    """
+    long = _OTHER * 40
+    for star, folders in (("", ""), (long, f"{long}/" * 9)):
+        *above, last = (
+            name if name == ANY else name.replace("*", star).replace("?", _OTHER) or _OTHER
+            for name in glob.removeprefix("/").split("/")
+        )
+        path = "".join(folders if name == ANY else f"{name}/" for name in above)
+        path += long if last == ANY else last
+        places = ("/",) if glob[0] == "/" else ("/", f"/{long}/", f"/{long}/{long}/{long}/")
+        yield from (f"{place}{path}" for place in places)
+
+
+_OTHER = "\ufffd"  # a letter that only a wildcard fits
 
 
 _BLANK, _DELETE = 32, 127
 _ADDRESS = re.compile(r"(?:[A-Za-z][\w+.-]*:/|file:|mailto:)/")
 _UNREPLACED = re.compile(r"(?:\$[A-Z_]+|\$\{\w+\}|%[A-Z_]+%)(?:/|$)|~[A-Za-z][\w.-]*/")
 _BACKSLASHES = re.compile(r"[A-Za-z]:\\|\\[\w.*~\\-]|\\$")
+_QUOTED = re.compile(r"\\.|\[[^/\]]+\]")
+_WITHIN = re.compile(r"\{(?:[^{}]|\{[^{}]*\})*\}")
+_SEVERAL = re.compile(
+    r"""[,;]\s*(?:\*\*|\*?\.\w|~?/)|\*\*\s*[,;]  # a sign of a glob after the comma, or before it
+    |(?:^|/)\*?\.[\w*?.-]+[,;]\s*\w\w""",  # .env,id_rsa; but *,v and .bashrc,v are of RCS
+    re.VERBOSE,
+)
 
 
 def _folded(path: str) -> str:

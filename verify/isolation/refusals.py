@@ -15,36 +15,63 @@ _UNCALLED = re.compile(
 """Errors of a program itself; one of a server may begin like them, and go on with any text."""
 
 _ERROR = re.compile(
-    r"""\b(?:errors?|failed|failure|cannot|can't|could\ not|couldn't|unable|denied|not|no\ such
-    |didn't|doesn't|don't|haven't|rejected|refused|declined|aborted|cancell?ed|interrupted|stopped
-    |invalid|exceeds?|too\ (?:large|long|big)|outside|out\ of\ bounds|must|missing|unknown
-    |unexpected|forbidden|prohibited|blocked?|ignored|timed\ out|timeout|exception
-    |E[A-Z]{3,}(?=:))\b
-    """,
-    re.VERBOSE | re.IGNORECASE,
+    r"""(?:Error:\ |Tool\ execution\ failed:\ )?(?:
+    E[A-Z]{3,12}:\ [a-z][^\n:=]{,80},\ [a-z]+\b[^\n]{,400}
+    |(?:The\ )?(?:[Ff]ile|[Pp]ath|[Dd]irectory|[Ff]older|Notebook(?:\ file)?)\b[^\n]{,400}?\b
+        (?:does\ not\ exist|(?:was\ )?not\ found|is\ not\ a\ (?:file|directory)|is\ a\ directory
+        |is\ ignored\ by|must\ be\ (?:within|absolute)|not\ in\ workspace|resolves\ outside
+        |is\ not\ in\ the\ current\ working\ directory
+        |is\ in\ a\ directory\ that\ is\ (?:denied|ignored)|already\ exists)\b[^\n]{,400}
+    |(?:File|Path|Directory)\ not\ (?:found|in\ workspace)\b[^\n]{,400}
+    |(?:File\ content|PDF|Image|File)\ [^\n]{,80}\b(?:exceeds|too\ large|is\ too\ long)\b[^\n]{,400}
+    |File\ (?:has\ (?:not\ been\ read\ yet|been\ (?:unexpectedly\ )?modified)
+        |is\ a\ Jupyter\ Notebook)\b[^\n]{,400}
+    |(?:This\ tool\ cannot\ read|Cannot\ (?:read|create|edit|write|open|access))\ [^\n]{,400}
+    |No\ (?:such\ (?:file|tool)|changes\ to\ make|match\ found|such\ directory)\b[^\n]{,400}
+    |(?:String\ to\ replace\ not\ found|Found\ [0-9]+\ matches\ of\ the\ string\ to\ replace
+        |[Cc]ould\ not\ find\ (?:the\ string\ to\ replace|oldString)|oldString\ not\ found
+        |Found\ multiple\ matches\ for\ oldString|Multiple\ matches\ found
+        |Failed\ to\ (?:edit,|find\ (?:expected\ lines|context))[ ]
+        |(?:apply_patch\ )?verification\ failed:\ |InputValidationError:\ )
+        [^\0]{,1000}
+    |Claude\ requested\ permissions\ to\ [^\n]{,400}
+    |(?:You\ must\ read\ |Offset\ [0-9]+\ is\ |Ripgrep\ search\ timed\ out
+        |Unknown\ (?:tool|skill)|Tool\ execution\ for\ ")[^\n]{,400}
+    |(?:Error\ executing\ tool\ |Tool\ "[^"\n]{,80}"\ not\ found|Tool\ [\w.-]{1,80}\ not\ found
+        |params\ must\ have\ required\ property\ |[Uu]nable\ to\ locate\ |[Uu]nsupported\ call
+        |[Ff]ailed\ to\ (?:parse\ function\ arguments|read\ file|access|open|resolve))[^\n]{,400}
+    |The\ \w+\ tool\ was\ called\ with\ invalid\ arguments:\ [^\0]{,1000}
+        Please\ rewrite\ the\ input[^\n]{,100}
+    |(?:Tool\ execution|Execution|Operation|Request\ was|Th(?:e|is)\ operation\ was)[ ]
+        (?:was\ )?(?:aborted|denied|blocked|cancell?ed|interrupted)[^\n]{,400}
+    |(?:aborted|[Ii]nterrupted|cancell?ed|[Rr]ejected|User\ (?:rejected|denied|cancell?ed))
+        (?:\ (?:by|after|tool|the|operation)\b[^\n]{,100})?[.]?
+    )(?:\n+(?:Did\ you\ mean|Note:|Please\ |Use\ |Current\ working\ directory)[^\n]{,400}
+        (?:\n[/~.][^\n\s=:]{,200})*)?(?:\nfailure)?""",
+    re.VERBOSE,
 )
-_ERROR_LINES, _ERROR_SIZE, _REASON_WORDS = 6, 1_000, 4
+"""What programs write of a call that failed: of some what was asked for, in several lines."""
 
 
-def is_error_text(text: str, *, denied: bool = False) -> bool:
+def is_error_text(text: str, *, by_hook: bool = False) -> bool:
     r"""Whether an answer that failed, by the record, is the message of it and no text of a file.
 
-    That of a denial may be anything that a person or a hook wrote, in one line of some words: more
-    lines may be of a file.
+    That is one only in the words of a program, but for what a hook said that denied the call: one
+    line of some words.
 
-    >>> [is_error_text(text) for text in ("No such file.", "K=x", "Permission to read: no\nK=x")]
+    >>> [is_error_text(text) for text in ("File not found: a", "not", "File not found: a\nK=x")]
     [True, False, False]
     """
-    lines = text.strip().splitlines()
-    if not lines or is_own_error(text):
+    text = text.strip()
+    if not text or is_own_error(text):
         return True
     if _DENIAL.match(text):
-        return _DENIAL_WHOLE.fullmatch(text.strip()) is not None
-    if len(lines) > _ERROR_LINES or len(text) > _ERROR_SIZE or text.startswith("<tool_use_error>"):
-        return False
-    if denied and (len(lines) > 1 or len(text.split()) >= _REASON_WORDS):
-        return len(lines) == 1
-    return _ERROR.search(lines[0]) is not None
+        return _DENIAL_WHOLE.fullmatch(text) is not None
+    in_words = _ERROR.fullmatch(text) is not None
+    return in_words or (by_hook and _REASON.fullmatch(text) is not None)
+
+
+_REASON = re.compile(r"(?=[^\n]{,1000}\Z)\S+(?:\s+\S+){3,}")
 
 
 def is_own_error(text: str, *, of_server: bool = False) -> bool:
@@ -53,27 +80,33 @@ def is_own_error(text: str, *, of_server: bool = False) -> bool:
     return is_one and not (of_server and _UNCALLED.match(text) is None)
 
 
+def is_denial(text: str) -> bool:
+    """Whether an answer begins as programs answer a call that was denied, and never ran."""
+    return _DENIAL.match(text) is not None and not text.startswith("[")
+
+
 def is_refusal(text: str) -> bool:
     """Whether a program says by an error that it did not run the tool: who interrupts it may have.
 
     >>> is_refusal("Permission to x denied"), is_refusal("[Request interrupted by user]")
     (True, False)
     """
-    begins = _DENIAL.match(text) is not None and not text.startswith("[")
-    return is_own_error(text) or (begins and is_error_text(text))
+    return is_own_error(text) or (is_denial(text) and is_error_text(text))
 
 
 _DENIAL = re.compile(
-    r"""\[Request\ interrupted|PreToolUse:|Permission\ (?:to|for)\ |
-    Command\ blocked\ by\ PreToolUse\ hook:|
-    The\ user\ (?:doesn't|rejected|has\ specified\ a\ rule|denied|declined)\b""",
+    r"""\[Request\ interrupted|\[Operation\ Cancelled\]\ Reason:
+    |(?:Hook\ )?PreToolUse:|Execution\ stopped\ by\ PreToolUse\ hook\b
+    |Permission\ (?:(?:to|for)\ |denied\b)|Command\ blocked\ by\ PreToolUse\ hook:
+    |Denied\ by\ preToolUse\ hook\b
+    |The\ user\ (?:doesn't|rejected|has\ specified\ a\ rule|denied|declined)\b""",
     re.VERBOSE,
 )
 _DENIAL_WHOLE = re.compile(
     r"""(?:PreToolUse:\S+\ hook\ error:\ \[[^\n]{,800}\]:[^\n]{,400}(?:\n[^\n]{,200}){,2}
     |The\ user\ (?:[^\n]{,800}\n)?[^\n]{,800}\bsaid:[^\0]{,1000}
     |[^\n]{,1000})
-    (?:\n+Note:\ The\ user's\ next\ message[^\n]{,400})?""",
+    (?:\n+Note:\ The\ user's\ next\ message[^\n]{,400}|\n(?:denied|rejected))?""",
     re.VERBOSE,
 )
 """How programs begin the answer to a call that was denied, and how it may go on.

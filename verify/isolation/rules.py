@@ -148,10 +148,13 @@ def _is_given(one: TeamSession, given: SessionRole) -> bool:
     return _is_any_folder(one, given.folder) and fnmatchcase(one.session, given.session)
 
 
-def roles_of_nobody(evidence: Evidence, sessions: Sequence[TeamSession]) -> Iterator[str]:
-    """Where the policy gives the role of Pythia to sessions, and none is here, in words."""
+def roles_of_nobody(
+    evidence: Evidence, sessions: Sequence[TeamSession], *, of_pythia: bool
+) -> Iterator[str]:
+    """Where the policy gives a role, Pythia's or another, to no session here, in words."""
     for given in evidence.sessions.roles:
-        if _CALLED.search(given.role) and not any(_is_given(one, given) for one in sessions):
+        is_asked = (_CALLED.search(given.role) is not None) is of_pythia
+        if is_asked and not any(_is_given(one, given) for one in sessions):
             parts = {"folder": given.folder, "session": given.session}
             which = ", ".join(f"{key} {part}" for key, part in parts.items() if part != "*")
             yield f"the role {given.role} is given to no session here" + f" ({which})" * bool(which)

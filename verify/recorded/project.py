@@ -93,6 +93,7 @@ _IMPORT = re.compile(r"(?:^|(?<=\s))@([^\s@`][^\s`]*)")
 _MAX_FILE = 4 * 1024 * 1024
 _MAX_FILES = 20_000
 _MAX_WALKED = 200_000  # names in folders that a pattern goes through
+_MAX_FOLDERS = 256  # on the way to a folder
 _MAX_DEPTH = 5  # an import of an import ...
 _MAX_HISTORY = 256 * 1024 * 1024  # bytes of all versions of all files
 _MAX_SECONDS = 120.0
@@ -130,8 +131,11 @@ class Project:
     _former: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     _walked: dict[tuple[str, int], list[str]] = field(default_factory=dict)
 
-    def items(self, program: str) -> Iterator[Item]:
-        """What a program would have put into the context, each file as a text by its path."""
+    def items(self, program: str, cwds: Iterable[str] = ()) -> Iterator[Item]:
+        """What a program would have put into the context, each file as a text by its path.
+
+        ``cwds`` are the folders that the sessions worked in, which may lie below this one.
+        """
         self.instructions.clear()
         self.perhaps.clear()
         self.absent.clear()
@@ -146,6 +150,7 @@ class Project:
                 self._take(path, 0, sure=one.sure)
             if not paths and one.needed and one.pattern not in self.absent:
                 self.absent.append(one.pattern)
+        yield from self._below_it(program, cwds)
         for path, text in sorted(self.instructions.items()):
             yield Given(channel, 0, 0, text, named=path)
         for path, text in self._above(program):
@@ -161,6 +166,33 @@ class Project:
             for path in self._matching(pattern):
                 yield Gap("opaque", 0, f"what the plugin {path[:80]} adds", channel)
         yield from self.gaps
+
+    def _below_it(self, program: str, cwds: Iterable[str]) -> Iterator[Gap]:
+        """Take instruction files on the way from this folder to those below that sessions had.
+
+        OpenCode reads these, too. Of a project that lies elsewhere than the session's did, the ends
+        of the paths tell what may have been the same folder.
+        """
+        if self.is_home or program not in _UPWARDS:
+            return
+        here = list(filter(None, os.path.realpath(self.root).split("/")))
+        for cwd in cwds:
+            path = os.path.normpath(cwd.replace("\\", "/"))
+            parts = [name for name in path.split("/") if name not in ("", ".")][:_MAX_FOLDERS]
+            sure = path.startswith("/") and parts[: len(here)] == here
+            ends = (parts[at:] for at in range(len(parts)))
+            same = (one for one in ends if os.path.isdir(os.path.join(self.root, *one)))
+            end = parts[len(here) :] if sure else next(same, [])
+            if ".." in end:
+                continue
+            for folder in ("/".join(end[:number]) for number in range(1, len(end) + 1)):
+                for name in _INSTRUCTIONS[program]:
+                    if os.path.isfile(os.path.join(self.root, folder, name)):
+                        self._take(f"{folder}/{name}", 0, sure=sure)
+                for name in _SETTINGS[program]:
+                    if os.path.lexists(os.path.join(self.root, folder, name)):
+                        what = f"what {folder}/{name} names, below the folder that was given"
+                        yield Gap("missing", 0, what, "instructions")
 
     def _above(self, program: str) -> Iterator[tuple[str, str]]:
         """Instruction files above the folder in its repository, which OpenCode reads, too."""

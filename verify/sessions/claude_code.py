@@ -483,7 +483,9 @@ class ClaudeCode(Reader):
                 yield from self.strange_type(record, f"tool_result.{text_at(part, 'type')}", part)
         failed = block.get("is_error") is True
         decision = text_at(value, "permissionDecision", "decision")
-        denied = failed and (decision == "reject" or "toolDenialKind" in value)
+        is_allowed = failed and decision == "accept"
+        denied = failed and (decision == "reject" or ("toolDenialKind" in value and not is_allowed))
+        by_hook = denied and text_at(value, "permissionDecision", "source") == "hook"
         if not (denied or (failed and is_refusal("\n".join(texts)))):
             yield from self._began_others(record, value, call, texts)
         yield self.answered(
@@ -495,7 +497,7 @@ class ClaudeCode(Reader):
             nested=nested,
             failed=failed,
             denied=denied,
-        )
+        )._replace(decided="by hook" if by_hook else "allowed" if is_allowed else "")
         for text in texts:
             if "<system-reminder>" in text:
                 yield from self._inserted(record, text, agent=agent, nested=nested, sure=False)

@@ -50,7 +50,7 @@ from tripod.verify.isolation.reasons import (
     is_shown_at,
     said_once,
 )
-from tripod.verify.isolation.refusals import is_error_text, is_own_error
+from tripod.verify.isolation.refusals import is_denial, is_error_text, is_own_error
 from tripod.verify.sessions.items import (
     Call,
     Channel,
@@ -493,7 +493,8 @@ class SessionExposures:
             self._denied.append((one.call.id, bool(one.exposures)))
             # What it asked for may have several lines, and the program repeat it.
             said = text.replace(one.call.command or "\0", "")
-            if one.is_mixed or one.outputs or not is_error_text(said, denied=True):
+            by_hook = given.decided == "by hook"
+            if one.is_mixed or one.outputs or not is_error_text(said, by_hook=by_hook):
                 self._doubt(one)
             return []
         failed = given is not None and given.failed
@@ -502,7 +503,8 @@ class SessionExposures:
             is_error = is_own_error(text, of_server=of_server) or (
                 one.call.channel not in OPAQUE and is_error_text(_HEAD.sub("", text, 1))
             )
-            if one.is_mixed or not is_error:
+            was_allowed = given is not None and given.decided == "allowed"
+            if one.is_mixed or not is_error or (was_allowed and is_denial(text)):
                 self._doubt(one)
             return []  # an error was shown, and no text of a file
         is_plain = one.call.channel == "read" and not (one.is_mixed or one.call.recursive)

@@ -147,7 +147,8 @@ class Given(NamedTuple):
     ``call`` is the call that it answers, None of any other text. ``named`` is the file as the
     record names it, for a text that is a file's. ``failed`` and ``denied`` are the program's own
     words. ``sure``: not, where the record does not say that the text reached the model. ``about``
-    is the call that a hook said it of, beside its answer.
+    is the call that a hook said it of, beside its answer. ``decided`` is what else the record says
+    of whether a call that failed might run: it was allowed, or a hook denied it in its own words.
     """
 
     channel: Channel
@@ -163,6 +164,7 @@ class Given(NamedTuple):
     denied: bool = False
     sure: bool = True
     about: str | None = None
+    decided: Literal["", "allowed", "by hook"] = ""
 
 
 class Part(NamedTuple):

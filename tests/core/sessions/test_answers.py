@@ -82,8 +82,25 @@ NUMBERED = "\n".join(f"{number}\tsome line" for number in range(9))
         (EDIT, "String to replace not found in file.\nString: x", "clean"),
         (SERVER, "<tool_use_error>Error: No such tool available: mcp__x__read</tool_use_error>",
          "clean"),
+        (READ, "File does not exist. Note: your current working directory is /w.", "clean"),
+        (READ, "ENOENT: no such file or directory, open '/w/.env'", "clean"),
+        (READ, "Claude requested permissions to read from /w/.env, but you haven't granted it yet.",
+         "clean"),
+        (READ, "Error: File not found: /w/.env\n\nDid you mean one of these?\n/w/.envrc", "clean"),
+        (READ, "The path /w/.env does not exist. Please provide a valid path.\nfailure", "clean"),
+        (READ, "[Operation Cancelled] Reason: User denied execution.", "clean"),
+        (EDIT, "apply_patch verification failed: Failed to find expected lines in /w/.env:\nx",
+         "clean"),
+        (READ, "The read tool was called with invalid arguments: [\n].\nPlease rewrite the input",
+         "clean"),
+        (READ, "Tool execution denied by policy.", "clean"),
         (READ, KEY, "cannot tell"),
         (EDIT, KEY, "cannot tell"),
+        (READ, "the tokens must not be shown to anybody", "cannot tell"),
+        (READ, f"# what to do if it failed\n{KEY}", "cannot tell"),
+        (READ, f"error: it cannot be\n{KEY}", "cannot tell"),
+        (READ, f"File does not exist.\n{KEY}", "cannot tell"),
+        (READ, f"File not found: a\n\nDid you mean one of these?\n/w/a\n{KEY}", "cannot tell"),
         (READ, f"error\n{NUMBERED}", "cannot tell"),
         (SERVER, f"<tool_use_error>{KEY}", "cannot tell"),
         (READ, f"<tool_use_error>no</tool_use_error>\n{KEY}", "cannot tell"),
@@ -106,7 +123,9 @@ def test_an_answer_that_failed_is_an_error_only_by_its_words(
         (READ, "The user doesn't want to proceed with this tool use.\nThey said:\nno", "clean"),
         (READ, "Permission to read /w/.env has been denied.", "clean"),
         (CAT, "PreToolUse:Bash hook error: [x]: that is\nno business of yours", "clean"),
-        (READ, "use the skill for secrets instead", "clean"),
+        (READ, "Permission denied and could not request permission from user\ndenied", "clean"),
+        (READ, "Denied by preToolUse hook: no", "clean"),
+        (READ, "the key is correct horse battery", "cannot tell"),
         (READ, KEY, "cannot tell"),
         (CAT, KEY, "cannot tell"),
         (READ, NUMBERED, "cannot tell"),
@@ -128,6 +147,32 @@ def test_a_denial_is_one_only_by_its_words(
 ) -> None:
     asks, answer = _call(*call, text, is_error=True)
     assert _told(tmp_path, asks, answer | {"toolDenialKind": "user-rejected"}) == told
+
+
+BY_HOOK = {"decision": "reject", "source": "hook", "reasonType": "hook"}
+
+
+@pytest.mark.parametrize(
+    ("decision", "text", "told"),
+    [
+        (BY_HOOK, "use the skill for secrets instead", "clean"),
+        (BY_HOOK, KEY, "cannot tell"),
+        (BY_HOOK, f"use the skill for secrets\n{KEY}", "cannot tell"),
+        (BY_HOOK, "use the skill for " + "x" * 2_000, "cannot tell"),
+        ({"decision": "reject", "source": "config"}, "use the skill for secrets instead",
+         "cannot tell"),
+        ({"decision": "accept"}, "File does not exist.", "clean"),
+        ({"decision": "accept"}, "<tool_use_error>Path is denied.</tool_use_error>", "clean"),
+        ({"decision": "accept"}, "Permission to read /w/.env has been denied.", "cannot tell"),
+        ({"decision": "accept"}, "PreToolUse:Read hook error: no", "cannot tell"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", [{}, {"toolDenialKind": "permission-rule"}])
+def test_the_words_of_a_hook_count_where_the_record_says_that_it_denied(
+    tmp_path: Path, decision: dict[str, str], text: str, told: str, kind: dict[str, str]
+) -> None:
+    asks, answer = _call(*READ, text, is_error=True)
+    assert _told(tmp_path, asks, answer | {"permissionDecision": decision} | kind) == told
 
 
 @pytest.mark.parametrize("denied", [{}, {"toolDenialKind": "user-rejected"}])
@@ -243,7 +288,9 @@ def test_a_shell_of_copilot_may_still_be_where_a_command_before_went() -> None:
         "C:\\w\\.env", "w\\.env", "\\w\\.env", "secrets\\**", "secrets\\*.env", "a\\", "\\\\h\\a",
         "/", ".", "..", "./", "a/..", "../w/.env", "/..", "!.env", " .env", ".env ", ".env\n",
         ".e\x07nv", "file:///w/.env", "https://x/.env", "", "$HOME/.ssh/**", "${HOME}/.ssh",
-        "$HOME", "%USERPROFILE%/.ssh", "~ann/.ssh/**",
+        "$HOME", "%USERPROFILE%/.ssh", "~ann/.ssh/**", ".env|.pem", "*.{pem|key}", "@(a|b)",
+        ".env,.pem", ".env, .pem", "*.pem;*.key", "secrets/**,chat/**", ".env,id_rsa", "a,/b",
+        "{.env", "*.{pem,key", "key}",
     ],
 )  # fmt: skip
 def test_a_glob_that_can_fit_nothing_is_refused_in_words(tmp_path: Path, never: str) -> None:
@@ -257,11 +304,51 @@ def test_a_glob_that_can_fit_nothing_is_refused_in_words(tmp_path: Path, never: 
 
 
 @pytest.mark.parametrize("never", ["a\\?b", "[.]env", "{a,b}", "C:/w/a", "~/.env", "a b", "a/../b",
-    "$id.ts", "a/$X/b", "~$a.docx", "100%", "~x"])  # fmt: skip
+    "$id.ts", "a/$X/b", "~$a.docx", "100%", "~x", "a[|]b", ".env[,].pem", "*.{pem,.key,**}", "*,v",
+    ".bashrc,v", "Doe, J.pdf", "[{]a", "{{a}}/b"])  # fmt: skip
 def test_a_glob_that_can_fit_something_is_taken(tmp_path: Path, never: str) -> None:
     _write(tmp_path)
     assert _exposure(tmp_path, "--never", never)[0] == 0
     assert parse(f"never:\n  - paths: [{json.dumps(never)}]\n".encode()).never[0].paths == (never,)
+
+
+@pytest.mark.parametrize(
+    ("never", "but", "is_nothing"),
+    [
+        ([".env"], ["**"], True),
+        ([".env"], ["*"], True),
+        (["/w/.env", "*.{pem,key}"], ["**/*"], True),
+        ([".env*", "chat/**"], [".env*", "chat"], True),
+        (["chat/**"], ["chat/*"], True),
+        (["*.key"], ["*"], True),
+        (["/w/*.key"], ["/w/**"], True),
+        (["*.[kp]ey"], ["*.key", "*.pey"], True),
+        ([".env*", "*.pem"], [".env*"], False),
+        ([".env*"], [".env.*"], False),
+        ([".env"], ["/w/**"], False),
+        ([".env"], ["*/*"], False),
+        (["chat"], ["chat/**"], False),
+        (["chat/**"], ["chat/*.md"], False),
+        (["*.key"], ["?*.key"], False),
+        (["?.key"], ["a.key"], False),
+        (["**"], ["a/**", "*.md"], False),
+        (["a"], ["[a]"], False),
+    ],
+)
+def test_exceptions_that_leave_nothing_are_refused(
+    tmp_path: Path, never: list[str], but: list[str], is_nothing: bool
+) -> None:
+    _write(tmp_path)
+    words = [word for glob in never for word in ("--never", glob)]
+    words += [word for glob in but for word in ("--except", glob)]
+    code, out = _exposure(tmp_path, *words)
+    assert (code == 2, "leaves nothing of --never" in out) == (is_nothing, is_nothing)
+    text = f"never:\n  - paths: {json.dumps(never)}\n    except: {json.dumps(but)}\n".encode()
+    if is_nothing:
+        with pytest.raises(MalformedError, match="line 2: never: the exceptions of a rule leave"):
+            parse(text)
+    else:
+        assert parse(text).never[0].except_ == tuple(but)
 
 
 @pytest.mark.parametrize(

@@ -89,10 +89,13 @@ def test_a_child_fills_the_gap_of_the_call_that_started_it_and_no_other(program:
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_two_calls_that_started_children_of_one_id_need_two_of_them(program: str) -> None:
-    main = _parent(program, "p1", CHILD, CHILD)
-    told, reasons = _told(program, main, _child(program, "p1", CHILD))
-    assert (told, "; also in line" in reasons[0]) == ("cannot tell", True)
+def test_of_two_calls_that_started_children_of_one_id_nobody_can_tell(program: str) -> None:
+    main, child = _parent(program, "p1", CHILD, CHILD), _child(program, "p1", CHILD)
+    # A copy of its file, or what that was before it grew, is no other child.
+    grown = [*child, *_with(CALLS[program]("x", {}, "x"), s=CHILD)]
+    for files in ([child], [child, child], [child, grown]):
+        told, reasons = _told(program, main, *files)
+        assert (told, "; also in line" in " ".join(reasons)) == ("cannot tell", True)
     copied = _parent(program, "p1", CHILD)
     assert _told(program, copied, copied, _child(program, "p1", CHILD))[0] == "clean"
 
@@ -129,6 +132,8 @@ def test_the_agents_of_copilot_are_those_of_their_own_session() -> None:
     assert _told("copilot", _copilot("s1", ("c1", 1), ("c2", 1)))[0] == "clean"
     assert _told("copilot", _copilot("s1", ("c1", 0)))[0] == "cannot tell"
     assert _told("copilot", _copilot("s1", ("c1", 1), ("c1", 0)))[0] == "cannot tell"
+    again = _copilot("s1", ("c1", 1), ("c1", 0))
+    assert _told("copilot", again, again)[0] == "cannot tell"
     others = _copilot("s1", ("c1", 0)), _copilot("s2", ("c1", 1))
     assert _told("copilot", *others)[0] == "cannot tell"
 

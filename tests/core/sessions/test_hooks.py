@@ -60,7 +60,8 @@ def transcript(path: Path, *calls: str, denied: str = "", file: str = "/w/.env")
         result: dict[str, Any] = {"type": "tool_result", "tool_use_id": name, "content": "x = 1"}
         more: dict[str, Any] = {}
         if name == denied:
-            result |= {"is_error": True, "content": "refused"}
+            denial = "Permission to read it has been denied."
+            result |= {"is_error": True, "content": denial}
             more = {"permissionDecision": {"decision": "reject"}}
         lines.append({"type": "assistant", "message": {"role": "assistant", "content": [use]}})
         lines.append({"type": "user", "message": {"role": "user", "content": [result]}} | more)

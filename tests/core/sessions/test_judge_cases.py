@@ -16,7 +16,7 @@ FILE = "/w/chat/a.md"
 START = Session("s1", "codex", "0.169.0", 1, cwd="/w")
 ANSWER = Given("read", 8, 0, "x", call="c")
 DENIED = ANSWER._replace(text="Permission to do it has been denied.", denied=True, failed=True)
-FAILED = ANSWER._replace(text="Error: it cannot be read", failed=True)
+FAILED = ANSWER._replace(text="File does not exist.", failed=True)
 NAMED = Given("mention", 8, 0, "x", named=FILE)
 SPAWNED = Gap("missing", 5, "a child", "subagent", child="a1", call="c")
 BOTH = (("chat/a.md", SECRET),)
@@ -163,13 +163,17 @@ TURNING = {
          ANSWER, ANSWER],
         "SessionExposures._settle: does not count: one.is_mixed", "cannot tell", shown=True,
     ),
-    "a long line of an error": Turning(
-        [_reads(FILE), FAILED._replace(text="Error: " + "x" * 2000)],
-        "is_error_text: does not count: len(text) > _ERROR_SIZE", "cannot tell",
+    "a denial in no words of the program": Turning(
+        [_reads(FILE), DENIED._replace(text="the key is correct horse")],
+        "is_error_text: does not count: by_hook", "cannot tell",
     ),
-    "an error of the program that goes on": Turning(
-        [_reads(FILE), FAILED._replace(text="<tool_use_error>not x</tool_use_error>\nKEY=x")],
-        'is_error_text: does not count: text.startswith("<tool_use_error>")', "cannot tell",
+    "an error in no words of the program": Turning(
+        [_reads(FILE), FAILED._replace(text="the key is correct horse")],
+        "SessionExposures._settle: does not count: not is_error", "cannot tell",
+    ),
+    "a denial of what was allowed": Turning(
+        [_reads(FILE), DENIED._replace(denied=False, decided="allowed")],
+        "SessionExposures._settle: does not count: was_allowed and is_denial(text)", "cannot tell",
     ),
     "a server that answers like the program": Turning(
         [_calls("mcp"), FAILED._replace(text="<tool_use_error>KEY=x</tool_use_error>")],

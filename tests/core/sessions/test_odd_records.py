@@ -1,6 +1,7 @@
 """Sessions in which a file was read in a way that is seldom: none of them is called clean."""
 
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -126,6 +127,49 @@ def test_text_of_another_file_does_not_stand_for_that_of_the_rule(tmp_path: Path
     assert _told(*rule, tmp_path / "other") == 3
     assert _told(*rule, tmp_path / ".env") == 0
     assert _told("--never", "*.pem", *rule, tmp_path / ".env") == 3
+
+
+@pytest.mark.parametrize(
+    ("file", "cwd", "code"),
+    [
+        ("AGENTS.md", "{}/team", 1),
+        ("src/AGENTS.md", "{}/team", 0),
+        ("src/AGENTS.md", "{}/team/src", 1),
+        ("src/AGENTS.md", "{}/team/src/a/b", 1),
+        ("src/AGENTS.md", "{}/team/src/gone", 1),
+        ("src/a/CLAUDE.md", "{}/team/src/a/b", 1),
+        ("src/b/CLAUDE.md", "{}/team/src/a/b", 0),
+        ("src/a/opencode.json", "{}/team/src/a/b", 3),
+        ("src/a/opencode.json", "{}/team", 0),
+        ("src/a/AGENTS.md", "/elsewhere/team/src/a", 3),
+        ("src/a/AGENTS.md", "C:\\team\\src\\a", 3),
+        ("src/a/AGENTS.md", "/elsewhere/team/src", 0),
+        ("src/a/AGENTS.md", "/elsewhere/../src/../src/a", 3),
+        ("src/a/AGENTS.md", "../src/a", 3),
+        ("src/a/AGENTS.md", "src/a", 3),
+        ("AGENTS.md", "../team", 1),
+        ("src/a/AGENTS.md", "/elsewhere/a\0", 0),
+        ("src/a/AGENTS.md", "/elsewhere/\ud800", 0),
+        ("src/a/AGENTS.md", "", 0),
+    ],
+)
+def test_opencode_reads_instructions_on_the_way_to_its_folder(
+    tmp_path: Path, file: str, cwd: str, code: int
+) -> None:
+    (tmp_path / "team/src/a/b").mkdir(parents=True)
+    (tmp_path / "team/src/b").mkdir()
+    (tmp_path / "team" / file).write_text(WORDS)
+    (tmp_path / "home").mkdir()
+    (tmp_path / "secret.md").write_text(WORDS)
+    folder = cwd.format(os.path.realpath(tmp_path))
+    info = {"id": "s", "directory": folder, "version": "1.18.33"}
+    said = {
+        "info": {"id": "m", "role": "user"},
+        "parts": [{"id": "p", "type": "text", "text": "x"}],
+    }
+    (tmp_path / "s.json").write_text(json.dumps({"info": info, "messages": [said]}))
+    words = ("--project", "team", "--home", "home", "--protect", "secret.md", "s.json")
+    assert run(tmp_path, "exposure", *words).code == code
 
 
 def test_opencode_reads_instructions_above_its_folder(tmp_path: Path) -> None:

@@ -200,6 +200,17 @@ def test_a_clone_without_the_sessions_cannot_tell(team: Path, tmp_path: Path) ->
     assert told(team)[1]["verdict"] == "cannot tell"
 
 
+def test_a_role_that_no_session_has_is_said(team: Path) -> None:
+    session(team / "s.jsonl", "s", ("/w/a.py", "x = 1"))
+    run(team, "import", "s.jsonl", "--as", "ann")
+    text = "never:\n  - paths: [.env]\nroles:\n  - role: reviewer\n    folder: "
+    for folder, is_said in (("/ww", True), ("/w", False)):
+        policy(team, f"{text}{folder}\n")
+        one = told(team)[1]
+        words = f"the role reviewer is given to no session here (folder {folder})"
+        assert (one["verdict"], words in one["exceptions"]) == ("clean, except", is_said)
+
+
 def test_the_stricter_of_two_policies_has_the_rules_of_both() -> None:
     one = parse(b"never:\n  - paths: [a]\n")
     two = parse_project(b'[[policy.never]]\npaths = ["b"]\nrole = "rev"\n')
