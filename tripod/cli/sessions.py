@@ -42,6 +42,7 @@ _CANNOT_TELL = 3
 _CODES = {"clean": 0, "findings": 1, "cannot tell": _CANNOT_TELL}
 _DAY_US = 86_400_000_000
 _LISTED = {True: 200, False: 20}  # exposures of a file that the text lists: sure ones, and others
+_NOT_OF_PROJECT = "--project {} is named otherwise than {}, the folder of the session"
 _SHOWN, _OF_A_KIND = 40, 3  # reasons that the text has, and those alike; JSON has all
 
 
@@ -305,6 +306,10 @@ def _read_exposures(
         for item in folder.items(found.program):
             one.add(item)
     one.end()
+    project, began = around[0], next((each.cwd for each in one.tree.sessions if each.cwd), "")
+    if project is not None and began and one.relied - {"home"} and not project.is_of(began):
+        what = _NOT_OF_PROJECT.format(project.root, began[:200])
+        one.gaps.append(Gap("missing", 0, what, "instructions"))
     if spool is not None:
         add_spool(read_spool(spool[0]), one, calls, found.program, spool[1])
     read.files.append(found)
@@ -387,6 +392,8 @@ def _advice(call: CommandCall, verdict: ExposureVerdict) -> Iterator[str]:
     unrecorded = {gap.channel for gap in gaps if gap.is_unrecorded}
     if "instructions" in unrecorded:
         yield "give --project DIR, the folder in which the agent worked, as it was then"
+    if any(gap.what.startswith("--project ") for gap in gaps):
+        yield "give as --project the folder of that name: of a copy, a link that has it will do"
     if "home" in unrecorded:
         yield "give --home DIR, the home folder of the user that the agent ran as"
     if any(gap.what.endswith(NOT_COMPARED) for gap in gaps) and not call.protect:

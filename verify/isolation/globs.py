@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
-from unicodedata import normalize
+from unicodedata import category, normalize
 
 from tripod.ledger.errors import MissingExtraError
 from tripod.verify.sessions.programs import UNKNOWN_PART as ANY
@@ -254,14 +254,28 @@ def refusal_of(pattern: str) -> str:
     """
     if not pattern or pattern != pattern.strip():
         return "it begins or ends with a blank" if pattern else "it is empty"
-    if any(ord(char) < _BLANK or ord(char) == _DELETE for char in pattern):
-        return "it has a control character"
+    if any(category(char) in ("Cc", "Cf") and char not in _JOINERS for char in pattern):
+        return "it has a character that nobody sees: type it anew"
     if pattern[0] == "!":
         return "it begins with !; name exceptions on their own"
     if _ADDRESS.match(pattern):
         return "it is the address of a page or a file; write a path"
     if _BACKSLASHES.search(pattern):
         return "it has a backslash: write slashes, and [*] for a star that is part of a name"
+    if pattern[0] == pattern[-1] and pattern[0] in "'\"`":
+        return (
+            "it has quotes of its own: write it without, or in the quotes that your shell takes off"
+        )
+    if pattern[0] == "^" or pattern[-1] == "$":
+        return "it is written as a regular expression: write a glob (*.pem)"
+    bare = _ANY_CLASS.sub("", pattern)
+    if "[" in bare or bare.count("{") != bare.count("}"):
+        return (
+            "it has a [, { or } without its other half: write [[], [{] or [}] for the sign itself"
+        )
+    parts = _LIST.split(_CHOICE.sub("", bare))
+    if len(parts) > 1 and all(map(_LIKE_A_GLOB.search, parts)):
+        return "it seems to be several: give each on its own; [ ] and [,] are part of a name"
     if _UNREPLACED.match(pattern):
         return "it begins with a variable or a user's name, which stay as they are: write ~/ or /"
     plain = _plain(pattern)
@@ -272,9 +286,13 @@ def refusal_of(pattern: str) -> str:
     return ""
 
 
-_BLANK, _DELETE = 32, 127
+_JOINERS = "\u200c\u200d"  # parts of words and of pictures
 _ADDRESS = re.compile(r"(?:[A-Za-z][\w+.-]*:/|file:|mailto:)/")
 _UNREPLACED = re.compile(r"(?:\$[A-Z_]+|\$\{\w+\}|%[A-Z_]+%)(?:/|$)|~[A-Za-z][\w.-]*/")
+_ANY_CLASS = re.compile(r"\[[!^]?\]?[^\]/]*\]")
+_CHOICE = re.compile(r"\{[^{}]*\}")
+_LIST = re.compile(r"\s*[\s,;|]\s*")
+_LIKE_A_GLOB = re.compile(r"[*?]|^\.\w|\.\w{1,8}$")
 _BACKSLASHES = re.compile(r"[A-Za-z]:\\|\\[\w.*~\\-]|\\$")
 
 

@@ -162,6 +162,14 @@ class Project:
                 yield Gap("opaque", 0, f"what the plugin {path[:80]} adds", channel)
         yield from self.gaps
 
+    def is_of(self, folder: str) -> bool:
+        """Whether a session that began in a folder may have worked in this project, by its name.
+
+        A copy may lie anywhere, but has the name of the folder, or of one above it.
+        """
+        names = map(os.path.basename, (os.path.abspath(self.root), os.path.realpath(self.root)))
+        return not {one.casefold() for one in names}.isdisjoint(folder.casefold().split("/"))
+
     def _above(self, program: str) -> Iterator[tuple[str, str]]:
         """Instruction files above the folder in its repository, which OpenCode reads, too."""
         place = os.path.realpath(self.root)

@@ -244,6 +244,8 @@ def test_a_shell_of_copilot_may_still_be_where_a_command_before_went() -> None:
         "/", ".", "..", "./", "a/..", "../w/.env", "/..", "!.env", " .env", ".env ", ".env\n",
         ".e\x07nv", "file:///w/.env", "https://x/.env", "", "$HOME/.ssh/**", "${HOME}/.ssh",
         "$HOME", "%USERPROFILE%/.ssh", "~ann/.ssh/**",
+        ".env,*.pem", ".env, *.pem", ".env *.pem", ".env;.key", "*.pem|*.key", "'.env*'", '"a"',
+        ".env\u200b", "\u202a.env", "^.env", "*.pem$", "[.env", "a/{b,c", "*.pem}", "[[.env",
     ],
 )  # fmt: skip
 def test_a_glob_that_can_fit_nothing_is_refused_in_words(tmp_path: Path, never: str) -> None:
@@ -257,7 +259,9 @@ def test_a_glob_that_can_fit_nothing_is_refused_in_words(tmp_path: Path, never: 
 
 
 @pytest.mark.parametrize("never", ["a\\?b", "[.]env", "{a,b}", "C:/w/a", "~/.env", "a b", "a/../b",
-    "$id.ts", "a/$X/b", "~$a.docx", "100%", "~x"])  # fmt: skip
+    "$id.ts", "a/$X/b", "~$a.docx", "100%", "~x", "[[]x", "[]]x", "[{]x", "{a,{b,c}}.md",
+    "a, b.txt", "*.{pem,key}", "My Notes/a b.md", "it's", "R&D;2/*.md", "*.pem[,]v", "a(1).md",
+    "[!a]b c"])  # fmt: skip
 def test_a_glob_that_can_fit_something_is_taken(tmp_path: Path, never: str) -> None:
     _write(tmp_path)
     assert _exposure(tmp_path, "--never", never)[0] == 0
