@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tripod.cli.commands import CommandCall, command_verb
 from tripod.errors import BadArgumentError
 from tripod.ledger.errors import MissingExtraError
+from tripod.ledger.files import read_plain_file
 from tripod.ledger.ids import now_us
 from tripod.output import LINES, emit, one_line, remark
 from tripod.verify.isolation.globs import NeverRule, refusal_of
@@ -111,9 +113,26 @@ def _import(call: CommandCall) -> int | None:
             for one in imported:
                 values.append(asdict(one))
                 lines.append(_imported(one))
+        policy = _policy_without_rules(team.root)
     call.answers(values, lines)
     read.say_left_out(call.path, is_empty=not values)
+    if values and policy:
+        remark(f"no rule says what these must not have read: `never` in {policy} would")
     return None if values else _CANNOT_TELL
+
+
+def _policy_without_rules(root: str) -> str:
+    """The path of a team's policy, if neither it nor the project's can have a rule on sessions."""
+    from tripod.projections.settings import MAX_SIZE
+    from tripod.verify.anchors.policy import PROJECT
+    from tripod.verify.check import RULES
+
+    policy = os.path.join(root, RULES)
+    for path in (policy, os.path.join(os.path.dirname(root), PROJECT)):
+        with suppress(OSError):
+            if b"never" in read_plain_file(path, MAX_SIZE):
+                return ""
+    return policy
 
 
 def _imported(one: ImportedSession) -> str:
