@@ -456,9 +456,9 @@ exposure PATH...
     --never GLOB...  Files that no agent may have read.
     --except GLOB...  Files that --never does not mean.
     --protect PATH...  A file, or a folder of files, whose text must not have reached the model.
-    --project DIR  The project as it was then: its instruction files are searched, and the text
-        of files that --never names is protected, with each version that git has of them. Text
-        that files of --except have as well does not count.
+    --project DIR  The project as it was then, under its own name: its instruction files are
+        searched, and the text of files that --never names is protected, with each version that git
+        has of them. Text that files of --except have as well does not count.
     --home DIR  The home folder of the user that the agent ran as: its instruction files are
         searched, of which Gemini, Qwen Code and OpenCode leave no record.
     --shown           Judge only what the model was shown, not what was merely opened.

@@ -36,6 +36,7 @@ class NeverRule:
         self._instructions: dict[str, bool] = {}
         drives = map(_with_drive, self.never)
         self._of_drives = [one for one in drives if _DRIVE.match(one)]
+        self._has_whole = any(one.startswith("/") for one in self.never)
         self._has_colon = any(_DRIVE.match(one.lstrip("/")) for one in self.never)
 
     @cached_property
@@ -111,6 +112,9 @@ class NeverRule:
         """
         if not recursive and self.is_far(path):
             return False  # as nearly all are
+        inner = (path[len(root) :] for root in roots if _lies_in(path, root))
+        if self._has_whole and any(map(self.hits, inner)):
+            return True  # in other tools such a glob begins in the project
         has_colon = ":" in path[:3]
         if has_colon and _UNSEEN.search(path):
             path = _UNSEEN.sub("", path)

@@ -458,3 +458,24 @@ def test_a_second_answer_to_a_call_of_opencode_is_a_gap(
     record = SessionRecord(1, 0, {"info": {"id": "m", "role": "assistant"}, "parts": parts})
     gaps = [item for item in READERS["opencode"]().read(record) if isinstance(item, Gap)]
     assert [gap.cause for gap in gaps] == ["unknown"] * is_second
+
+
+@pytest.mark.parametrize(
+    ("never", "path", "told"),
+    [
+        ("/a.env", "/w/a.env", "cannot tell"),
+        ("/a.env", "a.env", "cannot tell"),
+        ("/secrets/**", "secrets/x/key", "cannot tell"),
+        ("/a.env", "/w/src/a.env", "clean"),
+        ("/a.env", "/w/b.env", "clean"),
+        ("/a.env", "/a.env", "findings"),
+        ("/w/a.env", "/w/w/a.env", "cannot tell"),
+        ("/w/a.env", "/w/a.env", "findings"),
+        ("/v/**", "/w/a.env", "clean"),
+    ],
+)
+def test_a_whole_path_that_was_meant_from_the_project_on_is_not_clean(
+    never: str, path: str, told: str
+) -> None:
+    """In other tools a glob that begins with a slash begins in the project (``.gitignore``)."""
+    assert _verdict("claude-code", never, ("Read", {"file_path": path})) == told
