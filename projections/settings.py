@@ -36,6 +36,12 @@ MAX_DEPTH = 8
 MAX_VALUES = 10_000
 
 _SHOWN = 40  # characters of what the file says that a message repeats
+_HINTS = {
+    "an alias": "; a text that begins with * stands in quotes",
+    "'\\t'": "; indent with blanks",
+    "start any token": "; a text that begins with it stands in quotes",
+}
+"""What to do, by words of PyYAML."""
 _PROBLEMS = {
     "dataclass_type": "the value is not a mapping",
     "dict_type": "the value is not a mapping",
@@ -226,8 +232,10 @@ def _compose(data: bytes) -> list[tuple[Node, Node]]:
         # PyYAML notices an open quotation or bracket at the end of the file, and the author has to
         # mend it where it begins.
         begins = error.context and ("scanning" in error.context or "flow" in error.context)
-        mark = error.context_mark if begins else error.problem_mark
-        line, problem = 0 if mark is None else mark.line, f": {error.problem}"
+        mark = (error.context_mark if begins else None) or error.problem_mark
+        said = f"{error.context}: {error.problem}"
+        hint = next((what for sign, what in _HINTS.items() if sign in said), "")
+        line, problem = 0 if mark is None else mark.line, f": {error.problem}{hint}"
     lines = text.split("\n")[: line + 1]
     while len(lines) > 1 and not lines[-1].strip():  # the end of the file
         lines.pop()

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tripod.cli.commands import CommandCall, command_verb
 from tripod.errors import BadArgumentError
 from tripod.ledger.errors import MissingExtraError
+from tripod.ledger.files import read_plain_file
 from tripod.ledger.ids import now_us
 from tripod.output import LINES, emit, one_line, remark
 from tripod.verify.isolation.globs import NeverRule, is_excepted, refusal_of
@@ -42,6 +44,7 @@ _CANNOT_TELL = 3
 _CODES = {"clean": 0, "findings": 1, "cannot tell": _CANNOT_TELL}
 _DAY_US = 86_400_000_000
 _LISTED = {True: 200, False: 20}  # exposures of a file that the text lists: sure ones, and others
+_NOT_OF_PROJECT = "--project {} is named otherwise than {}, the folder of the session"
 _SHOWN, _OF_A_KIND = 40, 3  # reasons that the text has, and those alike; JSON has all
 
 
@@ -110,9 +113,26 @@ def _import(call: CommandCall) -> int | None:
             for one in imported:
                 values.append(asdict(one))
                 lines.append(_imported(one))
+        policy = _policy_without_rules(team.root)
     call.answers(values, lines)
     read.say_left_out(call.path, is_empty=not values)
+    if values and policy:
+        remark(f"no rule says what these must not have read: `never` in {policy} would")
     return None if values else _CANNOT_TELL
+
+
+def _policy_without_rules(root: str) -> str:
+    """The path of a team's policy, if neither it nor the project's can have a rule on sessions."""
+    from tripod.projections.settings import MAX_SIZE
+    from tripod.verify.anchors.policy import PROJECT
+    from tripod.verify.check import RULES
+
+    policy = os.path.join(root, RULES)
+    for path in (policy, os.path.join(os.path.dirname(root), PROJECT)):
+        with suppress(OSError):
+            if b"never" in read_plain_file(path, MAX_SIZE):
+                return ""
+    return policy
 
 
 def _imported(one: ImportedSession) -> str:
@@ -308,6 +328,10 @@ def _read_exposures(
         for item in folder.items(found.program, cwds):
             one.add(item)
     one.end()
+    project, began = around[0], next((each.cwd for each in one.tree.sessions if each.cwd), "")
+    if project is not None and began and one.relied - {"home"} and not project.is_of(began):
+        what = _NOT_OF_PROJECT.format(project.root, began[:200])
+        one.gaps.append(Gap("missing", 0, what, "instructions"))
     if spool is not None:
         add_spool(read_spool(spool[0]), one, calls, found.program, spool[1])
     read.files.append(found)
@@ -390,6 +414,8 @@ def _advice(call: CommandCall, verdict: ExposureVerdict) -> Iterator[str]:
     unrecorded = {gap.channel for gap in gaps if gap.is_unrecorded}
     if "instructions" in unrecorded:
         yield "give --project DIR, the folder in which the agent worked, as it was then"
+    if any(gap.what.startswith("--project ") for gap in gaps):
+        yield "give as --project the folder of that name: of a copy, a link that has it will do"
     if "home" in unrecorded:
         yield "give --home DIR, the home folder of the user that the agent ran as"
     if any(gap.what.endswith(NOT_COMPARED) for gap in gaps) and not call.protect:
@@ -433,9 +459,9 @@ exposure PATH...
     --never GLOB...  Files that no agent may have read.
     --except GLOB...  Files that --never does not mean.
     --protect PATH...  A file, or a folder of files, whose text must not have reached the model.
-    --project DIR  The project as it was then: its instruction files are searched, and the text
-        of files that --never names is protected, with each version that git has of them. Text
-        that files of --except have as well does not count.
+    --project DIR  The project as it was then, under its own name: its instruction files are
+        searched, and the text of files that --never names is protected, with each version that git
+        has of them. Text that files of --except have as well does not count.
     --home DIR  The home folder of the user that the agent ran as: its instruction files are
         searched, of which Gemini, Qwen Code and OpenCode leave no record.
     --shown           Judge only what the model was shown, not what was merely opened.

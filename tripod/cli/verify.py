@@ -25,7 +25,8 @@ def _verify(call: CommandCall) -> int:
     for name in (*call.select, *([call.explain] if call.explain else [])):
         if name not in names:
             known = ", ".join(names)
-            raise BadArgumentError(f"no check {name!r}; there are {known}{text_meant(name, names)}")
+            each = ". Give --select for each check" if "," in name else text_meant(name, names)
+            raise BadArgumentError(f"no check {name!r}; there are {known}{each}")
     if call.list:
         for check in checks:  # what it proves is the first sentence of its manual
             package = getattr(check, "PACKAGE", "")

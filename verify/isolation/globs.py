@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
-from unicodedata import normalize
+from unicodedata import category, normalize
 
 from tripod.ledger.errors import MissingExtraError
 from tripod.verify.sessions.programs import UNKNOWN_PART as ANY
@@ -36,6 +36,7 @@ class NeverRule:
         self._instructions: dict[str, bool] = {}
         drives = map(_with_drive, self.never)
         self._of_drives = [one for one in drives if _DRIVE.match(one)]
+        self._has_whole = any(one.startswith("/") for one in self.never)
         self._has_colon = any(_DRIVE.match(one.lstrip("/")) for one in self.never)
 
     @cached_property
@@ -111,6 +112,9 @@ class NeverRule:
         """
         if not recursive and self.is_far(path):
             return False  # as nearly all are
+        inner = (path[len(root) :] for root in roots if _lies_in(path, root))
+        if self._has_whole and any(map(self.hits, inner)):
+            return True  # in other tools such a glob begins in the project
         has_colon = ":" in path[:3]
         if has_colon and _UNSEEN.search(path):
             path = _UNSEEN.sub("", path)
@@ -254,14 +258,30 @@ def refusal_of(pattern: str) -> str:
     """
     if not pattern or pattern != pattern.strip():
         return "it begins or ends with a blank" if pattern else "it is empty"
-    if any(ord(char) < _BLANK or ord(char) == _DELETE for char in pattern):
-        return "it has a control character"
+    if any(category(char) in ("Cc", "Cf") and char not in _JOINERS for char in pattern):
+        return "it has a character that nobody sees: type it anew"
     if pattern[0] == "!":
         return "it begins with !; name exceptions on their own"
     if _ADDRESS.match(pattern):
         return "it is the address of a page or a file; write a path"
     if _BACKSLASHES.search(pattern):
         return "it has a backslash: write slashes, and [*] for a star that is part of a name"
+    if pattern[0] == pattern[-1] and pattern[0] in "'\"`":
+        return (
+            "it has quotes of its own: write it without, or in the quotes that your shell takes off"
+        )
+    if pattern[0] == "^" or pattern[-1] == "$":
+        return "it is written as a regular expression: write a glob (*.pem)"
+    bare = _ANY_CLASS.sub("", pattern)
+    if "[" in bare or bare.count("{") != bare.count("}"):
+        return (
+            "it has a [, { or } without its other half: write [[], [{] or [}] for the sign itself"
+        )
+    flat = _PICK.sub("", bare)
+    parts = _LIST.split(flat)
+    is_list = len(parts) > 1 and all(map(_LIKE_A_GLOB.search, parts))
+    if "|" in bare or is_list or _SEVERAL.search(flat):
+        return "it seems to be several: give each on its own; [ ] and [,] are part of a name"
     if _UNREPLACED.match(pattern):
         return "it begins with a variable or a user's name, which stay as they are: write ~/ or /"
     plain = _plain(pattern)
@@ -269,14 +289,6 @@ def refusal_of(pattern: str) -> str:
         return "it names no file: write ** for every file"
     if plain.startswith(("../", "/../")):
         return "it begins with ..: write the path from the folder of the project, or from /"
-    outside = _QUOTED.sub("_", pattern)
-    if outside.count("{") != outside.count("}"):
-        return "it has a brace without the other: put globs into a list, and write [{] for a name's"
-    if "|" in outside or _SEVERAL.search(_WITHIN.sub("_", outside)):
-        return (
-            "it looks like several globs: name each on its own, write {a,b} for a choice,"
-            " and [|] or [,] for a sign that is part of a name"
-        )
     return ""
 
 
@@ -312,17 +324,15 @@ def _like(glob: str) -> Iterator[str]:
 _OTHER = "\ufffd"  # a letter that only a wildcard fits
 
 
-_BLANK, _DELETE = 32, 127
+_JOINERS = "\u200c\u200d"  # parts of words and of pictures
 _ADDRESS = re.compile(r"(?:[A-Za-z][\w+.-]*:/|file:|mailto:)/")
 _UNREPLACED = re.compile(r"(?:\$[A-Z_]+|\$\{\w+\}|%[A-Z_]+%)(?:/|$)|~[A-Za-z][\w.-]*/")
+_ANY_CLASS = re.compile(r"\[[!^]?\]?[^\]/]*\]")
+_PICK = re.compile(r"\{(?:[^{}]|\{[^{}]*\})*\}")
+_SEVERAL = re.compile(r"[,;]\s*~?/|(?:^|/)\*?\.[\w*?.-]+[,;]\s*\w\w")  # but .bashrc,v is of RCS
+_LIST = re.compile(r"\s*[\s,;|]\s*")
+_LIKE_A_GLOB = re.compile(r"[*?]|^\.\w|\.\w{1,8}$")
 _BACKSLASHES = re.compile(r"[A-Za-z]:\\|\\[\w.*~\\-]|\\$")
-_QUOTED = re.compile(r"\\.|\[[^/\]]+\]")
-_WITHIN = re.compile(r"\{(?:[^{}]|\{[^{}]*\})*\}")
-_SEVERAL = re.compile(
-    r"""[,;]\s*(?:\*\*|\*?\.\w|~?/)|\*\*\s*[,;]  # a sign of a glob after the comma, or before it
-    |(?:^|/)\*?\.[\w*?.-]+[,;]\s*\w\w""",  # .env,id_rsa; but *,v and .bashrc,v are of RCS
-    re.VERBOSE,
-)
 
 
 def _folded(path: str) -> str:

@@ -194,6 +194,14 @@ class Project:
                         what = f"what {folder}/{name} names, below the folder that was given"
                         yield Gap("missing", 0, what, "instructions")
 
+    def is_of(self, folder: str) -> bool:
+        """Whether a session that began in a folder may have worked in this project, by its name.
+
+        A copy may lie anywhere, but has the name of the folder, or of one above it.
+        """
+        names = map(os.path.basename, (os.path.abspath(self.root), os.path.realpath(self.root)))
+        return not {one.casefold() for one in names}.isdisjoint(folder.casefold().split("/"))
+
     def _above(self, program: str) -> Iterator[tuple[str, str]]:
         """Instruction files above the folder in its repository, which OpenCode reads, too."""
         place = os.path.realpath(self.root)

@@ -167,7 +167,8 @@ class SessionExposures:
     Without a rule every file counts. ``denied`` has the id of each call that was denied, and
     whether it was for such a file. ``closed`` are channels that other evidence shows whole,
     although the program leaves no record of them. ``each`` gets every exposure as it is found; then
-    only the first of each kind is kept.
+    only the first of each kind is kept. ``relied`` are channels that other evidence told of: it
+    closed them, or their text was compared with protected text, by its words alone.
     """
 
     def __init__(
@@ -184,6 +185,7 @@ class SessionExposures:
         self._found = ExposureList(each, self._counts)
         self._batches = ItemBatches(rule, protected, helper)
         self._reading: ShellReading | None = None  # of the call that is judged, if there is one
+        self.relied = set[Channel]()
         self._gaps = GapList()
         self._tree = SessionTree()
         self._denied: list[tuple[str, bool]] = []
@@ -226,7 +228,9 @@ class SessionExposures:
         for items, paths, readings in batches:
             for at, (item, part) in enumerate(items):
                 if isinstance(item, Gap):
-                    if not (item.is_unrecorded and item.channel in self.closed):
+                    if item.is_unrecorded and item.channel in self.closed:
+                        self.relied.add(item.channel)
+                    else:
                         self._gaps.append(self._tree.of_child(item) if item.child else item)
                     continue
                 self._tree.add(item)
@@ -437,11 +441,13 @@ class SessionExposures:
             (given.call is None or (given.channel == "skill" and not given.failed))
             and (given.named is None or given.channel in _MIXED)
             and (given.channel in _UNNAMED or self._may_be_instructions(given, part))
-            and not self.protected.is_searchable
             and given.text.strip()
         ):
             what = f"text came by {given.channel}, and {NOT_COMPARED}"
-            self._gaps.append(Gap("missing", given.line, what, given.channel))
+            if self.protected.is_searchable:
+                self.relied.add(given.channel)
+            else:
+                self._gaps.append(Gap("missing", given.line, what, given.channel))
         for path in paths:
             if self.rule is None or not any(is_shown_at(each, path) for each in by_path):
                 tool = None if one is None else one.call.tool

@@ -1,5 +1,6 @@
 """The reader of YAML that people write: its limits, its lines, and that it guesses nothing."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -66,6 +67,21 @@ def test_a_problem_has_its_line_and_its_key(text: str, problem: str) -> None:
     with pytest.raises(MalformedError) as refused:
         read_settings(Shop, text.encode())
     assert str(refused.value).startswith(problem)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "hint"),
+    [
+        ("a: b\nc: *.d", 2, "a text that begins with * stands in quotes"),
+        ("a:\n\tb: c", 2, "indent with blanks"),
+        ("a: @b", 1, "a text that begins with it stands in quotes"),
+    ],
+)
+def test_what_is_no_yaml_for_a_known_reason_says_what_to_write(
+    text: str, line: int, hint: str
+) -> None:
+    with pytest.raises(MalformedError, match=rf"^line {line}: .*; {re.escape(hint)}$"):
+        read_settings(Shop, text.encode())
 
 
 BOMB = "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n"

@@ -291,6 +291,9 @@ def test_a_shell_of_copilot_may_still_be_where_a_command_before_went() -> None:
         "$HOME", "%USERPROFILE%/.ssh", "~ann/.ssh/**", ".env|.pem", "*.{pem|key}", "@(a|b)",
         ".env,.pem", ".env, .pem", "*.pem;*.key", "secrets/**,chat/**", ".env,id_rsa", "a,/b",
         "{.env", "*.{pem,key", "key}",
+
+        ".env,*.pem", ".env, *.pem", ".env *.pem", ".env;.key", "*.pem|*.key", "'.env*'", '"a"',
+        ".env\u200b", "\u202a.env", "^.env", "*.pem$", "[.env", "a/{b,c", "*.pem}", "[[.env",
     ],
 )  # fmt: skip
 def test_a_glob_that_can_fit_nothing_is_refused_in_words(tmp_path: Path, never: str) -> None:
@@ -305,7 +308,10 @@ def test_a_glob_that_can_fit_nothing_is_refused_in_words(tmp_path: Path, never: 
 
 @pytest.mark.parametrize("never", ["a\\?b", "[.]env", "{a,b}", "C:/w/a", "~/.env", "a b", "a/../b",
     "$id.ts", "a/$X/b", "~$a.docx", "100%", "~x", "a[|]b", ".env[,].pem", "*.{pem,.key,**}", "*,v",
-    ".bashrc,v", "Doe, J.pdf", "[{]a", "{{a}}/b"])  # fmt: skip
+    ".bashrc,v", "Doe, J.pdf", "[{]a", "{{a}}/b",
+    "[[]x", "[]]x", "[{]x", "{a,{b,c}}.md",
+    "a, b.txt", "*.{pem,key}", "My Notes/a b.md", "it's", "R&D;2/*.md", "*.pem[,]v", "a(1).md",
+    "[!a]b c"])  # fmt: skip
 def test_a_glob_that_can_fit_something_is_taken(tmp_path: Path, never: str) -> None:
     _write(tmp_path)
     assert _exposure(tmp_path, "--never", never)[0] == 0
@@ -541,3 +547,24 @@ def test_a_second_answer_to_a_call_of_opencode_is_a_gap(
     record = SessionRecord(1, 0, {"info": {"id": "m", "role": "assistant"}, "parts": parts})
     gaps = [item for item in READERS["opencode"]().read(record) if isinstance(item, Gap)]
     assert [gap.cause for gap in gaps] == ["unknown"] * is_second
+
+
+@pytest.mark.parametrize(
+    ("never", "path", "told"),
+    [
+        ("/a.env", "/w/a.env", "cannot tell"),
+        ("/a.env", "a.env", "cannot tell"),
+        ("/secrets/**", "secrets/x/key", "cannot tell"),
+        ("/a.env", "/w/src/a.env", "clean"),
+        ("/a.env", "/w/b.env", "clean"),
+        ("/a.env", "/a.env", "findings"),
+        ("/w/a.env", "/w/w/a.env", "cannot tell"),
+        ("/w/a.env", "/w/a.env", "findings"),
+        ("/v/**", "/w/a.env", "clean"),
+    ],
+)
+def test_a_whole_path_that_was_meant_from_the_project_on_is_not_clean(
+    never: str, path: str, told: str
+) -> None:
+    """In other tools a glob that begins with a slash begins in the project (``.gitignore``)."""
+    assert _verdict("claude-code", never, ("Read", {"file_path": path})) == told

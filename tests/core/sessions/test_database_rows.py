@@ -62,6 +62,7 @@ def test_a_session_whose_row_has_bytes_for_text_is_a_gap(tmp_path: Path, column:
 def test_an_import_of_such_a_row_is_no_mistake_of_ours(tmp_path: Path, value: object) -> None:
     path = _changed(tmp_path / "opencode.db", "part", "data", value)
     assert run(tmp_path, "init").code == 0
+    (tmp_path / ".nbs/policy.yaml").write_text("never:\n  - paths: .env\n")
     done = run(tmp_path, "import", "--as", "ann", "--keep", str(path))
     assert (done.code, done.err) == (0, "")
     assert b"bytes kept" in done.out

@@ -542,3 +542,24 @@ def test_files_without_an_id_are_told_apart_by_their_place(team: Path) -> None:
         (team / folder / "t.jsonl").write_text(json.dumps(line) + "\n")
     found = taken(team, "a/t.jsonl", "b/t.jsonl")
     assert len({one.session for one in found}) == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "is_said"),
+    [
+        ("x", "", True),
+        (".nbs/policy.yaml", "level: PINNED\n", True),
+        (".nbs/policy.yaml", "never:\n  - paths: .env\n", False),
+        ("tripod.toml", '[[policy.never]]\npaths = [".env"]\n', False),
+    ],
+)
+def test_an_import_says_that_no_rule_judges_it(
+    tmp_path: Path, path: str, text: str, *, is_said: bool
+) -> None:
+    """``verify`` says only how many checks had nothing to judge: that is no *clean*."""
+    assert run(tmp_path, "init").code == 0
+    (tmp_path / "s.jsonl").write_text(record("user", "hi"))
+    (tmp_path / path).write_text(text)
+    done = run(tmp_path, "import", "s.jsonl", "--as", "ann")
+    assert done.code == 0
+    assert ("no rule says what these must not have read" in done.err) == is_said

@@ -6,6 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from doors.inside import Done, run
+from recorded_sessions import recorded
+from session_specimens import claude_user
 
 from tripod.verify.recorded import project
 from tripod.verify.recorded.project import Project
@@ -166,3 +169,47 @@ def test_a_pattern_that_fits_nothing_is_a_gap_and_ends(tmp_path: Path, pattern: 
     files["/".join("a" * 40) + ".md"] = "x"
     folder = Project(str(_written(tmp_path, files)))
     assert any(pattern[:20] in what for what in _gaps(folder, "opencode"))
+
+
+def _judged(folder: Path, project: Path) -> Done:
+    return run(folder, "exposure", "--never", ".env", "--project", str(project), "a.jsonl")
+
+
+@pytest.mark.parametrize("name", ["w", "W", "x/y/w"])
+def test_a_project_of_the_name_of_the_sessions_folder_stands_for_it(
+    tmp_path: Path, name: str
+) -> None:
+    text = {"type": "hook_additional_context", "content": ["All is well."]}
+    records = [claude_user("hi"), claude_user("") | {"type": "attachment", "attachment": text}]
+    del records[1]["message"]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
+    project = _written(tmp_path / name, {".env": "PASSWORD=correct-horse-battery-staple"})
+    assert _judged(tmp_path, project).code == 0
+    link = tmp_path / "another"
+    project.rename(link)
+    done = _judged(tmp_path, link)
+    assert done.code == 3
+    assert f"--project {link} is named otherwise than /w, " in done.out.decode()
+    assert "to do: give as --project the folder of that name" in done.out.decode()
+    (tmp_path / "w").symlink_to(link)
+    assert _judged(tmp_path, tmp_path / "w").code == 0
+
+
+def test_another_project_tells_nothing_of_what_a_program_leaves_no_record_of(
+    tmp_path: Path,
+) -> None:
+    """``--project`` of the wrong folder had made a session clean in which chat text was shown."""
+    recording = recorded() / "sessions-2026-11/opencode-instructions-no-record"
+    other = _written(tmp_path / "other", {"README.md": "Hello.\n"})
+    around = "--home", str(other), "--project", str(other)
+    for file in (recording / "opencode.db", *recording.glob("export-*.json")):
+        done = run(tmp_path, "exposure", "--never", "chat/**", *around, str(file))
+        assert done.code == 3
+        assert "is named otherwise than /home/dev/team" in done.out.decode()
+
+
+def test_a_session_of_which_no_other_evidence_tells_needs_no_project_of_its_name(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "a.jsonl").write_text(json.dumps(claude_user("hi")) + "\n")
+    assert _judged(tmp_path, _written(tmp_path / "other", {".env": SECRET})).code == 0

@@ -167,8 +167,9 @@ def test_what_the_user_can_give_is_said(tmp_path: Path) -> None:
     said = _said(run(tmp_path, "exposure", "--never", "x", "q.jsonl"))
     assert "to do: give --project DIR" in said
     assert "to do: give --home DIR" in said
-    (tmp_path / "home").mkdir()
-    given = ("--project", "home", "--home", "home")
+    for name in ("home", "w"):
+        (tmp_path / name).mkdir()
+    given = ("--project", "w", "--home", "home")
     assert "to do:" not in _said(run(tmp_path, "exposure", "--never", "x", *given, "q.jsonl"))
 
 
