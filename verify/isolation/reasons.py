@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol, Self
 
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.phrases import PIECE, ProtectedText, search_in_pieces
-from tripod.verify.sessions.calls import MAX_PATH, SHORT_COMMAND, opened_by_call
+from tripod.verify.sessions.calls import REMOVED, SHORT_COMMAND, as_known, opened_by_call
 from tripod.verify.sessions.items import (
     ALONE,
     Call,
@@ -203,6 +203,9 @@ class ItemBatches:
         elif isinstance(item, Call):
             size += _size_of(item)
         self._items.append((item, part))
+        if isinstance(item, Given) and REMOVED.fullmatch(item.text.strip()):
+            what = "a text that was taken out of the record"
+            self._items.append((Gap("opaque", item.line, what, item.channel), ALONE))
         self._size += size
         if self._size <= self._TOGETHER:
             return ()
@@ -298,7 +301,7 @@ def _read(commands: Iterable[ShellCommand], rule: NeverRule | None) -> list[Shel
 
 
 def _is_near(one: OpenedPath, rule: NeverRule) -> bool:
-    is_more = one.recursive or one.lists_names or len(one.path) > MAX_PATH
+    is_more = one.recursive or one.lists_names or as_known(one) is not one
     return is_more or not rule.is_far(one.path)
 
 

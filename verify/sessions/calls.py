@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from tripod.verify.sessions.items import Call, strings_of
 from tripod.verify.sessions.programs import LOCAL_ADDRESS, OpenedPath, ShellReading
+from tripod.verify.sessions.programs import UNKNOWN_PART as ANY
 from tripod.verify.sessions.shell import opened_by, resolved
 
 OPAQUE = frozenset(("mcp", "tool", "resource", "script"))
@@ -15,6 +16,12 @@ OPAQUE = frozenset(("mcp", "tool", "resource", "script"))
 NUL = "a file that is named with a NUL"
 PATHLIKE = re.compile(r"[^\s/.]*[/.]\S*")
 MAGIC = re.compile(r"[*?\[\]{}]")
+
+REMOVED = re.compile(
+    r"REDACTED|[\[<({]+(?i:redacted)[^/\])>}]{0,60}[\])>}]+|[\[<](?:removed|hidden|masked|omitted)[\]>]"
+    r"|\*{3,}|\u2588+"
+)
+"""What stands in a record where somebody took a name or a text out."""
 
 _NO_FILES = frozenset(("names", "subagent", "web", "skill", "paste", "background"))
 _IS_POWERSHELL = re.compile("powershell|pwsh", re.IGNORECASE)
@@ -36,6 +43,20 @@ def opened_by_call(call: Call) -> ShellReading:
         found.opened += [each._replace(sure=False) for each in (*one.opened, *one.also)]
         found.opaque += one.opaque
     return found
+
+
+def as_known(opened: OpenedPath) -> OpenedPath:
+    """A path that was opened; one whose last name was taken out of the record may be any there.
+
+    >>> as_known(OpenedPath("a/REDACTED", "/w/a/REDACTED")).path
+    '/w/a'
+    """
+    if len(opened.path) > MAX_PATH or REMOVED.fullmatch(opened.named):
+        return opened._replace(path=f"/{ANY}", sure=False)
+    folder, _, name = opened.path.rpartition("/")
+    if REMOVED.fullmatch(name):  # a folder is mostly the home of somebody, whose name was taken out
+        return opened._replace(path=folder or "/", recursive=True)
+    return opened
 
 
 def _opened_by_call(call: Call) -> ShellReading:

@@ -43,7 +43,7 @@ from tripod.verify.isolation.reasons import (
     said_once,
 )
 from tripod.verify.isolation.refusals import is_error_text, is_own_error
-from tripod.verify.sessions.calls import MAGIC, MAX_PATH, NUL, OPAQUE, PATHLIKE, opened_by_call
+from tripod.verify.sessions.calls import MAGIC, NUL, OPAQUE, PATHLIKE, as_known, opened_by_call
 from tripod.verify.sessions.items import (
     Call,
     Channel,
@@ -160,8 +160,7 @@ class SessionExposures:
     Without a rule every file counts. ``denied`` has the id of each call that was denied, and
     whether it was for such a file. ``closed`` are channels that other evidence shows whole,
     although the program leaves no record of them. ``each`` gets every exposure as it is found; then
-    only the first of each kind is kept. ``relied`` are channels that other evidence told of: it
-    closed them, or their text was compared with protected text, by its words alone.
+    only the first of each kind is kept.
     """
 
     def __init__(
@@ -178,7 +177,6 @@ class SessionExposures:
         self._found = ExposureList(each, self._counts)
         self._batches = ItemBatches(rule, protected, helper)
         self._reading: ShellReading | None = None  # of the call that is judged, if there is one
-        self.relied = set[Channel]()
         self._gaps = GapList()
         self._tree = SessionTree()
         self._denied: list[tuple[str, bool]] = []
@@ -222,7 +220,7 @@ class SessionExposures:
         for at, (item, part) in enumerate(ready.items):
             if isinstance(item, Gap):
                 if _is_unrecorded(item, self.closed):
-                    self.relied.add(item.channel)
+                    self._gaps.relied.add(item.channel)
                 else:
                     self._gaps.append(self._tree.of_child(item) if item.child else item)
                 continue
@@ -394,8 +392,7 @@ class SessionExposures:
             }
 
     def _path(self, one: _Open, call: Call, opened: OpenedPath) -> None:
-        if len(opened.path) > MAX_PATH:
-            opened = opened._replace(path=f"/{ANY}", sure=False)
+        opened = as_known(opened)
         if opened.recursive and opened.path in self._roots.files:
             opened = opened._replace(recursive=False)  # so nothing lies below it
         if opened.copied and self.rule and not self.rule.may_lose(opened.path, opened.copied):
@@ -438,7 +435,7 @@ class SessionExposures:
         ):
             what = f"text came by {given.channel}, and {NOT_COMPARED}"
             if self.protected.is_searchable:
-                self.relied.add(given.channel)
+                self._gaps.relied.add(given.channel)
             else:
                 self._gaps.append(Gap("missing", given.line, what, given.channel))
         for path in paths:

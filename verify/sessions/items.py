@@ -231,7 +231,8 @@ class GapList(list[Gap]):
     """Gaps as they are found: the first of each cause and channel, so that memory has a limit.
 
     ``more`` counts those that were left out. ``close`` adds a gap for each such cause and channel,
-    which no session that is found fills. ``filled`` are channels that other evidence shows.
+    which no session that is found fills. ``filled`` are channels that other evidence shows, and
+    ``relied`` those of which it alone told: it closed them, or only its words were looked for.
     """
 
     LIMIT = 500
@@ -242,6 +243,7 @@ class GapList(list[Gap]):
         super().__init__()
         self.more: Counter[tuple[Cause, Channel]] = Counter()
         self.filled: set[Channel] = set()
+        self.relied: set[Channel] = set()
         self._kept: Counter[tuple[Cause, Channel, bool]] = Counter()
         self._sums: list[Gap] = []
 
