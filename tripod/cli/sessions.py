@@ -288,8 +288,8 @@ def _rule_of(call: CommandCall) -> NeverRule | None:
     rule = NeverRule(call.never, call.values["except"])
     try:
         rule.hits("/")
-    except MissingExtraError:
-        raise
+    except MissingExtraError as error:  # 1 would be findings
+        raise BadArgumentError(str(error)) from None
     except Exception as error:  # noqa: BLE001  wcmatch exports no name of what it raises
         raise BadArgumentError(f"a GLOB cannot be used: {error}") from None
     return rule
@@ -329,7 +329,7 @@ def _read_exposures(
             one.add(item)
     one.end()
     project, began = around[0], next((each.cwd for each in one.tree.sessions if each.cwd), "")
-    if project is not None and began and one.relied - {"home"} and not project.is_of(began):
+    if project is not None and began and one.gaps.relied - {"home"} and not project.is_of(began):
         what = _NOT_OF_PROJECT.format(project.root, began[:200])
         one.gaps.append(Gap("missing", 0, what, "instructions"))
     if spool is not None:

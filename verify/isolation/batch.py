@@ -14,8 +14,18 @@ from typing import NamedTuple, Protocol
 
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.phrases import PIECE, ProtectedText, search_in_pieces
-from tripod.verify.sessions.items import ALONE, Call, Given, Item, Part, RecordParts, strings_of
+from tripod.verify.sessions.items import (
+    ALONE,
+    Call,
+    Gap,
+    Given,
+    Item,
+    Part,
+    RecordParts,
+    strings_of,
+)
 from tripod.verify.sessions.programs import LOCAL_ADDRESS, OpenedPath, ShellReading
+from tripod.verify.sessions.programs import UNKNOWN_PART as ANY
 from tripod.verify.sessions.shell import opened_by, resolved
 
 OPAQUE = frozenset(("mcp", "tool", "resource", "script"))
@@ -24,6 +34,12 @@ OPAQUE = frozenset(("mcp", "tool", "resource", "script"))
 NUL = "a file that is named with a NUL"
 PATHLIKE = re.compile(r"[^\s/.]*[/.]\S*")
 MAGIC = re.compile(r"[*?\[\]{}]")
+
+REMOVED = re.compile(
+    r"REDACTED|[\[<({]+(?i:redacted)[^/\])>}]{0,60}[\])>}]+|[\[<](?:removed|hidden|masked|omitted)[\]>]"
+    r"|\*{3,}|\u2588+"
+)
+"""What stands in a record where somebody took a name or a text out."""
 
 _NO_FILES = frozenset(("names", "subagent", "web", "skill", "paste", "background"))
 _IS_POWERSHELL = re.compile("powershell|pwsh", re.IGNORECASE)
@@ -45,6 +61,23 @@ def opened_by_call(call: Call) -> ShellReading:
         found.opened += [each._replace(sure=False) for each in (*one.opened, *one.also)]
         found.opaque += one.opaque
     return found
+
+
+_REMOVED = 200  # characters: what stands for a text is no longer
+
+
+def as_known(opened: OpenedPath) -> OpenedPath:
+    """A path that was opened; one whose last name was taken out of the record may be any there.
+
+    >>> as_known(OpenedPath("a/REDACTED", "/w/a/REDACTED")).path
+    '/w/a'
+    """
+    if len(opened.path) > MAX_PATH or REMOVED.fullmatch(opened.named):
+        return opened._replace(path=f"/{ANY}", sure=False)
+    folder, _, name = opened.path.rpartition("/")
+    if REMOVED.fullmatch(name):  # a folder is mostly the home of somebody, whose name was taken out
+        return opened._replace(path=folder or "/", recursive=True)
+    return opened
 
 
 def _opened_by_call(call: Call) -> ShellReading:
@@ -145,6 +178,9 @@ class ItemBatches:
         elif isinstance(item, Call):
             size += _size_of(item)
         self._items.append((item, part))
+        if isinstance(item, Given) and size < _REMOVED and REMOVED.fullmatch(item.text.strip()):
+            what = "a text that was taken out of the record"
+            self._items.append((Gap("opaque", item.line, what, item.channel), ALONE))
         self._size += size
         if self._size <= self._TOGETHER:
             return ()
@@ -240,5 +276,5 @@ def _read(commands: Iterable[ShellCommand], rule: NeverRule | None) -> list[Shel
 
 
 def _is_near(one: OpenedPath, rule: NeverRule) -> bool:
-    is_more = one.recursive or one.lists_names or len(one.path) > MAX_PATH
+    is_more = one.recursive or one.lists_names or as_known(one) is not one
     return is_more or not rule.is_far(one.path)

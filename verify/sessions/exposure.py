@@ -16,13 +16,13 @@ from typing import Literal
 from tripod.ledger.words import without_escapes
 from tripod.verify.isolation.batch import (
     MAGIC,
-    MAX_PATH,
     NUL,
     OPAQUE,
     PATHLIKE,
     Asking,
     ItemBatches,
     ReadyItems,
+    as_known,
     opened_by_call,
 )
 from tripod.verify.isolation.children import SessionTree, missing_children, missing_parents
@@ -167,8 +167,7 @@ class SessionExposures:
     Without a rule every file counts. ``denied`` has the id of each call that was denied, and
     whether it was for such a file. ``closed`` are channels that other evidence shows whole,
     although the program leaves no record of them. ``each`` gets every exposure as it is found; then
-    only the first of each kind is kept. ``relied`` are channels that other evidence told of: it
-    closed them, or their text was compared with protected text, by its words alone.
+    only the first of each kind is kept.
     """
 
     def __init__(
@@ -185,7 +184,6 @@ class SessionExposures:
         self._found = ExposureList(each, self._counts)
         self._batches = ItemBatches(rule, protected, helper)
         self._reading: ShellReading | None = None  # of the call that is judged, if there is one
-        self.relied = set[Channel]()
         self._gaps = GapList()
         self._tree = SessionTree()
         self._denied: list[tuple[str, bool]] = []
@@ -229,7 +227,7 @@ class SessionExposures:
             for at, (item, part) in enumerate(items):
                 if isinstance(item, Gap):
                     if item.is_unrecorded and item.channel in self.closed:
-                        self.relied.add(item.channel)
+                        self._gaps.relied.add(item.channel)
                     else:
                         self._gaps.append(self._tree.of_child(item) if item.child else item)
                     continue
@@ -292,7 +290,7 @@ class SessionExposures:
         if call.ran:
             self._ran(call)
             return
-        one = _Open(_without_input(call))
+        one = _Open(call.without_input())
         if self._roots.files and call.channel not in _NO_CHANGE:
             said = text_of([call.command, call.input])
             self._roots.files = {
@@ -401,8 +399,7 @@ class SessionExposures:
             }
 
     def _path(self, one: _Open, call: Call, opened: OpenedPath) -> None:
-        if len(opened.path) > MAX_PATH:
-            opened = opened._replace(path=f"/{ANY}", sure=False)
+        opened = as_known(opened)
         if opened.recursive and opened.path in self._roots.files:
             opened = opened._replace(recursive=False)  # so nothing lies below it
         if opened.copied and self.rule and not self.rule.may_lose(opened.path, opened.copied):
@@ -445,7 +442,7 @@ class SessionExposures:
         ):
             what = f"text came by {given.channel}, and {NOT_COMPARED}"
             if self.protected.is_searchable:
-                self.relied.add(given.channel)
+                self._gaps.relied.add(given.channel)
             else:
                 self._gaps.append(Gap("missing", given.line, what, given.channel))
         for path in paths:
@@ -572,11 +569,6 @@ class SessionExposures:
             if self.rule.hits(path):
                 one = _exposure(call, OpenedPath(named, path), sure=True)
                 yield one._replace(line=given.line, shown=shown)
-
-
-def _without_input(call: Call) -> Call:
-    """A call that waits for its answer: its input may be large."""
-    return Call._make((*call[:2], None, *call[3:]))
 
 
 _MAX_ROOTS, _MOST_FOLDERS, _MOST_PLAIN = 64, 4, 500

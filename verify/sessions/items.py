@@ -140,6 +140,10 @@ class Call(NamedTuple):
     output: str | None = None
     keeps: bool = False
 
+    def without_input(self) -> Call:
+        """The call as it waits for its answer: its input may be large."""
+        return Call._make((*self[:2], None, *self[3:]))
+
 
 class Given(NamedTuple):
     """A text that the model was given, with the line of its record and where that begins (bytes).
@@ -233,7 +237,8 @@ class GapList(list[Gap]):
     """Gaps as they are found: the first of each cause and channel, so that memory has a limit.
 
     ``more`` counts those that were left out. ``close`` adds a gap for each such cause and channel,
-    which no session that is found fills. ``filled`` are channels that other evidence shows.
+    which no session that is found fills. ``filled`` are channels that other evidence shows, and
+    ``relied`` those of which it alone told: it closed them, or only its words were looked for.
     """
 
     LIMIT = 500
@@ -244,6 +249,7 @@ class GapList(list[Gap]):
         super().__init__()
         self.more: Counter[tuple[Cause, Channel]] = Counter()
         self.filled: set[Channel] = set()
+        self.relied: set[Channel] = set()
         self._kept: Counter[tuple[Cause, Channel, bool]] = Counter()
         self._sums: list[Gap] = []
 

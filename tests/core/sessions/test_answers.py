@@ -1,6 +1,7 @@
 """Answers and texts that do not say what they are: an error, a denial, colours, a wrapper."""
 
 import json
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -568,3 +569,39 @@ def test_a_whole_path_that_was_meant_from_the_project_on_is_not_clean(
 ) -> None:
     """In other tools a glob that begins with a slash begins in the project (``.gitignore``)."""
     assert _verdict("claude-code", never, ("Read", {"file_path": path})) == told
+
+
+@pytest.mark.parametrize(
+    ("never", "path", "told"),
+    [
+        ("a/**", "REDACTED", "cannot tell"),
+        ("a/**", "/w/a/REDACTED", "findings"),
+        ("/etc/a", "REDACTED", "cannot tell"),
+        (".env", "/w/a/[REDACTED_PATH]", "cannot tell"),
+        (".env", "/w/REDACTED/.env", "findings"),
+        (".env", "/w/REDACTED/b.py", "clean"),
+        ("a/**", "/w/b/redacted.md", "clean"),
+    ],
+)
+def test_a_name_that_was_taken_out_of_a_record_may_be_any(never: str, path: str, told: str) -> None:
+    assert _verdict("claude-code", never, ("Read", {"file_path": path})) == told
+    if told != "findings":
+        assert _verdict("claude-code", never, ("Bash", {"command": f"cat '{path}'"})) == told
+
+
+@pytest.mark.parametrize("text", ["REDACTED", "[REDACTED: 40 lines]", "<hidden>\n", "***"])
+def test_an_answer_that_was_taken_out_of_a_record_cannot_be_told(tmp_path: Path, text: str) -> None:
+    _write(tmp_path, *_call("Read", {"file_path": "/w/a"}, text))
+    code, out = _exposure(tmp_path, "--never", ".env")
+    assert (code, "a.jsonl:3: a text that was taken out of the record" in out) == (3, True)
+    _write(tmp_path, *_call("Read", {"file_path": "/w/a"}, f"the key is {text} here"))
+    assert _exposure(tmp_path, "--never", ".env")[0] == 0
+
+
+def test_a_glob_that_needs_the_extra_is_no_finding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "wcmatch", None)
+    _write(tmp_path)
+    code, out = _exposure(tmp_path, "--never", "[.]env")
+    assert (code, "need the extra `sessions`" in out) == (2, True)
