@@ -9,6 +9,7 @@ import fcntl
 import gc
 import os
 import pickle
+import signal
 import warnings
 from collections import deque
 from collections.abc import Callable
@@ -118,6 +119,7 @@ class Helper(Generic[Q, A]):
             source.close()
             with suppress(OSError):
                 to.close()
+            os.kill(number, signal.SIGKILL)  # one that somebody stopped would not end, and we wait
             os.waitpid(number, 0)
 
 
@@ -152,9 +154,9 @@ def _fork(
     if child == 0:
         # The child ends here in any case: it must not run what its parent would do at its end.
         status = 1
-        silence_progress()
-        gc.freeze()  # the collector would write to every page that is the parent's as well
         try:
+            silence_progress()
+            gc.freeze()  # the collector would write to every page that is the parent's as well
             os.close(to)
             os.close(back)
             with os.fdopen(source, "rb") as questions, os.fdopen(sink, "wb") as answers:

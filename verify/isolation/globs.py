@@ -99,8 +99,12 @@ class NeverRule:
         )
 
     def is_far(self, path: str) -> bool:
-        """Whether a path has nothing of what each has that may be hit: nearly all are so."""
-        if self._of_drives or _ODD.search(path):
+        """Whether a path has nothing of what each has that may be hit: nearly all are so.
+
+        An accent behind a name makes another letter of its last one when both are folded, and a
+        glob that is held against the path as it stands may end between the two.
+        """
+        if self._of_drives or self.may_be_named(path) or _ODD.search(path):
             return False
         folded = _folded(path)
         return not any(literal in folded for literal in self._literals[1])

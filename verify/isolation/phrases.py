@@ -427,8 +427,9 @@ def _without_numbers(text: str) -> Iterator[str]:
     if len(parts) == 1:
         return
     begun: list[str] = []
+    is_whole = "\x1b" in text  # what is not seen may be long
     for part in parts:
-        head, tail = (part, "") if "\x1b" in text else _sides_of(part)
+        head, tail = (part, "") if is_whole else _sides_of(part)
         begun.append(head)
         if tail:
             yield "\n".join(begun)

@@ -432,6 +432,13 @@ def test_a_command_that_shows_none_of_these_files_is_clean(command: str) -> None
     assert verdict.told == "clean", verdict.reasons
 
 
+@pytest.mark.parametrize("never", ["resume*", "\u1100*", "*e", "/w/resume*"])
+def test_a_glob_may_end_before_an_accent_of_its_own(never: str) -> None:
+    path = "/w/\u1100\u1161" if never == "\u1100*" else "/w/resume"
+    path += "" if never == "*e" else "\u0301.txt"
+    assert _shell(f"cat {path}", never).told == "findings"
+
+
 ENVIRONMENT_FILE = """
 cat $'\\x2eenv'
 cat $'\\056env'

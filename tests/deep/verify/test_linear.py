@@ -54,7 +54,7 @@ from tripod.verify.anchors.heads import parse_head
 from tripod.verify.anchors.policy import parse as parse_rules
 from tripod.verify.check import escape, shown_difference
 from tripod.verify.isolation.breach import ChatRule, shows_reading_of_chat, tells_to_read_chat
-from tripod.verify.isolation.phrases import encoded_lines_in
+from tripod.verify.isolation.phrases import ProtectedText, encoded_lines_in
 
 SIZE = 1 << 20
 SMALL = 60_000
@@ -97,6 +97,8 @@ def each_line(read: Callable[[str], object]) -> Callable[[bytes], object]:
     return lambda data: [read(line) for line in data.decode("utf-8", "replace").split("\n")]
 
 
+PROTECTED = ProtectedText()
+PROTECTED.add("a", "the seventh release is on friday, unless bob finds another fault in it")
 ASKED = DecisionRange("D-1", "D-2", 2)
 HEADING = b"### D-1 T\n- **Chat ref:** x\n- **Status:** decided\n- **Rationale:** r\n"
 PARSERS: dict[str, tuple[Callable[[bytes], object], tuple[bytes, ...]]] = {
@@ -192,6 +194,10 @@ PARSERS: dict[str, tuple[Callable[[bytes], object], tuple[bytes, ...]]] = {
     "words": (
         text(lambda said: (words_of(said), encoded_lines_in(said))),
         (b"a_", b"_", b"a-", b"a'", "a\u0301".encode(), "\u200b".encode()),
+    ),
+    "protected text": (
+        text(lambda said: PROTECTED.search([said.replace("\ufffd", "")])),
+        (b"1:\n", b"1: a\n", b"1: one two\n", b"a:1:", b"\x1b[m1:\n", b"\\n1:"),
     ),
     "sign of a decision": (
         text(lambda said: (may_need_advice(said), sign_for_advice(said))),
