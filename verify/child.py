@@ -116,11 +116,11 @@ class Helper(Generic[Q, A]):
         child, self._child = self._child, None
         if child is not None:
             number, to, source = child
+            os.kill(number, signal.SIGKILL)  # one that somebody stopped would not end, and we wait
+            os.waitpid(number, 0)
             source.close()
             with suppress(OSError):
                 to.close()
-            os.kill(number, signal.SIGKILL)  # one that somebody stopped would not end, and we wait
-            os.waitpid(number, 0)
 
 
 def _room_in(pipe: IO[bytes]) -> int:
@@ -137,7 +137,8 @@ def _fork(
     """A child that does one thing, by what it reads and writes; and the other ends of both."""
     pipes: list[int] = []
     try:
-        pipes += (*os.pipe(), *os.pipe())
+        pipes += os.pipe()
+        pipes += os.pipe()
         for pipe in pipes[1::2]:
             with suppress(OSError, AttributeError):  # Linux alone has it
                 fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE)

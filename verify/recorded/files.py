@@ -10,7 +10,7 @@ import gc
 import os
 import re
 from collections.abc import Callable, Container, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -218,7 +218,10 @@ def judged_beside(
     protected: ProtectedText, rule: NeverRule | None, paths: Iterable[str]
 ) -> Iterator[Asking | None]:
     """A second process that helps to judge large files, where there is a processor for it."""
-    size = sum(os.path.getsize(path) for path in paths if os.path.isfile(path))
+    size = 0
+    for path in paths:
+        with suppress(OSError):  # reading says what is wrong with it
+            size += os.stat(path).st_size
     if size < _LARGE:
         yield None
         return

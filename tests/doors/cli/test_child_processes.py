@@ -6,10 +6,10 @@ import subprocess
 import sys
 from threading import Thread
 
-from tripod.verify.processes import Helper
+from tripod.verify.child import Helper
 
 STOPPED_AT_ONCE = """
-import tripod.verify.processes as processes
+import tripod.verify.child as processes
 
 def stop():
     raise KeyboardInterrupt
