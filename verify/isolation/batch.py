@@ -41,6 +41,9 @@ REMOVED = re.compile(
 )
 """What stands in a record where somebody took a name or a text out."""
 
+_BEGINS = frozenset("R[<({*\u2588")
+"""How that begins; no path is empty."""
+
 _NO_FILES = frozenset(("names", "subagent", "web", "skill", "paste", "background"))
 _IS_POWERSHELL = re.compile("powershell|pwsh", re.IGNORECASE)
 MAX_PATH = SHORT_COMMAND = 4096  # characters
@@ -72,9 +75,12 @@ def as_known(opened: OpenedPath) -> OpenedPath:
     >>> as_known(OpenedPath("a/REDACTED", "/w/a/REDACTED")).path
     '/w/a'
     """
+    folder, _, name = opened.path.rpartition("/")
+    is_plain = name[:1] not in _BEGINS and opened.named[:1] not in _BEGINS
+    if is_plain and len(opened.path) <= MAX_PATH:
+        return opened  # as nearly all
     if len(opened.path) > MAX_PATH or REMOVED.fullmatch(opened.named):
         return opened._replace(path=f"/{ANY}", sure=False)
-    folder, _, name = opened.path.rpartition("/")
     if REMOVED.fullmatch(name):  # a folder is mostly the home of somebody, whose name was taken out
         return opened._replace(path=folder or "/", recursive=True)
     return opened
