@@ -46,6 +46,10 @@ class Turning(NamedTuple):
 
 
 TURNING = {
+    "an answer that names a file which the folder that was searched did not tell": Turning(
+        [START, _runs("grep -rn x sub"), ANSWER._replace(text="sub/chat/a.md:1: x")],
+        "SessionExposures._settle: does not count: one.listed",
+    ),
     "the first of two calls at once with one id": Turning(
         [_reads(FILE), _reads("/w/a"), ANSWER, ANSWER],
         "SessionExposures._called: always: calls.waiting is None",
