@@ -42,7 +42,7 @@ REMOVED = re.compile(
 """What stands in a record where somebody took a name or a text out."""
 
 _BEGINS = frozenset("R[<({*\u2588")
-"""How that begins; no path is empty."""
+"""The first characters that ``REMOVED`` can match."""
 
 _NO_FILES = frozenset(("names", "subagent", "web", "skill", "paste", "background"))
 _IS_POWERSHELL = re.compile("powershell|pwsh", re.IGNORECASE)

@@ -439,7 +439,7 @@ def _without_numbers(text: str) -> Iterator[str]:
 
 _SIDE = 160  # characters, in which a run of words nearly always has its place
 _RUN = re.compile(rf"(?:[^A-Za-z0-9]*+[A-Za-z0-9][^ \t\n]*+){{{RUN}}}")
-"""Words of a run, or more: whatever else counts as a letter, these are words, and end here."""
+"""At least the words of a run. Each has a letter or a digit of ASCII, and ends at a blank."""
 
 _BLANK = re.compile(r"[ \t\n]")
 

@@ -10,11 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, Self
 
-from tripod.verify.sessions.items import (
-    Channel,
-    Gap,
-    Given,
-)
+from tripod.verify.sessions.items import Channel, Gap, Given
 
 FOLDER = "searches {}, which may be a folder with such files"
 PATTERN = "the pattern {} may mean one of these files"
