@@ -578,6 +578,7 @@ def test_a_whole_path_that_was_meant_from_the_project_on_is_not_clean(
         ("a/**", "/w/a/REDACTED", "findings"),
         ("/etc/a", "REDACTED", "cannot tell"),
         (".env", "/w/a/[REDACTED_PATH]", "cannot tell"),
+        (".env", "/w/a/REDACTED", "cannot tell"),
         (".env", "/w/REDACTED/.env", "findings"),
         (".env", "/w/REDACTED/b.py", "clean"),
         ("a/**", "/w/b/redacted.md", "clean"),
