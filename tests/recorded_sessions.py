@@ -87,6 +87,12 @@ def judged(
     return judge_exposures(read, counted), read
 
 
+ATIF: dict[str, Any] = {
+    "schema_version": "ATIF-v1.4",
+    "session_id": "s",
+    "agent": {"name": "a", "version": "1"},
+    "steps": [{"step_id": 1, "source": "user", "message": "go"}],
+}
 BASE = {"version": "2.1.209", "cwd": "/w", "timestamp": "2026-11-20T10:00:00Z"}
 
 

@@ -12,7 +12,7 @@ import drafts
 import pytest
 from doors.inside import TRIPOD, run
 from peering import peers_of
-from recorded_sessions import BASE, write_session
+from recorded_sessions import ATIF, BASE, write_session
 
 from tripod.sessions.imports import ImportedSession, import_session_file
 from tripod.team.team import Team
@@ -20,12 +20,7 @@ from tripod.team.team import Team
 SECRET = "the quick brown fox jumps over the lazy dog and then it sleeps well"
 DOCUMENTS: dict[str, dict[str, Any]] = {
     "gemini": {"sessionId": "s", "projectHash": "x", "messages": []},
-    "atif": {
-        "schema_version": "ATIF-v1.4",
-        "session_id": "s",
-        "agent": {"name": "a", "version": "1"},
-        "steps": [{"step_id": 1, "source": "user", "message": "go"}],
-    },
+    "atif": ATIF,
 }
 
 

@@ -10,15 +10,9 @@ from typing import Any
 import pytest
 from doors.inside import run
 from hook_spools import events_of, write_spool
-from recorded_sessions import write_session
+from recorded_sessions import ATIF, write_session
 
 WORDS = "the quick brown fox jumps over the lazy dog and then it sleeps well"
-ATIF = {
-    "schema_version": "ATIF-v1.4",
-    "session_id": "s",
-    "agent": {"name": "a", "version": "1"},
-    "steps": [{"step_id": 1, "source": "user", "message": "go"}],
-}
 
 
 @pytest.fixture
