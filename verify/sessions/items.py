@@ -294,6 +294,9 @@ class GapList(list[Gap]):
 
 Item = Session | Call | Given | Gap
 
+made = tuple.__new__
+"""Makes a named tuple of the tuple of all its fields: for what is made for each record."""
+
 _REMEMBERED = 100_000  # calls, and records, whose ids a reader keeps
 
 
@@ -426,10 +429,13 @@ class Reader(ABC):
         """All texts of a value, which the model was given."""
         text = value if isinstance(value, str) else text_of(value)
         line, offset, _ = record
-        # By place, as each text of each session comes through here: names cost as much again.
-        return Given(
-            channel, line, offset, text, call, named, self.cwd, agent, nested, failed, denied, sure
-        )
+        # By place, and as a tuple: each text of each session comes through here, and ``Given(...)``
+        # costs twice as much.
+        return made(
+            Given,
+            (channel, line, offset, text, call, named, self.cwd, agent, nested, failed, denied,
+             sure, None, ""),
+        )  # fmt: skip
 
     def answered(self, record: SessionRecord, name: str, value: object, **more: Any) -> Given:
         """The answer to the call ``name``, which comes by the channel of that call."""
@@ -479,10 +485,10 @@ class Reader(ABC):
         cwd = self.cwd if cwd is None else cwd
         if use is not None and use.folders:
             cwd = _folder(cwd, next(_paths(values, use.folders), ""))
-        line = record.line
-        return Call(
-            name, tool, value, line, channel, paths, command, recursive, cwd, agent, nested, ran,
-            output,
+        return made(
+            Call,
+            (name, tool, value, record[0], channel, paths, command, recursive, cwd, agent, nested,
+             ran, output, False),
         )  # fmt: skip
 
     def list_of(

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tripod.verify.sessions.items import Gap, Given, SessionRecord
+from tripod.verify.sessions.items import Gap, Given, SessionRecord, made
 
 MAX_LINE = 16 * 1024 * 1024
 """Bytes of a line; a longer one is not read. Spec: the limit of memory is 120 MB."""
@@ -65,7 +65,7 @@ def session_records(lines: Iterable[bytes]) -> Iterator[SessionRecord | DamagedL
             except orjson.JSONDecodeError:
                 value = None  # and the error is gone, and with it a copy of the line
         if type(value) is dict:
-            found = SessionRecord._make((number, begin, value))
+            found = made(SessionRecord, (number, begin, value))
         else:
             found = _odd_line(line, number, begin)
         line, value = b"", None  # noqa: PLW2901  nobody holds a long line while it is judged
