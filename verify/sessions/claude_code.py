@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import orjson
@@ -113,7 +114,7 @@ _BLOCKS = {
 }
 _SILENT = fields(
     """summary ai-title custom-title tag agent-name agent-color agent-setting pr-link frame-link
-    worktree-state bridge-session content-replacement atis-latch cost-state tools-used mode
+    worktree-state bridge-session atis-latch cost-state tools-used mode
     permission-mode last-prompt file-history-snapshot file-history-delta api-request"""
 )
 """Records that no model gets: titles, settings, snapshots, sums, lists of digests."""
@@ -251,7 +252,7 @@ _NO_CONTENT = fields(
 )
 _ENCODED_TYPES = ("image", "document", "pdf", "audio")
 _ENCODED = fields("base64 blob")
-_UNDERSTOOD = frozenset({*_FIELDS, *_SILENT, "system"})
+_UNDERSTOOD = frozenset({*_FIELDS, *_SILENT, "system", "content-replacement"})
 
 
 class ClaudeCode(Reader):
@@ -280,37 +281,50 @@ class ClaudeCode(Reader):
         self._own: str | None = None  # the agent whose file it is
         self._now: Session | None = None
 
-    def read(self, record: SessionRecord) -> Iterator[Item]:
+    def read(self, record: SessionRecord) -> Iterable[Item]:
         """What one record holds."""
         value = record.value
         kind = value.get("type")
-        kind = kind if isinstance(kind, str) else ""
+        if not isinstance(kind, str):
+            kind = ""
         self.records[kind] += 1
         self.links(record)
         cwd = value.get("cwd")
         if isinstance(cwd, str):
             self.cwd = cwd
+        odd: list[Item] = []
         now = self._now
         if now is None or value.get("sessionId") != now.id or value.get("version") != now.version:
-            yield from self._session(record)
+            odd += self._session(record)
         elif not now.role and isinstance(value.get("attributionAgent"), str):
             self._now = now._replace(role=value["attributionAgent"], line=record.line)
-            yield self._now  # the first records of a subagent do not say what sort it is of
+            odd += (self._now,)  # the first records of a subagent do not say what sort it is of
         if kind not in _UNDERSTOOD:
-            yield from self.strange_type(record, kind, value)
-            return
+            return chain(odd, self.strange_type(record, kind, value))
         known = _FIELDS.get(kind)
         if known is not None and not known.issuperset(value):
-            yield from self.strange_fields(record, value, known, "a record", kind)
+            odd += self.strange_fields(record, value, known, "a record", kind)
         agent = value.get("agentId")
-        agent = agent if isinstance(agent, str) else MAIN
-        if self._own is None and kind in ("user", "assistant", "attachment"):
-            self._own = agent
+        if not isinstance(agent, str):
+            agent = MAIN
         if kind in ("user", "assistant"):
-            yield from self._message(record, value, agent, nested=agent != self._own)
+            if self._own is None:
+                self._own = agent
+            found = self._message(record, value, agent, nested=agent != self._own)
         elif kind == "attachment":
-            yield from self._attachment(record, value, agent)
-        elif kind == "progress":
+            if self._own is None:
+                self._own = agent
+            found = self._attachment(record, value, agent)
+        elif kind in _SILENT:
+            return odd
+        else:
+            found = self._other(record, kind, agent)
+        return chain(odd, found) if odd else found
+
+    def _other(self, record: SessionRecord, kind: str, agent: str) -> Iterator[Item]:
+        """What a record holds that is neither a message nor an attachment."""
+        value = record.value
+        if kind == "progress":
             yield from self._progress(record, value)
         elif kind == "system":
             yield from self._system(record, value)
@@ -350,54 +364,75 @@ class ClaudeCode(Reader):
         agent: str,
         *,
         nested: bool = False,
-    ) -> Iterator[Item]:
+    ) -> Iterable[Item]:
         """The blocks of a message: calls of the model, and what it was given."""
         message = value.get("message")
         if not isinstance(message, dict):
-            yield Gap("unknown", record.line, "a message of another shape")
-            yield from strange_text(record, message)
-            return
+            return self._odd_message(record, message, "a message of another shape")
+        odd: list[Item] = []
         if not _MESSAGE.issuperset(message):
-            yield from self.strange_fields(record, message, _MESSAGE, "a message")
+            odd += self.strange_fields(record, message, _MESSAGE, "a message")
         content = message.get("content")
         kind = value.get("type")
         from_model = kind == "assistant"
         if message.get("role", kind) != kind:
-            yield Gap("unknown", record.line, f"a message of {kind} in the role of another")
+            odd += (Gap("unknown", record.line, f"a message of {kind} in the role of another"),)
             from_model = False
-        given = partial(self._words, record, value, agent=agent, nested=nested)
         if isinstance(content, str):
+            found: Iterable[Item] = ()
             if not from_model:
-                yield from given(content)
-            return
-        if not isinstance(content, list):
-            yield Gap("unknown", record.line, "a message whose content is neither text nor list")
-            yield from strange_text(record, content)
-            return
-        for block in content:
-            kind = block.get("type") if isinstance(block, dict) else None
-            known = _BLOCKS.get(kind) if isinstance(kind, str) else None
+                found = self._words(record, value, content, agent=agent, nested=nested)
+        elif not isinstance(content, list):
+            what = "a message whose content is neither text nor list"
+            found = self._odd_message(record, content, what)
+        elif len(content) == 1:
+            found = self._block(
+                record, value, agent, content[0], from_model=from_model, nested=nested
+            )
+        else:
+            block = partial(self._block, record, value, agent, from_model=from_model, nested=nested)
+            found = chain.from_iterable(map(block, content))
+        return chain(odd, found) if odd else found
+
+    def _odd_message(self, record: SessionRecord, value: object, what: str) -> Iterator[Item]:
+        yield Gap("unknown", record.line, what)
+        yield from strange_text(record, value)
+
+    def _block(
+        self,
+        record: SessionRecord,
+        value: dict[str, Any],
+        agent: str,
+        block: object,
+        *,
+        from_model: bool,
+        nested: bool,
+    ) -> Iterable[Item]:
+        """One block of a message."""
+        kind = block.get("type") if isinstance(block, dict) else None
+        known = _BLOCKS.get(kind) if isinstance(kind, str) else None
+        if not isinstance(block, dict) or known is None:
             if kind in ("image", "document"):
-                yield Gap("opaque", record.line, f"{kind} in a message", "attachment")
-            elif known is None:
-                yield from self.strange_type(
-                    record, f"{text_at(value, 'type')}.{text_at(block, 'type')}", block
-                )
-            else:
-                if not known.issuperset(block):
-                    yield from self.strange_fields(record, block, known, "a block", kind)
-                if kind in ("tool_use", "server_tool_use"):
-                    call = self._call(record, block, agent, nested=nested)
-                    yield call
-                    named = call.command or (call.paths[0] if call.paths else "")
-                    if call.channel == "background" or "/tasks/" in named:
-                        yield from self._others(call)
-                elif kind == "tool_result":
-                    yield from self._result(record, value, block, agent, nested=nested)
-                elif kind == "text" and not from_model:
-                    if not isinstance(block.get("text"), str):
-                        yield Gap("unknown", record.line, "a text of another type")
-                    yield from given(text_of([block.get("text"), block.get("citations")]))
+                return (Gap("opaque", record.line, f"{kind} in a message", "attachment"),)
+            name = f"{text_at(value, 'type')}.{text_at(block, 'type')}"
+            return self.strange_type(record, name, block)
+        odd: list[Item] = []
+        found: Iterable[Item] = ()
+        if not known.issuperset(block):
+            odd += self.strange_fields(record, block, known, "a block", kind)
+        if kind in ("tool_use", "server_tool_use"):
+            call = self._call(record, block, agent, nested=nested)
+            named = call.command or (call.paths[0] if call.paths else "")
+            is_late = call.channel == "background" or "/tasks/" in named
+            found = chain((call,), self._others(call)) if is_late else (call,)
+        elif kind == "tool_result":
+            found = self._result(record, value, block, agent, nested=nested)
+        elif kind == "text" and not from_model:
+            if not isinstance(block.get("text"), str):
+                odd += (Gap("unknown", record.line, "a text of another type"),)
+            text = text_of([block.get("text"), block.get("citations")])
+            found = self._words(record, value, text, agent=agent, nested=nested)
+        return chain(odd, found) if odd else found
 
     def _words(
         self, record: SessionRecord, value: dict[str, Any], text: str, **more: Any
@@ -423,7 +458,7 @@ class ClaudeCode(Reader):
 
     def _inserted(self, record: SessionRecord, text: str, **more: Any) -> Iterator[Given]:
         """Files that the program names within a text; a person may have written it like that."""
-        if not any(mark in text for mark in ("<ide_sel", "<system-rem", "Contents of ")):
+        if not ("<ide_sel" in text or "<system-rem" in text or "Contents of " in text):
             return
         for begins in _INSERTED.finditer(text):
             channel: Any = begins.lastgroup
@@ -482,34 +517,36 @@ class ClaudeCode(Reader):
             else:
                 yield from self.strange_type(record, f"tool_result.{text_at(part, 'type')}", part)
         failed = block.get("is_error") is True
-        decision = text_at(value, "permissionDecision", "decision")
-        is_allowed = failed and decision == "accept"
-        denied = failed and (decision == "reject" or ("toolDenialKind" in value and not is_allowed))
-        by_hook = denied and text_at(value, "permissionDecision", "source") == "hook"
-        if not (denied or (failed and is_refusal("\n".join(texts)))):
+        whole = "\n".join(texts)
+        is_allowed = denied = by_hook = False
+        if failed:
+            decision = text_at(value, "permissionDecision", "decision")
+            is_allowed = decision == "accept"
+            denied = decision == "reject" or ("toolDenialKind" in value and not is_allowed)
+            by_hook = denied and text_at(value, "permissionDecision", "source") == "hook"
+        if not (denied or (failed and is_refusal(whole))):
             yield from self._began_others(record, value, call, texts)
-        yield self.answered(
-            record,
-            call,
-            "\n".join(texts),
-            named=text_at(value, "toolUseResult", "file", "filePath") or None,
-            agent=agent,
-            nested=nested,
-            failed=failed,
-            denied=denied,
-        )._replace(decided="by hook" if by_hook else "allowed" if is_allowed else "")
+        named = text_at(value, "toolUseResult", "file", "filePath") or None
+        given = self.given(
+            record, channel, whole, call=call, named=named, agent=agent, nested=nested,
+            failed=failed, denied=denied,
+        )  # fmt: skip
+        if by_hook or is_allowed:
+            given = given._replace(decided="by hook" if by_hook else "allowed")
+        yield given
         for text in texts:
             if "<system-reminder>" in text:
                 yield from self._inserted(record, text, agent=agent, nested=nested, sure=False)
 
     def _began_others(
         self, record: SessionRecord, value: dict[str, Any], call: str, texts: list[str]
-    ) -> Iterator[Gap]:
+    ) -> list[Gap]:
         """Agents and commands that a call began, or woke, that was not refused.
 
         An agent that failed may have read before. It is seen where its own file is, or where each
         call that its report counts stands in this file.
         """
+        found: list[Gap] = []
         result = value.get("toolUseResult")
         child = text_at(result, "agentId") or self._children.get(call, "")
         count = result.get("totalToolUseCount") if isinstance(result, dict) else None
@@ -519,19 +556,20 @@ class ClaudeCode(Reader):
             if child not in self._nested or self._nested[child] != count:
                 what = f"the session of subagent {child[:40] or 'without an id'}"
                 begins = call if child and call in self._spawned else ""
-                yield Gap("missing", record.line, what, "subagent", child=child, call=begins)
+                found += (Gap("missing", record.line, what, "subagent", child=child, call=begins),)
         woken = self._woken.get(call)
         if woken is not None and woken not in _PARENTS:
             what = f"the session of the agent {woken[:40] or 'without a name'}, which got a message"
             child = self._names.get(woken, woken)
-            yield Gap("missing", record.line, what, "subagent", child=child)
+            found += (Gap("missing", record.line, what, "subagent", child=child),)
         if self.channels.get(call, "tool") in _BEGINS:
             for text in texts:
                 if text.startswith(_BEGINNINGS):
-                    for found in _BEGUN.findall(text[:_HEAD]):
-                        self._begun.update(filter(None, found))
+                    for named in _BEGUN.findall(text[:_HEAD]):
+                        self._begun.update(filter(None, named))
             if child:
                 self._begun.add(child)
+        return found
 
     def _attachment(
         self, record: SessionRecord, value: dict[str, Any], agent: str
@@ -544,9 +582,13 @@ class ClaudeCode(Reader):
             return
         assert isinstance(attachment, dict)  # else it has no type
         channel, known = _ATTACHMENTS[kind]
-        yield from self.strange_fields(record, attachment, known, "an attachment", kind)
+        if not known.issuperset(attachment):
+            yield from self.strange_fields(record, attachment, known, "an attachment", kind)
         several = "skills" if kind == "invoked_skills" else "files"
-        files = yield from self.list_of(record, attachment.get(several), f"attachment.{several}")
+        files: list[Any] = []
+        if several in attachment:
+            what = f"attachment.{several}"
+            files = yield from self.list_of(record, attachment[several], what)
         for file in files or [attachment]:
             if not isinstance(file, dict):
                 yield from self.strange_type(record, f"attachment.{several}", file)
@@ -554,9 +596,12 @@ class ClaudeCode(Reader):
             named, has_text, encoded = _content(file)
             if channel in ("system", "hook") or kind in _NO_TEXT:
                 named = []
-            text: object = file if has_text or not named else ""
-            if rendered and len(files) < 2 and _adds_nothing(rendered, text_of(file)):
-                text, rendered = [text, rendered], ""
+            text = text_of(file)
+            is_again = rendered and len(files) < 2 and _adds_nothing(rendered, text)
+            if not (has_text or not named):
+                text = ""
+            if is_again:
+                text, rendered = f"{text}\n{rendered}", ""
             told = kind in _TOLD_OF_CALLS and text_of(file.get("content"))
             about = text_at(file, "toolUseID") if told else None
             for name in named or [None]:
@@ -651,12 +696,15 @@ def _content(value: object) -> tuple[list[str | None], bool, bool]:
     todo = [value]
     while todo:
         one = todo.pop()
-        if isinstance(one, dict):
+        if isinstance(one, str):
+            has_text = has_text or one.strip() != ""
+        elif isinstance(one, dict):
             encoded = encoded or one.get("type") in _ENCODED_TYPES or not _ENCODED.isdisjoint(one)
-            named |= {one[each]: None for each in _NAMES_OF_FILES if text_at(one, each)}
             todo += [inner for name, inner in one.items() if name not in _NO_CONTENT]
+            for name in _NAMES_OF_FILES:
+                said = one.get(name)
+                if said and isinstance(said, str):
+                    named[said] = None
         elif isinstance(one, list):
             todo += one
-        else:
-            has_text = has_text or (isinstance(one, str) and one.strip() != "")
     return list(named), has_text, encoded

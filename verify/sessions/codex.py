@@ -205,7 +205,7 @@ def _script_of(record: SessionRecord, call: str, value: object) -> _Script:
             polls += 1
         elif use is None or use.channel not in ("edit", "names", "paste", "subagent"):
             why = f"it calls {name[:40]}"
-    if polls != len(_POLL.findall(value)):
+    if "write_stdin" in value and polls != len(_POLL.findall(value)):
         why = "it tells a program what to do"
     if _DYNAMIC.search(value):
         why = "which tools it calls its text does not say"
@@ -215,7 +215,7 @@ def _script_of(record: SessionRecord, call: str, value: object) -> _Script:
 
 
 _SHELL = re.compile(r"(?:.*[/\\])?(?:bash|sh|zsh|dash|ksh|pwsh|powershell|cmd)(?:\.exe)?")
-_WRAPPED = _SHELL, re.compile(r"-l?c|-Command|/c"), re.compile(r"(?s:.*)")
+_RUNS_A_LINE = ("-c", "-lc", "-Command", "/c")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _DENIED = "Command blocked by PreToolUse hook:"
 
@@ -362,10 +362,12 @@ class Codex(Reader):
         return [*self.strange_fields(record, item, known, "an item", kind), *found]
 
     def _of_item(self, record: SessionRecord, item: dict[str, Any], kind: str) -> Iterable[Item]:
-        if kind == "message":
-            return self._message(record, item)
+        if kind == "function_call_output":
+            return self._result(record, item)
         if kind == "function_call":
             return self._called(record, item, text_at(item, "name"), item.get("arguments"))
+        if kind == "message":
+            return self._message(record, item)
         if kind == "custom_tool_call":
             return self._custom(record, item)
         if kind in ("local_shell_call", "web_search_call"):
@@ -415,10 +417,11 @@ class Codex(Reader):
             # ``end`` says what of it cannot be told: by then all that it ran is known.
             asked = self.called(record, call, name, value, command="", cwd=cwd)
             return asked._replace(keeps=keeps)
-        asked_for = said.get("command")
-        line = _line_of(asked_for) if isinstance(asked_for, list) else None
-        shell = text_at(said, "shell")
-        if shell and not _SHELL.fullmatch(shell):  # another program reads it
+        asked_for, shell, line = said.get("command"), said.get("shell"), None
+        if isinstance(asked_for, list):
+            line = _line_of(asked_for)
+        if shell and isinstance(shell, str) and not _SHELL.fullmatch(shell):
+            # Another program reads it.
             line = shlex.join([shell, "-c", text_at(said, "cmd")])
         return self.called(record, call, name, value, command=line, cwd=cwd)
 
@@ -451,20 +454,18 @@ class Codex(Reader):
     def _result(self, record: SessionRecord, item: dict[str, Any]) -> Iterator[Item]:
         call, output = text_at(item, "call_id"), item.get("output")
         channel = self.channels.get(call, "tool")
-        failed = isinstance(output, dict) and output.get("success") is False
-        content = output.get("content") if isinstance(output, dict) else output
-        if isinstance(content, list):
-            for part in content:
-                if text_at(part, "type") in ("input_image", "image"):
-                    yield Gap("opaque", record.line, "an image in the result of a call", channel)
-                elif not (isinstance(part, dict) and part.keys() <= {"type", "text"}):
-                    yield from self.strange_type(record, "output", part)
-        if isinstance(output, dict) and not output.keys() <= {"content", "success"}:
-            yield from self.strange_type(record, "output", output)
-        text = output if isinstance(output, str) else text_of_parts(_texts(output))
+        if isinstance(output, str):
+            text, failed = output, False
+        else:
+            yield from self._parts(record, output, channel)
+            text = text_of_parts(_texts(output))
+            failed = isinstance(output, dict) and output.get("success") is False
         # Only the program itself refuses to run something, and then it has not run it.
-        denied = text.startswith(_DENIED) and channel in ("shell", "script", "edit")
-        denied = denied and hash(call) not in self._executed
+        denied = (
+            text.startswith(_DENIED)
+            and channel in ("shell", "script", "edit")
+            and hash(call) not in self._executed
+        )
         if call in self._spawned and not failed:
             child = _UUID.search(text)
             what = f"the rollout of a subagent, {child[0] if child else 'without an id'}"
@@ -473,18 +474,26 @@ class Codex(Reader):
             yield Gap("missing", record.line, what, "subagent", child=lost, call=begins)
         head = text[:_HEAD].partition("\nOutput:\n")[0]
         ended = _EXIT.search(head) if "code" in head else None
-        told_twice = self._says_twice and hash(call) not in self._executed
-        if ended is not None and channel == "shell" and told_twice:
-            self._ended.setdefault(call, record.line)
+        if ended is not None:
+            failed = failed or ended[1] != "0"
+            told_twice = self._says_twice and hash(call) not in self._executed
+            if channel == "shell" and told_twice:
+                self._ended.setdefault(call, record.line)
         if denied:
+            failed = True
             self._scripts = [one for one in self._scripts if one.call != call]
-        yield self.answered(
-            record,
-            call,
-            text,
-            failed=failed or (ended is not None and ended[1] != "0") or denied,
-            denied=denied,
-        )
+        yield self.given(record, channel, text, call=call, failed=failed, denied=denied)
+
+    def _parts(self, record: SessionRecord, output: object, channel: Channel) -> Iterator[Item]:
+        """What the parts of an answer hold that is no text."""
+        content = output.get("content") if isinstance(output, dict) else output
+        for part in content if isinstance(content, list) else ():
+            if text_at(part, "type") in ("input_image", "image"):
+                yield Gap("opaque", record.line, "an image in the result of a call", channel)
+            elif not (isinstance(part, dict) and part.keys() <= {"type", "text"}):
+                yield from self.strange_type(record, "output", part)
+        if isinstance(output, dict) and not output.keys() <= {"content", "success"}:
+            yield from self.strange_type(record, "output", output)
 
     def _event(self, record: SessionRecord, event: dict[str, Any]) -> Iterable[Item]:
         """What the program says of its work; most of it repeats what an item says."""
@@ -520,8 +529,8 @@ class Codex(Reader):
         if kind not in _DONE or not isinstance(item, dict):
             yield from self.strange_type(record, f"item_completed.{kind}", item)
             return
-        if hash(text_at(item, "id")) not in self._asked and self._script is not None:
-            self._script.needs -= Counter((kind,))
+        if self._script is not None and hash(text_at(item, "id")) not in self._asked:
+            self._script.needs[kind] -= 1
         if kind == "UserMessage":
             yield from self.strange_fields(record, item, _PROMPTED, "an item", kind)
         elif kind == "CommandExecution":
@@ -551,7 +560,7 @@ class Codex(Reader):
             return
         self._patched.add(hash(name))
         if item.get("type") == "patch_apply_end" and hash(name) not in self._asked and self._script:
-            self._script.needs -= Counter(("FileChange",))
+            self._script.needs["FileChange"] -= 1
         changes = item.get("changes")
         if isinstance(changes, list):
             changes = {text_at(one, "path"): one for one in changes}
@@ -620,11 +629,9 @@ class Codex(Reader):
 
 def _line_of(words: list[object]) -> str:
     """A command that is recorded as its words: ``bash -lc LINE`` is the line."""
-    if len(words) == len(_WRAPPED) and all(
-        isinstance(word, str) and wanted.fullmatch(word)
-        for word, wanted in zip(words, _WRAPPED, strict=True)
-    ):
-        return str(words[-1])
+    shell, flag, line = words if len(words) == 3 else (None, None, None)
+    if isinstance(shell, str) and flag in _RUNS_A_LINE and isinstance(line, str):
+        return line if _SHELL.fullmatch(shell) else command_line(words)
     return command_line(words)
 
 

@@ -370,14 +370,16 @@ class Reader(ABC):
 
         Of very many records the older ones are forgotten: memory has a limit.
         """
-        name, parent = record.value.get("uuid"), record.value.get("parentUuid")
+        value, ids = record.value, self._ids
+        name, parent = value.get("uuid"), value.get("parentUuid")
         if isinstance(name, str):
-            if len(self._ids) >= _REMEMBERED:
-                self._ids, self._older = set(), self._ids
-            self._ids.add(hash(name))
+            if len(ids) >= _REMEMBERED:
+                self._older, self._ids = ids, set()
+                ids = self._ids
+            ids.add(hash(name))
         if isinstance(parent, str):
             before = None if parent == name else hash(parent)
-            there = before in self._ids or before in self._older
+            there = before in ids or before in self._older
             if not there and len(self._before) < _REMEMBERED:
                 self._before.setdefault(before, record.line)
 
@@ -460,20 +462,25 @@ class Reader(ABC):
         ``command`` is the command line, where the record has it elsewhere than in the input.
         """
         use = self.tools.get(tool)
-        values = value if isinstance(value, dict) else {}
+        cwd = self.cwd if cwd is None else cwd
+        recursive = False
         if use is None:
             channel: Channel = "mcp" if tool.startswith("mcp__") else "tool"
             paths = tuple(text for text in strings_of(value) if text and "\n" not in text)
         else:
-            channel = use.channel
-            paths = tuple(_paths(values, use.paths)) if use.paths else ()
-            paths = paths or ((use.default,) if use.default else ())
+            channel, named, line, recursive, default, folders = use
+            values = value if isinstance(value, dict) else {}
+            paths = tuple(_paths(values, named)) if named else ()
+            if default and not paths:
+                paths = (default,)
             if tool == "apply_patch":
                 paths += tuple(_UPDATED.findall(text_of(value)))
-            if command is None and use.command:
-                said = values.get(use.command)
+            if command is None and line:
+                said = values.get(line)
                 said = command_line(said) if isinstance(said, list) else said
                 command = said if isinstance(said, str) else None
+            if folders:
+                cwd = _folder(cwd, next(iter(_paths(values, folders)), ""))
         if len(self.channels) > _REMEMBERED:
             for old in list(self.channels)[: _REMEMBERED // 2]:
                 del self.channels[old]
@@ -481,10 +488,6 @@ class Reader(ABC):
             self.channels.setdefault(name, channel)
         else:
             self.channels[name] = channel
-        recursive = use is not None and use.recursive
-        cwd = self.cwd if cwd is None else cwd
-        if use is not None and use.folders:
-            cwd = _folder(cwd, next(_paths(values, use.folders), ""))
         return made(
             Call,
             (name, tool, value, record[0], channel, paths, command, recursive, cwd, agent, nested,
@@ -569,17 +572,21 @@ def strings_of(value: object) -> list[str]:
     ['x', 'y', 'z']
     """
     found: list[str] = []
-    todo: list[Any] = [value]
-    while todo:
-        one = todo.pop()
-        kind = type(one)  # JSON has no other sorts, and this costs less to ask
-        if kind is str:
-            found.append(one)
-        elif kind is dict:
-            todo += reversed(one.values())
-        elif kind is list:
-            todo += reversed(one)
-    return found
+    outer: list[Iterator[Any]] = []
+    inner: Iterator[Any] = iter((value,))
+    while True:
+        for one in inner:
+            kind = type(one)  # JSON has no other sorts, and this costs less to ask
+            if kind is str:
+                found.append(one)
+            elif kind is dict or kind is list:
+                outer.append(inner)
+                inner = iter(one.values() if kind is dict else one)
+                break
+        else:
+            if not outer:
+                return found
+            inner = outer.pop()
 
 
 def version_of(text: str) -> tuple[int, ...]:
@@ -612,11 +619,14 @@ def text_at(value: object, name: str, *below: str) -> str:
     >>> text_at({"a": {"b": "x"}}, "a", "b"), text_at({"a": 1}, "a", "b"), text_at([], "a")
     ('x', '', '')
     """
-    for one in (name, *below) if below else (name,):
-        if type(value) is not dict:  # JSON has no other sort, and this costs less to ask
+    if type(value) is not dict:  # JSON has no other sort, and this costs less to ask
+        return ""
+    found = value.get(name)
+    for one in below:
+        if type(found) is not dict:
             return ""
-        value = value.get(one)
-    return value if type(value) is str else ""
+        found = found.get(one)
+    return found if type(found) is str else ""
 
 
 def fields(table: str) -> frozenset[str]:
@@ -650,9 +660,12 @@ def _folder(cwd: str, named: str) -> str:
     return f"{cwd}/{named}"
 
 
-def _paths(values: Mapping[str, Any], names: Iterable[str]) -> Iterator[str]:
+def _paths(values: Mapping[str, Any], names: Iterable[str]) -> list[str]:
+    found = []
     for name in names:
         value = values.get(name)
-        for one in value if isinstance(value, list) else [value]:
-            if isinstance(one, str) and one:
-                yield one
+        if isinstance(value, str):
+            found.append(value)
+        elif isinstance(value, list):
+            found += [one for one in value if isinstance(one, str)]
+    return [path for path in found if path]

@@ -68,7 +68,7 @@ def session_records(lines: Iterable[bytes]) -> Iterator[SessionRecord | DamagedL
             found = made(SessionRecord, (number, begin, value))
         else:
             found = _odd_line(line, number, begin)
-        line, value = b"", None  # noqa: PLW2901  nobody holds a long line while it is judged
+        line = value = None  # type: ignore[assignment]  # noqa: PLW2901  a long one is not held
         if found is not None:
             yield found
         found = None
