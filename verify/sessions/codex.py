@@ -146,7 +146,11 @@ _PROVENANCE: dict[str, Channel] = {
 
 _AGENTS = re.compile(r"# AGENTS\.md instructions for (.+)")
 _MARKED = re.compile(r"<(?:permissions|collaboration_mode|\w+_instructions|model_switch)\b")
-_EXIT = re.compile(r"^(?:Process exited with code|Exit code:) (-?[0-9]+)$", re.MULTILINE)
+_EXIT = re.compile(
+    r"(?:(?!Output:\n).*\n)*?(?:Process exited with code|Exit code:) (-?[0-9]+)$", re.MULTILINE
+)
+"""The code of a command, on a line before those of its output."""
+
 _HEAD = 400  # characters of an answer before the output of the command begins
 _SPAWNS = frozenset(("spawn_agent", "resume_agent"))
 _TWICE = (0, 169)
@@ -472,8 +476,7 @@ class Codex(Reader):
             lost = child[0] if child else ""
             begins = call if lost and self._spawned[call] == "spawn_agent" else ""
             yield Gap("missing", record.line, what, "subagent", child=lost, call=begins)
-        head = text[:_HEAD].partition("\nOutput:\n")[0]
-        ended = _EXIT.search(head) if "code" in head else None
+        ended = _EXIT.match(text, 0, _HEAD)
         if ended is not None:
             failed = failed or ended[1] != "0"
             told_twice = self._says_twice and hash(call) not in self._executed

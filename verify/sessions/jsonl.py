@@ -47,7 +47,7 @@ def session_records(lines: Iterable[bytes]) -> Iterator[SessionRecord | DamagedL
     over it, as ``readline(MAX_LINE + 1)`` gives them. An empty line is skipped.
     """
     number = offset = 0
-    found: SessionRecord | DamagedLine | None
+    odd: SessionRecord | DamagedLine | None
     long = False
     loads = orjson.loads
     for line in lines:
@@ -66,12 +66,15 @@ def session_records(lines: Iterable[bytes]) -> Iterator[SessionRecord | DamagedL
                 value = None  # and the error is gone, and with it a copy of the line
         if type(value) is dict:
             found = made(SessionRecord, (number, begin, value))
-        else:
-            found = _odd_line(line, number, begin)
-        line = value = None  # type: ignore[assignment]  # noqa: PLW2901  a long one is not held
-        if found is not None:
+            line, value = b"", None  # noqa: PLW2901  nobody holds a long line while it is judged
             yield found
-        found = None
+            del found
+        else:
+            odd = _odd_line(line, number, begin)
+            line, value = b"", None  # noqa: PLW2901
+            if odd is not None:
+                yield odd
+            del odd
 
 
 def _odd_line(line: bytes, number: int, offset: int) -> SessionRecord | DamagedLine | None:

@@ -160,14 +160,15 @@ class SessionCounts:
 
 def read_session(reader: Reader, records: Iterable[SessionRecord | DamagedLine]) -> Iterator[Item]:
     """Everything that the records of one file hold, in their order; damage is a gap among it."""
-    read = reader.read
+    read, time = reader.read, None
     for record in records:
         if isinstance(record, SessionRecord):
-            reader.time = record.value.get("timestamp") or reader.time
+            time = record.value.get("timestamp") or time
             yield from read(record)
         else:
             yield record.gap
             if record.text is not None:
                 yield record.text
         del record  # it may be long, and the next one comes before the name is another's
+    reader.time = time or reader.time
     yield from reader.end()
