@@ -41,11 +41,14 @@ def words_of_text(text: str) -> list[str]:
     return comparable_text(text).encode().translate(_PLAIN, _SILENT_ASCII).decode().split()
 
 
-def comparable_text(text: str) -> str:
-    """A text whose words are the same, without what makes a text slow to split into words."""
+def comparable_text(text: str, odd: str | None = None) -> str:
+    """A text whose words are the same, without what makes a text slow to split into words.
+
+    ``odd`` are all characters in it that are not of ASCII, where they are known.
+    """
     if "\x1b" in text:
         text = without_escapes(text)
-    return text if text.isascii() else _without_signs(text)
+    return text if text.isascii() else _without_signs(text, odd_in(text) if odd is None else odd)
 
 
 def without_escapes(text: str) -> str:
@@ -68,9 +71,8 @@ def readings_of(text: str) -> Iterator[str]:
     >>> list(readings_of("tea\0or")), list(readings_of("tea x\b"))
     (['tea or'], ['tea x ', 'tea '])
     """
-    code = "utf-8", "surrogatepass"
-    rest = text.encode(*code).translate(None, _SEEN).decode(*code)
-    if rest and _HIDDEN.search(rest):
+    rest = odd_in(text)
+    if is_hidden(rest):
         yield _HIDDEN.sub(" ", text)
         if "\b" in rest:
             kept: list[str] = []
@@ -82,19 +84,30 @@ def readings_of(text: str) -> Iterator[str]:
             yield "".join(kept)
 
 
+def odd_in(text: str) -> str:
+    """The characters of a text that are neither signs nor blanks of ASCII."""
+    return text.encode(*_CODE).translate(None, _SEEN).decode(*_CODE)
+
+
+def is_hidden(odd: str) -> bool:
+    """Whether some of such characters are not seen, so that a text has other readings."""
+    return odd != "" and _HIDDEN.search(odd) is not None
+
+
+_CODE = "utf-8", "surrogatepass"
 _SEEN = _ASCII.translate(None, _SILENT_ASCII)
 _HIDDEN = re.compile(f"{_SILENT[:-1]}\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 
 
-def _without_signs(text: str) -> str:
+def _without_signs(text: str, odd: str) -> str:
     """A text with each character beyond ASCII as it is compared: as letters, a blank, or nothing.
 
     Most texts have few such characters. To replace one after the other takes a fraction of the
     time of looking each of all characters up.
     """
-    code = "utf-8", "surrogatepass"
-    foreign = set(text.encode(*code).translate(None, _ASCII).decode(*code))
-    changed = {char: to for char in foreign if (to := _compared_as(char)) != char}
+    changed = {
+        char: to for char in set(odd) if char > "\x7f" and (to := _compared_as(char)) != char
+    }
     if len(changed) <= _FEW and all(map(str.isascii, changed.values())):
         for char, to in changed.items():
             text = text.replace(char, to)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import gc
+import mmap
 import os
 import pickle
 import signal
@@ -63,9 +64,13 @@ class Helper(Generic[Q, A]):
     _LONGEST = 16_384
     """Bytes of an answer; all that wait must have a place in the pipe, or both would wait."""
 
+    _FEW = 8
+
     def __init__(self, answer: Callable[[Q], A]) -> None:
         self._answer = answer
         self._asked: deque[tuple[Q, list[A]]] = deque()
+        self._sent = 0
+        self._done = memoryview(mmap.mmap(-1, 8)).cast("Q")  # that the child counts up
         self._child = _fork(self._serve)
         room = 0 if self._child is None else _room_in(self._child[2])
         self.ahead = room // self._LONGEST
@@ -77,6 +82,12 @@ class Helper(Generic[Q, A]):
                 data = pickle.dumps(self._answer(pickle.load(source)))  # noqa: S301  our own
                 sink.write(data if len(data) <= self._LONGEST else pickle.dumps(None))
                 sink.flush()
+                self._done[0] += 1
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether more questions wait for an answer than keep the child at work."""
+        return self._sent - self._done[0] > self._FEW
 
     def ask(self, question: Q) -> Callable[[], A]:
         """Ask; the function given back waits for the answer."""
@@ -87,6 +98,7 @@ class Helper(Generic[Q, A]):
             self._receive()
         answers: list[A] = []
         self._asked.append((question, answers))
+        self._sent += 1
         try:
             pickle.dump(question, self._child[1])
             self._child[1].flush()

@@ -133,6 +133,10 @@ class Asking(Protocol):
 
     ahead: int
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether who asks does well to do a part of the work."""
+
     def ask(self, question: Question) -> Callable[[], Answer]:
         """Ask; the function given back waits for the answer."""
 
@@ -203,7 +207,7 @@ class ItemBatches:
             text
             for item, part in items
             if isinstance(item, Given) and self.protected.paths
-            for text in (item.text, *part.texts)
+            for text in (item.text, *part.joints)
         ]
         commands = {
             at: ShellCommand(item.tool, item.command, item.cwd)
@@ -221,15 +225,21 @@ class ItemBatches:
     def _ask(self, texts: list[str], commands: list[ShellCommand]) -> Callable[[], Answer]:
         helper = self.helper
         if helper is not None and sum(map(len, texts)) <= PIECE:
-            return helper.ask((texts, commands))
-
-        def search(texts: list[str]) -> list[list[int]]:
-            return helper.ask((texts, []))()[0] if helper else self.protected.search(texts)
+            if not (helper.is_behind and texts):
+                return helper.ask((texts, commands))
+            found = helper.ask((texts, []))
+            readings = _read(commands, self.rule)
+            return lambda: (found()[0], readings)
 
         return lambda: (
-            search_in_pieces(search, texts) if texts else [],
+            search_in_pieces(self._search, texts) if texts else [],
             _read(commands, self.rule),
         )
+
+    def _search(self, texts: list[str]) -> list[list[int]]:
+        if self.helper is not None:
+            return self.helper.ask((texts, []))()[0]
+        return self.protected.search(texts)
 
     def _judged(self, batch: _Batch) -> ReadyItems:
         found, opened = batch.answer()
@@ -238,10 +248,11 @@ class ItemBatches:
         for at, (item, part) in enumerate(batch.items if found else ()):
             if isinstance(item, Given):
                 here = next(numbers)
+                every = here
                 # Where it meets the text before it stands what neither has.
-                before, *joints = [next(numbers) for _ in part.texts] or [[]]
-                both = {number for joint in joints for number in joint}
-                every = *here, *sorted(both.difference(here, before))
+                if both := {number for _ in part.joints for number in next(numbers)}:
+                    before = self._search([part.before])
+                    every = [*here, *sorted(both.difference(here, *before))]
                 paths[at] = list(dict.fromkeys(self.protected.paths[number] for number in every))
         each = dict(zip(dict.fromkeys(batch.commands.values()), opened, strict=False))
         readings = {at: each[one] for at, one in batch.commands.items()} if each else {}

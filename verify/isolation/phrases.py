@@ -18,7 +18,14 @@ from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import chain, compress, count, repeat
 
-from tripod.ledger.words import RUN, comparable_text, readings_of, without_escapes
+from tripod.ledger.words import (
+    RUN,
+    comparable_text,
+    is_hidden,
+    odd_in,
+    readings_of,
+    without_escapes,
+)
 from tripod.ledger.words import words_of_text as words_of
 
 LONG = 24
@@ -375,11 +382,13 @@ class ProtectedText:
     def _may_be_in(self, texts: list[str]) -> bool:
         """Whether text of a file may stand in one of some texts, or in two together."""
         whole = "\n".join(texts)
-        if _is_plain(whole):
-            forms = [whole, *_without_numbers(whole)]
-        else:
+        odd = odd_in(whole)
+        if is_hidden(odd) or ("\\" in whole and ("\\n" in whole or "\\u" in whole)):
             forms = [form for text in texts for form in _forms_of(text)]
-        return next(self._found_in("\n".join(map(comparable_text, forms))), None) is not None
+            text = "\n".join(map(comparable_text, forms))
+        else:
+            text = comparable_text("\n".join([whole, *_without_numbers(whole)]), odd)
+        return next(self._found_in(text), None) is not None
 
     def _found_in(self, text: str) -> Iterator[int]:
         if self._held:
@@ -390,12 +399,6 @@ class ProtectedText:
         seeds = self._seeds.of(words)
         yield from (number for number, _ in self._runs.find(words, seeds))
         yield from (number for number, _ in self._lines.find(words, seeds))
-
-
-def _is_plain(text: str) -> bool:
-    """Whether a text has no other forms than without numbers of lines."""
-    odd = "\x1b" in text or "\\n" in text or "\\u" in text
-    return not odd and next(readings_of(text), None) is None
 
 
 def _forms_of(text: str) -> Iterator[str]:

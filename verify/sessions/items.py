@@ -174,11 +174,12 @@ class Given(NamedTuple):
 class Part(NamedTuple):
     """A text that is one of several of a record.
 
-    ``texts`` has the end of those before it, then what stands where that meets this: a reader sees
-    a message whole. ``is_named``: one before it named its file.
+    ``before`` is the end of those before it, ``joints`` are what stands where that meets this: a
+    reader sees a message whole. ``is_named``: one before it named its file.
     """
 
-    texts: tuple[str, ...] = ()
+    before: str = ""
+    joints: tuple[str, ...] = ()
     is_named: bool = False
 
 
@@ -204,7 +205,7 @@ class RecordParts:
         joints: tuple[str, ...] = (f"{self._apart}\n{head}",)
         if not (_PARTS_WORDS.match(before[-1:]) or _PARTS_WORDS.match(head)) or "\x1b" in before:
             joints += (before + head,)  # the cut may be within a word
-        part = Part((self._apart, *joints), self._is_named)
+        part = Part(self._apart, joints, self._is_named)
         self._apart = f"{self._apart}\n{text[-size:]}"[-size:]
         self._joined = (self._joined + text[-size:])[-size:]
         self._is_named |= given.named is not None
