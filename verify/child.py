@@ -20,6 +20,7 @@ from typing import IO, Generic, TypeVar
 from tripod.ledger.progress import silence_progress
 
 _PIPE = 1024 * 1024  # bytes: what Linux gives to everybody
+_BUFFER = 64 * 1024  # bytes: each write wakes the other process
 
 T = TypeVar("T")
 Q = TypeVar("Q")
@@ -69,7 +70,7 @@ class Helper(Generic[Q, A]):
     def __init__(self, answer: Callable[[Q], A]) -> None:
         self._answer = answer
         self._asked: deque[tuple[Q, list[A]]] = deque()
-        self._sent = 0
+        self._sent = self._flushed = 0
         self._done = memoryview(mmap.mmap(-1, 8)).cast("Q")  # that the child counts up
         self._child = _fork(self._serve)
         room = 0 if self._child is None else _room_in(self._child[2])
@@ -101,7 +102,6 @@ class Helper(Generic[Q, A]):
         self._sent += 1
         try:
             pickle.dump(question, self._child[1])
-            self._child[1].flush()
         except OSError:
             self.close()
 
@@ -118,6 +118,9 @@ class Helper(Generic[Q, A]):
         answer = None
         try:
             if self._child is not None:
+                if self._sent - len(self._asked) > self._flushed:  # it may wait in our buffer
+                    self._child[1].flush()
+                    self._flushed = self._sent
                 answer = pickle.load(self._child[2])  # noqa: S301  from our own child
         except (OSError, EOFError, pickle.UnpicklingError):
             self.close()
@@ -172,11 +175,14 @@ def _fork(
             gc.freeze()  # the collector would write to every page that is the parent's as well
             os.close(to)
             os.close(back)
-            with os.fdopen(source, "rb") as questions, os.fdopen(sink, "wb") as answers:
+            with (
+                os.fdopen(source, "rb", _BUFFER) as questions,
+                os.fdopen(sink, "wb") as answers,
+            ):
                 serve(questions, answers)
             status = 0
         finally:
             os._exit(status)
     os.close(source)
     os.close(sink)
-    return child, os.fdopen(to, "wb"), os.fdopen(back, "rb")
+    return child, os.fdopen(to, "wb", _BUFFER), os.fdopen(back, "rb")
