@@ -47,8 +47,6 @@ _BEGINS = frozenset("R[<({*\u2588")
 _NO_FILES = frozenset(("names", "subagent", "web", "skill", "paste", "background"))
 _IS_POWERSHELL = re.compile("powershell|pwsh", re.IGNORECASE)
 MAX_PATH = SHORT_COMMAND = 4096  # characters
-_opened_again = lru_cache(maxsize=512)(opened_by)
-"""Programs say a command when they ask for it and when they ran it, and agents repeat many."""
 
 
 def opened_by_call(call: Call) -> ShellReading:
@@ -112,7 +110,7 @@ def _opened_by(call: Call, command: str) -> ShellReading:
         from tripod.verify.sessions.powershell import opened_by_powershell
 
         return opened_by_powershell(command, call.cwd, is_named=is_named)
-    return (_opened_again if len(command) <= SHORT_COMMAND else opened_by)(command, call.cwd)
+    return opened_by(command, call.cwd)
 
 
 class ShellCommand(NamedTuple):
@@ -280,16 +278,19 @@ def answer(protected: ProtectedText, rule: NeverRule | None, question: Question)
 
 def _read(commands: Iterable[ShellCommand], rule: NeverRule | None) -> list[ShellReading]:
     """What each command opens, without paths that are far from what a rule means: nearly all."""
-    found = []
-    for tool, command, cwd in commands:
-        call = Call("", tool, None, 0, "shell", command=command, cwd=cwd)
-        reading = opened_by_call(call)
-        if rule is not None:
-            opened = [one for one in reading.opened if _is_near(one, rule)]
-            also = [one for one in reading.also if _is_near(one, rule)]
-            reading = ShellReading(opened, also, reading.opaque, reading.ended)
-        found.append(reading)
-    return found
+    return [_near(command, rule) for command in commands]
+
+
+@lru_cache(maxsize=512)
+def _near(command: ShellCommand, rule: NeverRule | None) -> ShellReading:
+    # Programs say a command when they ask for it and when they ran it, and agents repeat many.
+    tool, line, cwd = command
+    reading = opened_by_call(Call("", tool, None, 0, "shell", command=line, cwd=cwd))
+    if rule is None:
+        return reading
+    opened = [one for one in reading.opened if _is_near(one, rule)]
+    also = [one for one in reading.also if _is_near(one, rule)]
+    return ShellReading(opened, also, reading.opaque, reading.ended)
 
 
 def _is_near(one: OpenedPath, rule: NeverRule) -> bool:

@@ -120,7 +120,7 @@ NO_READINGS = [
 def without_the_extra(patch: pytest.MonkeyPatch) -> None:
     """Neither the parser of command lines nor the globs are installed."""
     patch.setattr(shell, "_parser", shell._parser.__wrapped__)
-    patch.setattr(batch, "_opened_again", batch._opened_again.__wrapped__)
+    patch.setattr(batch, "_near", batch._near.__wrapped__)
     for name in ("tree_sitter", "tree_sitter_bash", "wcmatch"):
         patch.setitem(sys.modules, name, None)
 
