@@ -38,7 +38,12 @@ def words_of_text(text: str) -> list[str]:
     >>> words_of_text("te\u0001a or co\u3164ffee")
     ['tea', 'or', 'coffee']
     """
-    return comparable_text(text).encode().translate(_PLAIN, _SILENT_ASCII).decode().split()
+    return words_in_bytes(comparable_text(text)).decode().split()
+
+
+def words_in_bytes(text: str) -> bytes:
+    """The words of a comparable text in UTF-8, with blanks between them."""
+    return text.encode().translate(_PLAIN, _SILENT_ASCII)
 
 
 def comparable_text(text: str, odd: str | None = None) -> str:

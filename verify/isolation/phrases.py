@@ -25,6 +25,7 @@ from tripod.ledger.words import (
     odd_in,
     readings_of,
     without_escapes,
+    words_in_bytes,
 )
 from tripod.ledger.words import words_of_text as words_of
 
@@ -79,11 +80,13 @@ class Seeds:
 
     Words of a searched text are looked at only around such a row. In which step a run begins there
     is not known, so it has a seed for each place in a step. Two indexes that are searched with the
-    same words have their seeds in common, so that these are looked for once.
+    same words have their seeds in common, so that these are looked for once. Words to look for are
+    bytes of UTF-8: to split these takes a quarter less than to split a text.
     """
 
     def __init__(self) -> None:
-        self._marks: dict[tuple[str, ...], int] = {}
+        self._marks: dict[tuple[bytes, ...], int] = {}
+        self._words: dict[str, bytes] = {}
 
     def add(self, words: Sequence[str], runs: Sequence[int], length: int, mark: int) -> set[int]:
         """Give each run of so many words a seed for each place in a step: where in a text they are.
@@ -91,8 +94,10 @@ class Seeds:
         ``runs`` are the places of their first words. A seed is the row with the most letters: short
         words are in many texts, long ones are not.
         """
-        rows = list(zip(*(words[at:] for at in range(SEED)), strict=False))
-        letters = list(map(len, map("".join, rows)))
+        known = self._words
+        whole = [known.get(word) or known.setdefault(word, word.encode()) for word in words]
+        rows = list(zip(*(whole[at:] for at in range(SEED)), strict=False))
+        letters = list(map(len, map(b"".join, rows)))
         seeds = set[int]()
         for place in range(STEP):
             at = 0
@@ -108,16 +113,16 @@ class Seeds:
             marks[rows[seed]] = marks.get(rows[seed], 0) | mark
         return seeds
 
-    def are_in(self, words: Sequence[str]) -> bool:
+    def are_in(self, words: Sequence[bytes]) -> bool:
         """Whether a seed stands in a text: of nearly all texts this is all that is asked."""
         return not self._marks.keys().isdisjoint(self._rows(words))
 
-    def of(self, words: Sequence[str]) -> bytes:
+    def of(self, words: Sequence[bytes]) -> bytes:
         """Which seeds stand in a text, a byte for each step."""
         return bytes(map(self._marks.get, self._rows(words), repeat(0)))
 
     @staticmethod
-    def _rows(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    def _rows(words: Sequence[bytes]) -> Iterator[tuple[bytes, ...]]:
         return zip(*(words[at::STEP] for at in range(SEED)), strict=False)
 
 
@@ -164,7 +169,9 @@ class PhraseIndex:
         ``seeds`` are those in the words, where they are known.
         """
         done = 0  # each run that begins before it was looked at
-        for found in _RUN_SEED.finditer(self._seeds.of(words) if seeds is None else seeds):
+        if seeds is None:
+            seeds = self._seeds.of(" ".join(words).encode().split())
+        for found in _RUN_SEED.finditer(seeds):
             at = found.start() * STEP
             part = words[max(done, at + SEED - RUN) : at + RUN]
             done = at + 1
@@ -214,7 +221,7 @@ class LineIndex:
         self._words: dict[str, tuple[int, int]] = {}
         self._pairs: dict[tuple[str, str], set[tuple[int, int]]] = {}
         self._begins = set[str]()  # the first words of these pairs
-        self._alone = set[str]()  # both: a word that must be there, where no seed is
+        self._alone = set[bytes]()  # both: a word that must be there, where no seed is
         self._places: dict[tuple[str, ...], tuple[tuple[int, int], ...]] = {}
         self._seeds = seeds or Seeds()
 
@@ -225,13 +232,13 @@ class LineIndex:
             self._first.setdefault(hash(tuple(words)), number)
             if length == 1:
                 self._words[words[0]] = 0, 1
-                self._alone.add(words[0])
+                self._alone.add(words[0].encode())
                 continue
             if length < SEED + STEP - 1:
                 at = max(range(length - 1), key=list(map(len, words)).__getitem__)
                 self._pairs.setdefault((words[at], words[at + 1]), set()).add((at, length))
                 self._begins.add(words[at])
-                self._alone.add(words[at])
+                self._alone.add(words[at].encode())
                 continue
             for seed in self._seeds.add(words, [0], length, _OF_LINE):
                 row = tuple(words[seed : seed + SEED])
@@ -239,7 +246,7 @@ class LineIndex:
                 if (seed, length) not in places:  # there are few, and sets are large
                     self._places[row] = (*places, (seed, length))
 
-    def may_find(self, words: Sequence[str]) -> bool:
+    def may_find(self, words: Sequence[bytes]) -> bool:
         """Whether these words have one of a line that has too few for seeds."""
         return bool(self._alone) and not self._alone.isdisjoint(words)
 
@@ -258,7 +265,9 @@ class LineIndex:
             for at, places in every:
                 if places is not None:
                     yield from self._lines(words, at, places)
-        for found in _LINE_SEED.finditer(self._seeds.of(words) if seeds is None else seeds):
+        if seeds is None:
+            seeds = self._seeds.of(" ".join(words).encode().split())
+        for found in _LINE_SEED.finditer(seeds):
             at = found.start() * STEP
             yield from self._lines(words, at, self._places[tuple(words[at : at + SEED])])
 
@@ -393,10 +402,10 @@ class ProtectedText:
     def _found_in(self, text: str) -> Iterator[int]:
         if self._held:
             self.index()
-        words = words_of(text)
-        if not (self._seeds.are_in(words) or self._lines.may_find(words)):
+        plain = words_in_bytes(comparable_text(text)).split()
+        if not (self._seeds.are_in(plain) or self._lines.may_find(plain)):
             return  # as in nearly all texts
-        seeds = self._seeds.of(words)
+        words, seeds = [word.decode() for word in plain], self._seeds.of(plain)
         yield from (number for number, _ in self._runs.find(words, seeds))
         yield from (number for number, _ in self._lines.find(words, seeds))
 

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
 _WORD = r"""(?:[\w./:@%+,=~-]|'[^'\n]*'|"[^"$`\\!\n]*")++(?=[ |;&]|\Z)"""
 _SEPARATOR = r"\|\||&&|;|\|"
 _NOWHERE = r"(?:(?<= )|^)\d?>(?:/dev/null|&[12])(?=[ |;]|\Z)"
-_TOKEN = re.compile(rf" *+(?:{_NOWHERE}|({_WORD})|({_SEPARATOR}))")
-_PLAIN = re.compile(rf"(?: *+(?:{_NOWHERE}|{_WORD}|{_SEPARATOR}))++ *+")
+_TOKEN = re.compile(rf"(?s: *+(?:{_NOWHERE}|({_WORD})|({_SEPARATOR})|(.)))")
 _NAME = re.compile(r"[\w./~][\w./~+-]*|:")
 _QUOTED = re.compile(r"""'([^']*)'|"([^"]*)\"""")
 _RESERVED = re.compile(
@@ -36,14 +35,16 @@ def plain_commands(line: str) -> list[tuple[bool, list[str]]] | None:
     >>> plain_commands("cat *.md") is None, plain_commands("A=1 cat") is None
     (True, True)
     """
-    if _PLAIN.fullmatch(line) is None:
-        return None
-    commands: list[tuple[bool, list[str]]] = [(False, [])]
-    for word, separator in _TOKEN.findall(line):
-        if separator:
-            commands.append((separator == "|", []))
-        elif word:
-            commands[-1][1].append(word)
+    words: list[str] = []
+    commands = [(False, words)]
+    for word, separator, other in _TOKEN.findall(line):
+        if word:
+            words.append(word)
+        elif separator:
+            words = []
+            commands.append((separator == "|", words))
+        elif other:
+            return None
     for _, words in commands:
         if not words or not _NAME.fullmatch(words[0]) or _RESERVED.fullmatch(words[0]):
             return None
