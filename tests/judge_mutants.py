@@ -1,8 +1,8 @@
 """Mutants of the judge, and the cases by which each that makes a false clean is told.
 
-A mutant is the source of a module of the judge with one thing changed: a statement is gone, a
-condition is always true or never, a part of it does not count, ``not`` is gone, a number or a text
-that is added is not.
+A mutant is the source of a module of the judge with one thing changed: a statement, or all items
+that a function gives back, are gone, a condition is always true or never, a part of it does not
+count, ``not`` is gone, a number or a text that is added is not.
 """
 
 import ast
@@ -149,6 +149,7 @@ def _functions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
 
 
 def _changes(function: ast.FunctionDef) -> Iterator[tuple[Any, str, str]]:
+    gives = function.returns is not None and ast.unparse(function.returns).startswith("Iterable[")
     for node in ast.walk(function):
         if isinstance(node, ast.If | ast.IfExp | ast.While):
             yield node.test, "never", "False"
@@ -163,6 +164,10 @@ def _changes(function: ast.FunctionDef) -> Iterator[tuple[Any, str, str]]:
             yield node, "gone", "yield from ()" if is_yield else "pass"
         elif isinstance(node, ast.AugAssign):
             yield node, "gone", "pass"
+        elif gives and isinstance(node, ast.Return):
+            yield node, "gone", "return ()"
+        elif gives and isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "found":
+            yield node, "gone", "found = ()"
         elif isinstance(node, ast.BoolOp):
             neutral = "True" if isinstance(node.op, ast.And) else "False"
             for value in node.values:

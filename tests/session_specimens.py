@@ -459,6 +459,9 @@ _REST: dict[str, list[Specimen]] = {
     ],
     "gemini": [
         ("unknown", [{"$rewindTo": [SECRET]}]),
+        ("edit", [_gemini_call("edit", {}, "x")[0] | {"toolCalls": [{
+            "id": "c", "name": "edit", "args": {}, "status": "success", "result": [
+                {"functionResponse": {"id": "c", "response": {}}, "text": SECRET}]}]}]),
         ("unknown", [_gemini_user()[0] | {"content": 7}]),
         ("mention", [_gemini_user()[0] | {"content": [
             {"text": "\nContent from @chat/a.md:\n"}, {"inlineData": {}}]}]),
@@ -522,6 +525,11 @@ SPECIMENS: list[tuple[str, Channel, list[Record]]] = [
 _SCRIPT = "text(await tools.mcp__x__y({}))"
 _ENDED = "Process exited with code 0\nOutput:\nx"
 SESSIONS: list[tuple[str, list[Record]]] = [
+    ("claude-code", [claude_user([{"type": "text", "text": "go"}, {"type": "image"}])]),
+    ("claude-code", [_CLAUDE | {"type": "ai-title", "version": "9.9.9"}, claude_user("go")]),
+    ("codex", [*STARTS["codex"], _codex("event_msg", type="user_message", brandNew="x")]),
+    ("codex", [*STARTS["codex"], _codex("event_msg", type="error") | {
+        "metadata": {"brandNew": "x"}}]),
     ("codex", [_codex("session_meta", id="s", cwd="/w")]),
     ("codex", [_TWICE, *_codex_ran("CommandExecution", command=["ls"], cwd="/w")]),
     ("codex", [_TWICE, *_codex_call("exec_command", {"cmd": "ls"}, _ENDED)]),

@@ -135,85 +135,71 @@ _PROGRESS = fields(
     search_results_received waiting_for_task powershell_progress skill_progress"""
 )
 _OF_AGENTS = fields("agent_progress skill_progress")
-_ATTACHED: dict[str, tuple[Channel, frozenset[str]]] = {
-    "file": ("mention", fields("filename content displayPath savedCopyFraming truncated")),
-    "directory": ("names", fields("path content displayPath")),
-    "compact_file_reference": ("names", fields("filename displayPath")),
-    "already_read_file": ("mention", fields("filename content displayPath truncated")),
-    "pdf_reference": ("mention", fields("filename pageCount fileSize displayPath")),
-    "edited_text_file": ("notice", fields("filename snippet displayPath")),
-    "nested_memory": ("instructions", fields("path content displayPath")),
-    "instructions": ("instructions", fields("files")),
+_OF_HOOKS = " hookName hookEvent toolUseID"
+_HOOK_RAN = "stdout stderr exitCode command durationMs" + _OF_HOOKS
+_ATTACHED: dict[str, tuple[Channel, str]] = {
+    "file": ("mention", "filename content displayPath savedCopyFraming truncated"),
+    "directory": ("names", "path content displayPath"),
+    "compact_file_reference": ("names", "filename displayPath"),
+    "already_read_file": ("mention", "filename content displayPath truncated"),
+    "pdf_reference": ("mention", "filename pageCount fileSize displayPath"),
+    "edited_text_file": ("notice", "filename snippet displayPath"),
+    "nested_memory": ("instructions", "path content displayPath"),
+    "instructions": ("instructions", "files"),
     "selected_lines_in_ide": (
         "attachment",
-        fields("filename content ideName lineStart lineEnd displayPath"),
+        """filename content ideName lineStart lineEnd displayPath""",
     ),
-    "opened_file_in_ide": ("names", fields("filename displayPath")),
-    "mcp_resource": ("resource", fields("server uri name description content")),
-    "hook_additional_context": ("hook", fields("content hookName hookEvent toolUseID")),
-    "hook_success": (
-        "hook",
-        fields("content stdout stderr exitCode command durationMs hookName hookEvent toolUseID"),
-    ),
-    "hook_system_message": ("hook", fields("content hookName hookEvent toolUseID")),
-    "hook_blocking_error": (
-        "hook",
-        fields("blockingError stdout stderr exitCode command durationMs")
-        | fields("hookName hookEvent toolUseID"),
-    ),
-    "hook_non_blocking_error": (
-        "hook",
-        fields("stdout stderr exitCode command durationMs hookName hookEvent toolUseID"),
-    ),
-    "hook_cancelled": (
-        "hook",
-        fields("command durationMs timedOut timeoutMs hookName hookEvent toolUseID"),
-    ),
+    "opened_file_in_ide": ("names", "filename displayPath"),
+    "mcp_resource": ("resource", "server uri name description content"),
+    "hook_additional_context": ("hook", "content" + _OF_HOOKS),
+    "hook_success": ("hook", "content " + _HOOK_RAN),
+    "hook_system_message": ("hook", "content" + _OF_HOOKS),
+    "hook_blocking_error": ("hook", "blockingError " + _HOOK_RAN),
+    "hook_non_blocking_error": ("hook", _HOOK_RAN),
+    "hook_cancelled": ("hook", "command durationMs timedOut timeoutMs" + _OF_HOOKS),
     "queued_command": (
         "background",
-        fields("prompt source_uuid delivery_id commandMode origin runId timestamp toolsUsedDelta")
-        | fields("usage imagePasteIds"),
+        """prompt source_uuid delivery_id commandMode origin runId timestamp toolsUsedDelta usage
+        imagePasteIds""",
     ),
-    "skill_listing": ("system", fields("content skillCount isInitial names digests")),
-    "invoked_skills": ("skill", fields("skills")),
-    "session_context": ("system", fields("context")),
+    "skill_listing": ("system", "content skillCount isInitial names digests"),
+    "invoked_skills": ("skill", "skills"),
+    "session_context": ("system", "context"),
     "prompt_snapshot": (
         "system",
-        fields("cliPrefix reminderFold systemTurns toolChangeHeader inlineTools keptReminders")
-        | fields("echoWireToolInputs contextRendering system tools"),
+        """cliPrefix reminderFold systemTurns toolChangeHeader inlineTools keptReminders
+        echoWireToolInputs contextRendering system tools""",
     ),
-    "task_reminder": ("system", fields("content itemCount")),
-    "todo_reminder": ("system", fields("content itemCount")),
-    "silent_turn_reminder": ("system", fields("text")),
-    "environment": ("system", fields("snapshot changes")),
-    "model": ("system", fields("identity text")),
-    "date": ("system", fields("date")),
-    "auto_mode": ("system", fields("autoModeConsentFlow")),
-    "plan_mode": ("system", fields("reminderType isSubAgent planFilePath planExists")),
-    "command_permissions": ("system", fields("allowedTools model")),
-    "deferred_tools_record": ("system", fields("entries")),
+    "task_reminder": ("system", "content itemCount"),
+    "todo_reminder": ("system", "content itemCount"),
+    "silent_turn_reminder": ("system", "text"),
+    "environment": ("system", "snapshot changes"),
+    "model": ("system", "identity text"),
+    "date": ("system", "date"),
+    "auto_mode": ("system", "autoModeConsentFlow"),
+    "plan_mode": ("system", "reminderType isSubAgent planFilePath planExists"),
+    "command_permissions": ("system", "allowedTools model"),
+    "deferred_tools_record": ("system", "entries"),
     "deferred_tools_delta": (
         "system",
-        fields("addedNames addedLines removedNames readdedNames wireHiddenNames")
-        | fields("pendingMcpServers needsAuthMcpServers failedMcpServers"),
+        """addedNames addedLines removedNames readdedNames wireHiddenNames pendingMcpServers
+        needsAuthMcpServers failedMcpServers""",
     ),
     "agent_listing_delta": (
         "system",
-        fields("addedTypes addedLines removedTypes isInitial showConcurrencyNote")
-        | fields("builtInTypes builtInPluginTypes"),
+        """addedTypes addedLines removedTypes isInitial showConcurrencyNote builtInTypes
+        builtInPluginTypes""",
     ),
-    "mcp_instructions_delta": ("system", fields("addedNames addedBlocks removedNames")),
-    "remote_session_change": (
-        "system",
-        fields("url commit pr sendUserFileHint managedCommit managedPr"),
-    ),
+    "mcp_instructions_delta": ("system", "addedNames addedBlocks removedNames"),
+    "remote_session_change": ("system", "url commit pr sendUserFileHint managedCommit managedPr"),
 }
 """Attachments: the channel by which their text comes, and the fields beside ``type``."""
 
 _TOLD_OF_CALLS = fields("hook_additional_context hook_success hook_system_message")
 """What a hook says of a call beside the answer; what it says of one that it denies is that."""
 
-_ATTACHMENTS = {kind: (way, known | {"type"}) for kind, (way, known) in _ATTACHED.items()}
+_ATTACHMENTS = {kind: (way, fields(f"type {names}")) for kind, (way, names) in _ATTACHED.items()}
 
 _SKILL = re.compile("Base directory for this skill: (.+)")
 _CAVEATS = ("Caveat: The messages below were generated", "<local-command-caveat>")
