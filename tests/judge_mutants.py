@@ -164,7 +164,7 @@ def _changes(function: ast.FunctionDef) -> Iterator[tuple[Any, str, str]]:
             yield node, "gone", "yield from ()" if is_yield else "pass"
         elif isinstance(node, ast.AugAssign):
             yield node, "gone", "pass"
-        elif gives and isinstance(node, ast.Return):
+        elif gives and isinstance(node, ast.Return) and ast.unparse(node) != "return ()":
             yield node, "gone", "return ()"
         elif gives and isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "found":
             yield node, "gone", "found = ()"
@@ -314,11 +314,12 @@ TESTED = (
 """Tests whose cases the campaign takes."""
 
 _LONG = 200  # items of a case; longer ones, real sessions, take too much time
-MOST_SURVIVORS = 243
+MOST_SURVIVORS = 245
 """Mutants that no case tells, each looked at: none makes a false clean.
 
-They change words, the order of what is found, how much is remembered, or make more doubt. A change
-of the judge that leaves more of them needs a case, or that somebody looks.
+They change words, the order of what is found, how much is remembered, which process does a part of
+the work, or make more doubt. A change of the judge that leaves more of them needs a case, or that
+somebody looks.
 """
 
 

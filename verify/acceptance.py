@@ -19,14 +19,7 @@ from tripod.ledger.kinds.trust import REVOKED
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.ledger.tlog.seal import Seal
 from tripod.verify.anchors.policy import Rules
-from tripod.verify.check import (
-    RULES,
-    TABLES,
-    Check,
-    Outcome,
-    lets_accept,
-    needs,
-)
+from tripod.verify.check import RULES, TABLES, Check, Outcome, lets_accept, needs
 from tripod.verify.evidence import DatabaseEvidence, OpenEvidence
 from tripod.verify.finding import Acceptance, FindingNames, naming_findings
 from tripod.verify.fold import SETTLING

@@ -146,9 +146,7 @@ def _room_in(pipe: IO[bytes]) -> int:
         return 16_384  # macOS
 
 
-def _fork(
-    serve: Callable[[IO[bytes], IO[bytes]], None],
-) -> tuple[int, IO[bytes], IO[bytes]] | None:
+def _fork(serve: Callable[[IO[bytes], IO[bytes]], None]) -> tuple[int, IO[bytes], IO[bytes]] | None:
     """A child that does one thing, by what it reads and writes; and the other ends of both."""
     pipes: list[int] = []
     try:
@@ -175,10 +173,7 @@ def _fork(
             gc.freeze()  # the collector would write to every page that is the parent's as well
             os.close(to)
             os.close(back)
-            with (
-                os.fdopen(source, "rb", _BUFFER) as questions,
-                os.fdopen(sink, "wb") as answers,
-            ):
+            with os.fdopen(source, "rb", _BUFFER) as questions, os.fdopen(sink, "wb") as answers:
                 serve(questions, answers)
             status = 0
         finally:

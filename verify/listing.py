@@ -18,15 +18,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tripod.ledger import (
-    MERGED,
-    Entry,
-    LedgerError,
-    RawEntry,
-    commit_body,
-    entry_mark,
-    header_auth,
-)
+from tripod.ledger import MERGED, Entry, LedgerError, RawEntry, commit_body, entry_mark, header_auth
 from tripod.ledger.entry import format_canonical
 from tripod.ledger.kinds.merged import PEER, peer_mark, peer_view
 from tripod.ledger.kinds.peers import NAME_IDS, PEER_ADDED, TEAM_NAMED

@@ -26,15 +26,7 @@ from tripod.ledger.tlog.note import Note, VerifierKey, parse_note, parse_note_te
 from tripod.ledger.tlog.policy import Policy
 from tripod.ledger.tlog.seal import Cosignature, Seal, open_seal, parse_seal
 from tripod.verify.anchors.growth import FileHistory
-from tripod.verify.anchors.policy import (
-    LEVELS,
-    PEERED,
-    PINNED,
-    SELF,
-    TIMESTAMPED,
-    WITNESSED,
-    Rules,
-)
+from tripod.verify.anchors.policy import LEVELS, PEERED, PINNED, SELF, TIMESTAMPED, WITNESSED, Rules
 from tripod.verify.check import POLICY, RULES, Anchored, Finding, HeadsJudged, Severity
 
 if TYPE_CHECKING:

@@ -28,10 +28,7 @@ from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.isolation.reasons import Exposure
 from tripod.verify.isolation.runs import ROLE, reviewer_workers
 from tripod.verify.isolation.sessions import CallsSeen, Never, SessionRole, Since, parts_of
-from tripod.verify.sessions.exposure import (
-    SessionExposures,
-    judge_exposures,
-)
+from tripod.verify.sessions.exposure import SessionExposures, judge_exposures
 from tripod.verify.sessions.items import Session
 
 _STATES = (

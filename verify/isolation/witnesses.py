@@ -17,12 +17,7 @@ import orjson
 
 from tripod.verify.isolation.hooks import DENIED, HeardCall, HookEvents
 from tripod.verify.isolation.sessions import CallsSeen
-from tripod.verify.sessions.items import (
-    MAIN,
-    Call,
-    text_at,
-    version_of,
-)
+from tripod.verify.sessions.items import MAIN, Call, text_at, version_of
 from tripod.verify.sessions.shell import resolved
 
 _OF_THE_MODEL = "srvtoolu_"  # calls that the model's own server answers: no hook sees them

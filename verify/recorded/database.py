@@ -329,10 +329,7 @@ _EVENT = re.compile(r"(?:session|message|message\.part)\.(?:created|updated|remo
 
 
 def _message(
-    number: int,
-    message: sqlite3.Row,
-    parts: Iterable[sqlite3.Row],
-    new: dict[str, list[str]],
+    number: int, message: sqlite3.Row, parts: Iterable[sqlite3.Row], new: dict[str, list[str]]
 ) -> Iterator[SessionRecord | DamagedLine]:
     """A message with its parts; each row that is no object is a gap, and its text is searched."""
     named = _name(message["id"])

@@ -28,14 +28,7 @@ from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.hooks import SNAPSHOT, TRANSCRIPT, is_event_file
 from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.sessions.exposure import SessionExposures
-from tripod.verify.sessions.items import (
-    MAIN,
-    Gap,
-    Item,
-    Reader,
-    Session,
-    SessionRecord,
-)
+from tripod.verify.sessions.items import MAIN, Gap, Item, Reader, Session, SessionRecord
 from tripod.verify.sessions.jsonl import MAX_LINE, DamagedLine, json_value, session_records
 from tripod.verify.sessions.opencode import OpenCode
 from tripod.verify.sessions.readers import (
@@ -235,10 +228,7 @@ def judged_beside(
 
 
 def _read(
-    found: SessionFile,
-    file: IO[bytes],
-    each: Callable[[Item], None] | None,
-    size: int | None,
+    found: SessionFile, file: IO[bytes], each: Callable[[Item], None] | None, size: int | None
 ) -> None:
     before = os.fstat(file.fileno())
     head = file.read(len(_SQLITE))

@@ -69,10 +69,7 @@ _AT_HOME = {
 """Such files in the user's home folder, of programs that leave no record of them."""
 
 _PERHAPS_AT_HOME = _PERHAPS | {
-    "opencode": (
-        *(f".config/opencode/{each}" for each in _OF_AGENTS),
-        *_PERHAPS["opencode"],
-    )
+    "opencode": (*(f".config/opencode/{each}" for each in _OF_AGENTS), *_PERHAPS["opencode"])
 }
 _SETTINGS_AT_HOME = _SETTINGS | {
     "opencode": (

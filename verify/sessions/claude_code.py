@@ -344,12 +344,7 @@ class ClaudeCode(Reader):
         self._now = self.sessions.get(name)
 
     def _message(
-        self,
-        record: SessionRecord,
-        value: dict[str, Any],
-        agent: str,
-        *,
-        nested: bool = False,
+        self, record: SessionRecord, value: dict[str, Any], agent: str, *, nested: bool = False
     ) -> Iterable[Item]:
         """The blocks of a message: calls of the model, and what it was given."""
         message = value.get("message")

@@ -421,11 +421,9 @@ class Codex(Reader):
             # ``end`` says what of it cannot be told: by then all that it ran is known.
             asked = self.called(record, call, name, value, command="", cwd=cwd)
             return asked._replace(keeps=keeps)
-        asked_for, shell, line = said.get("command"), said.get("shell"), None
-        if isinstance(asked_for, list):
-            line = _line_of(asked_for)
-        if shell and isinstance(shell, str) and not _SHELL.fullmatch(shell):
-            # Another program reads it.
+        asked_for, shell = said.get("command"), said.get("shell")
+        line = _line_of(asked_for) if isinstance(asked_for, list) else None
+        if shell and isinstance(shell, str) and not _SHELL.fullmatch(shell):  # another program
             line = shlex.join([shell, "-c", text_at(said, "cmd")])
         return self.called(record, call, name, value, command=line, cwd=cwd)
 
@@ -465,11 +463,8 @@ class Codex(Reader):
             text = text_of_parts(_texts(output))
             failed = isinstance(output, dict) and output.get("success") is False
         # Only the program itself refuses to run something, and then it has not run it.
-        denied = (
-            text.startswith(_DENIED)
-            and channel in ("shell", "script", "edit")
-            and hash(call) not in self._executed
-        )
+        denied = text.startswith(_DENIED) and hash(call) not in self._executed
+        denied = denied and channel in ("shell", "script", "edit")
         if call in self._spawned and not failed:
             child = _UUID.search(text)
             what = f"the rollout of a subagent, {child[0] if child else 'without an id'}"

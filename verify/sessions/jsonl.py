@@ -47,7 +47,6 @@ def session_records(lines: Iterable[bytes]) -> Iterator[SessionRecord | DamagedL
     over it, as ``readline(MAX_LINE + 1)`` gives them. An empty line is skipped.
     """
     number = offset = 0
-    odd: SessionRecord | DamagedLine | None
     long = False
     loads = orjson.loads
     for line in lines:

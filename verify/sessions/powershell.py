@@ -199,10 +199,7 @@ class _PowerShell(Shell):
             folder = path.text.removesuffix(f"/{ANY}")  # a file of a folder, in a pipeline
             below = recursive or folder != path.text
             super().open(
-                path._replace(text=folder),
-                recursive=below,
-                lists_names=lists_names,
-                copied=copied,
+                path._replace(text=folder), recursive=below, lists_names=lists_names, copied=copied
             )
 
     def may_open(self, value: str) -> None:

@@ -600,10 +600,7 @@ def _is_brief(verb: str, options: Sequence[Word], revisions: Sequence[Word]) -> 
 
 
 def _shows(
-    shell: OpeningShell,
-    verb: str,
-    args: Sequence[Word],
-    behind: Sequence[Word] | None,
+    shell: OpeningShell, verb: str, args: Sequence[Word], behind: Sequence[Word] | None
 ) -> None:
     """The files that a command shows: those that it names, or all that it may."""
     options, revisions, _ = _parts(verb, args)
