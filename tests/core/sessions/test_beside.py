@@ -74,7 +74,10 @@ def test_with_a_second_process_all_is_told_as_without(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ItemBatches, "_TOGETHER", 2_000)
-    assert _told(path, _helper) == _told(path)
+    whole = _told(path)
+    assert _told(path, _helper) == whole
+    monkeypatch.setattr(Helper, "_FEW", -1)  # it is always behind, and has the texts alone
+    assert _told(path, _helper) == whole
 
 
 def _large(tmp_path: Path) -> Path:
