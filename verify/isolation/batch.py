@@ -290,7 +290,13 @@ def _near(command: ShellCommand, rule: NeverRule | None) -> ShellReading:
         return reading
     opened = [one for one in reading.opened if _is_near(one, rule)]
     also = [one for one in reading.also if _is_near(one, rule)]
-    return ShellReading(opened, also, reading.opaque, reading.ended)
+    if opened or also or reading.opaque or reading.ended:
+        return ShellReading(opened, also, reading.opaque, reading.ended)
+    return _NOTHING
+
+
+_NOTHING = ShellReading()
+"""What most commands open that a rule means: one object, which another process gets once."""
 
 
 def _is_near(one: OpenedPath, rule: NeverRule) -> bool:

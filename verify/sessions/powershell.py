@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from tripod.verify.sessions.items import fields
 from tripod.verify.sessions.programs import NOT_PARSED, ShellReading, Word, short
 from tripod.verify.sessions.shell import ANY, MAX_COMMAND, Shell
-from tripod.verify.sessions.syntax import node_text, syntax_of
+from tripod.verify.sessions.syntax import node_text, parser_of, syntax_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -160,12 +160,7 @@ def opened_by_powershell(command: str, cwd: str, *, is_named: bool = True) -> Sh
 
 @cache
 def _parser() -> Parser | None:
-    try:
-        import tree_sitter_powershell
-        from tree_sitter import Language, Parser
-    except ImportError:
-        return None
-    return Parser(Language(tree_sitter_powershell.language()))
+    return parser_of("tree_sitter_powershell")
 
 
 class _Piped(NamedTuple):

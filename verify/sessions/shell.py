@@ -91,12 +91,7 @@ def read_syntax(parser: Parser, command: str, shell: Shell) -> None:
 
 @cache
 def _parser() -> Parser | None:
-    try:
-        import tree_sitter_bash
-        from tree_sitter import Language, Parser
-    except ImportError:
-        return None
-    return Parser(Language(tree_sitter_bash.language()))
+    return syntax.parser_of("tree_sitter_bash")
 
 
 def resolved(named: str, cwd: str) -> str:
@@ -127,9 +122,12 @@ def resolved(named: str, cwd: str) -> str:
 
 def path_of_url(url: str) -> str:
     """The path in an address of a file."""
-    from urllib.parse import unquote  # most sessions have none
+    path = url.removeprefix("file://")
+    if "%" not in path:
+        return path
+    from urllib.parse import unquote  # as few have it
 
-    return unquote(url.removeprefix("file://"))
+    return unquote(path)
 
 
 class Shell:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
+from importlib.machinery import PathFinder
+from importlib.util import find_spec, module_from_spec
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -91,6 +94,28 @@ def syntax_of(parser: Parser, command: str) -> Node | None:
         return None
     # Once more: the texts of nodes of the first tree, whose source is a function, crash at times.
     return parser.parse(text).root_node
+
+
+def parser_of(package: str) -> Parser | None:
+    """A parser with the grammar of a package; None where one of the two is not installed.
+
+    The package would import a tenth of what a short command imports, to read files that nobody asks
+    for here. So its library is loaded without it, where it lies as it does today.
+    """
+    try:
+        from tree_sitter import Language, Parser
+
+        whole = find_spec(package)
+        folders = None if whole is None else whole.submodule_search_locations
+        inner = PathFinder.find_spec(f"{package}._binding", folders) if folders else None
+        if inner is None or inner.loader is None:
+            grammar = import_module(package)
+        else:
+            grammar = module_from_spec(inner)
+            inner.loader.exec_module(grammar)
+        return Parser(Language(grammar.language()))
+    except ImportError:
+        return None
 
 
 _ESCAPED = re.compile("_u([0-9a-f]{6})_")
