@@ -41,8 +41,7 @@ def _accept(call: CommandCall) -> None:
             )
     verb = "Accepted no more" if call.revoke else "Accepted"
     call.answers(
-        (one._asdict() for one in done),
-        [_line(verb, one) for one in done] or ["Nothing to accept"],
+        (one._asdict() for one in done), [_line(verb, one) for one in done] or ["Nothing to accept"]
     )
 
 

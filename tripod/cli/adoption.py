@@ -14,12 +14,7 @@ from tripod.errors import BadArgumentError, MalformedError
 from tripod.ledger.files import read_plain_file
 from tripod.ledger.locator import FOLDER
 from tripod.output import one_line, remark
-from tripod.projections.chat.jsonl import (
-    FIELDS,
-    FoundMessage,
-    FoundMessages,
-    parse_jsonl_messages,
-)
+from tripod.projections.chat.jsonl import FIELDS, FoundMessage, FoundMessages, parse_jsonl_messages
 from tripod.projections.decisions import madr
 
 if TYPE_CHECKING:

@@ -24,15 +24,7 @@ from tripod.cli.commands import (
     whole_number_param,
 )
 from tripod.errors import BadArgumentError, RefusedError
-from tripod.output import (
-    each_mark,
-    emit_report,
-    entry_marks,
-    format_utc,
-    hanging,
-    one_line,
-    safe,
-)
+from tripod.output import each_mark, emit_report, entry_marks, format_utc, hanging, one_line, safe
 from tripod.projections.chat.format import valid_chat_handle
 from tripod.projections.chat.tables import ref_to_chat_line, refs_to_chat_lines, span_of
 from tripod.team.team import Team

@@ -29,13 +29,7 @@ from tripod.ledger import DATABASE, RECORD
 from tripod.ledger.files import read_plain_file
 from tripod.ledger.ids import format_at
 from tripod.ledger.kinds.registry import BY_NAME
-from tripod.ledger.locator import (
-    FOLDER,
-    closed_place_problem,
-    database_of,
-    team_of,
-    team_to_judge,
-)
+from tripod.ledger.locator import FOLDER, closed_place_problem, database_of, team_of, team_to_judge
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.sqlite.schema import check_schema
 from tripod.ledger.sqlite.store import is_malformed_sqlite

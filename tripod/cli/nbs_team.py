@@ -78,12 +78,7 @@ def nbs_team_for(call: CommandCall) -> Iterator[Team]:
 
 @contextmanager
 def team_of(
-    front: str,
-    folder: str,
-    events: str | None = None,
-    *,
-    meet: bool = True,
-    looks: bool = False,
+    front: str, folder: str, events: str | None = None, *, meet: bool = True, looks: bool = False
 ) -> Iterator[Team]:
     """The team whose ``events``, ``chat`` or ``scribe`` (``front``) are in ``folder``.
 

@@ -1,14 +1,7 @@
 """``tripod pythia``: reviews of the team's decisions by the reviewer, Pythia."""
 
 from tripod import pythia
-from tripod.cli.commands import (
-    NOBODY,
-    TEXT,
-    CommandCall,
-    NumberParam,
-    command_group,
-    text_param,
-)
+from tripod.cli.commands import NOBODY, TEXT, CommandCall, NumberParam, command_group, text_param
 from tripod.errors import BadArgumentError
 from tripod.ledger.ids import now_us
 from tripod.output import format_utc, remark

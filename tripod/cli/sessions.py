@@ -27,11 +27,7 @@ from tripod.verify.recorded.files import (
     session_time,
 )
 from tripod.verify.recorded.spool import add_spool, read_spool, spool_of
-from tripod.verify.sessions.exposure import (
-    ExposureVerdict,
-    SessionExposures,
-    judge_exposures,
-)
+from tripod.verify.sessions.exposure import ExposureVerdict, SessionExposures, judge_exposures
 from tripod.verify.sessions.items import Channel, Gap
 from tripod.verify.sessions.programs import NOT_PARSED
 from tripod.verify.sessions.readers import PLACES

@@ -6,14 +6,7 @@ from typing import Any
 from tripod.cli.commands import CommandCall, command_verb
 from tripod.errors import BadArgumentError, NotFoundError
 from tripod.ledger import MERGED, Entry, entry_leaf_hash, entry_mark, redaction_entry_id
-from tripod.output import (
-    emit,
-    emit_bytes,
-    emit_pretty,
-    format_utc,
-    hanging,
-    one_line,
-)
+from tripod.output import emit, emit_bytes, emit_pretty, format_utc, hanging, one_line
 from tripod.projections import seen_entries
 from tripod.projections.text import text_meant
 from tripod.team.team import Team

@@ -99,10 +99,7 @@ def _judge_once(
         if by_refs is not None:
             said = f"the pin {asked.pin} was left as it is: records on refs were judged"
             return by_refs, by_refs.exit_code, said if asked.first and asked.pin else ""
-    with (
-        call.progress(),
-        judging.open_run(path, no_ledger=call.no_ledger, **how) as evidence,
-    ):
+    with call.progress(), judging.open_run(path, no_ledger=call.no_ledger, **how) as evidence:
         report = judging.run(evidence, select=call.select or None)
         code = report.exit_code
         if code and not last and evidence_changed(evidence):

@@ -22,12 +22,7 @@ from tripod.ledger.kinds.decisions import BEGUN, LOGGED, Decided, Reference
 from tripod.ledger.words import RUN, words_of_text
 from tripod.projections import LOG, Disk
 from tripod.projections.chat.format import HEADER_LINES
-from tripod.projections.chat.tables import (
-    chat_line_at,
-    last_chat_line,
-    ref_to_chat_line,
-    span_of,
-)
+from tripod.projections.chat.tables import chat_line_at, last_chat_line, ref_to_chat_line, span_of
 from tripod.projections.decisions import format as format_
 from tripod.projections.decisions.format import ChatRef
 from tripod.projections.decisions.tables import decision_text_of

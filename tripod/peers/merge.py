@@ -31,22 +31,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from tripod.errors import (
-    GitError,
-    LedgerError,
-    MalformedError,
-    NotVerifiedError,
-    RefusedError,
-)
-from tripod.ledger import (
-    MAX_BODY,
-    Draft,
-    Entry,
-    format_canonical,
-    parse_header,
-    root_of,
-    tell_over,
-)
+from tripod.errors import GitError, LedgerError, MalformedError, NotVerifiedError, RefusedError
+from tripod.ledger import MAX_BODY, Draft, Entry, format_canonical, parse_header, root_of, tell_over
 from tripod.ledger.kinds.base import INLINE_LIMIT
 from tripod.ledger.kinds.merged import KeptEntry, forget_newest, peer_entry_draft, peer_view
 from tripod.ledger.kinds.peers import (

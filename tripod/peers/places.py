@@ -30,11 +30,7 @@ from tripod.projections.bus.format import (
     name_problem,
     valid_event_name,
 )
-from tripod.projections.chat.format import (
-    HEADER_LINES,
-    MAX_HANDLE,
-    valid_chat_handle,
-)
+from tripod.projections.chat.format import HEADER_LINES, MAX_HANDLE, valid_chat_handle
 from tripod.projections.chat.tables import last_chat_line, ref_to_chat_line, span_of
 from tripod.projections.decisions import format as log_format
 from tripod.projections.decisions.format import ChatRef

@@ -37,24 +37,10 @@ from tripod.peers.remote import (
     records_among_branches,
 )
 from tripod.peers.replica import replica_of
-from tripod.peers.roster import (
-    Merged,
-    MergeLimits,
-    has_merged,
-    read_roster,
-    ready_team,
-    seen_path,
-)
+from tripod.peers.roster import Merged, MergeLimits, has_merged, read_roster, ready_team, seen_path
 from tripod.team.team import Team
 from tripod.verify.anchors.git import Repository
-from tripod.verify.peers.refs import (
-    OWN,
-    REMOTES,
-    REPLICA,
-    merge_order,
-    record_seal,
-    refs_folder,
-)
+from tripod.verify.peers.refs import OWN, REMOTES, REPLICA, merge_order, record_seal, refs_folder
 
 _NOTED = "pulled-seals.json"
 _MAX_NOTED = 32 * 1024 * 1024  # bytes

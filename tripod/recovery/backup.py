@@ -12,12 +12,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 
-from tripod.errors import (
-    LedgerError,
-    NoTeamError,
-    RefusedError,
-    UnwritableError,
-)
+from tripod.errors import LedgerError, NoTeamError, RefusedError, UnwritableError
 from tripod.ledger import Head, root_of
 from tripod.ledger.files import hold_file_lock, sync_name
 from tripod.ledger.locator import (
@@ -32,15 +27,7 @@ from tripod.ledger.locator import (
 )
 from tripod.ledger.sqlite.reader import SQLiteReader, read_block_nodes, read_only
 from tripod.ledger.sqlite.schema import check_schema, put_triggers_back
-from tripod.projections import (
-    CHAT,
-    LOG,
-    Disk,
-    files_ahead_of,
-    recorded,
-    source_of,
-    tables_current,
-)
+from tripod.projections import CHAT, LOG, Disk, files_ahead_of, recorded, source_of, tables_current
 from tripod.recovery import rebuild as recover
 from tripod.team.team import Team
 from tripod.trust import seal as sealing

@@ -94,11 +94,7 @@ class Rebuilt:
 
 
 def rebuild(
-    team: Team,
-    *,
-    evidence: bool = False,
-    discard: str | None = None,
-    take: str | None = None,
+    team: Team, *, evidence: bool = False, discard: str | None = None, take: str | None = None
 ) -> Rebuilt:
     """Fold all tables anew, put lost triggers back, and write every projected file that differs.
 

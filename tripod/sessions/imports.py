@@ -135,13 +135,7 @@ def _opened(path: str, copy: SessionCopy, *, is_named: bool) -> IO[bytes]:
 
 
 def _import(
-    act: Act,
-    found: SessionFile,
-    copy: SessionCopy,
-    parts: list[str],
-    *,
-    actor: str,
-    is_named: bool,
+    act: Act, found: SessionFile, copy: SessionCopy, parts: list[str], *, actor: str, is_named: bool
 ) -> ImportedSession:
     session, agent = _ids(found.path, copy)
     rows = _states(act.transaction.tables, found.path, copy)

@@ -66,12 +66,7 @@ from tripod.projections import (
     tables_current,
 )
 from tripod.team.act import Act, ActContext, digest_of, is_to_be_written
-from tripod.team.files import (
-    Files,
-    has_foreign_file_lock,
-    ignore_files,
-    is_live_log_file,
-)
+from tripod.team.files import Files, has_foreign_file_lock, ignore_files, is_live_log_file
 from tripod.team.intake import name_pending, refuse_if_ahead, renew_older_positions, take_in
 
 if TYPE_CHECKING:

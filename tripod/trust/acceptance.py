@@ -11,13 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from tripod.errors import (
-    BadArgumentError,
-    LedgerError,
-    NotFoundError,
-    RefusedError,
-    TripodError,
-)
+from tripod.errors import BadArgumentError, LedgerError, NotFoundError, RefusedError, TripodError
 from tripod.ledger.files import read_plain_file
 from tripod.ledger.kinds.trust import ACCEPTED, REVOKED
 from tripod.projections.text import text_line_problem, text_meant
