@@ -92,11 +92,11 @@ class Helper(Generic[Q, A]):
 
     def ask(self, question: Q) -> Callable[[], A]:
         """Ask; the function given back waits for the answer."""
-        if self._child is None:
+        if self._child is not None and len(self._asked) >= max(1, self.ahead):
+            self._receive()
+        if self._child is None:  # since then, it may be
             found = self._answer(question)
             return lambda: found
-        if len(self._asked) >= max(1, self.ahead):
-            self._receive()
         answers: list[A] = []
         self._asked.append((question, answers))
         self._sent += 1

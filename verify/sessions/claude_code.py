@@ -582,7 +582,7 @@ class ClaudeCode(Reader):
             if not (has_text or not named):
                 text = ""
             if is_again:
-                text, rendered = f"{text}\n{rendered}", ""
+                text, rendered = f"{text}\n{rendered}" if text else rendered, ""
             told = kind in _TOLD_OF_CALLS and text_of(file.get("content"))
             about = text_at(file, "toolUseID") if told else None
             for name in named or [None]:

@@ -147,7 +147,8 @@ _PROVENANCE: dict[str, Channel] = {
 _AGENTS = re.compile(r"# AGENTS\.md instructions for (.+)")
 _MARKED = re.compile(r"<(?:permissions|collaboration_mode|\w+_instructions|model_switch)\b")
 _EXIT = re.compile(
-    r"(?:(?!Output:\n).*\n)*?(?:Process exited with code|Exit code:) (-?[0-9]+)$", re.MULTILINE
+    r"(?:.*\n(?:(?!Output:\n).*\n)*?)??(?:Process exited with code|Exit code:) (-?[0-9]+)$",
+    re.MULTILINE,
 )
 """The code of a command, on a line before those of its output."""
 

@@ -160,15 +160,14 @@ class SessionCounts:
 
 def read_session(reader: Reader, records: Iterable[SessionRecord | DamagedLine]) -> Iterator[Item]:
     """Everything that the records of one file hold, in their order; damage is a gap among it."""
-    read, time = reader.read, None
+    read = reader.read
     for record in records:
         if isinstance(record, SessionRecord):
-            time = record.value.get("timestamp") or time
+            reader.time = record.value.get("timestamp") or reader.time
             yield from read(record)
         else:
             yield record.gap
             if record.text is not None:
                 yield record.text
         del record  # it may be long, and the next one comes before the name is another's
-    reader.time = time or reader.time
     yield from reader.end()

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from threading import Thread
 
+import pytest
+
 from tripod.verify.child import Helper
 
 STOPPED_AT_ONCE = """
@@ -35,6 +37,21 @@ def test_a_helper_that_somebody_stopped_is_ended() -> None:
     closing.join()
     assert child != os.getpid()
     assert is_closed
+
+
+@pytest.mark.parametrize("last", [0, 1, 5, 64, 100, 199])
+def test_a_child_that_dies_leaves_no_question_without_an_answer(last: int) -> None:
+    parent = os.getpid()
+
+    def answer(question: int) -> int:
+        if question == last and os.getpid() != parent:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return question * 2
+
+    helper: Helper[int, int] = Helper(answer)
+    waiting = [helper.ask(question) for question in range(200)]
+    assert [wait() for wait in waiting] == [question * 2 for question in range(200)]
+    helper.close()
 
 
 def test_a_child_that_is_interrupted_as_it_begins_runs_nothing_of_its_parent() -> None:
