@@ -66,6 +66,7 @@ class Helper(Generic[Q, A]):
     """Bytes of an answer; all that wait must have a place in the pipe, or both would wait."""
 
     _FEW = 8
+    """Questions that keep the child at work."""
 
     def __init__(self, answer: Callable[[Q], A]) -> None:
         self._answer = answer

@@ -11,6 +11,7 @@ from doors.inside import run
 from recorded_sessions import judged, recorded
 
 from tripod.verify.isolation.phrases import overlaps
+from tripod.verify.recorded.files import read_session_file, session_time
 
 BASE = {"sessionId": "s1", "version": "2.1.209", "cwd": "/w/a"}
 KEYS = "".join(f"{name}=1\n" for name in ("A_KEY", "B_KEY", "C", "D_KEY", "F_KEY", "G_KEY"))
@@ -192,3 +193,17 @@ def test_opencode_reads_instructions_above_its_folder(tmp_path: Path) -> None:
 def test_a_short_output_that_a_script_gave_as_json_was_shown(output: str) -> None:
     assert overlaps(output, json.dumps({"exit_code": 0, "output": output}))
     assert not overlaps(output, json.dumps({"exit_code": 0, "output": ""}))
+
+
+def test_a_strange_time_is_not_taken_for_that_of_the_last_record(tmp_path: Path) -> None:
+    """OpenCode has no ``timestamp``; what stands there is a field that nobody knows."""
+    message = {"id": "m", "sessionID": "s", "role": "user", "time": {"created": 1780000005000}}
+    told = {"id": "s", "version": "1.18.33", "directory": "/w"}
+    whole = {
+        "info": told,
+        "timestamp": "2020-01-01T00:00:00Z",
+        "messages": [{"info": message, "parts": [{"id": "p", "type": "text", "text": "go"}]}],
+    }
+    path = tmp_path / "s.json"
+    path.write_text(json.dumps(whole))
+    assert session_time(read_session_file(str(path))) == 1780000005000000

@@ -1,10 +1,12 @@
 """Which files a command line opens, as people and agents write them."""
 
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tripod.verify.sessions import programs, shell
+from tripod.verify.sessions import programs, shell, syntax
 from tripod.verify.sessions.programs import ShellReading
 from tripod.verify.sessions.shell import Shell, opened_by, read_syntax
 from tripod.verify.sessions.syntax import plain_commands
@@ -250,3 +252,11 @@ def test_a_plain_line_is_read_without_the_parser_as_with_it(
     if any("the parser left out" in why for why in parsed.opaque):
         return  # it drops a `-` before a redirect
     assert opened_by(line, "/w") == parsed
+
+
+def test_a_grammar_whose_library_lies_elsewhere_is_imported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(syntax, "PathFinder", SimpleNamespace(find_spec=lambda *_: None))
+    assert syntax.parser_of("tree_sitter_bash") is not None
+    assert syntax.parser_of("tree_sitter_no_such_grammar") is None
