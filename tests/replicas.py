@@ -14,12 +14,28 @@ from doors.inside import Done, run
 from git_repo import Git
 
 from tripod.ledger.locator import database_of
-from tripod.peers.replica import name_team
+from tripod.peers.replica import name_team, replica_of
 from tripod.team.team import Team
 from tripod.trust.seal import seal
 from tripod.verify.peers.refs import OWN, REMOTES
 
-__all__ = ["Clone", "begun_replica", "joined_replica", "pushed_replica"]
+__all__ = ["Clone", "begun", "begun_replica", "joined_replica", "name_of", "pushed_replica"]
+
+
+def begun(clone: Clone) -> Clone:
+    """A clone in which a team is begun, with a chat, and pushed."""
+    clone.said("init")
+    clone.said("chat", "create", "live")
+    clone.said("push")
+    return clone
+
+
+def name_of(clone: Clone) -> str:
+    """The name of a clone's replica."""
+    with clone.team() as team:
+        found = replica_of(team.store)
+    assert found is not None
+    return found[1]
 
 
 class Clone:

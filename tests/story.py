@@ -28,13 +28,29 @@ from tripod.recovery import redaction
 from tripod.team import adoption
 from tripod.team.team import Team
 
-__all__ = ["BEGIN", "Clock", "Original", "Step", "Story", "entries", "folder", "tables", "tree"]
+__all__ = [
+    "BEGIN",
+    "FIRST",
+    "HELLO",
+    "Clock",
+    "Original",
+    "Step",
+    "Story",
+    "entries",
+    "folder",
+    "story_of",
+    "tables",
+    "tree",
+]
 
 BEGIN = 1_600_000_000
 """When stories begin, in epoch seconds: long ago, so that no file of a test looks old to them."""
 
 Step = tuple[Any, ...]
 """A method of ``Story`` and its arguments."""
+
+HELLO: tuple[Step, ...] = (("create", "live"), ("say", "live", "ann", "hello"))
+FIRST: Step = ("decide", "First", "because", ("live.chat:~L7",))
 
 NOT_FILES = ("ledger.db", ".gitignore")
 
@@ -376,3 +392,12 @@ class Story:
         with self.team() as team:
             for table in (*TABLES, "manifest", "folds"):
                 team.store.db.execute(f"DROP TABLE {table}")
+
+
+@contextmanager
+def story_of(*steps: Step) -> Iterator[Story]:
+    """A team in a new folder, after some steps."""
+    with folder() as root:
+        story = Story(root)
+        story.run(list(steps))
+        yield story

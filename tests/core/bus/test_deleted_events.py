@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from unittest import mock
 
 import pytest
-from story import Story, folder, tree
+from story import FIRST, HELLO, Story, story_of, tree
 
 from tripod.bus import events as bus
 from tripod.chat import writer as chat_send
@@ -23,19 +23,14 @@ from tripod.verify.run import run
 @pytest.fixture
 def story() -> Iterator[Story]:
     """A team with a chat, a decision, and events that are noted as they stand."""
-    with folder() as root:
-        story = Story(root)
-        story.run(
-            [
-                ("create", "live"),
-                ("say", "live", "ann", "hello"),
-                ("decide", "First", "because", ("live.chat:~L7",)),
-                ("publish", "x", "y", "low", "1", 0),
-                ("publish", "x", "y", "low", "2", 0),
-                ("ack", 0),
-                ("sync",),
-            ]
-        )
+    with story_of(
+        *HELLO,
+        FIRST,
+        ("publish", "x", "y", "low", "1", 0),
+        ("publish", "x", "y", "low", "2", 0),
+        ("ack", 0),
+        ("sync",),
+    ) as story:
         yield story
 
 

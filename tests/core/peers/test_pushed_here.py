@@ -6,12 +6,11 @@ from unittest import mock
 
 import pytest
 from git_repo import Git
-from replicas import Clone
+from replicas import Clone, begun, name_of
 
 from tripod.ledger.kinds.trust import SEAL_MADE
 from tripod.ledger.sqlite.store import SQLiteTransaction
 from tripod.peers import record
-from tripod.peers.replica import replica_of
 from tripod.trust import keys
 from tripod.trust import seal as sealing
 from tripod.verify.peers.refs import OWN
@@ -20,11 +19,7 @@ from tripod.verify.peers.refs import OWN
 @pytest.fixture
 def anna(tmp_path: Path) -> Clone:
     """The clone in which the team was begun, and into which others push."""
-    anna = Clone(tmp_path, "anna")
-    anna.said("init")
-    anna.said("chat", "create", "live")
-    anna.said("push")
-    return anna
+    return begun(Clone(tmp_path, "anna"))
 
 
 @pytest.fixture
@@ -35,13 +30,6 @@ def ben(tmp_path: Path, anna: Clone) -> Clone:
     ben.said("chat", "send", "live", "ben", "Tea at ten.")
     ben.said("push", str(anna.git.root))
     return ben
-
-
-def name_of(clone: Clone) -> str:
-    with clone.team() as team:
-        found = replica_of(team.store)
-    assert found is not None
-    return found[1]
 
 
 def test_a_record_that_was_pushed_here_is_merged_and_passed_on(anna: Clone, ben: Clone) -> None:

@@ -19,7 +19,7 @@ from clones import put_back
 from doors.inside import TRIPOD
 from git_repo import Git
 from hostile import Canary, plant
-from replicas import Clone
+from replicas import Clone, begun, name_of
 from schedules import KilledError
 
 from tripod.ledger.files import FileLock, hold_file_lock
@@ -39,11 +39,7 @@ from tripod.verify.peers.refs import OWN, REMOTES
 @pytest.fixture
 def anna(tmp_path: Path) -> Clone:
     """The clone in which the team was begun; it was pushed."""
-    anna = Clone(tmp_path, "anna")
-    anna.said("init")
-    anna.said("chat", "create", "live")
-    anna.said("push")
-    return anna
+    return begun(Clone(tmp_path, "anna"))
 
 
 @pytest.fixture
@@ -52,13 +48,6 @@ def ben(tmp_path: Path, anna: Clone) -> Clone:
     ben = Clone(tmp_path, "ben")
     ben.said("init", "--from", "origin")
     return ben
-
-
-def name_of(clone: Clone) -> str:
-    with clone.team() as team:
-        found = replica_of(team.store)
-    assert found is not None
-    return found[1]
 
 
 def team_of(clone: Clone) -> str:
@@ -387,21 +376,27 @@ def test_a_remote_that_hangs_or_is_not_there(
     clone.said("push")
 
 
-def test_what_is_wrong_with_the_team_is_told_before_what_is_wrong_with_the_remote(
-    anna: Clone, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[str] = []
+@pytest.fixture
+def verbs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The verbs of git that are run from now on."""
+    found: list[str] = []
     start = Repository._start
 
     def noting(repository: Repository, *words: str, **rest: Any) -> Any:
-        asked.append(words[0])
+        found.append(words[0])
         return start(repository, *words, **rest)
 
     monkeypatch.setattr(Repository, "_start", noting)
+    return found
+
+
+def test_what_is_wrong_with_the_team_is_told_before_what_is_wrong_with_the_remote(
+    anna: Clone, verbs: list[str]
+) -> None:
     shutil.rmtree(anna.remote)
     done = anna.run("pull")
     assert (done.code, "nothing was taken" in done.err) == (3, True), done
-    assert asked == ["fetch"], "a remote that gives no answer is not asked again"
+    assert verbs == ["fetch"], "a remote that gives no answer is not asked again"
     for path in anna.database.parent.glob("ledger.db*"):
         path.write_bytes(b"garbage")
     done = anna.run("pull")
@@ -840,24 +835,14 @@ def test_bookkeeping_is_read_once(anna: Clone, ben: Clone, monkeypatch: pytest.M
     assert anna.said("pull") == "nothing new from origin\n"
 
 
-def test_a_pull_of_nothing_new_runs_git_once(
-    anna: Clone, ben: Clone, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[str] = []
-    start = Repository._start
-
-    def noting(repository: Repository, *words: str, **rest: Any) -> Any:
-        asked.append(words[0])
-        return start(repository, *words, **rest)
-
+def test_a_pull_of_nothing_new_runs_git_once(anna: Clone, ben: Clone, verbs: list[str]) -> None:
     def pulls_nothing(*words: str) -> list[str]:
-        asked.clear()
+        verbs.clear()
         assert anna.said("pull", *words) == "nothing new from origin\n"
-        return list(asked)
+        return list(verbs)
 
     ben.said("push")
     anna.said("pull")
-    monkeypatch.setattr(Repository, "_start", noting)
     assert pulls_nothing() == ["fetch"]
     # What no note says is read, and noted.
     noted = anna.database.parent / "pulled-seals.json"
@@ -879,9 +864,9 @@ def test_a_pull_of_nothing_new_runs_git_once(
     remote = Git(ben.remote, made=False)
     for number in range(9):
         remote("update-ref", f"{OWN}eve-{number:016x}", remote_refs(ben)[f"{OWN}{name_of(ben)}"])
-    asked.clear()
+    verbs.clear()
     assert anna.run("pull").out.count(b"the record on this ref is that of ben-") == 9
-    assert len(asked) <= 4, asked
+    assert len(verbs) <= 4, verbs
 
 
 def test_an_older_ledger_takes_again_what_it_lacks_of_a_seal_that_was_read(

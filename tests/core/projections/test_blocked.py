@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from story import Story, folder, tree
+from story import FIRST, HELLO, Story, story_of, tree
 
 from tripod.bus import events as bus
 from tripod.chat import reader as chat_read
@@ -26,17 +26,9 @@ LINKED = ("scribe/log.md", "chat/live.chat", "workers/w.md", "counts.json")
 @pytest.fixture
 def story() -> Iterator[Story]:
     """A team with a chat, a decision and a worker's file."""
-    with folder() as root:
-        story = Story(root)
+    with story_of() as story:
         story.original.put("workers/w.md", b"# Task\nState: running\n")
-        story.run(
-            [
-                ("sync",),
-                ("create", "live"),
-                ("say", "live", "ann", "hello"),
-                ("decide", "First", "because", ("live.chat:~L7",)),
-            ]
-        )
+        story.run([("sync",), *HELLO, FIRST])
         yield story
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from doors.inside import run_as
-from story import Story, folder
+from story import FIRST, HELLO, Story, story_of
 
 from tripod.bus import events as bus
 from tripod.chat import writer as chat_send
@@ -34,18 +34,13 @@ THEIRS = (
 @pytest.fixture
 def story() -> Iterator[Story]:
     """A team with two messages, two decisions and an event."""
-    with folder() as root:
-        story = Story(root)
-        story.run(
-            [
-                ("create", "live"),
-                ("say", "live", "ann", "hello"),
-                ("say", "live", "bob", "hi"),
-                ("decide", "First", "because", ("live.chat:~L7",)),
-                ("decide", "Second", "so", ("live.chat:~L7",)),
-                ("publish", "x", "y", "low", "", 0),
-            ]
-        )
+    with story_of(
+        *HELLO,
+        ("say", "live", "bob", "hi"),
+        FIRST,
+        ("decide", "Second", "so", ("live.chat:~L7",)),
+        ("publish", "x", "y", "low", "", 0),
+    ) as story:
         yield story
 
 

@@ -7,7 +7,7 @@ from unittest import mock
 
 import drafts
 import pytest
-from story import Story, folder, tree
+from story import FIRST, HELLO, Story, story_of, tree
 
 from tripod.bus import events as bus
 from tripod.chat import reader as chat_read
@@ -24,18 +24,10 @@ from tripod.verify.run import run
 @pytest.fixture
 def story() -> Iterator[Story]:
     """A team with a chat, a decision, a worker's file, and an event pending and one processed."""
-    with folder() as root:
-        story = Story(root)
+    with story_of() as story:
         story.original.put("workers/w.md", b"# Task\nState: running\n")
         story.original.ack(story.original.publish("x", "y"))
-        story.run(
-            [
-                ("sync",),
-                ("create", "live"),
-                ("say", "live", "ann", "hello"),
-                ("decide", "First", "because", ("live.chat:~L7",)),
-            ]
-        )
+        story.run([("sync",), *HELLO, FIRST])
         yield story
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 import pytest
-from story import Story, folder, tree
+from story import FIRST, HELLO, Story, story_of, tree
 
 from tripod.bus import events as bus
 from tripod.chat import reader as chat_read
@@ -37,18 +37,10 @@ def conflict(ours: bytes, theirs: bytes, base: bytes | None = None) -> bytes:
 @pytest.fixture
 def story() -> Iterator[Story]:
     """A team with a chat, a decision, a worker's file and a configuration."""
-    with folder() as root:
-        story = Story(root)
+    with story_of() as story:
         story.original.put("workers/w.md", b"# Task\nState: running\n\n## Log\n")
         story.original.put("events/config.yaml", b"ack-timeout: 5\n")
-        story.run(
-            [
-                ("sync",),
-                ("create", "live"),
-                ("say", "live", "ann", "hello"),
-                ("decide", "First", "because", ("live.chat:~L7",)),
-            ]
-        )
+        story.run([("sync",), *HELLO, FIRST])
         yield story
 
 

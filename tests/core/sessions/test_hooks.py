@@ -445,49 +445,34 @@ def test_an_event_beside_sessions_hides_none_of_them(tmp_path: Path) -> None:
     assert exposure(tmp_path, "--never", "a.py", str(folder))[0] == 1
 
 
-def test_a_snapshot_closes_the_instructions_of_a_program_that_records_none(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("channel", "at"), [("instructions", "snapshot"), ("home", "snapshot/~/.qwen")]
+)
+def test_a_snapshot_closes_what_a_program_never_records(
+    tmp_path: Path, channel: str, at: str
+) -> None:
     base = {"sessionId": "s", "version": "0.24.4", "cwd": "/w", "type": "user"}
     said = {"role": "user", "parts": [{"text": "go"}]}
     path = tmp_path / "q.jsonl"
     path.write_text(json.dumps(base | {"message": said}) + "\n")
     spool = write_spool(tmp_path / "s", events_of(), [path])
     words = ("--never", "chat/**", str(spool))
-    untold = "leaves no record of instructions"
+    untold = f"leaves no record of {channel}"
     assert untold in exposure(tmp_path, *words)[1]
-    (spool / "snapshot/chat").mkdir(parents=True)
+    if channel == "home":
+        (spool / "snapshot").mkdir()
+        assert untold in exposure(tmp_path, *words)[1]
+        (tmp_path / "elsewhere").mkdir()
+        (spool / "snapshot/~").symlink_to(tmp_path / "elsewhere")
+        assert untold in exposure(tmp_path, *words)[1]
+        (spool / "snapshot/~").unlink()
+    (spool / at / "chat").mkdir(parents=True)
     assert untold not in exposure(tmp_path, *words)[1]
-    (spool / "snapshot/QWEN.md").write_text("See @chat/a.md for more.\n")
-    (spool / "snapshot/chat/a.md").write_text(SECRET)
-    assert exposure(tmp_path, *words)[0] == 1
-    # A session that was taken up again has read its instructions again.
-    (spool / "snapshot/QWEN.md").write_text("Nothing.\n")
-    write_spool(spool, [*events_of(), event_of("SessionStart", source="resume")])
-    assert untold in exposure(tmp_path, *words)[1]
-
-
-def test_a_snapshot_of_the_home_folder_closes_it(tmp_path: Path) -> None:
-    base = {"sessionId": "s", "version": "0.24.4", "cwd": "/w", "type": "user"}
-    said = {"role": "user", "parts": [{"text": "go"}]}
-    path = tmp_path / "q.jsonl"
-    path.write_text(json.dumps(base | {"message": said}) + "\n")
-    spool = write_spool(tmp_path / "s", events_of(), [path])
-    words = ("--never", "chat/**", str(spool))
-    untold = "leaves no record of home"
-    (spool / "snapshot").mkdir()
-    assert untold in exposure(tmp_path, *words)[1]
-    home = spool / "snapshot/~"
-    (tmp_path / "elsewhere").mkdir()
-    home.symlink_to(tmp_path / "elsewhere")
-    assert untold in exposure(tmp_path, *words)[1]
-    home.unlink()
-    (home / ".qwen").mkdir(parents=True)
-    assert untold not in exposure(tmp_path, *words)[1]
-    (home / ".qwen/QWEN.md").write_text("See @chat/a.md for more.\n")
-    (home / ".qwen/chat").mkdir()
-    (home / ".qwen/chat/a.md").write_text(SECRET)
+    (spool / at / "QWEN.md").write_text("See @chat/a.md for more.\n")
+    (spool / at / "chat/a.md").write_text(SECRET)
     assert exposure(tmp_path, *words)[0] == 1
     # A session that was taken up again has read them again.
-    (home / ".qwen/QWEN.md").write_text("Nothing.\n")
+    (spool / at / "QWEN.md").write_text("Nothing.\n")
     write_spool(spool, [*events_of(), event_of("SessionStart", source="resume")])
     assert untold in exposure(tmp_path, *words)[1]
 

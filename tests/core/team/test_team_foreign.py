@@ -7,7 +7,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from story import Story, folder, tree
+from story import FIRST, HELLO, Story, story_of, tree
 
 from tripod.bus import events as bus
 from tripod.chat import reader as chat_read
@@ -27,15 +27,7 @@ from tripod.team.team import Team
 @pytest.fixture
 def story() -> Iterator[Story]:
     """A team with a chat, a message, a decision and two pending events."""
-    with folder() as root:
-        story = Story(root)
-        story.run(
-            [
-                ("create", "live"),
-                ("say", "live", "ann", "hello"),
-                ("decide", "First", "because", ("live.chat:~L7",)),
-            ]
-        )
+    with story_of(*HELLO, FIRST) as story:
         yield story
 
 

@@ -10,7 +10,7 @@ from unittest import mock
 
 import pytest
 from doors.inside import run as door
-from story import Story, folder
+from story import HELLO, Story, story_of
 
 from tripod.bus import events as bus
 from tripod.chat import writer as chat_send
@@ -28,17 +28,7 @@ SLEEP = "tripod.team.intake.time.sleep"
 @pytest.fixture
 def story() -> Iterator[Story]:
     """A team with a chat, and an event in the queue and one behind it."""
-    with folder() as root:
-        story = Story(root)
-        story.run(
-            [
-                ("create", "live"),
-                ("say", "live", "ann", "hello"),
-                ("publish", "x", "y", "low", "1", 0),
-                ("ack", 0),
-                ("sync",),
-            ]
-        )
+    with story_of(*HELLO, ("publish", "x", "y", "low", "1", 0), ("ack", 0), ("sync",)) as story:
         yield story
 
 
