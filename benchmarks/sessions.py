@@ -33,7 +33,7 @@ from tripod.verify.recorded.files import judged_beside, read_session_file
 from tripod.verify.sessions.exposure import SessionExposures
 from tripod.verify.sessions.items import Given, Item
 
-__all__ = ["SESSIONS", "expose", "make_session", "rows"]
+__all__ = ["SESSIONS", "expose", "make_session", "read", "rows"]
 
 ARCHIVE = Path(__file__).parent.parent / "tests/golden/sessions.tar.xz"
 SOURCES = {
@@ -60,10 +60,10 @@ def rows(folder: str, rounds: int, say: Callable[[str], None]) -> Iterator[Row]:
         path = os.path.join(folder, f"{program.partition(' ')[0]}.jsonl")
         lines = make_session(path, program, LARGE)
         name = program.lower().replace(" ", "-")
-        pairs = in_turn(partial(_read, path), partial(_parse, path), rounds)
+        pairs = in_turn(partial(read, path), partial(_parse, path), rounds)
         what = f"reading a session of {program}, {LARGE // MB} MB / parsing its lines with orjson"
         yield rate_row(f"session-read-{name}", what, pairs, lines, 0.3)
-        pairs = in_turn(partial(expose, path), partial(_read, path), rounds)
+        pairs = in_turn(partial(_alone, expose, path), partial(_alone, read, path), rounds)
         what = f"judging it by {len(NEVER)} globs and {LINES:,} protected lines / reading it"
         yield cost_row(f"session-judge-{name}", f"{what}, {program}", pairs, 3)
         peaks = [cost_of("expose", path).peak]
@@ -137,7 +137,16 @@ def _other_id(copy: str, old: str) -> str:
     return old[:begin] + re.sub(r"\w", lambda _: next(digits, "0"), old[begin:])
 
 
-def _read(path: str) -> float:
+def _alone(act: Callable[[str], float], path: str) -> float:
+    """The seconds of an act in a process of its own: nothing that was done before is in memory."""
+    name = act.__name__
+    code = f"import sys; from benchmarks.sessions import {name}; print({name}(sys.argv[1]))"
+    done = subprocess.run((sys.executable, "-c", code, path), stdout=subprocess.PIPE, check=True)
+    return float(done.stdout)
+
+
+def read(path: str) -> float:
+    """Read a session."""
     begin = perf_counter()
     read_session_file(path)
     return perf_counter() - begin

@@ -17,14 +17,6 @@ from tripod.ledger.ids import fresh_ids
 from tripod.ledger.kinds import chat as kinds
 from tripod.projections import CHAT
 from tripod.projections.chat import format as format_
-from tripod.projections.chat.format import (
-    EVENTS,
-    MAX_MENTIONS,
-    TEAM,
-    How,
-    ParsedMention,
-    chat_mentions,
-)
 from tripod.projections.chat.tables import (
     ReadPosition,
     Span,
@@ -282,7 +274,7 @@ def _say(
     act: Act, live: Span, handle: str, text: str, *, tell: bool = True, human: bool = False
 ) -> ChatMessage:
     channel = live.channel
-    said = chat_mentions(text)[:MAX_MENTIONS] if tell else ()
+    said = format_.chat_mentions(text)[: format_.MAX_MENTIONS] if tell else ()
     time = act.now_us // 1_000_000
     draft = kinds.SENT.draft(
         {
@@ -326,18 +318,18 @@ _PEOPLE = (
 
 
 def _announced(
-    act: Act, message: Draft, text: str, addressed: Sequence[ParsedMention], *, human: bool
+    act: Act, message: Draft, text: str, addressed: Sequence[format_.ParsedMention], *, human: bool
 ) -> Iterator[Draft]:
     """The events of a message. No dedup window drops them.
 
     ``@team`` addresses all who spoke or read in the channel, but for the tools that post there. An
     unknown handle gives a warning: nobody may ever notice the message.
     """
-    sender, found = message.actor, dict[str, How]()
-    db, strength = act.transaction.tables, tuple(EVENTS)
+    sender, found = message.actor, dict[str, format_.How]()
+    db, strength = act.transaction.tables, tuple(format_.EVENTS)
     for handle, how in addressed:
         names = [handle]
-        if handle == TEAM:
+        if handle == format_.TEAM:
             rows = db.execute(_PEOPLE, (message.body["channel"], sender)).fetchall()
             names = [name for (name,) in rows if name != "sidecar" and not name.startswith("[")]
         elif db.execute(_UNHEARD_OF, {"handle": handle, "sender": sender}).fetchone():
@@ -351,7 +343,7 @@ def _announced(
         said.append(("nbs-chat-terminal", "human-input", "high", f"{sender}: {text}", None))
     for name, how in found.items():
         payload = f"@{name} from {sender}: {text}"
-        said.append(("nbs-chat", *EVENTS[how], payload, name))
+        said.append(("nbs-chat", *format_.EVENTS[how], payload, name))
     for source, type_, priority, payload, addressee in said:
         # A signal, not a report: what does not fit is in the chat (no character is split).
         cut = payload.encode()[:MAX_SIGNAL].decode(errors="ignore")

@@ -22,31 +22,21 @@ reference there; if not, leave it. ``tripod scribe advise`` shows the same, and 
 
 from __future__ import annotations
 
-from tripod.verify import advice
-from tripod.verify.check import (
-    TABLES,
-    Evidence,
-    Finding,
-    Findings,
-    Outcome,
-    not_applicable,
-    outcome,
-    shorten,
-)
+from tripod.verify import advice, check
 
 NAME = "decision-missed"
 REQUIRED = False
-NEEDS = (TABLES,)
+NEEDS = (check.TABLES,)
 ADVICE = True
 HELP = "read it; if it was a decision, `tripod scribe log` it with a chat reference there"
 
 
-def judge(evidence: Evidence) -> Outcome:
+def judge(evidence: check.Evidence) -> check.Outcome:
     """Judge the rule that this module's docstring states."""
     messages = evidence.query("SELECT count(*) FROM lines WHERE handle IS NOT NULL")[0][0]
     if not messages:
-        return not_applicable(NAME, "nobody said anything")
-    found = Findings()
+        return check.not_applicable(NAME, "nobody said anything")
+    found = check.Findings()
     fresh = 0
     seqs = (seq for (seq,) in evidence.source.db.execute("SELECT seq FROM decisive ORDER BY seq"))
     for passage in advice.advise_on_missed(
@@ -56,12 +46,12 @@ def judge(evidence: Evidence) -> Outcome:
             fresh += 1
             continue
         message = (
-            f'{passage.handle}: "{shorten(passage.sentence)}" sounds like {passage.sign}, '
+            f'{passage.handle}: "{check.shorten(passage.sentence)}" sounds like {passage.sign}, '
             "and no decision is near"
         )
         where = f"chat {passage.channel}, message {passage.number}"
         where = f"{where}, {evidence.where(passage.seq)}"
         past = evidence.adopted(passage.seq)
-        found.add(Finding(NAME, message, where, (), HELP, "advice", past, passage.seq))
+        found.add(check.Finding(NAME, message, where, (), HELP, "advice", past, passage.seq))
     seen = {"messages": messages, "told": found.of("advice"), "too fresh to tell": fresh}
-    return outcome(NAME, found, seen)
+    return check.outcome(NAME, found, seen)

@@ -16,34 +16,24 @@ often it is wrong: of the 46 entries of the team that ships with the tests it na
 
 from __future__ import annotations
 
-from tripod.verify import advice
-from tripod.verify.check import (
-    TABLES,
-    Evidence,
-    Finding,
-    Findings,
-    Outcome,
-    not_applicable,
-    outcome,
-    shorten,
-)
+from tripod.verify import advice, check
 
 NAME = "decision-noise"
 REQUIRED = False
-NEEDS = (TABLES,)
+NEEDS = (check.TABLES,)
 ADVICE = True
 HELP = "leave the entry, and tell the Scribe what a decision is"
 
 
-def judge(evidence: Evidence) -> Outcome:
+def judge(evidence: check.Evidence) -> check.Outcome:
     """Judge the rule that this module's docstring states."""
     decisions = evidence.query("SELECT count(*) FROM pieces WHERE id IS NOT NULL")[0][0]
     if not decisions:
-        return not_applicable(NAME, "no decision was logged")
-    found = Findings()
+        return check.not_applicable(NAME, "no decision was logged")
+    found = check.Findings()
     for entry in advice.advise_on_noise(evidence.source):
-        message = f'{entry.id} "{shorten(entry.title)}" reads like {entry.like}'
+        message = f'{entry.id} "{check.shorten(entry.title)}" reads like {entry.like}'
         where, past = evidence.where(entry.seq), evidence.adopted(entry.seq)
-        found.add(Finding(NAME, message, where, (), HELP, "advice", past, entry.seq))
+        found.add(check.Finding(NAME, message, where, (), HELP, "advice", past, entry.seq))
     seen = {"decisions": decisions, "told": found.of("advice")}
-    return outcome(NAME, found, seen)
+    return check.outcome(NAME, found, seen)

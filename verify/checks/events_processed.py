@@ -46,7 +46,6 @@ from tripod.verify.check import (
     Evidence,
     Finding,
     Outcome,
-    Severity,
     not_applicable,
     outcome,
 )
@@ -191,5 +190,6 @@ def _finding(
     evidence: Evidence, event: Unprocessed, message: str, *, warn: bool, fault: str = ""
 ) -> Finding:
     said = f"{event.name} ({event.type}) {message}"
-    severity: Severity | None = "warning" if warn else None
-    return evidence.finding(NAME, event.seq, said, HELP, severity=severity, fault=fault)
+    return evidence.finding(
+        NAME, event.seq, said, HELP, severity="warning" if warn else None, fault=fault
+    )

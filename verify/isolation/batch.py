@@ -14,16 +14,7 @@ from typing import NamedTuple, Protocol
 
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.phrases import PIECE, ProtectedText, search_in_pieces
-from tripod.verify.sessions.items import (
-    ALONE,
-    Call,
-    Gap,
-    Given,
-    Item,
-    Part,
-    RecordParts,
-    strings_of,
-)
+from tripod.verify.sessions.items import Call, Gap, Given, Item, Part, RecordParts, strings_of
 from tripod.verify.sessions.programs import LOCAL_ADDRESS, OpenedPath, ShellReading
 from tripod.verify.sessions.programs import UNKNOWN_PART as ANY
 from tripod.verify.sessions.shell import opened_by, resolved
@@ -64,6 +55,7 @@ def opened_by_call(call: Call) -> ShellReading:
     return found
 
 
+_ALONE = Part()
 _REMOVED = 200  # characters: what stands for a text is no longer
 
 
@@ -121,7 +113,9 @@ class ShellCommand(NamedTuple):
     cwd: str
 
 
-Question = tuple[list[str], list[ShellCommand]]
+Question = tuple[list[str], list[str], list[ShellCommand]]
+"""Texts in their order, what stands where two of them meet, and command lines."""
+
 Answer = tuple[list[list[int]], list[ShellReading]]
 """For each text the numbers of protected files, or nothing at all; what each command opens."""
 
@@ -152,7 +146,11 @@ class ReadyItems(NamedTuple):
 
 
 class _Batch(NamedTuple):
+    """Items that wait, and the places of those of which each text and each joint is."""
+
     items: list[tuple[Item, Part]]
+    texts: list[int]
+    joints: list[int]
     commands: dict[int, ShellCommand]
     answer: Callable[[], Answer]
 
@@ -179,7 +177,7 @@ class ItemBatches:
 
     def add(self, item: Item) -> Iterable[ReadyItems]:
         """Take an item in; give those that are ready."""
-        part, size = ALONE, self._EACH
+        part, size = _ALONE, self._EACH
         if isinstance(item, Given):
             part = self._parts.add(item)
             size += len(item.text)
@@ -188,7 +186,7 @@ class ItemBatches:
         self._items.append((item, part))
         if isinstance(item, Given) and size < _REMOVED and REMOVED.fullmatch(item.text.strip()):
             what = "a text that was taken out of the record"
-            self._items.append((Gap("opaque", item.line, what, item.channel), ALONE))
+            self._items.append((Gap("opaque", item.line, what, item.channel), _ALONE))
         self._size += size
         if self._size <= self._TOGETHER:
             return ()
@@ -201,12 +199,17 @@ class ItemBatches:
     def _ready(self, ahead: int) -> Iterator[ReadyItems]:
         """All that are ready, but for so many of the last batches."""
         items, self._items, self._size = self._items, [], 0
-        texts = [
-            text
-            for item, part in items
-            if isinstance(item, Given) and self.protected.paths
-            for text in (item.text, *part.joints)
-        ]
+        is_whole = False
+        texts: dict[int, str] = {}
+        apart: list[tuple[int, str]] = []
+        within: list[tuple[int, str]] = []
+        for at, (item, part) in enumerate(items) if self.protected.paths else ():
+            if isinstance(item, Given):
+                # Where it meets those before it is told by them, if all of its record are here.
+                is_whole |= not part.joints
+                for number, joint in enumerate(part.joints):
+                    (apart if number or not is_whole else within).append((at, joint))
+                texts[at] = item.text
         commands = {
             at: ShellCommand(item.tool, item.command, item.cwd)
             for at, (item, _) in enumerate(items)
@@ -216,42 +219,44 @@ class ItemBatches:
             and len(item.command) <= SHORT_COMMAND
         }
         asked = list(dict.fromkeys(commands.values()))
-        self._asked.append(_Batch(items, commands, self._ask(texts, asked)))
+        answer = self._ask(
+            [*texts.values(), *(joint for _, joint in apart)], [joint for _, joint in within], asked
+        )
+        joints = [at for at, _ in (*apart, *within)]
+        self._asked.append(_Batch(items, list(texts), joints, commands, answer))
         while len(self._asked) > ahead:
             yield self._judged(self._asked.popleft())
 
-    def _ask(self, texts: list[str], commands: list[ShellCommand]) -> Callable[[], Answer]:
-        helper = self.helper
-        if helper is not None and sum(map(len, texts)) <= PIECE:
-            if not (helper.is_behind and texts):
-                return helper.ask((texts, commands))
-            found = helper.ask((texts, []))
-            readings = _read(commands, self.rule)
-            return lambda: (found()[0], readings)
-
-        return lambda: (
-            search_in_pieces(self._search, texts) if texts else [],
-            _read(commands, self.rule),
-        )
+    def _ask(
+        self, texts: list[str], joints: list[str], commands: list[ShellCommand]
+    ) -> Callable[[], Answer]:
+        helper, question = self.helper, (texts, joints, commands)
+        if sum(map(len, texts)) > PIECE:
+            every = [*texts, *joints]
+            return lambda: (search_in_pieces(self._search, every), _read(commands, self.rule))
+        if helper is None:
+            return lambda: answer(self.protected, self.rule, question)
+        if not (helper.is_behind and texts):
+            return helper.ask(question)
+        found = helper.ask((texts, joints, []))
+        readings = _read(commands, self.rule)
+        return lambda: (found()[0], readings)
 
     def _search(self, texts: list[str]) -> list[list[int]]:
         if self.helper is not None:
-            return self.helper.ask((texts, []))()[0]
+            return self.helper.ask((texts, [], []))()[0]
         return self.protected.search(texts)
 
     def _judged(self, batch: _Batch) -> ReadyItems:
         found, opened = batch.answer()
-        paths: dict[int, Sequence[str]] = {}
-        numbers = iter(found)
-        for at, (item, part) in enumerate(batch.items if found else ()):
-            if isinstance(item, Given):
-                here = next(numbers)
-                every = here
-                # Where it meets the text before it stands what neither has.
-                if both := {number for _ in part.joints for number in next(numbers)}:
-                    before = self._search([part.before])
-                    every = [*here, *sorted(both.difference(here, *before))]
-                paths[at] = list(dict.fromkeys(self.protected.paths[number] for number in every))
+        numbers = dict(zip(batch.texts, found, strict=False))
+        # Where a text meets the one before it stands what neither has.
+        for at, both in zip(batch.joints, found[len(batch.texts) :], strict=bool(found)):
+            if both:
+                before = self._search([batch.items[at][1].before])
+                numbers[at] += sorted({*both}.difference(numbers[at], *before))
+        names = self.protected.paths
+        paths = {at: list(dict.fromkeys(map(names.__getitem__, numbers[at]))) for at in numbers}
         each = dict(zip(dict.fromkeys(batch.commands.values()), opened, strict=False))
         readings = {at: each[one] for at, one in batch.commands.items()} if each else {}
         return ReadyItems(batch.items, paths, readings)
@@ -272,8 +277,8 @@ def _size_of(call: Call) -> int:
 
 def answer(protected: ProtectedText, rule: NeverRule | None, question: Question) -> Answer:
     """What a second process does for the one that judges: all that needs no other item."""
-    texts, commands = question
-    return protected.search(texts) if texts else [], _read(commands, rule)
+    texts, joints, commands = question
+    return protected.search(texts, joints), _read(commands, rule)
 
 
 def _read(commands: Iterable[ShellCommand], rule: NeverRule | None) -> list[ShellReading]:

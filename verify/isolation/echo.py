@@ -27,12 +27,7 @@ from tripod.projections.decisions.tables import render_decision_piece
 from tripod.projections.projection import TOGETHER
 from tripod.projections.pythia.format import parse_assessment
 from tripod.verify.check import Evidence
-from tripod.verify.isolation.phrases import (
-    PhraseIndex,
-    VisiblePhrases,
-    encoded_lines_in,
-    phrase_hashes,
-)
+from tripod.verify.isolation import phrases
 from tripod.verify.isolation.runs import FILE, ReviewRun, ReviewText, assessments_of_runs
 
 _CONTEXT = 2000  # characters around what stands between decisions
@@ -46,7 +41,7 @@ class DecisionLogPhrases:
     """The decision log, piece by piece, as the text Pythia may see; ``own``: our instructions."""
 
     def __init__(self, evidence: Evidence, own: Iterable[str]) -> None:
-        self.known = VisiblePhrases()
+        self.known = phrases.VisiblePhrases()
         self._pieces: dict[int, str] = {}
         for text in own:
             self.known.add(-1, text)
@@ -247,7 +242,7 @@ def echoes(evidence: Evidence, log: DecisionLogPhrases, runs: Sequence[ReviewRun
     A text can repeat only earlier words, so a phrase counts for the first text that has it.
     """
     echoed = Echoed()
-    held = PhraseIndex()
+    held = phrases.PhraseIndex()
     texts = [(run, text) for run in runs for text in (*run.given, *run.wrote)]
     texts.sort(key=lambda pair: pair[1].seq)
     bounds = {run.spawn: (run.sources, run.until) for run in runs}
@@ -255,7 +250,7 @@ def echoes(evidence: Evidence, log: DecisionLogPhrases, runs: Sequence[ReviewRun
         sources, until = bounds[run.spawn]
         known = log.known.before(until)
         rows = [
-            held.add(number, words_of(part), known, encoded_lines_in(part))
+            held.add(number, words_of(part), known, phrases.encoded_lines_in(part))
             for part in log.between(text.text, sources, until)
         ]
         if text.what == FILE and max(rows, default=0) >= RUN:
@@ -301,12 +296,12 @@ def echoes(evidence: Evidence, log: DecisionLogPhrases, runs: Sequence[ReviewRun
     return echoed
 
 
-def _deciding(log: DecisionLogPhrases) -> tuple[PhraseIndex, dict[int, list[int]]]:
+def _deciding(log: DecisionLogPhrases) -> tuple[phrases.PhraseIndex, dict[int, list[int]]]:
     """The words of all decisions, and for each run of them the decisions that have it."""
-    decisions, holders = PhraseIndex(), dict[int, list[int]]()
+    decisions, holders = phrases.PhraseIndex(), dict[int, list[int]]()
     for seq, words in log.said():
         decisions.add(seq, words)
-        for run in phrase_hashes(words):
+        for run in phrases.phrase_hashes(words):
             holders.setdefault(run, []).append(seq)
     return decisions, holders
 

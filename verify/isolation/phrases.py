@@ -379,25 +379,32 @@ class ProtectedText:
         for found in search_in_pieces(self.search, [text]):
             yield from (self.paths[number] for number in found)
 
-    def search(self, texts: list[str]) -> list[list[int]]:
-        """For each of some texts the numbers of files of which text stands in it; [] if in none."""
-        if not self.paths or not self._may_be_in(texts):
+    def search(self, texts: Sequence[str], joints: Sequence[str] = ()) -> list[list[int]]:
+        """For each of some texts the numbers of files of which text stands in it; [] if in none.
+
+        ``joints`` are searched as well: ends of one of the texts with the beginning of the next.
+        """
+        if not (self.paths and texts) or not self._may_be_in(texts, joints):
             return []
         return [
             sorted({number for form in _forms_of(text) for number in self._found_in(form)})
-            for text in texts
+            for text in (*texts, *joints)
         ]
 
-    def _may_be_in(self, texts: list[str]) -> bool:
+    def _may_be_in(self, texts: Sequence[str], joints: Sequence[str]) -> bool:
         """Whether text of a file may stand in one of some texts, or in two together."""
         whole = "\n".join(texts)
         odd = odd_in(whole)
-        if is_hidden(odd) or ("\\" in whole and ("\\n" in whole or "\\u" in whole)):
-            forms = [form for text in texts for form in _forms_of(text)]
-            text = "\n".join(map(comparable_text, forms))
+        if is_hidden(odd):
+            forms = [form for text in (*texts, *joints) for form in _forms_of(text)]
+            whole = "\n".join(map(comparable_text, forms))
         else:
-            text = comparable_text("\n".join([whole, *_without_numbers(whole)]), odd)
-        return next(self._found_in(text), None) is not None
+            if _is_written(whole):
+                written = [_as_written(text) for text in (*texts, *joints) if _is_written(text)]
+                whole = "\n".join([whole, *written])
+                odd += odd_in("\n".join(written))
+            whole = comparable_text("\n".join([whole, *_without_numbers(whole)]), odd)
+        return next(self._found_in(whole), None) is not None
 
     def _found_in(self, text: str) -> Iterator[int]:
         if self._held:
@@ -419,12 +426,21 @@ def _forms_of(text: str) -> Iterator[str]:
     if "\x1b" in text:
         plain = without_escapes(text)
         forms = [_ENDS.sub(" ", text), plain, *readings_of(plain)]  # with what a link hides
-    if "\\n" in text or "\\u" in text:
-        lines = _BREAKS.sub("\n", text)
-        forms.append(_CODES.sub(lambda found: chr(int(found[1], 16)), lines))
+    if _is_written(text):
+        forms.append(_as_written(text))
     for form in forms:
         yield form
         yield from _without_numbers(form)
+
+
+def _is_written(text: str) -> bool:
+    """Whether a text may have another as JSON writes it."""
+    return "\\" in text and ("\\n" in text or "\\u" in text)
+
+
+def _as_written(text: str) -> str:
+    """A text with the lines and the characters that JSON in it stands for."""
+    return _CODES.sub(lambda found: chr(int(found[1], 16)), _BREAKS.sub("\n", text))
 
 
 def _without_numbers(text: str) -> Iterator[str]:

@@ -20,7 +20,6 @@ import orjson
 
 from tripod.ledger.files import open_plain_file, read_plain_file
 from tripod.verify.sessions.items import (
-    Cause,
     Gap,
     Given,
     SessionRecord,
@@ -422,9 +421,10 @@ def _events(db: sqlite3.Connection, *, counted: bool) -> Iterator[DamagedLine]:
         return
     # Of what was removed no row is there, as its last event says: nobody can tell which that is.
     removed = "SELECT 1 FROM event WHERE type LIKE '%removed%' OR type LIKE '%deleted%'"
-    cause: Cause = "order" if db.execute(removed).fetchone() else "witness"
+    is_removed = db.execute(removed).fetchone() is not None
     for name, value in hidden.items():
-        gap = Gap(cause, 0, f"{name:.60} is not what its last event says, or is not there")
+        what = f"{name:.60} is not what its last event says, or is not there"
+        gap = Gap("order" if is_removed else "witness", 0, what)
         yield DamagedLine(gap, next(_text(0, value), None))
 
 

@@ -10,7 +10,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Literal
 
 from tripod.ledger.words import without_escapes
@@ -181,7 +181,9 @@ class SessionExposures:
         helper: Asking | None = None,
     ) -> None:
         self.rule, self.protected, self.file, self.closed = rule, protected, file, closed
-        self._found = ExposureList(each, self._counts)
+        # No method of this: it would be freed only when somebody looks for cycles.
+        counts = partial(self._counts, protected.paths if rule is None else None)
+        self._found = ExposureList(each, counts)
         self._batches = ItemBatches(rule, protected, helper)
         self._reading: ShellReading | None = None  # of the call that is judged, if there is one
         self._gaps = GapList()
@@ -268,18 +270,19 @@ class SessionExposures:
             times = 1 + self.found.more[each]
             if self.rule is not None or each.path is None:
                 yield each, times
-            elif self._counts(each, by_text):
+            elif self._counts(self.protected.paths, each, by_text):
                 yield each._replace(sure=False, doubt=FORM), times
 
-    def _counts(self, each: Exposure, but: Container[str | None] = ()) -> bool:
-        """Whether a verdict may count an exposure, which is not of a file among ``but``."""
-        if self.rule is not None or each.path is None:
-            return True
-        return (
+    @staticmethod
+    def _counts(
+        protected: Sequence[str] | None, each: Exposure, but: Container[str | None] = ()
+    ) -> bool:
+        """Whether a verdict may count an exposure, of a protected file that is not ``but`` some."""
+        return (protected is None or each.path is None) or (
             each.sure
             # The program may name a file that it gave, and the record have no text of it.
             and (each.channel in ("shell", "script") or (each.call is None and not each.shown))
-            and any(is_at(each, path) for path in self.protected.paths if path not in but)
+            and any(is_at(each, path) for path in protected if path not in but)
         )
 
     # Calls

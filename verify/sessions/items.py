@@ -142,7 +142,7 @@ class Call(NamedTuple):
 
     def without_input(self) -> Call:
         """The call as it waits for its answer: its input may be large."""
-        return Call._make((*self[:2], None, *self[3:]))
+        return made(Call, (*self[:2], None, *self[3:]))
 
 
 class Given(NamedTuple):
@@ -200,7 +200,7 @@ class RecordParts:
         if given.line != self._line or not given.line:
             self._line, self._is_named = given.line, given.named is not None
             self._apart = self._joined = text[-size:]
-            return ALONE
+            return _ALONE
         before, head = self._joined, text[:size]
         joints: tuple[str, ...] = (f"{self._apart}\n{head}",)
         if not (_PARTS_WORDS.match(before[-1:]) or _PARTS_WORDS.match(head)) or "\x1b" in before:
@@ -212,7 +212,7 @@ class RecordParts:
         return part
 
 
-ALONE = Part()
+_ALONE = Part()
 _PARTS_WORDS = re.compile(r"[ \t-\r!-/:-@\[-`{-~]")
 
 

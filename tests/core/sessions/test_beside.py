@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from doors.inside import run
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from recorded_sessions import recorded, transcripts, write_session
 
@@ -26,7 +29,7 @@ from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.recorded import files
 from tripod.verify.recorded.files import judged_beside, read_session_file
 from tripod.verify.sessions.exposure import SessionExposures
-from tripod.verify.sessions.items import Call
+from tripod.verify.sessions.items import Call, Given, RecordParts
 from tripod.verify.sessions.shell import resolved
 from tripod.verify.sessions.syntax import CLOSED, NEVER_CLOSED
 
@@ -65,6 +68,20 @@ def _told(path: Path, helper: Callable[[ProtectedText, NeverRule], Any] | None =
     return list(one.found), list(one.found.elsewhere), list(one.gaps), one.denied, one.tree.sessions
 
 
+def test_what_was_judged_is_freed_at_once(tmp_path: Path) -> None:
+    one = SessionExposures(NeverRule(NEVER), _texts())
+    read_session_file(str(_large(tmp_path)), one.add)
+    one.end()
+    assert one.found
+    left = weakref.ref(one)
+    gc.disable()  # which would look for cycles
+    try:
+        del one
+        assert left() is None
+    finally:
+        gc.enable()
+
+
 def _helper(protected: ProtectedText, rule: NeverRule) -> Helper[Any, Any]:
     return Helper(partial(answer, protected, rule))
 
@@ -78,6 +95,49 @@ def test_with_a_second_process_all_is_told_as_without(
     assert _told(path, _helper) == whole
     monkeypatch.setattr(Helper, "_FEW", -1)  # it is always behind, and has the texts alone
     assert _told(path, _helper) == whole
+
+
+_BETWEEN = st.sampled_from([" ", "\\n", "\\u0020", "\n3: ", " \u200b", "\u200b ", " \x1b[1m"])
+
+
+@st.composite
+def _parts_of_records(draw: st.DrawFn) -> list[tuple[int, str]]:
+    """Texts of some records: of each the secret in parts, written in two ways, and other words."""
+    found: list[tuple[int, str]] = []
+    for line in range(1, draw(st.integers(1, 3)) + 1):
+        ways = draw(_BETWEEN), draw(_BETWEEN)
+        first = draw(st.integers(0, len(SECRET)))
+        text = "".join(ways[at > first] if sign == " " else sign for at, sign in enumerate(SECRET))
+        cuts = sorted(draw(st.lists(st.integers(0, len(text)), max_size=2)))
+        parts = [text[begin:end] for begin, end in pairwise([0, *cuts, len(text)])]
+        found += [(line, part) for part in (draw(st.sampled_from(["", "so"])), *parts)]
+    return found
+
+
+@settings(max_examples=400)
+@given(_parts_of_records(), st.integers(1, 300))
+def test_texts_that_wait_together_are_told_as_each_is_alone(
+    texts: list[tuple[int, str]], together: int
+) -> None:
+    protected, parts = _texts(), RecordParts()
+
+    def found_in(text: str) -> set[int]:
+        forms = phrases._forms_of(text)
+        return {number for form in forms for number in protected._found_in(form)}
+
+    items = [Given("paste", line, 0, text) for line, text in texts]
+    expected = []
+    for item in items:
+        part = parts.add(item)
+        here, before = found_in(item.text), found_in(part.before)
+        both = {number for joint in part.joints for number in found_in(joint)}
+        expected.append({protected.paths[number] for number in here | (both - before)})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ItemBatches, "_TOGETHER", together)
+        batches = ItemBatches(None, protected, None)
+        ready = [one for item in items for one in batches.add(item)] + list(batches.end())
+    told = [set(one.paths.get(at, ())) for one in ready for at in range(len(one.items))]
+    assert told == expected
 
 
 def _large(tmp_path: Path) -> Path:
@@ -134,7 +194,7 @@ def test_a_second_process_ends_with_the_first(is_gone: bool) -> None:
     helper = _helper(_texts(), NeverRule(NEVER))
     assert helper._child is not None
     number, questions, _ = helper._child
-    assert helper.ask(([SECRET], []))() == ([[0]], [])
+    assert helper.ask(([SECRET], [], []))() == ([[0]], [])
     if is_gone:  # as it is where this process is killed
         questions.close()
     helper.close()
@@ -255,7 +315,7 @@ def test_a_reading_that_is_sent_has_all_that_a_rule_may_mean() -> None:
     line = "cd /w && cat .env src/a.py && grep -rn x sub && head -3 ../secrets/b.json"
     rule = NeverRule(NEVER)
     ((_, (near,)),) = [
-        answer(ProtectedText(), rule, ([], [batch.ShellCommand("Bash", line, "/w")]))
+        answer(ProtectedText(), rule, ([], [], [batch.ShellCommand("Bash", line, "/w")]))
     ]
     assert [one.path for one in near.opened] == ["/w/.env", "/w/sub", "/secrets/b.json"]
     assert near.ended == batch.opened_by_call(_call(line)).ended
