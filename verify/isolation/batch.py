@@ -37,6 +37,14 @@ _BEGINS = frozenset("R[<({*\u2588")
 
 _NO_FILES = frozenset(("names", "subagent", "web", "skill", "paste", "background"))
 _IS_POWERSHELL = re.compile("powershell|pwsh", re.IGNORECASE)
+_PRINTS = re.compile(
+    r"""\s*(?:cd\ [^;&|<>`$\n]+&&\ *)?(?:(?:cat|head|tail|nl|wc|grep|rg|ls|cut|od|sed\ -n)\b
+    [^;&|<>`$\n]*+)(?:\|\ *(?:cat|head|tail|nl|wc|grep|rg|cut|od|sed\ -n)\b[^;&|<>`$\n]*+)*\s*""",
+    re.VERBOSE,
+)
+"""A command that only prints: all that it opened stands in its output, and in no copy."""
+
+only_prints = lru_cache(maxsize=512)(lambda command: _PRINTS.fullmatch(command) is not None)
 MAX_PATH = SHORT_COMMAND = 4096  # characters
 
 
@@ -136,8 +144,8 @@ class Asking(Protocol):
 class ReadyItems(NamedTuple):
     """Items that are to be judged, each with what it is beside others.
 
-    By their places among these: ``paths`` are protected files found in one, ``readings`` what a
-    command line opens, as far as it was read.
+    By their places among these: ``paths`` are protected files found in a text, or in what a call
+    printed, ``readings`` what a command line opens, as far as it was read.
     """
 
     items: list[tuple[Item, Part]]
@@ -203,8 +211,11 @@ class ItemBatches:
         texts: dict[int, str] = {}
         apart: list[tuple[int, str]] = []
         within: list[tuple[int, str]] = []
+        printed: dict[int, str] = {}
         for at, (item, part) in enumerate(items) if self.protected.paths else ():
-            if isinstance(item, Given):
+            if isinstance(item, Call) and item.output:
+                printed[at] = item.output
+            elif isinstance(item, Given):
                 # Where it meets those before it is told by them, if all of its record are here.
                 is_whole |= not part.joints
                 for number, joint in enumerate(part.joints):
@@ -219,11 +230,10 @@ class ItemBatches:
             and len(item.command) <= SHORT_COMMAND
         }
         asked = list(dict.fromkeys(commands.values()))
-        answer = self._ask(
-            [*texts.values(), *(joint for _, joint in apart)], [joint for _, joint in within], asked
-        )
+        every = [*texts.values(), *printed.values(), *(joint for _, joint in apart)]
+        answer = self._ask(every, [joint for _, joint in within], asked)
         joints = [at for at, _ in (*apart, *within)]
-        self._asked.append(_Batch(items, list(texts), joints, commands, answer))
+        self._asked.append(_Batch(items, [*texts, *printed], joints, commands, answer))
         while len(self._asked) > ahead:
             yield self._judged(self._asked.popleft())
 

@@ -113,3 +113,10 @@ _DENIAL_WHOLE = re.compile(
 
 It is one line, but for what the command of a hook printed and what a person said.
 """
+
+
+MADE = re.compile(
+    r"(?:File created successfully at|Successfully created and wrote to new file|Created file)\b"
+    r"[^\n]{,400}\n?"
+)
+"""What programs answer to a call that made a file: there was none to be read."""

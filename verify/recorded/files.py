@@ -241,7 +241,8 @@ def _read(
         records = _database(found, file)
     else:
         file.seek(0)
-        records = _records(found, file, size)
+        # No more than there is now: another program may write faster than this one reads.
+        records = _records(found, file, before.st_size or None if size is None else size)
     if found.program is not None:
         found.reader = READERS[found.program]()
         for item in read_session(found.reader, records):

@@ -10,7 +10,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import partial
 from typing import Literal
 
 from tripod.ledger.words import without_escapes
@@ -23,6 +23,7 @@ from tripod.verify.isolation.batch import (
     ItemBatches,
     ReadyItems,
     as_known,
+    only_prints,
     opened_by_call,
 )
 from tripod.verify.isolation.children import SessionTree, missing_children, missing_parents
@@ -50,7 +51,7 @@ from tripod.verify.isolation.reasons import (
     is_shown_at,
     said_once,
 )
-from tripod.verify.isolation.refusals import is_denial, is_error_text, is_own_error
+from tripod.verify.isolation.refusals import MADE, is_denial, is_error_text, is_own_error
 from tripod.verify.sessions.items import (
     Call,
     Channel,
@@ -83,13 +84,14 @@ class _Open:
     """A call that waits for its answer: what it opened, and what was run for it.
 
     ``is_shell``: it is a command or a script, or one was run for it. ``is_mixed``: it waited beside
-    others with the same id, so that its answer may be theirs.
+    others with the same id, so that its answer may be theirs. ``outputs`` are what was printed,
+    each with its line and the protected files of which text stands in it.
     """
 
     call: Call
     exposures: list[Exposure] = field(default_factory=list)
     listed: list[OpenedPath] = field(default_factory=list)
-    outputs: list[str] = field(default_factory=list)
+    outputs: dict[str, tuple[int, Sequence[str]]] = field(default_factory=dict)
     opaque: list[Gap] = field(default_factory=list)
     ran: bool = False
     is_shell: bool = False
@@ -238,7 +240,7 @@ class SessionExposures:
                     self._given(item, part, paths.get(at, ()))
                 elif isinstance(item, Call):
                     self._reading = readings.get(at)
-                    self._called(item)
+                    self._called(item, paths.get(at, ()))
                 elif item.cwd:
                     self._roots.add(item.cwd)
 
@@ -287,11 +289,11 @@ class SessionExposures:
 
     # Calls
 
-    def _called(self, call: Call) -> None:
+    def _called(self, call: Call, printed: Sequence[str] = ()) -> None:
         if call.cwd:
             self._roots.add(call.cwd)
         if call.ran:
-            self._ran(call)
+            self._ran(call, printed)
             return
         one = _Open(call.without_input())
         if self._roots.files and call.channel not in _NO_CHANGE:
@@ -328,9 +330,10 @@ class SessionExposures:
                 self._gaps.append(Gap("unanswered", one.call.line, what, one.call.channel))
             self._gaps.extend(one.opaque)
             self._found.extend(_doubted(each, UNANSWERED) for each in one.exposures)
+            self._printed(one, [], ())
         calls.waiting = None
 
-    def _ran(self, call: Call) -> None:
+    def _ran(self, call: Call, printed: Sequence[str]) -> None:
         """What a program says that it ran: it counts for what was asked for in the same words.
 
         Where it is something else, both count. What no call with its id waits for is of a script.
@@ -353,16 +356,24 @@ class SessionExposures:
         one.ran = True
         self._opens(one, call)
         if call.output is not None:
-            one.outputs.append(call.output)
+            one.outputs.setdefault(call.output, (call.line, printed))
         if one.call is call:
-            self._settle(one, None)
+            self._printed(one, self._settle(one, None), ())
+
+    def _printed(self, one: _Open, by_path: list[Exposure], shown: Sequence[str]) -> None:
+        """Files of which text was printed, and none was shown nor named: they were opened."""
+        lines = {path: line for line, paths in one.outputs.values() for path in paths}
+        for path, line in lines.items():
+            if path not in shown and not any(each.sure and is_at(each, path) for each in by_path):
+                opened = _exposure(one.call, OpenedPath(path, path), sure=True)
+                self._found.append(opened._replace(path=None, line=line))
 
     def _opens(self, one: _Open, call: Call) -> None:
         """Note what a call opens by the paths that it names, or by its command."""
         reading = self._reading or opened_by_call(call)
         one.moves |= call.channel == "edit" and _MOVES in text_of(call.input)
         one.is_shell |= call.channel in ("shell", "script")
-        one.copies |= call.channel == "shell" and not _only_prints(call.command or "")
+        one.copies |= call.channel == "shell" and not only_prints(call.command or "")
         for opened in reading.opened:
             self._path(one, call, opened)
         if self.rule is not None:
@@ -426,6 +437,7 @@ class SessionExposures:
         by_path: list[Exposure] = []
         if one is not None:
             by_path = self._settle(one, given)
+            self._printed(one, by_path, paths)
         if given.named is not None and not by_path and not (given.failed or given.denied):
             path = resolved(given.named, given.cwd)
             if self.rule is None or self.rule.hits(path):
@@ -523,7 +535,7 @@ class SessionExposures:
         if one.call.channel == "script":
             is_whole = is_whole and _COMPLETED.match(text) is not None
         found = []
-        for each in () if one.call.channel == "edit" and _MADE.fullmatch(text) else one.exposures:
+        for each in () if one.call.channel == "edit" and MADE.fullmatch(text) else one.exposures:
             sure, shown = each.sure and not failed, bool(text.strip()) and not failed
             if one.outputs:
                 shown = shown and any(overlaps(output, text) for output in one.outputs)
@@ -609,20 +621,6 @@ def _exposure(call: Call, opened: OpenedPath, *, sure: bool, doubt: str = "") ->
     )
 
 
-_MADE = re.compile(
-    r"(?:File created successfully at|Successfully created and wrote to new file|Created file)\b"
-    r"[^\n]{,400}\n?"
-)
-"""What programs answer to a call that made a file: there was none to be read."""
-
-_PRINTS = re.compile(
-    r"""\s*(?:cd\ [^;&|<>`$\n]+&&\ *)?(?:(?:cat|head|tail|nl|wc|grep|rg|ls|cut|od|sed\ -n)\b
-    [^;&|<>`$\n]*+)(?:\|\ *(?:cat|head|tail|nl|wc|grep|rg|cut|od|sed\ -n)\b[^;&|<>`$\n]*+)*\s*""",
-    re.VERBOSE,
-)
-"""A command that only prints: all that it opened stands in its output, and in no copy."""
-
-_only_prints = lru_cache(maxsize=512)(lambda command: _PRINTS.fullmatch(command) is not None)
 _MOVES = "\n*** Move to: "
 _HEAD = re.compile(r"Exit code: -?[0-9]+\n(?:(?!Output:)[^\n]*\n){,3}Output:\n")
 _PATCHED = re.compile(r"Success\. Updated the following files:\n(?:[AMD] [^\n]*\n?)*")

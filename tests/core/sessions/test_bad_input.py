@@ -248,6 +248,22 @@ def test_a_file_that_changes_while_it_is_read_cannot_be_told(tmp_path: Path) -> 
     assert [gap.what for gap in gaps] == ["the file was changed while it was read"]
 
 
+def test_of_a_file_that_grows_faster_than_it_is_read_what_was_there_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(GOOD)
+    found: list[object] = []
+
+    def each(item: object) -> None:
+        found.append(item)
+        assert len(found) < 100
+        with path.open("ab") as file:
+            file.write(GOOD * 10_000)
+
+    one = read_session_file(str(path), each)
+    assert one.bytes == len(GOOD)
+    assert isinstance(found[-1], Gap)
+
+
 def _database(tmp_path: Path) -> Path:
     path = tmp_path / "opencode.db"
     path.write_bytes((recorded() / "sessions-2026-11/opencode-clean/opencode.db").read_bytes())

@@ -9,6 +9,7 @@ from judge_mutants import MODULES, JudgeCase, Mutant, case_of, judge_of, mutants
 from session_specimens import SECRET
 
 from tripod.verify.isolation import phrases
+from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.sessions import exposure
 from tripod.verify.sessions.items import Call, Gap, Given, Item, Session
 
@@ -95,6 +96,21 @@ TURNING = {
     "a command that prints what is answered to a new file": Turning(
         [_runs("cat chat/a.md"), ANSWER._replace(text="Created file /w/a")],
         'SessionExposures._settle: does not count: one.call.channel == "edit"',
+    ),
+    "text that a command printed, and its script did not show": Turning(
+        [_calls("script", command=""), _runs("cat l.md", "x", ran=True, output=SECRET),
+         ANSWER._replace(text="Script completed")],
+        "SessionExposures._given: gone: self._printed(one, by_path, paths)",
+        asked={"protect": BOTH},
+    ),
+    "text that the last command printed, without an answer": Turning(
+        [_runs("cat l.md"), _runs("cat l.md", ran=True, output=SECRET)],
+        "SessionExposures._leave_open: gone: self._printed(one, [], ())", asked={"protect": BOTH},
+    ),
+    "text that a command printed of which no call is told": Turning(
+        [_runs("cat l.md", "x", ran=True, output=SECRET)],
+        "SessionExposures._ran: gone: self._printed(one, self._settle(one, None), ())",
+        asked={"protect": BOTH},
     ),
     "words for a program that runs": Turning(
         [_calls("script", command="x"), ANSWER._replace(text="Script completed")],
@@ -197,6 +213,33 @@ def _mutants() -> dict[str, list[Mutant]]:
 
 
 MUTANTS = _mutants()
+
+
+@pytest.mark.parametrize(
+    ("command", "answer", "told"),
+    [
+        ("cat l.md", "3", [(5, "chat/a.md", False)]),
+        ("cat l.md", SECRET, [(8, "chat/a.md", True)]),
+        ("cat chat/a.md", "3", [(5, "chat/a.md", False)]),
+        ("cat l.md chat/b.md", "3", [(5, "chat/b.md", False), (5, "chat/a.md", False)]),
+    ],
+)
+def test_text_that_was_printed_is_told_once_and_as_opened(
+    command: str, answer: str, told: list[tuple[int, str, bool]]
+) -> None:
+    protected = phrases.ProtectedText()
+    protected.add("chat/a.md", SECRET)
+    judged = exposure.SessionExposures(NeverRule(["chat/**"]), protected)
+    asked = _runs(command)
+    for item in (
+        START,
+        asked,
+        _runs(command, ran=True, output=SECRET),
+        ANSWER._replace(text=answer),
+    ):
+        judged.add(item)
+    judged.end()
+    assert [(one.line, one.named, one.shown) for one in judged.found] == told
 
 
 @pytest.mark.parametrize("name", TURNING)
