@@ -309,13 +309,13 @@ LISTED = re.compile(
 """Where the answer of a search says of which file a text is. A name elsewhere is only a word."""
 
 _NUMBERED = re.compile(
-    r"\n(?:[^\s:]+[:-])?[ \t]*+(?:L|Line |[#\[])?[0-9]++(?: ?[\t:|\u2192\u2502.)\]-]| +\u2502?)"
+    r"\n(?:(?:[A-Za-z]:)?[^\s:]+[:-])?[ \t]*+(?:L|Line |[#\[])?[0-9]++"
+    r"(?: ?[\t:|\u2192\u2502.)\]-]| +\u2502?)"
 )
 """How other programs number lines: only the words behind the number are compared."""
 
 _BREAKS, _TABS = re.compile(r"\\+[nr]"), re.compile(r"\\+t")
 _CODES = re.compile(r"\\+u([0-9a-fA-F]{4})")
-
 
 PIECE = 1024 * 1024  # characters that are searched at once
 _ROW = 40 * RUN

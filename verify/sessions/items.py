@@ -589,7 +589,7 @@ def strings_of(value: object) -> list[str]:
             elif kind is dict or kind is list:
                 outer.append(inner)
                 inner = iter(one.values() if kind is dict else one)
-                if kind is dict and one.get("type") == "text":
+                if kind is dict and one.get("type") in ("text", "input_text", "output_text"):
                     inner = iter([one[name] for name in one if name != "type"])
                 break
         else:

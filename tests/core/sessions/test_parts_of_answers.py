@@ -56,8 +56,10 @@ def test_the_parts_of_an_answer_are_one_text() -> None:
     parts = [SECRET[begin:end] for begin, end in pairwise(cuts)]
     for texts in (parts, [parts[0], "", *parts[1:]], SECRET.splitlines()):
         assert [*_protected(SECRET).found_in(text_of_parts(texts))] == ["secret.md"]
-        content = [{"type": "text", "text": text} for text in texts]
-        assert [*_protected(SECRET).found_in(text_of_parts(content))] == ["secret.md"]
+        content: list[dict[str, str]] = []
+        for kind in ("output_text", "text"):
+            content = [{"type": kind, "text": text} for text in texts]
+            assert [*_protected(SECRET).found_in(text_of_parts({"content": content}))]
         block = {"type": "tool_result", "tool_use_id": "c1", "content": content}
         record = {**STARTS["claude-code"][0], "message": {"role": "user", "content": [block]}}
         one = SessionExposures(None, _protected(SECRET))
@@ -81,3 +83,8 @@ def test_what_json_writes_in_a_text_may_have_numbers_colours_and_backslashes(
 ) -> None:
     assert [*_protected(secret).found_in(json.dumps(text))] == ["secret.md"]
     assert [*_protected(secret).found_in("so it is\n" + json.dumps({"a": text}))]
+
+
+def test_the_name_before_the_number_of_a_line_may_have_a_drive() -> None:
+    text = "\n".join(f"C:\\w\\a.py:{n}:{word}" for n, word in enumerate(WORDS.split()))
+    assert [*_protected(WORDS).found_in(text)] == ["secret.md"]
