@@ -274,15 +274,7 @@ class ItemBatches:
 
 def _size_of(call: Call) -> int:
     """Characters of a call, which waits with others: its input may be large."""
-    value = call.input
-    texts = value.values() if isinstance(value, dict) else [value]
-    size = len(call.command or "") + len(call.output or "")
-    for one in texts:
-        if isinstance(one, str):
-            size += len(one)
-        elif isinstance(one, dict | list):
-            size += sum(map(len, strings_of(one)))
-    return size
+    return sum(map(len, (call.command or "", call.output or "", *strings_of(call.input))))
 
 
 def answer(protected: ProtectedText, rule: NeverRule | None, question: Question) -> Answer:

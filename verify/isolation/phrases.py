@@ -309,12 +309,13 @@ LISTED = re.compile(
 """Where the answer of a search says of which file a text is. A name elsewhere is only a word."""
 
 _NUMBERED = re.compile(
-    r"\n(?:[^\s:]+[:-])?[ \t]*+(?:L|Line |[#\[])?[0-9]++(?: ?[\t:|\u2192\u2502.)\]-]| +\u2502?)"
+    r"\n(?:(?:[A-Za-z]:)?[^\s:]+[:-])?[ \t]*+(?:L|Line |[#\[])?[0-9]++"
+    r"(?: ?[\t:|\u2192\u2502.)\]-]| +\u2502?)"
 )
 """How other programs number lines: only the words behind the number are compared."""
 
-_BREAKS, _CODES = re.compile(r"\\+[nrt]"), re.compile(r"\\+u([0-9a-fA-F]{4})")
-
+_BREAKS, _TABS = re.compile(r"\\+[nr]"), re.compile(r"\\+t")
+_CODES = re.compile(r"\\+u([0-9a-fA-F]{4})")
 
 PIECE = 1024 * 1024  # characters that are searched at once
 _ROW = 40 * RUN
@@ -376,8 +377,7 @@ class ProtectedText:
 
     def found_in(self, text: str) -> Iterator[str]:
         """Files of which text stands in a text, each once; a long text is searched in pieces."""
-        for found in search_in_pieces(self.search, [text]):
-            yield from (self.paths[number] for number in found)
+        yield from (self.paths[one] for one in chain(*search_in_pieces(self.search, [text])))
 
     def search(self, texts: Sequence[str], joints: Sequence[str] = ()) -> list[list[int]]:
         """For each of some texts the numbers of files of which text stands in it; [] if in none.
@@ -399,10 +399,8 @@ class ProtectedText:
             forms = [form for text in (*texts, *joints) for form in _forms_of(text)]
             whole = "\n".join(map(comparable_text, forms))
         else:
-            if _is_written(whole):
-                written = [_as_written(text) for text in (*texts, *joints) if _is_written(text)]
-                whole = "\n".join([whole, *written])
-                odd += odd_in("\n".join(written))
+            if written := "\n".join(chain(*map(_as_written, (*texts, *joints)))):
+                whole, odd = f"{whole}\n{written}", odd + odd_in(written)
             whole = comparable_text("\n".join([whole, *_without_numbers(whole)]), odd)
         return next(self._found_in(whole), None) is not None
 
@@ -426,21 +424,24 @@ def _forms_of(text: str) -> Iterator[str]:
     if "\x1b" in text:
         plain = without_escapes(text)
         forms = [_ENDS.sub(" ", text), plain, *readings_of(plain)]  # with what a link hides
-    if _is_written(text):
-        forms.append(_as_written(text))
-    for form in forms:
+    for form in (*forms, *_as_written(text)):
         yield form
         yield from _without_numbers(form)
 
 
-def _is_written(text: str) -> bool:
-    """Whether a text may have another as JSON writes it."""
-    return "\\" in text and ("\\n" in text or "\\u" in text)
+def _as_written(text: str) -> Iterator[str]:
+    r"""A text with the lines and the characters that JSON in it stands for.
 
+    JSON may stand in JSON, and what it writes may itself have backslashes.
 
-def _as_written(text: str) -> str:
-    """A text with the lines and the characters that JSON in it stands for."""
-    return _CODES.sub(lambda found: chr(int(found[1], 16)), _BREAKS.sub("\n", text))
+    >>> list(_as_written(r'1\tprint(\"\\n\")\n'))
+    ['1\tprint(\\"\n\\")\n', '1\tprint("\\n")\n']
+    """
+    if "\\" in text and ("\\n" in text or "\\u" in text):
+        lines = [_TABS.sub("\t", _BREAKS.sub("\n", text))]
+        lines += [_SIGNS.sub(_sign_of, text)] if "\\\\" in text else []
+        for form in lines:
+            yield without_escapes(_CODES.sub(lambda found: chr(int(found[1], 16)), form))
 
 
 def _without_numbers(text: str) -> Iterator[str]:
@@ -535,8 +536,6 @@ def overlaps(output: str, text: str) -> bool:
     lines = {line for line in map(str.strip, output.splitlines()) if len(line) >= _SHORT}
     if (whole and whole in text) or len(lines) * len(text) > _MOST_COMPARED:
         return True
-    if any(line in text for line in lines):
-        return True
     one = ProtectedText()
     one.add("output", output)
-    return any(one.found_in(text))
+    return any(line in text for line in lines) or any(one.found_in(text))

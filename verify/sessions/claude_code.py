@@ -32,6 +32,7 @@ from tripod.verify.sessions.items import (
     strings_of,
     text_at,
     text_of,
+    text_of_parts,
     ways_in,
 )
 
@@ -498,7 +499,7 @@ class ClaudeCode(Reader):
             else:
                 yield from self.strange_type(record, f"tool_result.{text_at(part, 'type')}", part)
         failed = block.get("is_error") is True
-        whole = "\n".join(texts)
+        whole = text_of_parts(texts)
         is_allowed = denied = by_hook = False
         if failed:
             decision = text_at(value, "permissionDecision", "decision")

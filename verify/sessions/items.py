@@ -192,19 +192,21 @@ class RecordParts:
     def __init__(self) -> None:
         self._line = 0
         self._apart = self._joined = ""
-        self._is_named = False
+        self._is_named = self._is_cut = False
 
     def add(self, given: Given) -> Part:
         """Take a text, and give what it is beside those before it."""
         text, size = given.text, self.SIZE
         if given.line != self._line or not given.line:
-            self._line, self._is_named = given.line, given.named is not None
+            self._line, self._is_named, self._is_cut = given.line, given.named is not None, False
             self._apart = self._joined = text[-size:]
             return _ALONE
         before, head = self._joined, text[:size]
         joints: tuple[str, ...] = (f"{self._apart}\n{head}",)
-        if not (_PARTS_WORDS.match(before[-1:]) or _PARTS_WORDS.match(head)) or "\x1b" in before:
-            joints += (before + head,)  # the cut may be within a word
+        self._is_cut |= _is_cut(before, head)
+        if self._is_cut:  # here, or before: a run of words may go over several cuts
+            joints += (before + head,)
+        self._is_cut &= len(text) < size
         part = Part(self._apart, joints, self._is_named)
         self._apart = f"{self._apart}\n{text[-size:]}"[-size:]
         self._joined = (self._joined + text[-size:])[-size:]
@@ -212,8 +214,15 @@ class RecordParts:
         return part
 
 
+def _is_cut(before: str, after: str) -> bool:
+    """Whether two texts may meet within a word, a character as JSON has it, or a line's number."""
+    ends = _PARTS_WORDS.match(before[-1:])
+    begins = _PARTS_WORDS.match(after) and not before[-1:].isdigit()
+    return after != "" and (not (ends or begins) or "\x1b" in before)
+
+
 _ALONE = Part()
-_PARTS_WORDS = re.compile(r"[ \t-\r!-/:-@\[-`{-~]")
+_PARTS_WORDS = re.compile(r"[ \t-\r!-/:-@\[\]-`{-~]")
 
 
 class Gap(NamedTuple):
@@ -557,19 +566,16 @@ def text_of_parts(value: object) -> str:
     >>> text_of_parts(["one tw", "o three"]).splitlines()
     ['one tw', 'o three', 'one two three']
     """
-    texts = strings_of(value)
-    cut = [
-        one[-RecordParts.SIZE :] + other[: RecordParts.SIZE]
-        for one, other in pairwise(texts)
-        if one[-1:].isalnum() and other[:1].isalnum()
-    ]
-    return "\n".join([*texts, *cut])
+    texts = [text for text in strings_of(value) if text]
+    if any(_is_cut(one[-RecordParts.SIZE :], other) for one, other in pairwise(texts)):
+        texts.append("".join(texts))
+    return "\n".join(texts)
 
 
 def strings_of(value: object) -> list[str]:
-    """Every text in a JSON value, in its order, without recursion.
+    """Every text in a JSON value, in its order, without recursion; not that a part is a text.
 
-    >>> strings_of({"a": ["x", {"b": "y"}], "c": 1, "d": "z"})
+    >>> strings_of({"a": ["x", {"type": "text", "text": "y"}], "c": 1, "d": "z"})
     ['x', 'y', 'z']
     """
     found: list[str] = []
@@ -583,6 +589,8 @@ def strings_of(value: object) -> list[str]:
             elif kind is dict or kind is list:
                 outer.append(inner)
                 inner = iter(one.values() if kind is dict else one)
+                if kind is dict and one.get("type") in ("text", "input_text", "output_text"):
+                    inner = iter([one[name] for name in one if name != "type"])
                 break
         else:
             if not outer:
