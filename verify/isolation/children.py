@@ -6,6 +6,7 @@ stranger, of the session itself, or a word that stands where an id was hidden.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
@@ -24,7 +25,8 @@ class SessionTree:
     """Which sessions one file names, and which agents it has records of.
 
     ``whole`` are those that have a thread of their own there, ``nested`` those of which records
-    stand among those of their parent.
+    stand among those of their parent. ``calls`` counts what each agent asked for, and ``reports``
+    are gaps that it leaves if it made more, as the program told its parent.
     """
 
     def __init__(self) -> None:
@@ -32,6 +34,8 @@ class SessionTree:
         self.gaps: list[Gap] = []
         self.whole: set[Child] = set()
         self.nested: set[Child] = set()
+        self.calls = Counter[Child]()
+        self.reports: dict[Child, Gap] = {}
         self._now = ""
 
     def add(self, item: Session | Call | Given) -> None:
@@ -42,11 +46,22 @@ class SessionTree:
             if item.parent not in (None, item.id):
                 self.whole.add(Child(item.parent or "", item.id))
         elif item.agent != MAIN and item.line:
-            (self.nested if item.nested else self.whole).add(Child(self._now, item.agent))
+            child = Child(self._now, item.agent)
+            (self.nested if item.nested else self.whole).add(child)
+            self.calls[child] += isinstance(item, Call) and not item.ran
+        if isinstance(item, Given) and item.channel in ("background", "queue"):
+            for name, calls in _REPORT.findall(item.text):
+                what = f"the session of subagent {name[:40]}"
+                gap = Gap("missing", item.line, what, "subagent", child=name, parent=self._now)
+                self.reports[Child(self._now, name)] = gap._replace(calls=int(calls))
 
     def of_child(self, gap: Gap) -> Gap:
         """A gap that a child leaves, with the session that started it."""
         return gap._replace(parent=self._now)
+
+
+_REPORT = re.compile(r"(?s)<task-id>([^<\s]{1,80})</task-id>.*<tool_uses>(\d{1,9})</tool_uses>")
+"""How Claude Code tells of an agent that is done; its own words may have such signs before."""
 
 
 def is_id(name: str) -> bool:
@@ -82,6 +97,9 @@ def missing_children(
     for child in whole:
         parents.setdefault(child.id, set()).add(child.parent)
     known = {one.id for tree in trees for one in tree.sessions}
+    made = Counter[Child]()
+    for tree in trees:
+        made |= tree.calls
 
     def is_there(gap: Gap) -> bool:
         child = Child(gap.parent, gap.child)
@@ -93,8 +111,17 @@ def missing_children(
         above = () if gap.call else parents.get(gap.parent, ())
         return any(one == child.id in known or Child(one, child.id) in whole for one in above)
 
-    for some in gaps:
-        yield [gap for gap in some if not is_there(gap)]
+    def lacks(gap: Gap) -> Iterator[Gap]:
+        of_it = made[Child(gap.parent, gap.child)]
+        if not is_there(gap):
+            yield gap
+        elif of_it < gap.calls:
+            what = f"{gap.what}: its records have {of_it} of the {gap.calls} calls that it made"
+            yield gap._replace(what=what)
+
+    for tree, some in zip(trees, gaps, strict=True):
+        told = [gap for child, gap in tree.reports.items() if child in whole]
+        yield [lacking for gap in (*some, *told) for lacking in lacks(gap)]
 
 
 def missing_parents(sessions: Sequence[Session]) -> Iterator[tuple[int, Gap]]:

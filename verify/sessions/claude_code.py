@@ -538,7 +538,9 @@ class ClaudeCode(Reader):
             if child not in self._nested or self._nested[child] != count:
                 what = f"the session of subagent {child[:40] or 'without an id'}"
                 begins = call if child and call in self._spawned else ""
-                found += (Gap("missing", record.line, what, "subagent", child=child, call=begins),)
+                made = count if isinstance(count, int) else 0
+                gap = Gap("missing", record.line, what, "subagent", child=child, call=begins)
+                found.append(gap._replace(calls=made))
         woken = self._woken.get(call)
         if woken is not None and woken not in _PARENTS:
             what = f"the session of the agent {woken[:40] or 'without a name'}, which got a message"

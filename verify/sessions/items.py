@@ -230,6 +230,7 @@ class Gap(NamedTuple):
 
     The session ``child`` of a subagent, which ``parent`` started, is ``missing`` until it is read.
     ``call`` began it, '' where a record tells of it again. What judges a file names the parent.
+    ``calls`` are those that the child made, as its parent was told: with fewer it is not whole.
     ``is_unrecorded``: the program never writes down what came by this channel.
     """
 
@@ -241,6 +242,7 @@ class Gap(NamedTuple):
     is_unrecorded: bool = False
     parent: str = ""
     call: str = ""
+    calls: int = 0
 
 
 class GapList(list[Gap]):

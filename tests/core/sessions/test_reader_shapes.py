@@ -145,11 +145,12 @@ def _answer(text: str = "done", name: str = "c", result: object = None, **block:
     return claude_user([one], **({} if result is None else {"toolUseResult": result}))
 
 
-def _file_of(agent: str) -> list[Item]:
+def _file_of(agent: str, *calls: Record) -> list[Item]:
     return _items(
         "claude-code",
         claude_user("x", agentId=agent, isSidechain=True),
         CLAUDE | {"type": "assistant", "agentId": agent, "message": {"content": []}},
+        *(one | {"agentId": agent, "isSidechain": True} for one in calls),
     )
 
 
@@ -212,7 +213,32 @@ def test_nested_records_fill_it_if_they_have_each_call(count: int | None, told: 
     result = {"agentId": "a1", "totalToolUseCount": count}
     records = [claude_user("x"), _spawn(), *_nested("a1", *_read("b.md")), _answer(result=result)]
     assert _told(_items("claude-code", *records)) == told
-    assert _told(_items("claude-code", *records), _file_of("a1")) == "clean"
+    whole = [one for number in range(count or 0) for one in _read(f"{number}.md")]
+    assert _told(_items("claude-code", *records), _file_of("a1", *whole)) == "clean"
+
+
+def test_the_file_of_a_subagent_has_each_call_that_its_parent_was_told_of() -> None:
+    result = {"agentId": "a1", "totalToolUseCount": 2}
+    parent = _items("claude-code", claude_user("x"), _spawn(), _answer(result=result))
+    one, other = _read("b.md"), _read("c.md")
+    assert _told(parent, _file_of("a1", *one, *other)) == "clean"
+    for cut in ((), one, (*one, *other[1:])):
+        assert _told(parent, _file_of("a1", *cut)) == "cannot tell"
+    (reason,) = _judged(parent, _file_of("a1", *one))[0].reasons
+    assert "its records have 1 of the 2 calls that it made" in reason
+
+
+def test_so_has_that_of_one_of_which_a_report_tells_how_many_calls_it_made() -> None:
+    report = """<task-notification>
+<task-id>a1</task-id>
+<result>It said <tool_uses>0</tool_uses> there.</result>
+<usage><tool_uses>2</tool_uses></usage>
+</task-notification>"""
+    spawned = (claude_user("x"), _spawn(), _answer(result={"agentId": "a1"}))
+    parent = _items("claude-code", *spawned, claude_user(report))
+    one, other = _read("b.md"), _read("c.md")
+    assert _told(parent, _file_of("a1", *one, *other)) == "clean"
+    assert _told(parent, _file_of("a1", *one)) == "cannot tell"
 
 
 @pytest.mark.parametrize(
