@@ -17,7 +17,7 @@ from tripod.verify.isolation.phrases import PIECE, ProtectedText, search_in_piec
 from tripod.verify.sessions.items import Call, Gap, Given, Item, Part, RecordParts, strings_of
 from tripod.verify.sessions.programs import LOCAL_ADDRESS, OpenedPath, ShellReading
 from tripod.verify.sessions.programs import UNKNOWN_PART as ANY
-from tripod.verify.sessions.shell import opened_by, resolved
+from tripod.verify.sessions.shell import WINDOWS, opened_by, resolved
 
 OPAQUE = frozenset(("mcp", "tool", "resource", "script"))
 """Channels of tools of which nobody knows what they read."""
@@ -106,7 +106,7 @@ def _opened_by_call(call: Call) -> ShellReading:
 def _opened_by(call: Call, command: str) -> ShellReading:
     """What a command opens, read by the shell that it is for."""
     is_named = _IS_POWERSHELL.search(call.tool) is not None
-    if is_named or (call.cwd[1:3] == ":\\" and call.tool != "Bash"):
+    if is_named or (WINDOWS.match(call.cwd) and call.tool != "Bash"):
         from tripod.verify.sessions.powershell import opened_by_powershell
 
         return opened_by_powershell(command, call.cwd, is_named=is_named)

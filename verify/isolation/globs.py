@@ -466,7 +466,11 @@ _CHOICE = re.compile(r"\{[^{}]*\}")
 
 def _loose(name: str) -> str:
     name = re.sub(r"\\.", "?", name)
-    return re.sub(r"\*+", "*", re.sub(r"\[[^\]]*\]?|\{[^}]*\}?|[@!+]\([^)]*\)?", "*", name))
+    return re.sub(
+        r"\*+",
+        "*",
+        re.sub(r"\[[!^]?\]?(?:\[([:.=]).*?\1\]|[^\]])*\]?|\{[^}]*\}?|[@!+]\([^)]*\)?", "*", name),
+    )
 
 
 @lru_cache(maxsize=1024)

@@ -33,7 +33,7 @@ from tripod.verify.sessions.items import (
     version_of,
     ways_in,
 )
-from tripod.verify.sessions.shell import path_of_url
+from tripod.verify.sessions.shell import WINDOWS, path_of_url
 
 TOOLS = {
     "exec_command": ToolUse("shell", command="cmd"),
@@ -56,11 +56,8 @@ TOOLS = {
     "web_search": ToolUse("web"),
     "tool_search": ToolUse("edit"),
     "request_user_input": ToolUse("paste"),
-    "spawn_agent": ToolUse("subagent"),
-    "send_input": ToolUse("subagent"),
-    "wait_agent": ToolUse("subagent"),
-    "close_agent": ToolUse("subagent"),
-    "resume_agent": ToolUse("subagent"),
+    **dict.fromkeys(("spawn_agent", "resume_agent", "send_input"), ToolUse("subagent")),
+    **dict.fromkeys(("wait_agent", "close_agent"), ToolUse("subagent")),
 }
 """What each tool does. Tools that show no file and run nothing count as ``edit``."""
 
@@ -219,7 +216,9 @@ def _script_of(record: SessionRecord, call: str, value: object) -> _Script:
     return _Script(record.line, call, why, needs)
 
 
-_SHELL = re.compile(r"(?:.*[/\\])?(?:bash|sh|zsh|dash|ksh|pwsh|powershell|cmd)(?:\.exe)?")
+_SHELL = re.compile(r"(?:.*[/\\])?(?:bash|sh|zsh|dash|ksh)(?:\.exe)?")
+_OF_WINDOWS = re.compile(r"(?:.*[/\\])?(?:pwsh|powershell|cmd)(?:\.exe)?")
+_ANY_SHELLS = re.compile(r"[\w ./-]*")  # each reads it alike
 _RUNS_A_LINE = ("-c", "-lc", "-Command", "/c")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _DENIED = "Command blocked by PreToolUse hook:"
@@ -423,9 +422,10 @@ class Codex(Reader):
             asked = self.called(record, call, name, value, command="", cwd=cwd)
             return asked._replace(keeps=keeps)
         asked_for, shell = said.get("command"), said.get("shell")
-        line = _line_of(asked_for) if isinstance(asked_for, list) else None
-        if shell and isinstance(shell, str) and not _SHELL.fullmatch(shell):  # another program
-            line = shlex.join([shell, "-c", text_at(said, "cmd")])
+        line = _line_of(asked_for, cwd) if isinstance(asked_for, list) else None
+        said_line = text_at(said, "cmd")
+        if shell and isinstance(shell, str) and not _is_read(shell, said_line, cwd):
+            line = shlex.join([shell, "-c", said_line])
         return self.called(record, call, name, value, command=line, cwd=cwd)
 
     def _message(self, record: SessionRecord, item: dict[str, Any]) -> Iterator[Item]:
@@ -611,26 +611,31 @@ class Codex(Reader):
         output: object = None,
     ) -> Call:
         """What the program says that it ran: a path that a script built is plain here."""
-        command = item.get("command")
-        if isinstance(command, list):
-            command = _line_of(command)
-        place = text_at(item, "cwd")
+        command, place = item.get("command"), text_at(item, "cwd")
         if place.startswith("file://"):
             place = path_of_url(place)
+        place = place or self.cwd
+        if isinstance(command, list):
+            command = _line_of(command, place)
         call = text_at(item, "call_id") or text_at(item, "id")
         said = output if isinstance(output, str) else None
         command = command if isinstance(command, str) else None
-        place = place or self.cwd
         return self.called(
             record, call, tool, value, command=command, cwd=place, ran=True, output=said
         )
 
 
-def _line_of(words: list[object]) -> str:
+def _is_read(shell: str, line: str, cwd: str) -> bool:
+    """Whether a line in a folder is read as this shell reads it."""
+    is_told = WINDOWS.match(cwd) or _ANY_SHELLS.fullmatch(line)
+    return bool(_SHELL.fullmatch(shell) or (is_told and _OF_WINDOWS.fullmatch(shell)))
+
+
+def _line_of(words: list[object], cwd: str) -> str:
     """A command that is recorded as its words: ``bash -lc LINE`` is the line."""
-    shell, flag, line = words if len(words) == 3 else (None, None, None)
-    if isinstance(shell, str) and flag in _RUNS_A_LINE and isinstance(line, str):
-        return line if _SHELL.fullmatch(shell) else command_line(words)
+    match words:
+        case [str(shell), flag, str(line)] if flag in _RUNS_A_LINE and _is_read(shell, line, cwd):
+            return line
     return command_line(words)
 
 

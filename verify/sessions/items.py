@@ -485,7 +485,7 @@ class Reader(ABC):
             paths = tuple(_paths(values, named)) if named else ()
             if default and not paths:
                 paths = (default,)
-            if tool == "apply_patch":
+            if tool in ("apply_patch", "patch"):
                 paths += tuple(_UPDATED.findall(text_of(value)))
             if command is None and line:
                 said = values.get(line)
@@ -679,4 +679,5 @@ def _paths(values: Mapping[str, Any], names: Iterable[str]) -> list[str]:
             found.append(value)
         elif isinstance(value, list):
             found += [one for one in value if isinstance(one, str)]
-    return [path for path in found if path]
+    # Programs take blanks off: the file may be either.
+    return list(dict.fromkeys(one for path in found if path for one in (path, path.strip())))

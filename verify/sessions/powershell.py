@@ -41,18 +41,17 @@ CMDLETS_GOING = fields("set-location sl cd chdir push-location pushd pop-locatio
 CMDLETS_QUIET = (
     fields(
         """test-path resolve-path split-path join-path convert-path get-location gl pwd
-        measure-object
-    measure get-command gcm get-member gm get-process gps ps stop-process spps kill get-date
-    start-sleep sleep write-host write-output write echo write-error write-verbose write-warning
-    write-information write-debug out-null out-host out-string out-file out-default oh set-content
-    sc add-content ac clear-content clc remove-item ri rm rmdir del erase rd convertto-json
-    convertto-csv convertto-html convertto-xml convertfrom-json convertfrom-csv export-csv epcsv
-    export-clixml format-table ft format-list fl format-wide fw format-custom group-object group
-    compare-object compare get-unique gu tee get-random get-variable gv set-variable sv set
-    clear-variable get-host get-culture get-service gsv get-nettcpconnection test-connection
-    get-psdrive gdr get-module gmo clear-host cls clear get-history history h get-acl
-    get-itemproperty gp get-alias gal set-strictmode get-computerinfo get-ciminstance
-    get-volume exit md mkdir new-guid get-timezone get-error"""
+        measure-object measure get-command gcm get-member gm get-process gps ps stop-process spps
+        kill get-date start-sleep sleep write-host write-output write echo write-error write-verbose
+        write-warning write-information write-debug out-null out-host out-string out-file
+        out-default oh set-content sc add-content ac clear-content clc remove-item ri rm rmdir del
+        erase rd convertto-json convertto-csv convertto-html convertto-xml convertfrom-json
+        convertfrom-csv export-csv epcsv export-clixml format-table ft format-list fl format-wide fw
+        format-custom group-object group compare-object compare get-unique gu tee get-random
+        get-variable gv set-variable sv set clear-variable get-host get-culture get-service gsv
+        get-nettcpconnection test-connection get-psdrive gdr get-module gmo clear-host cls clear
+        get-history history h get-acl get-itemproperty gp get-alias gal set-strictmode
+        get-computerinfo get-ciminstance get-volume exit md mkdir new-guid get-timezone get-error"""
     )
     | CMDLETS_LISTING
     | CMDLETS_FILTERING
@@ -116,22 +115,21 @@ _WALKED = fields(
     """program statement_list pipeline_chain_tail if_statement elseif_clauses elseif_clause
     else_clause while_statement while_condition do_statement for_statement for_initializer
     for_condition for_iterator foreach_statement foreach_parameter try_statement catch_clauses
-    catch_clause finally_clause trap_statement switch_statement switch_condition
-    switch_body switch_clauses switch_clause switch_clause_condition switch_parameters
-    switch_parameter statement_block script_block script_block_body script_block_expression
-    named_block_list named_block block_name param_block parameter_list script_parameter
-    script_parameter_default function_statement function_name function_parameter_declaration
-    attribute_list attribute attribute_name attribute_arguments attribute_argument
-    flow_control_statement label label_expression empty_statement comment pipeline redirections
-    redirection redirected_file_name file_redirection_operator merging_redirection_operator
-    command_argument_sep generic_token sub_expression array_expression parenthesized_expression
-    hash_literal_expression hash_literal_body hash_entry key_expression simple_name element_access
-    member_access member_name string_literal verbatim_string_characters
-    verbatim_here_string_characters expandable_string_literal
-    expandable_here_string_literal integer_literal decimal_integer_literal
+    catch_clause finally_clause trap_statement switch_statement switch_condition switch_body
+    switch_clauses switch_clause switch_clause_condition switch_parameters switch_parameter
+    statement_block script_block script_block_body script_block_expression named_block_list
+    named_block block_name param_block parameter_list script_parameter script_parameter_default
+    function_statement function_name function_parameter_declaration attribute_list attribute
+    attribute_name attribute_arguments attribute_argument flow_control_statement label
+    label_expression empty_statement comment pipeline redirections redirection redirected_file_name
+    file_redirection_operator merging_redirection_operator command_argument_sep generic_token
+    sub_expression array_expression parenthesized_expression hash_literal_expression
+    hash_literal_body hash_entry key_expression simple_name element_access member_access member_name
+    string_literal verbatim_string_characters verbatim_here_string_characters
+    expandable_string_literal expandable_here_string_literal integer_literal decimal_integer_literal
     hexadecimal_integer_literal real_literal comparison_operator format_operator
-    assignement_operator type_spec type_name type_identifier array_type_name dimension
-    argument_list argument_expression_list expression_with_unary_operator post_increment_expression
+    assignement_operator type_spec type_name type_identifier array_type_name dimension argument_list
+    argument_expression_list expression_with_unary_operator post_increment_expression
     post_decrement_expression pre_increment_expression pre_decrement_expression cast_expression
     left_assignment_expression braced_variable enum_statement enum_member"""
 )

@@ -120,8 +120,16 @@ ALIKE = {
 """Programs with the options of another."""
 
 VALUES = {
-    "grep": "-e -f -m -A -B -C --include --exclude --exclude-dir --max-count --context",
-    "rg": "-e -f -m -A -B -C -g -t -T --glob --type --max-count --context --iglob",
+    "grep": "-e -f -m -A -B -C -d -D --regexp --file --include --exclude --exclude-dir"
+    " --exclude-from --max-count --context --after-context --before-context --binary-files"
+    " --devices --directories --label --group-separator",
+    "rg": "-e -f -m -A -B -C -g -t -T -d -E -G -j -M -r -W --glob --type --max-count --context"
+    " --iglob --regexp --file --after-context --before-context --color --colors --depth"
+    " --context-separator --dfa-size-limit --encoding --engine --field-context-separator"
+    " --field-match-separator --hostname-bin --hyperlink-format --ignore --ignore-dir"
+    " --ignore-file --max-columns --max-depth --max-filesize --output --path-separator"
+    " --path-to-ignore --pre --pre-glob --regex-size-limit --replace --sort --sortr --threads"
+    " --type-add --type-clear --type-not",
     "head": "-n -c --lines --bytes",
     "tail": "-n -c --lines --bytes",
     "sed": "-e -f --expression --file",
@@ -154,7 +162,7 @@ _VALUES = {name: names(table) for name, table in VALUES.items()}
 _NONE = frozenset[str]()
 
 SEARCHES = names("rg ag ack")  # below the folder, unless a file is named
-RECURSIVE = ("-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories")
+RECURSIVE = "-r -R -d --recursive --dereference-recursive --directories"
 
 PATTERNS = {
     "awk": ("-f", "-e", "-E", "--file", "--source", "--exec"),
@@ -384,14 +392,11 @@ def read_search(shell: OpeningShell, name: str, args: Sequence[Word]) -> None:
             shell.open(word)
     else:
         operands = operands[1:]
-    for word in args:
-        if word.text.startswith("-"):
-            shell.may_open(word.text.partition("=")[2] or word.text[2:])
-    for _, value in options:
+    within = [one.text.partition("=")[2] or one.text[2:] for one in args if one.text[:1] == "-"]
+    first = [word.text for word in scripts if kind == "yq"]  # a file, where there is one so named
+    for value in (*within, *first, *(value for _, value in options)):
         shell.may_open(value)
-    recursive = name in SEARCHES or (
-        kind == "grep" and any(is_option(option, RECURSIVE) for option in flags)
-    )
+    recursive = name in SEARCHES or (kind == "grep" and is_among(kind, args, RECURSIVE))
     if not is_plain_script(kind, flags, scripts):
         shell.opaque(f"a script of {name} that opens files or runs programs")
     if has_unknown_option(kind, args):
@@ -424,34 +429,32 @@ GIT_WRITES = names("checkout restore switch worktree clone merge")
 
 GIT_VALUES = frozenset(("-C", "-c", "--git-dir", "--work-tree", "--namespace"))
 GIT_SHOWS = {
-    "annotate": "S --contents --ignore-revs-file",
-    "archive": " --add-file --add-virtual-file --exec",
-    "blame": "S --contents --ignore-revs-file",
-    "diff": " --ext-diff --textconv",
-    "grep": "O --open-files-in-pager",
-    "log": " --ext-diff --textconv",
-    "show": " --ext-diff --textconv",
-    "add": "pie --patch --interactive --edit --pathspec-from-file",
-    "bisect": " run visualize view replay",
-    "cat-file": " --batch --batch-command",
-    "checkout": "p --patch --pathspec-from-file",
-    "clone": "uc --upload-pack --config --template",
-    "commit": "vpFt --verbose --patch --interactive --file --template --pathspec-from-file",
-    "config": "fe --file --blob --edit",
-    "fetch": " --upload-pack",
-    "init": " --template",
-    "ls-remote": " --upload-pack --exec",
-    "merge": "F --file",
-    "notes": "FCc --file --reuse-message --reedit-message",
-    "push": " --receive-pack --exec",
-    "pull": " --upload-pack",
-    "rebase": "x --exec --show-current-patch",
-    "reset": "p --patch --pathspec-from-file",
-    "restore": "p --patch --pathspec-from-file",
-    "rm": " --pathspec-from-file",
-    "status": "v --verbose",
-    "submodule": " foreach",
-    "tag": "F --file",
+    verb: shows
+    for verbs, shows in {
+        "annotate blame": "S --contents --ignore-revs-file",
+        "archive": " --add-file --add-virtual-file --exec",
+        "diff log show": " --ext-diff --textconv",
+        "grep": "O --open-files-in-pager",
+        "add": "pie --patch --interactive --edit --pathspec-from-file",
+        "bisect": " run visualize view replay",
+        "cat-file": " --batch --batch-command",
+        "checkout reset restore": "p --patch --pathspec-from-file",
+        "clone": "uc --upload-pack --config --template",
+        "commit": "vpFt --verbose --patch --interactive --file --template --pathspec-from-file",
+        "config": "fe --file --blob --edit",
+        "fetch pull": " --upload-pack",
+        "fsck": " --lost-found",
+        "init": " --template",
+        "ls-remote": " --upload-pack --exec",
+        "merge tag": "F --file",
+        "notes": "FCc --file --reuse-message --reedit-message",
+        "push": " --receive-pack --exec",
+        "rebase": "x --exec --show-current-patch",
+        "rm": " --pathspec-from-file",
+        "status": "v --verbose",
+        "submodule": " foreach",
+    }.items()
+    for verb in verbs.split()
 }
 """For verbs, letters of options, options and words that show text which they do not name."""
 

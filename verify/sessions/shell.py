@@ -53,7 +53,8 @@ _MAGIC = re.compile(r"[*?\[{]")
 _TAME = re.compile(r"(?:\.?[\w+@-][\w.+@-]*/)*+\.?[\w+@-][\w.+@-]*+")
 """Names with slashes between them, without anything that stands for another path."""
 
-_WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\")
+WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\")
+"""How a path of Windows begins."""
 
 
 def opened_by(command: str, cwd: str) -> ShellReading:
@@ -83,7 +84,7 @@ def opened_by(command: str, cwd: str) -> ShellReading:
 def read_syntax(parser: Parser, command: str, shell: Shell) -> None:
     """Have a shell take in what a parser makes of a command line."""
     root = syntax_of(parser, command)
-    if root is None or root.has_error:
+    if root is None or syntax.is_misread(root):
         shell.opaque(f"a command line that cannot be parsed: {short(command)}")
     if root is not None:
         shell.walk(root)
@@ -104,9 +105,9 @@ def resolved(named: str, cwd: str) -> str:
     """
     if _TAME.fullmatch(named) and (not cwd or _TAME.fullmatch(cwd, 1)) and cwd[:1] in ("", "/"):
         return f"{cwd}/{named}" if cwd else named  # as nearly all
-    if _WINDOWS.match(named) or _WINDOWS.match(cwd):
+    if WINDOWS.match(named) or WINDOWS.match(cwd):
         named, cwd = named.replace("\\", "/"), cwd.replace("\\", "/")
-        cwd = "" if _WINDOWS.match(named) else cwd
+        cwd = "" if WINDOWS.match(named) else cwd
     if ".." in named and (ANY in named or ANY in cwd):  # nobody knows of which folder
         parts = re.split(r"(?:^|/)\.\.(?=/|$)", posixpath.join(cwd, named))
         if any(ANY in part for part in parts[:-1]):
@@ -363,11 +364,10 @@ class Shell:
             self.walk(body)
 
     def _redirect(self, node: Node) -> None:
+        is_input = node.type == "file_redirect" and re.match(r"\d*<", node_text(node))
         for child in node.named_children:
             for word in self.words(child) if child.type != "heredoc_body" else ():
-                if node.type == "file_redirect" and node_text(node).lstrip("0123456789").startswith(
-                    "<"
-                ):
+                if is_input:
                     self.open(word)
             if child.type == "heredoc_body":
                 self.walk(child)
@@ -380,14 +380,14 @@ class Shell:
         if kind in ("word", "number", "command_name", "variable_name", "special_variable_name"):
             if kind == "command_name" and node.named_children:
                 return self.words(node.named_children[0])
-            text = re.sub(r"\\(.)", r"\1", node_text(node))
+            text = re.sub(r"\\\n|\\(.)", r"\1", node_text(node))
             if text.startswith(ANY):  # a pattern, which begins in this folder
                 text = f"./{text}"
             return [Word(text, sure=not _MAGIC.search(node_text(node)))]
         if kind == "raw_string":
             return [Word(node_text(node)[1:-1], sure=True)]
         if kind == "string_content":
-            return [Word(re.sub(r'\\(["\\$`])', r"\1", node_text(node)), sure=True)]
+            return [Word(re.sub(r'\\\n|\\(["\\$`])', r"\1", node_text(node)), sure=True)]
         if kind in ("simple_expansion", "expansion"):
             self.walk(node)
             named = [child for child in node.named_children if child.type == "variable_name"]
@@ -419,8 +419,7 @@ class Shell:
             self.walk(node)
             # What a process substitution stands for is what it reads, which was noted.
             return [Word("" if kind[0] == "p" else ANY, sure=kind[0] == "p")]
-        for child in node.named_children:
-            self.walk(child)
+        self.walk(node)
         return [Word(ANY, sure=False)]
 
     def _split(self, node: Node, values: list[Word]) -> list[Word]:
@@ -634,12 +633,8 @@ class Shell:
         text = " ".join(word.text for word in texts) if name == "eval" else texts[0].text
         if not all(word.sure for word in (texts if name == "eval" else texts[:1])):
             self.opaque(f"a script run by {name} that only the shell knew")
-        root = syntax_of(parser, text)
-        if root is None or root.has_error:
-            self.opaque(f"a script run by {name} that cannot be parsed")
         inner = self.inner(1)
-        if root is not None:
-            inner.walk(root)
+        read_syntax(parser, text, inner)
         if name == "eval":
             self.variables, self.left, self.others = inner.variables, inner.left, inner.others
             self.cwd, self.is_sure = inner.cwd, inner.is_sure

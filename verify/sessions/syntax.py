@@ -155,6 +155,26 @@ def takes_input(node: Node) -> bool:
     )
 
 
+_GLUED = re.compile(rb"[^\s\\;&|(](?:\\\\)*(\\\n)(?=[^\s;&|)<>])")
+_MARK = re.compile(rb"""(?<!<)<<(?!<)(-?)\s*['"\\]?([^\s'"\\;&|<>()]+)""")
+
+
+def is_misread(root: Node) -> bool:
+    """Whether a parser did not understand a line, or not as a shell does.
+
+    It takes a word on two lines for two, and ends a text at its mark with blanks around it.
+    """
+    whole, begins = root.text or b"", root.start_byte
+    marks = {mark: dash for dash, mark in _MARK.findall(whole)}
+    for line in whole.split(b"\n") if marks else ():
+        mark = line.strip()
+        if mark in marks and line.lstrip(b"\t" if marks[mark] else b"\n") != mark:
+            return True
+    glued = (begins + found.start(1) for found in _GLUED.finditer(whole))
+    between = [root.descendant_for_byte_range(at, at + 2) for at in glued]
+    return root.has_error or any(node is None or node.child_count > 0 for node in between)
+
+
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 
 
@@ -185,11 +205,10 @@ def _names(table: str) -> frozenset[str]:
 
 FILES = _names(
     """cat bat batcat head tail less more most nl tac rev wc sort uniq cut paste join column fold
-    fmt pr expand unexpand shuf od xxd hexdump hd strings base64 base32 md5sum sha1sum
-    sha256sum sha512sum b2sum cksum sum diff cmp comm sdiff vimdiff zcat zless zmore gzip
-    gunzip bzcat bunzip2 xzcat unxz zstdcat vi vim nvim nano view ed emacs open xdg-open
-    bc tar zip unzip 7z cp mv install rsync scp ln dd split csplit iconv dos2unix file
-    look tsort ptx gofmt"""
+    fmt pr expand unexpand shuf od xxd hexdump hd strings base64 base32 md5sum sha1sum sha256sum
+    sha512sum b2sum cksum sum diff cmp comm sdiff vimdiff zcat zless zmore gzip gunzip bzcat bunzip2
+    xzcat unxz zstdcat vi vim nvim nano view ed emacs open xdg-open bc tar zip unzip 7z cp mv
+    install rsync scp ln dd split csplit iconv dos2unix file look tsort ptx gofmt"""
 )
 """Programs whose arguments are files that they open."""
 
@@ -235,9 +254,8 @@ AFTER_ONE = _names("grep egrep fgrep zgrep rg ag ack sed gsed awk gawk mawk nawk
 """Programs that open the files behind a first argument, which is a pattern or a script."""
 
 NAMES = _names(
-    """ls ll dir tree find fd fdfind du df stat realpath readlink basename dirname pwd which
-    whereis type locate test [ [[ mkdir rmdir touch rm unlink chmod chown chgrp truncate
-    mktemp"""
+    """ls ll dir tree find fd fdfind du df stat realpath readlink basename dirname pwd which whereis
+    type locate test [ [[ mkdir rmdir touch rm unlink chmod chown chgrp truncate mktemp"""
 )
 """Programs that show names, sizes and times, or change files, and show no text."""
 
@@ -258,7 +276,7 @@ WRAPPERS = _names("sudo doas nohup nice ionice stdbuf time exec builtin setsid c
 SHELLS = _names("bash sh dash zsh ksh")
 TRUSTED = re.compile(r"(?:/usr|/opt/homebrew)?(?:/local)?/s?bin/[^/]+")
 ENVIRONMENT = re.compile(
-    r"PATH|CDPATH|IFS|ENV|BASH_ENV|PS4|PROMPT_COMMAND|LD_.*|DYLD_.*|GIT_.*|LESS(?:OPEN|CLOSE)"
+    r"PATH|CDPATH|IFS|HISTFILE|ENV|BASH_ENV|PS4|PROMPT_COMMAND|LD_.*|DYLD_.*|GIT_.*|LESS(?:OPEN|CLOSE)"
     r"|.*PAGER|.*EDITOR|VISUAL|SHELLOPTS|BASHOPTS|RIPGREP_CONFIG_PATH|GREP_OPTIONS|TAR_OPTIONS"
     r"|VIMINIT|EXINIT|RSYNC_.*|BC_ENV_ARGS|(?:UN)?ZIP(?:OPT)?|HOME|XDG_CONFIG_HOME"
 )
@@ -273,7 +291,7 @@ READING = {
         "ed emacs nvim vi vim view vimdiff": "",
         "env": "-S -C --split-string --chdir",
         "fd fdfind": "-x -X --exec",
-        "find du wc tree": "-files0-from --files0-from --fromfile",
+        "find du wc tree": "-files0-from --files0-from --fromfile --hintro --houtro",
         "hash": "-p",
         "history": "-r -n",
         "install": "--strip-program",
@@ -307,26 +325,15 @@ TEAM, LEDGER = ".nbs", "ledger.db"
 
 OURS = _names("tripod nbs-bus nbs-chat nbs-scribe nbs-worker")
 OURS_SHOW = {
-    "bus read": "events",
-    "chat export": "chat",
-    "chat mentions": "events",
-    "chat poll": "chat",
-    "chat read": "chat",
-    "chat search": "chat",
-    "diff": LEDGER,
-    "log": LEDGER,
-    "query": LEDGER,
-    "scribe advise": "chat",
-    "scribe query": "scribe",
-    "scribe show": "chat",
-    "scribe summary": "scribe",
-    "show chat": "chat",
-    "show decisions": "scribe",
-    "show entries": LEDGER,
-    "show events": "events",
-    "show workers": "workers",
-    "worker results": "workers",
-    "worker search": "workers",
+    command: place
+    for place, commands in {
+        "chat": "chat export,chat poll,chat read,chat search,scribe advise,scribe show,show chat",
+        "events": "bus read,chat mentions,show events",
+        "scribe": "scribe query,scribe summary,show decisions",
+        "workers": "show workers,worker results,worker search",
+        LEDGER: "diff,log,query,show entries",
+    }.items()
+    for command in commands.split(",")
 }
 """Our own commands that show texts of the team, and in which place of its folder these are."""
 

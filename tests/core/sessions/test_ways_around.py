@@ -808,6 +808,85 @@ def test_a_part_that_only_the_shell_knew_may_be_any_folder(
 
 
 @pytest.mark.parametrize(
+    "command",
+    [
+        "cat > x.py <<'EOF' && python3 x.py\na\nEOF",
+        "cat > x <<'EOF' && cat chat/a.md\na\nEOF",
+        "cat > x <<EOF || A=1 cat chat/a.md\na\nEOF",
+        "cat <<'EOF' < chat/a.md\na\nEOF",
+        "while read l; do echo $l; done <<EOF < chat/a.md\na\nEOF",
+        "cat <<'EOF'\n\tEOF\nx='\nEOF\ncat chat/a.md\n#'",
+        "cat <<EOF\nEOF \nx='\nEOF\ncat chat/a.md\n#'",
+        "cat ch\\\nat/a.md",
+        'cat "ch\\\nat/a.md"',
+        "cd ch\\\nat; cat a.md",
+        "bash -c 'cat < ch\\\nat/a.md'",
+        "cat [[:alpha:]]hat/a.md",
+        "cat []c]hat/a.md",
+        "cat [[.c.]]hat/a.md",
+        "yq chat/a.yml",
+        "yq -P chat/a.yml",
+        "rg -M 200 x",
+        "rg -r '$1' 'a(b)'",
+        "rg --sort path x",
+        "rg -j4 --max-columns 200 x",
+        "grep -r --regexp x",
+        "grep -r --after-context 3 x",
+        "grep -d recurse x",
+        "ag --ignore node_modules x",
+        "tree -H . --hintro=chat/a.md",
+        "HISTFILE=chat/a.md; set -o history; history",
+        "git fsck --lost-found; cat .git/lost-found/other/0a",
+    ],
+)
+def test_a_text_and_a_word_end_where_the_shell_ends_them(command: str) -> None:
+    assert _shell(command, "chat/**").told != "clean"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat > x.txt <<'EOF' && ls -l\na\nEOF",
+        "cat <<-EOF\n\ta\n\tEOF\nls",
+        "ls &&\\\ncat a.md |\\\n  head \\\n  -3",
+        "git commit -m 'a\\\nb'; cat <<'EOF' > x\nf(a\\\nb)\nEOF",
+        "yq .a src/a.yml; rg -M 200 x src/a.py; cat src/[[:alpha:]].py",
+    ],
+)
+def test_texts_and_words_on_more_lines_are_read_as_they_are(command: str) -> None:
+    assert _shell(command, "chat/**").told == "clean"
+
+
+@pytest.mark.parametrize(
+    ("cwd", "asked"),
+    [
+        ("/mnt/c/w", {"command": ["powershell.exe", "-Command", "cat chat\\a.md"]}),
+        ("/mnt/c/w", {"command": ["cmd.exe", "/c", "type chat\\a.md"]}),
+        ("C:/w", {"command": ["pwsh", "-c", "cat chat\\a.md"]}),
+        ("C:/w", {"command": "cat chat\\a.md"}),
+        ("\\\\host\\w", {"command": "cat chat\\a.md"}),
+    ],
+)
+def test_a_line_of_powershell_is_not_read_as_one_of_posix(
+    cwd: str, asked: dict[str, object]
+) -> None:
+    meta = {"id": "s", "cwd": cwd, "cli_version": "0.142.0", "source": "cli"}
+    call = {"name": "shell", "call_id": "c", "arguments": json.dumps(asked)}
+    reader, one = READERS["codex"](), SessionExposures(NeverRule(["chat/**"]), ProtectedText())
+    for line, (kind, payload) in enumerate(
+        [
+            ("session_meta", meta),
+            ("response_item", call | {"type": "function_call"}),
+            ("response_item", {"type": "function_call_output", "call_id": "c", "output": "ok"}),
+        ],
+        1,
+    ):
+        for item in reader.read(SessionRecord(line, 0, {"type": kind, "payload": payload})):
+            one.add(item)
+    assert judge_exposures([one], Counter()).told != "clean"
+
+
+@pytest.mark.parametrize(
     ("never", "path", "cwd"),
     [
         ("chat/", "chat/a.md", "/w"),
@@ -822,6 +901,8 @@ def test_a_part_that_only_the_shell_knew_may_be_any_folder(
         ("caf\u00e9/**", "cafe\u0301/a.md", "/w"),
         ("chat/**", "/w/Chat/a.md", "/w"),
         ("/home/ann/.env", "~/.env", "/w"),
+        (".env", " .env", "/w"),
+        (".env", "/w/.env\n", "/w"),
     ],
 )
 def test_a_path_that_is_written_in_another_way_is_not_clean(
