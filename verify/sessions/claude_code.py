@@ -499,7 +499,7 @@ class ClaudeCode(Reader):
             else:
                 yield from self.strange_type(record, f"tool_result.{text_at(part, 'type')}", part)
         failed = block.get("is_error") is True
-        whole = text_of_parts(texts)
+        whole = texts[0] if len(texts) == 1 else text_of_parts(texts)
         is_allowed = denied = by_hook = False
         if failed:
             decision = text_at(value, "permissionDecision", "decision")

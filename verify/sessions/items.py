@@ -307,6 +307,8 @@ class GapList(list[Gap]):
 Item = Session | Call | Given | Gap
 
 made = tuple.__new__
+
+
 """Makes a named tuple of the tuple of all its fields: for what is made for each record."""
 
 _REMEMBERED = 100_000  # calls, and records, whose ids a reader keeps
@@ -588,11 +590,14 @@ def strings_of(value: object) -> list[str]:
             kind = type(one)  # JSON has no other sorts, and this costs less to ask
             if kind is str:
                 found.append(one)
-            elif kind is dict or kind is list:
+            elif kind is list or kind is dict:
                 outer.append(inner)
-                inner = iter(one.values() if kind is dict else one)
-                if kind is dict and one.get("type") in ("text", "input_text", "output_text"):
+                if kind is list:
+                    inner = iter(one)
+                elif one.get("type") in ("text", "input_text", "output_text"):
                     inner = iter([one[name] for name in one if name != "type"])
+                else:
+                    inner = iter(one.values())
                 break
         else:
             if not outer:
@@ -680,4 +685,6 @@ def _paths(values: Mapping[str, Any], names: Iterable[str]) -> list[str]:
         elif isinstance(value, list):
             found += [one for one in value if isinstance(one, str)]
     # Programs take blanks off: the file may be either.
-    return list(dict.fromkeys(one for path in found if path for one in (path, path.strip())))
+    return [path for path in found if path] + [
+        path.strip() for path in found if path.strip() != path
+    ]
