@@ -80,6 +80,11 @@ class Finding:
         """Whether the team can accept it."""
         return self.fault is not None and bool(self.fingerprint)
 
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether its file is in no commit: outside of the repository, or among git's own."""
+        return self.file in ("", ".") or self.file.startswith(("/", ".git/"))
+
 
 class Acceptance(NamedTuple):
     """An entry that accepts a finding: which, who, when, why."""

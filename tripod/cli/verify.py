@@ -1,10 +1,12 @@
-"""``tripod verify``: the judge's verdict, for people, scripts and CI. It writes nothing."""
+"""``tripod verify``: the judge's verdict, for people, scripts and CI."""
 
 import os
 import sys
+from collections.abc import Iterator
 
 from tripod.cli.commands import CommandCall, command_verb, first_sentence, log_keys_param
-from tripod.errors import BadArgumentError, RefusedError
+from tripod.errors import BadArgumentError, RefusedError, UnwritableError
+from tripod.ledger.files import replace_file
 from tripod.ledger.locator import team_to_judge
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.output import emit, emit_report, remark
@@ -18,8 +20,11 @@ from tripod.verify.evidence import evidence_changed, judge_until_still
 from tripod.verify.export import is_proof, judge_proof
 from tripod.verify.reporters import json, text
 
+FORMATS = ("text", "json", "sarif", "junit", "github")
+
 
 def _verify(call: CommandCall) -> int:
+    list(_outputs(call))  # what is wrong with these is said before anything is judged
     checks = judging.all_checks()
     names = [check.NAME for check in checks]
     for name in (*call.select, *([call.explain] if call.explain else [])):
@@ -120,15 +125,92 @@ def _judge_once(
     return report, code, f"the pin {asked.pin} remembers {size} entries" if moved else ""
 
 
+def _outputs(call: CommandCall) -> Iterator[tuple[str, str]]:
+    """The forms of the report that were asked for, each with its file; '' is standard output."""
+    asked = [*(["json"] if call.json else []), *call.format]
+    paths: list[str] = []
+    for word in asked if any("=" not in one for one in asked) else ["text", *asked]:
+        name, equals, path = word.partition("=")
+        if name not in FORMATS:
+            known = ", ".join(FORMATS)
+            raise BadArgumentError(
+                f"no format {name!r}; there are {known}{text_meant(name, FORMATS)}"
+            )
+        if equals and not path:
+            raise BadArgumentError(f"--format {word}: name the file behind the =")
+        full = os.path.realpath(path) if path else ""
+        if full in paths:
+            where = path or "standard output, so give all but one a file: --format NAME=PATH"
+            raise BadArgumentError(f"two reports go to {where}")
+        paths.append(full)
+        yield name, path
+
+
 def _say(call: CommandCall, report: Report) -> int:
-    """Print a report in the form that was asked for; give its exit code."""
-    if call.json and not call.quiet:
-        emit_report(json.render(report))
-    elif not call.quiet:
-        colour = sys.stdout is not None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
-        how = text.render if call.verbose else text.brief_text
-        emit_report(how(report, color=colour, accepted=bool(call.get("accepted"))))
+    """Print a report, and write it, in the forms that were asked for; give its exit code.
+
+    What cannot be written is told after all else was: a verdict that nobody reads is no success.
+    """
+    lost: list[str] = []
+    for name, path in sorted(_outputs(call), key=lambda one: one[1] != ""):
+        said = _rendered(call, report, name, path, lost)
+        if path:
+            _write_report(path, said, lost)
+        elif not call.quiet:
+            emit_report(said)
+    if lost:
+        raise UnwritableError("; ".join(lost))
     return report.exit_code
+
+
+def _rendered(call: CommandCall, report: Report, name: str, path: str, lost: list[str]) -> str:
+    if name == "json":
+        return json.render(report)
+    if name == "junit":
+        from tripod.verify.reporters import junit  # as few ask for it
+
+        return junit.render(report)
+    if name == "github":
+        from tripod.verify.reporters import github
+
+        _write_summary(github.summary(report))
+        return github.render(report)
+    if name == "sarif":
+        from importlib.metadata import version
+
+        from tripod.verify.reporters import sarif
+
+        aside = f"{path}.places.txt" if path else ""
+        top = "" if report.subject is None else report.subject.repository or ""
+        inside = f"{os.path.realpath(path)}/".startswith(f"{os.path.realpath(top)}/")
+        beside = os.path.relpath(aside, top) if aside and inside else os.path.basename(aside)
+        said, places = sarif.render(
+            report, version=version("tripod-ledger"), manual=judging.check_manual, beside=beside
+        )
+        if places:
+            _write_report(aside, places, lost)
+        return said
+    colour = not path and sys.stdout is not None and sys.stdout.isatty()
+    how = text.render if call.verbose else text.brief_text
+    shown = bool(call.get("accepted"))
+    return how(report, color=colour and "NO_COLOR" not in os.environ, accepted=shown)
+
+
+def _write_summary(said: str) -> None:
+    path = os.environ.get("GITHUB_STEP_SUMMARY")
+    try:
+        if path:
+            with open(path, "a", encoding="utf-8") as file:
+                file.write(said)
+    except OSError as error:
+        remark(f"the step summary was not written to {path}: {error.strerror}")
+
+
+def _write_report(path: str, said: str, lost: list[str]) -> None:
+    try:
+        replace_file(path, said.encode(), 0o644, foreign_folder=True)
+    except OSError as error:
+        lost.append(f"the report was not written to {path}: {error.strerror}")
 
 
 _VERIFY = """\
@@ -161,6 +243,9 @@ verify [PATH]
     --no-git           Do not read the history of the git repository.
     --explain CHECK    Print the manual section of a check.
     --list             Print all checks, and in a line what each proves.
+    --format NAME...   text, json, sarif, junit or github (annotations, and a step summary where
+        GITHUB_STEP_SUMMARY names its file). NAME=PATH writes it to a file; without a format on
+        standard output, the text is printed there as well.
     --accepted         Also print the accepted findings, with who accepted each, and why.
     -v, --verbose      Print all checks, and how far heads from outside vouch for the ledger.
     -q, --quiet        Print nothing: the exit code is the verdict.

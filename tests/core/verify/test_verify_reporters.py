@@ -1,11 +1,16 @@
 """The reporters write exactly what is kept under ``tests/golden/reports``, and nothing hostile."""
 
 import json
+import re
 from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft4Validator
+from junitparser import JUnitXml
 
 from tripod.verify.check import (
     CANNOT_TELL,
@@ -23,8 +28,8 @@ from tripod.verify.check import (
     shown_difference,
 )
 from tripod.verify.finding import Acceptance
+from tripod.verify.reporters import github, junit, sarif, text
 from tripod.verify.reporters import json as json_
-from tripod.verify.reporters import text
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "reports"
 
@@ -209,8 +214,6 @@ def test_the_newest_seal_is_told_with_its_age(seconds: int, age: str) -> None:
 
 
 def test_colour_changes_nothing_but_colour() -> None:
-    import re
-
     for report in REPORTS.values():
         colored = text.render(report, color=True)
         assert "\x1b[" in colored
@@ -240,3 +243,124 @@ def test_long_things_are_cut() -> None:
     assert shown[-2:] == ("-… 44 more lines", "+")
     assert shown_difference(lines, None) == ()
     assert shorten("x" * 200) == "x" * 159 + "…"
+
+
+# For CI ------------------------------------------------------------------------------------------
+
+SCHEMA = Draft4Validator(
+    json.loads((GOLDEN.parent / "sarif-schema-2.1.0.json").read_text(encoding="utf-8"))
+)
+
+
+def as_sarif(report: Report, beside: str = "out.places.txt") -> tuple[Any, str]:
+    written, places = sarif.render(report, version="1.2.3", manual=manual, beside=beside)
+    assert written.isascii()
+    log = json.loads(written)
+    SCHEMA.validate(log)
+    (run,) = log["runs"]
+    return run, places
+
+
+def manual(check: str) -> str:
+    return f"{check} (required)\n\nWhat `{check}` proves.\n\nMore.\n"
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_what_ci_reads_is_as_kept(name: str) -> None:
+    report = REPORTS[name]
+    written, places = sarif.render(report, version="1.2.3", manual=manual, beside="out.places.txt")
+    for ending, data in {
+        "sarif": json.dumps(json.loads(written), indent=1) + f"\n{places}",
+        "junit.xml": junit.render(report),
+        "github.txt": github.render(report),
+        "summary.md": github.summary(report),
+    }.items():
+        assert data == (GOLDEN / f"{name}.{ending}").read_text(encoding="utf-8"), ending
+        assert not set(data) & set("\x1b\x07\u202e\u200b")
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_run_that_could_not_tell_was_not_successful(name: str) -> None:
+    report = REPORTS[name]
+    run, _ = as_sarif(report)
+    (invocation,) = run["invocations"]
+    untold = bool(report.untold or report.problem or not report.judged)
+    assert invocation["executionSuccessful"] is not untold
+    assert invocation["exitCode"] == EXITS[name]
+    suites = JUnitXml.fromstring(junit.render(report))
+    assert (suites.failures + suites.errors > 0) is (EXITS[name] != 0)
+    assert ("::error" in github.render(report)) is (
+        EXITS[name] == 1 or bool(report.problem) or not report.judged
+    )
+
+
+def test_the_same_finding_keeps_its_fingerprint_when_lines_move() -> None:
+    def result(line: int) -> Any:
+        finding = Finding("drift", "edited", "a.md", file="a.md", line=line, fingerprint="3f" * 32)
+        run, places = as_sarif(Report("x", (Outcome("drift", FINDINGS, "", (finding,)),)))
+        assert places == ""
+        (only,) = run["results"]
+        return only
+
+    one, other = result(3), result(30)
+    assert one["partialFingerprints"] == {"primaryLocationLineHash": "3f" * 32}
+    assert one.pop("locations") != other.pop("locations")
+    assert one == other
+
+
+_PATHS = st.one_of(st.sampled_from(["", ".", "/etc/a", ".git/HEAD", "a b,c%.md"]), st.text())
+
+
+@given(st.lists(st.tuples(st.text(), _PATHS, st.text(), st.text()), max_size=4), st.text())
+def test_hostile_texts_reach_no_reader_as_they_are(
+    found: list[tuple[str, str, str, str]], what: str
+) -> None:
+    findings = tuple(
+        Finding("drift", message, where, (shown,), "help", file=where, line=2)
+        for message, where, shown, _ in found
+    )
+    report = Report(
+        what, (Outcome("drift", FINDINGS, what, findings), Outcome("x", CANNOT_TELL, what))
+    )
+    run, places = as_sarif(report)
+    listed = places.splitlines()
+    for finding, result in zip(findings, run["results"], strict=True):
+        ((place,),) = (result["locations"],)
+        physical = place["physicalLocation"]
+        uri = unquote(physical["artifactLocation"]["uri"], errors="surrogateescape")
+        if finding.is_elsewhere:
+            assert uri == "out.places.txt"
+            assert listed[physical["region"]["startLine"] - 1] == escape(
+                f"{finding.file}: {finding.where}"
+            )
+        else:
+            assert uri == finding.file
+    suites = JUnitXml.fromstring(junit.render(report))
+    assert suites.tests == 2
+    annotations = github.render(report).splitlines()
+    assert len(annotations) == len(findings) + 1
+    for line in [*annotations, *github.summary(report).splitlines(), *listed]:
+        assert escape(line) == line
+    told = [line.partition("::")[2].partition("::")[2] for line in annotations]
+    for finding, line in zip(findings, told, strict=False):
+        read = line.replace("%0A", "\n").replace("%25", "%")
+        lines = map(escape, filter(None, (finding.message, *finding.evidence, finding.help)))
+        assert read.endswith("\n".join(lines))
+
+
+def test_of_very_many_findings_a_step_shows_a_few_and_the_summary_more() -> None:
+    many = tuple(
+        Finding("drift", f"edited {n}", "a.md", file="a.md", line=n + 1) for n in range(1000)
+    )
+    report = Report(
+        "x", (Outcome("drift", FINDINGS, "", many, left_out={("failure", False): 9000}),)
+    )
+    lines = github.render(report).splitlines()
+    assert len(lines) == 11
+    assert lines[-1].endswith("::and 9990 more: see the summary")
+    assert github.summary(report).endswith("and 9800 more\n")
+    assert JUnitXml.fromstring(junit.render(report)).tests == 1
+    assert "and 9000 more" in junit.render(report)
+    run, _ = as_sarif(report)
+    assert len(run["results"]) == 1000
+    assert "9000 more findings" in str(run["invocations"])
