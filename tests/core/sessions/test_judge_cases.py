@@ -20,6 +20,8 @@ DENIED = ANSWER._replace(text="Permission to do it has been denied.", denied=Tru
 FAILED = ANSWER._replace(text="File does not exist.", failed=True)
 NAMED = Given("mention", 8, 0, "x", named=FILE)
 SPAWNED = Gap("missing", 5, "a child", "subagent", child="a1", call="c")
+PASTE = Given("paste", 8, 0, "x")
+CUT = SECRET.index(" ", 30)
 BOTH = (("chat/a.md", SECRET),)
 
 
@@ -112,6 +114,13 @@ TURNING = {
         "SessionExposures._ran: gone: self._printed(one, self._settle(one, None), ())",
         asked={"protect": BOTH},
     ),
+    **{
+        f"text in two parts of a record, of which one waits no more: {mutant}": Turning(
+            [PASTE._replace(text="word " * 4000 + SECRET[:CUT]), PASTE._replace(text=SECRET[CUT:])],
+            f"ItemBatches._ready: {mutant}: not is_whole", asked={"protect": BOTH},
+        )
+        for mutant in ("does not count", "without not")
+    },
     "words for a program that runs": Turning(
         [_calls("script", command="x"), ANSWER._replace(text="Script completed")],
         'SessionExposures._opens: does not count: call.command == ""', "cannot tell",
