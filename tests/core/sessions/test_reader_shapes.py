@@ -224,6 +224,8 @@ def test_the_file_of_a_subagent_has_each_call_that_its_parent_was_told_of() -> N
     assert _told(parent, _file_of("a1", *one, *other)) == "clean"
     for cut in ((), one, (*one, *other[1:])):
         assert _told(parent, _file_of("a1", *cut)) == "cannot tell"
+    again = [each._replace(ran=True) for each in _file_of("a1", *one) if isinstance(each, Call)]
+    assert _told(parent, [*_file_of("a1", *one), *again]) == "cannot tell", "one call, told twice"
     (reason,) = _judged(parent, _file_of("a1", *one))[0].reasons
     assert "its records have 1 of the 2 calls that it made" in reason
 
