@@ -19,7 +19,9 @@ from tripod.team.team import Team
 from tripod.trust.seal import seal
 from tripod.verify.peers.refs import OWN, REMOTES
 
-__all__ = ["Clone", "begun", "begun_replica", "joined_replica", "name_of", "pushed_replica"]
+__all__ = [
+    "Clone", "begun", "begun_replica", "joined_replica", "name_of", "pushed_replica", "replica_in",
+]  # fmt: skip
 
 
 def begun(clone: Clone) -> Clone:
@@ -30,12 +32,17 @@ def begun(clone: Clone) -> Clone:
     return clone
 
 
-def name_of(clone: Clone) -> str:
-    """The name of a clone's replica."""
+def replica_in(clone: Clone) -> tuple[str, str]:
+    """The team and the name of a clone's replica."""
     with clone.team() as team:
         found = replica_of(team.store)
     assert found is not None
-    return found[1]
+    return found
+
+
+def name_of(clone: Clone) -> str:
+    """The name of a clone's replica."""
+    return replica_in(clone)[1]
 
 
 class Clone:

@@ -50,18 +50,22 @@ class SessionTree:
             (self.nested if item.nested else self.whole).add(child)
             self.calls[child] += isinstance(item, Call) and not item.ran
         if isinstance(item, Given) and item.channel in ("background", "queue"):
-            for name, calls in _REPORT.findall(item.text):
-                what = f"the session of subagent {name[:40]}"
-                gap = Gap("missing", item.line, what, "subagent", child=name, parent=self._now)
-                self.reports[Child(self._now, name)] = gap._replace(calls=int(calls))
+            for report in item.text.split("</task-notification>"):
+                task, made = _TASK.search(report), _MADE.match(report, report.rfind("<tool_uses>"))
+                if task and made:
+                    what = f"the session of subagent {task[1][:40]}"
+                    gap = Gap("missing", item.line, what, "subagent", child=task[1])
+                    gap = gap._replace(parent=self._now, calls=int(made[1]))
+                    self.reports[Child(self._now, task[1])] = gap
 
     def of_child(self, gap: Gap) -> Gap:
         """A gap that a child leaves, with the session that started it."""
         return gap._replace(parent=self._now)
 
 
-_REPORT = re.compile(r"(?s)<task-id>([^<\s]{1,80})</task-id>.*<tool_uses>(\d{1,9})</tool_uses>")
-"""How Claude Code tells of an agent that is done; its own words may have such signs before."""
+_TASK = re.compile(r"<task-id>([^<\s]{1,80})</task-id>")
+_MADE = re.compile(r"<tool_uses>([0-9]{1,9})</tool_uses>")
+"""How Claude Code ends a report of an agent that is done; its own words may have such signs."""
 
 
 def is_id(name: str) -> bool:

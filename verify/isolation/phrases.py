@@ -314,8 +314,9 @@ _NUMBERED = re.compile(
 )
 """How other programs number lines: only the words behind the number are compared."""
 
-_BREAKS, _TABS = re.compile(r"\\+[nr]"), re.compile(r"\\+t")
-_CODES = re.compile(r"\\+u([0-9a-fA-F]{4})")
+# From the first of some backslashes alone: from each of them it would take the square of the time.
+_BREAKS, _TABS = re.compile(r"(?<!\\)\\++[nr]"), re.compile(r"(?<!\\)\\++t")
+_CODES = re.compile(r"(?<!\\)\\++u([0-9a-fA-F]{4})")
 
 PIECE = 1024 * 1024  # characters that are searched at once
 _ROW = 40 * RUN

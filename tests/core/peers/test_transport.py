@@ -19,14 +19,13 @@ from clones import put_back
 from doors.inside import TRIPOD
 from git_repo import Git
 from hostile import Canary, plant
-from replicas import Clone, begun, name_of
+from replicas import Clone, begun, name_of, replica_in
 from schedules import KilledError
 
 from tripod.ledger.files import FileLock, hold_file_lock
 from tripod.ledger.kinds.merged import peer_view
 from tripod.peers import merge, pull, remote
 from tripod.peers import push as pushing
-from tripod.peers.replica import replica_of
 from tripod.peers.roster import read_roster
 from tripod.projections.pythia.checkpoint import uncovered_decisions
 from tripod.team.team import Team
@@ -48,13 +47,6 @@ def ben(tmp_path: Path, anna: Clone) -> Clone:
     ben = Clone(tmp_path, "ben")
     ben.said("init", "--from", "origin")
     return ben
-
-
-def team_of(clone: Clone) -> str:
-    with clone.team() as team:
-        found = replica_of(team.store)
-    assert found is not None
-    return found[0]
 
 
 def decide(clone: Clone, title: str) -> None:
@@ -630,7 +622,13 @@ def test_a_first_push_to_the_remote_of_another_team_is_refused(
     for option in ([], ["--dry-run"]):
         done = eve.run("push", *option)
         assert done.code == 1, done
-        for told in (name_of(anna), name_of(ben), team_of(anna), team_of(eve), "--from origin"):
+        for told in (
+            name_of(anna),
+            name_of(ben),
+            replica_in(anna)[0],
+            replica_in(eve)[0],
+            "--from origin",
+        ):
             assert told in done.err, told
     assert remote_refs(anna) == before
     assert REMOTES not in refs(eve), own
@@ -641,16 +639,16 @@ def test_a_first_push_to_the_remote_of_another_team_is_refused(
     for chosen in ([], ["--team-id", "x"]):
         done = fay.run("init", "--from", "origin", *chosen)
         assert done.code == 1, done
-        for told in (name_of(anna), team_of(eve), "`tripod init --team-id ID`"):
+        for told in (name_of(anna), replica_in(eve)[0], "`tripod init --team-id ID`"):
             assert told in done.err, told
-    told = fay.said("init", "--from", "origin", "--team-id", team_of(eve)[:-1])
-    assert f"Joined the team {team_of(eve)}" in told
-    assert team_of(fay) == team_of(eve)
+    told = fay.said("init", "--from", "origin", "--team-id", replica_in(eve)[0][:-1])
+    assert f"Joined the team {replica_in(eve)[0]}" in told
+    assert replica_in(fay)[0] == replica_in(eve)[0]
     fay.said("push")
     gus = Clone(tmp_path, "gus")
     assert "the records here are of the team" in gus.run("init", "--from", "origin").err
-    said = gus.said("init", "--from", "origin", "--team-id", team_of(anna))
-    assert f"Joined the team {team_of(anna)}" in said
+    said = gus.said("init", "--from", "origin", "--team-id", replica_in(anna)[0])
+    assert f"Joined the team {replica_in(anna)[0]}" in said
     assert name_of(eve) not in said
     assert "the team" not in gus.run("init").err, "what is another team's is passed over"
     gus.said("push")

@@ -53,8 +53,11 @@ from tripod.verify.anchors.growth import is_growth, is_growth_in_between, unconv
 from tripod.verify.anchors.heads import parse_head
 from tripod.verify.anchors.policy import parse as parse_rules
 from tripod.verify.check import escape, shown_difference
+from tripod.verify.isolation import phrases
 from tripod.verify.isolation.breach import ChatRule, shows_reading_of_chat, tells_to_read_chat
+from tripod.verify.isolation.children import SessionTree
 from tripod.verify.isolation.phrases import ProtectedText, encoded_lines_in
+from tripod.verify.sessions.items import Given
 
 SIZE = 1 << 20
 SMALL = 60_000
@@ -198,6 +201,13 @@ PARSERS: dict[str, tuple[Callable[[bytes], object], tuple[bytes, ...]]] = {
     "protected text": (
         text(lambda said: PROTECTED.search([said.replace("\ufffd", "")])),
         (b"1:\n", b"1: a\n", b"1: one two\n", b"a:1:", b"\x1b[m1:\n", b"\\n1:"),
+    ),
+    "JSON in a text": (
+        text(lambda said: list(phrases._as_written(f"\\n{said}"))), (b"\\", b"\\u0", b"\\\\t")
+    ),
+    "report of an agent": (
+        text(lambda said: SessionTree().add(Given("background", 1, 0, said))),
+        (b"<task-id>a</task-id>", b"<task-id>", b"<tool_uses>1", b"</task-notification>"),
     ),
     "sign of a decision": (
         text(lambda said: (may_need_advice(said), sign_for_advice(said))),
