@@ -21,6 +21,7 @@ from tripod.verify.export import is_proof, judge_proof
 from tripod.verify.reporters import json, text
 
 FORMATS = ("text", "json", "sarif", "junit", "github")
+_PLACES = ".places.txt"  # what the file beside a report in SARIF is called after it
 
 
 def _verify(call: CommandCall) -> int:
@@ -139,10 +140,11 @@ def _outputs(call: CommandCall) -> Iterator[tuple[str, str]]:
         if equals and not path:
             raise BadArgumentError(f"--format {word}: name the file behind the =")
         full = os.path.realpath(path) if path else ""
-        if full in paths:
+        own = [full, f"{full}{_PLACES}"] if path and name == "sarif" else [full]
+        if not set(own).isdisjoint(paths):
             where = path or "standard output, so give all but one a file: --format NAME=PATH"
             raise BadArgumentError(f"two reports go to {where}")
-        paths.append(full)
+        paths += own
         yield name, path
 
 
@@ -180,7 +182,7 @@ def _rendered(call: CommandCall, report: Report, name: str, path: str, lost: lis
 
         from tripod.verify.reporters import sarif
 
-        aside = f"{path}.places.txt" if path else ""
+        aside = f"{path}{_PLACES}" if path else ""
         top = "" if report.subject is None else report.subject.repository or ""
         inside = f"{os.path.realpath(path)}/".startswith(f"{os.path.realpath(top)}/")
         beside = os.path.relpath(aside, top) if aside and inside else os.path.basename(aside)
@@ -207,8 +209,13 @@ def _write_summary(said: str) -> None:
 
 
 def _write_report(path: str, said: str, lost: list[str]) -> None:
+    full = os.path.realpath(path)  # a link stays one
     try:
-        replace_file(path, said.encode(), 0o644, foreign_folder=True)
+        if os.path.exists(full) and not os.path.isfile(full):  # a device or a pipe does, too
+            with open(full, "w", encoding="utf-8") as file:
+                file.write(said)
+        else:
+            replace_file(full, said.encode(), 0o644, foreign_folder=True)
     except OSError as error:
         lost.append(f"the report was not written to {path}: {error.strerror}")
 

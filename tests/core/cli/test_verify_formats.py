@@ -86,6 +86,8 @@ def test_a_step_gets_a_summary(team: Path, monkeypatch: pytest.MonkeyPatch) -> N
         (["sarif="], "name the file behind the ="),
         (["sarif", "junit"], "two reports go to standard output"),
         (["sarif=a", "junit=./a"], "two reports go to ./a"),
+        (["sarif=a", "junit=a.places.txt"], "two reports go to a.places.txt"),
+        (["junit=a.places.txt", "sarif=a"], "two reports go to a"),
     ],
 )
 def test_what_is_asked_for_wrongly_is_refused_before_anything_is_judged(
@@ -105,6 +107,18 @@ def test_a_report_that_cannot_be_written_loses_neither_the_text_nor_the_others(
     assert b"drift" in done.out
     assert "the report was not written to no/such/b.xml: No such file or directory" in done.err
     assert os.path.exists(team / "a.sarif")
+
+
+def test_a_report_is_written_where_a_link_leads_and_replaces_no_device(team: Path) -> None:
+    (team / "link").symlink_to("there.xml")
+    os.mkfifo(team / "pipe")
+    with subprocess.Popen(["cat", "pipe"], cwd=team, stdout=subprocess.PIPE) as reader:
+        assert verify(team, "junit=link", "json=pipe").code == 1
+        assert reader.stdout is not None
+        assert json.loads(reader.stdout.read())["exit_code"] == 1
+    assert (team / "link").is_symlink()
+    assert JUnitXml.fromfile(str(team / "there.xml")).failures == 1
+    assert (team / "pipe").is_fifo()
 
 
 def test_a_clean_verdict_whose_report_is_lost_is_no_success(team: Path) -> None:
