@@ -16,19 +16,34 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
-from tripod.ledger import RECORD, LedgerError
+from tripod.ledger import MERGED, RECORD, GitError, LedgerError, RawEntry, parse_header
 from tripod.ledger.files import read_plain_file
+from tripod.ledger.locator import FOLDER, has_record
 from tripod.ledger.tlog import tiles
-from tripod.ledger.tlog.note import MAX_NOTE
+from tripod.ledger.tlog.note import MAX_NOTE, VerifierKey
+from tripod.ledger.tlog.seal import open_seal, read_seal
+from tripod.verify.anchors.git import Repository
 from tripod.verify.check import FINDINGS, Finding, Outcome, Report, lets_accept
-from tripod.verify.checks import CHECKS, pythia_isolation, seals_open, sequence
+from tripod.verify.checks import (
+    CHECKS,
+    ledger_missing,
+    peers_agree,
+    pythia_isolation,
+    seals_open,
+    sequence,
+)
 from tripod.verify.difference import FoundSeal, LedgerSide, find_seals, walk_entries
 from tripod.verify.evidence import OpenEvidence
+from tripod.verify.export_file import ExportFiles, FileError, RefFiles
 from tripod.verify.listing import ListedEntry, listed_entry
+from tripod.verify.peers.refs import replica_refs
+from tripod.verify.peers.seals import RecordProblemError, SealedEntry, SealedRecord
 from tripod.verify.rows import RowReader, head_row
 
 HeadSource: TypeAlias = Literal["seal", "record", "pin", "git", "receipt", "peer", "head row"]
 """Who remembers a head; the ``head row`` is the ledger's own count, which nobody signed."""
+
+_METHODS: dict[str, HeadSource] = {"pin": "pin", "git": "git", "receipt": "receipt"}
 
 SideName: TypeAlias = Literal["sealed", "unsealed", "bad", "after", "missing"]
 
@@ -41,6 +56,10 @@ _UNSEALED = (
     "Each entry names the hash of the one before it, and no head that fits covers them: whoever "
     "can write to the database could have made them anew, with the links."
 )
+_NOT_COMPARED = (
+    "A head can be held only against as many entries as it covers: whether those that are here are "
+    "the ones that it covered cannot be told by it."
+)
 _SEEN = 20  # findings of a sort that are given
 _BROKEN = (ValueError, TypeError, LookupError, AttributeError, LedgerError)
 
@@ -49,16 +68,21 @@ _BROKEN = (ValueError, TypeError, LookupError, AttributeError, LedgerError)
 class DamagedEntry:
     """The first bad entry: ``seq``, or one from ``seq`` to ``last`` where it is not known exactly.
 
+    ``sealed`` is the number from which on it lies, if nobody else has the key that seals the
+    ledger: a head that is kept outside does not fit, and who has the key can make new seals.
     ``check`` found it, ``message`` says what is wrong, ``entry`` is it as far as it can be read
-    (None: it is not there, or it is one of several). ``was`` is how a record has it, if one does.
+    (None: it is not there, or it is one of several). ``was`` is how the record has it that stands
+    at ``where``, if one does.
     """
 
     seq: int
     last: int
+    sealed: int
     check: str
     message: str
     entry: ListedEntry | None = None
     was: ListedEntry | None = None
+    where: str = ""
 
     @property
     def is_exact(self) -> bool:
@@ -128,23 +152,22 @@ def damage_of(evidence: OpenEvidence, report: Report) -> Damage:
 
     The evidence must still be open. Of a report with ``parts`` each part has its own evidence.
     """
-    reader = evidence.ledger
-    heads: tuple[RememberedHead, ...] = ()
-    size = 0
-    if reader is not None and not _is_closed(evidence):
-        with suppress(*_BROKEN):
-            heads = tuple(_heads(evidence, reader))
-        size = max(0, reader.size)
+    reader = None if evidence.scan is None and evidence.problem else evidence.ledger
+    size, keys = 0, dict[str, int]()
+    heads = tuple(_unheld(evidence)) if evidence.held is None else ()
+    if reader is not None:
+        side = _walked_side(evidence, reader)
+        heads, size, keys = (*_heads(evidence, side), *heads), max(0, reader.size), side.keys
     good = max((one for one in heads if one.fits), key=_trust, default=None)
     broken = min((one for one in heads if one.fits is False), key=_size, default=None)
     most = max((one for one in heads if one.size > size), key=_size, default=None)
     missing = None if most is None else (size, most.size)
-    first = _first_bad(report, good, broken)
-    if first is None and missing is not None and most is not None:
+    first = _first_bad(evidence, report, heads)
+    if first is None and most is not None and size:
         what = f"{_name_head(most)} covers {most.size} entries, and {size} are here"
-        first = DamagedEntry(size, most.size - 1, "pins-extend", what)
-    if first is not None and first.is_exact and reader is not None and 0 <= first.seq < size:
-        first = replace(first, entry=_listed(reader, first.seq))
+        first = DamagedEntry(size, size, size, most.source, what)
+    if first is not None and reader is not None:
+        first = _compared(evidence, reader, keys, first)
     found = [one for told in report.all_outcomes for one in told.findings]
     reviews, readings, altered = _sorted_findings(evidence, found)
     return Damage(
@@ -166,10 +189,6 @@ def damage_of(evidence: OpenEvidence, report: Report) -> Damage:
     )
 
 
-def _is_closed(evidence: OpenEvidence) -> bool:
-    return evidence.scan is None and bool(evidence.problem)
-
-
 def _size(head: RememberedHead) -> int:
     return head.size
 
@@ -181,57 +200,72 @@ def _trust(head: RememberedHead) -> tuple[int, bool]:
 # Heads ------------------------------------------------------------------------------------------
 
 
-def _heads(evidence: OpenEvidence, reader: RowReader) -> Iterator[RememberedHead]:
-    """Every head of this ledger that is known, held against the entries; the largest first."""
+def _walked_side(evidence: OpenEvidence, reader: RowReader) -> LedgerSide:
+    """The ledger with its seals, and with its roots at the sizes of all heads that are known."""
     note = _record_note(evidence)
     side = LedgerSide(reader, () if note is None else ((f"{RECORD}/{tiles.SEAL}", note),))
     find_seals(side)
+    sizes = {one.size for one in side.seals} | {one.size for one in _outside(evidence)}
+    for _ in walk_entries(side, sizes):
+        pass
+    return side
+
+
+def _heads(evidence: OpenEvidence, side: LedgerSide) -> Iterator[RememberedHead]:
+    """Every head of this ledger that is known, held against the entries; the largest first."""
     found = [
-        (
-            one,
+        RememberedHead(
+            one.size,
+            one.root.hex(),
             _of_seal(one, evidence),
-            "the key " + one.key.split("+")[1],
-            one.where.startswith(RECORD),
+            one.where,
+            f"the key {one.key.split('+')[1]}",
+            side.fits(one),
+            is_outside=False,
         )
         for one in side.seals
         if one.key
     ]
-    found += [(FoundSeal(*one[:2], "", one[2]), *one[3:]) for one in _outside(evidence)]
-    row = head_row(reader.db)
-    for _ in walk_entries(side, {one[0].size for one in found}):
-        pass
-    if row is not None and type(row.size) is int and row.size > side.size:
-        one = FoundSeal(row.size, b"", "", "the head row of the database")
-        found.append((one, "head row", "", False))
-    seen = set()
-    for one, source, by, outside in sorted(found, key=lambda each: -each[0].size):
-        name = (one.size, one.root, one.where)
-        if name not in seen:
-            seen.add(name)
-            fits = side.fits(one)
-            yield RememberedHead(one.size, one.root.hex(), source, one.where, by, fits, outside)
+    for one in _outside(evidence):
+        root = side.roots.get(one.size)
+        found.append(replace(one, fits=None if root is None else root.hex() == one.root))
+    row = head_row(side.ledger.db)
+    if row is not None and type(row.size) is int and row.size > max(0, side.ledger.size):
+        where = "the database"
+        found.append(RememberedHead(row.size, "", "head row", where, "", None, is_outside=False))
+    yield from sorted(dict.fromkeys(found), key=lambda each: -each.size)
+
+
+def _unheld(evidence: OpenEvidence) -> Iterator[RememberedHead]:
+    """The heads that are remembered outside, where there is no ledger to hold them against."""
+    for known in sorted(evidence.outside.known, key=lambda each: -each.seal.size):
+        source = _METHODS[known.method]
+        size, root = known.seal.size, known.seal.root.hex()
+        yield RememberedHead(size, root, source, known.where, _signer(known), None, is_outside=True)
 
 
 def _of_seal(seal: FoundSeal, evidence: OpenEvidence) -> HeadSource:
     return "record" if evidence.loaded or seal.where.startswith(RECORD) else "seal"
 
 
-def _outside(
-    evidence: OpenEvidence,
-) -> Iterator[tuple[int, bytes, str, HeadSource, str, bool]]:
+def _outside(evidence: OpenEvidence) -> Iterator[RememberedHead]:
     """The heads that pins, commits, receipts and peers remember, of this ledger alone."""
     held = evidence.held
     if held is None:
         return
+    found: list[tuple[HeadSource, Any]] = [
+        (_METHODS[known.method], known) for known in (*held.agreeing, *held.disagreeing)
+    ]
     names = {evidence.line(seq) for seq in (0, max(0, evidence.rows - 1))}
-    for known in (*held.agreeing, *held.disagreeing):
-        seal = known.seal
-        yield seal.size, seal.root, known.where, known.method, _signer(known), True
     for told in filter(None, (held.peers, held.trailers)):
-        for one in (*told.agreeing, *told.disagreeing):
-            if one.seal.origin in names and one.by not in names:
-                source: HeadSource = "git" if one.is_trailer else "peer"
-                yield one.seal.size, one.seal.root, one.where, source, _signer(one), True
+        found += [
+            ("git" if one.is_trailer else "peer", one)
+            for one in (*told.agreeing, *told.disagreeing)
+            if one.seal.origin in names and one.by not in names
+        ]
+    for source, known in found:
+        size, root = known.seal.size, known.seal.root.hex()
+        yield RememberedHead(size, root, source, known.where, _signer(known), None, is_outside=True)
 
 
 def _signer(known: Any) -> str:
@@ -251,6 +285,8 @@ def _record_note(evidence: OpenEvidence) -> bytes | None:
 
 def _name_head(head: RememberedHead) -> str:
     """A head in words: what it is, and where it stands."""
+    if head.source == "head row":
+        return "the head row of the database"
     if head.source in ("seal", "record"):
         return f"the seal in {head.where}"
     if head.source == "receipt":
@@ -264,34 +300,121 @@ def _name_head(head: RememberedHead) -> str:
 
 
 def _first_bad(
-    report: Report, good: RememberedHead | None, broken: RememberedHead | None
+    evidence: OpenEvidence, report: Report, heads: Sequence[RememberedHead]
 ) -> DamagedEntry | None:
     """The first entry that is not what it was, by the checks of the ledger and by the heads.
 
     A check names an entry. A head that does not fit only bounds it: it lies below that head, and
-    not below a smaller one that fits.
+    not below a smaller one that fits. Who has the key of the ledger can also make new seals: where
+    a head outside does not fit, only heads outside are a bound from below.
     """
-    findings = (
-        one
-        for told in report.all_outcomes
-        if told.check in _OF_LEDGER - _BY_HEADS
-        and not (told.check == seals_open.NAME and broken is not None)
-        for one in told.findings
-        if one.severity == "failure"
-    )
-    numbered = [(one.seq, one) for one in findings if one.seq is not None and one.seq >= 0]
+    broken = min((one for one in heads if one.fits is False), key=_size, default=None)
     named = None
+    numbered = [
+        (one.seq, one)
+        for told in report.all_outcomes
+        for one in told.findings
+        if one.severity == "failure" and one.seq is not None and one.seq >= 0
+        if _names_entry(evidence, one, is_seal_known=broken is not None)
+    ]
     if numbered:
         seq, one = min(numbered, key=lambda each: each[0])
-        named = DamagedEntry(seq, seq, one.check, one.message)
+        named = DamagedEntry(seq, seq, seq, one.check, one.message)
     if broken is None or (named is not None and named.seq < broken.size):
         return named
-    low = good.size if good is not None and good.size < broken.size else 0
+    below = [one for one in heads if one.fits and one.size < broken.size]
+    sealed = max((one.size for one in below), default=0)
+    sure = [one.size for one in below if one.is_outside or not broken.is_outside]
     what = (
-        f"{_name_head(broken)} covers {broken.size} entries, and they are not the ones that are "
-        "here: one of these was changed, and those after it were linked anew"
+        f"{_name_head(broken)} covers {broken.size} entries, and other ones are here: one was "
+        "changed, put in or taken out, and those after it were linked anew"
     )
-    return DamagedEntry(low, broken.size - 1, sequence.NAME, what)
+    last = broken.size - 1
+    return DamagedEntry(max(sure, default=0), last, sealed, broken.source, what)
+
+
+def _names_entry(evidence: OpenEvidence, finding: Finding, *, is_seal_known: bool) -> bool:
+    """Whether the number of a finding is that of an entry of the ledger which is bad itself."""
+    if finding.check == peers_agree.NAME:  # of an entry that keeps one of a peer
+        return _kind(evidence, finding.seq) == MERGED and finding.where == f"entry {finding.seq}"
+    if finding.check == seals_open.NAME and is_seal_known:
+        return False  # the seal is good, and what it was made over is not
+    return finding.check in _OF_LEDGER - _BY_HEADS
+
+
+def _compared(
+    evidence: OpenEvidence, reader: RowReader, keys: Iterable[str], first: DamagedEntry
+) -> DamagedEntry:
+    """The first bad entry as the ledger has it, and as a record that the ledger's key sealed.
+
+    Where only a range is known, the first entry that such a record has otherwise is the one.
+    """
+    for where, record in _records(evidence, keys):
+        one = None
+        with suppress(RecordProblemError, FileError, GitError, *_BROKEN):
+            one = next((one for one in record if _is_otherwise(reader, one)), None)
+        if one is None or one.seq > first.last:
+            continue
+        what = f"the record on {where} has it otherwise, and its seal fits that record"
+        if first.is_exact and one.seq == first.seq:
+            what = first.message
+        was = listed_entry(reader, _row_of(one))
+        first = DamagedEntry(one.seq, one.seq, one.seq, first.check, what, None, was, where)
+        break
+    return replace(first, entry=_listed(reader, first.seq)) if first.is_exact else first
+
+
+def _is_otherwise(reader: RowReader, one: SealedEntry) -> bool:
+    """Whether the ledger has another entry than the record, or none; an erased body is not."""
+    row = next(reader.raw(one.seq, one.seq + 1), None)
+    if row is None or row.header != one.header:
+        return True
+    erased = row.body is None or one.said.body is None
+    return not erased and (row.salt, row.body) != (one.said.salt, one.said.body)
+
+
+def _row_of(one: SealedEntry) -> RawEntry:
+    head = parse_header(one.header)
+    return RawEntry(one.seq, head.id, head.kind, head.stream, one.header, *one.said)
+
+
+def _records(evidence: OpenEvidence, keys: Iterable[str]) -> Iterator[tuple[str, SealedRecord]]:
+    """The records of this ledger beside it and on refs, each with its place.
+
+    One counts whose seal is by a key that is known of the ledger, and whose tiles are those of the
+    seal. They lie open as long as they are asked for.
+    """
+    known = [*evidence.database.keys, *map(VerifierKey.parse, keys)]
+    origins = {evidence.line(0), evidence.line(max(0, evidence.rows - 1))}
+
+    def sealed(files: ExportFiles) -> Iterator[SealedRecord]:
+        with suppress(RecordProblemError, FileError, GitError, *_BROKEN):
+            note = files.seal_note()
+            seal = open_seal(note, known + evidence.outside.keys_of(read_seal(note).origin)).seal
+            if seal.origin in origins and files.bodies:
+                yield SealedRecord(files, seal)
+
+    root, repository = evidence.root, evidence.outside.repository
+    if root is not None and not evidence.loaded and has_record(root):
+        yield from ((RECORD, one) for one in sealed(ExportFiles(f"{root}/{RECORD}")))
+    if repository is None:
+        return
+    with suppress(GitError), Repository(f"{repository}/{FOLDER}") as opened:
+        for ref in replica_refs(opened):
+            with suppress(GitError):
+                files = RefFiles(opened, ref.commit, ref.replica) if ref.commit else None
+                for one in sealed(files) if files is not None else ():
+                    yield ref.ref, one
+
+
+def _kind(evidence: OpenEvidence, seq: int | None) -> str:
+    """The kind of an entry, '' where it cannot be read."""
+    if evidence.ledger is None or seq is None or not 0 <= seq < 2**63:
+        return ""
+    with suppress(*_BROKEN):
+        row = next(evidence.ledger.raw(seq, seq + 1), None)
+        return "" if row is None else str(row.kind)
+    return ""
 
 
 def _listed(reader: RowReader, seq: int) -> ListedEntry | None:
@@ -312,15 +435,15 @@ def _sides(
     most: RememberedHead | None,
 ) -> Iterator[DamageSide]:
     """The entries in ranges, each with what can be shown of it."""
-    end = size if first is None else min(first.seq, size)
+    end = size if first is None else min(first.sealed, size)
     sealed = 0 if good is None else min(good.size, end)
     if good is not None and sealed:
-        yield DamageSide("sealed", 0, sealed, tuple(_sealed(good, first)))
+        yield DamageSide("sealed", 0, sealed, tuple(_sealed(good, first, broken)))
     if end > sealed:
         yield DamageSide("unsealed", sealed, end, (_UNSEALED,))
-    if first is not None and first.seq < size:
+    if first is not None and first.sealed < size:
         stop = min(first.last + 1, size)
-        yield DamageSide("bad", first.seq, stop, tuple(_bad(first, good, broken)))
+        yield DamageSide("bad", first.sealed, stop, tuple(_bad(first, good, broken)))
         if stop < size:
             yield DamageSide("after", stop, size, tuple(_after(stop, good)))
     if most is not None:
@@ -328,10 +451,13 @@ def _sides(
             f"{_sentence(_name_head(most))} covers {most.size} entries, and {size} are here: the "
             "newest were cut off, or this is an older copy. Nothing here says what they held."
         )
-        yield DamageSide("missing", size, most.size, (what,))
+        more = (_NOT_COMPARED,) if most.is_outside and size else ()
+        yield DamageSide("missing", size, most.size, (what, *more))
 
 
-def _sealed(good: RememberedHead, first: DamagedEntry | None) -> Iterator[str]:
+def _sealed(
+    good: RememberedHead, first: DamagedEntry | None, broken: RememberedHead | None
+) -> Iterator[str]:
     by = f", signed by {good.by}" if good.by else ", which nobody signed"
     yield (
         f"{_sentence(_name_head(good))} covers the first {good.size} entries{by}, and they have "
@@ -343,6 +469,12 @@ def _sealed(good: RememberedHead, first: DamagedEntry | None) -> Iterator[str]:
         yield (
             "It stands in the ledger itself: whoever holds that key could have made the entries "
             "and the seal anew. A pin, a commit or a peer that holds a head would show that."
+        )
+    if not good.is_outside and broken is not None and broken.is_outside:
+        yield (
+            f"{_sentence(_name_head(broken))} is kept outside, covers {broken.size} entries and "
+            "does not fit: if the key is in other hands, entries may be bad from "
+            f"{0 if first is None else first.seq} on."
         )
     if first is not None and first.seq < good.size:
         yield (
@@ -358,7 +490,8 @@ def _bad(
         yield f"Entry {first.seq}: {first.message}."
     else:
         yield (
-            f"One of the entries {first.seq} to {first.last} is the first bad one: {first.message}."
+            f"One of the entries {first.sealed} to {first.last} is the first bad one: "
+            f"{first.message}."
         )
     if broken is not None and broken.size > first.seq:
         yield (
@@ -367,6 +500,8 @@ def _bad(
         )
     if first.is_exact and good is not None and good.size > first.seq:
         yield f"{_sentence(_name_head(good))} fits the header of it."
+    if first.was is not None:
+        yield f"The record on {first.where} has the entry as it was when it was sealed."
 
 
 def _after(start: int, good: RememberedHead | None) -> Iterator[str]:
@@ -400,22 +535,11 @@ def _sorted_findings(
             continue
         if one.check in _READINGS:
             readings.append(one)
-        elif one.check in _REVIEWS or _is_of_review(evidence, one):
+        elif one.check in _REVIEWS or _kind(evidence, one.seq).startswith("pythia."):
             reviews.append(one)
         elif one.check in _OF_LEDGER:
             altered.append(one)
     return tuple(reviews[:_SEEN]), tuple(readings[:_SEEN]), tuple(altered[:_SEEN])
-
-
-def _is_of_review(evidence: OpenEvidence, finding: Finding) -> bool:
-    """Whether a finding is about an entry of a review, such as an assessment."""
-    seq = finding.seq
-    if seq is None or evidence.ledger is None or not 0 <= seq < 2**63:
-        return False
-    with suppress(*_BROKEN):
-        row = next(evidence.ledger.raw(seq, seq + 1), None)
-        return row is not None and str(row.kind).startswith("pythia.")
-    return False
 
 
 def _kinds(outcomes: Iterable[Outcome]) -> Iterator[tuple[str, int, int]]:
@@ -427,12 +551,19 @@ def _kinds(outcomes: Iterable[Outcome]) -> Iterator[tuple[str, int, int]]:
 def _verdict(report: Report, first: DamagedEntry | None, missing: tuple[int, int] | None) -> str:
     if report.problem:
         return f"the ledger cannot be judged: {report.problem}"
+    gone = [one for told in report.all_outcomes for one in told.findings]
+    gone = [one for one in gone if one.check == ledger_missing.NAME and one.severity == "failure"]
+    if gone:
+        return f"the ledger is gone: {gone[0].message}"
     if first is not None and missing is not None and first.seq >= missing[0]:
-        return f"the ledger is cut off: entries {missing[0]} to {missing[1] - 1} are missing"
+        return f"the ledger is shorter than it was: {_numbers(*missing)} missing"
     if first is not None and first.is_exact:
         return f"the ledger is damaged: entry {first.seq} is the first bad one"
     if first is not None:
-        return f"the ledger is damaged: the first bad entry is one of {first.seq} to {first.last}"
+        which = f"one of {first.sealed} to {first.last}"
+        key = f", or of {first.seq} to {first.last} if its key is in other hands"
+        key = key if first.seq < first.sealed else ""
+        return f"the ledger is damaged: the first bad entry is {which}{key}"
     if report.failures:
         rules = sum(1 for told in report.all_outcomes if told.failures)
         what = "1 rule is broken" if rules == 1 else f"{rules} rules are broken"
