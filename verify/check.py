@@ -318,9 +318,8 @@ class Folded:
 class HeadsJudged:
     """How heads remembered outside compare with the ledger; why some of them could not.
 
-    ``disagreeing`` are heads of this ledger that its entries do not have, or that cover more of
-    them than there are. ``peers`` is that for what replicas of the team remember of each other,
-    ``trailers`` for heads in the messages of commits; None: nothing is to be judged.
+    ``disagreeing`` are heads of this ledger that it contradicts, or is shorter than. ``peers`` is
+    that for replicas, ``trailers`` for messages of commits; None: nothing is to be judged.
     """
 
     heads: int = 0

@@ -53,8 +53,8 @@ _BY_HEADS = frozenset({"pins-extend", "peers-agree", "trailers-agree", "record-a
 _REVIEWS = frozenset({"assessment-complete", "checkpoint-preceded", "pythia-fires"})
 _READINGS = frozenset({pythia_isolation.NAME, "never-read"})
 _UNSEALED = (
-    "Each entry names the hash of the one before it, and no head that fits covers them: whoever "
-    "can write to the database could have made them anew, with the links."
+    "Each entry names the hash of the one before it, and no head that fits covers them: who can "
+    "write to the database could have made them anew, with the links."
 )
 _NOT_COMPARED = (
     "A head can be held only against as many entries as it covers: whether those that are here are "
@@ -91,7 +91,7 @@ class DamagedEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class RememberedHead:
+class LedgerHead:
     """A head of this ledger: over how many entries, the root in hex, where it stands, who made it.
 
     ``by`` names the key or the person, '' where nobody signed it. ``fits``: whether the entries
@@ -119,15 +119,27 @@ class DamageSide:
 
 
 @dataclass(frozen=True, slots=True)
+class DamageFindings:
+    """The findings that fail, the first 20 of each sort, and how many there are.
+
+    ``reviews`` are about assessments, ``readings`` about a reviewer or another session that was
+    shown what it must not see, ``altered`` about entries and heads. ``counts`` gives of each check
+    with findings how many fail, and how many are warnings.
+    """
+
+    reviews: tuple[Finding, ...]
+    readings: tuple[Finding, ...]
+    altered: tuple[Finding, ...]
+    counts: tuple[tuple[str, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Damage:
     """What is known of a ledger after an incident; ``verdict`` is one line.
 
-    ``size`` counts the entries that are there. ``heads`` are all that are known, the largest first;
-    ``good`` is the newest that fits, ``broken`` the oldest that does not. ``missing`` are the
-    entries that a head covers and that are not there, as a range. ``sides`` divide the entries.
-    ``reviews`` are findings about assessments, ``readings`` about a reviewer, or another session,
-    that was shown what it must not see, ``altered`` about entries and heads. ``kinds`` counts the
-    findings of each check: those that fail, warnings. ``next`` are commands to run, each with why.
+    ``size`` counts the entries that are there. ``heads`` are all that are known, the largest first.
+    ``missing`` are the entries that a head covers and that are not there, as a range. ``sides``
+    divide the entries. ``next`` are commands to run, each with why.
     """
 
     what: str
@@ -135,16 +147,21 @@ class Damage:
     exit_code: int
     size: int
     first_bad: DamagedEntry | None
-    heads: tuple[RememberedHead, ...]
-    good: RememberedHead | None
-    broken: RememberedHead | None
+    heads: tuple[LedgerHead, ...]
     missing: tuple[int, int] | None
     sides: tuple[DamageSide, ...]
-    reviews: tuple[Finding, ...]
-    readings: tuple[Finding, ...]
-    altered: tuple[Finding, ...]
-    kinds: tuple[tuple[str, int, int], ...]
+    findings: DamageFindings
     next: tuple[tuple[str, str], ...]
+
+    @property
+    def good(self) -> LedgerHead | None:
+        """The newest head that fits: the last good seal."""
+        return _newest_good(self.heads)
+
+    @property
+    def broken(self) -> LedgerHead | None:
+        """The oldest head that the entries do not fit."""
+        return _oldest_broken(self.heads)
 
 
 def damage_of(evidence: OpenEvidence, report: Report) -> Damage:
@@ -158,8 +175,7 @@ def damage_of(evidence: OpenEvidence, report: Report) -> Damage:
     if reader is not None:
         side = _walked_side(evidence, reader)
         heads, size, keys = (*_heads(evidence, side), *heads), max(0, reader.size), side.keys
-    good = max((one for one in heads if one.fits), key=_trust, default=None)
-    broken = min((one for one in heads if one.fits is False), key=_size, default=None)
+    good, broken = _newest_good(heads), _oldest_broken(heads)
     most = max((one for one in heads if one.size > size), key=_size, default=None)
     missing = None if most is None else (size, most.size)
     first = _first_bad(evidence, report, heads)
@@ -169,7 +185,6 @@ def damage_of(evidence: OpenEvidence, report: Report) -> Damage:
     if first is not None and reader is not None:
         first = _compared(evidence, reader, keys, first)
     found = [one for told in report.all_outcomes for one in told.findings]
-    reviews, readings, altered = _sorted_findings(evidence, found)
     return Damage(
         report.what,
         _verdict(report, first, missing),
@@ -177,23 +192,26 @@ def damage_of(evidence: OpenEvidence, report: Report) -> Damage:
         size,
         first,
         heads,
-        good,
-        broken,
         missing,
         tuple(_sides(size, first, good, broken, most)),
-        reviews,
-        readings,
-        altered,
-        tuple(_kinds(report.all_outcomes)),
+        _sorted_findings(evidence, found, tuple(_kinds(report.all_outcomes))),
         tuple(_next(evidence, report, first, missing)),
     )
 
 
-def _size(head: RememberedHead) -> int:
+def _newest_good(heads: Iterable[LedgerHead]) -> LedgerHead | None:
+    return max((one for one in heads if one.fits), key=_trust, default=None)
+
+
+def _oldest_broken(heads: Iterable[LedgerHead]) -> LedgerHead | None:
+    return min((one for one in heads if one.fits is False), key=_size, default=None)
+
+
+def _size(head: LedgerHead) -> int:
     return head.size
 
 
-def _trust(head: RememberedHead) -> tuple[int, bool]:
+def _trust(head: LedgerHead) -> tuple[int, bool]:
     return head.size, head.is_outside
 
 
@@ -211,10 +229,10 @@ def _walked_side(evidence: OpenEvidence, reader: RowReader) -> LedgerSide:
     return side
 
 
-def _heads(evidence: OpenEvidence, side: LedgerSide) -> Iterator[RememberedHead]:
+def _heads(evidence: OpenEvidence, side: LedgerSide) -> Iterator[LedgerHead]:
     """Every head of this ledger that is known, held against the entries; the largest first."""
     found = [
-        RememberedHead(
+        LedgerHead(
             one.size,
             one.root.hex(),
             _of_seal(one, evidence),
@@ -232,23 +250,23 @@ def _heads(evidence: OpenEvidence, side: LedgerSide) -> Iterator[RememberedHead]
     row = head_row(side.ledger.db)
     if row is not None and type(row.size) is int and row.size > max(0, side.ledger.size):
         where = "the database"
-        found.append(RememberedHead(row.size, "", "head row", where, "", None, is_outside=False))
+        found.append(LedgerHead(row.size, "", "head row", where, "", None, is_outside=False))
     yield from sorted(dict.fromkeys(found), key=lambda each: -each.size)
 
 
-def _unheld(evidence: OpenEvidence) -> Iterator[RememberedHead]:
+def _unheld(evidence: OpenEvidence) -> Iterator[LedgerHead]:
     """The heads that are remembered outside, where there is no ledger to hold them against."""
     for known in sorted(evidence.outside.known, key=lambda each: -each.seal.size):
         source = _METHODS[known.method]
         size, root = known.seal.size, known.seal.root.hex()
-        yield RememberedHead(size, root, source, known.where, _signer(known), None, is_outside=True)
+        yield LedgerHead(size, root, source, known.where, _signer(known), None, is_outside=True)
 
 
 def _of_seal(seal: FoundSeal, evidence: OpenEvidence) -> HeadSource:
     return "record" if evidence.loaded or seal.where.startswith(RECORD) else "seal"
 
 
-def _outside(evidence: OpenEvidence) -> Iterator[RememberedHead]:
+def _outside(evidence: OpenEvidence) -> Iterator[LedgerHead]:
     """The heads that pins, commits, receipts and peers remember, of this ledger alone."""
     held = evidence.held
     if held is None:
@@ -265,7 +283,7 @@ def _outside(evidence: OpenEvidence) -> Iterator[RememberedHead]:
         ]
     for source, known in found:
         size, root = known.seal.size, known.seal.root.hex()
-        yield RememberedHead(size, root, source, known.where, _signer(known), None, is_outside=True)
+        yield LedgerHead(size, root, source, known.where, _signer(known), None, is_outside=True)
 
 
 def _signer(known: Any) -> str:
@@ -283,7 +301,7 @@ def _record_note(evidence: OpenEvidence) -> bytes | None:
     return None
 
 
-def _name_head(head: RememberedHead) -> str:
+def _name_head(head: LedgerHead) -> str:
     """A head in words: what it is, and where it stands."""
     if head.source == "head row":
         return "the head row of the database"
@@ -300,7 +318,7 @@ def _name_head(head: RememberedHead) -> str:
 
 
 def _first_bad(
-    evidence: OpenEvidence, report: Report, heads: Sequence[RememberedHead]
+    evidence: OpenEvidence, report: Report, heads: Sequence[LedgerHead]
 ) -> DamagedEntry | None:
     """The first entry that is not what it was, by the checks of the ledger and by the heads.
 
@@ -308,7 +326,7 @@ def _first_bad(
     not below a smaller one that fits. Who has the key of the ledger can also make new seals: where
     a head outside does not fit, only heads outside are a bound from below.
     """
-    broken = min((one for one in heads if one.fits is False), key=_size, default=None)
+    broken = _oldest_broken(heads)
     named = None
     numbered = [
         (one.seq, one)
@@ -430,9 +448,9 @@ def _listed(reader: RowReader, seq: int) -> ListedEntry | None:
 def _sides(
     size: int,
     first: DamagedEntry | None,
-    good: RememberedHead | None,
-    broken: RememberedHead | None,
-    most: RememberedHead | None,
+    good: LedgerHead | None,
+    broken: LedgerHead | None,
+    most: LedgerHead | None,
 ) -> Iterator[DamageSide]:
     """The entries in ranges, each with what can be shown of it."""
     end = size if first is None else min(first.sealed, size)
@@ -456,7 +474,7 @@ def _sides(
 
 
 def _sealed(
-    good: RememberedHead, first: DamagedEntry | None, broken: RememberedHead | None
+    good: LedgerHead, first: DamagedEntry | None, broken: LedgerHead | None
 ) -> Iterator[str]:
     by = f", signed by {good.by}" if good.by else ", which nobody signed"
     yield (
@@ -467,7 +485,7 @@ def _sealed(
         yield "It is kept outside of the ledger: a change of the ledger does not change it."
     else:
         yield (
-            "It stands in the ledger itself: whoever holds that key could have made the entries "
+            "It stands in the ledger itself: who holds that key could have made the entries "
             "and the seal anew. A pin, a commit or a peer that holds a head would show that."
         )
     if not good.is_outside and broken is not None and broken.is_outside:
@@ -483,9 +501,7 @@ def _sealed(
         )
 
 
-def _bad(
-    first: DamagedEntry, good: RememberedHead | None, broken: RememberedHead | None
-) -> Iterator[str]:
+def _bad(first: DamagedEntry, good: LedgerHead | None, broken: LedgerHead | None) -> Iterator[str]:
     if first.is_exact:
         yield f"Entry {first.seq}: {first.message}."
     else:
@@ -504,7 +520,7 @@ def _bad(
         yield f"The record on {first.where} has the entry as it was when it was sealed."
 
 
-def _after(start: int, good: RememberedHead | None) -> Iterator[str]:
+def _after(start: int, good: LedgerHead | None) -> Iterator[str]:
     if good is not None and good.size > start:
         yield (
             f"{_sentence(_name_head(good))} covers the headers up to entry {good.size - 1}: they "
@@ -525,8 +541,8 @@ def _sentence(text: str) -> str:
 
 
 def _sorted_findings(
-    evidence: OpenEvidence, found: Sequence[Finding]
-) -> tuple[tuple[Finding, ...], tuple[Finding, ...], tuple[Finding, ...]]:
+    evidence: OpenEvidence, found: Sequence[Finding], counts: tuple[tuple[str, int, int], ...]
+) -> DamageFindings:
     reviews: list[Finding] = []
     readings: list[Finding] = []
     altered: list[Finding] = []
@@ -539,13 +555,20 @@ def _sorted_findings(
             reviews.append(one)
         elif one.check in _OF_LEDGER:
             altered.append(one)
-    return tuple(reviews[:_SEEN]), tuple(readings[:_SEEN]), tuple(altered[:_SEEN])
+    return DamageFindings(
+        tuple(reviews[:_SEEN]), tuple(readings[:_SEEN]), tuple(altered[:_SEEN]), counts
+    )
 
 
 def _kinds(outcomes: Iterable[Outcome]) -> Iterator[tuple[str, int, int]]:
     for told in outcomes:
         if told.verdict == FINDINGS and told.failures + told.warnings:
             yield told.check, told.failures, told.warnings
+
+
+def _numbers(first: int, stop: int) -> str:
+    """The entries of a range as the subject of a sentence, with its verb."""
+    return f"entry {first} is" if stop == first + 1 else f"entries {first} to {stop - 1} are"
 
 
 def _verdict(report: Report, first: DamagedEntry | None, missing: tuple[int, int] | None) -> str:
