@@ -159,6 +159,14 @@ def read_note(data: bytes, what: str) -> tuple[str, list[Signature]]:
     return match[1], signatures
 
 
+def read_seal(text: str, what: str) -> tuple[str, int, bytes]:
+    """Origin, size and root from the text of a seal."""
+    seal = SEAL.fullmatch(text)
+    if seal is None or int(seal[2]) >= 2**63 or len(seal[1].encode()) > 255:
+        raise Wrong(f"{what}: not a note of origin, size and root")
+    return seal[1], int(seal[2]), unbase64(seal[3])
+
+
 def read_key(text: str) -> Signature:
     """Name, key id and 32 bytes of a verifier key: name+id+base64(type 1, key)."""
     name, ident, payload = [*text.split("+", 2), "", ""][:3]
@@ -255,13 +263,13 @@ class Placed(NamedTuple):
 class Audit:
     """One export: what is wrong is told and counted; memory stays small but for the ids."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, *, is_sealed: bool = True) -> None:
         self.read = partial(read, folder)
-        self.text, self.signatures = read_note(self.read("checkpoint", 1 << 20), "checkpoint")
-        seal = SEAL.fullmatch(self.text)
-        if seal is None or int(seal[2]) >= 2**63 or len(seal[1].encode()) > 255:
-            raise Wrong("checkpoint: not a note of origin, size and root")
-        self.origin, self.size, self.head = seal[1], int(seal[2]), unbase64(seal[3])
+        self.text, self.origin, self.size, self.head = "", "", 0, sha(b"")
+        self.signatures: list[Signature] = []
+        if is_sealed:
+            self.text, self.signatures = read_note(self.read("checkpoint", 1 << 20), "checkpoint")
+            self.origin, self.size, self.head = read_seal(self.text, "checkpoint")
         self.bodies = os.path.lexists(os.path.join(folder, "bodies"))
         self.before, self.at, self.adopted, self.wrong = "0" * 64, "", False, 0
         self.lines: list[str] = []  # the log's name, and those that it went on under
@@ -304,13 +312,22 @@ class Audit:
             print(f"could not judge: {ascii(str(text))[1:-1]}")
 
     def entries(self) -> bytes:
-        """Judge every bundle and tile, give the root; nothing behind a bad one can be judged."""
+        """Judge all entries, and give their root; nothing behind a bad bundle can be judged."""
+        self.bundles()
+        self.settle()
+        return self.root()
+
+    def bundles(self) -> None:
+        """Judge every bundle and tile."""
         for number in range(-(-self.size // 256)):
             self.bundle(number)
         for level, hashes in self.levels.items():
             for number in range(-(-len(hashes) // 256)):
                 path = f"tile/{level}/{tile_path(number, len(hashes))}"
                 self.tile(path, hashes[256 * number :][:256])
+
+    def settle(self) -> None:
+        """Judge what only the whole ledger tells."""
         for seq, same in self.same.items():
             bad = same >= seq or self.pieces.get(same) != self.hidden[seq]
             self.wrong_if(bad, f"entry {seq}: entry {same}, which is shown for it, is another")
@@ -323,7 +340,6 @@ class Audit:
         for name in self.erased:
             self.wrong_if(name, f"{name}: not there, and the body that it would explain is gone")
         self.wrong_if(any(self.batches.values()), "of entries signed together, some are missing")
-        return self.root()
 
     def root(self) -> bytes:
         """The root over the leaves so far."""
@@ -370,15 +386,20 @@ class Audit:
                 raise Wrong(f"bodies/{place}.jsonl: not {width} whole lines")
         leaves = []
         for seq, (header, line) in enumerate(zip(headers, lines, strict=True), first):
-            leaves.append(sha(b"\x00" + header))
-            try:
-                self.entry(seq, header, line)
-            except Wrong as error:
-                self.wrong_if(error, error)
-            self.before = leaves[-1].hex()
-            self.leaves.append(leaves[-1])
-            self.grow(leaves[-1])
+            leaves.append(self.judged(seq, header, line))
         self.tile(f"tile/0/{place}", leaves)
+
+    def judged(self, seq: int, header: bytes, line: bytes) -> bytes:
+        """Judge one entry, and give its leaf, which is in the tree then."""
+        try:
+            self.entry(seq, header, line)
+        except Wrong as error:
+            self.wrong_if(error, error)
+        leaf = sha(b"\x00" + header)
+        self.before = leaf.hex()
+        self.leaves.append(leaf)
+        self.grow(leaf)
+        return leaf
 
     def tile(self, path: str, hashes: list[bytes]) -> None:
         """One tile of hashes."""
@@ -702,7 +723,7 @@ def agree(audits: list[Audit]) -> None:
         for what, origin, size, root in audit.heads:
             there = having(audits, origin)
             of = [roots[id(one)][size] for one, end in there if size <= end]
-            bad = of and root not in of
+            bad = bool(of) and root not in of
             audit.wrong_if(bad, f"{what}: at {size} entries {origin} has another root: a fork")
             old = f"{what}: {origin} had {size} entries, its export has fewer: old, or cut off"
             audit.unsure_if(not of and any(one.origin == origin for one, _ in there), old)

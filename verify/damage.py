@@ -20,8 +20,8 @@ from tripod.ledger import MERGED, RECORD, GitError, LedgerError, RawEntry, parse
 from tripod.ledger.files import read_plain_file
 from tripod.ledger.locator import FOLDER, has_record
 from tripod.ledger.tlog import tiles
-from tripod.ledger.tlog.note import MAX_NOTE, VerifierKey
-from tripod.ledger.tlog.seal import open_seal, read_seal
+from tripod.ledger.tlog.note import MAX_NOTE, VerifierKey, format_note
+from tripod.ledger.tlog.seal import format_seal, open_seal, read_seal
 from tripod.verify.anchors.git import Repository
 from tripod.verify.check import FINDINGS, Finding, Outcome, Report, lets_accept
 from tripod.verify.checks import (
@@ -97,6 +97,7 @@ class LedgerHead:
     ``by`` names the key or the person, '' where nobody signed it. ``fits``: whether the entries
     have this root; None where there are fewer entries, or one of them cannot be read.
     ``is_outside``: it is not kept in the ledger, so who changes the ledger does not change it.
+    ``note`` is the head with its signatures, or its three lines alone; empty for a head row.
     """
 
     size: int
@@ -106,6 +107,7 @@ class LedgerHead:
     by: str
     fits: bool | None
     is_outside: bool
+    note: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +242,7 @@ def _heads(evidence: OpenEvidence, side: LedgerSide) -> Iterator[LedgerHead]:
             f"the key {one.key.split('+')[1]}",
             side.fits(one),
             is_outside=False,
+            note=one.note,
         )
         for one in side.seals
         if one.key
@@ -257,9 +260,7 @@ def _heads(evidence: OpenEvidence, side: LedgerSide) -> Iterator[LedgerHead]:
 def _unheld(evidence: OpenEvidence) -> Iterator[LedgerHead]:
     """The heads that are remembered outside, where there is no ledger to hold them against."""
     for known in sorted(evidence.outside.known, key=lambda each: -each.seal.size):
-        source = _METHODS[known.method]
-        size, root = known.seal.size, known.seal.root.hex()
-        yield LedgerHead(size, root, source, known.where, _signer(known), None, is_outside=True)
+        yield _outside_head(_METHODS[known.method], known)
 
 
 def _of_seal(seal: FoundSeal, evidence: OpenEvidence) -> HeadSource:
@@ -281,9 +282,22 @@ def _outside(evidence: OpenEvidence) -> Iterator[LedgerHead]:
             for one in (*told.agreeing, *told.disagreeing)
             if one.seal.origin in names and one.by not in names
         ]
-    for source, known in found:
-        size, root = known.seal.size, known.seal.root.hex()
-        yield LedgerHead(size, root, source, known.where, _signer(known), None, is_outside=True)
+    yield from (_outside_head(source, known) for source, known in found)
+
+
+def _outside_head(source: HeadSource, known: Any) -> LedgerHead:
+    seal = known.seal
+    note = format_seal(seal).encode() if known.note is None else format_note(known.note)
+    return LedgerHead(
+        seal.size,
+        seal.root.hex(),
+        source,
+        known.where,
+        _signer(known),
+        fits=None,
+        is_outside=True,
+        note=note,
+    )
 
 
 def _signer(known: Any) -> str:
@@ -485,7 +499,7 @@ def _sealed(
         yield "It is kept outside of the ledger: a change of the ledger does not change it."
     else:
         yield (
-            "It stands in the ledger itself: who holds that key could have made the entries "
+            "It is kept with the ledger: who holds that key could have made the entries "
             "and the seal anew. A pin, a commit or a peer that holds a head would show that."
         )
     if not good.is_outside and broken is not None and broken.is_outside:

@@ -39,13 +39,15 @@ _BROKEN = (ValueError, TypeError, LookupError, AttributeError, LedgerError)
 class FoundSeal(NamedTuple):
     """A seal that a side holds: over how many entries, with which root, signed by which key.
 
-    ``key`` is '' where no key of the side's entries signed it. ``where`` says where it stands.
+    ``key`` is '' where no key of the side's entries signed it. ``where`` says where it stands,
+    ``note`` is what is signed, with the signatures.
     """
 
     size: int
     root: bytes
     key: str
     where: str
+    note: bytes = b""
 
 
 @dataclass
@@ -244,7 +246,7 @@ def find_seals(side: LedgerSide) -> None:
     for where, data in notes:
         with suppress(*_BROKEN):
             note, seal = parse_note(data), read_seal(data)
-            side.seals.append(FoundSeal(seal.size, seal.root, _signer(note, keys), where))
+            side.seals.append(FoundSeal(seal.size, seal.root, _signer(note, keys), where, data))
 
 
 def _data(row: RawEntry) -> dict[str, Any]:

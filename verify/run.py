@@ -242,13 +242,14 @@ def judge_refs(
     nearby: int = NEARBY,
     keys: Sequence[VerifierKey] = (),
     asked: AnchorOptions = USUAL,
+    each: Callable[[OpenEvidence, Report], None] = lambda _, __: None,
 ) -> Report | None:
     """Judge the record of every replica that a ref of the repository around ``path`` has.
 
     That is how a clone without a ledger is judged: the report has a part for each replica, and one
     for a ledger or another's record in the work tree, which may have come with the work. None where
     the repository has a ledger of its own (in its directory, or one that wrote a ref here), or
-    there are no such refs.
+    there are no such refs. ``each`` is given each part, with its evidence while that is open.
     """
     is_apart = is_export(path) and not os.path.lexists(f"{path}/.git")
     root = None if is_apart or not os.path.isdir(path) else team_judged_by_refs(path)
@@ -280,13 +281,16 @@ def judge_refs(
                         evidence.problem = f"{ref.ref}: {error}"
                     collect_since(evidence, asked, root)
                     parts.append(run(evidence, select))
+                    each(evidence, parts[-1])
         if own and not is_only_stored_to(repository.place.common):  # a ledger here wrote them
             with OpenEvidence(root) as evidence:
                 evidence.outside.known = tuple(KnownHead("git", one.ref, seal) for one, seal in own)
                 parts.append(run(evidence, {ledger_missing.NAME}))
+                each(evidence, parts[-1])
         if parts and beside and (has_ledger(beside) or _has_other_record(beside, origins)):
             with open_run(path, nearby=nearby, keys=keys, asked=asked) as evidence:
                 parts.append(run(evidence, select))
+                each(evidence, parts[-1])
     except GitError as error:
         return Report(path, (), problem=str(error)) if team_of(path) is None else None
     return Report(path, (), parts=tuple(parts)) if parts else None

@@ -16,6 +16,9 @@ _DEMO = {
     "pythia.py": "examples",
 }
 
+_TOOLS = ("audit_bundle.py", "audit_export.py")
+"""What each bundle of an audit gets a copy of."""
+
 _MODULES = ("tripod", "tripod.ledger", "tripod.projections", "tripod.verify")
 
 _IMPORT_FROM = """
@@ -49,7 +52,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_holds_the_four_packages_and_nothing_else(wheel: Path) -> None:
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     kept = {_installed(path) for path in tracked() if path.split("/")[0] in PACKAGES}
-    assert names - {f"tripod/demo_data/{name}" for name in _DEMO} == kept
+    data = {f"tripod/demo_data/{name}" for name in _DEMO}
+    assert names - data - {f"tripod/audit_tools/{name}" for name in _TOOLS} == kept
     assert kept >= {_installed(f"{package}/py.typed") for package in PACKAGES}
 
 
@@ -62,6 +66,9 @@ def test_the_wheel_carries_licence_command_and_demo(wheel: Path) -> None:
     for name, folder in _DEMO.items():
         kept = (ROOT / folder / name).read_bytes()
         assert archive.read(f"tripod/demo_data/{name}") == kept
+    for name in _TOOLS:
+        kept = (ROOT / "tools" / name).read_bytes()
+        assert archive.read(f"tripod/audit_tools/{name}") == kept
 
 
 def test_the_packages_import_from_the_wheel_alone(wheel: Path, tmp_path: Path) -> None:

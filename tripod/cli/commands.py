@@ -587,6 +587,7 @@ look query look Ask the ledger in SQL: views with readable columns, opened only 
 look diff look Compare two ledgers: where they part, and what the seals prove.
 look show show Print entries, or a projection as of any entry.
 look verify verify Judge a project, a team directory, a database, an export or a proof (PATH).
+look audit audit Say the first bad entry, the last good seal and what is provable; keep evidence.
 look accept acceptance Accept a finding of `tripod verify`, with a reason, or take that back.
 look exposure sessions Say which files recorded sessions of agents showed to their model.
 look import sessions Take recorded sessions of agents into the ledger: what they say was read.

@@ -418,42 +418,50 @@ _QUERY = """query [SQL]
 
 
 def _diff(call: CommandCall) -> int:
+    value, lines = difference_told(call, call.a, call.b, call.number)
+    call.answer(value, lines)
+    return 0 if value["same"] else 1
+
+
+def difference_told(
+    call: CommandCall, a: str, b: str, number: int
+) -> tuple[dict[str, Any], list[str]]:
+    """Where two ledgers part, as a value of JSON and as lines; ``number`` entries are listed.
+
+    Raises LedgerDamagedError where that cannot be told: the exit code 1 would say that they differ.
+    """
     from tripod.verify.difference import compare_ledgers
 
-    if "" in (call.a, call.b):  # elsewhere that means the team here: a script's variable is unset
+    if "" in (a, b):  # elsewhere that means the team here: a script's variable is unset
         raise BadArgumentError("A and B name two ledgers, and one of them is empty")
     try:
         with ExitStack() as opened, call.progress():
-            one, two = (opened.enter_context(_side(path)) for path in (call.a, call.b))
-            found = compare_ledgers(one, two, call.number)
+            one, two = (opened.enter_context(_opened_side(path)) for path in (a, b))
+            found = compare_ledgers(one, two, number)
             if found.problem:
                 raise LedgerDamagedError(f"it cannot be told whether they differ: {found.problem}")
-            proof = list(_proof(found))
+            proof = list(_proof_lines(found))
             values = [_side_value(found, at) for at in range(2)]
-            lines = list(_diff_lines(call, found, values))
-    except (OSError, NoTeamError, UnwritableError) as error:  # 1 would say that they differ
+            lines = list(_difference_lines((a, b), number, found, values))
+    except (OSError, NoTeamError, UnwritableError) as error:
         raise LedgerDamagedError(str(error)) from error
-    contents = [{"seq": seq, "differs": what} for seq, what in found.contents]
-    call.answer(
-        {
-            "a": {"path": call.a, **values[0]},
-            "b": {"path": call.b, **values[1]},
-            "common": found.common,
-            "contents": contents,
-            "contents_count": found.contents_count,
-            "differs": found.apart,
-            "first": found.first,
-            "forked": found.forked is not None,
-            "proof": proof,
-            "same": found.same,
-        },
-        [*lines, *proof],
-    )
-    return 0 if found.same else 1
+    value = {
+        "a": {"path": a, **values[0]},
+        "b": {"path": b, **values[1]},
+        "common": found.common,
+        "contents": [{"seq": seq, "differs": what} for seq, what in found.contents],
+        "contents_count": found.contents_count,
+        "differs": found.apart,
+        "first": found.first,
+        "forked": found.forked is not None,
+        "proof": proof,
+        "same": found.same,
+    }
+    return value, [*lines, *proof]
 
 
 @contextmanager
-def _side(path: str) -> Iterator[LedgerSide]:
+def _opened_side(path: str) -> Iterator[LedgerSide]:
     """What stands at a path or on a git ref, as of one moment, with the seal beside it."""
     from tripod.ledger.tlog import tiles
     from tripod.ledger.tlog.note import MAX_NOTE
@@ -518,11 +526,14 @@ def _side_value(found: LedgerDifference, at: int) -> dict[str, Any]:
     }
 
 
-def _diff_lines(
-    call: CommandCall, found: LedgerDifference, values: Sequence[Mapping[str, Any]]
+def _difference_lines(
+    paths: tuple[str, str],
+    number: int,
+    found: LedgerDifference,
+    values: Sequence[Mapping[str, Any]],
 ) -> Iterator[str]:
     line = _line_writer(plain=True)
-    for name, path, value in zip("AB", (call.a, call.b), values, strict=True):
+    for name, path, value in zip("AB", paths, values, strict=True):
         sealed = "" if value["sealed"] is None else f", sealed up to {value['sealed']}"
         yield one_line(f"{name}  {path}: {value['size']} entries of {value['origin']}{sealed}")
     for name, side in zip("AB", found.sides, strict=True):
@@ -530,9 +541,9 @@ def _diff_lines(
             yield f"{name} has headers alone, without what was said: only headers are compared"
     if found.same:
         yield f"They are the same: {found.common} entries"
-    for seq, what in found.contents[: call.number]:
+    for seq, what in found.contents[:number]:
         yield f"Entry {seq} has the same header in both, and differs beside it: {what}"
-    more = found.contents_count - min(len(found.contents), call.number)
+    more = found.contents_count - min(len(found.contents), number)
     if more > 0:
         yield f"... and {more} more differ so"
     for name, side in zip("AB", found.sides, strict=True):
@@ -558,7 +569,7 @@ def _diff_lines(
             yield f"   ... and {side.only - len(side.first_only)} more"
 
 
-def _proof(found: LedgerDifference) -> Iterator[str]:
+def _proof_lines(found: LedgerDifference) -> Iterator[str]:
     """What the seals show, in sentences."""
     for at, (name, other) in enumerate((("A", "B"), ("B", "A"))):
         side, good, broken = found.sides[at], found.sides[at].good(), found.sides[at].broken()

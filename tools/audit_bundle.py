@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+"""Judge the folder of an audit in which this file lies: the standard library, nothing to install.
+
+    python3 -I -S verify.py [--manifest SHA256] [--key VKEY]...
+
+1. Each file of `MANIFEST.sha256` is here with that sum, and nothing else is. Who can change this
+   folder can change the manifest and this program too: then only a sum of the manifest that is kept
+   elsewhere tells (`--manifest`).
+2. The entries: those under a seal in `ledger/export`, the others in `ledger/rest`. They are judged
+   by `audit_export.py`, which shares no code with the program that made this folder.
+3. Each seal in `seals/` is held against the entries, and its signature against their keys.
+4. What was found is held against what `audit.json` says: the first bad entry, and which seals fit.
+
+What it does not judge: the rules of the team, the files in `evidence/`, the rest of `findings/`.
+Exit: 0 nothing wrong, 1 the ledger is wrong or a rule of the team is broken, as the audit says,
+2 usage, 3 the audit could not judge all, 4 this folder is not what was made, or contradicts itself.
+"""
+
+import argparse
+import hashlib
+import importlib
+import json
+import os
+import re
+import stat
+import sys
+from contextlib import suppress
+from typing import Any
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+MANIFEST = "MANIFEST.sha256"
+LINE = re.compile("([0-9a-f]{64})  ([!-~]+)")
+NUMBER = re.compile("entry ([0-9]+)")
+
+
+def shown(text: object) -> str:
+    """A text of a stranger, for a terminal."""
+    return ascii(str(text))[1:-1]
+
+
+def files_below(folder: str) -> "dict[str, str]":
+    """Every file below a folder by its path, and what is wrong with its sort, '' for nothing."""
+    found, waiting = {}, [""]
+    while waiting:
+        front = waiting.pop()
+        for entry in os.scandir(os.path.join(folder, front)):
+            path = os.path.join(front, entry.name)
+            mode = entry.stat(follow_symlinks=False).st_mode
+            if stat.S_ISDIR(mode):
+                waiting.append(path)
+            else:
+                found[path] = "" if stat.S_ISREG(mode) else "it is no regular file"
+    return found
+
+
+def sum_of(path: str) -> str:
+    """The SHA-256 of a file."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def altered(given: "str | None") -> "list[str]":
+    """What in this folder is not as the manifest has it."""
+    there = files_below(HERE)
+    if there.pop(MANIFEST, "it is not here"):
+        return [f"{MANIFEST}: it is not here, or it is no regular file"]
+    if given is not None and sum_of(os.path.join(HERE, MANIFEST)) != given.lower():
+        return [f"{MANIFEST}: it has another sum than the one given"]
+    with open(os.path.join(HERE, MANIFEST), "rb") as file:
+        *lines, rest = file.read().decode("utf-8", "replace").split("\n")
+    wanted, wrong = {}, [f"{MANIFEST}: it is cut off"] * bool(rest)
+    for line in lines:
+        match = LINE.fullmatch(line)
+        if match is None or match[2] in wanted:
+            return [f"{MANIFEST}: this is no line of it: {line[:80]!r}"]
+        wanted[match[2]] = match[1]
+    for path in sorted(there.keys() | wanted.keys()):
+        problem = there.get(path, "it is missing")
+        if not problem and path not in wanted:
+            problem = "it does not belong here"
+        if not problem and sum_of(os.path.join(HERE, path)) != wanted[path]:
+            problem = "it has other bytes"
+        wrong += [f"{path}: {problem}"] * bool(problem)
+    return wrong
+
+
+def raw(value: "Any") -> "bytes | None":
+    """The bytes of a column in `rest.jsonl`; None where it holds none."""
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, dict) and isinstance(value.get("hex"), str):
+        return bytes.fromhex(value["hex"])
+    return None
+
+
+def judge(exports: "Any", stated: "dict[str, Any]", keys: "list[Any]") -> int:
+    """Judge the entries and the seals, and hold them against what the audit says."""
+    export, rest = (os.path.join(HERE, "ledger", name) for name in ("export", "rest"))
+    sealed = os.path.exists(os.path.join(export, "checkpoint"))
+
+    class Bundle(exports.Audit):  # type: ignore[misc]
+        """The entries of this folder; ``bad`` are the numbers of those that are wrong."""
+
+        def __init__(self) -> None:
+            super().__init__(export, is_sealed=sealed)
+            self.bad: set[int] = set()
+            self.bodies, self.read = bool(stated["bodies"]), self.found
+
+        def found(self, path: str, limit: int) -> bytes:
+            """The bytes of a file of the export, or of one beside the other entries."""
+            folder = rest if os.path.exists(os.path.join(rest, path)) else export
+            return bytes(exports.read(folder, path, limit))
+
+        def wrong_if(self, wrong: object, text: object) -> None:
+            number = NUMBER.match(str(text)) if wrong else None
+            self.bad |= {int(number[1])} if number else set()
+            super().wrong_if(wrong, text)
+
+        def row(self, *given: "Any") -> None:
+            with suppress(KeyError, TypeError, ValueError):
+                super().row(*given)
+
+        def follow(self, row: "dict[str, Any]") -> None:
+            """Judge an entry after those of the export."""
+            seq, header = row["seq"], raw(row["header"])
+            columns = {name: row[name] for name in ("id", "kind", "stream")}
+            if header is None or seq != len(self.leaves):
+                gap = f"entry {min(seq, len(self.leaves))}: not there, or its number is another's"
+                return self.wrong_if(gap, gap)
+            salt, body, auth = (raw(row[name]) for name in ("salt", "body", "auth"))
+            said = b"" if auth is None else b'"auth":"%b",' % auth.hex().encode()
+            if body is not None and salt is not None:
+                said += b'"body":%b,"salt":"%b",' % (body, salt.hex().encode())
+            half = (row["body"] is None) != (row["salt"] is None)
+            strange = any(row[n] is not None and raw(row[n]) is None for n in ("salt", "body"))
+            self.wrong_if(half or strange, f"entry {seq}: half of a body and its salt, or no bytes")
+            self.judged(seq, header, b"{%b" % said + b'"seq":%d}' % seq)
+            with suppress(ValueError):
+                head = json.loads(header)
+                apart = [name for name in columns if head.get(name) != columns[name]]
+                self.wrong_if(
+                    apart, f"entry {seq}: its row has another {apart[:1]} than its header"
+                )
+            return None
+
+    bundle = Bundle()
+    bundle.bundles()
+    root = bundle.root()
+    wrong = [f"ledger/export: its seal is not of its {bundle.size} entries"]
+    wrong *= sealed and (root != bundle.head or bundle.lines[-1:] != [bundle.origin])
+    trusted = keys or bundle.keys[-1:]
+    if sealed and not exports.signers(bundle.text, bundle.signatures, trusted):
+        wrong.append("ledger/export: its seal is signed by no key that is known of it")
+    with open(os.path.join(rest, "rest.jsonl"), "rb") as file:
+        rows = [json.loads(line) for line in file]
+    bundle.size += len(rows)
+    for row in rows:
+        bundle.follow(row)
+    bundle.settle()
+    wrong += [*contradictions(exports, bundle, stated)]
+    print(f"{len(bundle.leaves)} entries, {bundle.size - len(rows)} of them under a seal")
+    for text in wrong:
+        print(f"contradicts the audit: {shown(text)}")
+    if wrong:
+        return 4
+    return 1 if bundle.wrong else int(stated["exit_code"])
+
+
+def contradictions(exports: "Any", bundle: "Any", stated: "dict[str, Any]") -> "Any":
+    """What the audit says of the first bad entry, and of the seals, and is not so."""
+    first, lowest = stated["first_bad"], min(bundle.bad, default=None)
+    said = "none" if first is None else f"{first['seq']} to {first['last']}"
+    if lowest is not None:  # an entry that was altered shows at the link of the next one
+        if first is None or lowest < first["seq"]:
+            yield f"entry {lowest} is wrong, and the first bad entry is said to be {said}"
+        print(f"the first entry found wrong here is {lowest}; the audit names {said}")
+    elif first is not None:
+        print(f"no entry is found wrong here; the audit names {said}: {shown(first['message'])}")
+    seals = [one for one in stated["heads"] if one["file"]]
+    roots = bundle.roots({one["size"] for one in seals})
+    for one in seals:
+        text, signatures = exports.read_note(exports.read(HERE, one["file"], 1 << 20), one["file"])
+        _, size, root = exports.read_seal(text, one["file"])
+        if (size, root.hex()) != (one["size"], one["root"]):
+            yield f"{one['file']}: it is of {size} entries, or has another root"
+        fits = roots[size] == root if size in roots else None
+        by = exports.signers(text, signatures, bundle.keys) if bundle.keys else []
+        if fits != one["fits"]:
+            yield f"{one['file']}: whether it fits the entries is {fits}, not {one['fits']}"
+        word = {True: "fits", False: "does not fit", None: "covers more than there is"}[fits]
+        who = f"signed by {by[0][1].hex()}" if by else "signed by no key of these entries"
+        print(f"the seal over {size} entries ({shown(one['where'])}) {word}, {who}")
+
+
+def main() -> int:
+    """Judge this folder."""
+    parser = argparse.ArgumentParser(description="Judge the folder of an audit.")
+    parser.add_argument("--manifest", help="the SHA-256 of the manifest, as you know it")
+    parser.add_argument("--key", action="append", default=[], help="the log's: name+id+base64")
+    given = parser.parse_args()
+    wrong = altered(given.manifest)
+    for text in wrong[:20]:
+        print(shown(text))
+    if wrong:
+        print(f"this folder is not what was made: {len(wrong)} wrong")
+        return 4
+    sys.path.insert(0, HERE)
+    sys.dont_write_bytecode = True
+    exports = importlib.import_module("audit_export")  # only once its sum is known
+
+    with open(os.path.join(HERE, "audit.json"), "rb") as file:
+        stated = json.load(file)
+    print(f"the manifest is whole: sha256 {sum_of(os.path.join(HERE, MANIFEST))}")
+    try:
+        code = judge(exports, stated, [exports.read_key(key) for key in given.key])
+    except (exports.Wrong, KeyError, TypeError, ValueError) as error:
+        print(f"contradicts itself: {shown(error)}")
+        code = 4
+    print(f"the audit says: {shown(stated['verdict'])}")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

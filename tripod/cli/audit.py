@@ -1,0 +1,134 @@
+"""``tripod audit``: the day after an incident."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from tripod.cli.commands import CommandCall, command_verb, log_keys_param
+from tripod.errors import BadArgumentError
+from tripod.ledger.locator import team_to_judge
+from tripod.output import emit_report, one_line
+
+if TYPE_CHECKING:
+    from tripod.recovery.bundle import BundleFolder
+    from tripod.verify.check import Report
+    from tripod.verify.damage import Damage
+    from tripod.verify.evidence import OpenEvidence
+
+_LISTED = 10  # entries that only one of two copies has
+
+
+def _audit(call: CommandCall) -> int:
+    from tripod.verify.evidence import judge_until_still
+    from tripod.verify.reporters.damage import damage_text, damage_value
+
+    if call.copy is not None:
+        return _audit_two(call)
+    path = team_to_judge(call.path)
+    with ExitStack() as opened:
+        folder = None
+        if call.bundle is not None:
+            from tripod.recovery.bundle import bundle_folder
+
+            folder = opened.enter_context(bundle_folder(call.bundle))
+        code, found = judge_until_still(path, lambda left: _audit_once(call, path, folder, left))
+        written = None if folder is None else folder.finish()
+    value: dict[str, Any] = damage_value(found[0])
+    if len(found) > 1:
+        parts = [damage_value(one) for one in found]
+        value = {"what": path, "exit_code": code, "parts": parts}
+    if written is not None:
+        value["bundle"] = {"path": written.path, "manifest": written.sha256, "files": written.files}
+    if call.json:
+        call.answer(value, ())
+        return code
+    emit_report("\n".join(map(damage_text, found)))
+    if written is not None:
+        emit_report(
+            f"\nBundle: {one_line(written.path)}, {written.files} files\n"
+            f"  sha256 of its manifest: {written.sha256}\n"
+            f"  keep that sum elsewhere. Judge the bundle: python3 -I -S "
+            f"{one_line(written.path)}/verify.py\n"
+        )
+    return code
+
+
+def _audit_once(
+    call: CommandCall, path: str, folder: BundleFolder | None, left: int
+) -> tuple[int, list[Damage]] | None:
+    """The exit code, and what is damaged in each ledger; None: to be judged again."""
+    from tripod.verify import run as judging
+    from tripod.verify.anchors.anchors import AnchorOptions
+    from tripod.verify.damage import damage_of
+    from tripod.verify.evidence import evidence_changed
+
+    found: list[Damage] = []
+
+    def add(evidence: OpenEvidence, report: Report) -> None:
+        found.append(damage_of(evidence, report))
+        if folder is not None:
+            folder.add(evidence, report, found[-1], (call.pin, *call.policy))
+
+    asked = AnchorOptions(call.pin, policies=call.policy, git=not call.no_git)
+    how: judging.HowToOpen = {"keys": tuple(log_keys_param(call.key)), "asked": asked}
+    with call.progress():
+        by_refs = judging.judge_refs(path, **how, each=add)
+        if by_refs is not None and found:
+            return by_refs.exit_code, found
+        with judging.open_run(path, **how) as evidence:
+            report = judging.run(evidence)
+            if report.exit_code and left and evidence_changed(evidence):
+                return None
+            add(evidence, report)
+    return report.exit_code, found
+
+
+def _audit_two(call: CommandCall) -> int:
+    """Two copies: where they part, as each has it, and what is damaged in each by itself."""
+    from tripod.cli.look import difference_told
+
+    if call.bundle is not None:
+        raise BadArgumentError("--bundle keeps one ledger: give it with each copy by itself")
+    given = str(call.path), str(call.copy)
+    value, lines = difference_told(call, *given, _LISTED)
+    code = 0 if value["same"] else 1
+    for name, path in zip("ab", given, strict=True):
+        if path.startswith("refs/") and not os.path.lexists(path):
+            continue  # one part of what the repository holds, which is audited as a whole
+        done = _audit_once(call, path, None, 0)
+        assert done is not None, "the last look judges"
+        one, found = done
+        code = code or one
+        value[name]["verdict"], value[name]["exit_code"] = found[0].verdict, one
+        lines += [f"{name.upper()} by itself: {one_line(damage.verdict)}" for damage in found]
+    call.answer(value, lines)
+    return code
+
+
+_AUDIT = """\
+audit [PATH] [COPY]
+    For the day after an incident. It says the first bad entry, the last good seal, which entries
+    each seal, pin, commit, receipt and peer covers and whether it still fits, what is provable on
+    each side of the bad place, what was found about reviews, and which command goes on from there.
+    It changes nothing and repairs nothing.
+
+    With COPY, a second copy of the ledger, it prints the entry at which the two part, as each has
+    it, what the seals prove of each, and the verdict on each by itself. PATH and COPY are as with
+    `tripod diff`; PATH alone is as with `tripod verify`.
+
+    Exit codes, those of `tripod verify`: 0 nothing bad, 1 findings, or two copies that differ,
+    2 usage, 3 could not judge.
+
+    --bundle DIR      Write all that this says, and what shows it, into the new folder DIR: the
+        ledger, seals, receipts, policies, findings, the files that findings name, and a program
+        that judges the folder with Python alone. It holds chat texts: only its owner can read it.
+    --key VKEY...     A log's public key: the seal of an export must be signed by it.
+    --pin FILE        Hold the ledger against the head in FILE.
+    --policy FILE...  A policy from elsewhere in place of the team's own.
+    --no-git          Do not read the history of the git repository.
+    looks: always
+    without: --team
+"""
+COMMANDS = {"audit": command_verb(_AUDIT, _audit)}
