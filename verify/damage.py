@@ -39,6 +39,7 @@ from tripod.verify.listing import ListedEntry, listed_entry
 from tripod.verify.peers.refs import replica_refs
 from tripod.verify.peers.seals import RecordProblemError, SealedEntry, SealedRecord
 from tripod.verify.rows import RowReader, head_row
+from tripod.verify.scan.signatures import TOGETHER
 
 HeadSource: TypeAlias = Literal["seal", "record", "pin", "git", "receipt", "peer", "head row"]
 """Who remembers a head; the ``head row`` is the ledger's own count, which nobody signed."""
@@ -349,8 +350,8 @@ def _first_bad(
         if one.severity == "failure" and one.seq is not None and one.seq >= 0
         if _names_entry(evidence, one, is_seal_known=broken is not None)
     ]
-    if numbered:
-        seq, one = min(numbered, key=lambda each: each[0])
+    if numbered:  # of entries signed together the others are good, where one is named itself
+        seq, one = min(numbered, key=lambda each: (TOGETHER in each[1].message, each[0]))
         named = DamagedEntry(seq, seq, seq, one.check, one.message)
     if broken is None or (named is not None and named.seq < broken.size):
         return named

@@ -36,6 +36,10 @@ class KeyChange(NamedTuple):
     log: VerifierKey | None
 
 
+TOGETHER = "entries were signed together, and only"
+"""What a finding says that stands at an entry because others are not there; that one is good."""
+
+
 class Batch(NamedTuple):
     """Entries that were signed together: how many, how many were seen, and the last of those."""
 
@@ -95,7 +99,7 @@ def scan_signatures(
     found.join(seen.found)
     for of, count, last in seen.batches.values():
         if count != of:  # anyone who takes an entry out cannot sign the rest anew
-            message = f"{of} entries were signed together, and only {count} of them are there"
+            message = f"{of} {TOGETHER} {count} of them are there"
             found.add(_finding(last, message))
     if found:
         scan.tally.found.setdefault(writers_authorised.NAME, Findings()).join(found)
