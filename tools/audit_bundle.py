@@ -107,6 +107,8 @@ def judge(exports: "Any", stated: "dict[str, Any]", keys: "list[Any]") -> int:
         def __init__(self) -> None:
             super().__init__(export, is_sealed=sealed)
             self.bad: set[int] = set()
+            self.behind = 0  # entries that are not judged, since one before them is missing
+            self.every: list[Any] = []  # keys, also those of a line that was left
             self.bodies, self.read = bool(stated["bodies"]), self.found
 
         def found(self, path: str, limit: int) -> bytes:
@@ -119,6 +121,10 @@ def judge(exports: "Any", stated: "dict[str, Any]", keys: "list[Any]") -> int:
             self.bad |= {int(number[1])} if number else set()
             super().wrong_if(wrong, text)
 
+        def set_key(self, *given: "Any") -> None:
+            super().set_key(*given)
+            self.every += [key for key in self.keys if key not in self.every]
+
         def row(self, *given: "Any") -> None:
             with suppress(KeyError, TypeError, ValueError):
                 super().row(*given)
@@ -127,9 +133,15 @@ def judge(exports: "Any", stated: "dict[str, Any]", keys: "list[Any]") -> int:
             """Judge an entry after those of the export."""
             seq, header = row["seq"], raw(row["header"])
             columns = {name: row[name] for name in ("id", "kind", "stream")}
+            if seq < 0:
+                return self.wrong_if(seq, f"a row has the number {seq}")
+            with suppress(exports.Wrong, ValueError, KeyError, TypeError):
+                if row["kind"] == "key.set":  # also behind a gap, where nothing is judged
+                    self.every.append(exports.read_key(json.loads(raw(row["body"]) or b"")["vkey"]))
             if header is None or seq != len(self.leaves):
-                gap = f"entry {min(seq, len(self.leaves))}: not there, or its number is another's"
-                return self.wrong_if(gap, gap)
+                self.behind += 1
+                gap = f"entry {len(self.leaves)}: not there, or its number is another's"
+                return self.wrong_if(self.behind == 1, gap)
             salt, body, auth = (raw(row[name]) for name in ("salt", "body", "auth"))
             said = b"" if auth is None else b'"auth":"%b",' % auth.hex().encode()
             if body is not None and salt is not None:
@@ -161,6 +173,8 @@ def judge(exports: "Any", stated: "dict[str, Any]", keys: "list[Any]") -> int:
         bundle.follow(row)
     bundle.settle()
     wrong += [*contradictions(exports, bundle, stated)]
+    if bundle.behind:
+        print(f"{bundle.behind} entries behind a gap were not judged")
     print(f"{len(bundle.leaves)} entries, {bundle.size - len(rows)} of them under a seal")
     for text in wrong:
         print(f"contradicts the audit: {shown(text)}")
@@ -187,7 +201,9 @@ def contradictions(exports: "Any", bundle: "Any", stated: "dict[str, Any]") -> "
         if (size, root.hex()) != (one["size"], one["root"]):
             yield f"{one['file']}: it is of {size} entries, or has another root"
         fits = roots[size] == root if size in roots else None
-        by = exports.signers(text, signatures, bundle.keys) if bundle.keys else []
+        by = exports.signers(text, signatures, bundle.every)
+        if not by and one["source"] in ("seal", "record"):
+            yield f"{one['file']}: no key of these entries signed it"
         if fits != one["fits"]:
             yield f"{one['file']}: whether it fits the entries is {fits}, not {one['fits']}"
         word = {True: "fits", False: "does not fit", None: "covers more than there is"}[fits]

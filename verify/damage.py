@@ -11,6 +11,7 @@ give its root. Each header commits to its body, so a head that fits also tells w
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -622,7 +623,7 @@ def _next(
     missing: tuple[int, int] | None,
 ) -> Iterator[tuple[str, str]]:
     """Commands that go on from here, each with what it does; nothing is repaired here."""
-    what = report.what
+    what = "." if report.what.startswith("refs/") else shlex.quote(report.what)
     of_files = {told.check for told in report.all_outcomes if told.failures} - _OF_LEDGER
     if first is not None or missing is not None or report.problem or not evidence.has_ledger:
         yield f"tripod audit {what} --bundle DIR", "keep what is there before anything is repaired"

@@ -153,10 +153,17 @@ def _encoded(name: str) -> str:
     return f"%2E{said[1:]}" if said.startswith(".") else said
 
 
+def _make_folder(path: str) -> None:
+    """Make a folder, and those above it, for their owner alone; `makedirs` gives others its own."""
+    if not os.path.isdir(path):
+        _make_folder(os.path.dirname(path))
+        os.mkdir(path, 0o700)
+
+
 def _put(front: str, path: str, data: bytes) -> None:
     """Write a file, and the folders above it, for its owner alone."""
     full = f"{front}/{path}"
-    os.makedirs(os.path.dirname(full), 0o700, exist_ok=True)
+    _make_folder(os.path.dirname(full))
     fd = os.open(full, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with open(fd, "wb") as file:
         file.write(data)
@@ -229,7 +236,7 @@ class _BundlePart:
                 ("ledger.db", "the ledger was read from files, not from a database")
             )
             return
-        os.makedirs(f"{self.front}/ledger", 0o700)
+        _make_folder(f"{self.front}/ledger")
         path = f"{self.front}/ledger/{DATABASE}"
         if reader is not None:
             try:
@@ -259,7 +266,7 @@ class _BundlePart:
         size = 0 if seal is None or reader is None else seal.size
         if reader is not None and seal is not None:
             self._export(reader, seal)
-        os.makedirs(f"{self.front}/ledger/rest", 0o700)
+        _make_folder(f"{self.front}/ledger/rest")
         with open(f"{self.front}/ledger/rest/rest.jsonl", "xb") as file:
             os.fchmod(file.fileno(), 0o600)
             for row in reader.raw(-(2**63)) if reader is not None else ():

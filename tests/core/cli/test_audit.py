@@ -1,0 +1,195 @@
+"""``tripod audit`` as a command: its words, its JSON, its exit codes, two copies side by side."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from doors.inside import Done, run
+from replicas import Clone, begun_replica
+from specimens import SPECIMENS, copy, database, unguarded
+
+
+def audit(folder: Path, *words: str) -> Done:
+    return run(folder, "audit", *words)
+
+
+def value(folder: Path, *words: str) -> tuple[int, dict[str, Any]]:
+    """The exit code, and what is printed as JSON."""
+    done = audit(folder, *words, "--json")
+    assert done.err == ""
+    return done.code, json.loads(done.out)
+
+
+def spoiled(root: str, says: str) -> None:
+    """Damage a team as the specimen does that is named by a part of what it says."""
+    (specimen,) = (one for one in SPECIMENS if one.says == says)
+    specimen.do(root)
+
+
+@pytest.fixture
+def team(sound: str, tmp_path: Path) -> Path:
+    """A project with a sound team."""
+    copy(sound, str(tmp_path))
+    return tmp_path
+
+
+# Incidents --------------------------------------------------------------------------------------
+
+
+def test_a_sound_team_ends_with_0(team: Path) -> None:
+    done = audit(team)
+    assert (done.code, done.err) == (0, "")
+    assert b"nothing bad was found: all required checks are clean\n" in done.out
+    assert b"no head that is known fits the entries" in done.out  # nobody ever sealed it
+
+
+def test_a_rewritten_entry_is_told_with_what_it_says(team: Path) -> None:
+    with unguarded(database(f"{team}/.nbs")) as db:
+        db.execute("UPDATE entries SET body = ? WHERE seq = 5", (b'{"channel":"live"}',))
+    done = audit(team)
+    said = done.out.decode()
+    assert done.code == 1
+    assert ": the ledger is damaged: entry 5 is the first bad one\n" in said
+    assert "  entry 5 (bodies-present): " in said
+    assert "  here: 5  " in said
+    assert "its body is not the one that its header commits to" in said
+    assert f"tripod audit {team}/.nbs --bundle DIR\n" in said
+    code, found = value(team)
+    assert code == found["exit_code"] == 1
+    assert (found["first_bad"]["seq"], found["first_bad"]["last"]) == (5, 5)
+    assert [side["name"] for side in found["sides"]] == ["unsealed", "bad", "after"]
+    assert {one["check"] for one in found["findings"]["altered"]} == {"bodies-present"}
+
+
+def test_a_forged_assessment_is_told(team: Path) -> None:
+    spoiled(f"{team}/.nbs", "answers no checkpoint event")
+    done = audit(team)
+    assert done.code == 1
+    said = done.out.decode()
+    assert "\nReviews\n" in said
+    assert "answers no checkpoint event" in said
+    assert "the ledger itself is whole" in said
+
+
+def test_a_reviewer_that_read_the_chat_is_told_with_what_it_saw(team: Path) -> None:
+    spoiled(f"{team}/.nbs", "pythia-a0d7 read the chat")
+    done = audit(team)
+    assert done.code == 1
+    said = done.out.decode()
+    assert "\nWho saw what\n" in said
+    assert "pythia-a0d7 read the chat" in said
+    assert "tail -50 .nbs/chat/live.chat" in said
+
+
+def test_a_ledger_that_is_no_ledger_cannot_be_judged(team: Path) -> None:
+    Path(database(f"{team}/.nbs")).write_bytes(b"no ledger")
+    done = audit(team)
+    assert done.code == 3
+    assert b"the ledger cannot be judged: " in done.out
+    assert audit(team, "nothing-there").code == 3
+
+
+def test_what_strangers_wrote_does_not_reach_the_terminal(team: Path) -> None:
+    with unguarded(database(f"{team}/.nbs")) as db:
+        db.execute("UPDATE entries SET kind = ? WHERE seq = 5", ("\x1b[31mred\n",))
+    for words in ((), ("--json",)):
+        done = audit(team, *words)
+        assert done.code == 1
+        assert b"\x1b" not in done.out
+
+
+def test_names_that_are_no_utf8_are_named(sound: str, tmp_path: Path) -> None:
+    place = os.fsencode(tmp_path) + b"/a\xff"
+    os.mkdir(place)
+    copy(sound, os.fsdecode(place))
+    name = os.fsdecode(place)
+    done = audit(tmp_path, name, "--bundle", f"{tmp_path}/b")
+    assert done.code == 0, done
+    assert audit(tmp_path, name, "--json").code == 0
+
+
+# Records, exports and copies --------------------------------------------------------------------
+
+
+@pytest.fixture
+def ann(tmp_path: Path) -> Clone:
+    """A replica whose record was pushed, with messages."""
+    clone = begun_replica(tmp_path, "ann")
+    for number in range(3):
+        clone.said("chat", "send", "live", "ann", f"message {number}")
+    clone.push()
+    return clone
+
+
+def test_a_clone_that_forked_is_told_with_both_readings(ann: Clone, tmp_path: Path) -> None:
+    twin = ann.copied(tmp_path / "twin")
+    ann.said("chat", "send", "live", "ann", "as it was")
+    twin.said("chat", "send", "live", "ann", "as it was not")
+    for clone in (ann, twin):
+        clone.keep()
+    done = ann.run("audit", str(ann.git.root), str(twin.git.root))
+    said = done.out.decode()
+    assert done.code == 1, done
+    assert ": as it was\n" in said
+    assert ": as it was not\n" in said
+    assert "One key sealed both histories" in said
+    assert "A by itself: nothing bad was found" in said
+    done = ann.run("audit", str(ann.git.root), str(twin.git.root), "--json")
+    found = json.loads(done.out)
+    assert found["forked"] is True
+    assert found["a"]["entry"]["text"] != found["b"]["entry"]["text"]
+    assert found["a"]["exit_code"] == 0
+    same = ann.run("audit", str(ann.git.root), str(ann.git.root))
+    assert same.code == 0
+    assert ann.run("audit", str(ann.git.root), str(twin.git.root), "--bundle", "b").code == 2
+    # By itself the fork is told too, once each side sees what the other sealed.
+    twin.git("push", "--quiet", "--force", "origin", "refs/tripod/*:refs/tripod/*")
+    ann.fetch()
+    code, alone = value(ann.git.root)
+    assert code == 1
+    assert alone["first_bad"] is not None
+    assert alone["first_bad"]["was"]["text"] != alone["first_bad"]["entry"]["text"]
+    assert any(one["source"] == "peer" and one["fits"] is False for one in alone["heads"])
+
+
+def test_a_clone_is_audited_by_the_records_on_its_refs(ann: Clone, tmp_path: Path) -> None:
+    """An auditor's clone has no ledger; each replica's record is a part, and a bundle by itself."""
+    eve = Clone(tmp_path, "eve")
+    eve.fetch()
+    code, found = value(eve.git.root, ".", "--bundle", f"{tmp_path}/b")
+    assert code == 0
+    assert found["verdict"] == "nothing bad was found: all required checks are clean"
+    assert found["what"].startswith("refs/tripod-remotes/origin/ann-")
+    assert found["bundle"]["path"] == f"{tmp_path}/b"
+    assert (tmp_path / "b/verify.py").exists()
+    bob = begun_replica(tmp_path / "other", "bob")
+    bob.keep()
+    bob.git("push", "--quiet", str(ann.remote), "refs/tripod/*:refs/tripod/*")
+    eve.fetch()
+    code, found = value(eve.git.root, ".", "--bundle", f"{tmp_path}/two")
+    assert [part["size"] > 0 for part in found["parts"]] == [True, True]
+    assert code == found["exit_code"]
+    assert len(list((tmp_path / "two").glob("part-*/verify.py"))) == 2
+
+
+def test_an_export_is_audited(team: Path, tmp_path: Path) -> None:
+    for words in (["key", "new"], ["seal"], ["export", "../out", "--bodies"]):
+        assert run(team, *words).code == 0
+    out = team.parent / "out"
+    try:
+        code, found = value(tmp_path, str(out))
+        assert (code, found["first_bad"]) == (0, None)
+        assert next(one["source"] for one in found["heads"] if one["fits"]) == "record"
+        assert audit(tmp_path, str(out), "--bundle", str(out / "b")).code == 1  # not into it
+        done = audit(tmp_path, str(out), "--bundle", str(tmp_path / "b"))
+        assert done.code == 0, done
+        (page,) = out.glob("bodies/**/*.jsonl")
+        page.write_bytes(page.read_bytes().replace(b"task 3", b"task 4"))
+        code, found = value(tmp_path, str(out))
+        assert code == 1
+        assert found["first_bad"]["by"] == "bodies-present"
+    finally:
+        shutil.rmtree(out)

@@ -1,0 +1,302 @@
+"""The bundle of an audit: judged by Python alone, equal for equal teams, never altered unseen."""
+
+import errno
+import hashlib
+import importlib.util
+import json
+import os
+import random
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attacked import Case, World, build_world, copied
+from attacks import DEEDS
+from doors.inside import Done, run
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from specimens import SPECIMENS, copy, database, unguarded
+from story import folder
+
+from tripod.recovery import bundle
+
+WRONG = ("edit header", "edit body", "edit stream", "delete", "rewrite from k on", "truncate")
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[World]:
+    with folder() as place:
+        yield build_world(place)
+
+
+class Kept:
+    """A folder with bundles: of the sound team, and of each that is wrong."""
+
+    def __init__(self, world: World, place: Path) -> None:
+        self.place, self.codes = place, {}
+        for name in ("sound", *WRONG):
+            team = place / f"team {name}"
+            team.mkdir()
+            copied(world.now.root, world.now.home, team)
+            if name != "sound":
+                rng = random.Random(name)  # noqa: S311 - attacks, not keys
+                DEEDS[name](Case(f"{team}/.nbs", f"{team}/home", rng, world))
+            done = run(team, "audit", ".", "--bundle", str(place / name))
+            self.codes[name] = done.code
+        shutil.copytree(place / "sound", place / "altered")
+
+    def files(self) -> list[str]:
+        """Every file of the bundle of the sound team, by its path."""
+        top = self.place / "sound"
+        return sorted(str(one.relative_to(top)) for one in top.rglob("*") if one.is_file())
+
+
+@pytest.fixture(scope="module")
+def kept(world: World, tmp_path_factory: pytest.TempPathFactory) -> Kept:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRIPOD_HOME", str(tmp_path_factory.mktemp("home")))
+        return Kept(world, tmp_path_factory.mktemp("bundles"))
+
+
+def bare(path: Path, *options: str) -> Done:
+    """The verifier of a bundle on a machine without us: no environment, no site, no path."""
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", str(path / "verify.py"), *options],
+        env={"PATH": ""},
+        cwd="/",
+        capture_output=True,
+        check=False,
+    )
+    return Done(done.returncode, done.stdout, done.stderr.decode())
+
+
+def judged(path: Path, *options: str) -> int:
+    """The exit code of the verifier of a bundle, run in this process."""
+    spec = importlib.util.spec_from_file_location("bundle_verifier", path / "verify.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module: Any = importlib.util.module_from_spec(spec)
+    before, argv = list(sys.path), sys.argv
+    try:
+        sys.argv = ["verify.py", *options]
+        spec.loader.exec_module(module)
+        return int(module.main())
+    finally:
+        sys.path[:], sys.argv = before, argv
+        sys.modules.pop("audit_export", None)
+
+
+def summed(path: Path) -> None:
+    """Write the manifest anew, as who alters a bundle would."""
+    files = sorted(str(one.relative_to(path)) for one in path.rglob("*") if one.is_file())
+    names = [name for name in files if name != bundle.MANIFEST]
+    lines = [f"{hashlib.sha256((path / n).read_bytes()).hexdigest()}  {n}\n" for n in names]
+    (path / bundle.MANIFEST).write_text("".join(lines))
+
+
+# Judged without us ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["sound", *WRONG])
+def test_a_bundle_is_judged_by_python_alone_as_the_audit_judged(kept: Kept, name: str) -> None:
+    done = bare(kept.place / name)
+    assert (done.code, done.err) == (kept.codes[name], "")
+    assert (done.code == 0) is (name == "sound")
+    said = json.loads((kept.place / name / "audit.json").read_bytes())
+    assert f"the audit says: {said['verdict']}\n".encode() in done.out
+    assert b"contradicts" not in done.out
+
+
+def test_the_sum_of_the_manifest_is_for_who_keeps_it_elsewhere(kept: Kept) -> None:
+    path = kept.place / "sound"
+    digest = hashlib.sha256((path / bundle.MANIFEST).read_bytes()).hexdigest()
+    assert bare(path, "--manifest", digest).code == 0
+    assert bare(path, "--manifest", "0" * 64).code == 4
+    names = {line.split("  ")[1] for line in (path / bundle.MANIFEST).read_text().splitlines()}
+    assert names == {name for name in kept.files() if name != bundle.MANIFEST}
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_no_byte_of_a_bundle_can_be_changed(kept: Kept, data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(kept.files()))
+    path, whole = kept.place / "altered" / name, (kept.place / "sound" / name).read_bytes()
+    at = data.draw(st.integers(0, max(0, len(whole) - 1)))
+    how = data.draw(st.sampled_from(["flip", "cut", "gone", "link"]))
+    try:
+        if how == "flip" and whole and name != "verify.py":
+            bit = 1 << data.draw(st.integers(0, 7))
+            path.write_bytes(whole[:at] + bytes([whole[at] ^ bit]) + whole[at + 1 :])
+        elif how == "cut" and whole and name != "verify.py":
+            path.write_bytes(whole[:at])
+        elif name != "verify.py":
+            path.unlink()
+            if how == "link":
+                path.symlink_to(kept.place / "sound" / name)
+        else:
+            (path.parent / "more").write_bytes(b"")
+        assert judged(kept.place / "altered") == 4
+    finally:
+        (path.parent / "more").unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
+        path.write_bytes(whole)
+
+
+@settings(max_examples=15)
+@given(data=st.data())
+def test_what_a_seal_covers_cannot_be_changed_with_the_manifest_either(
+    kept: Kept, data: st.DataObject
+) -> None:
+    """Who alters the folder writes the manifest anew: the entries, seals and links still tell."""
+    names = [name for name in kept.files() if name.startswith(("ledger/export/", "seals/"))]
+    name = data.draw(st.sampled_from(names))
+    path, whole = kept.place / "altered" / name, (kept.place / "sound" / name).read_bytes()
+    at, bit = data.draw(st.integers(0, len(whole) - 1)), data.draw(st.integers(0, 7))
+    try:
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << bit]) + whole[at + 1 :])
+        summed(kept.place / "altered")
+        assert judged(kept.place / "altered") != 0
+    finally:
+        path.write_bytes(whole)
+        shutil.copy(kept.place / "sound" / bundle.MANIFEST, kept.place / "altered")
+
+
+def test_a_bundle_that_hides_the_first_bad_entry_contradicts_itself(
+    kept: Kept, tmp_path: Path
+) -> None:
+    path = tmp_path / "b"
+    shutil.copytree(kept.place / "edit header", path)
+    said = json.loads((path / "audit.json").read_bytes())
+    (path / "audit.json").write_text(json.dumps(said | {"first_bad": None, "exit_code": 0}))
+    summed(path)
+    assert judged(path) == 4
+
+
+# What is in it ----------------------------------------------------------------------------------
+
+
+def test_the_same_team_gives_the_same_bytes(kept: Kept, tmp_path: Path) -> None:
+    for name in ("sound", "edit header"):
+        done = run(kept.place / f"team {name}", "audit", ".", "--bundle", str(tmp_path / name))
+        assert done.code == kept.codes[name]
+        one, two = ((top / name / bundle.MANIFEST) for top in (kept.place, tmp_path))
+        assert one.read_bytes() == two.read_bytes()
+
+
+def test_only_its_owner_can_read_it(kept: Kept) -> None:
+    top = kept.place / "edit header"
+    for path in (top, *top.rglob("*")):
+        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
+
+
+def test_other_programs_judge_its_export_and_its_database(kept: Kept, tmp_path: Path) -> None:
+    for part in ("export", "ledger.db"):
+        done = run(tmp_path, "verify", str(kept.place / "sound/ledger" / part), "--no-git")
+        assert done.code == 0, done
+    script = kept.place / "sound/audit_export.py"
+    words: list[str | Path] = [
+        sys.executable,
+        "-I",
+        "-S",
+        script,
+        kept.place / "sound/ledger/export",
+    ]
+    assert subprocess.run(words, capture_output=True, check=False).returncode == 0
+
+
+def test_it_has_the_files_that_findings_name_and_no_others(sound: str, tmp_path: Path) -> None:
+    root = copy(sound, str(tmp_path))
+    (tmp_path / "secret").write_text("not of the team")
+    os.symlink(tmp_path / "secret", f"{root}/chat/link.chat")
+    (Path(root) / "scribe/log.md").write_text("gone\n")
+    (specimen,) = (one for one in SPECIMENS if one.says == "pythia-a0d7 read the chat")
+    specimen.do(root)
+    assert run(tmp_path, "audit", ".", "--bundle", "../b").code == 1
+    top = tmp_path.parent / "b"
+    try:
+        there = {str(one.relative_to(top)) for one in (top / "evidence").rglob("*")}
+        assert "evidence/scribe/log.md" in there
+        assert "evidence/workers/pythia-a0d7.log" in there
+        assert "evidence/chat/live.chat" not in there
+        assert all(b"not of the team" not in p.read_bytes() for p in top.rglob("*") if p.is_file())
+        assert judged(top) == 1
+    finally:
+        shutil.rmtree(top)
+
+
+def test_a_ledger_that_cannot_be_opened_is_kept_as_it_is(sound: str, tmp_path: Path) -> None:
+    root = copy(sound, str(tmp_path))
+    ruined = b"\x05" * 8192
+    Path(database(root)).write_bytes(ruined)
+    done = run(tmp_path, "audit", ".", "--bundle", "b")
+    assert done.code == 3, done
+    assert (tmp_path / "b/ledger/ledger.db.raw").read_bytes() == ruined
+    assert judged(tmp_path / "b") == 3
+
+
+def test_hostile_values_of_columns_are_kept_as_they_are(sound: str, tmp_path: Path) -> None:
+    root = copy(sound, str(tmp_path))
+    with unguarded(database(root)) as db:
+        db.execute("UPDATE entries SET body = ? WHERE seq = 20", (b'{"a":"\xff\n\x1b[31m"}',))
+        db.execute("UPDATE entries SET id = CAST(? AS TEXT) WHERE seq = 21", (b"a\xffb",))
+    assert run(tmp_path, "audit", ".", "--bundle", "b").code == 1
+    rows = map(json.loads, (tmp_path / "b/ledger/rest/rest.jsonl").read_bytes().splitlines())
+    found = {row["seq"]: row for row in rows}
+    assert bytes.fromhex(found[20]["body"]["hex"]) == b'{"a":"\xff\n\x1b[31m"}'
+    assert "other" in found[21]["id"]
+    done = bare(tmp_path / "b")
+    assert (done.code, done.err) == (1, "")
+    assert b"\x1b" not in done.out
+
+
+# Where it goes ----------------------------------------------------------------------------------
+
+
+def test_nothing_is_replaced_and_nothing_is_written_into_the_team(
+    kept: Kept, tmp_path: Path
+) -> None:
+    team = kept.place / "team sound"
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/mine").write_text("mine")
+    (tmp_path / "file").write_text("mine")
+    for bad in (tmp_path / "full", tmp_path / "file", team / ".nbs/b", team / ".nbs"):
+        done = run(team, "audit", ".", "--bundle", str(bad))
+        assert done.code == 1, (bad, done)
+    assert sorted(os.listdir(tmp_path)) == ["file", "full"]
+    assert os.listdir(tmp_path / "full") == ["mine"]
+    assert not (team / ".nbs/b").exists()
+    # The same bundle again is one; another one is refused.
+    assert run(team, "audit", ".", "--bundle", str(kept.place / "sound")).code == 0
+    before = (kept.place / "edit header" / bundle.MANIFEST).read_bytes()
+    assert run(team, "audit", ".", "--bundle", str(kept.place / "edit header")).code == 1
+    assert (kept.place / "edit header" / bundle.MANIFEST).read_bytes() == before
+
+
+def test_a_disk_that_refuses_leaves_nothing_and_is_no_success(
+    kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team, put = kept.place / "team sound", bundle._put
+    assert run(team, "audit", ".", "--bundle", str(tmp_path / "no/such/b")).code == 1
+
+    def full(front: str, path: str, data: bytes) -> None:
+        if path.startswith("findings/"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        put(front, path, data)
+
+    monkeypatch.setattr(bundle, "_put", full)
+    done = run(team, "audit", ".", "--bundle", str(tmp_path / "b"))
+    assert done.code == 1
+    assert "the bundle cannot be written: No space left on device" in done.err
+    assert os.listdir(tmp_path) == []
+
+
+def test_it_is_written_where_the_team_is_only_read(kept: Kept, tmp_path: Path) -> None:
+    team = kept.place / "team sound"
+    done = run(team, "--read-only", "audit", ".", "--bundle", str(tmp_path / "b"))
+    assert done.code == 0, done
+    assert judged(tmp_path / "b") == 0
