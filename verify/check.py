@@ -25,6 +25,7 @@ from tripod.ledger import (
 )
 from tripod.projections.pieces import Found
 from tripod.projections.projection import File, Source
+from tripod.verify.anchors.configuration import UNCONFIGURED, Configured
 from tripod.verify.anchors.growth import FileHistory, ReadVersions, shared_start
 from tripod.verify.finding import Accepted
 from tripod.verify.finding import Finding as Finding
@@ -123,13 +124,15 @@ class Subject:
 
     ``team`` is the team directory with every link followed, ``ledger`` the database, or the folder
     of files, that the ledger was read from; '' without one. ``history`` says in words what was
-    looked at of the git repository with the top ``repository``, or why nothing was.
+    looked at of the git repository with the top ``repository``, or why nothing was. ``settings``
+    are those that it was judged by, and the files that they were read from.
     """
 
     team: str
     ledger: str
     repository: str | None
     history: str
+    settings: Configured = UNCONFIGURED
 
 
 class Since(NamedTuple):

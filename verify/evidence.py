@@ -156,7 +156,8 @@ class OpenEvidence(Evidence):
         team = "" if self.root is None else os.path.realpath(self.root)
         source = self.database.source or (self.database.path if self.has_ledger else "")
         ledger = os.path.realpath(source) if source else ""
-        return Subject(team, ledger, self.outside.repository, self.outside.history)
+        outside = self.outside
+        return Subject(team, ledger, outside.repository, outside.history, outside.settings)
 
     @property
     def db(self) -> sqlite3.Connection | None:

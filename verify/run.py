@@ -38,8 +38,8 @@ from tripod.verify.anchors.anchors import USUAL, AnchorOptions
 from tripod.verify.anchors.comparison import compare_heads
 from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_growth import read_growth
-from tripod.verify.anchors.heads import KnownHead
-from tripod.verify.anchors.policy import Rules
+from tripod.verify.anchors.heads import KnownHead, OutsideHeads
+from tripod.verify.anchors.policy import forbidden_files
 from tripod.verify.check import (
     CANNOT_TELL,
     CLEAN,
@@ -102,6 +102,7 @@ def verify(
     nearby: int = NEARBY,
     since: str | int | None = None,
     policy_from: str | None = None,
+    never: Sequence[str] = (),
 ) -> Report:
     """Judge what stands at a path, and return the report. Nothing is written or printed.
 
@@ -119,11 +120,13 @@ def verify(
         no_ledger: the team is known to have none: judge the files alone.
         nearby: how many lines an approximate chat reference may be off.
         since: an entry's number, or a git revision with a seal: only what is new is reported.
-        policy_from: a git revision whose ``tripod.toml`` counts, and not that of the work tree.
+        policy_from: a git revision whose ``tripod.toml`` and ``pyproject.toml`` count, and not
+            those of the work tree.
+        never: globs of files that no agent may have read: a rule besides those of the policy.
 
     Raises:
         ValueError: ``select`` names a check that is not there, ``new_only`` comes without a pin, or
-            with ``since``.
+            with ``since``; a glob of ``never`` cannot be used.
         MalformedError: one of ``keys`` is no public key.
     """
     checks = all_checks()
@@ -141,6 +144,7 @@ def verify(
         git=git,
         since=None if since is None else str(since),
         policy_from=policy_from,
+        never=forbidden_files(never) if never else None,
     )
     vkeys = [VerifierKey.parse(key) for key in keys]
     how: HowToOpen = {"nearby": nearby, "keys": vkeys, "asked": asked}
@@ -172,10 +176,16 @@ def run(
     if checks is None:  # to look for installed ones takes 2 ms: not where none of them is asked for
         own = {check.NAME for check in CHECKS}
         checks = CHECKS if select is not None and own.issuperset(select) else all_checks()
-    problem = _misnamed(evidence.outside.rules, checks)
+    problem = _misnamed(evidence.outside, checks)
     if problem is not None:
         return Report(evidence.what, (), problem=problem, subject=evidence.subject)
-    asked = [check for check in checks if select is None or check.NAME in select]
+    left_out = _left_out(evidence, checks) if select is None else []
+    asked = [
+        check
+        for check in checks
+        if (check.NAME not in left_out if select is None else check.NAME in select)
+    ]
+    selection = tuple(_selection(evidence, asked, left_out, select))
     notes = tuple(_begin(evidence, checks))
     since = evidence.scan is not None and evidence.scan.since > 0
     if since:
@@ -192,16 +202,18 @@ def run(
     before = None if since else found_before(evidence, chosen)
     judged = _Judged(evidence, broken, found, before)
     outcomes = judged.outcomes(asked)
-    return Report(
+    report = Report(
         evidence.what,
         outcomes,
         evidence.scan.head if evidence.scan else None,
         sealed=_sealed(evidence),
         anchored=evidence.held.anchored if evidence.held else None,
-        notes=(*notes, *judged.notes),
+        notes=(*notes, *judged.notes, *selection),
         subject=evidence.subject,
         since=judged.since,
     )
+    is_compared = evidence.held is not None and evidence.db is not None
+    return report if is_compared else _naming_broken_policies(evidence, report)
 
 
 # Evidence ---------------------------------------------------------------------------------------
@@ -283,7 +295,7 @@ def judge_refs(
         if own and not is_only_stored_to(repository.place.common):  # a ledger here wrote them
             with OpenEvidence(root) as evidence:
                 evidence.outside.known = tuple(KnownHead("git", one.ref, seal) for one, seal in own)
-                parts.append(run(evidence, {ledger_missing.NAME}))
+                parts.append(replace(run(evidence, {ledger_missing.NAME}), notes=()))
         if parts and beside and (has_ledger(beside) or _has_other_record(beside, origins)):
             with open_run(path, nearby=nearby, keys=keys, asked=asked) as evidence:
                 parts.append(run(evidence, select))
@@ -379,21 +391,75 @@ def _kept(broken: Broken, *sources: Need) -> Iterator[None]:
         broken.update(dict.fromkeys(sources, error))
 
 
-def _misnamed(rules: Rules, checks: Sequence[Check]) -> str | None:
-    """A name in the policy that nothing bears: such a demand would demand nothing."""
-    known_checks = all_checks() if set(rules.required) - {one.NAME for one in checks} else checks
+def _misnamed(outside: OutsideHeads, checks: Sequence[Check]) -> str | None:
+    """A name in the policy, or in ``select``, that nothing bears: it would demand nothing."""
+    rules, said = outside.rules, outside.settings
+    named = {*rules.required, *said.select}
+    known_checks = all_checks() if named - {one.NAME for one in checks} else checks
     advising = {check.NAME for check in known_checks if advises(check)} & set(rules.required)
     if advising:
         return f"the policy requires {min(advising)!r}, and that check only advises"
-    for names, known, what in (
-        (rules.required, {check.NAME for check in known_checks}, "check"),
-        (rules.signed, {kind.name for kind in KINDS}, "kind of entries"),
+    names_of_checks = {check.NAME for check in known_checks}
+    for who, names, known, what in (
+        ("the policy", rules.required, names_of_checks, "check"),
+        (f"`select` in {said.selected}", said.select, names_of_checks, "check"),
+        ("the policy", rules.signed, {kind.name for kind in KINDS}, "kind of entries"),
     ):
         unknown = set(names) - known
         if unknown:
             meant = text_meant(min(unknown), sorted(known))
-            return f"the policy names {min(unknown)!r}, and there is no such {what}{meant}"
+            return f"{who} names {min(unknown)!r}, and there is no such {what}{meant}"
     return None
+
+
+def _left_out(evidence: OpenEvidence, checks: Sequence[Check]) -> list[str]:
+    """The checks that ``select`` of a file leaves out.
+
+    Whose work is judged can edit the file. So it leaves out advice, which fails nothing; other
+    checks that are not required only where a caller named the commit that it is read from.
+    """
+    said, rules = evidence.outside.settings, evidence.outside.rules
+    kept = {*said.select, *rules.required}
+    return [
+        check.NAME
+        for check in checks
+        if said.select
+        and check.NAME not in kept
+        and (advises(check) or (said.is_outside and not check.REQUIRED))
+    ]
+
+
+def _selection(
+    evidence: OpenEvidence,
+    asked: Sequence[Check],
+    left_out: Sequence[str],
+    select: Collection[str] | None,
+) -> Iterator[str]:
+    """Say that checks were left out, by the caller or by a file, and which."""
+    said = evidence.outside.settings
+    if select is not None:
+        names = ", ".join(check.NAME for check in asked)
+        yield f"only these checks were selected, and nothing is said of the others: {names}"
+    elif said.select:
+        besides = [check.NAME for check in asked if check.NAME not in said.select]
+        words = f"`select` in {said.selected} leaves out {', '.join(left_out) or 'nothing'}"
+        more = "" if said.is_outside else " (a file that is judged itself leaves out advice alone)"
+        yield f"{words}; {len(besides)} checks that it does not name were judged as well{more}"
+
+
+def _naming_broken_policies(evidence: OpenEvidence, report: Report) -> Report:
+    """A report that says which policies were not understood, where no check does.
+
+    Without a ledger, or where other checks were selected, heads are not compared.
+    """
+    broken = [
+        f"{where}: {why}" for fault, where, why in evidence.outside.faults if fault == "broken"
+    ]
+    if not broken:
+        return report
+    if report.exit_code == 0:
+        return replace(report, outcomes=(), problem="; ".join(broken))
+    return replace(report, notes=(*report.notes, *broken))
 
 
 def _begin(evidence: OpenEvidence, checks: Sequence[Check]) -> Iterator[str]:
