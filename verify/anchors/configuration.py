@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 from tripod.ledger import MalformedError
 from tripod.projections.settings import MAX_SIZE, Rule, Settings, judge, read_toml
@@ -111,20 +111,15 @@ def parse_configuration(name: str, data: bytes) -> Configuration | None:
     >>> parse_configuration("pyproject.toml", b'[tool.tripod]\nselect = ["drift"]\n').select
     ('drift',)
     """
-    value: Any
     if name == PROJECT:
         value, front = read_toml(data, MAX_SIZE), ""
     else:
-        try:
-            value, front = read_toml(data, PYPROJECT_SIZE), "[tool.tripod]: "
-        except MalformedError:
-            if _FRONT.encode() not in data and len(data) <= PYPROJECT_SIZE:
-                return None  # other programs say what is wrong with it
-            raise
-        tools = value.get("tool", {})
+        if _FRONT.encode() not in data:
+            return None  # other programs say what is wrong with it
+        tools = read_toml(data, PYPROJECT_SIZE).get("tool", {})
         if not isinstance(tools, dict) or _FRONT not in tools:
             return None
-        value = tools[_FRONT]
+        value, front = tools[_FRONT], "[tool.tripod]: "
     try:
         _refuse(value)
         read: Configuration = judge(Configuration, value)

@@ -75,14 +75,13 @@ def render(report: Report) -> str:
 
 def _report(report: Report) -> dict[str, object]:
     subject, anchored = report.subject, report.anchored
-    judged: dict[str, object] | None = subject and {
+    judged = subject and {
         "team": subject.team or None,
         "ledger": subject.ledger or None,
         "repository": subject.repository,
         "history": subject.history or None,
+        **({"settings": [*subject.settings.files]} if subject.settings.files else {}),
     }
-    if subject is not None and judged and subject.settings.files:
-        judged["settings"] = list(subject.settings.files)
     levels = anchored and {name: {"size": n, "by": by} for name, (n, by) in anchored.sizes.items()}
     value: dict[str, object] = {
         "version": VERSION,
