@@ -20,13 +20,11 @@ from typing import Any, TypedDict
 from tripod import ledger
 from tripod.ledger import GitError, tell_progress
 from tripod.ledger.ids import now_us
-from tripod.ledger.kinds.registry import KINDS
 from tripod.ledger.locator import database_of, has_ledger, has_record, is_only_stored_to, team_of
 from tripod.ledger.sqlite.reader import SQLiteReader, read_only
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.ledger.tlog.seal import read_seal
 from tripod.projections import TRUST
-from tripod.projections.text import text_meant
 from tripod.verify.acceptance import (
     Acceptances,
     Before,
@@ -38,8 +36,15 @@ from tripod.verify.anchors.anchors import USUAL, AnchorOptions
 from tripod.verify.anchors.comparison import compare_heads
 from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_growth import read_growth
-from tripod.verify.anchors.heads import KnownHead, OutsideHeads
+from tripod.verify.anchors.heads import KnownHead
 from tripod.verify.anchors.policy import forbidden_files
+from tripod.verify.anchors.selection import (
+    advises,
+    checks_left_out,
+    misnamed_problem,
+    selection_notes,
+    with_broken_files,
+)
 from tripod.verify.check import (
     CANNOT_TELL,
     CLEAN,
@@ -120,8 +125,7 @@ def verify(
         no_ledger: the team is known to have none: judge the files alone.
         nearby: how many lines an approximate chat reference may be off.
         since: an entry's number, or a git revision with a seal: only what is new is reported.
-        policy_from: a git revision whose ``tripod.toml`` and ``pyproject.toml`` count, and not
-            those of the work tree.
+        policy_from: a git revision whose ``tripod.toml`` and ``pyproject.toml`` count.
         never: globs of files that no agent may have read: a rule besides those of the policy.
 
     Raises:
@@ -133,10 +137,8 @@ def verify(
     unknown = set(select or ()) - {check.NAME for check in checks}
     if unknown:
         raise ValueError(f"there is no check {min(unknown)!r}")
-    if new_only and pin is None:
-        raise ValueError("new_only needs a pin to start from")
-    if new_only and since is not None:
-        raise ValueError("new_only and since: give one of them")
+    if new_only and (pin is None or since is not None):
+        raise ValueError("new_only needs a pin to start from, and no since")
     asked = AnchorOptions(
         None if pin is None else os.fspath(pin),
         new_only=new_only,
@@ -146,8 +148,7 @@ def verify(
         policy_from=policy_from,
         never=forbidden_files(never) if never else None,
     )
-    vkeys = [VerifierKey.parse(key) for key in keys]
-    how: HowToOpen = {"nearby": nearby, "keys": vkeys, "asked": asked}
+    how: HowToOpen = {"nearby": nearby, "keys": [*map(VerifierKey.parse, keys)], "asked": asked}
     by_refs = None if no_ledger else judge_refs(os.fspath(path), select, **how)
     if by_refs is not None:
         return by_refs
@@ -176,16 +177,16 @@ def run(
     if checks is None:  # to look for installed ones takes 2 ms: not where none of them is asked for
         own = {check.NAME for check in CHECKS}
         checks = CHECKS if select is not None and own.issuperset(select) else all_checks()
-    problem = _misnamed(evidence.outside, checks)
+    problem = misnamed_problem(evidence.outside, checks, all_checks)
     if problem is not None:
         return Report(evidence.what, (), problem=problem, subject=evidence.subject)
-    left_out = _left_out(evidence, checks) if select is None else []
+    left_out = checks_left_out(evidence.outside, checks) if select is None else []
     asked = [
         check
         for check in checks
         if (check.NAME not in left_out if select is None else check.NAME in select)
     ]
-    selection = tuple(_selection(evidence, asked, left_out, select))
+    selection = tuple(selection_notes(evidence.outside.settings, asked, left_out, select))
     notes = tuple(_begin(evidence, checks))
     since = evidence.scan is not None and evidence.scan.since > 0
     if since:
@@ -213,7 +214,7 @@ def run(
         since=judged.since,
     )
     is_compared = evidence.held is not None and evidence.db is not None
-    return report if is_compared else _naming_broken_policies(evidence, report)
+    return report if is_compared else with_broken_files(evidence.outside, report)
 
 
 # Evidence ---------------------------------------------------------------------------------------
@@ -389,77 +390,6 @@ def _kept(broken: Broken, *sources: Need) -> Iterator[None]:
         yield
     except Exception as error:  # noqa: BLE001 - evidence that nobody foresaw is a finding
         broken.update(dict.fromkeys(sources, error))
-
-
-def _misnamed(outside: OutsideHeads, checks: Sequence[Check]) -> str | None:
-    """A name in the policy, or in ``select``, that nothing bears: it would demand nothing."""
-    rules, said = outside.rules, outside.settings
-    named = {*rules.required, *said.select}
-    known_checks = all_checks() if named - {one.NAME for one in checks} else checks
-    advising = {check.NAME for check in known_checks if advises(check)} & set(rules.required)
-    if advising:
-        return f"the policy requires {min(advising)!r}, and that check only advises"
-    names_of_checks = {check.NAME for check in known_checks}
-    for who, names, known, what in (
-        ("the policy", rules.required, names_of_checks, "check"),
-        (f"`select` in {said.selected}", said.select, names_of_checks, "check"),
-        ("the policy", rules.signed, {kind.name for kind in KINDS}, "kind of entries"),
-    ):
-        unknown = set(names) - known
-        if unknown:
-            meant = text_meant(min(unknown), sorted(known))
-            return f"{who} names {min(unknown)!r}, and there is no such {what}{meant}"
-    return None
-
-
-def _left_out(evidence: OpenEvidence, checks: Sequence[Check]) -> list[str]:
-    """The checks that ``select`` of a file leaves out.
-
-    Whose work is judged can edit the file. So it leaves out advice, which fails nothing; other
-    checks that are not required only where a caller named the commit that it is read from.
-    """
-    said, rules = evidence.outside.settings, evidence.outside.rules
-    kept = {*said.select, *rules.required}
-    return [
-        check.NAME
-        for check in checks
-        if said.select
-        and check.NAME not in kept
-        and (advises(check) or (said.is_outside and not check.REQUIRED))
-    ]
-
-
-def _selection(
-    evidence: OpenEvidence,
-    asked: Sequence[Check],
-    left_out: Sequence[str],
-    select: Collection[str] | None,
-) -> Iterator[str]:
-    """Say that checks were left out, by the caller or by a file, and which."""
-    said = evidence.outside.settings
-    if select is not None:
-        names = ", ".join(check.NAME for check in asked)
-        yield f"only these checks were selected, and nothing is said of the others: {names}"
-    elif said.select:
-        besides = [check.NAME for check in asked if check.NAME not in said.select]
-        words = f"`select` in {said.selected} leaves out {', '.join(left_out) or 'nothing'}"
-        more = "" if said.is_outside else " (a file that is judged itself leaves out advice alone)"
-        yield f"{words}; {len(besides)} checks that it does not name were judged as well{more}"
-
-
-def _naming_broken_policies(evidence: OpenEvidence, report: Report) -> Report:
-    """A report that says which policies were not understood, where no check does.
-
-    Without a ledger, or where other checks were selected, heads are not compared.
-    """
-    broken = [
-        f"{where}: {why}" for fault, where, why in evidence.outside.faults if fault == "broken"
-    ]
-    if not broken:
-        return report
-    if report.exit_code == 0:
-        return replace(report, outcomes=(), problem="; ".join(broken))
-    return replace(report, notes=(*report.notes, *broken))
 
 
 def _begin(evidence: OpenEvidence, checks: Sequence[Check]) -> Iterator[str]:
@@ -738,8 +668,3 @@ def check_manual(name: str) -> str:
     package = getattr(check, "PACKAGE", "")
     front = f"{name} ({required}{f', from the package {package}' if package else ''})"
     return f"{front}\n\n{(check.__doc__ or '').strip()}\n"
-
-
-def advises(check: Check) -> bool:
-    """Whether a check only advises."""
-    return bool(getattr(check, "ADVICE", False))

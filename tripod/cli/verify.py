@@ -15,7 +15,6 @@ from tripod.trust.proof import seal_of_proof, write_proved_pin
 from tripod.verify import run as judging
 from tripod.verify.anchors.anchors import AnchorOptions, OutsideError
 from tripod.verify.anchors.comparison import is_compared_own_head, pin_after_comparison
-from tripod.verify.anchors.configuration import UNCONFIGURED
 from tripod.verify.anchors.policy import Forbidden, forbidden_files
 from tripod.verify.check import Report
 from tripod.verify.evidence import evidence_changed, judge_until_still
@@ -119,17 +118,17 @@ def _take_outputs(call: CommandCall, report: Report) -> list[str]:
     A link would lead them to another file than the one that is named.
     """
     told = next(filter(None, (one.subject for one in (report, *report.parts))), None)
-    settings = UNCONFIGURED if told is None else told.settings
-    if not settings.formats or call.format or call.json or is_read_only():
+    folder, formats = ("", ()) if told is None else told.formats
+    if not formats or call.format or call.json or is_read_only():
         return []
-    here, top = os.path.realpath(os.getcwd()), os.path.realpath(os.path.dirname(settings.writing))
+    here, top = os.path.realpath(os.getcwd()), os.path.realpath(folder)
     tree = work_tree_around(here)
     if tree is not None and top in (tree.common, tree.home and os.path.realpath(tree.home)):
         top = os.path.realpath(tree.top)
     if not f"{here}/".startswith(f"{top}/"):
         return []
     taken, lost = [], []
-    for one in settings.formats:
+    for one in formats:
         name, _, path = one.partition("=")
         full = os.path.join(top, path)
         if os.path.realpath(full) != full or (os.path.lexists(full) and not os.path.isfile(full)):

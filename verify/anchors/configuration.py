@@ -155,16 +155,15 @@ class Configured(NamedTuple):
     """What all files say together, and which they were.
 
     ``files`` are those that say something, as a person finds them. ``selected`` names the file that
-    ``select`` stands in; ``is_outside``: a caller named the commit of it. ``writing`` is the path
-    of the file that ``formats`` stands in, ``rules_path`` that of the first with rules.
+    ``select`` stands in; ``is_outside``: a caller named the commit of it. ``formats`` has the
+    folder of the file that it stands in. ``rules_path`` is the path of the first with rules.
     """
 
     files: tuple[str, ...] = ()
+    formats: tuple[str, tuple[str, ...]] = "", ()
     select: tuple[str, ...] = ()
     selected: str = ""
     is_outside: bool = False
-    formats: tuple[str, ...] = ()
-    writing: str = ""
     rules_path: str = ""
 
 
@@ -204,7 +203,8 @@ def join_configurations(found: Sequence[Said]) -> tuple[Rules, Configured, str]:
             )
         elif saying and key == "formats":
             one = saying[0]
-            configured = configured._replace(formats=one.said.formats, writing=one.path)
+            folder = one.path.rpartition("/")[0]
+            configured = configured._replace(formats=(folder, one.said.formats))
         elif saying:
             one = saying[0]
             configured = configured._replace(

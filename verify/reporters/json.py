@@ -80,7 +80,7 @@ def _report(report: Report) -> dict[str, object]:
         "ledger": subject.ledger or None,
         "repository": subject.repository,
         "history": subject.history or None,
-        **({"settings": [*subject.settings.files]} if subject.settings.files else {}),
+        **({"settings": [*subject.settings]} if subject.settings else {}),
     }
     levels = anchored and {name: {"size": n, "by": by} for name, (n, by) in anchored.sizes.items()}
     value: dict[str, object] = {

@@ -91,7 +91,7 @@ def test_each_of_the_two_files_counts(shop: Git, name: str) -> None:
     assert report.exit_code == 1
     assert messages(report)[0].startswith("the policy requires this check")
     assert report.subject is not None
-    assert report.subject.settings.files == (path,)
+    assert report.subject.settings == (path,)
 
 
 def test_the_stricter_of_all_three_policies_holds(shop: Git) -> None:
