@@ -29,7 +29,7 @@ from typing import Annotated, NamedTuple
 from tripod.ledger import MalformedError
 from tripod.projections.settings import MAX_SIZE, Rule, Settings, judge, read_toml
 from tripod.projections.text import text_meant
-from tripod.verify.anchors.policy import Names, Rules, stricter_rules
+from tripod.verify.anchors.policy import UNCONFIGURED, Configured, Names, Rules, stricter_rules
 
 PROJECT, PYPROJECT = PROJECT_FILES = ("tripod.toml", "pyproject.toml")
 """The files at the top of a project that travel with the work."""
@@ -149,26 +149,6 @@ def _refuse(value: object) -> None:
 
 
 # Of several files --------------------------------------------------------------------------------
-
-
-class Configured(NamedTuple):
-    """What all files say together, and which they were.
-
-    ``files`` are those that say something, as a person finds them. ``selected`` names the file that
-    ``select`` stands in; ``is_outside``: a caller named the commit of it. ``formats`` has the
-    folder of the file that it stands in. ``rules_path`` is the path of the first with rules.
-    """
-
-    files: tuple[str, ...] = ()
-    formats: tuple[str, tuple[str, ...]] = "", ()
-    select: tuple[str, ...] = ()
-    selected: str = ""
-    is_outside: bool = False
-    rules_path: str = ""
-
-
-UNCONFIGURED = Configured()
-"""No file says anything."""
 
 
 class Said(NamedTuple):

@@ -25,9 +25,18 @@ from tripod.ledger import LedgerError, MalformedError
 from tripod.ledger.tlog.note import Note, VerifierKey, parse_note, parse_note_text
 from tripod.ledger.tlog.policy import Policy
 from tripod.ledger.tlog.seal import Cosignature, Seal, open_seal, parse_seal
-from tripod.verify.anchors.configuration import UNCONFIGURED, Configured
 from tripod.verify.anchors.growth import FileHistory
-from tripod.verify.anchors.policy import LEVELS, PEERED, PINNED, SELF, TIMESTAMPED, WITNESSED, Rules
+from tripod.verify.anchors.policy import (
+    LEVELS,
+    PEERED,
+    PINNED,
+    SELF,
+    TIMESTAMPED,
+    UNCONFIGURED,
+    WITNESSED,
+    Configured,
+    Rules,
+)
 from tripod.verify.check import POLICY, RULES, Anchored, Finding, HeadsJudged, Severity
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from tripod.ledger import MalformedError
 from tripod.ledger.tlog.note import ED25519, VerifierKey
@@ -184,6 +184,26 @@ class Rules(Settings):
 def parse(data: bytes) -> Rules:
     """Read the file; which checks there are is not asked (MalformedError: which line, and why)."""
     return read_settings(Rules, data)
+
+
+class Configured(NamedTuple):
+    """What a project's files say besides the rules, and which files said something.
+
+    ``files`` are those that say something, as a person finds them. ``selected`` names the file that
+    ``select`` stands in; ``is_outside``: a caller named the commit of it. ``formats`` has the
+    folder of the file that it stands in. ``rules_path`` is the path of the first with rules.
+    """
+
+    files: tuple[str, ...] = ()
+    formats: tuple[str, tuple[str, ...]] = "", ()
+    select: tuple[str, ...] = ()
+    selected: str = ""
+    is_outside: bool = False
+    rules_path: str = ""
+
+
+UNCONFIGURED = Configured()
+"""No file says anything."""
 
 
 def stricter_rules(one: Rules, two: Rules) -> Rules:

@@ -1,7 +1,7 @@
 """Which checks are run: what the caller, the project's files and the policy say of that.
 
 A file of the project can be edited by those whose work is judged. It never hides a fault: what it
-may leave out changes no exit code, and the report says what was left out, by whom.
+may leave out changes no exit code, and the report says what was left out, and who did that.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from tripod.ledger.kinds.registry import KINDS
 from tripod.projections.text import text_meant
-from tripod.verify.anchors.configuration import Configured
 from tripod.verify.anchors.heads import OutsideHeads
+from tripod.verify.anchors.policy import Configured
 from tripod.verify.check import Check, Report
 
 
