@@ -110,6 +110,10 @@ def _rule_besides(call: CommandCall) -> Forbidden | None:
         raise BadArgumentError(f"--never: {error}") from error
 
 
+def _is_no_file(path: str) -> bool:
+    return os.path.lexists(path) and not os.path.isfile(path)
+
+
 def _take_outputs(call: CommandCall, report: Report) -> list[str]:
     """Take the reports that the project's own files name, where the call names none.
 
@@ -125,13 +129,15 @@ def _take_outputs(call: CommandCall, report: Report) -> list[str]:
     tree = work_tree_around(here)
     if tree is not None and top in (tree.common, tree.home and os.path.realpath(tree.home)):
         top = os.path.realpath(tree.top)
-    if not f"{here}/".startswith(f"{top}/"):
+    is_bare = tree is not None and tree.top == tree.common
+    if is_bare or not f"{here}/".startswith(f"{top}/"):
         return []
     taken, lost = [], []
     for one in formats:
         name, _, path = one.partition("=")
         full = os.path.join(top, path)
-        if os.path.realpath(full) != full or (os.path.lexists(full) and not os.path.isfile(full)):
+        own = [full, f"{full}{_PLACES}"] if name == "sarif" else [full]
+        if any(os.path.realpath(each) != each or _is_no_file(each) for each in own):
             lost.append(f"the report was not written to {full}: a link or no file is in the way")
         else:
             taken.append(f"{name}={full}")

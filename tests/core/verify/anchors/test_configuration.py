@@ -296,6 +296,17 @@ def test_a_commit_that_is_named_leaves_out_what_is_not_required(shop: Git) -> No
     assert "select` in tripod.toml in commit " in report.notes[0]
 
 
+def test_a_commit_that_is_named_says_where_reports_go(shop: Git) -> None:
+    says(shop, "formats = ['json=tripod.base.json']", "pyproject.toml")
+    shop("add", "--all")
+    shop("commit", "--quiet", "-m", "formats")
+    shop("tag", "--force", "base")
+    shop("reset", "--quiet", "--hard", "HEAD~")
+    says(shop, "formats = ['json=tripod.mine.json']")
+    assert run(shop.root, "verify", "--policy-from", "base").code == 0
+    assert sorted(path.name for path in shop.root.glob("tripod*.json")) == ["tripod.base.json"]
+
+
 def test_the_caller_selects_what_no_file_can_and_the_report_says_so(shop: Git) -> None:
     says(shop, "select = ['decision-noise']")
     report = verify(shop.root, select=["drift"])
@@ -400,15 +411,17 @@ def test_in_a_linked_work_tree_a_report_lands_there(shop: Git) -> None:
 
 
 def test_no_link_leads_a_report_to_another_file(shop: Git) -> None:
-    says(shop, "formats = ['json=out/tripod.json', 'junit=tripod.xml', 'text=tripod.txt']")
+    names = ("json=out/tripod.json", "junit=tripod.xml", "text=tripod.txt", "sarif=tripod.sarif")
+    says(shop, f"formats = {[*names]}")
     (shop.root / "package.json").write_text("{}")
     (shop.root / "real").mkdir()
     (shop.root / "real/tripod.json").symlink_to("../package.json")
     (shop.root / "out").symlink_to("real")
     os.mkfifo(shop.root / "tripod.xml")
+    (shop.root / "tripod.sarif.places.txt").symlink_to("package.json")
     done = run(shop.root, "verify")
     assert (done.code, b"checks hold" in done.out) == (1, True)
-    assert done.err.count("a link or no file is in the way") == 2
+    assert done.err.count("a link or no file is in the way") == 3
     assert (shop.root / "package.json").read_text() == "{}"
     assert (shop.root / "tripod.txt").read_bytes() == done.out
 
@@ -470,6 +483,12 @@ def test_a_bare_repository_is_judged_by_the_commit_of_its_head(tmp_path: Path) -
     begin(tmp_path / "tree")
     failing = {one.check for one in verify(tmp_path / "tree").outcomes if one.failures}
     assert failing == {"record-agrees"}
+    git.commit("pyproject.toml", b"[tool.tripod]\nformats = ['json=tripod.json']\n")
+    git("push", "--quiet", "--force", str(tmp_path / "shop.git"), "main:main")
+    assert run(tmp_path / "shop.git", "verify").code == 0
+    assert not (tmp_path / "shop.git/tripod.json").exists()
+    assert run(tmp_path / "tree", "verify").code == 0
+    assert (tmp_path / "tree/tripod.json").exists()
 
 
 # Of several ------------------------------------------------------------------------------------
