@@ -149,6 +149,7 @@ def test_what_other_programs_say_beside_ours_does_not_matter() -> None:
         ("polcy = 3", "unknown keys: polcy (did you mean policy?)"),
         ("selct = ['drift']", "unknown keys: selct (did you mean select?)"),
         ("since = '2.0'", "unknown keys: since"),
+        ("\n".join(f"k{one} = 1" for one in range(99)), ": k0, k1, k10, k11, k12 and 94 more;"),
         ("select = 3", "select: the value is not a list of texts"),
         ("select = [3]", "select: the value is not text"),
         ("select = []", "select: the value names nothing"),
