@@ -123,13 +123,16 @@ class Subject:
 
     ``team`` is the team directory with every link followed, ``ledger`` the database, or the folder
     of files, that the ledger was read from; '' without one. ``history`` says in words what was
-    looked at of the git repository with the top ``repository``, or why nothing was.
+    looked at of the repository with the top ``repository``, or why nothing was. ``settings`` are
+    the files with rules, ``formats`` a folder and reports below it that one asks for (NAME=PATH).
     """
 
     team: str
     ledger: str
     repository: str | None
     history: str
+    settings: tuple[str, ...] = ()
+    formats: tuple[str, tuple[str, ...]] = "", ()
 
 
 class Since(NamedTuple):
@@ -691,10 +694,8 @@ def shown_difference(want: bytes, have: bytes | None) -> tuple[str, ...]:
     ours, theirs, start, tail = _parted(want, have)
     shown = [f"@@ line {start + 1} @@"]
     for sign, lines in (("-", ours), ("+", theirs)):
-        changed = lines[start : len(lines) - tail]
-        shown += [
-            sign + shorten(line.decode("utf-8", "replace")) for line in changed[:_SHOWN_LINES]
-        ]
-        if len(changed) > _SHOWN_LINES:
-            shown.append(f"{sign}… {len(changed) - _SHOWN_LINES} more lines")
+        apart = lines[start : len(lines) - tail]
+        shown += [sign + shorten(line.decode("utf-8", "replace")) for line in apart[:_SHOWN_LINES]]
+        if len(apart) > _SHOWN_LINES:
+            shown.append(f"{sign}… {len(apart) - _SHOWN_LINES} more lines")
     return tuple(shown)

@@ -155,8 +155,8 @@ class OpenEvidence(Evidence):
         """What this is the evidence of."""
         team = "" if self.root is None else os.path.realpath(self.root)
         source = self.database.source or (self.database.path if self.has_ledger else "")
-        ledger = os.path.realpath(source) if source else ""
-        return Subject(team, ledger, self.outside.repository, self.outside.history)
+        ledger, out = os.path.realpath(source) if source else "", self.outside
+        return Subject(team, ledger, out.repository, out.history, *out.settings[:2])
 
     @property
     def db(self) -> sqlite3.Connection | None:

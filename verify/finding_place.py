@@ -34,8 +34,8 @@ def locate_findings(evidence: OpenEvidence, told: Outcome, *, rows: bool) -> Out
         path, line = _place_of(evidence, finding, rows=rows)
         pin = finding.where.startswith(_PIN)
         shown = finding.where.removeprefix(_PIN) if pin else _shown(evidence, path)
-        if finding.where == "policy" and evidence.outside.rules_path:
-            shown = evidence.outside.rules_path
+        if finding.where == "policy" and evidence.outside.settings.rules_path:
+            shown = evidence.outside.settings.rules_path
         return replace(finding, file=shown, line=line)
 
     findings = tuple(map(located, told.findings))

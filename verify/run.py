@@ -20,13 +20,11 @@ from typing import Any, TypedDict
 from tripod import ledger
 from tripod.ledger import GitError, tell_progress
 from tripod.ledger.ids import now_us
-from tripod.ledger.kinds.registry import KINDS
 from tripod.ledger.locator import database_of, has_ledger, has_record, is_only_stored_to, team_of
 from tripod.ledger.sqlite.reader import SQLiteReader, read_only
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.ledger.tlog.seal import read_seal
 from tripod.projections import TRUST
-from tripod.projections.text import text_meant
 from tripod.verify.acceptance import (
     Acceptances,
     Before,
@@ -39,7 +37,14 @@ from tripod.verify.anchors.comparison import compare_heads
 from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_growth import read_growth
 from tripod.verify.anchors.heads import KnownHead
-from tripod.verify.anchors.policy import Rules
+from tripod.verify.anchors.policy import forbidden_files
+from tripod.verify.anchors.selection import (
+    advises,
+    checks_left_out,
+    misnamed_problem,
+    selection_notes,
+    with_broken_files,
+)
 from tripod.verify.check import (
     CANNOT_TELL,
     CLEAN,
@@ -102,6 +107,7 @@ def verify(
     nearby: int = NEARBY,
     since: str | int | None = None,
     policy_from: str | None = None,
+    never: Sequence[str] = (),
 ) -> Report:
     """Judge what stands at a path, and return the report. Nothing is written or printed.
 
@@ -119,21 +125,20 @@ def verify(
         no_ledger: the team is known to have none: judge the files alone.
         nearby: how many lines an approximate chat reference may be off.
         since: an entry's number, or a git revision with a seal: only what is new is reported.
-        policy_from: a git revision whose ``tripod.toml`` counts, and not that of the work tree.
+        policy_from: a git revision whose ``tripod.toml`` and ``pyproject.toml`` count.
+        never: globs of files that no agent may have read: a rule besides those of the policy.
 
     Raises:
         ValueError: ``select`` names a check that is not there, ``new_only`` comes without a pin, or
-            with ``since``.
+            with ``since``; a glob of ``never`` cannot be used.
         MalformedError: one of ``keys`` is no public key.
     """
     checks = all_checks()
     unknown = set(select or ()) - {check.NAME for check in checks}
     if unknown:
         raise ValueError(f"there is no check {min(unknown)!r}")
-    if new_only and pin is None:
-        raise ValueError("new_only needs a pin to start from")
-    if new_only and since is not None:
-        raise ValueError("new_only and since: give one of them")
+    if new_only and (pin is None or since is not None):
+        raise ValueError("new_only needs a pin to start from, and no since")
     asked = AnchorOptions(
         None if pin is None else os.fspath(pin),
         new_only=new_only,
@@ -141,9 +146,9 @@ def verify(
         git=git,
         since=None if since is None else str(since),
         policy_from=policy_from,
+        never=forbidden_files(never) if never else None,
     )
-    vkeys = [VerifierKey.parse(key) for key in keys]
-    how: HowToOpen = {"nearby": nearby, "keys": vkeys, "asked": asked}
+    how: HowToOpen = {"nearby": nearby, "keys": [*map(VerifierKey.parse, keys)], "asked": asked}
     by_refs = None if no_ledger else judge_refs(os.fspath(path), select, **how)
     if by_refs is not None:
         return by_refs
@@ -172,10 +177,16 @@ def run(
     if checks is None:  # to look for installed ones takes 2 ms: not where none of them is asked for
         own = {check.NAME for check in CHECKS}
         checks = CHECKS if select is not None and own.issuperset(select) else all_checks()
-    problem = _misnamed(evidence.outside.rules, checks)
+    problem = misnamed_problem(evidence.outside, checks, all_checks)
     if problem is not None:
         return Report(evidence.what, (), problem=problem, subject=evidence.subject)
-    asked = [check for check in checks if select is None or check.NAME in select]
+    left_out = checks_left_out(evidence.outside, checks) if select is None else []
+    asked = [
+        check
+        for check in checks
+        if (check.NAME not in left_out if select is None else check.NAME in select)
+    ]
+    selection = tuple(selection_notes(evidence.outside.settings, asked, left_out, select))
     notes = tuple(_begin(evidence, checks))
     since = evidence.scan is not None and evidence.scan.since > 0
     if since:
@@ -192,16 +203,18 @@ def run(
     before = None if since else found_before(evidence, chosen)
     judged = _Judged(evidence, broken, found, before)
     outcomes = judged.outcomes(asked)
-    return Report(
+    report = Report(
         evidence.what,
         outcomes,
         evidence.scan.head if evidence.scan else None,
         sealed=_sealed(evidence),
         anchored=evidence.held.anchored if evidence.held else None,
-        notes=(*notes, *judged.notes),
+        notes=(*notes, *judged.notes, *selection),
         subject=evidence.subject,
         since=judged.since,
     )
+    is_compared = evidence.held is not None and evidence.db is not None
+    return report if is_compared else with_broken_files(evidence.outside, report)
 
 
 # Evidence ---------------------------------------------------------------------------------------
@@ -285,7 +298,7 @@ def judge_refs(
         if own and not is_only_stored_to(repository.place.common):  # a ledger here wrote them
             with OpenEvidence(root) as evidence:
                 evidence.outside.known = tuple(KnownHead("git", one.ref, seal) for one, seal in own)
-                parts.append(run(evidence, {ledger_missing.NAME}))
+                parts.append(replace(run(evidence, {ledger_missing.NAME}), notes=()))
                 each(evidence, parts[-1])
         if parts and beside and (has_ledger(beside) or _has_other_record(beside, origins)):
             with open_run(path, nearby=nearby, keys=keys, asked=asked) as evidence:
@@ -381,23 +394,6 @@ def _kept(broken: Broken, *sources: Need) -> Iterator[None]:
         yield
     except Exception as error:  # noqa: BLE001 - evidence that nobody foresaw is a finding
         broken.update(dict.fromkeys(sources, error))
-
-
-def _misnamed(rules: Rules, checks: Sequence[Check]) -> str | None:
-    """A name in the policy that nothing bears: such a demand would demand nothing."""
-    known_checks = all_checks() if set(rules.required) - {one.NAME for one in checks} else checks
-    advising = {check.NAME for check in known_checks if advises(check)} & set(rules.required)
-    if advising:
-        return f"the policy requires {min(advising)!r}, and that check only advises"
-    for names, known, what in (
-        (rules.required, {check.NAME for check in known_checks}, "check"),
-        (rules.signed, {kind.name for kind in KINDS}, "kind of entries"),
-    ):
-        unknown = set(names) - known
-        if unknown:
-            meant = text_meant(min(unknown), sorted(known))
-            return f"the policy names {min(unknown)!r}, and there is no such {what}{meant}"
-    return None
 
 
 def _begin(evidence: OpenEvidence, checks: Sequence[Check]) -> Iterator[str]:
@@ -676,8 +672,3 @@ def check_manual(name: str) -> str:
     package = getattr(check, "PACKAGE", "")
     front = f"{name} ({required}{f', from the package {package}' if package else ''})"
     return f"{front}\n\n{(check.__doc__ or '').strip()}\n"
-
-
-def advises(check: Check) -> bool:
-    """Whether a check only advises."""
-    return bool(getattr(check, "ADVICE", False))

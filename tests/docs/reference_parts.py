@@ -17,6 +17,7 @@ import click
 import tripod
 from tripod.cli import bus, scribe
 from tripod.cli.tree import cli
+from tripod.ledger.errors import MalformedError
 from tripod.ledger.kinds import base, decisions
 from tripod.ledger.kinds.base import Content, Observed
 from tripod.ledger.kinds.models import body_fields, fields_of
@@ -25,6 +26,8 @@ from tripod.output import DOORS, Codes
 from tripod.projections.bus.format import Config
 from tripod.projections.engine import PROJECTIONS
 from tripod.projections.team.intake import parse_team_config
+from tripod.verify.anchors.configuration import parse_configuration
+from tripod.verify.anchors.policy import Rules
 from tripod.verify.check import lets_accept
 from tripod.verify.checks import CHECKS
 from tripod.verify.sessions.items import CHANNELS, Way
@@ -37,6 +40,7 @@ __all__ = [
     "doors",
     "drop_in",
     "kinds",
+    "project_keys",
     "sessions",
     "settings",
     "verbs",
@@ -381,3 +385,25 @@ def settings() -> str:
         takes = warning.message.removeprefix("the value is not ").partition(";")[0]
         rows.append(f"| [`{key}`](#{key}) | `{default}` | {takes} |")
     return "\n" + "\n".join(rows) + "\n\n"
+
+
+def project_keys() -> str:
+    """Each key of ``tripod.toml`` and ``[tool.tripod]`` with what it takes."""
+    rows = ["| key | value |", "|---|---|"]
+    policy = [f"policy.{name}" for name in Rules.__dataclass_fields__]
+    for name in (*policy, "select", "formats"):
+        key = name.replace("_", "-")
+        rows.append(f"| `{key}` | {_takes(key)} |")
+    return "\n" + "\n".join(rows) + "\n\n"
+
+
+def _takes(key: str) -> str:
+    """What the reader says it expects, when it is given what the key does not take."""
+    for wrong in ("'?'", "3"):
+        try:
+            parse_configuration("tripod.toml", f"{key} = {wrong}".encode())
+        except MalformedError as error:
+            _, is_said, takes = str(error).partition("the value is not ")
+            if is_said:
+                return takes.partition(";")[0]
+    raise AssertionError(f"{key} takes anything")

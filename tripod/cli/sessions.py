@@ -120,11 +120,11 @@ def _import(call: CommandCall) -> int | None:
 def _policy_without_rules(root: str) -> str:
     """The path of a team's policy, if neither it nor the project's can have a rule on sessions."""
     from tripod.projections.settings import MAX_SIZE
-    from tripod.verify.anchors.policy import PROJECT
+    from tripod.verify.anchors.configuration import PROJECT_FILES
     from tripod.verify.check import RULES
 
     policy = os.path.join(root, RULES)
-    for path in (policy, os.path.join(os.path.dirname(root), PROJECT)):
+    for path in (policy, *(os.path.join(os.path.dirname(root), name) for name in PROJECT_FILES)):
         with suppress(OSError):
             if b"never" in read_plain_file(path, MAX_SIZE):
                 return ""

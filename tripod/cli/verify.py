@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from tripod.cli.commands import CommandCall, command_verb, first_sentence, log_keys_param
 from tripod.errors import BadArgumentError, RefusedError, UnwritableError
-from tripod.ledger.files import replace_file
-from tripod.ledger.locator import team_to_judge
+from tripod.ledger.files import is_read_only, replace_file
+from tripod.ledger.locator import team_to_judge, work_tree_around
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.output import emit, emit_report, remark
 from tripod.projections.text import text_meant
@@ -15,6 +15,7 @@ from tripod.trust.proof import seal_of_proof, write_proved_pin
 from tripod.verify import run as judging
 from tripod.verify.anchors.anchors import AnchorOptions, OutsideError
 from tripod.verify.anchors.comparison import is_compared_own_head, pin_after_comparison
+from tripod.verify.anchors.policy import Forbidden, forbidden_files
 from tripod.verify.check import Report
 from tripod.verify.evidence import evidence_changed, judge_until_still
 from tripod.verify.export import is_proof, judge_proof
@@ -45,7 +46,7 @@ def _verify(call: CommandCall) -> int:
     if call.grow_only is not None:
         others = (
             call.path, call.select, call.no_ledger, call.pin, call.policy, call.key, call.old,
-            call.since, call.policy_from,
+            call.since, call.policy_from, call.never,
         )  # fmt: skip
         if any(others):
             raise BadArgumentError(
@@ -75,10 +76,11 @@ def _judge_subject(call: CommandCall) -> int:
         not call.no_git,
         call.since,
         call.policy_from,
+        _rule_besides(call),
     )
     keys, path = tuple(log_keys_param(call.key)), team_to_judge(call.path)
     if is_proof(path):
-        if call.pin is not None or call.policy or call.since or call.policy_from:
+        if call.pin is not None or call.policy or call.since or call.policy_from or call.never:
             raise BadArgumentError(
                 f"{path} is a proof: hold it against keys (--key) and a seal (--old)"
             )
@@ -88,10 +90,59 @@ def _judge_subject(call: CommandCall) -> int:
     report, code, said = judge_until_still(
         path, lambda left: _judge_once(call, path, keys, asked, last=not left)
     )
+    lost = _take_outputs(call, report)
     _say(call, report)
     if said and not call.quiet:
         remark(said)
+    if lost:
+        raise UnwritableError("; ".join(lost))
     return code
+
+
+def _rule_besides(call: CommandCall) -> Forbidden | None:
+    """The rule of --never and --except."""
+    but = call.values["except"]
+    if but and not call.never:
+        raise BadArgumentError("--except needs --never: it names exceptions from it")
+    try:
+        return forbidden_files(call.never, but) if call.never else None
+    except ValueError as error:
+        raise BadArgumentError(f"--never: {error}") from error
+
+
+def _is_no_file(path: str) -> bool:
+    return os.path.lexists(path) and not os.path.isfile(path)
+
+
+def _take_outputs(call: CommandCall, report: Report) -> list[str]:
+    """Take the reports that the project's own files name, where the call names none.
+
+    Gives those that cannot be written, with the reason. They are written for people who work in
+    the project alone: who judges another's by its path, or changes nothing, has nothing written.
+    A link would lead them to another file than the one that is named.
+    """
+    told = next(filter(None, (one.subject for one in (report, *report.parts))), None)
+    folder, formats = ("", ()) if told is None else told.formats
+    if not formats or call.format or call.json or is_read_only():
+        return []
+    here, top = os.path.realpath(os.getcwd()), os.path.realpath(folder)
+    tree = work_tree_around(here)
+    if tree is not None and top in (tree.common, tree.home and os.path.realpath(tree.home)):
+        top = os.path.realpath(tree.top)
+    is_bare = tree is not None and tree.top == tree.common
+    if is_bare or not f"{here}/".startswith(f"{top}/"):
+        return []
+    taken, lost = [], []
+    for one in formats:
+        name, _, path = one.partition("=")
+        full = os.path.join(top, path)
+        own = [full, f"{full}{_PLACES}"] if name == "sarif" else [full]
+        if any(os.path.realpath(each) != each or _is_no_file(each) for each in own):
+            lost.append(f"the report was not written to {full}: a link or no file is in the way")
+        else:
+            taken.append(f"{name}={full}")
+    call.values = {**call.values, "format": tuple(taken)}
+    return lost
 
 
 def _judge_once(
@@ -245,8 +296,11 @@ verify [PATH]
         record's ref, a committed seal. The rest is counted. For a pull request: --since
         origin/main.
     --policy FILE...   A policy from elsewhere (.tlog or .yaml) in place of the team's own.
-    --policy-from REV  The policy in tripod.toml as committed in REV, in place of that in the
-        work tree. For a pull request: the branch that it goes to.
+    --policy-from REV  What tripod.toml and pyproject.toml say as committed in REV, in place of
+        those in the work tree. For a pull request: the branch that it goes to.
+    --never GLOB...  Files that no agent may have read, by a rule besides those of the policy.
+        Globs are as for `tripod exposure`; never-read judges the imported sessions.
+    --except GLOB...  Files that --never does not mean.
     --no-git           Do not read the history of the git repository.
     --explain CHECK    Print the manual section of a check.
     --list             Print all checks, and in a line what each proves.

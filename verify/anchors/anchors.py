@@ -10,8 +10,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from functools import reduce
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -26,11 +24,20 @@ from tripod.ledger.tlog.trailer import trailer_seal
 from tripod.projections.decisions.format import is_decision_log, parse_decision_archive_name
 from tripod.projections.decisions.tables import LOG
 from tripod.projections.layout import LIVE
+from tripod.verify.anchors.configuration import (
+    PROJECT,
+    PROJECT_FILES,
+    PYPROJECT,
+    Configuration,
+    Said,
+    join_configurations,
+    parse_configuration,
+)
 from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_folder import find
 from tripod.verify.anchors.git_growth import describe_growth_commit, read_growth
 from tripod.verify.anchors.heads import MAX_HEAD, KnownHead, OutsideHeads, parse_head
-from tripod.verify.anchors.policy import PROJECT, Rules, parse_project, stricter_rules
+from tripod.verify.anchors.policy import Forbidden, Rules
 from tripod.verify.anchors.policy import parse as parse_rules
 from tripod.verify.check import AUTHORITIES, POLICY, RULES
 
@@ -56,7 +63,8 @@ class AnchorOptions(NamedTuple):
     what is after it. ``policies``: files that replace the team's own. ``git``: whether to walk the
     history of the repository around the team directory. ``since``: the number of an entry, or a
     git revision, from which on what is found is new. ``policy_from``: the git revision whose
-    ``tripod.toml`` counts, and not the one of the work tree.
+    ``tripod.toml`` and ``pyproject.toml`` count, and not those of the work tree. ``never``: a rule
+    besides those of the policy.
     """
 
     pin: str | None = None
@@ -66,6 +74,7 @@ class AnchorOptions(NamedTuple):
     git: bool = True
     since: str | None = None
     policy_from: str | None = None
+    never: Forbidden | None = None
 
 
 USUAL = AnchorOptions()
@@ -185,18 +194,10 @@ def _trailers(
                 yield seal, f"the head that commit {one.name[:12]} carries"
 
 
-class _Demands(NamedTuple):
-    """The rules that one file holds. ``is_outside``: a caller named it, outside of the team."""
-
-    path: str
-    rules: Rules
-    is_outside: bool
-
-
 def _policies(outside: OutsideHeads, root: str | None, asked: AnchorOptions) -> None:
     """The files given, by the ends of their names; the team's own for each kind not given."""
     given = asked.policies
-    found: list[_Demands] = []
+    found: list[Said] = []
     demands = [path for path in given if path.endswith((".yaml", ".yml"))]
     stamping = [path for path in given if path.endswith(".pem")]
     trusted = [path for path in given if path not in (*demands, *stamping)]
@@ -220,7 +221,8 @@ def _policies(outside: OutsideHeads, root: str | None, asked: AnchorOptions) -> 
             if name == POLICY:
                 outside.policy = parse_policy(data)
             elif name == RULES:
-                found.append(_Demands(path if paths else "", parse_rules(data), is_outside=False))
+                said = Configuration(policy=parse_rules(data))
+                found.append(Said(path, path if paths else "", said, is_outside=False))
             else:
                 outside.authorities = parse_timestamp_authorities(data)
         except MalformedError as error:
@@ -236,22 +238,19 @@ def _policies(outside: OutsideHeads, root: str | None, asked: AnchorOptions) -> 
     if found and RULES in outside.given:
         found = [found[0]._replace(is_outside=True)]
     if asked.policy_from is not None:
-        found.append(_committed_demands(asked.policy_from, root))
+        found += _committed_settings(asked.policy_from, root)
     elif root is not None and not demands:
-        found += _project_demands(outside, root)
-    _join(outside, found)
-
-
-def _join(outside: OutsideHeads, found: list[_Demands]) -> None:
-    """Take the stricter of all rules; what is given up is said by those from outside alone."""
-    if not found:
-        return
-    outside.rules_path = found[0].path
-    outside.rules = reduce(stricter_rules, [one.rules for one in found])
-    if outer := [one.rules for one in found if one.is_outside]:
+        found += _project_settings(outside, root)
+    if asked.never is not None:
+        rule = Configuration(policy=Rules(never=(asked.never,)))
+        found.append(Said("--never", "", rule, is_outside=False))
+    outside.rules, outside.settings, problem = join_configurations(found)
+    if problem and asked.policy_from is not None:
+        raise OutsideError(f"--policy-from {asked.policy_from}: {problem}")
+    if problem:
+        outside.faults += (("broken", PROJECT, problem),)
+    if any(one.is_outside for one in found):
         outside.given |= {RULES}
-        given_up = reduce(stricter_rules, outer).given_up
-        outside.rules = replace(outside.rules, given_up=given_up)
 
 
 def _project(root: str) -> str:
@@ -266,30 +265,52 @@ def _project(root: str) -> str:
     return above if name == FOLDER else root
 
 
-def _project_demands(outside: OutsideHeads, root: str) -> Iterator[_Demands]:
-    """The rules in ``tripod.toml`` of the work tree, if there is one.
+def _project_settings(outside: OutsideHeads, root: str) -> Iterator[Said]:
+    """What the project's files in the work tree say.
 
-    A bare repository has several or none: there the file of the commit that its HEAD names counts.
+    A bare repository has several or none: there those of the commit that its HEAD names count.
     """
-    path = f"{_project(root)}/{PROJECT}"
-    data = _read(path, named=False)
+    folder = _project(root)
+    files = {name: _read_beside(outside, f"{folder}/{name}") for name in PROJECT_FILES}
+    absent = [name for name, data in files.items() if data is None]
     try:
-        tree = work_tree_around(_project(root)) if data is None else None
+        tree = work_tree_around(folder) if absent else None
         if tree is not None and is_bare(tree.common):
-            with Repository(path) as git:
-                data = git.file_at("HEAD", PROJECT)
-        if data is not None:
-            yield _Demands(path, parse_project(data), is_outside=False)
+            with Repository(f"{folder}/{PROJECT}") as git:
+                files |= {name: git.file_at("HEAD", name) for name in absent}
     except GitError as error:
-        outside.faults += (("unread", path, str(error)),)
-    except MalformedError as error:
-        message = f"{error}; a policy that is not understood is not passed over"
-        outside.faults += (("broken", path, message),)
+        outside.faults += (("unread", f"{folder}/{PROJECT}", str(error)),)
+    for name, data in files.items():
+        path = f"{folder}/{name}"
+        try:
+            said = None if data is None else parse_configuration(name, data)
+        except MalformedError as error:
+            message = f"{error}; a policy that is not understood is not passed over"
+            outside.faults += (("broken", path, message),)
+            continue
+        if said is not None:
+            yield Said(path, path, said, is_outside=False)
 
 
-def _committed_demands(revision: str, root: str | None) -> _Demands:
-    """The rules in ``tripod.toml`` as committed (OutsideError: they cannot be read there)."""
-    asked = f"--policy-from {revision}"
+def _read_beside(outside: OutsideHeads, path: str) -> bytes | None:
+    """A file of the project; None if it is absent.
+
+    A ``pyproject.toml`` that is no plain file is other programs' business: a warning says that it
+    was not read. The other file is ours alone, and then nothing can be judged (OutsideError).
+    """
+    if path.endswith(f"/{PYPROJECT}") and (
+        os.path.islink(path) or (os.path.exists(path) and not os.path.isfile(path))
+    ):
+        problem = f"it is a link, or no file, and was not read: settings can stand in {PROJECT}"
+        outside.faults += (("unread", path, problem),)
+        return None
+    return _read(path, named=False)
+
+
+def _committed_settings(revision: str, root: str | None) -> list[Said]:
+    """What the project's files say as committed (OutsideError: that cannot be read)."""
+    asked, found = f"--policy-from {revision}", []
+    name = PROJECT
     try:
         with Repository(f"{os.getcwd() if root is None else _project(root)}/{PROJECT}") as git:
             commit = git.resolve(revision)
@@ -297,16 +318,22 @@ def _committed_demands(revision: str, root: str | None) -> _Demands:
                 raise OutsideError(
                     f"{asked}: there is no such commit in {git.top} (in CI: fetch-depth: 0)"
                 )
-            path = f"{git.top if root is None else _project(root)}/{PROJECT}"
-            data = git.file_at(commit, git.name_of(path))
-            if data is None:
-                raise OutsideError(
-                    f"{asked}: commit {commit[:12]} holds no {PROJECT}, so nothing is demanded "
-                    "there: commit one, or leave the option out"
-                )
-            return _Demands(path, parse_project(data), is_outside=True)
+            folder = git.top if root is None else _project(root)
+            for name in PROJECT_FILES:
+                path = f"{folder}/{name}"
+                data = git.file_at(commit, git.name_of(path, link=True))
+                said = None if data is None else parse_configuration(name, data)
+                if said is not None:
+                    shown = f"{name} in commit {commit[:12]}"
+                    found.append(Said(shown, path, said, is_outside=True))
     except (GitError, MalformedError) as error:
-        raise OutsideError(f"{asked}: {PROJECT}: {error}") from error
+        raise OutsideError(f"{asked}: {name}: {error}") from error
+    if not found:
+        raise OutsideError(
+            f"{asked}: commit {commit[:12]} holds no {PROJECT}, and no [tool.tripod] in "
+            f"{PYPROJECT}, so nothing is demanded there: commit one, or leave the option out"
+        )
+    return found
 
 
 def _walk(

@@ -26,7 +26,17 @@ from tripod.ledger.tlog.note import Note, VerifierKey, parse_note, parse_note_te
 from tripod.ledger.tlog.policy import Policy
 from tripod.ledger.tlog.seal import Cosignature, Seal, open_seal, parse_seal
 from tripod.verify.anchors.growth import FileHistory
-from tripod.verify.anchors.policy import LEVELS, PEERED, PINNED, SELF, TIMESTAMPED, WITNESSED, Rules
+from tripod.verify.anchors.policy import (
+    LEVELS,
+    PEERED,
+    PINNED,
+    SELF,
+    TIMESTAMPED,
+    UNCONFIGURED,
+    WITNESSED,
+    Configured,
+    Rules,
+)
 from tripod.verify.check import POLICY, RULES, Anchored, Finding, HeadsJudged, Severity
 
 if TYPE_CHECKING:
@@ -73,7 +83,7 @@ class OutsideHeads:
 
     ``faults`` are findings, each with where and why; ``untold`` says (where, why) of what may hold
     a head and cannot be read. ``given`` names the policy files from outside of the team directory.
-    ``rules_path`` is the file that the rules were read from if a caller gave one, '' if not.
+    ``settings`` is what the project's files say besides ``rules``, and where all of it was read.
     ``pin`` is the head to start from where only what is after it is looked at. ``logs`` is what git
     tells of each decision log. ``history`` says in words what of the repository was looked at.
     """
@@ -84,7 +94,7 @@ class OutsideHeads:
     policy: Policy | None = None
     authorities: Sequence[Certificate] = ()
     rules: Rules = field(default_factory=Rules)
-    rules_path: str = ""
+    settings: Configured = UNCONFIGURED
     given: frozenset[str] = frozenset()
     pin: Seal | None = None
     logs: tuple[FileHistory, ...] = ()

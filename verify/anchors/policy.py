@@ -1,8 +1,8 @@
 """What a team demands of its own ledger, and which of two demands is the stricter. Pure.
 
-Two files say it: ``policy.yaml`` in the team directory, which stays on this machine, and the table
-``policy`` of ``tripod.toml`` at the top of the project, which travels with the work. Both have the
-same keys; the stricter of the two holds. In YAML::
+``policy.yaml`` in the team directory says it, which stays on this machine, and the table ``policy``
+of a project's files, which travel with the work (``tripod.verify.anchors.configuration``). All have
+the same keys; the stricter holds. In YAML::
 
     # missing protection is a failure, not a skip
     level: PINNED                     # or PEERED, WITNESSED, TIMESTAMPED, [WITNESSED, TIMESTAMPED]
@@ -32,17 +32,16 @@ refused if a part of it is not understood: a misspelled demand would demand noth
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple
 
 from tripod.ledger import MalformedError
 from tripod.ledger.tlog.note import ED25519, VerifierKey
 from tripod.projections.settings import (
-    MAX_SIZE,
     Rule,
     Settings,
     accepted_setting,
-    judge,
     read_settings,
     setting_of,
     whole_setting,
@@ -55,8 +54,6 @@ SELF, PINNED, PEERED, WITNESSED, TIMESTAMPED = LEVELS = (
 )  # fmt: skip
 """Who vouches for the ledger: it alone, a head kept elsewhere, other replicas that a person
 accepted, witnesses, a timestamp authority."""
-PROJECT = "tripod.toml"
-"""The file of the project whose table ``policy`` travels with the work."""
 NOBODY = ("",)
 """``accept`` where two policies have no name in common: no actor is called so."""
 
@@ -132,6 +129,15 @@ class Forbidden(Settings):
             raise ValueError("the exceptions of a rule leave none of its paths")
 
 
+def forbidden_files(paths: Sequence[str], but: Sequence[str] = ()) -> Forbidden:
+    """A rule for all sessions: no agent may have read files that fit the globs ``paths``.
+
+    Raises ValueError: a glob cannot be used, or the exceptions ``but`` leave none of the paths.
+    """
+    _globs([*paths, *but])
+    return Forbidden(tuple(paths), tuple(but))
+
+
 @dataclass(frozen=True)
 class SessionNaming(Settings):
     """A role that sessions have whose folder and id fit these patterns."""
@@ -175,43 +181,29 @@ class Rules(Settings):
         return [one for one in self.accept if one.partition("+")[0] == actor]
 
 
-@dataclass(frozen=True)
-class _Project(Settings):
-    """All that ``tripod.toml`` may hold."""
-
-    policy: Rules = field(default_factory=Rules)
-
-
 def parse(data: bytes) -> Rules:
     """Read the file; which checks there are is not asked (MalformedError: which line, and why)."""
     return read_settings(Rules, data)
 
 
-def parse_project(data: bytes) -> Rules:
-    r"""Read the table ``policy`` of ``tripod.toml`` (MalformedError: where, and why).
+class Configured(NamedTuple):
+    """What a project's files say besides the rules, and which files said something.
 
-    >>> parse_project(b'[policy]\nlevel = "PINNED"\ntail-entries = 256\n').tail_entries
-    256
+    ``files`` are those that say something, as a person finds them. ``selected`` names the file that
+    ``select`` stands in; ``is_outside``: a caller named the commit of it. ``formats`` has the
+    folder of the file that it stands in. ``rules_path`` is the path of the first with rules.
     """
-    import tomllib
 
-    if len(data) > MAX_SIZE:
-        raise MalformedError(f"it has {len(data)} bytes, more than {MAX_SIZE}")
-    try:
-        value = _written(tomllib.loads(data.decode()))
-    except (ValueError, RecursionError) as error:  # also no UTF-8, or a number of 5,000 digits
-        raise MalformedError(f"it is no TOML: {error}") from error
-    read: _Project = judge(_Project, value)
-    return read.policy
+    files: tuple[str, ...] = ()
+    formats: tuple[str, tuple[str, ...]] = "", ()
+    select: tuple[str, ...] = ()
+    selected: str = ""
+    is_outside: bool = False
+    rules_path: str = ""
 
 
-def _written(value: Any) -> Any:
-    """A value as YAML would have it: a whole number is text, which the type of a field judges."""
-    if type(value) is int:
-        return str(value)
-    if isinstance(value, list):
-        return [_written(one) for one in value]
-    return {key: _written(one) for key, one in value.items()} if isinstance(value, dict) else value
+UNCONFIGURED = Configured()
+"""No file says anything."""
 
 
 def stricter_rules(one: Rules, two: Rules) -> Rules:

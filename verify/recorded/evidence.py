@@ -20,7 +20,7 @@ from tripod.ledger.files import open_plain_file, read_plain_file
 from tripod.ledger.kinds.base import MARK
 from tripod.ledger.kinds.sessions import session_stream
 from tripod.projections.disk import Disk
-from tripod.verify.anchors.policy import PROJECT
+from tripod.verify.anchors.configuration import PROJECT, PYPROJECT
 from tripod.verify.check import RULES
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.hooks import HookLog
@@ -68,8 +68,8 @@ class RecordedSessions:
         self.roles = roles
         self.faults = tuple(
             f"{where} is not understood: {why}"
-            for _, where, why in faults
-            if where.endswith((RULES, PROJECT))
+            for what, where, why in faults
+            if where.endswith((RULES, PROJECT)) or (what == "broken" and where.endswith(PYPROJECT))
         )
         self.altered = set[str]()  # paths of kept parts that have another digest
         self._whole = set[str]()  # digests of sessions that were read to their end

@@ -4,7 +4,8 @@ One object::
 
     {"version": 1, "what": "...", "exit_code": 1, "problem": "",
      "judged": {"team": "/home/ann/shop/.nbs", "ledger": "/home/ann/shop/.nbs/ledger.db",
-                "repository": "/home/ann/shop", "history": "refs/heads/main, commit 5a742098bf87"},
+                "repository": "/home/ann/shop", "history": "refs/heads/main, commit 5a742098bf87",
+                "settings": ["/home/ann/shop/tripod.toml"]},
      "head": {"size": 51, "root": "<64 hex>"},
      "anchored": {"level": "PINNED", "levels": {"PINNED": {"size": 40, "by": "..."}},
                   "tail": {"entries": 11, "seconds": 212}},
@@ -22,7 +23,9 @@ One object::
 - ``sealed`` is there where the ledger holds a seal: ``{"size": 48, "at": "<time of its entry>"}``.
 - ``judged``: the team directory, with every link followed; the database, or the folder of files,
   that its ledger was read from; the git repository whose history was asked; and what of that was
-  looked at, or why nothing was. Each is null if it does not apply.
+  looked at, or why nothing was. Each is null if it does not apply. ``settings`` is there where
+  a policy or the project's files say something, and names the files, in words where a commit has
+  them.
 - ``head``, ``anchored`` and ``seq`` are null if unknown. ``severity`` is ``failure``,
   ``warning`` or ``advice``. Advice breaks no rule and changes no exit code; ``advised`` counts it,
   where there is some.
@@ -77,6 +80,7 @@ def _report(report: Report) -> dict[str, object]:
         "ledger": subject.ledger or None,
         "repository": subject.repository,
         "history": subject.history or None,
+        **({"settings": [*subject.settings]} if subject.settings else {}),
     }
     levels = anchored and {name: {"size": n, "by": by} for name, (n, by) in anchored.sizes.items()}
     value: dict[str, object] = {

@@ -169,6 +169,8 @@ def _judged(subject: Subject | None, word: str = "judged") -> str:
     if subject.history:
         of = f" of {subject.repository}" if subject.repository else ""
         parts.append(f"history{of}: {subject.history}")
+    if subject.settings:
+        parts.append(f"settings: {', '.join(subject.settings)}")
     return f"{word}: {escape('; '.join(parts))}\n" if parts else ""
 
 

@@ -13,7 +13,8 @@ from recorded_sessions import BASE
 from recorded_sessions import write_session as session
 
 from tripod.ledger.errors import MalformedError
-from tripod.verify.anchors.policy import parse, parse_project, stricter_rules
+from tripod.verify.anchors.configuration import parse_configuration
+from tripod.verify.anchors.policy import Rules, parse, stricter_rules
 from tripod.verify.evidence import collect
 from tripod.verify.recorded import evidence
 from tripod.verify.recorded.files import read_copies
@@ -209,6 +210,13 @@ def test_a_role_that_no_session_has_is_said(team: Path) -> None:
         one = told(team)[1]
         words = f"the role reviewer is given to no session here (folder {folder})"
         assert (one["verdict"], words in one["exceptions"]) == ("clean, except", is_said)
+
+
+def parse_project(data: bytes) -> Rules:
+    """The policy in a ``tripod.toml``."""
+    said = parse_configuration("tripod.toml", data)
+    assert said is not None
+    return said.policy
 
 
 def test_the_stricter_of_two_policies_has_the_rules_of_both() -> None:

@@ -15,13 +15,14 @@ from tripod.team.act import draft_event_for_act
 from tripod.team.adoption import init
 from tripod.team.team import Team
 from tripod.trust import seal
+from tripod.verify.anchors.selection import advises
 from tripod.verify.check import Outcome, Report
 from tripod.verify.checks import CHECKS
 from tripod.verify.evidence import collect
 from tripod.verify.finding import KEPT
 from tripod.verify.reporters import json as json_
 from tripod.verify.reporters import text
-from tripod.verify.run import advises, run
+from tripod.verify.run import run
 
 NO_WARNINGS = {
     "ledger-missing",

@@ -13,12 +13,12 @@ from tripod.ledger.errors import MalformedError
 from tripod.ledger.tlog.note import SigningKey
 from tripod.team import adoption
 from tripod.team.team import Team
+from tripod.verify.anchors.configuration import parse_configuration
 from tripod.verify.anchors.policy import (
     LEVELS,
     NOBODY,
     Rules,
     parse,
-    parse_project,
     stricter_rules,
 )
 from tripod.verify.check import Report
@@ -34,6 +34,13 @@ def shop(tmp_path: Path) -> Git:
     with Team(git.root) as team:
         chat_send.create(team, "live")
     return git
+
+
+def parse_project(data: bytes) -> Rules:
+    """The policy in a ``tripod.toml``."""
+    said = parse_configuration("tripod.toml", data)
+    assert said is not None
+    return said.policy
 
 
 def demands(git: Git, text: str) -> str:
@@ -105,7 +112,7 @@ def test_of_a_pull_request_the_base_branch_says_what_is_demanded(shop: Git, tmp_
     [
         ("nowhere", "--policy-from nowhere: there is no such commit in "),
         ("--help", "--policy-from --help: there is no such commit in "),
-        ("bare", "holds no tripod.toml, so nothing is demanded there"),
+        ("bare", "holds no tripod.toml, and no [tool.tripod] in pyproject.toml, so nothing"),
         ("broken", "--policy-from broken: tripod.toml: it is no TOML: "),
         ("linked", "--policy-from linked: tripod.toml: it is no TOML: "),
     ],
@@ -163,7 +170,7 @@ def test_what_a_team_gives_up_counts_from_outside_alone(shop: Git) -> None:
         (b"[policy]\nx = " + b"9" * 5000, "it is no TOML: "),
         (b"[policy]\nx = " + b"[" * 20_000, "it is no TOML: "),
         (b"\xff", "it is no TOML: "),
-        (b"#" * 70_000, "it has 70000 bytes, more than 65536"),
+        (b"#" * 70_000, "it has more than 65536 bytes"),
     ],
 )
 def test_what_is_not_understood_is_named(data: bytes, says: str) -> None:

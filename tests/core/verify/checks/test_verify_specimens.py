@@ -7,11 +7,12 @@ from specimens import ADVISED, SPECIMENS, Specimen, copy, database, read, unguar
 
 from tripod.chat import writer as chat_send
 from tripod.team.team import Team
+from tripod.verify.anchors.selection import advises
 from tripod.verify.check import CANNOT_TELL, Finding, Report
 from tripod.verify.check import outcome as outcome_of
 from tripod.verify.checks import CHECKS
 from tripod.verify.evidence import collect
-from tripod.verify.run import advises, run
+from tripod.verify.run import run
 
 
 def judge(root: str, without: str = "") -> Report:
