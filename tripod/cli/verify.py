@@ -168,7 +168,9 @@ def _move_pins(
     except (RefusedError, OutsideError) as error:
         return 1, str(error)
     records = f"the records of {len(seen)} replicas" if len(seen) != 1 else "the record"
-    return code, f"the pins in {asked.pin} remember {records}"
+    new = sum(not compared for _, compared in seen.values())
+    first = f", {new} for the first time, compared with no pin" if new else ""
+    return code, f"the pins in {asked.pin} remember {records}{first}"
 
 
 def _outputs(call: CommandCall) -> Iterator[tuple[str, str]]:

@@ -39,7 +39,7 @@ def ci(tmp_path: Path, ann: Clone) -> Witness:
     """A witness that saw Ann's record once."""
     ci = Witness(tmp_path)
     code, said = ci.run("--update-pin")
-    assert (code, "remember the record\n" in said) == (0, True), said
+    assert (code, "remember the record, 1 for the first time" in said) == (0, True), said
     assert set(ci.sizes()) == {name_of(ann)}
     return ci
 
@@ -63,6 +63,7 @@ def test_the_pins_follow_records_that_grow_and_replicas_that_come(
     # Runs that overtake each other: what an older one saw takes nothing back.
     code, said = ci.run("--update-pin")
     assert (code, ci.sizes()) == (0, after), said
+    assert "the records of 2 replicas\n" in said
 
 
 @pytest.mark.parametrize("other", [True, False], ids=["another replica stays", "alone"])
