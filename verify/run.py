@@ -32,11 +32,11 @@ from tripod.verify.acceptance import (
     found_before,
     read_acceptances,
 )
-from tripod.verify.anchors.anchors import USUAL, AnchorOptions
+from tripod.verify.anchors.anchors import USUAL, AnchorOptions, OutsideError
 from tripod.verify.anchors.comparison import compare_heads
 from tripod.verify.anchors.git import Repository
-from tripod.verify.anchors.git_growth import read_growth
 from tripod.verify.anchors.heads import KnownHead
+from tripod.verify.anchors.pins import ReplicaPins
 from tripod.verify.anchors.policy import forbidden_files
 from tripod.verify.anchors.selection import (
     advises,
@@ -56,7 +56,6 @@ from tripod.verify.check import (
     Outcome,
     Report,
     Since,
-    Subject,
     Weight,
     cannot_tell,
     lets_accept,
@@ -64,7 +63,7 @@ from tripod.verify.check import (
     not_applicable,
     outcome,
 )
-from tripod.verify.checks import CHECKS, append_only, ledger_missing
+from tripod.verify.checks import CHECKS, ledger_missing
 from tripod.verify.checks.writers_authorised import Demand
 from tripod.verify.evidence import (
     NEARBY,
@@ -76,9 +75,14 @@ from tripod.verify.evidence import (
 from tripod.verify.export import ExportFiles, compare_record_files, is_export, load_export
 from tripod.verify.export_file import FileError, RefFiles
 from tripod.verify.finding import Acceptance, FindingNames, naming_findings
-from tripod.verify.finding_place import finding_line, locate_findings
+from tripod.verify.finding_place import locate_findings
 from tripod.verify.fold import Compared
-from tripod.verify.peers.refs import longest_records, replica_refs, team_judged_by_refs
+from tripod.verify.peers.refs import (
+    ReplicaRef,
+    longest_records,
+    replica_refs,
+    team_judged_by_refs,
+)
 from tripod.verify.scan.database import begin_database_scan, scan_database_since
 from tripod.verify.scan.signatures import scan_signatures
 
@@ -255,14 +259,15 @@ def judge_refs(
     nearby: int = NEARBY,
     keys: Sequence[VerifierKey] = (),
     asked: AnchorOptions = USUAL,
-    each: Callable[[OpenEvidence, Report], None] = lambda _, __: None,
+    each: Callable[[OpenEvidence, Report, str], object] = lambda *_: None,
 ) -> Report | None:
     """Judge the record of every replica that a ref of the repository around ``path`` has.
 
     That is how a clone without a ledger is judged: the report has a part for each replica, and one
     for a ledger or another's record in the work tree, which may have come with the work. None where
     the repository has a ledger of its own (in its directory, or one that wrote a ref here), or
-    there are no such refs. ``each`` is given each part, with its evidence while that is open.
+    there are no such refs. A replica that has a pin and no ref is a part as well (``ReplicaPins``).
+    ``each`` gets each part with its evidence, while that is open, and the replica's name, or ''.
     """
     is_apart = is_export(path) and not os.path.lexists(f"{path}/.git")
     root = None if is_apart or not os.path.isdir(path) else team_judged_by_refs(path)
@@ -279,34 +284,44 @@ def judge_refs(
             if len(records) > 1 and re.fullmatch("[0-9]{1,15}", asked.since or ""):
                 return Report(path, (), problem=_OF_ONE.format(asked.since, len(records)))
             origins = frozenset(seal.origin for _, seal in records if seal is not None)
+            pins = ReplicaPins(asked)
             for ref, _ in records:
                 evidence = OpenEvidence(ref.ref, nearby=nearby, now_us=now_us())
-                evidence.database.keys, evidence.database.peers = tuple(keys), origins
+                evidence.database.keys = tuple(keys)
+                evidence.database.peers = origins - pins.origins(ref.replica)
                 with evidence:
-                    collect_outside_evidence(evidence, asked, root)
-                    if not ref.commit:
-                        evidence.problem = f"{ref.ref} leads to no commit, so to no record"
-                    try:
-                        if not evidence.problem:
-                            files = RefFiles(repository, ref.commit, ref.replica)
-                            _load(evidence, files, f"{repository.place.common}/{ref.ref}")
-                    except GitError as error:
-                        evidence.problem = f"{ref.ref}: {error}"
+                    collect_outside_evidence(evidence, pins.asked_of(ref.replica), root)
+                    _load_ref(evidence, repository, ref)
                     collect_since(evidence, asked, root)
-                    parts.append(run(evidence, select))
-                    each(evidence, parts[-1])
+                    parts.append(pins.noted(run(evidence, select), ref.replica))
+                    each(evidence, parts[-1], ref.replica)
+            parts += pins.lost({ref.replica for ref, _ in records})
         if own and not is_only_stored_to(repository.place.common):  # a ledger here wrote them
             with OpenEvidence(root) as evidence:
                 evidence.outside.known = tuple(KnownHead("git", one.ref, seal) for one, seal in own)
                 parts.append(replace(run(evidence, {ledger_missing.NAME}), notes=()))
-                each(evidence, parts[-1])
+                each(evidence, parts[-1], "")
         if parts and beside and (has_ledger(beside) or _has_other_record(beside, origins)):
-            with open_run(path, nearby=nearby, keys=keys, asked=asked) as evidence:
+            with open_run(path, nearby=nearby, keys=keys, asked=pins.asked_of_others) as evidence:
                 parts.append(run(evidence, select))
-                each(evidence, parts[-1])
+                each(evidence, parts[-1], "")
+    except OutsideError as error:
+        return Report(path, (), problem=str(error))
     except GitError as error:
         return Report(path, (), problem=str(error)) if team_of(path) is None else None
     return Report(path, (), parts=tuple(parts)) if parts else None
+
+
+def _load_ref(evidence: OpenEvidence, repository: Repository, ref: ReplicaRef) -> None:
+    """Make a database of the record on a ref, unless something is wrong already."""
+    if not ref.commit:
+        evidence.problem = f"{ref.ref} leads to no commit, so to no record"
+    try:
+        if not evidence.problem:
+            files = RefFiles(repository, ref.commit, ref.replica)
+            _load(evidence, files, f"{repository.place.common}/{ref.ref}")
+    except GitError as error:
+        evidence.problem = f"{ref.ref}: {error}"
 
 
 def _names_inside(root: str) -> set[str]:
@@ -551,26 +566,6 @@ def _sealed(evidence: OpenEvidence) -> tuple[int, str, int] | None:
         if at is not None:
             return size, evidence.at(seq), max(0, evidence.now_us - at) // 1_000_000
     return None
-
-
-# A file that only grows -------------------------------------------------------------------------
-
-
-def judge_growth(path: str) -> Report:
-    """Whether every committed version of the file at ``path`` is the beginning of the next."""
-    history = read_growth(path)
-    subject = Subject("", "", history.top or None, history.problem or history.seen)
-    if history.problem:
-        return Report(path, (), problem=history.problem, subject=subject)
-    found, seen = append_only.findings(history), append_only.append_only_coverage(history)
-    place = os.path.realpath(path)
-    if history.top:
-        place = os.path.relpath(place, os.path.realpath(history.top))
-    placed = (replace(one, file=place, line=finding_line(one)) for one in found)
-    told = outcome(append_only.NAME, placed, seen, required=True)
-    if history.shallow and not told.failures:
-        told = told.cannot_tell(append_only.append_only_shallow(history.path))
-    return Report(path, (told,), subject=subject)
 
 
 # Checks of installed packages --------------------------------------------------------------------

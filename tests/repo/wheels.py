@@ -46,6 +46,36 @@ def needed_by(wheel: Path, *extras: str) -> set[Path]:
     }
 
 
+def needed_here(*names: str) -> set[Path]:
+    """What distributions of this environment consist of and need; of a checkout, only the need."""
+    return {
+        Path(str(one.locate_file(path.parts[0])))
+        for name in names
+        for one in (metadata.distribution(name), *_needs(metadata.distribution(name), ()))
+        for path in one.files or ()
+        if path.parts[0] not in ("..", "__pycache__")
+        and not path.parts[0].startswith(("tripod", "_editable"))
+    }
+
+
+def offline(folder: Path, *names: str) -> dict[str, str]:
+    """Variables by which pip builds and installs a checkout without an index.
+
+    What these distributions need counts as installed: they lie linked in ``folder``.
+    """
+    folder.mkdir()
+    for path in needed_here(*names):
+        (folder / path.name).symlink_to(path)
+    return {
+        "PYTHONPATH": str(folder),
+        "PIP_CONFIG_FILE": os.devnull,
+        "PIP_NO_INDEX": "1",
+        "PIP_NO_DEPS": "1",
+        "PIP_NO_BUILD_ISOLATION": "0",  # as pip reads it: no isolation
+        "PIP_NO_CACHE_DIR": "1",
+    }
+
+
 def _needs(one: metadata.Distribution, extras: Iterable[str]) -> Iterator[metadata.Distribution]:
     """The distributions that one needs, directly or not, as they are installed here."""
     for extra in ("", *extras):

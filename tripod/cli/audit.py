@@ -66,7 +66,7 @@ def _audit_once(
 
     found: list[Damage] = []
 
-    def add(evidence: OpenEvidence, report: Report) -> None:
+    def add(evidence: OpenEvidence, report: Report, _: str = "") -> None:
         found.append(damage_of(evidence, report))
         if folder is not None:
             folder.add(evidence, report, found[-1], (call.pin, *call.policy))

@@ -2,23 +2,26 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from tripod.cli.commands import CommandCall, command_verb, first_sentence, log_keys_param
 from tripod.errors import BadArgumentError, RefusedError, UnwritableError
 from tripod.ledger.files import is_read_only, replace_file
 from tripod.ledger.locator import team_to_judge, work_tree_around
 from tripod.ledger.tlog.note import VerifierKey
+from tripod.ledger.tlog.seal import Seal
 from tripod.output import emit, emit_report, remark
 from tripod.projections.text import text_meant
 from tripod.trust.proof import seal_of_proof, write_proved_pin
 from tripod.verify import run as judging
 from tripod.verify.anchors.anchors import AnchorOptions, OutsideError
 from tripod.verify.anchors.comparison import is_compared_own_head, pin_after_comparison
+from tripod.verify.anchors.pins import is_pin_folder
 from tripod.verify.anchors.policy import Forbidden, forbidden_files
 from tripod.verify.check import Report
-from tripod.verify.evidence import evidence_changed, judge_until_still
+from tripod.verify.evidence import OpenEvidence, evidence_changed, judge_until_still
 from tripod.verify.export import is_proof, judge_proof
+from tripod.verify.file_growth import judge_growth_of
 from tripod.verify.reporters import json, text
 
 FORMATS = ("text", "json", "sarif", "junit", "github")
@@ -43,17 +46,21 @@ def _verify(call: CommandCall) -> int:
     if call.explain:
         emit_report(judging.check_manual(call.explain))
         return 0
-    if call.grow_only is not None:
+    if call.staged and (not call.grow_only or call.path):
+        raise BadArgumentError(
+            "--staged goes with --grow-only FILE, for each file that must only grow, without PATH"
+        )
+    if call.grow_only and call.path is None:
         others = (
-            call.path, call.select, call.no_ledger, call.pin, call.policy, call.key, call.old,
-            call.since, call.policy_from, call.never,
+            call.select, call.no_ledger, call.pin, call.policy, call.key, call.old, call.since,
+            call.policy_from, call.never,
         )  # fmt: skip
         if any(others):
             raise BadArgumentError(
-                "--grow-only judges one file by git alone: give no PATH and no other option"
+                "--grow-only judges files by git alone: give no other option, or a PATH as well"
             )
         with call.progress():
-            report = judging.judge_growth(call.grow_only)
+            report = judge_growth_of(call.grow_only, staged=call.staged)
         return _say(call, report)
     return _judge_subject(call)
 
@@ -80,7 +87,8 @@ def _judge_subject(call: CommandCall) -> int:
     )
     keys, path = tuple(log_keys_param(call.key)), team_to_judge(call.path)
     if is_proof(path):
-        if call.pin is not None or call.policy or call.since or call.policy_from or call.never:
+        others = (call.pin, call.policy, call.since, call.policy_from, call.never, call.grow_only)
+        if any(others):
             raise BadArgumentError(
                 f"{path} is a proof: hold it against keys (--key) and a seal (--old)"
             )
@@ -90,6 +98,10 @@ def _judge_subject(call: CommandCall) -> int:
     report, code, said = judge_until_still(
         path, lambda left: _judge_once(call, path, keys, asked, last=not left)
     )
+    if call.grow_only:
+        with call.progress():
+            report = judge_growth_of(call.grow_only, report)
+        code = 1 if 1 in (code, report.exit_code) else max(code, report.exit_code)
     lost = _take_outputs(call, report)
     _say(call, report)
     if said and not call.quiet:
@@ -151,11 +163,18 @@ def _judge_once(
     """The report, the exit code, what to say of the pin; None: to be judged again."""
     how: judging.HowToOpen = {"nearby": call.nearby, "keys": keys, "asked": asked}
     if not call.no_ledger:
+        seen: dict[str, tuple[bytes | None, set[Seal]]] = {}  # the pin that is due, and the old one
+
+        def judged(evidence: OpenEvidence, _: Report, replica: str) -> None:
+            if not replica:
+                return
+            compared = {one.seal for one in evidence.outside.known if one.method == "pin"}
+            seen[replica] = (pin_after_comparison(evidence) if asked.first else None), compared
+
         with call.progress():
-            by_refs = judging.judge_refs(path, call.select or None, **how)
+            by_refs = judging.judge_refs(path, call.select or None, each=judged, **how)
         if by_refs is not None:
-            said = f"the pin {asked.pin} was left as it is: records on refs were judged"
-            return by_refs, by_refs.exit_code, said if asked.first and asked.pin else ""
+            return by_refs, *_move_pins(by_refs, asked, seen)
     with call.progress(), judging.open_run(path, no_ledger=call.no_ledger, **how) as evidence:
         report = judging.run(evidence, select=call.select or None)
         code = report.exit_code
@@ -175,6 +194,37 @@ def _judge_once(
             return report, 1, str(error)
     size = data.decode().split("\n")[1]  # the second line of a seal or a head
     return report, code, f"the pin {asked.pin} remembers {size} entries" if moved else ""
+
+
+def _move_pins(
+    report: Report, asked: AnchorOptions, seen: Mapping[str, tuple[bytes | None, set[Seal]]]
+) -> tuple[int, str]:
+    """Move the pins of replicas forward where all is clean: the exit code, and what to say of it.
+
+    A pin that another run moved meanwhile is no pin that this one compared: it stays.
+    """
+    code = report.exit_code
+    if not asked.first or asked.pin is None:
+        return code, ""
+    if code:
+        return code, f"the pins in {asked.pin} were left as they are"
+    if not is_pin_folder(asked.pin):
+        return code, (
+            f"the pin {asked.pin} was left as it is: records on refs were judged, and they have a "
+            "pin each, in a folder: --pin FOLDER/"
+        )
+    try:
+        os.makedirs(asked.pin, exist_ok=True)
+        for replica, (data, compared) in sorted(seen.items()):
+            if data is not None:
+                path = os.path.join(asked.pin, replica)
+                write_proved_pin(path, data, compared.__contains__)
+    except (RefusedError, OutsideError) as error:
+        return 1, str(error)
+    records = f"the records of {len(seen)} replicas" if len(seen) != 1 else "the record"
+    new = sum(not compared for _, compared in seen.values())
+    first = f", {new} for the first time, compared with no pin" if new else ""
+    return code, f"the pins in {asked.pin} remember {records}{first}"
 
 
 def _outputs(call: CommandCall) -> Iterator[tuple[str, str]]:
@@ -286,10 +336,14 @@ verify [PATH]
     --nearby LINES     How far an approximate chat ref may be off. [default: 50]
     --key VKEY...      A log's public key: the seal of an export or proof must be signed by it.
     --old FILE         The older seal, for a proof of growth.
-    --grow-only FILE   Judge one file by git alone: each committed version begins with the one
-        before.
-    --pin FILE         Hold the ledger against the head in FILE.
-    --update-pin       If all is clean, write the head of the ledger into the pin.
+    --grow-only FILE...  Judge a file by git alone: each committed version begins with the one
+        before. Without PATH, nothing else is judged.
+    --staged           With --grow-only: judge only whether what is staged keeps what is committed.
+        For a hook before the commit.
+    --pin FILE         Hold the ledger against the head in FILE; where records on refs are judged,
+        hold each replica's against its own pin in the folder FILE/.
+    --update-pin       If all is clean, write the head of the ledger into the pin, or of each
+        record into its own.
     --new-only         Judge only the entries after the pin, and say what that omits.
     --since POINT      Report only what is new since an entry (its number, for one ledger), or
         since a git revision that holds a head of the ledger: a trailer in a commit up to it, a

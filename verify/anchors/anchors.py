@@ -118,6 +118,12 @@ def gather_anchors(
 
 def read_pin(path: str) -> KnownHead | None:
     """The head that a pin file holds; None if absent (OutsideError: it cannot be read as one)."""
+    if path.endswith("/") or os.path.isdir(path):
+        raise OutsideError(
+            f"{path} is a folder, of a pin for each replica whose record is on a ref; here no ref "
+            "holds one: fetch them (`git fetch REMOTE '+refs/tripod/*:refs/tripod-remotes/REMOTE/*'"
+            "`), or give a file for the one ledger that is here"
+        )
     data = _read(path, named=True)
     if data is None:
         return None

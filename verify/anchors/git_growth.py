@@ -7,6 +7,7 @@ in memory at once. ``--grow-only`` judges one file this way, without a ledger or
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from tripod.ledger.files import read_plain_file
 from tripod.verify.anchors.git import MAX_BLOB, Commit, FileChange, Repository
 from tripod.verify.anchors.git_folder import find
 from tripod.verify.anchors.growth import (
+    STAGED,
     Break,
     FileHistory,
     Lost,
@@ -30,15 +32,22 @@ from tripod.verify.anchors.growth import (
 )
 from tripod.verify.check import shown_difference
 
+_MAX_HEADS = 64 * 1024
 _KEPT = 3  # versions in memory
 _OPEN = 64  # breaks, the newest, that a later commit is held against
 _MARK = 64  # bytes of what a break took away, by which most commits are seen to leave it so
 
 
-def read_growth(path: str) -> FileHistory:
-    """The history of the file at ``path``, which must be in a git repository's work tree."""
+def read_growth(path: str, *, staged: bool = False) -> FileHistory:
+    """The history of the file at ``path``, which must be in a git repository's work tree.
+
+    ``staged``: what the next commit would hold is its last version, and the only one that is held
+    against those before.
+    """
     try:
         with Repository(path) as repository:
+            if staged:
+                return _Walk(repository, path).staged(_next_commit(repository))
             return _Walk(repository, path).history()
     except GitError as error:
         top = ""
@@ -71,6 +80,33 @@ def open_growth_versions(path: str) -> Iterator[ReadVersions]:
             return None if old is None or new is None else (old, new)
 
         yield read
+
+
+def _next_commit(repository: Repository) -> str:
+    """The commit that ``git commit`` would make of the index now, in a place of our own.
+
+    git names the index of a commit that is being made in GIT_INDEX_FILE, from the work tree's top.
+    """
+    place = repository.place
+    named = os.environ.get("GIT_INDEX_FILE") or f"{place.git}/index"
+    head, parents = repository.tip("HEAD"), []
+    try:
+        with suppress(FileNotFoundError):  # nothing was ever staged
+            index = read_plain_file(os.path.join(place.top, named), MAX_BLOB)
+            with open(f"{repository.folder}/index", "wb") as file:
+                file.write(index)
+        with suppress(FileNotFoundError):
+            merging = read_plain_file(f"{place.git}/MERGE_HEAD", _MAX_HEADS)
+            parents = re.findall(r"(?m)^(?:[0-9a-f]{40}|[0-9a-f]{64})$", merging.decode("latin-1"))
+    except OSError as error:
+        raise GitError(f"what is staged cannot be read: {error.strerror or error}") from error
+    repository.stand_apart("refs/none/")
+    tree = repository.ask("write-tree", "--missing-ok").decode("ascii").strip()
+    words = [word for one in (*([head] if head else []), *parents) for word in ("-p", one)]
+    who = {
+        f"GIT_{one}_{what}": "-" for one in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+    }
+    return repository.ask("commit-tree", tree, *words, environment=who).decode("ascii").strip()
 
 
 def describe_growth_commit(commit: Commit) -> str:
@@ -111,7 +147,7 @@ class _Walk:
         self.noted: list[_Noted] = []
         self.changed: frozenset[str] = frozenset()
         self.head = ""
-        self.merged = 0
+        self.merged = self.versions = 0
 
     def history(self) -> FileHistory:
         """All of it: the commits, the work tree, and what refs once held."""
@@ -121,25 +157,43 @@ class _Walk:
         head = repository.tip("HEAD")
         if head is None:
             raise GitError(f"{repository.top}: nothing is committed yet")
-        changes = repository.changes((self.name,), (head,))
-        if not changes:
+        if not self._walked(head):
             raise GitError(
                 f"{self.name}: the history of HEAD holds no version of it; commit it first"
             )
+        return self._told((*self._breaks(), *self._work_tree()), tuple(self._lost()))
+
+    def staged(self, commit: str) -> FileHistory:
+        """Only what ``commit`` breaks, which stands for what is staged."""
+        if not self._walked(commit):
+            raise GitError(
+                f"{self.name}: no commit of HEAD's history holds it, and it is not staged: is that "
+                "its name, from the folder where this runs?"
+            )
+        self.noted = [noted for noted in self.noted if noted.change.commit.name == commit]
+        return self._told(tuple(one._replace(where=STAGED) for one in self._breaks()))
+
+    def _walked(self, head: str) -> bool:
+        """Judge all versions up to a commit; whether there are any."""
+        changes = self.repository.changes((self.name,), (head,))
         self.head, self.changed = head, frozenset(change.commit.name for change in changes)
         for _, group in groupby(tell_over(changes, "reading history"), key=lambda c: c.commit.name):
             self._judge(list(group))
-        versions = {change.new for change in changes if change.new}
-        breaks = [
-            noted.one._replace(restored=noted.restored, added=max(0, noted.added))
-            for noted in self.noted
-        ]
+        self.versions = len({change.new for change in changes if change.new})
+        return bool(changes)
+
+    def _breaks(self) -> Iterator[Break]:
+        for noted in self.noted:
+            yield noted.one._replace(restored=noted.restored, added=max(0, noted.added))
+
+    def _told(self, breaks: tuple[Break, ...], lost: tuple[Lost, ...] = ()) -> FileHistory:
+        repository = self.repository
         return FileHistory(
             self.name,
-            len(versions),
+            self.versions,
             self.merged,
-            (*breaks, *self._work_tree()),
-            tuple(self._lost()),
+            breaks,
+            lost,
             repository.shallow,
             top=repository.top,
             seen=repository.at,

@@ -17,15 +17,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
+STAGED = "what is staged"
+"""Where a break is that the next commit would make."""
+
 
 class Break(NamedTuple):
     """A version that does not follow the one before it.
 
-    ``where`` names the commit in words ('' for the file as it stands now), ``what`` says what is
-    wrong, ``shown`` where the versions part. ``old`` and ``new`` are git's names of the two
-    versions ('': no file, no plain one, or the file as it stands now), ``seconds`` is the commit's
-    time. ``restored`` names the later commit that put back what was there, and ``added`` how many
-    lines it took away that the break had added. The bytes are not kept: they would be many.
+    ``where`` names the commit in words ('' for the file as it stands now, or ``STAGED``), ``what``
+    says what is wrong, ``shown`` where the versions part. ``old`` and ``new`` are git's names of
+    the two versions ('': no file, no plain one, or the file as it stands now), ``seconds`` is the
+    commit's time. ``restored`` names the later commit that put back what was there, and ``added``
+    how many lines it took away that the break had added. The bytes are not kept: they would be
+    many.
     """
 
     where: str

@@ -31,7 +31,7 @@ from tripod.projections.decisions.format import parse_decision, split_decision_l
 from tripod.projections.decisions.tables import LOG
 from tripod.projections.layout import LIVE
 from tripod.projections.pieces import BLOCKED, OLDER_STATE, UNMERGED, UNMERGED_CURE
-from tripod.verify.anchors.growth import Break, FileHistory
+from tripod.verify.anchors.growth import STAGED, Break, FileHistory
 from tripod.verify.check import (
     TABLES,
     Evidence,
@@ -101,7 +101,10 @@ _HELP_GIT = (
     "the version before it is still in git: `git show COMMIT^:PATH`; put back what is missing, and "
     "say in the file itself why it was ever gone"
 )
-_HELP_WORK = "`git diff -- PATH` shows what was changed; put it back, and append instead"
+_HELPS = {
+    "": "`git diff -- PATH` shows what was changed; put it back, and append instead",
+    STAGED: "`git diff --cached -- PATH` shows what was changed; put it back, and append instead",
+}
 
 
 def judge(evidence: Evidence) -> Outcome:
@@ -223,7 +226,7 @@ def findings(
             message = f"{message}: {explained}"
             yield Finding(NAME, message, path, severity="warning", fault=fault)
         else:
-            help_ = _HELP_GIT if one.where else _HELP_WORK
+            help_ = _HELPS.get(one.where, _HELP_GIT)
             yield Finding(NAME, message, path, one.shown, help_, fault=fault)
     for lost in history.lost:
         text = f"history was rewritten: {lost.ref} once named {lost.where}, and does no more"

@@ -218,7 +218,7 @@ def test_rows_altered_behind_the_triggers(sound: Path, tmp_path: Path, change: s
         (("verify", "--new-only"), 2, "--update-pin and --new-only go with --pin FILE"),
         (
             ("verify", "--grow-only", "x", "--no-ledger"), 2,
-            "--grow-only judges one file by git alone: give no PATH and no other option",
+            "--grow-only judges files by git alone: give no other option, or a PATH as well",
         ),
     ],
 )  # fmt: skip

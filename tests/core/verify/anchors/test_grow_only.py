@@ -17,7 +17,7 @@ from tripod.verify.anchors import git as git_module
 from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.growth import is_growth, is_growth_in_between
 from tripod.verify.check import CANNOT_TELL, CLEAN, FINDINGS, Report
-from tripod.verify.run import judge_growth
+from tripod.verify.file_growth import judge_growth
 
 LOG = "notes/DECISIONS.md"
 
@@ -451,7 +451,7 @@ def test_the_command_prints_the_verdict_of_any_repository(
     assert left.value.code == 1
     assert b"append-only: commit" in capsysbinary.readouterr().out
     with pytest.raises(SystemExit) as left:
-        main(["verify", "--grow-only", "x", "y"])
+        main(["verify", "--grow-only", "x", "--select", "append-only"])
     assert left.value.code == 2
 
 
