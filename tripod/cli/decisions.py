@@ -14,6 +14,7 @@ from tripod.errors import GitError, LedgerDamagedError, NoTeamError, RefusedErro
 from tripod.ledger import DATABASE, LedgerError
 from tripod.ledger.ids import now_us
 from tripod.ledger.locator import FOLDER, has_ledger, team_of, team_to_judge
+from tripod.ledger.tlog.seal import Seal
 from tripod.output import emit_report, one_line
 from tripod.verify.anchors.anchors import AnchorOptions
 from tripod.verify.anchors.git import Repository
@@ -179,19 +180,23 @@ def _summary(call: CommandCall) -> int:
     return 0 if all(part.is_told for part in parts) else 3
 
 
-def _part(evidence: OpenEvidence, apart: frozenset[str]) -> BriefPart:
+def _part(evidence: OpenEvidence, others: frozenset[str]) -> BriefPart:
     from tripod.decisions.brief import BriefPart
     from tripod.verify.acceptance import size_before
 
+    what = evidence.what
     try:
         found = _read(evidence)
     except (LedgerError, NoTeamError) as error:
-        return BriefPart(evidence.what, None, problem=str(error))
+        return BriefPart(what, None, problem=str(error))
     before = size_before(evidence)
-    if isinstance(before, str):
-        return BriefPart(evidence.what, found, problem=before, apart=apart)
-    start, why = before or (0, "")
-    return BriefPart(evidence.what, found, start, why, apart=apart)
+    if not isinstance(before, str):
+        start, why = before or (0, "")
+        return BriefPart(what, found, start, why, apart=others)
+    point = evidence.database.since and evidence.database.since[0]
+    if isinstance(point, Seal) and point.origin in others:  # all of this one may be new
+        return BriefPart(what, found, 0, f"the beginning of {what}", apart=others)
+    return BriefPart(what, found, problem=before, apart=others)
 
 
 def _value(part: BriefPart) -> dict[str, object]:
