@@ -18,6 +18,7 @@ from tripod.ledger.tlog.seal import Seal
 from tripod.output import emit_report, one_line
 from tripod.verify.anchors.anchors import AnchorOptions
 from tripod.verify.anchors.git import Repository
+from tripod.verify.checks import record_agrees
 from tripod.verify.evidence import OpenEvidence, collect_outside_evidence, collect_since
 from tripod.verify.export import is_export, load_export
 from tripod.verify.export_file import RefFiles
@@ -94,7 +95,7 @@ def _opened_record(
             raise LedgerDamagedError("it leads to no commit, so to no record")
         files = RefFiles(repository, ref.commit, replica) if replica else None
         loaded = load_export(files or RefFiles(repository, ref.commit), database.path)
-        database.bodies = loaded.bodies
+        database.bodies, evidence.record = loaded.bodies, loaded.judged()
         evidence.problem = database.open() or evidence.problem
         if not loaded.entries:
             raise LedgerDamagedError("it holds no entry")
@@ -114,6 +115,12 @@ def _read(evidence: OpenEvidence) -> LedgerDecisions:
     if ledger is None:
         where = evidence.root or evidence.what
         raise NoTeamError(f"no ledger in {where}, and no record of one: `tripod init` makes one")
+    record = evidence.record
+    for finding in () if record is None else record.tally.of(record_agrees.NAME):
+        if finding.severity == "failure":
+            raise LedgerDamagedError(
+                f"{finding.where}: {finding.message}; `tripod verify` names all that is wrong"
+            )
     ledger.bodies = evidence.database.bodies
     return read_decisions(ledger)
 

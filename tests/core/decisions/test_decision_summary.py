@@ -139,6 +139,20 @@ def test_what_cannot_be_told_is_never_nothing(
     assert "**Could not tell:**" in summary(shop, code=3)
 
 
+def test_files_of_an_export_that_do_not_agree_tell_nothing(shop: Path) -> None:
+    for words in (("key", "new"), ("seal",), ("export", "out", "--bodies")):
+        assert run(shop, *words).code == 0
+    assert "Open on Monday" in summary(shop, "out")
+    files = [path for path in (shop / "out").rglob("*") if path.is_file()]
+    (bundle,) = (path for path in files if b"Monday" in path.read_bytes())
+    bundle.write_bytes(bundle.read_bytes().replace(b"Monday", b"Sunday"))
+    said = summary(shop, "out", code=3)
+    assert "Could not tell what was decided." in said
+    assert "Sunday" not in said
+    done = run(shop, "decisions", "export", "--madr", "adr", "--team", "out")
+    assert (done.code, (shop / "adr").exists()) == (3, False)
+
+
 def test_a_clone_without_a_ledger_is_told_by_the_records_on_its_refs(tmp_path: Path) -> None:
     ann, name, _ = begin(tmp_path / "ann", "example.com/ann")
     say(ann, "Tea?")
