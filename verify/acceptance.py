@@ -122,11 +122,10 @@ class Before(NamedTuple):
     found: dict[str, dict[str, int]]
 
 
-def found_before(evidence: OpenEvidence, checks: Sequence[Check]) -> Before | str | None:
-    """Judge the entries by themselves after which something is new; None where that is not asked.
+def size_before(evidence: OpenEvidence) -> tuple[int, str] | str | None:
+    """How many entries there were where something is new since, and who knew them.
 
-    Nothing about files, git or the ledger's own checks is old: that is judged as it stands. A text
-    says why nothing could be told apart, so that everything is reported.
+    None where that is not asked; a text says why nothing can be told apart.
     """
     if evidence.database.since is None or evidence.db is None:
         return None
@@ -138,6 +137,19 @@ def found_before(evidence: OpenEvidence, checks: Sequence[Check]) -> Before | st
         evidence.root_at(size) != point.root or (size and evidence.line(size - 1) != point.origin)
     ):
         return f"everything is reported: the first {size} entries are not those of {why}"
+    return size, why
+
+
+def found_before(evidence: OpenEvidence, checks: Sequence[Check]) -> Before | str | None:
+    """Judge the entries by themselves after which something is new; None where that is not asked.
+
+    Nothing about files, git or the ledger's own checks is old: that is judged as it stands. A text
+    says why nothing could be told apart, so that everything is reported.
+    """
+    point = size_before(evidence)
+    if point is None or isinstance(point, str):
+        return point
+    size, why = point
     chosen = [one for one in checks if lets_accept(one) and needs(one, TABLES)]
     found: dict[str, dict[str, int]] = {}
     if not chosen:

@@ -100,7 +100,7 @@ def listed_entries(
             for row in _walked(ledger, first, end, chosen):
                 if isinstance(row, ListedEntry):
                     yield row
-                elif fits(_seen(ledger, row)):
+                elif fits(seen_row(ledger, row)):
                     one = listed_entry(ledger, row)
                     if sought is None or sought in one.text.casefold():
                         yield one
@@ -181,8 +181,8 @@ def _entry(row: RawEntry, data: dict[str, Any]) -> Entry:
     return Entry(*row[:4], "", "", *row[4:7], data, row.auth)
 
 
-def _seen(ledger: RowReader, row: RawEntry) -> RawEntry:
-    """A row as it is chosen: of an entry of a peer, what that keeps, as it is shown here."""
+def seen_row(ledger: RowReader, row: RawEntry) -> RawEntry:
+    """A row as it counts here: of an entry of a peer, what that keeps, as it is shown here."""
     if row.kind != MERGED:
         return row
     try:
@@ -272,7 +272,7 @@ def _about(ledger: RowReader, decision: str) -> Callable[[RawEntry], bool]:
         with suppress(*_BROKEN):
             own = f"{orjson.loads(named.body or b'')['replica']}/"
     for each in ledger.raw(kinds=("decision.logged", MERGED)):
-        row = _seen(ledger, each)
+        row = seen_row(ledger, each)
         with suppress(*_BROKEN):
             if not names(row.body or b"") or row.kind != "decision.logged":
                 continue

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from typing import Any, get_args
 
@@ -23,6 +23,7 @@ _LARGEST = 64 * 1024 * 1024  # bytes of a value
 _STEPS = 100  # instructions of SQLite between two looks at the clock: each may be slow
 
 _OF_ALL = ("seq", "at", "actor", "mark")
+_PLACE = ("agent", "line", "call", "tool", "channel", "named", "path", "sure", "shown")
 _SAID = """\
 CASE WHEN body IS NULL THEN (SELECT json_extract(CAST(gone.body AS TEXT), '$.keep')
             FROM entries AS gone WHERE gone.id = 'redacted-' || entries.seq)
@@ -67,6 +68,14 @@ coalesce(json_extract(body, '$.{0}.text'), json_extract(body, '$.{0}.base64'),
         (SELECT CAST(bytes AS TEXT) FROM blobs
             WHERE hex(sha256) = upper(json_extract(body, '$.{0}.sha256')))) AS {1}"""
 
+_LINES = "'[' || replace(trim(exposures, char(10)), char(10), ',') || ']'"
+_EXPOSURE = f"""\
+SELECT {", ".join(_OF_ALL)}, session,
+    {", ".join(f"json_extract(place.value, '$.{name}') AS {name}" for name in _PLACE)}
+FROM session_read, json_each(CASE WHEN json_valid({_LINES}) THEN {_LINES} ELSE '[]' END) AS place"""
+_PLAIN = ("decision_logged",)
+"""Views whose texts are no protected ones: a reviewer reads the log, and not the chat."""
+
 _READING = {
     sqlite3.SQLITE_SELECT,
     sqlite3.SQLITE_READ,
@@ -84,7 +93,8 @@ def view_queries(*, signed: bool = True, peers: bool = False) -> dict[str, str]:
 
     A kind's view has the number, time, actor and mark of each entry, and the fields of the body: a
     text as it is (base64 where it is no UTF-8), lists and objects as JSON. A field with the name
-    of one of the first columns is called ``body_...``.
+    of one of the first columns is called ``body_...``. ``exposure`` has a row for each place that
+    the record of a session says it read.
     """
     ours = " WHERE kind <> 'peer.entry'" if peers else ""
     found = {"log": _LOG.format(auth="auth" if signed else "NULL", ours=ours)}
@@ -97,7 +107,7 @@ def view_queries(*, signed: bool = True, peers: bool = False) -> dict[str, str]:
         found[_view_name(kind)] = (
             f"SELECT {', '.join(columns)}\nFROM log WHERE kind = '{kind.name}'"
         )
-    return found
+    return found | {"exposure": _EXPOSURE}
 
 
 def _view_name(kind: Kind[Any]) -> str:
@@ -144,8 +154,25 @@ def _judge_action(action: int, name: str | None, _value: object, *_: object) -> 
     return sqlite3.SQLITE_OK if told or action in _READING else sqlite3.SQLITE_DENY
 
 
-def save_views(views: Database, path: str) -> list[str]:
-    """Write each view that has rows as a table of a new database, for other programs; their names.
+def textless_columns(view: str, columns: Sequence[str]) -> list[str]:
+    """The columns of a view without the texts of chats, events, agents and files.
+
+    What is left out is what a redaction would erase of a kind, and the bytes of observed files.
+    Decisions stay: a reviewer who must not read the chat reads the log of decisions.
+    """
+    out = {"source", "observed", *(("body",) if view == "log" else ())}
+    out |= {"named"} if view == "exposure" else set()
+    for kind in KINDS:
+        if _view_name(kind) == view and view not in _PLAIN and kind.erasure is not None:
+            out |= kind.erasure.marks.keys()
+    out |= {"keep", "content", "header", "place"} if view == "peer_entry" else set()
+    return [name for name in columns if name.removeprefix("body_") not in out or name in _OF_ALL]
+
+
+def save_views(views: Database, path: str, *, texts: bool = True) -> dict[str, list[str]]:
+    """Write each view that has rows as a table of a new database, for other programs.
+
+    Gives the names of the tables with their columns. ``texts``: see ``textless_columns``.
 
     Raises:
         OSError: something is there (FileExistsError), or the disk refuses.
@@ -156,8 +183,12 @@ def save_views(views: Database, path: str) -> list[str]:
         with closing(sqlite3.connect(path)) as target:
             saved = Database(target, execute_plugins=False)
             for name in view_queries():
-                saved.table(name).insert_all(views.query(f"SELECT * FROM {name}"), pk="seq")
-            return saved.table_names()
+                columns = [row["name"] for row in views.query(f"PRAGMA table_info({name})")]
+                shown = columns if texts else textless_columns(name, columns)
+                asked = ", ".join(f'"{column}"' for column in shown)
+                key = None if name == "exposure" else "seq"  # an entry has many
+                saved.table(name).insert_all(views.query(f"SELECT {asked} FROM {name}"), pk=key)
+            return {table.name: [one.name for one in table.columns] for table in saved.tables}
     except BaseException:
         with suppress(OSError):
             os.unlink(path)

@@ -16,6 +16,10 @@ On a page with many decisions (``DECISIONS.md``) each stands below a ``##``; or 
 where a ``##`` has nothing but those below it (a year, a topic). ``Status: ...`` and ``Date: ...``
 may stand below it, the date also in the heading, or in that of its group.
 
+A file whose front matter names a ``decision`` (``D-1770900000``) is one that ``tripod decisions
+export`` wrote, perhaps changed since: its fields come back word for word
+(``tripod.projections.decisions.page``).
+
 What is not of these forms is a MalformedError that names the line; nothing of that file is read.
 Source: https://adr.github.io/madr
 """
@@ -28,7 +32,13 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from tripod.ledger import MalformedError
-from tripod.projections.decisions.format import is_decision_log
+from tripod.projections.decisions.format import (
+    NONE_YET,
+    DecisionText,
+    is_decision_log,
+    valid_decision_id,
+)
+from tripod.projections.decisions.page import read_page_line
 from tripod.projections.text import parse as parse_time
 
 MAX_PAGE = 1024 * 1024  # bytes of a file
@@ -39,6 +49,8 @@ _FIELD = (
 _LINK = r"\[([^\]]*)\]\([^)]*\)"
 _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _PEOPLE = ("decision-makers", "decision makers", "deciders")
+_OWN = ("decision", "logged-status", "supersedes", "risk-tags", "artefacts", "chat-refs")
+"""Keys of the front matter that only files of an export have."""
 _REASONS = ("decision outcome", "decision", "context and problem statement", "context")
 _ASIDE = ("contents", "table of contents", "toc", "index")
 """Headings of a page that are no decision's."""
@@ -54,6 +66,9 @@ class FoundDecision(NamedTuple):
     the one in its file's name, ``successor`` that of the decision that superseded it. ``status`` is
     as it stands there, '' where it says no more than accepted. ``time`` is the second at which its
     day begins. What is not there is None, of people ''.
+
+    ``whole`` are the fields as the log had them, where an export wrote the file; else None. Then
+    ``time`` is the second in the decision's id.
     """
 
     line: int
@@ -66,6 +81,7 @@ class FoundDecision(NamedTuple):
     reasons: str
     successor: int | None
     data: bytes
+    whole: DecisionText | None = None
 
     @property
     def is_waiting(self) -> bool:
@@ -80,6 +96,13 @@ class _Heading(NamedTuple):
     text: str
     line: int
     behind: int
+
+
+class _Page(NamedTuple):
+    """The lines of a file of an export that stand for its title and its rationale."""
+
+    title: str
+    reasons: Sequence[str]
 
 
 class _Said(NamedTuple):
@@ -114,10 +137,13 @@ def parse_madr(name: str, data: bytes) -> FoundDecision:
             line = next(one.behind for one in headings if one.text.lower() == name_of)
             below.setdefault(name_of, _Said(_words(part), line))
     reasons = next(filter(None, (_words(parts.get(one, ())) for one in _REASONS)), "")
-    if not reasons:
-        raise _malformed(title.line, "nothing stands below `## Decision Outcome` or `## Decision`")
     match = re.match(_NUMBERED, name)
     number = None if match is None else int(match[1])
+    if "decision" in fields:
+        own = _Page(lines[title.line].removeprefix("# "), parts.get("decision outcome", ()))
+        return _of_export(title, fields, own, data)._replace(number=number)
+    if not reasons:
+        raise _malformed(title.line, "nothing stands below `## Decision Outcome` or `## Decision`")
     found = _found(title, {**below, **fields}, title.text, reasons, data)
     return found._replace(number=number)
 
@@ -188,16 +214,50 @@ def _front_matter(lines: Sequence[str]) -> tuple[dict[str, _Said], int]:
         line, problem = (0, str(error)) if number is None else (int(number[1]), number[2])
         raise _malformed(line, problem) from error
     fields: dict[str, _Said] = {}
+    strange: dict[str, int] = {}
     for key, line, value in entries:
         name = key.lower()
         if name in fields:
             raise _malformed(line, f"{key[:80]} stands above already")
         parts = value if isinstance(value, list) else [value]
-        if name in ("status", "date", *_PEOPLE):
-            if not all(isinstance(part, str) for part in parts):
-                raise _malformed(line, f"{name} is no text")
-            fields[name] = _Said(", ".join(filter(None, parts)), line)
+        if name in ("status", "date", *_PEOPLE, *_OWN):
+            if all(isinstance(part, str) for part in parts):
+                fields[name] = _Said(", ".join(filter(None, parts)), line)
+            else:
+                strange[name] = line
+    is_own = "decision" in fields and valid_decision_id(fields["decision"].text) is None
+    for name, line in strange.items():
+        if is_own or name not in _OWN:
+            raise _malformed(line, f"{name} is no text")
+    if not is_own:  # keys of another program
+        fields = {name: said for name, said in fields.items() if name not in _OWN}
     return fields, end + 1
+
+
+def _of_export(
+    title: _Heading, fields: dict[str, _Said], page: _Page, data: bytes
+) -> FoundDecision:
+    """The decision of a file that an export wrote (MalformedError: its status or date is strange).
+
+    What a person made of it counts: reasons on several lines are joined by blanks.
+    """
+    said = {name: field.text for name, field in fields.items()}
+    rows = [line for line in page.reasons if line.strip()]
+    reasons = read_page_line(rows[0] if len(rows) == 1 else _words(rows))
+    people = next((said[one] for one in _PEOPLE if one in said), "")
+    whole = DecisionText(
+        said["decision"],
+        read_page_line(page.title),
+        said.get("supersedes"),
+        said.get("chat-refs", NONE_YET),
+        people,
+        said.get("artefacts", NONE_YET),
+        said.get("risk-tags", "none"),
+        said.get("logged-status", "decided"),
+        reasons,
+    )
+    found = _found(title, fields, whole.title, reasons, data)
+    return found._replace(time=int(whole.id[2:]), people=people, whole=whole)
 
 
 def _headings(lines: Sequence[str]) -> list[_Heading]:

@@ -577,6 +577,7 @@ _TOP = """\
 work bus bus Publish events, list and acknowledge them.
 work chat chat Send messages to channels, read and search them.
 work scribe scribe Log decisions, count and find them.
+work decisions decisions Write decisions where reviewers read them: as files, as a summary.
 work worker worker Spawn workers, see what became of them, read what they found.
 work pythia pythia See which reviews are due, have Pythia give them, show what it found.
 work push remote Give this replica's record to a remote, and those of peers that were merged.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 import sqlite3
 import sys
@@ -263,6 +264,8 @@ def _query(call: CommandCall) -> None:
 
     forms = [name for name in ("csv", "table", "json") if call.values[name]]
     sql = text_param(call.sql, call.file, "SQL")
+    if call.save is None and (call.datasette is not None or call.without_texts):
+        raise BadArgumentError("--datasette and --without-texts go with --save FILE")
     if len(forms) > 1 or bool(sql) + call.views + (call.save is not None) > 1:
         raise BadArgumentError("give one of SQL, --views and --save, and one form of answer")
     if call.views:
@@ -329,14 +332,28 @@ def _listed_views(views: Database) -> Iterator[dict[str, Any]]:
 
 
 def _save(call: CommandCall, views: Database) -> None:
+    from tripod.ledger.sqlite.metadata import datasette_metadata
     from tripod.ledger.sqlite.views import save_views
 
+    if call.datasette is not None and os.path.lexists(call.datasette):
+        raise RefusedError(f"{call.datasette} is there already: give a new name")
     try:
         with call.progress():
-            names = save_views(views, call.save)
+            tables = save_views(views, call.save, texts=not call.without_texts)
     except FileExistsError as error:
         raise RefusedError(f"{call.save} is there already: give a new name") from error
-    call.answer({"file": call.save, "tables": names}, [f"Written: {one_line(call.save)}"])
+    written = [call.save]
+    if call.datasette is not None:
+        name = os.path.splitext(os.path.basename(call.save))[0]  # as Datasette calls it
+        text = json.dumps(datasette_metadata(name, tables), indent=2)
+        try:
+            with open(call.datasette, "x", encoding="utf-8") as file:
+                file.write(f"{text}\n")
+        except OSError as error:
+            raise RefusedError(f"{call.datasette}: {error.strerror or error}") from error
+        written.append(call.datasette)
+    value = {"file": call.save, "tables": list(tables), "datasette": call.datasette}
+    call.answer(value, [f"Written: {one_line(path)}" for path in written])
 
 
 def _answer(call: CommandCall, rows: Iterable[dict[str, Any]]) -> None:
@@ -411,6 +428,9 @@ _QUERY = """query [SQL]
     --timeout S    Give up after so many seconds. [default: 60]
     --views        Print the statements that make the views, for other programs.
     --save FILE    Write the views as the tables of a new database FILE, for other programs.
+    --without-texts  With --save: leave out what was said in chats, events, runs and files. The
+        log of decisions stays. A reader of FILE cannot read the chat in it.
+    --datasette FILE  With --save: also write metadata for Datasette, with canned queries.
     looks: unless --save
 """
 

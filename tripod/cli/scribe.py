@@ -498,7 +498,7 @@ export FILE
     FILE may be a folder: then it is decisions.md in that. The file is a copy: it says how far the
     ledger was, and is never taken in. Written again, it follows the ledger; where no decision is
     new it stays as it is. A file that no export wrote, or that was changed since, is not
-    overwritten.
+    overwritten. `tripod decisions export` writes a file for each decision.
 
     --since T   Only those logged since, as in query; give a date for the same file each time.
     --log NAME  Only of this log, such as live-log.md; of all logs by default.

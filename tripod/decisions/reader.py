@@ -7,7 +7,7 @@ Nothing here changes anything.
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tripod.errors import BadArgumentError, NotFoundError
@@ -157,20 +157,33 @@ def _decisions(team: Team, seqs: Sequence[int]) -> Iterator[Decision]:
 
 
 def _changes(team: Team) -> dict[str, Change]:
-    """Of each decision that a later one refers to: what became of it.
-
-    Where several refer to one, as in an adopted log, the newest says what stands. Among replicas,
-    which took them in different orders, it is the one with the latest id of its maker.
-    """
+    """Of each decision that a later one refers to: what became of it."""
     rows = team.store.db.execute(
         "SELECT supersedes, status, id, seq, made FROM pieces"
         " WHERE supersedes IS NOT NULL AND id IS NOT NULL ORDER BY seq"
     ).fetchall()
-    if any(made is not None for *_, made in rows):
+
+    def own_replica() -> str:
         from tripod.peers.replica import replica_of  # seldom needed
 
-        mine = (replica_of(team.store) or ("", ""))[1]
-        rows.sort(key=lambda row: _as_everywhere(row[2], row[4], mine))
+        return (replica_of(team.store) or ("", ""))[1]
+
+    return newest_changes(rows, own_replica)
+
+
+def newest_changes(
+    rows: Sequence[tuple[str, str, str, int, str | None]], own_replica: Callable[[], str]
+) -> dict[str, Change]:
+    """Of each decision that a later one refers to, by its id: what became of it.
+
+    ``rows`` are the decisions that refer to one, in the order of their entries: the id that each
+    refers to, its status, its id and entry, and what its maker calls it. Where several refer to
+    one, as in an adopted log, the newest says what stands. Among replicas, which took them in
+    different orders, it is the one with the latest id of its maker.
+    """
+    if any(made is not None for *_, made in rows):
+        mine = own_replica()
+        rows = sorted(rows, key=lambda row: _as_everywhere(row[2], row[4], mine))
     return {
         target: Change(status if status in CHANGES else "superseded", id_, seq)
         for target, status, id_, seq, _ in rows

@@ -25,10 +25,10 @@ from tripod.projections.chat.format import HEADER_LINES
 from tripod.projections.chat.tables import chat_line_at, last_chat_line, ref_to_chat_line, span_of
 from tripod.projections.decisions import format as format_
 from tripod.projections.decisions.format import ChatRef
-from tripod.projections.decisions.tables import decision_text_of
+from tripod.projections.decisions.tables import decision_text_of, decisions_meant
 from tripod.projections.layout import LIVE
 from tripod.projections.peers.tables import is_observed_here, made_as
-from tripod.projections.pieces import piece_draft
+from tripod.projections.pieces import BODY_ROOM, piece_draft, piece_fits
 from tripod.projections.pythia.format import format_checkpoint_payload
 from tripod.projections.text import text_line_problem
 from tripod.team.act import Act, draft_event_for_act
@@ -186,9 +186,9 @@ def adopt_decisions(
 ) -> AdoptedDecisions:
     """Take in decisions of other forms as observed ones, behind those of a log.
 
-    Their ids are of the day that they name, else of now; what each was taken from stays in its
-    entry. Twice adopted, one is there once. At each interval that they reach, a checkpoint event
-    follows as behind any other decision.
+    Their ids are of the day that they name, else of now; those of an export keep theirs where they
+    are free. What each was taken from stays in its entry. Twice adopted, one is there once. At each
+    interval that they reach, a checkpoint event follows as behind any other decision.
 
     Args:
         team: the team.
@@ -229,19 +229,19 @@ def _planned(
     known = 0
     taken = set[str]()
     ids: dict[tuple[str, int], str] = {}  # by folder and number
+    own: dict[tuple[str, str], str] = {}  # of exported ones: by folder and the id in the file
+    exported: list[tuple[str, dict[str, Any]]] = []
     for path, pieces in files.items():
         folder = path.rpartition("/")[0]
         seen: Counter[bytes] = Counter()
         for one in sorted(pieces, key=lambda one: one.time or 0) if _dated(pieces) else pieces:
-            earlier = [
-                body
-                for body in before.get(path, ())
-                if not one.heading or _title(one) == body["title"]
-            ]
+            earlier, is_same = _earlier(team, before.get(path, ()), one)
             ordinal = seen[one.data]
             seen[one.data] += 1
             draft = _adopted_draft(one, path, ordinal, {"id": "D-0", "number": 1})
-            is_here = is_observed_here(team.source, draft.id)
+            is_here = is_same or is_observed_here(team.source, draft.id)
+            if one.whole is not None and earlier:
+                own[folder, one.whole.id] = earlier[0]["id"]
             if is_here or earlier:
                 if not is_here:
                     found.changed.append((path, one.line))
@@ -256,14 +256,44 @@ def _planned(
             while f"D-{second}" in taken or _id_exists(team, f"D-{second}"):
                 second += 1
             number += 1
-            own = {"id": f"D-{second}", "number": number, "file": None if log == LIVE else log}
-            taken.add(own["id"])
+            new = {"id": f"D-{second}", "number": number, "file": None if log == LIVE else log}
+            taken.add(new["id"])
             if one.number is not None:
-                ids[folder, one.number] = own["id"]
-            drafts.append(_adopted_draft(one, path, ordinal, own))
+                ids[folder, one.number] = new["id"]
+            drafts.append(_adopted_draft(one, path, ordinal, new))
+            if one.whole is not None:
+                own[folder, one.whole.id] = new["id"]
+                exported.append((folder, drafts[-1].body))
             found.fresh.append((path, one.line, cast("Decided", drafts[-1].body)))
     _name_successors(files, found, ids)
+    for folder, body in exported:  # another of its folder may have got another id
+        if "supersedes" in body:
+            body["supersedes"] = own.get((folder, body["supersedes"]), body["supersedes"])
     return found._replace(known=known), drafts
+
+
+def _earlier(
+    team: Team, adopted: Sequence[dict[str, Any]], one: FoundDecision
+) -> tuple[Sequence[dict[str, Any]], bool]:
+    """What of the file of a decision was ``adopted`` for it, and whether that says the same.
+
+    One that an export wrote may stand here under its id as well, logged or merged.
+    """
+    if one.whole is None:
+        return [body for body in adopted if not one.heading or _title(one) == body["title"]], False
+    named = list(adopted)
+    for meant in decisions_meant(team.store.tables, one.whole.id):
+        sql = "SELECT seq FROM pieces WHERE id = ? ORDER BY seq"
+        rows = team.store.tables.execute(sql, (meant.id,)).fetchall()
+        named += team.source.each_body([seq for (seq,) in rows])
+    same = [body for body in named if _is(one, body)]
+    return same or adopted, bool(same)
+
+
+def _is(one: FoundDecision, body: Mapping[str, Any]) -> bool:
+    """Whether an entry's body is the decision of a file that an export wrote."""
+    shown = _shown_fields(one)
+    return all(body.get(name) == shown[name] for name in ("title", "rationale", "participants"))
 
 
 def _dated(pieces: Sequence[FoundDecision]) -> bool:
@@ -283,7 +313,7 @@ def _name_successors(
         for one in pieces:
             old = ids.get((folder, -1 if one.number is None else one.number))
             new = bodies.get(ids.get((folder, one.successor or -1), ""))
-            if old is None or new is None or "supersedes" in new:
+            if old is None or new is None or "supersedes" in new or one.whole is not None:
                 continue
             if old not in bodies or order.index(old) < order.index(new["id"]):
                 new["supersedes"] = old
@@ -302,24 +332,49 @@ def _cut(text: str, limit: int) -> str:
     return text if len(data) <= limit else data[: limit - 3].decode(errors="ignore") + "…"
 
 
+def _shown_fields(one: FoundDecision) -> dict[str, Any]:
+    """The fields in the log of a decision of another form, those of an export as they were there.
+
+    The log has no empty field, no status but its own, and no text that fills an entry alone.
+    """
+    if one.whole is None:
+        title, status, limit = _title(one), "decided", MAX_FIELD
+        people, reasons = one.people, one.reasons
+        more = {"artefacts": "", "risk_tags": "none"}
+    else:
+        whole = one.whole
+        limit = BODY_ROOM if piece_fits(whole._asdict()) else MAX_FIELD
+        is_known = whole.status in format_.STATUSES
+        status = whole.status if is_known else "decided"
+        title = whole.title if is_known or not whole.status else f"{whole.title} ({whole.status})"
+        people, reasons = whole.participants, whole.rationale
+        more = {"artefacts": whole.artefacts, "risk_tags": whole.risk_tags}
+        more |= {} if whole.supersedes is None else {"supersedes": whole.supersedes}
+    return {
+        "title": _cut(title, MAX_TITLE if one.whole is None else limit),
+        "participants": _cut(people, limit) or "unknown",
+        "rationale": _cut(reasons, limit) or format_.NONE_YET,
+        "status": status,
+        **more,
+    }
+
+
 def _adopted_draft(one: FoundDecision, path: str, ordinal: int, own: Mapping[str, Any]) -> Draft:
     """The entry of a decision of another form (MalformedEntryError: it cannot stand in the log)."""
     shown = path.removeprefix("../")
+    fields = _shown_fields(one)
     body = {
-        "title": _title(one),
+        **fields,
+        "artefacts": fields["artefacts"] or shown,
         "chat_ref": format_.NONE_YET,
-        "participants": _cut(one.people, MAX_FIELD) or "unknown",
-        "artefacts": shown,
-        "risk_tags": "none",
-        "status": "decided",
-        "rationale": _cut(one.reasons, MAX_FIELD),
         "refs": [],
         "no_ref": f"adopted from {shown}",
         "source": one.data,
         **own,
     }
+    limits = (MAX_TITLE, MAX_FIELD) if one.whole is None else (BODY_ROOM, BODY_ROOM)
     problem = None
-    for name, limit in (("title", MAX_TITLE), *((one, MAX_FIELD) for one in _SHOWN_FIELDS)):
+    for name, limit in (("title", limits[0]), *((one, limits[1]) for one in _SHOWN_FIELDS)):
         problem = problem or text_line_problem(body[name], name, limit)
     try:
         format_.format_decision(decision_text_of(body))

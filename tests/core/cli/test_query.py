@@ -348,25 +348,23 @@ def test_a_save_that_fails_leaves_nothing(root: Path, monkeypatch: pytest.Monkey
 
 
 def test_the_recipe_for_datasette_serves_what_it_says(root: Path) -> None:
-    """Datasette itself runs as the page says, and answers each address of the page."""
+    """Datasette itself runs as the page says; ``test_datasette`` asks it for more, in a process."""
     page = PAGE.read_text(encoding="utf-8")
     (serve,) = re.findall(r"^datasette (.*)$", page, re.MULTILINE)
-    (save,) = re.findall(r"tripod query --save (\S+)", page)
-    assert run(root, "query", "--save", Path(save).name).code == 0
+    ((save, more),) = re.findall(r"tripod query --save (\S+) --datasette (\S+)", page)
+    words = ("--save", Path(save).name, "--datasette", Path(more).name)
+    assert run(root, "query", *words).code == 0
     rows = asked(root, "SELECT handle, text FROM chat_sent", "--limit", "0")
     assert rows
-
-    def got(path: str) -> str:
-        words = (str(Path(sys.executable).with_name("datasette")), *serve.split(), "--get", path)
-        done = subprocess.run(words, cwd=root, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done
-        return done.stdout
-
     addresses = re.findall(r"<http://127\.0\.0\.1:8001(/[^>]+)>", page)
-    assert len(addresses) == 2
-    for address in addresses:
-        assert all(row["handle"] in got(address) for row in rows)
-    shown = json.loads(got("/seen/chat_sent.json?_shape=array&_size=max"))
-    assert [{**row, "version": 1} for row in shown] == asked(
-        root, "SELECT * FROM chat_sent", "--limit", "0"
+    assert addresses[0] == "/seen/chat_sent"
+    program = str(Path(sys.executable).with_name("datasette"))
+    done = subprocess.run(
+        (program, *serve.split(), "--get", addresses[1]),
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
     )
+    assert done.returncode == 0, done
+    assert all(row["handle"] in done.stdout for row in rows)
