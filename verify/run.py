@@ -567,7 +567,8 @@ def judge_growth(path: str) -> Report:
     if history.top:
         place = os.path.relpath(place, os.path.realpath(history.top))
     placed = (replace(one, file=place, line=finding_line(one)) for one in found)
-    told = outcome(append_only.NAME, placed, seen, required=True)
+    with naming_findings(FindingNames(lambda _seq: None, {}, is_acceptable=False)):
+        told = outcome(append_only.NAME, placed, seen, required=True)
     if history.shallow and not told.failures:
         told = told.cannot_tell(append_only.append_only_shallow(history.path))
     return Report(path, (told,), subject=subject)
@@ -663,10 +664,19 @@ def _installed(point: EntryPoint, name: str, package: str, taken: Collection[str
 
 def check_manual(name: str) -> str:
     """The manual section of a check (LookupError: no such check)."""
-    checks = {check.NAME: check for check in all_checks()}
-    if name not in checks:
-        raise LookupError(f"no check {name}; there are: {', '.join(checks)}")
-    check = checks[name]
+    sections = manuals()
+    if name not in sections:
+        raise LookupError(f"no check {name}; there are: {', '.join(sections)}")
+    return sections[name]
+
+
+def manuals() -> dict[str, str]:
+    """The manual section of each check, by its name."""
+    return {check.NAME: _manual(check) for check in all_checks()}
+
+
+def _manual(check: Check) -> str:
+    name = check.NAME
     required = "required" if check.REQUIRED else "not required"
     required += "" if lets_accept(check) else ", and nobody can accept what it finds"
     package = getattr(check, "PACKAGE", "")
