@@ -9,6 +9,7 @@ from dataclasses import replace
 from tripod.verify.anchors.git_growth import read_growth
 from tripod.verify.check import Report, Subject, outcome
 from tripod.verify.checks import append_only
+from tripod.verify.finding import FindingNames, naming_findings
 from tripod.verify.finding_place import finding_line
 
 
@@ -27,7 +28,8 @@ def judge_growth(path: str, *, staged: bool = False) -> Report:
     if history.top:
         place = os.path.relpath(place, os.path.realpath(history.top))
     placed = (replace(one, file=place, line=finding_line(one)) for one in found)
-    told = outcome(append_only.NAME, placed, seen, required=True)
+    with naming_findings(FindingNames(lambda _seq: None, {}, is_acceptable=False)):
+        told = outcome(append_only.NAME, placed, seen, required=True)
     if history.shallow and not told.failures and not staged:
         told = told.cannot_tell(append_only.append_only_shallow(history.path))
     return Report(path, (told,), subject=subject)

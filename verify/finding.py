@@ -83,7 +83,7 @@ class Finding:
     @property
     def is_elsewhere(self) -> bool:
         """Whether its file is in no commit: outside of the repository, or among git's own."""
-        return self.file in ("", ".") or self.file.startswith(("/", ".git/"))
+        return self.file in ("", ".") or self.file.startswith(("/", "../", ".git/"))
 
 
 class Acceptance(NamedTuple):

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tripod import ledger
+from tripod.ledger.locator import work_tree_around
 from tripod.projections import CHAT, LOG
 from tripod.projections.chat.format import HEADER_LINES
 from tripod.projections.intake import PARTS
@@ -29,19 +30,42 @@ def locate_findings(evidence: OpenEvidence, told: Outcome, *, rows: bool) -> Out
 
     ``rows``: the check judges the rows of the ledger, and not what they show in files.
     """
+    if not told.findings and not told.accepted:
+        return told
+    place = evidence.root or evidence.database.source or evidence.what
+    base = top_of_paths(evidence.outside.repository, place)
 
     def located(finding: Finding) -> Finding:
-        path, line = _place_of(evidence, finding, rows=rows)
-        pin = finding.where.startswith(_PIN)
-        shown = finding.where.removeprefix(_PIN) if pin else _shown(evidence, path)
-        if finding.where == "policy" and evidence.outside.settings.rules_path:
-            shown = evidence.outside.settings.rules_path
-        return replace(finding, file=shown, line=line)
+        given = _given(evidence, finding.where)
+        named = (os.path.abspath(given), None)  # from the current folder, as the caller named it
+        path, line = named if given else _place_of(evidence, finding, rows=rows)
+        return replace(finding, file=_shown(evidence, base, path), line=line)
 
     findings = tuple(map(located, told.findings))
     return replace(
         told, findings=findings, accepted=tuple((located(one), by) for one, by in told.accepted)
     )
+
+
+def top_of_paths(repository: str | None, place: str) -> str:
+    """The folder that the paths of findings begin at, with every link followed.
+
+    It is the top of the git repository, which may be looked for around ``place``, the team
+    directory or what the ledger was read from; without one the folder that holds ``place``.
+    """
+    if repository is None:
+        above = os.path.dirname(os.path.realpath(place))
+        tree = work_tree_around(above)
+        repository = above if tree is None else tree.top
+    return os.path.realpath(repository)
+
+
+def _given(evidence: OpenEvidence, where: str) -> str:
+    """The file that a place names as a path for the system; '' where it names none so."""
+    if where.startswith(_PIN):
+        return where.removeprefix(_PIN)
+    is_path = evidence.root is not None and where.startswith(f"{evidence.root}/")
+    return evidence.outside.settings.rules_path if where == "policy" else where if is_path else ""
 
 
 def _place_of(evidence: OpenEvidence, finding: Finding, *, rows: bool) -> tuple[str, int | None]:
@@ -103,17 +127,17 @@ def _shown_at(evidence: OpenEvidence, seq: int) -> Iterator[tuple[str, int | Non
                 yield path, None
 
 
-def _shown(evidence: OpenEvidence, path: str) -> str:
-    """A path from the top of the repository, or else from the folder of the team directory."""
-    root = evidence.root
-    disk = evidence.disk
-    if root is None or disk is None:
-        top = "" if os.path.isfile(evidence.what) else evidence.what
-        return os.path.relpath(os.path.join(top, path))
-    base = os.path.realpath(evidence.outside.repository or os.path.dirname(os.path.abspath(root)))
+def _shown(evidence: OpenEvidence, base: str, path: str) -> str:
+    """A path from the folder ``base``; a file elsewhere has its whole path."""
+    disk, full = evidence.disk, path
     try:
-        full = path if os.path.isabs(path) else disk.full(path)
+        if not os.path.isabs(path) and disk is not None:
+            full = disk.full(path)
+        elif not os.path.isabs(path):
+            place = evidence.database.source or evidence.what
+            inside = os.path.dirname(place) if os.path.isfile(place) else place
+            full = os.path.abspath(os.path.join(inside, path))
         full = os.path.join(os.path.realpath(os.path.dirname(full)), os.path.basename(full))
     except ValueError:
         return path  # a forged entry names it: no file of the team can have that name
-    return os.path.relpath(full, base) if f"{full}/".startswith(f"{base}/") else full
+    return os.path.relpath(full, base) if f"{full}/".startswith(f"{base.rstrip('/')}/") else full

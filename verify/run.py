@@ -658,10 +658,19 @@ def _installed(point: EntryPoint, name: str, package: str, taken: Collection[str
 
 def check_manual(name: str) -> str:
     """The manual section of a check (LookupError: no such check)."""
-    checks = {check.NAME: check for check in all_checks()}
-    if name not in checks:
-        raise LookupError(f"no check {name}; there are: {', '.join(checks)}")
-    check = checks[name]
+    sections = manuals()
+    if name not in sections:
+        raise LookupError(f"no check {name}; there are: {', '.join(sections)}")
+    return sections[name]
+
+
+def manuals() -> dict[str, str]:
+    """The manual section of each check, by its name."""
+    return {check.NAME: _manual(check) for check in all_checks()}
+
+
+def _manual(check: Check) -> str:
+    name = check.NAME
     required = "required" if check.REQUIRED else "not required"
     required += "" if lets_accept(check) else ", and nobody can accept what it finds"
     package = getattr(check, "PACKAGE", "")

@@ -1,16 +1,18 @@
 """``tripod verify``: the judge's verdict, for people, scripts and CI."""
 
 import os
+import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from tripod.cli.commands import CommandCall, command_verb, first_sentence, log_keys_param
-from tripod.errors import BadArgumentError, RefusedError, UnwritableError
-from tripod.ledger.files import is_read_only, replace_file
-from tripod.ledger.locator import team_to_judge, work_tree_around
+from tripod.errors import BadArgumentError, RefusedError, TripodError
+from tripod.ledger.files import is_read_only, open_plain_file, replace_file
+from tripod.ledger.locator import database_of, team_of, team_to_judge, work_tree_around
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.ledger.tlog.seal import Seal
-from tripod.output import emit, emit_report, remark
+from tripod.output import emit, emit_report, one_line, remark
 from tripod.projections.text import text_meant
 from tripod.trust.proof import seal_of_proof, write_proved_pin
 from tripod.verify import run as judging
@@ -18,14 +20,27 @@ from tripod.verify.anchors.anchors import AnchorOptions, OutsideError
 from tripod.verify.anchors.comparison import is_compared_own_head, pin_after_comparison
 from tripod.verify.anchors.pins import is_pin_folder
 from tripod.verify.anchors.policy import Forbidden, forbidden_files
-from tripod.verify.check import Report
+from tripod.verify.check import FINDINGS, Finding, Report, outcome
+from tripod.verify.checks import pins_extend
 from tripod.verify.evidence import OpenEvidence, evidence_changed, judge_until_still
-from tripod.verify.export import is_proof, judge_proof
+from tripod.verify.export import is_export, is_proof, judge_proof
 from tripod.verify.file_growth import judge_growth_of
+from tripod.verify.finding import finding_fingerprint
+from tripod.verify.finding_place import top_of_paths
 from tripod.verify.reporters import json, text
 
 FORMATS = ("text", "json", "sarif", "junit", "github")
 _PLACES = ".places.txt"  # what the file beside a report in SARIF is called after it
+_SUMMARY = "GITHUB_STEP_SUMMARY"
+_OURS = re.compile(
+    rb"""\A(?:\{\n  "version": 1,\n  "what": |\{"\$schema": "https://docs\.oasis-open\.org/sarif/"""
+    rb"""|<\?xml version='1\.0' encoding='utf-8'\?>\n<testsuites name="tripod verify"""
+    rb"""|::(?:error|warning|notice) |tripod verify: findings whose place )"""
+    rb"""|^(?:\d+ findings?, \d+ warnings?|[\d,]+ checks? holds?\b|cannot judge: )""",
+    re.MULTILINE,
+)
+"""How a report begins, and what a line of a text begins with."""
+_LOOK = 65_536  # bytes of each end of a file
 
 
 def _verify(call: CommandCall) -> int:
@@ -50,6 +65,7 @@ def _verify(call: CommandCall) -> int:
         raise BadArgumentError(
             "--staged goes with --grow-only FILE, for each file that must only grow, without PATH"
         )
+    _refuse_to_replace_evidence(call)
     if call.grow_only and call.path is None:
         others = (
             call.select, call.no_ledger, call.pin, call.policy, call.key, call.old, call.since,
@@ -102,13 +118,10 @@ def _judge_subject(call: CommandCall) -> int:
         with call.progress():
             report = judge_growth_of(call.grow_only, report)
         code = 1 if 1 in (code, report.exit_code) else max(code, report.exit_code)
-    lost = _take_outputs(call, report)
-    _say(call, report)
+    told = _say(call, report, _take_outputs(call, report))
     if said and not call.quiet:
-        remark(said)
-    if lost:
-        raise UnwritableError("; ".join(lost))
-    return code
+        remark(one_line(said))
+    return code or told
 
 
 def _rule_besides(call: CommandCall) -> Forbidden | None:
@@ -148,9 +161,11 @@ def _take_outputs(call: CommandCall, report: Report) -> list[str]:
     for one in formats:
         name, _, path = one.partition("=")
         full = os.path.join(top, path)
-        own = [full, f"{full}{_PLACES}"] if name == "sarif" else [full]
+        own = _files(name, full)
         if any(os.path.realpath(each) != each or _is_no_file(each) for each in own):
             lost.append(f"the report was not written to {full}: a link or no file is in the way")
+        elif problem := next(filter(None, (_problem_of_output(call, each) for each in own)), ""):
+            lost.append(f"the report was not written to {full}: {problem}")
         else:
             taken.append(f"{name}={full}")
     call.values = {**call.values, "format": tuple(taken)}
@@ -174,7 +189,7 @@ def _judge_once(
         with call.progress():
             by_refs = judging.judge_refs(path, call.select or None, each=judged, **how)
         if by_refs is not None:
-            return by_refs, *_move_pins(by_refs, asked, seen)
+            return _move_pins(by_refs, asked, seen)
     with call.progress(), judging.open_run(path, no_ledger=call.no_ledger, **how) as evidence:
         report = judging.run(evidence, select=call.select or None)
         code = report.exit_code
@@ -190,41 +205,63 @@ def _judge_once(
             moved = write_proved_pin(
                 asked.pin, data, lambda seal: is_compared_own_head(evidence, seal)
             )
-        except (RefusedError, OutsideError) as error:
-            return report, 1, str(error)
+        except (RefusedError, OutsideError, OSError) as error:
+            said = f"the pin {asked.pin} was not written: {error}"
+            return _with_pin_unmoved(report, asked.pin, said), 1, said
     size = data.decode().split("\n")[1]  # the second line of a seal or a head
     return report, code, f"the pin {asked.pin} remembers {size} entries" if moved else ""
 
 
 def _move_pins(
     report: Report, asked: AnchorOptions, seen: Mapping[str, tuple[bytes | None, set[Seal]]]
-) -> tuple[int, str]:
-    """Move the pins of replicas forward where all is clean: the exit code, and what to say of it.
+) -> tuple[Report, int, str]:
+    """Move the pins of replicas forward where all is clean: the report, the code, what to say.
 
     A pin that another run moved meanwhile is no pin that this one compared: it stays.
     """
     code = report.exit_code
     if not asked.first or asked.pin is None:
-        return code, ""
+        return report, code, ""
     if code:
-        return code, f"the pins in {asked.pin} were left as they are"
+        return report, code, f"the pins in {asked.pin} were left as they are"
     if not is_pin_folder(asked.pin):
-        return code, (
+        said = (
             f"the pin {asked.pin} was left as it is: records on refs were judged, and they have a "
             "pin each, in a folder: --pin FOLDER/"
         )
+        return report, code, said
     try:
         os.makedirs(asked.pin, exist_ok=True)
         for replica, (data, compared) in sorted(seen.items()):
             if data is not None:
                 path = os.path.join(asked.pin, replica)
                 write_proved_pin(path, data, compared.__contains__)
-    except (RefusedError, OutsideError) as error:
-        return 1, str(error)
+    except (RefusedError, OutsideError, OSError) as error:
+        said = f"the pins in {asked.pin} were not all written: {error}"
+        return _with_pin_unmoved(report, asked.pin, said), 1, said
     records = f"the records of {len(seen)} replicas" if len(seen) != 1 else "the record"
     new = sum(not compared for _, compared in seen.values())
     first = f", {new} for the first time, compared with no pin" if new else ""
-    return code, f"the pins in {asked.pin} remember {records}{first}"
+    return report, code, f"the pins in {asked.pin} remember {records}{first}"
+
+
+def _with_pin_unmoved(report: Report, pin: str, why: str) -> Report:
+    """The report with the finding that a pin could not go forward: no form calls that clean."""
+    finding = Finding(pins_extend.NAME, why, f"the pin {pin}", file=os.path.abspath(pin))
+    named = replace(finding, fault=None, fingerprint=finding_fingerprint(finding, ""))
+    if report.parts:
+        part = Report(pin, (outcome(pins_extend.NAME, [named], {}, required=True),))
+        return replace(report, parts=(*report.parts, part))
+    outcomes = tuple(
+        replace(one, verdict=FINDINGS, findings=(*one.findings, named))
+        if one.check == pins_extend.NAME
+        else one
+        for one in report.outcomes
+    )
+    return replace(report, outcomes=outcomes, notes=(*report.notes, why))
+
+
+# Reports ------------------------------------------------------------------------------------------
 
 
 def _outputs(call: CommandCall) -> Iterator[tuple[str, str]]:
@@ -240,30 +277,98 @@ def _outputs(call: CommandCall) -> Iterator[tuple[str, str]]:
             )
         if equals and not path:
             raise BadArgumentError(f"--format {word}: name the file behind the =")
-        full = os.path.realpath(path) if path else ""
-        own = [full, f"{full}{_PLACES}"] if path and name == "sarif" else [full]
+        own = [os.path.realpath(one) if one else "" for one in _files(name, path)]
         if not set(own).isdisjoint(paths):
             where = path or "standard output, so give all but one a file: --format NAME=PATH"
-            raise BadArgumentError(f"two reports go to {where}")
+            raise BadArgumentError(one_line(f"two reports go to {where}"))
         paths += own
         yield name, path
 
 
-def _say(call: CommandCall, report: Report) -> int:
-    """Print a report, and write it, in the forms that were asked for; give its exit code.
+def _files(name: str, path: str) -> list[str]:
+    """The files that a form is written to; the file beside a report bears the name of its link."""
+    return [path, f"{os.path.realpath(path)}{_PLACES}"] if path and name == "sarif" else [path]
+
+
+def _refuse_to_replace_evidence(call: CommandCall) -> None:
+    """Refuse a report in the place of what is judged, or of any file that is no report.
+
+    Raises:
+        BadArgumentError: it would stand there.
+    """
+    asked = [(word, file) for word, path in _outputs(call) if path for file in _files(word, path)]
+    if not asked:
+        return
+    for word, path in asked:
+        problem = _problem_of_output(call, path)
+        if problem:
+            raise BadArgumentError(
+                one_line(f"--format {word}: no report is put at {path}: {problem}")
+            )
+
+
+def _problem_of_output(call: CommandCall, path: str) -> str:
+    """Why no report is put at a path; '' where one may be."""
+    subjects = [*([] if call.path is None else [call.path]), *call.grow_only]
+    subjects = subjects or [team_to_judge(None)]
+    roots = [root for one in subjects if os.path.isdir(one) and (root := team_of(one))]
+    folders = [one for one in subjects if os.path.isdir(one) and is_export(one)] + roots
+    for one in (*subjects, *roots):
+        tree = work_tree_around(os.path.dirname(os.path.realpath(one)))
+        folders += [] if tree is None else [tree.git, tree.common]
+    folders += [call.pin] if call.pin is not None and is_pin_folder(call.pin) else []
+    files = [*subjects, call.pin, call.old, *call.policy, os.environ.get(_SUMMARY)]
+    files += [database_of(root) for root in roots]
+    full = os.path.realpath(path)
+    if any(f"{full}/".startswith(f"{os.path.realpath(one)}/") for one in folders):
+        return "it lies in what is judged, or in git's directory: give another PATH"
+    if any(_is_same_file(full, one) for one in files if one):
+        return "this run reads or writes that file itself: give another PATH"
+    return _problem_of_replaced(full)
+
+
+def _is_same_file(full: str, other: str) -> bool:
+    """Whether two paths are of one file, or would be where case makes no difference."""
+    if os.path.realpath(other).casefold() == full.casefold():
+        return not os.path.isdir(full)
+    return os.path.exists(full) and os.path.exists(other) and os.path.samefile(full, other)
+
+
+def _problem_of_replaced(full: str) -> str:
+    """Why what stands at a path is not replaced: it is no report. '' where it may be."""
+    if os.path.isdir(full):
+        return "it is a folder"
+    if not os.path.isfile(full) or not os.path.getsize(full):
+        return ""  # nothing, an empty file, a device or a pipe
+    try:
+        with open(open_plain_file(full), "rb") as file:
+            begin = file.read(_LOOK)
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _LOOK))
+            if _OURS.search(begin) or _OURS.search(b"\n" + file.read()):
+                return ""
+    except OSError as error:
+        return f"what stands there cannot be read: {error.strerror}"
+    return "what stands there is no report of tripod: give another PATH, or remove it"
+
+
+def _say(call: CommandCall, report: Report, lost: Sequence[str] = ()) -> int:
+    """Write a report in the forms that were asked for, and print one; give the exit code.
 
     What cannot be written is told after all else was: a verdict that nobody reads is no success.
     """
-    lost: list[str] = []
-    for name, path in sorted(_outputs(call), key=lambda one: one[1] != ""):
+    lost = list(lost)
+    for name, path in sorted(_outputs(call), key=lambda one: one[1] == ""):
         said = _rendered(call, report, name, path, lost)
         if path:
             _write_report(path, said, lost)
         elif not call.quiet:
-            emit_report(said)
-    if lost:
-        raise UnwritableError("; ".join(lost))
-    return report.exit_code
+            try:
+                emit_report(said)
+            except TripodError as error:
+                lost.append(str(error))
+    for one in lost:
+        remark(one_line(one))
+    return report.exit_code or int(bool(lost))
 
 
 def _rendered(call: CommandCall, report: Report, name: str, path: str, lost: list[str]) -> str:
@@ -276,19 +381,25 @@ def _rendered(call: CommandCall, report: Report, name: str, path: str, lost: lis
     if name == "github":
         from tripod.verify.reporters import github
 
-        _write_summary(github.summary(report))
-        return github.render(report)
+        return github.render(report, has_summary=_write_summary(report, lost))
     if name == "sarif":
         from importlib.metadata import version
 
         from tripod.verify.reporters import sarif
 
-        aside = f"{path}{_PLACES}" if path else ""
-        top = "" if report.subject is None else report.subject.repository or ""
-        inside = f"{os.path.realpath(path)}/".startswith(f"{os.path.realpath(top)}/")
-        beside = os.path.relpath(aside, top) if aside and inside else os.path.basename(aside)
+        aside = f"{os.path.realpath(path)}{_PLACES}" if path else ""
+        subject = next((one.subject for one in (report, *report.parts) if one.subject), None)
+        repository, place = None, report.what
+        if subject is not None:
+            repository, place = subject.repository, subject.team or subject.ledger or place
+        top = top_of_paths(repository, place)
+        inside = aside.startswith(f"{top.rstrip('/')}/")
         said, places = sarif.render(
-            report, version=version("tripod-ledger"), manual=judging.check_manual, beside=beside
+            report,
+            version=version("tripod-ledger"),
+            manual=judging.manuals().__getitem__,
+            beside=os.path.relpath(aside, top) if inside else os.path.basename(aside),
+            part="part" if call.select or call.new_only or call.since is not None else "",
         )
         if places:
             _write_report(aside, places, lost)
@@ -299,14 +410,25 @@ def _rendered(call: CommandCall, report: Report, name: str, path: str, lost: lis
     return how(report, color=colour and "NO_COLOR" not in os.environ, accepted=shown)
 
 
-def _write_summary(said: str) -> None:
-    path = os.environ.get("GITHUB_STEP_SUMMARY")
+def _write_summary(report: Report, lost: list[str]) -> bool:
+    """Append to the summary of the step; whether there is one, and it was written."""
+    path = os.environ.get(_SUMMARY)
+    if not path:
+        return False
+    from tripod.verify.reporters import summary
+
     try:
-        if path:
-            with open(path, "a", encoding="utf-8") as file:
-                file.write(said)
+        with open(path, "ab") as file:
+            before = b"\n" if file.tell() else b""
+            said = summary.render(report, summary.LIMIT - file.tell() - len(before))
+            if said:
+                file.write(before + said.encode())
+                return True
+            problem = f"with it, it would be larger than {summary.LIMIT} bytes"
     except OSError as error:
-        remark(f"the step summary was not written to {path}: {error.strerror}")
+        problem = error.strerror or str(error)
+    lost.append(f"the step summary was not written to {path}: {problem}")
+    return False
 
 
 def _write_report(path: str, said: str, lost: list[str]) -> None:

@@ -63,6 +63,7 @@ from __future__ import annotations
 import json
 
 from tripod.verify.check import Finding, Outcome, Report
+from tripod.verify.reporters.quotation import without_commands
 
 VERSION = 1
 MANUAL = "tripod verify --explain"
@@ -70,7 +71,7 @@ MANUAL = "tripod verify --explain"
 
 def render(report: Report) -> str:
     """The whole report, ending in a line break."""
-    return json.dumps(_report(report), indent=2) + "\n"
+    return without_commands(json.dumps(_report(report), indent=2), "\\u0023") + "\n"
 
 
 def _report(report: Report) -> dict[str, object]:

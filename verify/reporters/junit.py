@@ -7,10 +7,30 @@ nothing anywhere. Warnings, advice and coverage are the output of a test.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from tripod.verify.check import CANNOT_TELL, NOT_APPLICABLE, Finding, Outcome, Report, escape
+from tripod.verify.check import (
+    CANNOT_TELL,
+    NOT_APPLICABLE,
+    Finding,
+    Outcome,
+    Report,
+)
+from tripod.verify.reporters.quotation import (
+    finding_lines,
+    finding_place,
+    fitting,
+    line_of,
+    without_commands,
+)
+from tripod.verify.reporters.text import finding_counts, report_notes
+
+ROOM = 1_000_000
+"""Bytes of the text of one element: parsers refuse ten million."""
+
+_COUNTS = {"tests": "testcase", "failures": "failure", "errors": "error", "skipped": "skipped"}
 
 
 def render(report: Report) -> str:
@@ -28,27 +48,30 @@ def render(report: Report) -> str:
             SubElement(case, "error", type="cannot judge", message=_plain(why))
         for outcome in part.outcomes:
             _add_outcome(suite, outcome, is_untold=outcome.check in part.untold)
-        for name, tag in (("tests", "testcase"), ("failures", "failure"), ("errors", "error"),
-                          ("skipped", "skipped")):  # fmt: skip
-            suite.set(name, str(len(list(suite.iter(tag)))))
+        notes = (f"note: {note}" for note in report_notes(part))
+        told = (finding_counts(part, always=("failure", "warning")), *notes)
+        SubElement(suite, "system-out").text = _joined(map(_plain, told), "\n")
+    for counted in (suites, *suites):
+        for name, tag in _COUNTS.items():
+            counted.set(name, str(len(list(counted.iter(tag)))))
     indent(suites)
-    return f"<?xml version='1.0' encoding='utf-8'?>\n{tostring(suites, encoding='unicode')}\n"
+    written = without_commands(tostring(suites, encoding="unicode"), "&#35;", "&#58;")
+    return f"<?xml version='1.0' encoding='utf-8'?>\n{written}\n"
 
 
 def _add_outcome(suite: Element, outcome: Outcome, *, is_untold: bool) -> None:
     case = SubElement(suite, "testcase", classname="tripod.verify", name=_plain(outcome.check))
-    failing = [one for one in outcome.findings if one.severity == "failure"]
     if outcome.failures:
+        failing = [one for one in outcome.findings if one.severity == "failure"]
         first = failing[0].message if failing else outcome.check
-        text = "\n\n".join(map(_told, failing))
-        more = outcome.failures - len(failing)
-        text += f"\n\nand {more} more" if more else ""
+        text = _joined(map(_told, failing), "\n\n", outcome.failures - len(failing))
         SubElement(case, "failure", type="findings", message=_plain(first)).text = text
     elif outcome.verdict in (CANNOT_TELL, NOT_APPLICABLE):
         why = f"{outcome.verdict}: {outcome.reason}"
         SubElement(case, "skipped", message=_plain(why))
-    output = SubElement(case, "system-out")
-    output.text = "\n".join(_output(outcome))
+    rest = outcome.warnings + outcome.advised
+    left_out = rest - sum(one.severity != "failure" for one in outcome.findings)
+    SubElement(case, "system-out").text = _joined(_output(outcome), "\n", left_out)
     if is_untold:
         name = f"{outcome.check} (required)"
         case = SubElement(suite, "testcase", classname="tripod.verify", name=_plain(name))
@@ -56,8 +79,18 @@ def _add_outcome(suite: Element, outcome: Outcome, *, is_untold: bool) -> None:
         SubElement(case, "failure", type=CANNOT_TELL, message=why).text = why
 
 
+def _joined(texts: Iterable[str], between: str, more: int = 0) -> str:
+    """The texts, as many as have room, and how many there are besides with ``more`` others."""
+    every = list(texts)
+    shown = list(fitting(every, ROOM))
+    more += len(every) - len(shown)
+    return between.join([*shown, *([f"and {more} more"] if more else [])])
+
+
 def _output(outcome: Outcome) -> Iterator[str]:
-    yield _plain(f"{outcome.said}; {', '.join(f'{k} {v}' for k, v in outcome.coverage.items())}")
+    reason = f": {outcome.reason}" if outcome.reason else ""
+    coverage = ", ".join(f"{what} {number}" for what, number in outcome.coverage.items())
+    yield _plain("; ".join(filter(None, (f"{outcome.said}{reason}", coverage))))
     yield from (_plain(f"except: {one}") for one in outcome.exceptions)
     yield from (_told(one) for one in outcome.findings if one.severity != "failure")
     for finding, by in outcome.accepted:
@@ -66,15 +99,18 @@ def _output(outcome: Outcome) -> Iterator[str]:
 
 def _told(finding: Finding) -> str:
     """A finding in lines: its place, what is wrong, what shows it, what to do, its id."""
-    line = "" if finding.line is None else f":{finding.line}"
     sort = "" if finding.severity == "failure" else f"{finding.severity}: "
-    lines = [f"{finding.file or finding.where}{line}: {sort}{finding.message}"]
-    lines += [f"    {one}" for one in finding.evidence]
-    lines += [f"  help: {finding.help}"] if finding.help else []
-    lines += [f"  id: {finding.fingerprint}"] if finding.fingerprint else []
-    return "\n".join(map(_plain, lines))
+    message, *lines = finding_lines(finding)
+    named = [f"  id: {finding.fingerprint}"] if finding.fingerprint else []
+    return "\n".join(
+        [
+            _plain(f"{finding_place(finding)}: {sort}{message}"),
+            *(_plain(f"    {one}") for one in lines),
+            *named,
+        ]
+    )
 
 
 def _plain(text: str) -> str:
-    """A text as XML may hold it: without controls, and without the two ends of a plane."""
-    return escape(text).replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
+    """A bounded text as XML may hold it: without controls, and the two last signs of a plane."""
+    return re.sub("[\ufffe\uffff]", lambda sign: f"\\u{ord(sign[0]):x}", line_of(text))

@@ -1,110 +1,107 @@
 """A report as SARIF 2.1.0 (OASIS), which code hosts show on the lines of a pull request. Pure.
 
-A check is a rule, and a finding a result with its fingerprint, which no line changes. Hosts drop a
-result without a file of the repository: what lies elsewhere is told in a text beside the report,
-and its result points there. A check that cannot tell is a notification; one that is required makes
-the run unsuccessful. What the team accepted is a suppressed result.
+A check is a rule, a finding a result with its fingerprint. Hosts show no result without a file: one
+whose place is no file of the repository points into a text beside the report. A check that cannot
+tell is a notification; a required one makes the run unsuccessful. What was accepted is counted
+alone: GitHub shows suppressed results as open ones.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from typing import Any
-from urllib.parse import quote
 
-from tripod.verify.check import CANNOT_TELL, Finding, Outcome, Report, escape
+from tripod.verify.check import CANNOT_TELL, Finding, Outcome, Report
+from tripod.verify.reporters import quotation as quoted
+from tripod.verify.reporters.text import report_notes
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
+RESULTS, ROOM = 25_000, 9_000_000
+"""Results of a run and their bytes: GitHub takes no file with more, or of ten million bytes."""
+_ASIDE = "tripod verify: findings whose place is no file of the repository"
 _LEVELS = {"failure": "error", "warning": "warning", "advice": "note"}
 _Object = dict[str, Any]
 
 
 def render(
-    report: Report, *, version: str, manual: Callable[[str], str], beside: str = ""
+    report: Report, *, version: str, manual: Callable[[str], str], beside: str = "", part: str = ""
 ) -> tuple[str, str]:
     """The report as one line of JSON, and the text of the file ``beside`` it, '' if it needs none.
 
-    ``version`` is the program's, ``manual`` gives the section of a check, ``beside`` is a path from
-    the top of the repository; without one, what lies elsewhere has no file.
+    ``manual`` gives the section of a check, ``beside`` is a path from the top of the repository;
+    without one, a place elsewhere is told by its own path. A run that looked at a ``part`` alone (a
+    word for it) has another id than a whole one: it closes no alert.
     """
-    names = list(dict.fromkeys(outcome.check for outcome in report.all_outcomes))
-    results = _Results(names, beside)
-    for outcome in report.all_outcomes:
-        for finding in outcome.findings:
-            results.add(finding)
-        for finding, by in outcome.accepted:
-            said = escape(f"accepted by {by.actor} in entry {by.seq}: {by.reason}")
-            results.add(finding, {"kind": "external", "status": "accepted", "justification": said})
-    notifications = list(_notifications(report, names))
+    names = list(dict.fromkeys(one.check for one in report.all_outcomes))
+    made, told, left_out = _results(report, names, beside)
+    notes = list(_notifications(report, names, left_out))
     rules = [_rule(name, manual(name)) for name in names]
-    driver = {"name": "tripod", "semanticVersion": version, "rules": rules}
     invocation = {
-        "executionSuccessful": all(one["level"] != "error" for one in notifications),
+        "executionSuccessful": all(one["level"] != "error" for one in notes),
         "exitCode": report.exit_code,
-        "toolExecutionNotifications": notifications,
+        "toolExecutionNotifications": notes,
     }
     run = {
-        "tool": {"driver": driver},
-        "automationDetails": {"id": "tripod/verify/"},
+        "tool": {"driver": {"name": "tripod", "semanticVersion": version, "rules": rules}},
+        "automationDetails": {"id": f"tripod/verify{f'-{part}' if part else ''}/"},
         "invocations": [invocation],
-        "results": results.made,
     }
-    written = json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
-    return f"{written}\n", "".join(f"{line}\n" for line in results.told)
+    log = json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
+    # How long the results are is known, as they are written: they go in front of the last "}]}".
+    written = quoted.without_commands(f'{log[:-3]}, "results": [{", ".join(made)}]', "\\u0023")
+    places = quoted.without_commands("".join(f"{line}\n" for line in told), "\\x23", "\\x3a")
+    return f"{written}}}]}}\n", places
 
 
-class _Results:
-    """Findings as results, and the lines of the file beside the report that tell of some."""
+def _results(report: Report, names: list[str], beside: str) -> tuple[list[str], list[str], int]:
+    """The results in JSON, the lines of the file beside, and how many findings have no room."""
+    made, told, room, seen = list[str](), [_ASIDE], ROOM, set[str]()
+    for finding, what in (found := quoted.weighed_findings(report)):
+        lines, print_ = quoted.finding_lines(finding), finding.fingerprint
+        while print_ and print_ in seen:  # two records hold the same fault
+            print_ = sha256(f"{print_} {quoted.line_of(what)}".encode()).hexdigest()
+        place, aside = _place(finding, beside, len(told) + 1)
+        rule = {"ruleId": finding.check, "ruleIndex": names.index(finding.check)}
+        said = {"level": _LEVELS[finding.severity], "message": {"text": "\n".join(lines)}}
+        prints = {"partialFingerprints": {"primaryLocationLineHash": print_}} if print_ else {}
+        text = json.dumps({**rule, **said, "locations": [place], **prints})
+        if (room := room - len(text) - 2) < 0 or len(made) == RESULTS:
+            break
+        seen.add(print_)
+        made.append(text)
+        told += [aside, *(f"    {one}" for one in lines)] if aside else []
+    return made, told if len(told) > 1 else [], len(found) - len(made)
 
-    def __init__(self, names: list[str], beside: str) -> None:
-        self._names, self._beside = names, beside
-        self.made: list[_Object] = []
-        self.told: list[str] = []
 
-    def add(self, finding: Finding, *suppressions: _Object) -> None:
-        past = " (before adoption)" if finding.before_adoption else ""
-        every = f"{finding.message}{past}", *finding.evidence, finding.help
-        lines = [escape(one) for one in every if one]
-        prints = {"primaryLocationLineHash": finding.fingerprint} if finding.fingerprint else {}
-        result = {
-            "ruleId": finding.check,
-            "ruleIndex": self._names.index(finding.check),
-            "level": _LEVELS[finding.severity],
-            "message": {"text": "\n".join(lines)},
-            "locations": [self._place(finding, lines)],
-            "partialFingerprints": prints,
-        }
-        self.made.append(result | ({"suppressions": list(suppressions)} if suppressions else {}))
-
-    def _place(self, finding: Finding, lines: list[str]) -> _Object:
-        path, line = finding.file, finding.line
-        if finding.is_elsewhere:
-            if not self._beside:
-                return {"logicalLocations": [{"fullyQualifiedName": escape(finding.where)}]}
-            path, line = self._beside, len(self.told) + 1
-            self.told.append(escape(f"{finding.file}: {finding.where}"))
-            self.told.extend(f"    {one}" for one in lines)
-        # Bytes of a path that are no UTF-8 are told as they are.
-        place = {"artifactLocation": {"uri": quote(path.encode("utf-8", "surrogateescape"))}}
-        region = {} if line is None else {"region": {"startLine": line}}
-        return {"physicalLocation": place | region}
+def _place(finding: Finding, beside: str, line: int) -> tuple[_Object, str]:
+    """Where a result is; where that is the file beside, at ``line``, what stands in that line."""
+    if path := quoted.file_in_repository(finding):
+        file = {"uri": quoted.path_as_uri(path), "uriBaseId": "%SRCROOT%"}
+        region = {} if finding.line is None else {"region": {"startLine": finding.line}}
+        return {"physicalLocation": {"artifactLocation": file, **region}}, ""
+    said = quoted.line_of(": ".join(filter(None, (finding.file, finding.where))) or "nowhere")
+    region = {"region": {"startLine": line}} if beside else {}
+    file = {"uri": quoted.path_as_uri(beside or finding.file or ".")}
+    place = {"physicalLocation": {"artifactLocation": file, **region}}
+    return place | {"logicalLocations": [{"fullyQualifiedName": said}]}, said if beside else ""
 
 
 def _rule(name: str, manual: str) -> _Object:
-    summary = " ".join(manual.split("\n\n")[1].split())  # below its title
+    summary = {"text": quoted.line_of(" ".join(manual.split("\n\n")[1].split()) or name, 1_000)}
     helps = {"text": manual, "markdown": manual}
-    return {"id": name, "shortDescription": {"text": summary}, "help": helps}
+    return {"id": name, "shortDescription": summary, "fullDescription": summary, "help": helps}
 
 
-def _notifications(report: Report, names: list[str]) -> Iterator[_Object]:
+def _notifications(report: Report, names: list[str], left_out: int) -> Iterator[_Object]:
     """Why a check, or all of them, cannot tell; what was not looked at, and what is not listed."""
 
     def note(level: str, text: str, outcome: Outcome | None = None) -> _Object:
         rule = {} if outcome is None else {"associatedRule": {"index": names.index(outcome.check)}}
-        return {"level": level, "message": {"text": escape(text)}, **rule}
+        return {"level": level, "message": {"text": quoted.line_of(text)}, **rule}
 
     for part in report.parts or (report,):
         if part.problem or not part.judged:
@@ -112,9 +109,12 @@ def _notifications(report: Report, names: list[str]) -> Iterator[_Object]:
             yield note("error", f"{part.what}: cannot judge: {why}")
         for outcome in part.outcomes:
             if outcome.verdict == CANNOT_TELL:
-                level = "error" if outcome.check in part.untold and not outcome.past else "warning"
+                level = "error" if outcome.check in part.untold else "warning"
                 yield note(level, f"{outcome.check} cannot tell: {outcome.reason}", outcome)
-            more = sum(outcome.left_out.values())
-            if more:
+            if more := sum(outcome.left_out.values()):
                 yield note("warning", f"{outcome.check}: {more} more findings", outcome)
-        yield from (note("note", one) for one in part.notes)
+            if more := outcome.accepted_count:
+                yield note("note", f"{outcome.check}: {more} accepted, not among these", outcome)
+        yield from (note("note", one) for one in report_notes(part))
+    if left_out:
+        yield note("warning", f"{left_out} more findings have no room in this report")

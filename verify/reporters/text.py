@@ -42,6 +42,7 @@ from tripod.verify.check import (
     escape,
 )
 from tripod.verify.finding import KEPT, SHORT
+from tripod.verify.reporters.quotation import without_commands
 
 MANUAL = "tripod verify --explain"
 """The command that prints what a check proves and what to do, for checks of packages too."""
@@ -72,9 +73,15 @@ def render(
 
     ``accepted``: also the findings that the team accepted, with who did it, and why.
     """
-    paint = _paint if color else _plain
+    said = _whole(report, _paint if color else _plain, only, accepted=accepted)
+    return without_commands(said, "\\x23", "\\x3a")
+
+
+def _whole(
+    report: Report, paint: _Paint, only: Sequence[Outcome] | None = None, *, accepted: bool
+) -> str:
     if report.parts:
-        return _parts(report, paint, lambda part: render(part, color=color, accepted=accepted))
+        return _parts(report, paint, lambda part: _whole(part, paint, accepted=accepted))
     if report.problem:
         problem = f"{paint(_RED, 'cannot judge')}: {escape(report.problem)}\n"
         return problem + _judged(report.subject, "what was asked for")
@@ -97,9 +104,13 @@ def brief_text(report: Report, *, color: bool = False, accepted: bool = False) -
     Otherwise it is ``render`` without the checks that are clean or had nothing to judge. What was
     not looked at is said in any case.
     """
+    said = _brief(report, _paint if color else _plain, accepted=accepted)
+    return without_commands(said, "\\x23", "\\x3a")
+
+
+def _brief(report: Report, paint: _Paint, *, accepted: bool) -> str:
     if report.parts:
-        how = _paint if color else _plain
-        return _parts(report, how, lambda part: brief_text(part, color=color, accepted=accepted))
+        return _parts(report, paint, lambda part: _brief(part, paint, accepted=accepted))
     untold = [one for one in report.outcomes if one.verdict == CANNOT_TELL]
     hurried = [  # what a person has to look at
         one
@@ -109,8 +120,7 @@ def brief_text(report: Report, *, color: bool = False, accepted: bool = False) -
         or (one.exceptions and one.verdict != CANNOT_TELL)
     ]
     if report.problem or report.exit_code or hurried:
-        return render(report, color=color, only=hurried, accepted=accepted)
-    paint = _paint if color else _plain
+        return _whole(report, paint, hurried, accepted=accepted)
     hold = sum(outcome.verdict == CLEAN for outcome in report.outcomes)
     words = _count(hold, "check holds", "checks hold")
     if report.head is not None and report.head[0]:
@@ -135,6 +145,10 @@ def _parts(report: Report, paint: _Paint, render_part: Callable[[Report], str]) 
 
 
 def _notes(report: Report) -> str:
+    return "".join(f"note: {escape(note)}\n" for note in report_notes(report))
+
+
+def report_notes(report: Report) -> list[str]:
     """What was not looked at, and what was left out of the report."""
     notes = list(report.notes)
     if report.since is not None:
@@ -142,7 +156,7 @@ def _notes(report: Report) -> str:
         names = ", ".join(f"{check} {number}" for check, number in left_out.items())
         what = f"left out, as it was there before: {names}" if names else "nothing was left out"
         notes.append(f"only what is new since {why} is reported ({_entries(size)}); {what}")
-    return "".join(f"note: {escape(note)}\n" for note in notes)
+    return notes
 
 
 def _accepted(report: Report, paint: _Paint) -> Iterator[str]:
@@ -203,7 +217,8 @@ def _finding(finding: Finding, paint: _Paint) -> str:
         path = finding.where.partition(":")[0]
         said = path in ("policy", ".") or path in finding.file
         said = said or finding.message.startswith(finding.where)
-        if finding.where.endswith(f" {finding.file}") or path.endswith(f" {finding.file}"):
+        ends = finding.where.startswith("the pin ") or finding.where.endswith(f" {finding.file}")
+        if ends or path.endswith(f" {finding.file}"):
             place = finding.where
         elif not said and not path.endswith(f"/{finding.file}"):
             place = f"{place}: {finding.where}"
@@ -232,7 +247,7 @@ def _outcome(outcome: Outcome, paint: _Paint) -> str:
         front = "" if outcome.said != outcome.verdict else "except: "
         words.append(f"{front}{shown}" + (f"; and {more} more" if more > 0 else ""))
     if outcome.findings or outcome.accepted_count:
-        words.append(_counts(outcome))
+        words.append(finding_counts(outcome))
     if outcome.coverage:
         words.append(", ".join(f"{word} {number}" for word, number in outcome.coverage.items()))
     if outcome.past and outcome.verdict == CANNOT_TELL:
@@ -258,7 +273,7 @@ def _anchored(anchored: Anchored) -> str:
 
 
 def _sum(report: Report, paint: _Paint) -> str:
-    words = _counts(report, always=("failure", "warning"))
+    words = finding_counts(report, always=("failure", "warning"))
     if report.untold:
         words += f"; not told: {', '.join(report.untold)}"
     elif not report.judged:
@@ -276,7 +291,7 @@ def _sum(report: Report, paint: _Paint) -> str:
     return paint(shade, words)
 
 
-def _counts(told: Outcome | Report, always: Collection[str] = ()) -> str:
+def finding_counts(told: Outcome | Report, always: Collection[str] = ()) -> str:
     """How many findings there are of each sort; sorts without any only where in ``always``."""
     numbers = zip(_SORTS, (told.failures, told.warnings, told.advised), strict=True)
     words = [_count(n, *_SORTS[sort]) for sort, n in numbers if n or sort in always]

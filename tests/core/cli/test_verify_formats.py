@@ -6,7 +6,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from doors.inside import Done, begin, run
+from doors.inside import Done, begin, keyed, run
+from git_repo import Git
 from junitparser import JUnitXml
 
 
@@ -70,13 +71,35 @@ def test_what_lies_elsewhere_is_told_beside_the_report(team: Path) -> None:
 def test_a_step_gets_a_summary(team: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     summary = team / "summary"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
-    summary.write_text("before\n")
     assert b"::error file=" in verify(team, "github").out
+    assert summary.read_text().startswith("## tripod verify: 1 finding\n")
+    summary.write_text("before")
+    assert verify(team, "github").code == 1
     assert summary.read_text().startswith("before\n## tripod verify: 1 finding\n")
+
+
+def test_a_summary_that_cannot_be_written_is_a_lost_report(
+    team: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(team, "rebuild").code == 0
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(team / "no/such/folder"))
-    done = verify(team, "github")
-    assert (done.code, b"::error file=" in done.out) == (1, True)
+    done = verify(team, "github", "junit=b.xml")
+    assert (done.code, b"::error" in done.out) == (1, False)
     assert "the step summary was not written" in done.err
+    assert (team / "b.xml").is_file()
+    full = team / "full"
+    full.write_bytes(b"x" * (1024 * 1024 - 100))
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(full))
+    done = verify(team, "github")
+    assert (done.code, full.stat().st_size) == (1, 1024 * 1024 - 100)
+    assert "it would be larger than 1048576 bytes" in done.err
+
+
+def test_what_could_not_be_judged_stays_3_though_its_report_is_lost(team: Path) -> None:
+    (team / "empty").mkdir()
+    done = run(team, "verify", "empty", "--format=junit=no/such/b.xml")
+    assert done.code == 3
+    assert "was not written" in done.err
 
 
 @pytest.mark.parametrize(
@@ -88,6 +111,8 @@ def test_a_step_gets_a_summary(team: Path, monkeypatch: pytest.MonkeyPatch) -> N
         (["sarif=a", "junit=./a"], "two reports go to ./a"),
         (["sarif=a", "junit=a.places.txt"], "two reports go to a.places.txt"),
         (["junit=a.places.txt", "sarif=a"], "two reports go to a"),
+        (["junit=x\n\x1b[2J\u202e", "sarif=x\n\x1b[2J\u202e"], "to x\\x0a\\x1b[2J\\u202e\n"),
+        (["junit=no/such\n\u202e", "sarif=no/such\n\u202e"], "to no/such\\x0a\\u202e\n"),
     ],
 )
 def test_what_is_asked_for_wrongly_is_refused_before_anything_is_judged(
@@ -127,3 +152,153 @@ def test_a_clean_verdict_whose_report_is_lost_is_no_success(team: Path) -> None:
     done = verify(team, "junit=no/such/b.xml")
     assert done.code == 1
     assert "was not written" in done.err
+
+
+# Evidence is never replaced by a report ----------------------------------------------------------
+
+
+def spoiled(team: Path, path: str, *more: str, form: str = "junit") -> str:
+    """Try to write a report at a path: it is refused, and nothing that stood there changes."""
+    files = {one: one.read_bytes() for one in team.parent.rglob("*") if one.is_file()}
+    done = verify(team, f"{form}={path}", more=more)
+    assert (done.code, done.out) == (2, b""), done
+    assert {one: one.read_bytes() for one in team.parent.rglob("*") if one.is_file()} == files
+    return done.err
+
+
+def test_no_report_is_put_in_the_place_of_evidence(team: Path) -> None:
+    ledger = next(one for one in team.rglob("ledger.db") if one.is_file())
+    (team / "tripod.toml").write_text("")
+    (team / "policy.yaml").write_text("required: [drift]\n")
+    (team / "source.py").write_text("print()\n")
+    os.link(team / ".nbs/chat/live.chat", team / "hard")
+    (team / "soft").symlink_to(".nbs")
+    assert run(team, "verify", "--pin=pin", "--update-pin").code == 1
+    for path in (
+        ".nbs/chat/live.chat", "./.nbs/../.nbs/new.xml", "soft/new.xml", "hard", "source.py",
+        str(ledger), f"{ledger}-wal", f"{ledger}.lock", ".git/refs/heads/x", ".git/config",
+    ):  # fmt: skip
+        assert "no report is put at" in spoiled(team, path), path
+    for form in ("text", "json", "sarif", "github"):
+        spoiled(team, "source.py", form=form)
+    assert "the new" not in spoiled(team, "policy.yaml", "--policy=policy.yaml")
+    os.link(team / "policy.yaml", team / "other.yaml")
+    spoiled(team, "other.yaml", "--policy=policy.yaml")
+    for path in ("new-pin", "./new-pin", str(team / "new-pin"), "NEW-PIN"):
+        spoiled(team, path, "--pin=new-pin", "--update-pin")
+    assert not (team / "new-pin").exists()
+    (team / "a.places.txt").write_text("mine\n")
+    assert "a.places.txt" in spoiled(team, "a", form="sarif")
+    assert "it is a folder" in spoiled(team, ".")
+
+
+def test_no_report_is_put_where_the_summary_stands(
+    team: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (team / "summary").touch()
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(team / "summary"))
+    spoiled(team, "summary", form="github")
+
+
+def test_a_report_replaces_an_older_one_of_any_form(team: Path) -> None:
+    (team / "r").touch()
+    for form in ("text", "json", "sarif", "junit", "github", "text"):
+        assert verify(team, f"{form}=r").code == 1
+        assert (team / "r").stat().st_size
+    assert run(team, "rebuild").code == 0
+    for form in ("text", "github", "json", "sarif", "junit"):
+        assert verify(team, f"{form}=r").code == 0
+        assert verify(team, f"{form}=r").code == 0
+
+
+def test_a_file_judged_by_git_alone_is_not_replaced(team: Path) -> None:
+    (team / "log.md").write_text("one\n")
+    spoiled(team, "log.md", "--grow-only=log.md")
+    (team / "log.md").write_text("")
+    spoiled(team, "log.md", "--grow-only=log.md")
+
+
+# Places are told from the top of the repository --------------------------------------------------
+
+
+def places(folder: Path, *arguments: str, report: str = "../a.sarif") -> set[str]:
+    """The files that the results of a report point to."""
+    done = run(folder, "verify", *arguments, f"--format=sarif={report}")
+    assert done.code == 1, done.err
+    (one,) = json.loads((folder / report).read_bytes())["runs"]
+    found = [each["locations"][0]["physicalLocation"] for each in one["results"]]
+    return {place["artifactLocation"]["uri"] for place in found}
+
+
+def test_places_are_the_same_from_wherever_a_team_is_judged(team: Path) -> None:
+    (team / "src").mkdir()
+    (team.parent / "link").symlink_to(team)
+    chat = {".nbs/chat/live.chat"}
+    assert places(team) == chat
+    assert places(team / "src", report="../../a.sarif") == chat
+    assert places(team, str(team)) == places(team, str(team / ".nbs")) == chat
+    assert places(team.parent / "link", report="../a.sarif") == chat
+    assert places(team.parent, "link", report="a.sarif") == chat
+    assert places(team.parent, "link/.nbs", report="a.sarif") == chat
+    assert places(team, "--no-git") == chat
+
+
+def test_a_policy_is_told_from_the_top_and_one_elsewhere_beside_the_report(team: Path) -> None:
+    (team / "ci").mkdir()
+    for path in (team / "ci/p q.yaml", team.parent / "p.yaml"):
+        path.write_text("required: [record-agrees]\n")
+    chat = ".nbs/chat/live.chat"
+    assert places(team / "ci", "--policy=p q.yaml", report="../../a.sarif") == {
+        chat,
+        "ci/p%20q.yaml",
+    }
+    assert places(team, "--policy=../p.yaml") == {chat, "a.sarif.places.txt"}
+    assert str(team.parent / "p.yaml") in (team.parent / "a.sarif.places.txt").read_text()
+    done = run(team / "ci", "verify", "--policy=p q.yaml", "--format=github")
+    assert b"::error file=ci/p q.yaml,title=record-agrees::" in done.out
+
+
+def test_a_team_in_a_folder_of_the_repository_is_told_from_its_top(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
+    (tmp_path / "work/sub").mkdir(parents=True)
+    folder = tmp_path / "work/sub"
+    (folder / ".nbs/chat").mkdir(parents=True)
+    begin(folder)
+    chat = folder / ".nbs/chat/live.chat"
+    chat.write_bytes(chat.read_bytes()[:-1])
+    for more in ((), ("--no-git",)):
+        assert places(folder, *more, report="../../a.sarif") == {"work/sub/.nbs/chat/live.chat"}
+
+
+def test_an_export_is_told_from_the_top_of_the_repository_around_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team = keyed(tmp_path, monkeypatch)
+    subprocess.run(["git", "init", "--quiet"], cwd=team, check=True)
+    assert run(team, "export", "--bodies", "out/record").code == 0
+    (team / "out/record/checkpoint").unlink()
+    ways = ((team, "out/record"), (team / "out", "record"), (team, f"{team}/out/record"))
+    for folder, path in ways:
+        report = os.path.relpath(team / "out/a.sarif", folder)
+        assert places(folder, path, report=report) == {"out/record", "out/record/checkpoint"}
+    done = run(team, "verify", "out/record", "--format=junit=out/record/a.xml")
+    assert (done.code, "it lies in what is judged" in done.err) == (2, True)
+
+
+def test_what_a_clone_is_judged_by_is_told_from_the_top_of_the_clone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRIPOD_HOME", str(tmp_path / "home"))
+    shop, clone = Git(tmp_path / "shop"), tmp_path / "clone"
+    shop.commit("a", b"x")
+    begin(Path(shop.root))
+    assert run(Path(shop.root), "seal").code == 0
+    subprocess.run(["git", "clone", "-q", shop.root, str(clone)], check=True)
+    spec = "+refs/tripod/*:refs/tripod-remotes/origin/*"
+    subprocess.run(["git", "fetch", "-q", "origin", spec], cwd=clone, check=True)
+    (clone / "ci").mkdir()
+    (clone / "ci/p.yaml").write_text("required: [record-agrees, pythia-isolation]\n")
+    for folder, path in ((clone, "ci/p.yaml"), (clone / "ci", "p.yaml")):
+        report = os.path.relpath(tmp_path / "a.sarif", folder)
+        assert places(folder, f"--policy={path}", report=report) == {"ci/p.yaml"}
+    assert verify(clone, "sarif=ci/a.sarif", more=("--policy=ci/p.yaml",)).code == 1

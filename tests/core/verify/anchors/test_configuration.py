@@ -362,7 +362,7 @@ def test_a_rule_of_the_caller_stands_besides_those_of_the_policy(shop: Git) -> N
         (["--never", ".env|.pem"], "--never: the glob '.env|.pem' cannot be used"),
         (["--never", "x", "--except", "x"], "--never: the exceptions of a rule leave none"),
         (["--never", ""], "--never: "),
-        (["--never", "x", "--grow-only", "f"], "--grow-only judges one file by git alone"),
+        (["--never", "x", "--grow-only", "f"], "--grow-only judges files by git alone"),
     ],
 )
 def test_a_rule_that_cannot_be_meant_is_a_wrong_argument(

@@ -1,5 +1,8 @@
 """Every check has a specimen that it alone names; without the check that specimen passes."""
 
+import re
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ from tripod.verify.check import CANNOT_TELL, Finding, Report
 from tripod.verify.check import outcome as outcome_of
 from tripod.verify.checks import CHECKS
 from tripod.verify.evidence import collect
+from tripod.verify.finding import finding_fingerprint
 from tripod.verify.run import run
 
 
@@ -38,6 +42,35 @@ def misplaced(report: Report, root: str) -> list[tuple[str, str]]:
         if not (ours or path.is_file()) or line > lines or not explained:
             found.append((finding.check, f"{finding.file}:{finding.line}"))
     return found
+
+
+_LINE = re.compile(r"(?<=:)\d+$|(?<=@@ line )\d+(?= @@)|(?<=\bline )\d+")
+
+
+def moved(finding: Finding) -> Finding:
+    """The finding as it would be told if seven lines stood above it in the file."""
+
+    def down(text: str) -> str:
+        return _LINE.sub(lambda line: str(int(line[0]) + 7), text)
+
+    line = finding.line and finding.line + 7
+    shown = tuple(map(down, finding.evidence))
+    return replace(
+        finding, line=line, where=down(finding.where), message=down(finding.message), evidence=shown
+    )
+
+
+def named_by_lines(report: Report) -> list[tuple[str, str, tuple[str, ...]]]:
+    """Findings whose fingerprint would change if lines moved, or that share one with another."""
+    found = [finding for outcome in report.outcomes for finding in outcome.findings]
+    prints = Counter(finding.fingerprint for finding in found)
+    return [
+        (finding.check, finding.message, finding.evidence)
+        for finding in found
+        if finding_fingerprint(finding, "") != finding_fingerprint(moved(finding), "")
+        or not finding.fingerprint
+        or prints[finding.fingerprint] > 1
+    ]
 
 
 def test_a_sound_team_is_clean(sound: str) -> None:
@@ -68,6 +101,7 @@ def test_a_specimen_is_named_by_its_check_alone(
     messages = [finding.message for outcome in report.outcomes for finding in outcome.findings]
     assert any(specimen.says in message for message in messages)
     assert misplaced(report, root) == []
+    assert named_by_lines(report) == []
     assert blaming(judge(root, without=specimen.check)) == set()
 
 
@@ -82,6 +116,7 @@ def test_advice_is_told_by_its_check_alone_and_fails_nothing(
     ((found,),) = [outcome.findings for outcome in report.outcomes if outcome.findings]
     assert (found.check, found.severity) == (specimen.check, "advice")
     assert misplaced(report, root) == []
+    assert named_by_lines(report) == []
     assert specimen.says in found.message
 
 
