@@ -72,6 +72,7 @@ LOOKING = {
     "push": ["../remote.git", "--dry-run"],
     "pull": ["../remote.git", "--dry-run"],
     "import": ["--dry-run", "../session.jsonl"],
+    "report": ["--output", f"{ELSEWHERE}/report.html"],
     "exposure": ["../session.jsonl"],
     "where": [],
     "doctor": [],
