@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from tripod.cli.commands import CommandCall, command_verb, log_keys_param
+from tripod.cli.look import entry_line_writer, opened_ledger
 from tripod.errors import RefusedError, UnwritableError
 from tripod.ledger.files import replace_file
-from tripod.ledger.locator import team_to_judge
-from tripod.output import emit, emit_bytes, one_line
+from tripod.ledger.locator import database_of, team_of, team_to_judge
+from tripod.output import emit, emit_bytes, one_line, remark
+from tripod.verify.listing import ListingFilter, listed_entries
 
+_TOLD = 50  # entries that a page is told of at once
 _LOOKS = 64  # bytes of a file that say whether it is a report
 
 
 def _report(call: CommandCall) -> int:
+    if call.serve:
+        return _serve(call)
     from tripod.report.page import WHOLE, render_report
     from tripod.verify.anchors.anchors import AnchorOptions
 
@@ -37,6 +43,60 @@ def _report(call: CommandCall) -> int:
     count = f"{len(rendered.pages)} pages" if len(rendered.pages) > 1 else "1 page"
     emit([f"{rendered.verdict}: written to {one_line(target)} ({count}, {size:,} bytes)"])
     return rendered.exit_code
+
+
+def _serve(call: CommandCall) -> int:
+    """Serve the report until it is stopped; it is judged anew whenever somebody looks."""
+    from tripod.report.page import render_report
+    from tripod.report.server import LOOPBACK, ReportServer, ServedReport
+    from tripod.verify.anchors.anchors import AnchorOptions
+
+    path = team_to_judge(call.path[0] if call.path else None)
+
+    def render() -> dict[str, bytes]:
+        return render_report(
+            path,
+            keys=log_keys_param(call.key),
+            no_ledger=call.no_ledger,
+            asked=AnchorOptions(git=not call.no_git),
+            live=True,
+        ).pages
+
+    report = ServedReport(render, lambda: _mark(path))
+    with call.progress():
+        report.pages()  # what is wrong with the call is said before anything is served
+    try:
+        server = ReportServer(report, lambda start: _grown(path, start), call.port or 0)
+    except OSError as error:
+        raise UnwritableError(
+            f"port {call.port} of {LOOPBACK} cannot be used: {error.strerror}; give another --port"
+        ) from error
+    emit([f"Serving {one_line(path)} at", server.address])
+    remark("whoever has this address on this machine can read the team; Ctrl-C stops it")
+    with server, suppress(KeyboardInterrupt):
+        server.serve_forever()
+    return 0
+
+
+def _mark(path: str) -> object:
+    """What changes when the ledger at a path does: of its files who they are, size and time."""
+    root = team_of(path) if os.path.isdir(path) else None
+    database = database_of(root) if root else path
+    found = []
+    for file in (database, f"{database}-wal"):
+        with suppress(OSError):
+            seen = os.stat(file)
+            found.append((file, seen.st_ino, seen.st_size, seen.st_mtime_ns))
+    return tuple(found)
+
+
+def _grown(path: str, start: int) -> tuple[int, list[str]]:
+    """How many entries there are, and a line for each of the newest ones from ``start`` on."""
+    with opened_ledger(path) as ledger:
+        stop = ledger.end()
+        first = max(min(start, stop), stop - _TOLD)
+        found = listed_entries(ledger, ListingFilter(), first, stop, newest_first=False)
+        return stop, [line.rstrip("\n") for line in map(entry_line_writer(plain=True), found)]
 
 
 def _check_target(path: str) -> None:
@@ -81,6 +141,9 @@ report [PATH]...
     --key VKEY...      A log's public key: the seal of an export must be signed by it.
     --no-ledger        Expect no ledger: judge the files alone.
     --no-git           Do not read the history of the git repository.
+    --serve            Serve the report on 127.0.0.1 until it is stopped. It is judged anew
+        whenever somebody looks, and follows the ledger.
+    --port N           The port of --serve; by default one that is free.
     looks: always
     without: --team --json
 """

@@ -62,15 +62,17 @@ def render_report(
     nearby: int = NEARBY,
     asked: AnchorOptions = USUAL,
     whole: int = WHOLE,
+    live: bool = False,
 ) -> RenderedReport:
     """Judge what stands at ``path`` as ``tripod verify`` does, and render it. Nothing is written.
 
     ``name`` is the file name of the main page; those of days begin with it. ``whole`` is the size
-    in bytes above which each day has its own page.
+    in bytes above which each day has its own page. ``live``: it is for a server that tells of new
+    entries (``tripod.report.server``).
     """
     if is_proof(path):
         report = judge_proof(path, tuple(keys), None)
-        return _render_team(report, [TeamFacts(report)], name, whole)
+        return _render_team(report, [TeamFacts(report)], name, whole, live=live)
     how: HowToOpen = {"nearby": nearby, "keys": keys, "asked": asked}
 
     def judge(left: int) -> tuple[Report, list[TeamFacts]] | None:
@@ -90,7 +92,7 @@ def render_report(
             look(evidence, report)
         return report, found
 
-    return _render_team(*judge_until_still(path, judge), name, whole)
+    return _render_team(*judge_until_still(path, judge), name, whole, live=live)
 
 
 def render_sessions(facts: SessionFacts, *, name: str = NAME) -> RenderedReport:
@@ -127,11 +129,18 @@ class TeamView:
 
 
 def _render_team(
-    report: Report, facts: Sequence[TeamFacts], name: str, whole: int
+    report: Report, facts: Sequence[TeamFacts], name: str, whole: int, *, live: bool
 ) -> RenderedReport:
     views = [_view(one, f"r{n}-" if len(facts) > 1 else "") for n, one in enumerate(facts, 1)]
     words = verdict_words(report)
-    told = {"report": report, "verdict": words, "views": views, "main": os.path.basename(name)}
+    size = report.head[0] if report.head else 0
+    told = {
+        "live": size if live else None,
+        "report": report,
+        "verdict": words,
+        "views": views,
+        "main": os.path.basename(name),
+    }
     page = _rendered("team.html", **told)
     pages = {name: page}
     if len(page) > whole:
@@ -193,7 +202,8 @@ def verdict_words(report: Report) -> str:
 
 
 def _rendered(template: str, **values: object) -> bytes:
-    text = _environment().get_template(template).render(**values, assets=_assets())
+    live = values.setdefault("live", None) is not None
+    text = _environment().get_template(template).render(**values, assets=_assets(live=live))
     return text.encode()
 
 
@@ -222,11 +232,14 @@ class Assets(NamedTuple):
 
 
 @cache
-def _assets() -> Assets:
+def _assets(*, live: bool) -> Assets:
     texts = []
-    for name in ("page.css", "page.js"):
-        with open(os.path.join(_FOLDER, name), encoding="utf-8") as file:
-            texts.append(f"\n{file.read()}")
+    for names in (("page.css",), ("page.js", *["live.js"] * live)):
+        text = ""
+        for name in names:
+            with open(os.path.join(_FOLDER, name), encoding="utf-8") as file:
+                text += f"\n{file.read()}"
+        texts.append(text)
     style, script = (
         f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in texts
     )
@@ -234,4 +247,4 @@ def _assets() -> Assets:
         f"default-src 'none'; style-src {style}; script-src {script}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-    return Assets(texts[0], texts[1], policy)
+    return Assets(texts[0], texts[1], policy + "; connect-src 'self'" * live)
