@@ -319,13 +319,14 @@ class Folded:
 class HeadsJudged:
     """How heads remembered outside compare with the ledger; why some of them could not.
 
-    ``peers`` is that for what replicas of the team remember of each other, ``trailers`` for heads
-    in the messages of commits; None: nothing is to be judged.
+    ``disagreeing`` are heads of this ledger that it contradicts, or is shorter than. ``peers`` is
+    that for replicas, ``trailers`` for messages of commits; None: nothing is to be judged.
     """
 
     heads: int = 0
     findings: Findings = field(default_factory=Findings)
     agreeing: list[Any] = field(default_factory=list)
+    disagreeing: list[Any] = field(default_factory=list)
     untold: list[str] = field(default_factory=list)
     anchored: Anchored | None = None
     peers: HeadsJudged | None = None
