@@ -23,7 +23,7 @@ from tripod.ledger.tlog.note import VerifierKey
 from tripod.output import one_line
 from tripod.report.facts import LogEntry, TeamFacts, gather_facts
 from tripod.report.lanes import LaneChart, lane_chart
-from tripod.report.markup import clip, manual_markup, template_environment
+from tripod.report.markup import clip, help_markup, manual_markup, template_environment
 from tripod.report.matrix import SightMatrix, sight_matrix
 from tripod.report.summary import (
     ceiling_of,
@@ -261,14 +261,17 @@ def _environment() -> Environment:
     environment.filters |= {
         "address": _address,
         "clip": clip,
+        "help": help_markup,
         "manual": _manual,
         "plain": one_line,
+        "sentence": _sentence,
         "slug": _slug,
     }
     environment.globals |= {
         "LISTED": LISTED,
         "SHORT": SHORT,
         "grade": outcome_tone,
+        "sides": _SIDES,
         "tally": outcome_tally,
         "judged_facts": judged_facts,
         "tail_words": tail_words,
@@ -279,6 +282,20 @@ def _environment() -> Environment:
 
 
 _TONES = {CLEAN: "good", EXCEPT: "warn", CANNOT_TELL: "warn", FINDINGS: "bad", "": "none"}
+
+
+_SIDES = {
+    "sealed": "proved by a head",
+    "unsealed": "held by their links alone",
+    "bad": "not what they were",
+    "after": "after the bad place",
+    "missing": "not there",
+}
+
+
+def _sentence(text: str) -> str:
+    """Words as a sentence."""
+    return f"{text[:1].upper()}{text[1:]}" + "." * (not text.endswith((".", "!", "?")))
 
 
 def _address(name: str) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tripod.report.facts import TeamFacts
 
 NO_LEDGER = "no ledger"
-_WRITER = "The user that an agent ran as could write where its record lay."
+_WRITER = "could write there"  # as `custody_of_sessions` says it
 _PROVES = {
     SELF: "Each entry names the hash of the one before it, so a change shows inside of the ledger.",
     PINNED: "A head was kept outside: what it covers was not changed after that.",
@@ -149,12 +149,13 @@ def custody_lines(reports: Sequence[Report], facts: Sequence[TeamFacts]) -> Iter
             for outcome in one.outcomes
             if outcome.check == name
             for word in outcome.exceptions
+            if _WRITER in word
         ]
         if words:
             yield from (f"{word[:1].upper()}{word[1:]}." for word in words[:3])
             return
     if any(outcome.sights for one in reports for outcome in one.outcomes):
-        yield _WRITER
+        yield "The user that an agent ran as could write where its record lay."
 
 
 def judged_facts(report: Report) -> Iterator[tuple[str, str]]:
