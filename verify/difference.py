@@ -124,9 +124,9 @@ def compare_ledgers(one: LedgerSide, two: LedgerSide, listed: int) -> LedgerDiff
     """Compare two ledgers; of the entries that only one has, the first ``listed`` are given."""
     found = LedgerDifference((one, two))
     for side in found.sides:
-        _find_seals(side)
+        find_seals(side)
     sizes = {seal.size for side in found.sides for seal in side.seals}
-    walks = [_walked(side, sizes) for side in found.sides]
+    walks = [walk_entries(side, sizes) for side in found.sides]
     bodies = one.ledger.bodies and two.ledger.bodies
     while True:
         rows = (next(walks[0], None), next(walks[1], None))
@@ -176,7 +176,7 @@ def _blob_parts(one: RowReader, two: RowReader, row: RawEntry) -> str:
     return ""
 
 
-def _walked(side: LedgerSide, sizes: set[int]) -> Iterator[RawEntry]:
+def walk_entries(side: LedgerSide, sizes: set[int]) -> Iterator[RawEntry]:
     """The rows of a side in order, as its tree is built over them."""
     tree: Tree | None = Tree()
     if 0 in sizes:
@@ -228,7 +228,7 @@ def _is_merged(ledger: RowReader, row: RawEntry, other: RowReader) -> bool:
 # Seals ------------------------------------------------------------------------------------------
 
 
-def _find_seals(side: LedgerSide) -> None:
+def find_seals(side: LedgerSide) -> None:
     """Find the keys that a side's entries set, and the seals that they and its files hold."""
     keys: list[VerifierKey] = []
     for row in side.ledger.raw(kinds=("key.set",)):

@@ -4,65 +4,73 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
-from tripod.cli.commands import CommandCall, command_verb, log_keys_param
+from tripod.cli.commands import CommandCall, NumberParam, command_verb, log_keys_param
 from tripod.cli.look import entry_line_writer, opened_ledger
-from tripod.errors import RefusedError, UnwritableError
+from tripod.errors import BadArgumentError, RefusedError, UnwritableError
 from tripod.ledger.files import replace_file
 from tripod.ledger.locator import database_of, team_of, team_to_judge
 from tripod.output import emit, emit_bytes, one_line, remark
 from tripod.verify.listing import ListingFilter, listed_entries
 
+if TYPE_CHECKING:
+    from tripod.report import RenderedReport
+
+_STDOUT = ""  # the name of a page that goes to standard output
+_LAST_PORT = 65_535
 _TOLD = 50  # entries that a page is told of at once
 _LOOKS = 64  # bytes of a file that say whether it is a report
 
 
+_OF_SESSIONS = ("never", "except", "protect", "project", "home", "shown")
+_OF_TEAM = (
+    "select", "key", "pin", "policy", "policy_from", "since", "no_ledger", "no_git"
+)  # fmt: skip
+
+
 def _report(call: CommandCall) -> int:
+    if call.port is not None and not call.serve:
+        raise BadArgumentError("--port needs --serve")
+    target = call.output
+    others = _OF_TEAM if call.session else _OF_SESSIONS
+    for name in others:
+        if call.values[name] not in (None, False, ()):
+            option = f"--{name.replace('_', '-')}"
+            goes = "is about a team: give no --session" if call.session else "needs --session"
+            raise BadArgumentError(f"{option} {goes}")
     if call.serve:
         return _serve(call)
-    from tripod.report.page import WHOLE, render_report
-    from tripod.verify.anchors.anchors import AnchorOptions
-
-    target = call.output
     if target != "-":
         _check_target(target)
     with call.progress():
-        rendered = render_report(
-            team_to_judge(call.path[0] if call.path else None),
-            name=target if target != "-" else "",
-            keys=log_keys_param(call.key),
-            no_ledger=call.no_ledger,
-            asked=AnchorOptions(git=not call.no_git),
-            whole=2**62 if target == "-" else WHOLE,
-        )
+        rendered = _of_sessions(call) if call.session else _of_team(call)
     if target == "-":
-        emit_bytes(rendered.pages[""])
+        emit_bytes(rendered.pages[_STDOUT])
         return rendered.exit_code
     _write(rendered.pages)
-    size = sum(map(len, rendered.pages.values()))
-    count = f"{len(rendered.pages)} pages" if len(rendered.pages) > 1 else "1 page"
-    emit([f"{rendered.verdict}: written to {one_line(target)} ({count}, {size:,} bytes)"])
+    if not call.quiet:
+        size = _size_words(rendered.pages)
+        emit([f"{rendered.verdict or 'not judged'}: written to {one_line(target)} ({size})"])
     return rendered.exit_code
+
+
+def _size_words(pages: dict[str, bytes]) -> str:
+    """How many pages there are, and how large they are together."""
+    size = sum(map(len, pages.values()))
+    return f"{len(pages)} page{'s' * (len(pages) != 1)}, {size:,} bytes"
 
 
 def _serve(call: CommandCall) -> int:
     """Serve the report until it is stopped; it is judged anew whenever somebody looks."""
-    from tripod.report.page import render_report
     from tripod.report.server import LOOPBACK, ReportServer, ServedReport
-    from tripod.verify.anchors.anchors import AnchorOptions
 
+    if call.session or call.output == "-":
+        raise BadArgumentError(
+            "--serve is for a team, and writes no file: give no --session and no -"
+        )
     path = team_to_judge(call.path[0] if call.path else None)
-
-    def render() -> dict[str, bytes]:
-        return render_report(
-            path,
-            keys=log_keys_param(call.key),
-            no_ledger=call.no_ledger,
-            asked=AnchorOptions(git=not call.no_git),
-            live=True,
-        ).pages
-
-    report = ServedReport(render, lambda: _mark(path))
+    report = ServedReport(lambda: _of_team(call, live=True).pages, lambda: _mark(path))
     with call.progress():
         report.pages()  # what is wrong with the call is said before anything is served
     try:
@@ -71,15 +79,15 @@ def _serve(call: CommandCall) -> int:
         raise UnwritableError(
             f"port {call.port} of {LOOPBACK} cannot be used: {error.strerror}; give another --port"
         ) from error
-    emit([f"Serving {one_line(path)} at", server.address])
-    remark("whoever has this address on this machine can read the team; Ctrl-C stops it")
+    emit([f"Serving {one_line(path)} until Ctrl-C, at", server.address])
+    remark("who knows this address on this machine can read the team")
     with server, suppress(KeyboardInterrupt):
         server.serve_forever()
     return 0
 
 
 def _mark(path: str) -> object:
-    """What changes when the ledger at a path does: of its files who they are, size and time."""
+    """What changes when the ledger at a path does: which files they are, their sizes and times."""
     root = team_of(path) if os.path.isdir(path) else None
     database = database_of(root) if root else path
     found = []
@@ -97,6 +105,64 @@ def _grown(path: str, start: int) -> tuple[int, list[str]]:
         first = max(min(start, stop), stop - _TOLD)
         found = listed_entries(ledger, ListingFilter(), first, stop, newest_first=False)
         return stop, [line.rstrip("\n") for line in map(entry_line_writer(plain=True), found)]
+
+
+def _of_team(call: CommandCall, *, live: bool = False) -> RenderedReport:
+    from tripod.report.page import WHOLE, render_report
+    from tripod.verify.anchors.anchors import AnchorOptions
+    from tripod.verify.run import all_checks
+
+    if len(call.path) > 1:
+        raise BadArgumentError("give one PATH; several are for --session")
+    names = [check.NAME for check in all_checks()] if call.select else []
+    for name in call.select:
+        if name not in names:
+            raise BadArgumentError(f"no check {name!r}; `tripod verify --list` lists them")
+    is_stream = call.output == "-"
+    return render_report(
+        team_to_judge(call.path[0] if call.path else None),
+        name=_STDOUT if is_stream else call.output,
+        select=call.select or None,
+        keys=log_keys_param(call.key),
+        no_ledger=call.no_ledger,
+        asked=AnchorOptions(
+            call.pin,
+            policies=call.policy,
+            git=not call.no_git,
+            since=call.since,
+            policy_from=call.policy_from,
+        ),
+        whole=2**62 if is_stream else WHOLE,  # a stream has room for one page
+        live=live,
+    )
+
+
+def _of_sessions(call: CommandCall) -> RenderedReport:
+    from tripod.cli.sessions import advice_of_verdict, judge_named_files, rule_of_call
+    from tripod.report.page import render_sessions
+    from tripod.report.sessions import ExposureSample, gather_sessions
+
+    samples: list[ExposureSample] = []
+
+    def sample(path: str) -> ExposureSample:
+        samples.append(ExposureSample(path))
+        return samples[-1]
+
+    rule = rule_of_call(call)
+    found = judge_named_files(call, [*call.session, *call.path], rule, sample)
+    words = [*call.never, *(f"but not {glob}" for glob in call.values["except"])]
+    words += [f"the text of {path}" for path in call.protect]
+    told = found.verdict
+    facts = gather_sessions(
+        found.read,
+        found.judged,
+        samples,
+        told,
+        ", ".join(words),
+        advice=list(advice_of_verdict(call, told)) if told and told.unseen else [],
+        shown_only=call.shown,
+    )
+    return render_sessions(facts, name=_STDOUT if call.output == "-" else call.output)
 
 
 def _check_target(path: str) -> None:
@@ -135,16 +201,41 @@ def _write(pages: dict[str, bytes]) -> None:
 
 _REPORT = """\
 report [PATH]...
-    Write one HTML page of what a team did and of what can be proved of it.
+    Write one HTML page for people who were not there: the verdict of `tripod verify` with what it
+    rests on, who saw what, each finding with its lines and what to do, decisions, a timeline. It
+    asks nothing of the network, and is whole without script. The default of PATH is as for
+    `tripod verify`.
+
+    Above 6 MB each day has a page of its own beside FILE. A FILE that is there and is no report
+    is left as it is, and refused.
+
+    With --session the page is about recorded sessions of agents, without a ledger; PATHs are
+    more of them. It judges as `tripod exposure`, which explains GLOB and these options.
+
+    Exit codes are those of `tripod verify`, and the page is written in each case: 0 clean,
+    1 findings, 2 usage, 3 could not judge. Without a rule, a page of sessions is 0.
 
     -o, --output FILE  Where the page goes; - for standard output. [default: tripod-report.html]
-    --key VKEY...      A log's public key: the seal of an export must be signed by it.
+    -q, --quiet        Print nothing: the exit code is the verdict.
+    --select CHECK...  Only this check.
+    --key VKEY...      A log's public key: the seal of an export or proof must be signed by it.
+    --pin FILE         Hold the ledger against the head in FILE.
+    --policy FILE...   A policy from elsewhere in place of the team's own.
+    --policy-from REV  The policy in tripod.toml as committed in REV.
+    --since POINT      Report only the findings that are new since an entry, or a git revision.
     --no-ledger        Expect no ledger: judge the files alone.
     --no-git           Do not read the history of the git repository.
-    --serve            Serve the report on 127.0.0.1 until it is stopped. It is judged anew
-        whenever somebody looks, and follows the ledger.
+    --session PATH...  A file of a session, a folder of them, or what hooks left of one.
+    --never GLOB...    Files that no agent may have read.
+    --except GLOB...   Files that --never does not mean.
+    --protect PATH...  A file, or a folder of files, whose text must not have reached the model.
+    --project DIR      The project as it was then.
+    --home DIR         The home folder of the user that the agent ran as.
+    --shown            Judge only what the model was shown, not what was merely opened.
+    --serve            Write nothing: serve the report on 127.0.0.1, at an address that cannot be
+        guessed. It is judged anew whenever somebody looks, and an open page follows the ledger.
     --port N           The port of --serve; by default one that is free.
     looks: always
     without: --team --json
 """
-COMMANDS = {"report": command_verb(_REPORT, _report)}
+COMMANDS = {"report": command_verb(_REPORT, _report, {"N": NumberParam(0, _LAST_PORT)})}

@@ -235,7 +235,7 @@ class SessionsJudged:
 def _exposure(call: CommandCall) -> int | None:
     rule = rule_of_call(call)
     found = judge_named_files(
-        call, rule, lambda path: _Listing(call, path, is_judged=rule is not None)
+        call, call.path, rule, lambda path: _Listing(call, path, is_judged=rule is not None)
     )
     if found.verdict is None:
         if any(NOT_PARSED in gap.what for one in found.judged for gap in one.gaps):
@@ -246,9 +246,15 @@ def _exposure(call: CommandCall) -> int | None:
 
 
 def judge_named_files(
-    call: CommandCall, rule: NeverRule | None, list_of: Callable[[str], Listing]
+    call: CommandCall,
+    paths: list[str],
+    rule: NeverRule | None,
+    list_of: Callable[[str], Listing],
 ) -> SessionsJudged:
-    """Judge the files that ``call.path`` names; ``list_of`` a path is given what it exposed."""
+    """Judge the files that were named; ``list_of`` a path is given what it exposed.
+
+    The call has the options of ``tripod exposure``.
+    """
     protected, blind = ProtectedText(), list[Gap]()
     project = home = None
     if call.project or call.home or call.protect:
@@ -270,7 +276,7 @@ def judge_named_files(
             protected.is_searchable = False  # other files may be searched, and not those
     judged: list[SessionExposures] = []
     read = _FilesRead()
-    files = list(_named_files(call.path))
+    files = list(_named_files(paths))
     with judged_beside(protected, rule, (path for path, _ in files)) as helper:
         for path, is_named in files:
             listing = list_of(path)
@@ -280,7 +286,7 @@ def judge_named_files(
                 one.forget_calls()
                 judged.append(one)
                 listing.end()
-    read.say_left_out(call.path, is_empty=not read.files)
+    read.say_left_out(paths, is_empty=not read.files)
     if rule is None and not call.protect:
         return SessionsJudged(read.files, judged, None)
     verdict = judge_exposures(judged, read.counted, shown_only=call.shown)

@@ -37,13 +37,18 @@ class Lane(NamedTuple):
 
 
 class LaneChart(NamedTuple):
-    """A timeline: its lanes, the times of its ends, the lane of each agent by name."""
+    """A timeline: its lanes, the times of its ends, the lane of each agent by name.
+
+    ``by_order``: what lies side by side are equally many entries, and not equal times. So it is of
+    a team whose past was taken in at once.
+    """
 
     lanes: tuple[Lane, ...]
     begin: str
     end: str
     places: dict[str, int]
     others: int
+    by_order: bool = False
 
 
 def lane_chart(entries: Sequence[LogEntry], marked: Collection[int | None]) -> LaneChart:
@@ -56,19 +61,26 @@ def lane_chart(entries: Sequence[LogEntry], marked: Collection[int | None]) -> L
     if not times:
         lanes = tuple(Lane(name, counts[name], ()) for name in own)
         return LaneChart(lanes, "", "", places, len(names) - len(own))
-    first, last = min(times.values()), max(times.values())
-    width = max(1, last - first + 1)
+    said = {one.seq: f"{one.day} {one.time}" for one in entries}
+    ends = [choose(times, key=lambda seq: (times[seq], seq)) for choose in (min, max)]
+    begin, end = (said[seq] for seq in ends)
+    at_once = max(Counter(at // 1_000_000 for at in times.values()).values())
+    by_order = at_once * 2 > len(times) and len(times) > PARTS
+    places_at = {seq: n for n, seq in enumerate(times)} if by_order else times
+    first = min(places_at.values())
+    width = max(places_at.values()) - first + 1
     bars: dict[tuple[int, int], list[int]] = {}
     for one in entries:
-        if one.seq in times:
-            part = (times[one.seq] - first) * PARTS // width
+        if one.seq in places_at:
+            part = (places_at[one.seq] - first) * PARTS // width
             bars.setdefault((places.get(one.actor, len(own)), part), []).append(one.seq)
     most = max(map(len, bars.values()))
     shown = [*own, ""] if len(own) < len(names) else own
+    others = sum(counts[name] for name in names[len(own) :])
     lanes = tuple(
         Lane(
             name,
-            counts[name] if name else sum(counts[other] for other in names[len(own) :]),
+            counts[name] if name else others,
             tuple(
                 LaneBar(part, _height(len(seqs), most), len(seqs), seqs[0], _is_any(seqs, marked))
                 for (lane, part), seqs in sorted(bars.items())
@@ -77,9 +89,7 @@ def lane_chart(entries: Sequence[LogEntry], marked: Collection[int | None]) -> L
         )
         for place, name in enumerate(shown)
     )
-    ends = [min(times, key=lambda seq: (times[seq], seq)), max(times, key=lambda s: (times[s], s))]
-    said = {one.seq: f"{one.day} {one.time}" for one in entries if one.seq in ends}
-    return LaneChart(lanes, said[ends[0]], said[ends[1]], places, len(names) - len(own))
+    return LaneChart(lanes, begin, end, places, len(names) - len(own), by_order)
 
 
 def _micros(one: LogEntry) -> int | None:

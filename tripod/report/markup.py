@@ -62,6 +62,16 @@ def visible_markup(value: object) -> object:
     return Markup().join([*parts, escape(value[end:])])
 
 
+def help_markup(text: str) -> Markup:
+    """Words of ours that may quote others, as markup in which a command is code.
+
+    >>> help_markup("`tripod rebuild` writes it <anew>")
+    Markup('<code>tripod rebuild</code> writes it &lt;anew&gt;')
+    """
+    words = _CODE.sub(lambda code: f"<code>{code[1] or code[2]}</code>", str(visible_markup(text)))
+    return Markup(words)  # noqa: S704 - escaped above
+
+
 def manual_markup(text: str) -> Markup:
     """The manual section of a check as markup: its paragraphs, words in bold, and code.
 

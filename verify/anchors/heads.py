@@ -374,6 +374,7 @@ def _compare_one(
     elif seal.size > ledger.size:
         what = f"rollback: it remembers {seal.size} entries, and the ledger has {ledger.size}"
         help_, severity = _ROLLBACK, "failure" if known.binding else "warning"
+        told.disagreeing.append(known)
     elif root is None:
         told.untold.append(f"{where}: entries before it are missing here")
         return
@@ -383,6 +384,7 @@ def _compare_one(
             f"and here they have {root.hex()[:16]}…"
         )
         help_ = _FORK
+        told.disagreeing.append(known)
     else:
         told.agreeing.append(known)
         return

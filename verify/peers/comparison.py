@@ -563,6 +563,7 @@ class _Comparison:
                 else ("ledger", peers_agree.ROLLBACK)
             )
             message = f"rollback: it remembers {seal.size} entries, and the {whose} has {size}"
+            told.disagreeing.append(head)
             self._add(head, message, help_, self._both(head, None))
         elif head.by == self.origin:
             who = self.known.names.get(seal.origin, seal.origin)
@@ -576,6 +577,8 @@ class _Comparison:
 
     def _forked(self, head: PeerMemory, root: bytes, tree: ReplicaTree | None) -> None:
         seal = head.seal
+        if tree is None:
+            (self.trailers if head.is_trailer else self.peers).disagreeing.append(head)
         whose = "the ledger" if tree is None else f"the record on {tree.ref.ref}"
         of = "" if tree is None else f" of {self.known.names.get(seal.origin, seal.origin)}"
         message = (

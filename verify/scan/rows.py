@@ -431,7 +431,7 @@ class RowPass:
         self._link(seq, header)
         if header.kind != "ledger.forked-from" or header.ledger == left:
             self._add(clock_forward, clock_forward.clock_problem(header.at, end.at), seq)
-        end.at = header.at
+        end.at = header.at if seq >= 0 else ""  # one before the first: entry 0 is not later than it
         self.seen.signed += header.auth is not None or auth is not None
         if header.kind == "ledger.adopted":
             if self.adopted is not None:

@@ -1,4 +1,3 @@
-
 // Only in a page that is served: what the ledger takes in is listed, and the page is judged anew.
 const told = document.getElementById("told");
 const state = document.getElementById("live");
@@ -15,12 +14,14 @@ async function judgeAgain() {
     try {
       const answer = await fetch(location.pathname, { cache: "no-store" });
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      const main = page.getElementById("main");
-      if (answer.ok && main) {
-        document.getElementById("main").replaceWith(document.importNode(main, true));
+      if (answer.ok && page.getElementById("main")) {
+        for (const part of ["header", "nav", "main"]) {
+          document.querySelector(`body > ${part}`)
+            ?.replaceWith(document.importNode(page.querySelector(`body > ${part}`), true));
+        }
         document.body.className = page.body.className;
         document.title = page.title;
-        document.dispatchEvent(new Event("replaced"));
+        begin();
         state.textContent = "Live";
       } else {
         state.textContent = page.body.textContent.trim();

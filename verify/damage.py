@@ -1,0 +1,630 @@
+"""The damage of a ledger: the first bad entry, the last good head, what is provable on each side.
+
+``damage_of`` reads what a run of the checks left (``tripod.verify.run``), and walks the entries
+once more: roots are computed from the headers as they are stored, so that no stored tree and no
+head row is believed. It prints nothing.
+
+A *head* is a number of entries and the root of the tree over them, which somebody remembers: a seal
+in the ledger or in its record, a pin, a commit, a receipt, a peer. A head *fits* where the entries
+give its root. Each header commits to its body, so a head that fits also tells what the bodies were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+from tripod.ledger import MERGED, RECORD, GitError, LedgerError, RawEntry, parse_header
+from tripod.ledger.files import read_plain_file
+from tripod.ledger.locator import FOLDER, has_record
+from tripod.ledger.tlog import tiles
+from tripod.ledger.tlog.note import MAX_NOTE, VerifierKey
+from tripod.ledger.tlog.seal import open_seal, read_seal
+from tripod.verify.anchors.git import Repository
+from tripod.verify.check import FINDINGS, Finding, Outcome, Report, lets_accept
+from tripod.verify.checks import (
+    CHECKS,
+    ledger_missing,
+    peers_agree,
+    pythia_isolation,
+    seals_open,
+    sequence,
+)
+from tripod.verify.difference import FoundSeal, LedgerSide, find_seals, walk_entries
+from tripod.verify.evidence import OpenEvidence
+from tripod.verify.export_file import ExportFiles, FileError, RefFiles
+from tripod.verify.listing import ListedEntry, listed_entry
+from tripod.verify.peers.refs import replica_refs
+from tripod.verify.peers.seals import RecordProblemError, SealedEntry, SealedRecord
+from tripod.verify.rows import RowReader, head_row
+
+HeadSource: TypeAlias = Literal["seal", "record", "pin", "git", "receipt", "peer", "head row"]
+"""Who remembers a head; the ``head row`` is the ledger's own count, which nobody signed."""
+
+_METHODS: dict[str, HeadSource] = {"pin": "pin", "git": "git", "receipt": "receipt"}
+
+SideName: TypeAlias = Literal["sealed", "unsealed", "bad", "after", "missing"]
+
+_OF_LEDGER = frozenset(check.NAME for check in CHECKS if not lets_accept(check))
+_BY_HEADS = frozenset({"pins-extend", "peers-agree", "trailers-agree", "record-agrees"})
+"""Checks whose findings are about heads and files: their number is that of another entry."""
+_REVIEWS = frozenset({"assessment-complete", "checkpoint-preceded", "pythia-fires"})
+_READINGS = frozenset({pythia_isolation.NAME, "never-read"})
+_UNSEALED = (
+    "Each entry names the hash of the one before it, and no head that fits covers them: who can "
+    "write to the database could have made them anew, with the links."
+)
+_NOT_COMPARED = (
+    "A head can be held only against as many entries as it covers: whether those that are here are "
+    "the ones that it covered cannot be told by it."
+)
+_SEEN = 20  # findings of a sort that are given
+_BROKEN = (ValueError, TypeError, LookupError, AttributeError, LedgerError)
+
+
+@dataclass(frozen=True, slots=True)
+class DamagedEntry:
+    """The first bad entry: ``seq``, or one from ``seq`` to ``last`` where it is not known exactly.
+
+    ``sealed`` is the number from which on it lies, if nobody else has the key that seals the
+    ledger: a head that is kept outside does not fit, and who has the key can make new seals.
+    ``check`` found it, ``message`` says what is wrong, ``entry`` is it as far as it can be read
+    (None: it is not there, or it is one of several). ``was`` is how the record has it that stands
+    at ``where``, if one does.
+    """
+
+    seq: int
+    last: int
+    sealed: int
+    check: str
+    message: str
+    entry: ListedEntry | None = None
+    was: ListedEntry | None = None
+    where: str = ""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it is known which entry it is."""
+        return self.seq == self.last
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerHead:
+    """A head of this ledger: over how many entries, the root in hex, where it stands, who made it.
+
+    ``by`` names the key or the person, '' where nobody signed it. ``fits``: whether the entries
+    have this root; None where there are fewer entries, or one of them cannot be read.
+    ``is_outside``: it is not kept in the ledger, so who changes the ledger does not change it.
+    """
+
+    size: int
+    root: str
+    source: HeadSource
+    where: str
+    by: str
+    fits: bool | None
+    is_outside: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DamageSide:
+    """The entries from ``first`` up to, and without, ``stop``, and what is provable of them."""
+
+    name: SideName
+    first: int
+    stop: int
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DamageFindings:
+    """The findings that fail, the first 20 of each sort, and how many there are.
+
+    ``reviews`` are about assessments, ``readings`` about a reviewer or another session that was
+    shown what it must not see, ``altered`` about entries and heads. ``counts`` gives of each check
+    with findings how many fail, and how many are warnings.
+    """
+
+    reviews: tuple[Finding, ...]
+    readings: tuple[Finding, ...]
+    altered: tuple[Finding, ...]
+    counts: tuple[tuple[str, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """What is known of a ledger after an incident; ``verdict`` is one line.
+
+    ``size`` counts the entries that are there. ``heads`` are all that are known, the largest first.
+    ``missing`` are the entries that a head covers and that are not there, as a range. ``sides``
+    divide the entries. ``next`` are commands to run, each with why.
+    """
+
+    what: str
+    verdict: str
+    exit_code: int
+    size: int
+    first_bad: DamagedEntry | None
+    heads: tuple[LedgerHead, ...]
+    missing: tuple[int, int] | None
+    sides: tuple[DamageSide, ...]
+    findings: DamageFindings
+    next: tuple[tuple[str, str], ...]
+
+    @property
+    def good(self) -> LedgerHead | None:
+        """The newest head that fits: the last good seal."""
+        return _newest_good(self.heads)
+
+    @property
+    def broken(self) -> LedgerHead | None:
+        """The oldest head that the entries do not fit."""
+        return _oldest_broken(self.heads)
+
+
+def damage_of(evidence: OpenEvidence, report: Report) -> Damage:
+    """What a report, and the evidence that it was made of, tell of the ledger's damage.
+
+    The evidence must still be open. Of a report with ``parts`` each part has its own evidence.
+    """
+    reader = None if evidence.scan is None and evidence.problem else evidence.ledger
+    size, keys = 0, dict[str, int]()
+    heads = tuple(_unheld(evidence)) if evidence.held is None else ()
+    if reader is not None:
+        side = _walked_side(evidence, reader)
+        heads, size, keys = (*_heads(evidence, side), *heads), max(0, reader.size), side.keys
+    good, broken = _newest_good(heads), _oldest_broken(heads)
+    most = max((one for one in heads if one.size > size), key=_size, default=None)
+    missing = None if most is None else (size, most.size)
+    first = _first_bad(evidence, report, heads)
+    if first is None and most is not None and size:
+        what = f"{_name_head(most)} covers {most.size} entries, and {size} are here"
+        first = DamagedEntry(size, size, size, most.source, what)
+    if first is not None and reader is not None:
+        first = _compared(evidence, reader, keys, first)
+    found = [one for told in report.all_outcomes for one in told.findings]
+    return Damage(
+        report.what,
+        _verdict(report, first, missing),
+        report.exit_code,
+        size,
+        first,
+        heads,
+        missing,
+        tuple(_sides(size, first, good, broken, most)),
+        _sorted_findings(evidence, found, tuple(_kinds(report.all_outcomes))),
+        tuple(_next(evidence, report, first, missing)),
+    )
+
+
+def _newest_good(heads: Iterable[LedgerHead]) -> LedgerHead | None:
+    return max((one for one in heads if one.fits), key=_trust, default=None)
+
+
+def _oldest_broken(heads: Iterable[LedgerHead]) -> LedgerHead | None:
+    return min((one for one in heads if one.fits is False), key=_size, default=None)
+
+
+def _size(head: LedgerHead) -> int:
+    return head.size
+
+
+def _trust(head: LedgerHead) -> tuple[int, bool]:
+    return head.size, head.is_outside
+
+
+# Heads ------------------------------------------------------------------------------------------
+
+
+def _walked_side(evidence: OpenEvidence, reader: RowReader) -> LedgerSide:
+    """The ledger with its seals, and with its roots at the sizes of all heads that are known."""
+    note = _record_note(evidence)
+    side = LedgerSide(reader, () if note is None else ((f"{RECORD}/{tiles.SEAL}", note),))
+    find_seals(side)
+    sizes = {one.size for one in side.seals} | {one.size for one in _outside(evidence)}
+    for _ in walk_entries(side, sizes):
+        pass
+    return side
+
+
+def _heads(evidence: OpenEvidence, side: LedgerSide) -> Iterator[LedgerHead]:
+    """Every head of this ledger that is known, held against the entries; the largest first."""
+    found = [
+        LedgerHead(
+            one.size,
+            one.root.hex(),
+            _of_seal(one, evidence),
+            one.where,
+            f"the key {one.key.split('+')[1]}",
+            side.fits(one),
+            is_outside=False,
+        )
+        for one in side.seals
+        if one.key
+    ]
+    for one in _outside(evidence):
+        root = side.roots.get(one.size)
+        found.append(replace(one, fits=None if root is None else root.hex() == one.root))
+    row = head_row(side.ledger.db)
+    if row is not None and type(row.size) is int and row.size > max(0, side.ledger.size):
+        where = "the database"
+        found.append(LedgerHead(row.size, "", "head row", where, "", None, is_outside=False))
+    yield from sorted(dict.fromkeys(found), key=lambda each: -each.size)
+
+
+def _unheld(evidence: OpenEvidence) -> Iterator[LedgerHead]:
+    """The heads that are remembered outside, where there is no ledger to hold them against."""
+    for known in sorted(evidence.outside.known, key=lambda each: -each.seal.size):
+        source = _METHODS[known.method]
+        size, root = known.seal.size, known.seal.root.hex()
+        yield LedgerHead(size, root, source, known.where, _signer(known), None, is_outside=True)
+
+
+def _of_seal(seal: FoundSeal, evidence: OpenEvidence) -> HeadSource:
+    return "record" if evidence.loaded or seal.where.startswith(RECORD) else "seal"
+
+
+def _outside(evidence: OpenEvidence) -> Iterator[LedgerHead]:
+    """The heads that pins, commits, receipts and peers remember, of this ledger alone."""
+    held = evidence.held
+    if held is None:
+        return
+    found: list[tuple[HeadSource, Any]] = [
+        (_METHODS[known.method], known) for known in (*held.agreeing, *held.disagreeing)
+    ]
+    names = {evidence.line(seq) for seq in (0, max(0, evidence.rows - 1))}
+    for told in filter(None, (held.peers, held.trailers)):
+        found += [
+            ("git" if one.is_trailer else "peer", one)
+            for one in (*told.agreeing, *told.disagreeing)
+            if one.seal.origin in names and one.by not in names
+        ]
+    for source, known in found:
+        size, root = known.seal.size, known.seal.root.hex()
+        yield LedgerHead(size, root, source, known.where, _signer(known), None, is_outside=True)
+
+
+def _signer(known: Any) -> str:
+    """Who signed a head that is remembered outside, as its note says; '' for nobody."""
+    cosigned = [f"the witness {one.key.name}" for one in getattr(known, "cosigned", ())]
+    own = [] if known.note is None else [f"the key of {known.seal.origin}"]
+    return ", ".join((*own, *cosigned))
+
+
+def _record_note(evidence: OpenEvidence) -> bytes | None:
+    """The seal of the files that the ledger was read from, or of the team's record."""
+    root = evidence.database.source or (evidence.root and f"{evidence.root}/{RECORD}")
+    with suppress(OSError):
+        return read_plain_file(f"{root}/{tiles.SEAL}", MAX_NOTE) if root else None
+    return None
+
+
+def _name_head(head: LedgerHead) -> str:
+    """A head in words: what it is, and where it stands."""
+    if head.source == "head row":
+        return "the head row of the database"
+    if head.source in ("seal", "record"):
+        return f"the seal in {head.where}"
+    if head.source == "receipt":
+        return head.where
+    return {"pin": "the pin ", "git": "the head in ", "peer": "the head that is in "}.get(
+        head.source, ""
+    ) + head.where.removeprefix("the pin ")
+
+
+# The first bad entry ----------------------------------------------------------------------------
+
+
+def _first_bad(
+    evidence: OpenEvidence, report: Report, heads: Sequence[LedgerHead]
+) -> DamagedEntry | None:
+    """The first entry that is not what it was, by the checks of the ledger and by the heads.
+
+    A check names an entry. A head that does not fit only bounds it: it lies below that head, and
+    not below a smaller one that fits. Who has the key of the ledger can also make new seals: where
+    a head outside does not fit, only heads outside are a bound from below.
+    """
+    broken = _oldest_broken(heads)
+    named = None
+    numbered = [
+        (one.seq, one)
+        for told in report.all_outcomes
+        for one in told.findings
+        if one.severity == "failure" and one.seq is not None and one.seq >= 0
+        if _names_entry(evidence, one, is_seal_known=broken is not None)
+    ]
+    if numbered:
+        seq, one = min(numbered, key=lambda each: each[0])
+        named = DamagedEntry(seq, seq, seq, one.check, one.message)
+    if broken is None or (named is not None and named.seq < broken.size):
+        return named
+    below = [one for one in heads if one.fits and one.size < broken.size]
+    sealed = max((one.size for one in below), default=0)
+    sure = [one.size for one in below if one.is_outside or not broken.is_outside]
+    what = (
+        f"{_name_head(broken)} covers {broken.size} entries, and other ones are here: one was "
+        "changed, put in or taken out, and those after it were linked anew"
+    )
+    last = broken.size - 1
+    return DamagedEntry(max(sure, default=0), last, sealed, broken.source, what)
+
+
+def _names_entry(evidence: OpenEvidence, finding: Finding, *, is_seal_known: bool) -> bool:
+    """Whether the number of a finding is that of an entry of the ledger which is bad itself."""
+    if finding.check == peers_agree.NAME:  # of an entry that keeps one of a peer
+        return _kind(evidence, finding.seq) == MERGED and finding.where == f"entry {finding.seq}"
+    if finding.check == seals_open.NAME and is_seal_known:
+        return False  # the seal is good, and what it was made over is not
+    return finding.check in _OF_LEDGER - _BY_HEADS
+
+
+def _compared(
+    evidence: OpenEvidence, reader: RowReader, keys: Iterable[str], first: DamagedEntry
+) -> DamagedEntry:
+    """The first bad entry as the ledger has it, and as a record that the ledger's key sealed.
+
+    Where only a range is known, the first entry that such a record has otherwise is the one.
+    """
+    for where, record in _records(evidence, keys):
+        one = None
+        with suppress(RecordProblemError, FileError, GitError, *_BROKEN):
+            one = next((one for one in record if _is_otherwise(reader, one)), None)
+        if one is None or one.seq > first.last:
+            continue
+        what = f"the record on {where} has it otherwise, and its seal fits that record"
+        if first.is_exact and one.seq == first.seq:
+            what = first.message
+        was = listed_entry(reader, _row_of(one))
+        first = DamagedEntry(one.seq, one.seq, one.seq, first.check, what, None, was, where)
+        break
+    return replace(first, entry=_listed(reader, first.seq)) if first.is_exact else first
+
+
+def _is_otherwise(reader: RowReader, one: SealedEntry) -> bool:
+    """Whether the ledger has another entry than the record, or none; an erased body is not."""
+    row = next(reader.raw(one.seq, one.seq + 1), None)
+    if row is None or row.header != one.header:
+        return True
+    erased = row.body is None or one.said.body is None
+    return not erased and (row.salt, row.body) != (one.said.salt, one.said.body)
+
+
+def _row_of(one: SealedEntry) -> RawEntry:
+    head = parse_header(one.header)
+    return RawEntry(one.seq, head.id, head.kind, head.stream, one.header, *one.said)
+
+
+def _records(evidence: OpenEvidence, keys: Iterable[str]) -> Iterator[tuple[str, SealedRecord]]:
+    """The records of this ledger beside it and on refs, each with its place.
+
+    One counts whose seal is by a key that is known of the ledger, and whose tiles are those of the
+    seal. They lie open as long as they are asked for.
+    """
+    known = [*evidence.database.keys, *map(VerifierKey.parse, keys)]
+    origins = {evidence.line(0), evidence.line(max(0, evidence.rows - 1))}
+
+    def sealed(files: ExportFiles) -> Iterator[SealedRecord]:
+        with suppress(RecordProblemError, FileError, GitError, *_BROKEN):
+            note = files.seal_note()
+            seal = open_seal(note, known + evidence.outside.keys_of(read_seal(note).origin)).seal
+            if seal.origin in origins and files.bodies:
+                yield SealedRecord(files, seal)
+
+    root, repository = evidence.root, evidence.outside.repository
+    if root is not None and not evidence.loaded and has_record(root):
+        yield from ((RECORD, one) for one in sealed(ExportFiles(f"{root}/{RECORD}")))
+    if repository is None:
+        return
+    with suppress(GitError), Repository(f"{repository}/{FOLDER}") as opened:
+        for ref in replica_refs(opened):
+            with suppress(GitError):
+                files = RefFiles(opened, ref.commit, ref.replica) if ref.commit else None
+                for one in sealed(files) if files is not None else ():
+                    yield ref.ref, one
+
+
+def _kind(evidence: OpenEvidence, seq: int | None) -> str:
+    """The kind of an entry, '' where it cannot be read."""
+    if evidence.ledger is None or seq is None or not 0 <= seq < 2**63:
+        return ""
+    with suppress(*_BROKEN):
+        row = next(evidence.ledger.raw(seq, seq + 1), None)
+        return "" if row is None else str(row.kind)
+    return ""
+
+
+def _listed(reader: RowReader, seq: int) -> ListedEntry | None:
+    with suppress(*_BROKEN):
+        row = next(reader.raw(seq, seq + 1), None)
+        return None if row is None else listed_entry(reader, row)
+    return None
+
+
+# What is provable -------------------------------------------------------------------------------
+
+
+def _sides(
+    size: int,
+    first: DamagedEntry | None,
+    good: LedgerHead | None,
+    broken: LedgerHead | None,
+    most: LedgerHead | None,
+) -> Iterator[DamageSide]:
+    """The entries in ranges, each with what can be shown of it."""
+    end = size if first is None else min(first.sealed, size)
+    sealed = 0 if good is None else min(good.size, end)
+    if good is not None and sealed:
+        yield DamageSide("sealed", 0, sealed, tuple(_sealed(good, first, broken)))
+    if end > sealed:
+        yield DamageSide("unsealed", sealed, end, (_UNSEALED,))
+    if first is not None and first.sealed < size:
+        stop = min(first.last + 1, size)
+        yield DamageSide("bad", first.sealed, stop, tuple(_bad(first, good, broken)))
+        if stop < size:
+            yield DamageSide("after", stop, size, tuple(_after(stop, good)))
+    if most is not None:
+        what = (
+            f"{_sentence(_name_head(most))} covers {most.size} entries, and {size} are here: the "
+            "newest were cut off, or this is an older copy. Nothing here says what they held."
+        )
+        more = (_NOT_COMPARED,) if most.is_outside and size else ()
+        yield DamageSide("missing", size, most.size, (what, *more))
+
+
+def _sealed(
+    good: LedgerHead, first: DamagedEntry | None, broken: LedgerHead | None
+) -> Iterator[str]:
+    by = f", signed by {good.by}" if good.by else ", which nobody signed"
+    yield (
+        f"{_sentence(_name_head(good))} covers the first {good.size} entries{by}, and they have "
+        "its root: none of their headers was changed, removed or put in since."
+    )
+    if good.is_outside:
+        yield "It is kept outside of the ledger: a change of the ledger does not change it."
+    else:
+        yield (
+            "It stands in the ledger itself: who holds that key could have made the entries "
+            "and the seal anew. A pin, a commit or a peer that holds a head would show that."
+        )
+    if not good.is_outside and broken is not None and broken.is_outside:
+        yield (
+            f"{_sentence(_name_head(broken))} is kept outside, covers {broken.size} entries and "
+            "does not fit: if the key is in other hands, entries may be bad from "
+            f"{0 if first is None else first.seq} on."
+        )
+    if first is not None and first.seq < good.size:
+        yield (
+            f"It covers the header of entry {first.seq} too: what its body was is fixed by the "
+            "hash in that header, and an older copy can give it back."
+        )
+
+
+def _bad(first: DamagedEntry, good: LedgerHead | None, broken: LedgerHead | None) -> Iterator[str]:
+    if first.is_exact:
+        yield f"Entry {first.seq}: {first.message}."
+    else:
+        yield (
+            f"One of the entries {first.sealed} to {first.last} is the first bad one: "
+            f"{first.message}."
+        )
+    if broken is not None and broken.size > first.seq:
+        yield (
+            f"{_sentence(_name_head(broken))} does not fit: it covers {broken.size} entries, as "
+            "they were before."
+        )
+    if first.is_exact and good is not None and good.size > first.seq:
+        yield f"{_sentence(_name_head(good))} fits the header of it."
+    if first.was is not None:
+        yield f"The record on {first.where} has the entry as it was when it was sealed."
+
+
+def _after(start: int, good: LedgerHead | None) -> Iterator[str]:
+    if good is not None and good.size > start:
+        yield (
+            f"{_sentence(_name_head(good))} covers the headers up to entry {good.size - 1}: they "
+            "are those that were sealed."
+        )
+    yield (
+        "Of what follows, a body that its header commits to, and a signature by an actor's key, "
+        "still hold for that entry alone. Its place, and that nothing was removed before it, rest "
+        "on the links, and those lead to the bad place."
+    )
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+# Findings and commands --------------------------------------------------------------------------
+
+
+def _sorted_findings(
+    evidence: OpenEvidence, found: Sequence[Finding], counts: tuple[tuple[str, int, int], ...]
+) -> DamageFindings:
+    reviews: list[Finding] = []
+    readings: list[Finding] = []
+    altered: list[Finding] = []
+    for one in found:
+        if one.severity != "failure":
+            continue
+        if one.check in _READINGS:
+            readings.append(one)
+        elif one.check in _REVIEWS or _kind(evidence, one.seq).startswith("pythia."):
+            reviews.append(one)
+        elif one.check in _OF_LEDGER:
+            altered.append(one)
+    return DamageFindings(
+        tuple(reviews[:_SEEN]), tuple(readings[:_SEEN]), tuple(altered[:_SEEN]), counts
+    )
+
+
+def _kinds(outcomes: Iterable[Outcome]) -> Iterator[tuple[str, int, int]]:
+    for told in outcomes:
+        if told.verdict == FINDINGS and told.failures + told.warnings:
+            yield told.check, told.failures, told.warnings
+
+
+def _numbers(first: int, stop: int) -> str:
+    """The entries of a range as the subject of a sentence, with its verb."""
+    return f"entry {first} is" if stop == first + 1 else f"entries {first} to {stop - 1} are"
+
+
+def _verdict(report: Report, first: DamagedEntry | None, missing: tuple[int, int] | None) -> str:
+    if report.problem:
+        return f"the ledger cannot be judged: {report.problem}"
+    gone = [one for told in report.all_outcomes for one in told.findings]
+    gone = [one for one in gone if one.check == ledger_missing.NAME and one.severity == "failure"]
+    if gone:
+        return f"the ledger is gone: {gone[0].message}"
+    if first is not None and missing is not None and first.seq >= missing[0]:
+        return f"the ledger is shorter than it was: {_numbers(*missing)} missing"
+    if first is not None and first.is_exact:
+        return f"the ledger is damaged: entry {first.seq} is the first bad one"
+    if first is not None:
+        which = f"one of {first.sealed} to {first.last}"
+        key = f", or of {first.seq} to {first.last} if its key is in other hands"
+        key = key if first.seq < first.sealed else ""
+        return f"the ledger is damaged: the first bad entry is {which}{key}"
+    if report.failures:
+        rules = sum(1 for told in report.all_outcomes if told.failures)
+        what = "1 rule is broken" if rules == 1 else f"{rules} rules are broken"
+        damaged = any(told.failures and told.check in _OF_LEDGER for told in report.all_outcomes)
+        return (
+            f"{what}; no bad entry is named" if damaged else f"{what}; the ledger itself is whole"
+        )
+    if report.exit_code:
+        untold = ", ".join(report.untold) or "nothing was judged"
+        return f"nothing bad was found, and not all could be judged: {untold}"
+    return "nothing bad was found: all required checks are clean"
+
+
+def _next(
+    evidence: OpenEvidence,
+    report: Report,
+    first: DamagedEntry | None,
+    missing: tuple[int, int] | None,
+) -> Iterator[tuple[str, str]]:
+    """Commands that go on from here, each with what it does; nothing is repaired here."""
+    what = report.what
+    of_files = {told.check for told in report.all_outcomes if told.failures} - _OF_LEDGER
+    if first is not None or missing is not None or report.problem or not evidence.has_ledger:
+        yield f"tripod audit {what} --bundle DIR", "keep what is there before anything is repaired"
+    if first is not None or missing is not None:
+        yield f"tripod audit {what} COPY", "show where a clone, a backup or a record parts from it"
+    if evidence.root is not None and (
+        first or missing or report.problem or not evidence.has_ledger
+    ):
+        yield "tripod restore", "put this replica's own record back; the damaged file is kept"
+    if evidence.root is not None and of_files:
+        yield "tripod doctor", "name what of the files can be mended, and with --fix mend it"
+    whole = [
+        told
+        for told in report.all_outcomes
+        if told.check == sequence.NAME and all(one.seq is None for one in told.findings)
+    ]
+    if evidence.root is not None and any(told.failures for told in whole):
+        yield "tripod rebuild", "make tables, nodes and triggers anew from the entries"
+    if report.exit_code:
+        yield f"tripod verify {what} --verbose", "list every check and every finding"
