@@ -33,7 +33,7 @@ from tripod.verify.finding import Severity as Severity
 from tripod.verify.finding import Weight as Weight
 
 if TYPE_CHECKING:
-    from tripod.verify.isolation.sessions import SessionsAtHand
+    from tripod.verify.isolation.sessions import SessionsAtHand, Sight
 
 POLICY, RULES, AUTHORITIES = POLICIES = ("policy.tlog", "policy.yaml", "policy.pem")
 """Files of the team: whose signatures count, what must be there, whose timestamps count."""
@@ -58,7 +58,7 @@ class Outcome:
 
     ``left_out`` counts by weight the findings that were not kept; ``advice`` changes no exit code.
     ``accepted`` are findings that the team accepted, the first of ``accepted_count``: they stand
-    nowhere else.
+    nowhere else. ``sights`` say who saw what.
     """
 
     check: str
@@ -73,6 +73,7 @@ class Outcome:
     exceptions: tuple[str, ...] = ()
     accepted: tuple[Accepted, ...] = ()
     accepted_count: int = 0
+    sights: tuple[Sight, ...] = ()
 
     @property
     def said(self) -> str:
@@ -319,10 +320,9 @@ class Folded:
 
 @dataclass
 class HeadsJudged:
-    """How heads remembered outside compare with the ledger; why some of them could not.
+    """How heads remembered outside compare with the ledger: those that agree, and those it denies.
 
-    ``disagreeing`` are heads of this ledger that it contradicts, or is shorter than. ``peers`` is
-    that for replicas, ``trailers`` for messages of commits; None: nothing is to be judged.
+    ``untold``: why some could not be. ``peers`` and ``trailers`` are of replicas and of commits.
     """
 
     heads: int = 0

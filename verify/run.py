@@ -94,6 +94,9 @@ _OF_ONE = (
     "here: give a git revision"
 )
 
+LookAtJudged = Callable[[OpenEvidence, Report, str], object]
+"""Gets evidence with the report on it before it is closed, and the replica whose it is, or ''."""
+
 Broken = dict[Need, Exception]
 """Unforeseen errors, by the source of evidence that could not be made."""
 
@@ -259,7 +262,7 @@ def judge_refs(
     nearby: int = NEARBY,
     keys: Sequence[VerifierKey] = (),
     asked: AnchorOptions = USUAL,
-    each: Callable[[OpenEvidence, Report, str], object] = lambda *_: None,
+    each: LookAtJudged = lambda _evidence, _report, _replica: None,
 ) -> Report | None:
     """Judge the record of every replica that a ref of the repository around ``path`` has.
 
@@ -267,15 +270,15 @@ def judge_refs(
     for a ledger or another's record in the work tree, which may have come with the work. None where
     the repository has a ledger of its own (in its directory, or one that wrote a ref here), or
     there are no such refs. A replica that has a pin and no ref is a part as well (``ReplicaPins``).
-    ``each`` gets each part with its evidence, while that is open, and the replica's name, or ''.
+    ``each`` sees the evidence of each part while it is open.
     """
+    parts: list[Report] = []
     is_apart = is_export(path) and not os.path.lexists(f"{path}/.git")
     root = None if is_apart or not os.path.isdir(path) else team_judged_by_refs(path)
     if root is None or not asked.git:
         return None
     try:
         with Repository(root) as repository:
-            parts = []
             records = longest_records(repository, replica_refs(repository))
             own = [(ref, seal) for ref, seal in records if ref.remote is None and seal is not None]
             beside = team_of(path)

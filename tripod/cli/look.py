@@ -57,7 +57,7 @@ _LAST = 253_402_300_799  # the last second of the year 9999: times are compared 
 
 
 @contextmanager
-def _opened(path: str) -> Iterator[RowReader]:
+def opened_ledger(path: str) -> Iterator[RowReader]:
     """The entries of a project, team directory, database, export or record, only to be read."""
     root = team_of(path) if os.path.isdir(path) else None
     database = database_of(root) if root else path
@@ -109,11 +109,11 @@ def _log(call: CommandCall) -> None:
     path = team_to_judge(call.path or call.values["team"])
     damaged = 0
     is_paged = not (call.json or call.follow)
-    with _opened(path) as ledger, paged_output(wanted=is_paged) as write:
+    with opened_ledger(path) as ledger, paged_output(wanted=is_paged) as write:
         found = _listed(call, path, ledger, wanted)
         # What is looked for may be far apart: then each is shown as it is found.
         many = LINES if wanted == ListingFilter() and not call.follow else 1
-        line = _line_writer()
+        line = entry_line_writer()
         with suppress(*(KeyboardInterrupt,) if call.follow else ()):
             while entries := list(islice(found, many)):
                 damaged += sum(bool(entry.problem) for entry in entries)
@@ -176,7 +176,7 @@ def _followed(
     until = inf if timeout is None else time.monotonic() + timeout
     yield from first
     while time.monotonic() < until:
-        with _opened(path) as ledger:
+        with opened_ledger(path) as ledger:
             stop = ledger.end()
             yield from listed_entries(ledger, wanted, start, stop, newest_first=False)
         start = stop
@@ -194,7 +194,7 @@ def _value(entry: ListedEntry) -> dict[str, Any]:
     return value
 
 
-def _line_writer(*, plain: bool = False) -> Callable[[ListedEntry], str]:
+def entry_line_writer(*, plain: bool = False) -> Callable[[ListedEntry], str]:
     """Gives the line of an entry, in colours where people look at it on a terminal."""
     out = sys.stdout
     paint: Callable[..., str] = _plain
@@ -272,7 +272,7 @@ def _query(call: CommandCall) -> None:
         emit(view_statements())
         return
     path = team_to_judge(call.values["team"])
-    with _opened(path) as ledger:
+    with opened_ledger(path) as ledger:
         until = time.monotonic() + call.timeout
         try:
             views = open_views(ledger.db, until)
@@ -496,7 +496,7 @@ def _opened_side(path: str) -> Iterator[LedgerSide]:
     notes: tuple[tuple[str, bytes], ...] = ()
     with suppress(OSError):  # there is no such file
         notes = ((tiles.SEAL, read_plain_file(f"{folder}/{tiles.SEAL}", MAX_NOTE)),)
-    with _opened(path) as ledger:
+    with opened_ledger(path) as ledger:
         if not ledger.db.in_transaction:
             ledger.db.execute("BEGIN")
         yield LedgerSide(ledger, notes)
@@ -552,7 +552,7 @@ def _difference_lines(
     found: LedgerDifference,
     values: Sequence[Mapping[str, Any]],
 ) -> Iterator[str]:
-    line = _line_writer(plain=True)
+    line = entry_line_writer(plain=True)
     for name, path, value in zip("AB", paths, values, strict=True):
         sealed = "" if value["sealed"] is None else f", sealed up to {value['sealed']}"
         yield one_line(f"{name}  {path}: {value['size']} entries of {value['origin']}{sealed}")
