@@ -473,7 +473,13 @@ def _sides(
     sealed = 0 if good is None else min(good.size, end)
     if good is not None and sealed:
         yield DamageSide("sealed", 0, sealed, tuple(_sealed(good, first, broken)))
-    if end > sealed:
+    if end > sealed and first is not None and first.where:
+        what = (
+            f"The record on {first.where} has these entries as they are here. It is whole, and its "
+            "seal is by a key of this ledger."
+        )
+        yield DamageSide("sealed", sealed, end, (what,))
+    elif end > sealed:
         yield DamageSide("unsealed", sealed, end, (_UNSEALED,))
     if first is not None and first.sealed < size:
         stop = min(first.last + 1, size)

@@ -18,7 +18,7 @@ from tripod.verify.listing import ListedEntry
 _HEADS = 8  # that the text lists
 _TEXT = 400  # characters of an entry's text
 _SIDES = {
-    "sealed": "covered by a head",
+    "sealed": "covered by a head that fits",
     "unsealed": "linked, and covered by no head that fits",
     "bad": "bad",
     "after": "after the bad place",
@@ -124,7 +124,7 @@ def _lines(damage: Damage) -> Iterator[str]:
     if damage.findings.counts:
         yield from ("", "Findings")
         for name, failures, warnings in damage.findings.counts:
-            yield f"  {name:<22} {failures} that fail, {warnings} warnings"
+            yield f"  {name:<22} {failures} failures, {warnings} warnings"
     if damage.next:
         yield from ("", "Next")
         for command, why in damage.next:
