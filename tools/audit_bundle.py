@@ -217,7 +217,10 @@ def main() -> int:
     parser.add_argument("--manifest", help="the SHA-256 of the manifest, as you know it")
     parser.add_argument("--key", action="append", default=[], help="the log's: name+id+base64")
     given = parser.parse_args()
-    wrong = altered(given.manifest)
+    try:
+        wrong = altered(given.manifest)
+    except OSError as error:
+        wrong = [f"it cannot be read: {error}"]
     for text in wrong[:20]:
         print(shown(text))
     if wrong:
@@ -226,16 +229,15 @@ def main() -> int:
     sys.path.insert(0, HERE)
     sys.dont_write_bytecode = True
     exports = importlib.import_module("audit_export")  # only once its sum is known
-
-    with open(os.path.join(HERE, "audit.json"), "rb") as file:
-        stated = json.load(file)
     print(f"the manifest is whole: sha256 {sum_of(os.path.join(HERE, MANIFEST))}")
     try:
+        with open(os.path.join(HERE, "audit.json"), "rb") as file:
+            stated = json.load(file)
         code = judge(exports, stated, [exports.read_key(key) for key in given.key])
-    except (exports.Wrong, KeyError, TypeError, ValueError) as error:
-        print(f"contradicts itself: {shown(error)}")
+        print(f"the audit says: {shown(stated['verdict'])}")
+    except (exports.Wrong, OSError, LookupError, TypeError, ValueError, RecursionError) as error:
+        print(f"contradicts itself: {type(error).__name__}: {shown(error)}")
         code = 4
-    print(f"the audit says: {shown(stated['verdict'])}")
     return code
 
 

@@ -25,14 +25,7 @@ from tripod.ledger.tlog.note import MAX_NOTE, VerifierKey, format_note
 from tripod.ledger.tlog.seal import format_seal, open_seal, read_seal
 from tripod.verify.anchors.git import Repository
 from tripod.verify.check import FINDINGS, Finding, Outcome, Report, lets_accept
-from tripod.verify.checks import (
-    CHECKS,
-    ledger_missing,
-    peers_agree,
-    pythia_isolation,
-    seals_open,
-    sequence,
-)
+from tripod.verify.checks import CHECKS
 from tripod.verify.difference import FoundSeal, LedgerSide, find_seals, walk_entries
 from tripod.verify.evidence import OpenEvidence
 from tripod.verify.export_file import ExportFiles, FileError, RefFiles
@@ -53,7 +46,7 @@ _OF_LEDGER = frozenset(check.NAME for check in CHECKS if not lets_accept(check))
 _BY_HEADS = frozenset({"pins-extend", "peers-agree", "trailers-agree", "record-agrees"})
 """Checks whose findings are about heads and files: their number is that of another entry."""
 _REVIEWS = frozenset({"assessment-complete", "checkpoint-preceded", "pythia-fires"})
-_READINGS = frozenset({pythia_isolation.NAME, "never-read"})
+_READINGS = frozenset({"pythia-isolation", "never-read"})
 _UNSEALED = (
     "Each entry names the hash of the one before it, and no head that fits covers them: who can "
     "write to the database could have made them anew, with the links."
@@ -182,6 +175,8 @@ def damage_of(evidence: OpenEvidence, report: Report) -> Damage:
     good, broken = _newest_good(heads), _oldest_broken(heads)
     most = max((one for one in heads if one.size > size), key=_size, default=None)
     missing = None if most is None else (size, most.size)
+    if not report.exit_code:  # what a branch knows that is newer is no fault of this clone
+        missing = most = None
     first = _first_bad(evidence, report, heads)
     if first is None and most is not None and size:
         what = f"{_name_head(most)} covers {most.size} entries, and {size} are here"
@@ -369,9 +364,9 @@ def _first_bad(
 
 def _names_entry(evidence: OpenEvidence, finding: Finding, *, is_seal_known: bool) -> bool:
     """Whether the number of a finding is that of an entry of the ledger which is bad itself."""
-    if finding.check == peers_agree.NAME:  # of an entry that keeps one of a peer
+    if finding.check == "peers-agree":  # of an entry that keeps one of a peer
         return _kind(evidence, finding.seq) == MERGED and finding.where == f"entry {finding.seq}"
-    if finding.check == seals_open.NAME and is_seal_known:
+    if finding.check == "seals-open" and is_seal_known:
         return False  # the seal is good, and what it was made over is not
     return finding.check in _OF_LEDGER - _BY_HEADS
 
@@ -597,7 +592,7 @@ def _verdict(report: Report, first: DamagedEntry | None, missing: tuple[int, int
     if report.problem:
         return f"the ledger cannot be judged: {report.problem}"
     gone = [one for told in report.all_outcomes for one in told.findings]
-    gone = [one for one in gone if one.check == ledger_missing.NAME and one.severity == "failure"]
+    gone = [one for one in gone if one.check == "ledger-missing" and one.severity == "failure"]
     if gone:
         return f"the ledger is gone: {gone[0].message}"
     if first is not None and missing is not None and first.seq >= missing[0]:
@@ -644,7 +639,7 @@ def _next(
     whole = [
         told
         for told in report.all_outcomes
-        if told.check == sequence.NAME and all(one.seq is None for one in told.findings)
+        if told.check == "sequence" and all(one.seq is None for one in told.findings)
     ]
     if evidence.root is not None and any(told.failures for told in whole):
         yield "tripod rebuild", "make tables, nodes and triggers anew from the entries"
