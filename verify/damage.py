@@ -55,6 +55,7 @@ _NOT_COMPARED = (
     "A head can be held only against as many entries as it covers: whether those that are here are "
     "the ones that it covered cannot be told by it."
 )
+_OF_FILES = frozenset({"append-only", "count-from-grep", "drift"})
 _SEEN = 20  # findings of a sort that are given
 _BROKEN = (ValueError, TypeError, LookupError, AttributeError, LedgerError)
 
@@ -367,7 +368,8 @@ def _names_entry(evidence: OpenEvidence, finding: Finding, *, is_seal_known: boo
     if finding.check == "peers-agree":  # of an entry that keeps one of a peer
         return _kind(evidence, finding.seq) == MERGED and finding.where == f"entry {finding.seq}"
     if finding.check == "seals-open" and is_seal_known:
-        return False  # the seal is good, and what it was made over is not
+        # A seal may be good, and what it was made over is not; a key or a fork is bad itself.
+        return _kind(evidence, finding.seq) != "seal.made"
     return finding.check in _OF_LEDGER - _BY_HEADS
 
 
@@ -625,7 +627,7 @@ def _next(
 ) -> Iterator[tuple[str, str]]:
     """Commands that go on from here, each with what it does; nothing is repaired here."""
     what = "." if report.what.startswith("refs/") else shlex.quote(report.what)
-    of_files = {told.check for told in report.all_outcomes if told.failures} - _OF_LEDGER
+    failing = [told.check for told in report.all_outcomes if told.failures]
     if first is not None or missing is not None or report.problem or not evidence.has_ledger:
         yield f"tripod audit {what} --bundle DIR", "keep what is there before anything is repaired"
     if first is not None or missing is not None:
@@ -634,7 +636,7 @@ def _next(
         first or missing or report.problem or not evidence.has_ledger
     ):
         yield "tripod restore", "put this replica's own record back; the damaged file is kept"
-    if evidence.root is not None and of_files:
+    if evidence.root is not None and not _OF_FILES.isdisjoint(failing):
         yield "tripod doctor", "name what of the files can be mended, and with --fix mend it"
     whole = [
         told
@@ -643,5 +645,8 @@ def _next(
     ]
     if evidence.root is not None and any(told.failures for told in whole):
         yield "tripod rebuild", "make tables, nodes and triggers anew from the entries"
+    for check in failing:
+        if check in _READINGS | _REVIEWS:
+            yield f"tripod verify --explain {check}", "say what that finding shows, and what to do"
     if report.exit_code:
         yield f"tripod verify {what} --verbose", "list every check and every finding"

@@ -392,7 +392,12 @@ class _BundlePart:
             with suppress(*_BROKEN, OSError):
                 if place and not place.startswith((os.pardir, "/")) and disk.is_file(place):
                     return os.path.normpath(place)
-        if finding.file and os.path.lexists(os.path.join(top, finding.file)):
+        full = os.path.join(top, finding.file)
+        if (
+            finding.file
+            and os.path.lexists(full)
+            and (os.path.islink(full) or not os.path.isdir(full))
+        ):
             self.left_out.append((finding.file, "it is no regular file of the team directory"))
         return None
 

@@ -124,12 +124,16 @@ def _lines(damage: Damage) -> Iterator[str]:
     if damage.findings.counts:
         yield from ("", "Findings")
         for name, failures, warnings in damage.findings.counts:
-            yield f"  {name:<22} {failures} failures, {warnings} warnings"
+            yield f"  {name:<22} {_count(failures, 'failure')}, {_count(warnings, 'warning')}"
     if damage.next:
         yield from ("", "Next")
         for command, why in damage.next:
             yield f"  {escape(command)}"
             yield f"      {why}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _bad_lines(bad: DamagedEntry) -> Iterator[str]:
@@ -152,7 +156,9 @@ def _entry_line(entry: ListedEntry) -> str:
 
 
 def _head_lines(damage: Damage, good: LedgerHead | None) -> Iterator[str]:
-    if good is None:
+    if not damage.heads:
+        yield "  no head is known: no seal was made, and no pin, commit, receipt or peer has one"
+    elif good is None:
         yield "  no head that is known fits the entries"
     else:
         yield f"  {_head_line(good)}"
