@@ -139,8 +139,9 @@ class PagePart(NamedTuple):
 class TeamView:
     """A ledger on a page; ``front`` begins its anchors.
 
-    ``days`` are its log, ``marked`` the entries that a finding names, ``pages`` the file of each
-    entry that does not stand on the main page.
+    ``days`` are its log, ``marked`` the entries that a finding names, ``named`` the entry of each
+    decision that has the anchor of its id, ``pages`` the file of each entry that does not stand on
+    the main page.
     """
 
     facts: TeamFacts
@@ -149,6 +150,7 @@ class TeamView:
     chart: LaneChart
     marked: set[int]
     matrix: SightMatrix
+    named: dict[str, int]
     pages: dict[int, str] = field(default_factory=dict)
 
     def link(self, seq: int) -> str:
@@ -220,7 +222,9 @@ def _view(facts: TeamFacts, front: str) -> TeamView:
         if finding.seq is not None and finding.severity != "advice"
     }
     matrix = sight_matrix(sight for outcome in outcomes for sight in outcome.sights)
-    return TeamView(facts, front, days, lane_chart(facts.entries, marked), marked, matrix)
+    named = {one.id: one.seq for one in facts.decisions}  # of two with one id, the older
+    chart = lane_chart(facts.entries, marked)
+    return TeamView(facts, front, days, chart, marked, matrix, named)
 
 
 def _split(
