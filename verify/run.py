@@ -254,12 +254,12 @@ def judge_refs(
     the repository has a ledger of its own (in its directory, or one that wrote a ref here), or
     there are no such refs. ``look`` sees the evidence of each part while it is open.
     """
+    parts: list[Report] = []
 
-    def judge_part(evidence: OpenEvidence, only: Collection[str] | None = None) -> None:
+    def judge_part(evidence: OpenEvidence, only: Collection[str] | None) -> None:
         parts.append(run(evidence, only))
         look(evidence, parts[-1])
 
-    parts: list[Report] = []
     is_apart = is_export(path) and not os.path.lexists(f"{path}/.git")
     root = None if is_apart or not os.path.isdir(path) else team_judged_by_refs(path)
     if root is None or not asked.git:

@@ -12,7 +12,7 @@ from tripod.ledger.locator import team_to_judge
 from tripod.output import emit, emit_bytes, one_line
 
 if TYPE_CHECKING:
-    from tripod.report import RenderedReport
+    from tripod.report.page import RenderedReport
 
 _STDOUT = ""  # the name of a page that goes to standard output
 _LOOKS = 64  # bytes of a file that say whether it is a report

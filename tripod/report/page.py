@@ -16,7 +16,7 @@ from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from itertools import count, groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
 from tripod.ledger.tlog.note import VerifierKey
@@ -38,9 +38,11 @@ from tripod.report.summary import (
 )
 from tripod.verify.anchors.anchors import USUAL, AnchorOptions
 from tripod.verify.check import CANNOT_TELL, CLEAN, EXCEPT, FINDINGS, Outcome, Report
+from tripod.verify.damage import Damage, damage_of
 from tripod.verify.evidence import NEARBY, OpenEvidence, evidence_changed, judge_until_still
 from tripod.verify.export import is_proof, judge_proof
 from tripod.verify.finding import SHORT
+from tripod.verify.isolation.rules import sights_of
 from tripod.verify.run import HowToOpen, check_manual, judge_refs, open_run, run
 
 if TYPE_CHECKING:
@@ -58,6 +60,10 @@ WHOLE = 6_000_000
 LISTED = 300
 """Findings of one check that a page lists; the others are counted."""
 _FOLDER = os.path.join(os.path.dirname(__file__), "templates")
+
+
+Gathered: TypeAlias = tuple[TeamFacts, Damage | None]
+"""What a page shows of one ledger; no damage where nothing was read that could have some."""
 
 
 @dataclass(frozen=True)
@@ -87,19 +93,19 @@ def render_report(
     """
     if is_proof(path):
         report = judge_proof(path, tuple(keys), None)
-        return _render_team(report, [TeamFacts(report)], name, whole)
+        return _render_team(report, [(TeamFacts(report), None)], name, whole)
     how: HowToOpen = {"nearby": nearby, "keys": keys, "asked": asked}
 
-    def judge(left: int) -> tuple[Report, list[TeamFacts]] | None:
-        found: list[TeamFacts] = []
+    def judge(left: int) -> tuple[Report, list[Gathered]] | None:
+        found: list[Gathered] = []
 
         def look(evidence: OpenEvidence, report: Report) -> None:
-            found.append(gather_facts(evidence, report))
+            found.append((gather_facts(evidence, report), damage_of(evidence, report)))
 
         if not no_ledger:
             by_refs = judge_refs(path, select, **how, look=look)
             if by_refs is not None:
-                return by_refs, found or [TeamFacts(by_refs)]
+                return by_refs, found or [(TeamFacts(by_refs), None)]
         with open_run(path, no_ledger=no_ledger, **how) as evidence:
             report = run(evidence, select)
             if left and report.exit_code and evidence_changed(evidence):
@@ -145,6 +151,7 @@ class TeamView:
     """
 
     facts: TeamFacts
+    damage: Damage | None
     front: str
     days: list[DayLog]
     chart: LaneChart
@@ -187,9 +194,11 @@ class TeamView:
 
 
 def _render_team(
-    report: Report, facts: Sequence[TeamFacts], name: str, whole: int
+    report: Report, gathered: Sequence[Gathered], name: str, whole: int
 ) -> RenderedReport:
-    views = [_view(one, f"r{n}-" if len(facts) > 1 else "") for n, one in enumerate(facts, 1)]
+    several = len(gathered) > 1
+    views = [_view(*one, f"r{n}-" if several else "") for n, one in enumerate(gathered, 1)]
+    facts = [one for one, _ in gathered]
     words = verdict_words(report)
     reports = report.parts or (report,)
     told = {
@@ -212,7 +221,7 @@ def _render_team(
     return RenderedReport(pages, report.exit_code, words)
 
 
-def _view(facts: TeamFacts, front: str) -> TeamView:
+def _view(facts: TeamFacts, damage: Damage | None, front: str) -> TeamView:
     days = [DayLog(day, list(of)) for day, of in groupby(facts.entries, key=lambda one: one.day)]
     outcomes = facts.report.outcomes
     marked = {
@@ -221,10 +230,10 @@ def _view(facts: TeamFacts, front: str) -> TeamView:
         for finding in outcome.findings
         if finding.seq is not None and finding.severity != "advice"
     }
-    matrix = sight_matrix(sight for outcome in outcomes for sight in outcome.sights)
+    matrix = sight_matrix(sight for outcome in outcomes for sight in sights_of(outcome))
     named = {one.id: one.seq for one in facts.decisions}  # of two with one id, the older
     chart = lane_chart(facts.entries, marked)
-    return TeamView(facts, front, days, chart, marked, matrix, named)
+    return TeamView(facts, damage, front, days, chart, marked, matrix, named)
 
 
 def _split(

@@ -19,6 +19,7 @@ from recorded_sessions import write_session
 
 from tripod.report import render_report
 from tripod.report.page import MARK
+from tripod.verify.isolation.rules import sights_of
 from tripod.verify.run import verify
 
 GOLDEN = Path(__file__).parents[2] / "golden/team-852efc6.tar.xz"
@@ -225,8 +226,8 @@ def test_who_saw_what_of_a_team_is_in_the_outcome(tmp_path: Path) -> None:
     (tmp_path / "b.jsonl").unlink()
     report = verify(str(tmp_path))
     told = next(one for one in report.outcomes if one.check == "never-read")
-    assert [(one.who, one.place, one.grade) for one in told.sights] == [
+    assert [(one.who, one.place, one.grade) for one in sights_of(told)] == [
         ("session a", ".env", "shown"),
         ("session b", ".env", "cannot tell"),
     ]
-    assert "the file is gone" in told.sights[1].why[0]
+    assert "the file is gone" in sights_of(told)[1].why[0]

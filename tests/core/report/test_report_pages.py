@@ -19,6 +19,7 @@ from tripod.report.lanes import LANES, lane_chart
 from tripod.report.markup import clip
 from tripod.verify.check import Finding, Outcome, Report, Subject
 from tripod.verify.finding import Acceptance
+from tripod.verify.isolation.rules import with_sights
 from tripod.verify.isolation.sessions import Sight
 
 
@@ -40,7 +41,7 @@ def report(*outcomes: Outcome, **more: Any) -> Report:
 
 
 def rendered(facts: TeamFacts, whole: int = 2**40, name: str = "r.html") -> dict[str, bytes]:
-    made = pages._render_team(facts.report, [facts], name, whole)
+    made = pages._render_team(facts.report, [(facts, None)], name, whole)
     assert made.exit_code == facts.report.exit_code
     return made.pages
 
@@ -59,7 +60,7 @@ def test_no_text_of_strangers_leaves_its_place(words: Sequence[str]) -> None:
     told = Outcome("drift", "findings", next(it), (bad,), {next(it): 1}, exceptions=(words[0],))
     found = report(
         told,
-        Outcome("never-read", "cannot tell", next(it), sights=(sight,)),
+        with_sights(Outcome("never-read", "cannot tell", next(it)), [sight]),
         Outcome("kinds-known", "clean", accepted=(accepted,), accepted_count=1),
         notes=(words[1],),
         subject=Subject(words[2], words[3], words[4], words[5]),
@@ -172,7 +173,7 @@ def test_who_saw_what_has_the_worst_grade_first_and_each_reason() -> None:
         Sight("reviewer", "session b", "the chat", "shown", ("line 8",), 2),
         Sight("", "session c", ".env*", "cannot tell", ("gone",), 3),
     )
-    text = seen(TeamFacts(report(Outcome("never-read", "findings", sights=sights)))).text
+    text = seen(TeamFacts(report(with_sights(Outcome("never-read", "findings"), sights)))).text
     row = " ".join(text.split())
     assert "reviewer shown (1) nothing found (1)" in row
     assert "session b: shown line 8" in row

@@ -60,14 +60,14 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 def hostile() -> bytes:
     """A page of entries that try to reach out of it."""
     entries = [
-        LogEntry(n, "", "2026-11-27", "10:00:00", *2 * [HOSTILE], "", clip(HOSTILE, TEXT), "", None)
+        LogEntry(n, "", "2026-11-27", "10:00", HOSTILE, HOSTILE, "", clip(HOSTILE, TEXT), "", None)
         for n in range(3)
     ]
     report = Report(
         HOSTILE, (Outcome("drift", "clean", notes := HOSTILE),), (3, "ab"), notes=(notes,)
     )
     facts = TeamFacts(report, entries, has_ledger=True)
-    return pages._render_team(report, [facts], "r.html", 2**40).pages["r.html"]
+    return pages._render_team(report, [(facts, None)], "r.html", 2**40).pages["r.html"]
 
 
 @pytest.fixture
