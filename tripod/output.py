@@ -30,7 +30,7 @@ LINES = 500  # printed at once
 
 # C0 but tab and newline, DEL, C1, and what changes the direction or the lines of a text or is
 # not seen. The joiners U+200C and U+200D stay: they belong to the spelling of languages and emoji.
-_UNSAFE = (
+UNSAFE = (
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e"
     "\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
 )
@@ -45,7 +45,7 @@ def safe(text: str) -> str:
     # The pattern takes longer to compile than a short command has for its whole answer.
     if text.replace("\n", "").isprintable():
         return text
-    return re.sub(_UNSAFE, _escape, text)
+    return re.sub(UNSAFE, lambda found: escape_unsafe(found[0]), text)
 
 
 def one_line(text: str) -> str:
@@ -66,8 +66,9 @@ def hanging(text: str) -> str:
     return text.replace("\n", "\n    ")
 
 
-def _escape(match: re.Match[str]) -> str:
-    code = ord(match[0])
+def escape_unsafe(sign: str) -> str:
+    """The code of a character, as ``safe`` shows it."""
+    code = ord(sign)
     if code < 0x100:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
@@ -99,7 +100,7 @@ def emit_pretty(value: object) -> None:
         return json.dumps(match[0])[1:-1]
 
     text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False)
-    _write(re.sub(_UNSAFE, escape, text + "\n").encode())
+    _write(re.sub(UNSAFE, escape, text + "\n").encode())
 
 
 def emit_report(text: str) -> None:

@@ -316,10 +316,9 @@ class Folded:
 
 @dataclass
 class HeadsJudged:
-    """How heads remembered outside compare with the ledger; why some of them could not.
+    """How heads remembered outside compare with the ledger: those that agree, and those it denies.
 
-    ``disagreeing`` are heads of this ledger that it contradicts, or is shorter than. ``peers`` is
-    that for replicas, ``trailers`` for messages of commits; None: nothing is to be judged.
+    ``untold``: why some could not be. ``peers`` and ``trailers`` are of replicas and of commits.
     """
 
     heads: int = 0

@@ -85,6 +85,9 @@ _OF_ONE = (
     "here: give a git revision"
 )
 
+LookAtJudged = Callable[[OpenEvidence, Report], None]
+"""Is given evidence with the report on it, before it is closed."""
+
 Broken = dict[Need, Exception]
 """Unforeseen errors, by the source of evidence that could not be made."""
 
@@ -242,22 +245,27 @@ def judge_refs(
     nearby: int = NEARBY,
     keys: Sequence[VerifierKey] = (),
     asked: AnchorOptions = USUAL,
-    each: Callable[[OpenEvidence, Report], None] = lambda _, __: None,
+    look: LookAtJudged = lambda _evidence, _report: None,
 ) -> Report | None:
     """Judge the record of every replica that a ref of the repository around ``path`` has.
 
     That is how a clone without a ledger is judged: the report has a part for each replica, and one
     for a ledger or another's record in the work tree, which may have come with the work. None where
     the repository has a ledger of its own (in its directory, or one that wrote a ref here), or
-    there are no such refs. ``each`` is given each part, with its evidence while that is open.
+    there are no such refs. ``look`` sees the evidence of each part while it is open.
     """
+    parts: list[Report] = []
+
+    def judge_part(evidence: OpenEvidence, only: Collection[str] | None) -> None:
+        parts.append(run(evidence, only))
+        look(evidence, parts[-1])
+
     is_apart = is_export(path) and not os.path.lexists(f"{path}/.git")
     root = None if is_apart or not os.path.isdir(path) else team_judged_by_refs(path)
     if root is None or not asked.git:
         return None
     try:
         with Repository(root) as repository:
-            parts = []
             records = longest_records(repository, replica_refs(repository))
             own = [(ref, seal) for ref, seal in records if ref.remote is None and seal is not None]
             beside = team_of(path)
@@ -280,17 +288,14 @@ def judge_refs(
                     except GitError as error:
                         evidence.problem = f"{ref.ref}: {error}"
                     collect_since(evidence, asked, root)
-                    parts.append(run(evidence, select))
-                    each(evidence, parts[-1])
+                    judge_part(evidence, select)
         if own and not is_only_stored_to(repository.place.common):  # a ledger here wrote them
             with OpenEvidence(root) as evidence:
                 evidence.outside.known = tuple(KnownHead("git", one.ref, seal) for one, seal in own)
-                parts.append(run(evidence, {ledger_missing.NAME}))
-                each(evidence, parts[-1])
+                judge_part(evidence, {ledger_missing.NAME})
         if parts and beside and (has_ledger(beside) or _has_other_record(beside, origins)):
             with open_run(path, nearby=nearby, keys=keys, asked=asked) as evidence:
-                parts.append(run(evidence, select))
-                each(evidence, parts[-1])
+                judge_part(evidence, select)
     except GitError as error:
         return Report(path, (), problem=str(error)) if team_of(path) is None else None
     return Report(path, (), parts=tuple(parts)) if parts else None

@@ -75,7 +75,7 @@ def _audit_once(
     asked = AnchorOptions(call.pin, policies=call.policy, git=not call.no_git)
     how: judging.HowToOpen = {"keys": tuple(log_keys_param(call.key)), "asked": asked}
     with call.progress():
-        by_refs = judging.judge_refs(path, **how, each=add)
+        by_refs = judging.judge_refs(path, **how, look=add)
         if by_refs is not None and found:
             return by_refs.exit_code, found
         with judging.open_run(path, **how) as evidence:

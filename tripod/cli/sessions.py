@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tripod.cli.commands import CommandCall, command_verb
 from tripod.errors import BadArgumentError
@@ -205,8 +205,56 @@ import PATH...
 # Exposure ---------------------------------------------------------------------------------------
 
 
+class Listing(Protocol):
+    """Is given what one file exposed, as it is found, and told when that is all."""
+
+    def add(self, each: Exposure) -> None:
+        """Take an exposure."""
+
+    def end(self) -> None:
+        """Take note that there are no more."""
+
+
+@dataclass
+class SessionsJudged:
+    """What the named files came to; no ``verdict`` where no rule was given."""
+
+    read: list[SessionFile]
+    judged: list[SessionExposures]
+    verdict: ExposureVerdict | None
+    relied: list[Channel] = field(default_factory=list)
+
+    @property
+    def exit_code(self) -> int:
+        """0 clean, or read where nothing was to be judged; 1 findings; 3 cannot tell."""
+        if self.verdict is None:
+            return 0 if self.read else _CANNOT_TELL
+        return _CODES[self.verdict.told]
+
+
 def _exposure(call: CommandCall) -> int | None:
-    rule = _rule_of(call)
+    rule = rule_of_call(call)
+    found = judge_named_files(
+        call, call.path, rule, lambda path: _Listing(call, path, is_judged=rule is not None)
+    )
+    if found.verdict is None:
+        if any(NOT_PARSED in gap.what for one in found.judged for gap in one.gaps):
+            remark(f"not listed is what opened {NOT_PARSED}")
+        return found.exit_code or None
+    _say(call, found.verdict, found.read, found.relied)
+    return found.exit_code
+
+
+def judge_named_files(
+    call: CommandCall,
+    paths: list[str],
+    rule: NeverRule | None,
+    list_of: Callable[[str], Listing],
+) -> SessionsJudged:
+    """Judge the files that were named; ``list_of`` a path is given what it exposed.
+
+    The call has the options of ``tripod exposure``.
+    """
     protected, blind = ProtectedText(), list[Gap]()
     project = home = None
     if call.project or call.home or call.protect:
@@ -228,21 +276,19 @@ def _exposure(call: CommandCall) -> int | None:
             protected.is_searchable = False  # other files may be searched, and not those
     judged: list[SessionExposures] = []
     read = _FilesRead()
-    files = list(_named_files(call.path))
+    files = list(_named_files(paths))
     with judged_beside(protected, rule, (path for path, _ in files)) as helper:
         for path, is_named in files:
-            listing = _Listing(call, path, is_judged=rule is not None)
+            listing = list_of(path)
             one = SessionExposures(rule, protected, path, each=listing.add, helper=helper)
             if _read_exposures(one, (project, home), read, is_named=is_named):
                 one.gaps.extend(blind)
                 one.forget_calls()
                 judged.append(one)
                 listing.end()
-    read.say_left_out(call.path, is_empty=not read.files)
+    read.say_left_out(paths, is_empty=not read.files)
     if rule is None and not call.protect:
-        if any(NOT_PARSED in gap.what for one in judged for gap in one.gaps):
-            remark(f"not listed is what opened {NOT_PARSED}")
-        return None if read.files else _CANNOT_TELL
+        return SessionsJudged(read.files, judged, None)
     verdict = judge_exposures(judged, read.counted, shown_only=call.shown)
     relied = sorted({channel for one in judged for channel in one.gaps.filled})
     snapshots = {"by a snapshot": sum(bool(one.gaps.filled) for one in judged)} if relied else {}
@@ -252,8 +298,7 @@ def _exposure(call: CommandCall) -> int | None:
         "found on disk": len(read.files),
         **snapshots,
     }
-    _say(call, verdict, read.files, relied)
-    return _CODES[verdict.told]
+    return SessionsJudged(read.files, judged, verdict, relied)
 
 
 def _is_of_each(globs: Sequence[str], paths: Sequence[str]) -> bool:
@@ -268,7 +313,8 @@ def _files_in(path: str) -> Iterator[str]:
         yield from (os.path.join(folder, name) for name in names)
 
 
-def _rule_of(call: CommandCall) -> NeverRule | None:
+def rule_of_call(call: CommandCall) -> NeverRule | None:
+    """The rule that ``--never`` and ``--except`` give (BadArgumentError: they give none)."""
     for one in (*call.never, *call.values["except"]):
         why = refusal_of(one)
         if why:
@@ -397,14 +443,14 @@ def _say(
         lines = [f"  {one_line(reason)}" for reason in said_shortly(verdict.unseen, _OF_A_KIND)]
         if len(lines) > _SHOWN:
             lines[_SHOWN:] = [f"  and {len(lines) - _SHOWN} more: --json names each"]
-        lines += [f"  to do: {one}" for one in _advice(call, verdict)]
+        lines += [f"  to do: {one}" for one in advice_of_verdict(call, verdict)]
     sums = ", ".join(
         f"{count} {name}" for name, count in verdict.coverage.items() if type(count) is int
     )
     emit([f"{verdict.told} ({sums})", *lines, *_custody(files, relied)])
 
 
-def _advice(call: CommandCall, verdict: ExposureVerdict) -> Iterator[str]:
+def advice_of_verdict(call: CommandCall, verdict: ExposureVerdict) -> Iterator[str]:
     """What the user can give, so that more can be told."""
     gaps = [one.gap for one in verdict.unseen if one.gap is not None]
     unrecorded = {gap.channel for gap in gaps if gap.is_unrecorded}

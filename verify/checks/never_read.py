@@ -47,8 +47,11 @@ from tripod.verify.isolation.rules import (
     judge_never,
     not_imported,
     roles_of_nobody,
+    sights_of_rule,
     team_sessions,
+    with_sights,
 )
+from tripod.verify.isolation.sessions import Sight
 
 NAME = "never-read"
 REQUIRED = True
@@ -69,8 +72,10 @@ def judge(evidence: Evidence) -> Outcome:
     judged = {one.seq for _, bound in rules for one in bound}
     found, untold, seen = Findings(), [*faults], Counter[str]()
     every = judge_never(evidence, rules)
+    sights = list[Sight]()
     for number, told in enumerate(every):
         never, bound = rules[number]
+        sights += sights_of_rule(", ".join(never.paths), bound, told)
         found.extend(_finding(never.paths, one) for one in told.breaches)
         untold += (*told.untold, *not_imported(evidence, never))
         seen.update(told.seen)
@@ -95,7 +100,7 @@ def judge(evidence: Evidence) -> Outcome:
         *in_no_folder(evidence, evidence.sessions.never, others),
         *roles_of_nobody(evidence, sessions, of_pythia=False),
     )
-    told_outcome = replace(told_outcome, exceptions=exceptions)
+    told_outcome = with_sights(replace(told_outcome, exceptions=exceptions), sights)
     if not untold:
         return told_outcome
     # Also where there are findings: a person who accepts these has not said that the rest is so.

@@ -71,7 +71,9 @@ from tripod.verify.isolation.rules import (
     judge_never,
     roles_of_nobody,
     sessions_of_runs,
+    sights_of_rule,
     team_sessions,
+    with_sights,
 )
 from tripod.verify.isolation.runs import (
     ROLE,
@@ -83,19 +85,24 @@ from tripod.verify.isolation.runs import (
     review_runs,
     reviewer_workers,
 )
-from tripod.verify.isolation.sessions import Never
+from tripod.verify.isolation.sessions import NOTHING, UNTOLD, Never, Sight, SightGrade
 
 NAME = "pythia-isolation"
 REQUIRED = True
 NEEDS = (TABLES,)
 HELP = "treat this assessment as one by an insider; give the reviewer the decision log alone"
+PLACE = "the team's chats"
+"""What a reviewer must not see, in words."""
+UNPROVED = "it came from outside, and no session says which files its author had read"
+UNPROVED_WORKER = "its task and its log show no reading of the chat, which proves nothing"
 FEW = 3  # reasons that are told; of more, their number
 
 
 def judge(evidence: Evidence) -> Outcome:
     """Judge the rule that this module's docstring states."""
     found = Findings()
-    workers, logs, past = _workers(evidence, found)
+    sights = list[Sight]()
+    workers, logs, past = _workers(evidence, found, sights)
     runs = list(review_runs(evidence))
     outside = _outside(evidence)
     past += sum(evidence.past(seq) for seq, _ in outside)
@@ -117,26 +124,18 @@ def judge(evidence: Evidence) -> Outcome:
         "logs": logs,
         "transcripts": sum(text.what == TRANSCRIPT for run in runs for text in run.wrote),
     }
-    untold: list[str] = []
-    if runs:
-        log = DecisionLogPhrases(evidence, [INSTRUCTIONS])
-        echoed = echoes(evidence, log, runs)
-        seen["decisions that quote the chat"] = len(echoed.quoting)
-        seen["chat texts"] = echoed.compared
-        found.extend(_echoed(echoed.found))
-        for run in runs:
-            found.extend(_sources(evidence, log, run))
-            found.extend(_wrote(evidence, run))
-        untold = [reason for run in reviewed for reason in _untold(run, echoed.erased_for(run))]
+    untold = _reviewed(evidence, runs, found, seen, sights) if runs else []
     if outside or workers:
         untold.append(_unproved(outside, workers, logs, len(sessions)))
-    judged = list(_judged(evidence, sessions, runs, found, seen))
+    sights += (Sight(ROLE, where, PLACE, UNTOLD, (UNPROVED,), seq) for seq, where in outside)
+    judged = list(_judged(evidence, sessions, runs, found, seen, sights=sights))
     unseen = [*nobody, *(why for told in judged for why in told.untold)]
     untold += unseen
     is_past = past == len(outside) + workers and len(untold) == 1 and bool(past)
     told = outcome(NAME, found, seen)
     custody = custody_of_sessions(evidence, sessions, judged) if sessions else ()
-    told = replace(told, exceptions=(*_exceptions(reviewed), *custody))
+    exceptions = (*_exceptions(reviewed), *custody)
+    told = with_sights(replace(told, exceptions=exceptions), sights)
     # A warning is no answer: what cannot be told about another run stays untold. Of sessions that
     # stays so beside a failure too: a person who accepts this has not said that the rest is so.
     if (found.of("failure") and not unseen) or (found and (not untold or is_past)):
@@ -152,6 +151,32 @@ def judge(evidence: Evidence) -> Outcome:
     return told.cannot_tell(reason, past=is_past)
 
 
+def _reviewed(
+    evidence: Evidence,
+    runs: Sequence[ReviewRun],
+    found: Findings,
+    seen: dict[str, int],
+    sights: list[Sight],
+) -> list[str]:
+    """Judge the runs; give why nobody can tell of those that led to an assessment."""
+    log = DecisionLogPhrases(evidence, [INSTRUCTIONS])
+    echoed = echoes(evidence, log, runs)
+    seen["decisions that quote the chat"] = len(echoed.quoting)
+    seen["chat texts"] = echoed.compared
+    found.extend(_echoed(echoed.found))
+    untold: list[str] = []
+    for run in runs:
+        broken = [*_sources(evidence, log, run), *_wrote(evidence, run)]
+        found.extend(broken)
+        why = list(_untold(run, echoed.erased_for(run)))
+        untold += why if run.assessed is not None else ()
+        words = [one.message for one in broken if one.severity == "failure"]
+        words += (one.message for one in _echoed(one for one in echoed.found if one.run is run))
+        grade: SightGrade = "shown" if words else UNTOLD if why else NOTHING
+        sights.append(Sight(ROLE, _named(run), PLACE, grade, tuple(words or why), run.seq))
+    return untold
+
+
 def _exceptions(reviewed: Sequence[ReviewRun]) -> Iterator[str]:
     """What those runs had that nobody looked at, each once, with the runs."""
     runs: dict[str, list[ReviewRun]] = {}
@@ -163,7 +188,7 @@ def _exceptions(reviewed: Sequence[ReviewRun]) -> Iterator[str]:
         yield f"{exception}: {who}"
 
 
-def _workers(evidence: Evidence, found: Findings) -> tuple[int, int, int]:
+def _workers(evidence: Evidence, found: Findings, sights: list[Sight]) -> tuple[int, int, int]:
     """Pythias that ran as workers, their logs, how many are past; their breaches are added."""
     workers = logs = past = 0
     for worker in reviewer_workers(evidence):
@@ -171,6 +196,10 @@ def _workers(evidence: Evidence, found: Findings) -> tuple[int, int, int]:
         past += evidence.past(worker.seq)
         has_log, breached = breaches(evidence, worker)
         logs += has_log
+        breached = list(breached)
+        grade: SightGrade = "opened" if breached else UNTOLD
+        why = tuple(message for message, *_ in breached) or (UNPROVED_WORKER,)
+        sights.append(Sight(ROLE, f"worker {worker.name}", PLACE, grade, why, worker.seq))
         for message, where, line, at in breached:
             old, severity = evidence.adopted(at), evidence.severity(at)
             found.add(_finding(message, where, at, (line,), severity, adopted=old))
@@ -189,6 +218,8 @@ def _judged(
     runs: Sequence[ReviewRun],
     found: Findings,
     seen: dict[str, int],
+    *,
+    sights: list[Sight],
 ) -> Iterator[RuleJudged]:
     """Judge imported sessions of Pythia as by a rule of a policy; give what it came to.
 
@@ -215,6 +246,9 @@ def _judged(
             found.add(_finding(one.message, f"entry {first}", first, severity=severity))
         if is_apart:
             told.untold.clear()
+            told.why.clear()
+            told.breaches = [one for one in told.breaches if one.exposure.path is None]
+        sights += sights_of_rule(PLACE, these, told)
         yield told
 
 

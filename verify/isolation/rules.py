@@ -11,7 +11,7 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
@@ -22,12 +22,22 @@ from tripod.ledger.kinds.base import MARK
 from tripod.projections.chat.format import QUOTES, parse_line
 from tripod.projections.chat.tables import render_chat_line
 from tripod.projections.decisions.tables import LOG, render_decision_piece
-from tripod.verify.check import Evidence, shorten
+from tripod.verify.check import Evidence, Outcome, shorten
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.isolation.reasons import Exposure
 from tripod.verify.isolation.runs import ROLE, reviewer_workers
-from tripod.verify.isolation.sessions import CallsSeen, Never, SessionRole, Since, parts_of
+from tripod.verify.isolation.sessions import (
+    NOTHING,
+    UNTOLD,
+    CallsSeen,
+    Never,
+    SessionRole,
+    Sight,
+    SightGrade,
+    Since,
+    parts_of,
+)
 from tripod.verify.sessions.exposure import SessionExposures, judge_exposures
 from tripod.verify.sessions.items import Session
 
@@ -111,13 +121,48 @@ class Breach(NamedTuple):
 
 @dataclass
 class RuleJudged:
-    """What one rule came to: breaches, why the rest cannot be told, and what was looked at."""
+    """What one rule came to: breaches, why the rest cannot be told, and what was looked at.
+
+    ``why`` has the reasons again by the session's title; '' stands for all of them.
+    """
 
     breaches: list[Breach] = field(default_factory=list)
     untold: list[str] = field(default_factory=list)
     relied: set[int] = field(default_factory=set)
     """Entries of sessions of which a snapshot shows what their program leaves no record of."""
     seen: Counter[str] = field(default_factory=Counter)
+    why: dict[str, list[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SightedOutcome(Outcome):
+    """The outcome of a check that also says who saw what, for people who look at a report."""
+
+    sights: tuple[Sight, ...] = ()
+
+
+def with_sights(told: Outcome, sights: Iterable[Sight]) -> Outcome:
+    """The same outcome, with who saw what."""
+    known = {one.name: getattr(told, one.name) for one in fields(told)}
+    return SightedOutcome(**known, sights=tuple(sights))
+
+
+def sights_of(told: Outcome) -> tuple[Sight, ...]:
+    """Who saw what, where an outcome says it."""
+    return told.sights if isinstance(told, SightedOutcome) else ()
+
+
+def sights_of_rule(place: str, bound: Iterable[TeamSession], told: RuleJudged) -> Iterator[Sight]:
+    """What each session that a rule is about saw of its files; accepted findings count as well."""
+    for one in bound:
+        of = [breach for breach in told.breaches if breach.session is one]
+        why = [breach.message for breach in of]
+        why = why or [*told.why.get("", ()), *told.why.get(one.title, ())]
+        grade: SightGrade = UNTOLD if why else NOTHING
+        if of:
+            grade = "shown" if any(breach.exposure.shown for breach in of) else "opened"
+        role = ", ".join(sorted(one.names))
+        yield Sight(role, one.title, place, grade, tuple(dict.fromkeys(why)), one.seq)
 
 
 def team_sessions(evidence: Evidence) -> list[TeamSession]:
@@ -274,6 +319,7 @@ class _Rule:
         except MissingExtraError as error:
             self.told.untold.append(str(error))
             self.bound = set()
+            self.told.why[""] = list(self.told.untold)
             return
         self.forbidden = _ForbiddenText(evidence, self.globs, allowed)
         self.told.untold += self.forbidden.untold
@@ -281,6 +327,7 @@ class _Rule:
         if erased:
             were = "1 message was" if erased == 1 else f"{erased} messages were"
             self.told.untold.append(f"{were} erased, and cannot be compared")
+        self.told.why[""] = list(self.told.untold)
 
 
 def judge_never(
@@ -305,6 +352,8 @@ def judge_never(
                 rule.read, Counter(), shown_only=rule.never.shown, needs_parents=False
             )
             rule.told.untold += verdict.untold
+            for reason in verdict.unseen:
+                rule.told.why.setdefault(reason.file, []).append(reason.text)
     return [rule.told for rule in judging]
 
 
@@ -383,11 +432,13 @@ def _read_again(
         why = getattr(error, "strerror", None) or "its entry cannot be read"
         for rule in telling:
             rule.told.untold.append(f"{one.title}, entry {seq}: {why}")
+            rule.told.why.setdefault(one.title, []).append(f"entry {seq}: {why}")
         return ()
     assert isinstance(judged, CallsSeen)  # by `start`
     if log is None and is_heard(one):
         for rule in telling:
             rule.told.untold.append(f"{one.title}: {HOOKS_GONE}")
+            rule.told.why.setdefault(one.title, []).append(HOOKS_GONE)
     if log is not None:
         evidence.sessions.add_hooks(body, log, judged)
     return judged.judges

@@ -46,6 +46,26 @@ class SessionRole(NamedTuple):
     session: str = "*"
 
 
+SightGrade = Literal["shown", "opened", "cannot tell", "nothing found"]
+"""What can be told of a reader and a place; ``shown``: text of it reached the model."""
+UNTOLD: SightGrade = "cannot tell"
+NOTHING: SightGrade = "nothing found"
+
+
+class Sight(NamedTuple):
+    """Who saw a protected place: ``role`` and ``who`` name the reader, ``place`` is in words.
+
+    ``why`` says what was seen, or why nobody can tell; ``seq`` is the entry of the reader.
+    """
+
+    role: str
+    who: str
+    place: str
+    grade: SightGrade
+    why: tuple[str, ...] = ()
+    seq: int | None = None
+
+
 class CallsSeen(SessionExposures):
     """The calls of the files of one session, and how each ended; ``judges`` judge them.
 

@@ -1,0 +1,182 @@
+"""``tripod report``: what a team did and what can be proved of it, as a page for people."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from tripod.cli.commands import CommandCall, command_verb, log_keys_param
+from tripod.errors import BadArgumentError, RefusedError, UnwritableError
+from tripod.ledger.files import replace_file
+from tripod.ledger.locator import team_to_judge
+from tripod.output import emit, emit_bytes, one_line
+
+if TYPE_CHECKING:
+    from tripod.report.page import RenderedReport
+
+_STDOUT = ""  # the name of a page that goes to standard output
+_LOOKS = 64  # bytes of a file that say whether it is a report
+
+
+_OF_SESSIONS = ("never", "except", "protect", "project", "home", "shown")
+_OF_TEAM = (
+    "select", "key", "pin", "policy", "policy_from", "since", "no_ledger", "no_git"
+)  # fmt: skip
+
+
+def _report(call: CommandCall) -> int:
+    target = call.output
+    others = _OF_TEAM if call.session else _OF_SESSIONS
+    for name in others:
+        if call.values[name] not in (None, False, ()):
+            option = f"--{name.replace('_', '-')}"
+            goes = "is about a team: give no --session" if call.session else "needs --session"
+            raise BadArgumentError(f"{option} {goes}")
+    if target != "-":
+        _check_target(target)
+    with call.progress():
+        rendered = _of_sessions(call) if call.session else _of_team(call)
+    if target == "-":
+        emit_bytes(rendered.pages[_STDOUT])
+        return rendered.exit_code
+    _write(rendered.pages)
+    if not call.quiet:
+        size = _size_words(rendered.pages)
+        emit([f"{rendered.verdict or 'not judged'}: written to {one_line(target)} ({size})"])
+    return rendered.exit_code
+
+
+def _size_words(pages: dict[str, bytes]) -> str:
+    """How many pages there are, and how large they are together."""
+    size = sum(map(len, pages.values()))
+    return f"{len(pages)} page{'s' * (len(pages) != 1)}, {size:,} bytes"
+
+
+def _of_team(call: CommandCall) -> RenderedReport:
+    from tripod.report.page import WHOLE, render_report
+    from tripod.verify.anchors.anchors import AnchorOptions
+    from tripod.verify.run import all_checks
+
+    if len(call.path) > 1:
+        raise BadArgumentError("give one PATH; several are for --session")
+    names = [check.NAME for check in all_checks()] if call.select else []
+    for name in call.select:
+        if name not in names:
+            raise BadArgumentError(f"no check {name!r}; `tripod verify --list` lists them")
+    is_stream = call.output == "-"
+    return render_report(
+        team_to_judge(call.path[0] if call.path else None),
+        name=_STDOUT if is_stream else call.output,
+        select=call.select or None,
+        keys=log_keys_param(call.key),
+        no_ledger=call.no_ledger,
+        asked=AnchorOptions(
+            call.pin,
+            policies=call.policy,
+            git=not call.no_git,
+            since=call.since,
+            policy_from=call.policy_from,
+        ),
+        whole=2**62 if is_stream else WHOLE,  # a stream has room for one page
+    )
+
+
+def _of_sessions(call: CommandCall) -> RenderedReport:
+    from tripod.cli.sessions import advice_of_verdict, judge_named_files, rule_of_call
+    from tripod.report.page import render_sessions
+    from tripod.report.sessions import ExposureSample, gather_sessions
+
+    samples: list[ExposureSample] = []
+
+    def sample(path: str) -> ExposureSample:
+        samples.append(ExposureSample(path))
+        return samples[-1]
+
+    rule = rule_of_call(call)
+    found = judge_named_files(call, [*call.session, *call.path], rule, sample)
+    words = [*call.never, *(f"but not {glob}" for glob in call.values["except"])]
+    words += [f"the text of {path}" for path in call.protect]
+    told = found.verdict
+    facts = gather_sessions(
+        found.read,
+        found.judged,
+        samples,
+        told,
+        ", ".join(words),
+        advice=list(advice_of_verdict(call, told)) if told and told.unseen else [],
+        shown_only=call.shown,
+    )
+    return render_sessions(facts, name=_STDOUT if call.output == "-" else call.output)
+
+
+def _check_target(path: str) -> None:
+    """RefusedError: there is something at a path that is no report, and would be lost."""
+    from tripod.report.page import MARK
+
+    try:
+        with open(path, "rb") as file:
+            begun = file.read(_LOOKS) if os.path.isfile(path) else b""
+    except OSError:
+        return  # it is not there; or writing will say what is wrong
+    if begun and not begun.startswith(MARK):
+        raise RefusedError(
+            f"{path} is there, and is no report of tripod: name another file (--output), or remove "
+            "that one; nothing was written"
+        )
+
+
+def _write(pages: dict[str, bytes]) -> None:
+    """Write each page whole or not at all, the main one last: its links lead somewhere."""
+    for path in pages:
+        _check_target(path)
+    for path, page in reversed(pages.items()):
+        full = os.path.realpath(path)  # a link stays one
+        try:
+            if os.path.exists(full) and not os.path.isfile(full):  # a device or a pipe does, too
+                with open(full, "wb") as file:
+                    file.write(page)
+            else:
+                replace_file(full, page, 0o644, foreign_folder=True)
+        except OSError as error:
+            raise UnwritableError(
+                f"the report was not written to {path}: {error.strerror}"
+            ) from None
+
+
+_REPORT = """\
+report [PATH]...
+    Write one HTML page for people who were not there: the verdict of `tripod verify` with what it
+    rests on, who saw what, each finding with its lines and what to do, decisions, a timeline. It
+    asks nothing of the network, and is whole without script. The default of PATH is as for
+    `tripod verify`.
+
+    Above 6 MB each day has a page of its own beside FILE. A FILE that is there and is no report
+    is left as it is, and refused.
+
+    With --session the page is about recorded sessions of agents, without a ledger; PATHs are
+    more of them. It judges as `tripod exposure`, which explains GLOB and these options.
+
+    Exit codes are those of `tripod verify`, and the page is written in each case: 0 clean,
+    1 findings, 2 usage, 3 could not judge. Without a rule, a page of sessions is 0.
+
+    -o, --output FILE  Where the page goes; - for standard output. [default: tripod-report.html]
+    -q, --quiet        Print nothing: the exit code is the verdict.
+    --select CHECK...  Only this check.
+    --key VKEY...      A log's public key: the seal of an export or proof must be signed by it.
+    --pin FILE         Hold the ledger against the head in FILE.
+    --policy FILE...   A policy from elsewhere in place of the team's own.
+    --policy-from REV  The policy in tripod.toml as committed in REV.
+    --since POINT      Report only the findings that are new since an entry, or a git revision.
+    --no-ledger        Expect no ledger: judge the files alone.
+    --no-git           Do not read the history of the git repository.
+    --session PATH...  A file of a session, a folder of them, or what hooks left of one.
+    --never GLOB...    Files that no agent may have read.
+    --except GLOB...   Files that --never does not mean.
+    --protect PATH...  A file, or a folder of files, whose text must not have reached the model.
+    --project DIR      The project as it was then.
+    --home DIR         The home folder of the user that the agent ran as.
+    --shown            Judge only what the model was shown, not what was merely opened.
+    looks: always
+    without: --team --json
+"""
+COMMANDS = {"report": command_verb(_REPORT, _report)}

@@ -1,0 +1,353 @@
+"""Renders what was judged as HTML: one file, or, of a long log, an index and a page a day.
+
+The bytes depend on what was judged alone: no clock, no locale, no order of a set. A page has no
+origin but itself: its policy (``Content-Security-Policy``) names one style and one script by their
+digests, and forbids all else.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from base64 import b64encode
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import version
+from itertools import count, groupby
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from urllib.parse import quote
+
+from tripod.ledger.tlog.note import VerifierKey
+from tripod.output import one_line
+from tripod.report.facts import LogEntry, TeamFacts, gather_facts
+from tripod.report.lanes import LaneChart, lane_chart
+from tripod.report.markup import clip, help_markup, manual_markup, template_environment
+from tripod.report.matrix import SightMatrix, sight_matrix
+from tripod.report.summary import (
+    ceiling_of,
+    coverage_lines,
+    custody_lines,
+    judged_facts,
+    outcome_tally,
+    outcome_tone,
+    tail_words,
+    verdict_sentence,
+    verdict_words,
+)
+from tripod.verify.anchors.anchors import USUAL, AnchorOptions
+from tripod.verify.check import CANNOT_TELL, CLEAN, EXCEPT, FINDINGS, Outcome, Report
+from tripod.verify.damage import Damage, damage_of
+from tripod.verify.evidence import NEARBY, OpenEvidence, evidence_changed, judge_until_still
+from tripod.verify.export import is_proof, judge_proof
+from tripod.verify.finding import SHORT
+from tripod.verify.isolation.rules import sights_of
+from tripod.verify.run import HowToOpen, check_manual, judge_refs, open_run, run
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+    from tripod.report.sessions import SessionFacts
+
+NAME = "tripod-report.html"
+"""The name of the page where none is given."""
+MARK = b"<!DOCTYPE html>\n<!-- tripod report"
+"""How each page begins, so that one is known before another is put in its place."""
+WHOLE = 6_000_000
+"""Bytes up to which all is one page; above it, each day has its own."""
+LISTED = 300
+"""Findings of one check that a page lists; the others are counted."""
+_FOLDER = os.path.join(os.path.dirname(__file__), "templates")
+
+
+Gathered: TypeAlias = tuple[TeamFacts, Damage | None]
+"""What a page shows of one ledger; no damage where nothing was read that could have some."""
+
+
+@dataclass(frozen=True)
+class RenderedReport:
+    """Pages by their names, the main one first; ``exit_code`` is that of ``tripod verify``."""
+
+    pages: dict[str, bytes]
+    exit_code: int
+    verdict: str
+
+
+def render_report(
+    path: str = ".",
+    *,
+    name: str = NAME,
+    select: Collection[str] | None = None,
+    keys: Sequence[VerifierKey] = (),
+    no_ledger: bool = False,
+    nearby: int = NEARBY,
+    asked: AnchorOptions = USUAL,
+    whole: int = WHOLE,
+) -> RenderedReport:
+    """Judge what stands at ``path`` as ``tripod verify`` does, and render it. Nothing is written.
+
+    ``name`` is the file name of the main page; those of days begin with it. ``whole`` is the size
+    in bytes above which each day has its own page.
+    """
+    if is_proof(path):
+        report = judge_proof(path, tuple(keys), None)
+        return _render_team(report, [(TeamFacts(report), None)], name, whole)
+    how: HowToOpen = {"nearby": nearby, "keys": keys, "asked": asked}
+
+    def judge(left: int) -> tuple[Report, list[Gathered]] | None:
+        found: list[Gathered] = []
+
+        def look(evidence: OpenEvidence, report: Report) -> None:
+            found.append((gather_facts(evidence, report), damage_of(evidence, report)))
+
+        if not no_ledger:
+            by_refs = judge_refs(path, select, **how, look=look)
+            if by_refs is not None:
+                return by_refs, found or [(TeamFacts(by_refs), None)]
+        with open_run(path, no_ledger=no_ledger, **how) as evidence:
+            report = run(evidence, select)
+            if left and report.exit_code and evidence_changed(evidence):
+                return None
+            look(evidence, report)
+        return report, found
+
+    return _render_team(*judge_until_still(path, judge), name, whole)
+
+
+def render_sessions(facts: SessionFacts, *, name: str = NAME) -> RenderedReport:
+    """Render what recorded sessions exposed, of which no ledger knows."""
+    page = _rendered("sessions.html", {"facts": facts, "verdict": facts.verdict})
+    return RenderedReport({name: page}, facts.exit_code, facts.verdict)
+
+
+# A team -----------------------------------------------------------------------------------------
+
+
+class DayLog(NamedTuple):
+    """Entries that follow each other on one day; ``page`` is the file they stand in, '' here."""
+
+    day: str
+    entries: Sequence[LogEntry]
+    page: str = ""
+
+
+class PagePart(NamedTuple):
+    """A section of a page: its anchor, its title, and how much it holds, if that is counted."""
+
+    id: str
+    title: str
+    size: int | None = None
+
+
+@dataclass
+class TeamView:
+    """A ledger on a page; ``front`` begins its anchors.
+
+    ``days`` are its log, ``marked`` the entries that a finding names, ``named`` the entry of each
+    decision that has the anchor of its id, ``pages`` the file of each entry that does not stand on
+    the main page.
+    """
+
+    facts: TeamFacts
+    damage: Damage | None
+    front: str
+    days: list[DayLog]
+    chart: LaneChart
+    marked: set[int]
+    matrix: SightMatrix
+    named: dict[str, int]
+    pages: dict[int, str] = field(default_factory=dict)
+
+    def link(self, seq: int) -> str:
+        """The address of an entry, from the main page."""
+        return f"{_address(self.pages.get(seq, ''))}#{self.front}e{seq}"
+
+    @property
+    def found(self) -> list[Outcome]:
+        """The checks that have findings."""
+        return [one for one in self.facts.report.outcomes if one.findings or one.left_out]
+
+    @property
+    def untold(self) -> list[Outcome]:
+        """The checks that cannot tell, and those whose verdict has exceptions."""
+        outcomes = self.facts.report.outcomes
+        return [one for one in outcomes if one.verdict == CANNOT_TELL or one.exceptions]
+
+    @property
+    def parts(self) -> list[PagePart]:
+        """The sections."""
+        facts = self.facts
+        found = facts.report.failures + facts.report.warnings + facts.report.advised
+        return [
+            PagePart("findings", "Findings", found),
+            PagePart("untold", "What cannot be told", len(self.untold)),
+            PagePart("saw", "Who saw what"),
+            PagePart("provable", "What is provable"),
+            PagePart("decisions", "Decisions", facts.decision_count),
+            PagePart("assessments", "Assessments", len(facts.assessments)),
+            PagePart("tail", "Unanchored tail"),
+            PagePart("judged", "What was judged"),
+            PagePart("timeline", "Timeline", len(facts.entries)),
+        ]
+
+
+def _render_team(
+    report: Report, gathered: Sequence[Gathered], name: str, whole: int
+) -> RenderedReport:
+    several = len(gathered) > 1
+    views = [_view(*one, f"r{n}-" if several else "") for n, one in enumerate(gathered, 1)]
+    facts = [one for one, _ in gathered]
+    words = verdict_words(report)
+    reports = report.parts or (report,)
+    told = {
+        "report": report,
+        "verdict": words,
+        "summary": verdict_sentence(report),
+        "coverage": list(coverage_lines(reports, facts)),
+        "ceiling": ceiling_of(reports),
+        "custody": list(custody_lines(reports, facts)),
+        "views": views,
+        "main": os.path.basename(name),
+    }
+    page = _rendered("team.html", told)
+    pages = {name: page}
+    if len(page) > whole:
+        pages = {}
+        for view in views:
+            _split(view, name, whole, told, pages)
+        pages = {name: _rendered("team.html", told), **pages}
+    return RenderedReport(pages, report.exit_code, words)
+
+
+def _view(facts: TeamFacts, damage: Damage | None, front: str) -> TeamView:
+    days = [DayLog(day, list(of)) for day, of in groupby(facts.entries, key=lambda one: one.day)]
+    outcomes = facts.report.outcomes
+    marked = {
+        finding.seq
+        for outcome in outcomes
+        for finding in outcome.findings
+        if finding.seq is not None and finding.severity != "advice"
+    }
+    matrix = sight_matrix(sight for outcome in outcomes for sight in sights_of(outcome))
+    named = {one.id: one.seq for one in facts.decisions}  # of two with one id, the older
+    chart = lane_chart(facts.entries, marked)
+    return TeamView(facts, damage, front, days, chart, marked, matrix, named)
+
+
+def _split(
+    view: TeamView, name: str, whole: int, told: dict[str, Any], pages: dict[str, bytes]
+) -> None:
+    """Give each day of a log a page of its own, and a long one several."""
+    stem = name.removesuffix(".html")
+    days: list[DayLog] = []
+    waiting = view.days[::-1]
+    while waiting:
+        day, entries, _ = waiting.pop()
+        front = f"{stem}-{view.front}{day.replace(' ', '-')}"
+        names = (f"{front}{f'-{n}' if n > 1 else ''}.html" for n in count(1))
+        file = next(one for one in names if one not in pages)
+        one = DayLog(day, entries, os.path.basename(file))
+        page = _rendered("day.html", {**told, "view": view, "day": one})
+        if len(page) > whole and len(entries) > 1:
+            half = len(entries) // 2
+            waiting += (DayLog(day, entries[half:]), DayLog(day, entries[:half]))
+            continue
+        pages[file] = page
+        days.append(one)
+        view.pages |= dict.fromkeys((entry.seq for entry in entries), one.page)
+    view.days = days
+
+
+# Templates --------------------------------------------------------------------------------------
+
+
+def _rendered(template: str, values: Mapping[str, object]) -> bytes:
+    text = _environment().get_template(template).render(values, assets=_assets())
+    return text.encode()
+
+
+@cache
+def _environment() -> Environment:
+    environment = template_environment(_FOLDER)
+    environment.filters |= {
+        "address": _address,
+        "clip": clip,
+        "help": help_markup,
+        "manual": _manual,
+        "plain": one_line,
+        "sentence": _sentence,
+        "slug": _slug,
+    }
+    environment.globals |= {
+        "LISTED": LISTED,
+        "SHORT": SHORT,
+        "grade": outcome_tone,
+        "sides": _SIDES,
+        "tally": outcome_tally,
+        "judged_facts": judged_facts,
+        "tail_words": tail_words,
+        "tone": _TONES.get,
+        "version": version("tripod-ledger"),
+    }
+    return environment
+
+
+_TONES = {CLEAN: "good", EXCEPT: "warn", CANNOT_TELL: "warn", FINDINGS: "bad", "": "none"}
+
+
+_SIDES = {
+    "sealed": "proved by a head",
+    "unsealed": "held by their links alone",
+    "bad": "not what they were",
+    "after": "after the bad place",
+    "missing": "not there",
+}
+
+
+def _sentence(text: str) -> str:
+    """Words as a sentence."""
+    return f"{text[:1].upper()}{text[1:]}" + "." * (not text.endswith((".", "!", "?")))
+
+
+def _address(name: str) -> str:
+    """The address of a page beside this one: nothing of its name is a sign of an address."""
+    return quote(os.fsencode(name))
+
+
+def _slug(text: str) -> str:
+    """A text as an anchor: of other signs than letters, digits and hyphens, their digest."""
+    is_plain = re.fullmatch("[A-Za-z0-9-]{1,80}", text)
+    return text if is_plain else f"x{sha256(text.encode(errors='surrogatepass')).hexdigest()[:16]}"
+
+
+def _manual(name: str) -> Markup:
+    try:
+        return manual_markup(check_manual(name))
+    except LookupError:
+        return manual_markup("No check of this name is installed here.")
+
+
+class Assets(NamedTuple):
+    """The style and the script of each page, and the policy that allows these two alone."""
+
+    style: str
+    script: str
+    policy: str
+
+
+@cache
+def _assets() -> Assets:
+    texts = []
+    for name in ("page.css", "page.js"):
+        with open(os.path.join(_FOLDER, name), encoding="utf-8") as file:
+            texts.append(f"\n{file.read()}")
+    style, script = (
+        f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in texts
+    )
+    policy = (
+        f"default-src 'none'; style-src {style}; script-src {script}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return Assets(texts[0], texts[1], policy)
