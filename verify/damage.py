@@ -29,6 +29,8 @@ from tripod.verify.checks import CHECKS
 from tripod.verify.difference import FoundSeal, LedgerSide, find_seals, walk_entries
 from tripod.verify.evidence import OpenEvidence
 from tripod.verify.export_file import ExportFiles, FileError, RefFiles
+from tripod.verify.isolation.rules import sights_of
+from tripod.verify.isolation.sessions import Sight
 from tripod.verify.listing import ListedEntry, listed_entry
 from tripod.verify.peers.refs import replica_refs
 from tripod.verify.peers.seals import RecordProblemError, SealedEntry, SealedRecord
@@ -122,13 +124,15 @@ class DamageFindings:
 
     ``reviews`` are about assessments, ``readings`` about a reviewer or another session that was
     shown what it must not see, ``altered`` about entries and heads. ``counts`` gives of each check
-    with findings how many fail, and how many are warnings.
+    with findings how many fail, and how many are warnings. ``sights`` say of each reader that a
+    rule is about what it saw of the protected place.
     """
 
     reviews: tuple[Finding, ...]
     readings: tuple[Finding, ...]
     altered: tuple[Finding, ...]
     counts: tuple[tuple[str, int, int], ...]
+    sights: tuple[Sight, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +198,7 @@ def damage_of(evidence: OpenEvidence, report: Report) -> Damage:
         heads,
         missing,
         tuple(_sides(size, first, good, broken, most)),
-        _sorted_findings(evidence, found, tuple(_kinds(report.all_outcomes))),
+        _sorted_findings(evidence, found, report.all_outcomes),
         tuple(_next(evidence, report, first, missing)),
     )
 
@@ -560,7 +564,7 @@ def _sentence(text: str) -> str:
 
 
 def _sorted_findings(
-    evidence: OpenEvidence, found: Sequence[Finding], counts: tuple[tuple[str, int, int], ...]
+    evidence: OpenEvidence, found: Sequence[Finding], outcomes: Sequence[Outcome]
 ) -> DamageFindings:
     reviews: list[Finding] = []
     readings: list[Finding] = []
@@ -575,7 +579,11 @@ def _sorted_findings(
         elif one.check in _OF_LEDGER:
             altered.append(one)
     return DamageFindings(
-        tuple(reviews[:_SEEN]), tuple(readings[:_SEEN]), tuple(altered[:_SEEN]), counts
+        tuple(reviews[:_SEEN]),
+        tuple(readings[:_SEEN]),
+        tuple(altered[:_SEEN]),
+        tuple(_kinds(outcomes)),
+        tuple(sight for told in outcomes for sight in sights_of(told)),
     )
 
 

@@ -13,9 +13,11 @@ from typing import Any
 
 from tripod.verify.check import Finding, escape, shorten
 from tripod.verify.damage import Damage, DamagedEntry, DamageSide, LedgerHead
+from tripod.verify.isolation.sessions import Sight
 from tripod.verify.listing import ListedEntry
 
 _HEADS = 8  # that the text lists
+_SIGHTS = 40  # readers that the text lists
 _TEXT = 400  # characters of an entry's text
 _SIDES = {
     "sealed": "covered by a head that fits",
@@ -45,6 +47,7 @@ def damage_value(damage: Damage) -> dict[str, Any]:
             "altered": [_finding_value(one) for one in damage.findings.altered],
             "reviews": [_finding_value(one) for one in damage.findings.reviews],
             "readings": [_finding_value(one) for one in damage.findings.readings],
+            "sights": [one._asdict() for one in damage.findings.sights],
             "counts": [
                 {"check": name, "failures": failures, "warnings": warnings}
                 for name, failures, warnings in damage.findings.counts
@@ -113,9 +116,14 @@ def _lines(damage: Damage) -> Iterator[str]:
         yield from ("", "What is provable")
         for side in damage.sides:
             yield from _side_lines(side)
+    if damage.findings.sights:
+        yield from ("", "Who saw what")
+        yield from map(_sight_line, damage.findings.sights[:_SIGHTS])
+        if len(damage.findings.sights) > _SIGHTS:
+            yield f"  and {len(damage.findings.sights) - _SIGHTS} more readers"
     for title, found in (
+        ("Protected texts that were read", damage.findings.readings),
         ("Reviews", damage.findings.reviews),
-        ("Who saw what", damage.findings.readings),
         ("Entries, seals and heads", damage.findings.altered),
     ):
         if found:
@@ -184,6 +192,13 @@ def _side_lines(side: DamageSide) -> Iterator[str]:
     numbers = f"entry {last}" if last == side.first else f"entries {side.first} to {last}"
     yield f"  {numbers}: {_SIDES[side.name]}"
     yield from (f"      {escape(sentence)}" for sentence in side.sentences)
+
+
+def _sight_line(sight: Sight) -> str:
+    """What a reader saw of a protected place: the grade, and the first reason for it."""
+    role = f"{sight.role}, " if sight.role else ""
+    why = f" ({sight.why[0]})" if sight.why else ""
+    return f"  {escape(f'{role}{sight.who}: {sight.grade}: {sight.place}{why}')}"
 
 
 def _finding_lines(found: Iterable[Finding]) -> Iterator[str]:

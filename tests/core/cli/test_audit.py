@@ -80,6 +80,7 @@ def test_a_reviewer_that_read_the_chat_is_told_with_what_it_saw(team: Path) -> N
     assert done.code == 1
     said = done.out.decode()
     assert "\nWho saw what\n" in said
+    assert "\nProtected texts that were read\n" in said
     assert "pythia-a0d7 read the chat" in said
     assert "tail -50 .nbs/chat/live.chat" in said
 
