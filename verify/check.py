@@ -33,7 +33,7 @@ from tripod.verify.finding import Severity as Severity
 from tripod.verify.finding import Weight as Weight
 
 if TYPE_CHECKING:
-    from tripod.verify.isolation.sessions import SessionsAtHand, Sight
+    from tripod.verify.isolation.sessions import SessionsAtHand
 
 POLICY, RULES, AUTHORITIES = POLICIES = ("policy.tlog", "policy.yaml", "policy.pem")
 """Files of the team: whose signatures count, what must be there, whose timestamps count."""
@@ -58,7 +58,7 @@ class Outcome:
 
     ``left_out`` counts by weight the findings that were not kept; ``advice`` changes no exit code.
     ``accepted`` are findings that the team accepted, the first of ``accepted_count``: they stand
-    nowhere else. ``sights`` say who saw what.
+    nowhere else.
     """
 
     check: str
@@ -73,7 +73,6 @@ class Outcome:
     exceptions: tuple[str, ...] = ()
     accepted: tuple[Accepted, ...] = ()
     accepted_count: int = 0
-    sights: tuple[Sight, ...] = ()
 
     @property
     def said(self) -> str:

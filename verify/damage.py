@@ -25,17 +25,12 @@ from tripod.ledger.tlog.note import MAX_NOTE, VerifierKey, format_note
 from tripod.ledger.tlog.seal import format_seal, open_seal, read_seal
 from tripod.verify.anchors.git import Repository
 from tripod.verify.check import FINDINGS, Finding, Outcome, Report, lets_accept
-from tripod.verify.checks import (
-    CHECKS,
-    ledger_missing,
-    peers_agree,
-    pythia_isolation,
-    seals_open,
-    sequence,
-)
+from tripod.verify.checks import CHECKS
 from tripod.verify.difference import FoundSeal, LedgerSide, find_seals, walk_entries
 from tripod.verify.evidence import OpenEvidence
 from tripod.verify.export_file import ExportFiles, FileError, RefFiles
+from tripod.verify.isolation.rules import sights_of
+from tripod.verify.isolation.sessions import Sight
 from tripod.verify.listing import ListedEntry, listed_entry
 from tripod.verify.peers.refs import replica_refs
 from tripod.verify.peers.seals import RecordProblemError, SealedEntry, SealedRecord
@@ -53,7 +48,7 @@ _OF_LEDGER = frozenset(check.NAME for check in CHECKS if not lets_accept(check))
 _BY_HEADS = frozenset({"pins-extend", "peers-agree", "trailers-agree", "record-agrees"})
 """Checks whose findings are about heads and files: their number is that of another entry."""
 _REVIEWS = frozenset({"assessment-complete", "checkpoint-preceded", "pythia-fires"})
-_READINGS = frozenset({pythia_isolation.NAME, "never-read"})
+_READINGS = frozenset({"pythia-isolation", "never-read"})
 _UNSEALED = (
     "Each entry names the hash of the one before it, and no head that fits covers them: who can "
     "write to the database could have made them anew, with the links."
@@ -62,6 +57,7 @@ _NOT_COMPARED = (
     "A head can be held only against as many entries as it covers: whether those that are here are "
     "the ones that it covered cannot be told by it."
 )
+_OF_FILES = frozenset({"append-only", "count-from-grep", "drift"})
 _SEEN = 20  # findings of a sort that are given
 _BROKEN = (ValueError, TypeError, LookupError, AttributeError, LedgerError)
 
@@ -128,13 +124,15 @@ class DamageFindings:
 
     ``reviews`` are about assessments, ``readings`` about a reviewer or another session that was
     shown what it must not see, ``altered`` about entries and heads. ``counts`` gives of each check
-    with findings how many fail, and how many are warnings.
+    with findings how many fail, and how many are warnings. ``sights`` say of each reader that a
+    rule is about what it saw of the protected place.
     """
 
     reviews: tuple[Finding, ...]
     readings: tuple[Finding, ...]
     altered: tuple[Finding, ...]
     counts: tuple[tuple[str, int, int], ...]
+    sights: tuple[Sight, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +180,8 @@ def damage_of(evidence: OpenEvidence, report: Report) -> Damage:
     good, broken = _newest_good(heads), _oldest_broken(heads)
     most = max((one for one in heads if one.size > size), key=_size, default=None)
     missing = None if most is None else (size, most.size)
+    if not report.exit_code:  # what a branch knows that is newer is no fault of this clone
+        missing = most = None
     first = _first_bad(evidence, report, heads)
     if first is None and most is not None and size:
         what = f"{_name_head(most)} covers {most.size} entries, and {size} are here"
@@ -198,7 +198,7 @@ def damage_of(evidence: OpenEvidence, report: Report) -> Damage:
         heads,
         missing,
         tuple(_sides(size, first, good, broken, most)),
-        _sorted_findings(evidence, found, tuple(_kinds(report.all_outcomes))),
+        _sorted_findings(evidence, found, report.all_outcomes),
         tuple(_next(evidence, report, first, missing)),
     )
 
@@ -369,10 +369,11 @@ def _first_bad(
 
 def _names_entry(evidence: OpenEvidence, finding: Finding, *, is_seal_known: bool) -> bool:
     """Whether the number of a finding is that of an entry of the ledger which is bad itself."""
-    if finding.check == peers_agree.NAME:  # of an entry that keeps one of a peer
+    if finding.check == "peers-agree":  # of an entry that keeps one of a peer
         return _kind(evidence, finding.seq) == MERGED and finding.where == f"entry {finding.seq}"
-    if finding.check == seals_open.NAME and is_seal_known:
-        return False  # the seal is good, and what it was made over is not
+    if finding.check == "seals-open" and is_seal_known:
+        # A seal may be good, and what it was made over is not; a key or a fork is bad itself.
+        return _kind(evidence, finding.seq) != "seal.made"
     return finding.check in _OF_LEDGER - _BY_HEADS
 
 
@@ -473,7 +474,13 @@ def _sides(
     sealed = 0 if good is None else min(good.size, end)
     if good is not None and sealed:
         yield DamageSide("sealed", 0, sealed, tuple(_sealed(good, first, broken)))
-    if end > sealed:
+    if end > sealed and first is not None and first.where:
+        what = (
+            f"The record on {first.where} has these entries as they are here. It is whole, and its "
+            "seal is by a key of this ledger."
+        )
+        yield DamageSide("sealed", sealed, end, (what,))
+    elif end > sealed:
         yield DamageSide("unsealed", sealed, end, (_UNSEALED,))
     if first is not None and first.sealed < size:
         stop = min(first.last + 1, size)
@@ -557,7 +564,7 @@ def _sentence(text: str) -> str:
 
 
 def _sorted_findings(
-    evidence: OpenEvidence, found: Sequence[Finding], counts: tuple[tuple[str, int, int], ...]
+    evidence: OpenEvidence, found: Sequence[Finding], outcomes: Sequence[Outcome]
 ) -> DamageFindings:
     reviews: list[Finding] = []
     readings: list[Finding] = []
@@ -572,7 +579,11 @@ def _sorted_findings(
         elif one.check in _OF_LEDGER:
             altered.append(one)
     return DamageFindings(
-        tuple(reviews[:_SEEN]), tuple(readings[:_SEEN]), tuple(altered[:_SEEN]), counts
+        tuple(reviews[:_SEEN]),
+        tuple(readings[:_SEEN]),
+        tuple(altered[:_SEEN]),
+        tuple(_kinds(outcomes)),
+        tuple(sight for told in outcomes for sight in sights_of(told)),
     )
 
 
@@ -591,7 +602,7 @@ def _verdict(report: Report, first: DamagedEntry | None, missing: tuple[int, int
     if report.problem:
         return f"the ledger cannot be judged: {report.problem}"
     gone = [one for told in report.all_outcomes for one in told.findings]
-    gone = [one for one in gone if one.check == ledger_missing.NAME and one.severity == "failure"]
+    gone = [one for one in gone if one.check == "ledger-missing" and one.severity == "failure"]
     if gone:
         return f"the ledger is gone: {gone[0].message}"
     if first is not None and missing is not None and first.seq >= missing[0]:
@@ -624,7 +635,7 @@ def _next(
 ) -> Iterator[tuple[str, str]]:
     """Commands that go on from here, each with what it does; nothing is repaired here."""
     what = "." if report.what.startswith("refs/") else shlex.quote(report.what)
-    of_files = {told.check for told in report.all_outcomes if told.failures} - _OF_LEDGER
+    failing = [told.check for told in report.all_outcomes if told.failures]
     if first is not None or missing is not None or report.problem or not evidence.has_ledger:
         yield f"tripod audit {what} --bundle DIR", "keep what is there before anything is repaired"
     if first is not None or missing is not None:
@@ -633,14 +644,17 @@ def _next(
         first or missing or report.problem or not evidence.has_ledger
     ):
         yield "tripod restore", "put this replica's own record back; the damaged file is kept"
-    if evidence.root is not None and of_files:
+    if evidence.root is not None and not _OF_FILES.isdisjoint(failing):
         yield "tripod doctor", "name what of the files can be mended, and with --fix mend it"
     whole = [
         told
         for told in report.all_outcomes
-        if told.check == sequence.NAME and all(one.seq is None for one in told.findings)
+        if told.check == "sequence" and all(one.seq is None for one in told.findings)
     ]
     if evidence.root is not None and any(told.failures for told in whole):
         yield "tripod rebuild", "make tables, nodes and triggers anew from the entries"
+    for check in failing:
+        if check in _READINGS | _REVIEWS:
+            yield f"tripod verify --explain {check}", "say what that finding shows, and what to do"
     if report.exit_code:
         yield f"tripod verify {what} --verbose", "list every check and every finding"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from tripod.ledger.locator import team_to_judge
 from tripod.output import emit_report, one_line
 
 if TYPE_CHECKING:
-    from tripod.recovery.bundle import BundleFolder
+    from tripod.recovery.bundle import Audited, BundleFolder
     from tripod.verify.check import Report
     from tripod.verify.damage import Damage
     from tripod.verify.evidence import OpenEvidence
@@ -69,7 +70,7 @@ def _audit_once(
     def add(evidence: OpenEvidence, report: Report, _: str = "") -> None:
         found.append(damage_of(evidence, report))
         if folder is not None:
-            folder.add(evidence, report, found[-1], (call.pin, *call.policy))
+            folder.add(evidence, _audited(call, report, found[-1]))
 
     asked = AnchorOptions(call.pin, policies=call.policy, git=not call.no_git)
     how: judging.HowToOpen = {"keys": tuple(log_keys_param(call.key)), "asked": asked}
@@ -83,6 +84,35 @@ def _audit_once(
                 return None
             add(evidence, report)
     return report.exit_code, found
+
+
+def _audited(call: CommandCall, report: Report, damage: Damage) -> Audited:
+    """What was found, as a bundle gets it; no time of judging is in it."""
+    from importlib.metadata import version
+
+    from tripod.recovery.bundle import Audited
+    from tripod.verify.reporters import json as reporter
+    from tripod.verify.reporters import sarif
+    from tripod.verify.reporters.damage import damage_text, damage_value
+    from tripod.verify.run import check_manual
+
+    value = json.loads(reporter.render(report))
+    if value["anchored"]:  # it grows while nothing happens
+        value["anchored"]["tail"].pop("seconds")
+    said, places = sarif.render(
+        report, version=version("tripod-ledger"), manual=check_manual, beside="report.places.txt"
+    )
+    reports = {"report.json": json.dumps(value, indent=2), "report.sarif": said}
+    if places:
+        reports["report.places.txt"] = places
+    return Audited(
+        report,
+        damage,
+        damage_value(damage),
+        damage_text(damage),
+        {name: text.encode("utf-8", "backslashreplace") for name, text in reports.items()},
+        tuple(filter(None, (call.pin, *call.policy))),
+    )
 
 
 def _audit_two(call: CommandCall) -> int:

@@ -15,7 +15,7 @@ from tripod.output import emit, emit_bytes, one_line, remark
 from tripod.verify.listing import ListingFilter, listed_entries
 
 if TYPE_CHECKING:
-    from tripod.report import RenderedReport
+    from tripod.report.page import RenderedReport
 
 _STDOUT = ""  # the name of a page that goes to standard output
 _LAST_PORT = 65_535

@@ -20,7 +20,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 from urllib.parse import quote_from_bytes
@@ -38,16 +38,30 @@ from tripod.verify.check import POLICIES, Finding, Report
 from tripod.verify.damage import Damage, LedgerHead
 from tripod.verify.evidence import OpenEvidence
 from tripod.verify.recorded.evidence import part_path
-from tripod.verify.reporters import json as json_reporter
-from tripod.verify.reporters.damage import damage_text, damage_value
 from tripod.verify.rows import RowReader
 
 MANIFEST = "MANIFEST.sha256"
 _TOOLS = {"verify.py": "audit_bundle.py", "audit_export.py": "audit_export.py"}
 _PLACES = ("tripod/audit_tools", "tools")  # in a wheel, in a checkout
 _CITED_LIMIT = 256 * 1024 * 1024  # bytes of a file that a finding names
+_LONG = 180  # characters of a name in the bundle
 _GIVEN_LIMIT = 1024 * 1024  # bytes of a pin or a policy
 _BROKEN = (ValueError, TypeError, LookupError, AttributeError, LedgerError, RecursionError)
+
+
+class Audited(NamedTuple):
+    """What an audit found of one ledger: the report, the damage, and both as they are written.
+
+    ``value`` and ``text`` are the damage, ``reports`` the bytes of files by name. ``given`` are the
+    pins and policies that the caller named.
+    """
+
+    report: Report
+    damage: Damage
+    value: dict[str, Any]
+    text: str
+    reports: dict[str, bytes]
+    given: tuple[str, ...]
 
 
 class WrittenBundle(NamedTuple):
@@ -100,10 +114,8 @@ class BundleFolder:
         self.path, self.full, self.made = path, full, made
         self.parts = 0
 
-    def add(
-        self, evidence: OpenEvidence, report: Report, damage: Damage, given: Iterable[str | None]
-    ) -> None:
-        """Write what an audit of one ledger found; ``given`` are files named by who judged it.
+    def add(self, evidence: OpenEvidence, audited: Audited) -> None:
+        """Write what an audit of one ledger found, while its evidence is open.
 
         Raises RefusedError where the bundle would lie in what is judged.
         """
@@ -120,7 +132,7 @@ class BundleFolder:
             self.parts += 1
             front = f"{self.made}/part-{self.parts}-{name}"
             os.mkdir(front, 0o700)
-            _BundlePart(front, evidence, report, damage).write(given)
+            _BundlePart(front, evidence, audited).write()
 
     def finish(self) -> WrittenBundle:
         """Give the folder its name, and wait for the disk."""
@@ -149,7 +161,9 @@ class BundleFolder:
 
 def _encoded(name: str) -> str:
     """A name as one of a file of ASCII, without a separator, that is no hidden one."""
-    said = quote_from_bytes(os.fsencode(name), safe="@+=,")[:200]
+    said = quote_from_bytes(os.fsencode(name), safe="@+=,")
+    if len(said) > _LONG:
+        said = f"{said[:_LONG]}-{hashlib.sha256(said.encode()).hexdigest()[:16]}"
     return f"%2E{said[1:]}" if said.startswith(".") else said
 
 
@@ -195,14 +209,15 @@ def _add_manifest(front: str) -> None:
 class _BundlePart:
     """The bundle of one ledger, in the folder ``front``; ``left_out`` is said in its README."""
 
-    def __init__(self, front: str, evidence: OpenEvidence, report: Report, damage: Damage) -> None:
-        self.front, self.evidence, self.report, self.damage = front, evidence, report, damage
+    def __init__(self, front: str, evidence: OpenEvidence, audited: Audited) -> None:
+        self.front, self.evidence, self.audited = front, evidence, audited
+        self.report, self.damage = audited.report, audited.damage
         self.left_out: list[tuple[str, str]] = []
         self.written: set[str] = set()
 
-    def write(self, given: Iterable[str | None]) -> None:
+    def write(self) -> None:
         """Write all of it, the manifest last."""
-        value = damage_value(self.damage) | {"bodies": self.evidence.database.bodies}
+        value = {**self.audited.value, "bodies": self.evidence.database.bodies}
         reader = None
         if not (self.evidence.scan is None and self.evidence.problem):
             reader = self.evidence.ledger
@@ -212,9 +227,12 @@ class _BundlePart:
             said["file"] = f"seals/{number:05d}.note" if one.note else ""
             if one.note:
                 self._put(said["file"], one.note)
-        for path in filter(None, (*given, *self._own_policies())):
+        if reader is not None:
+            self._receipts(reader)
+        for path in (*self.audited.given, *self._own_policies()):
             self._given(path)
-        self._findings()
+        for name, data in self.audited.reports.items():
+            self._put(f"findings/{name}", data)
         self._cited()
         self._put("audit.json", json.dumps(value, indent=2).encode() + b"\n")
         self._put("README.md", self._readme().encode())
@@ -316,6 +334,13 @@ class _BundlePart:
                 if type(blob) is bytes and len(digest) == 64:
                     self._put(f"{folder}/{tiles.bundle_blob_path(digest)}", blob)
 
+    def _receipts(self, reader: RowReader) -> None:
+        """The receipts of witnesses and authorities that the ledger holds, as they came."""
+        for row in reader.raw(kinds=("anchor.received",)):
+            with suppress(*_BROKEN):
+                receipt = orjson.loads(row.body or b"")["receipt"]
+                self._put(f"receipts/entry-{row.seq}", self.evidence.source.content(receipt))
+
     # Beside the ledger -------------------------------------------------------------------------
 
     def _own_policies(self) -> Iterator[str]:
@@ -329,26 +354,11 @@ class _BundlePart:
     def _given(self, path: str) -> None:
         with suppress(OSError):
             data = read_plain_file(path, _GIVEN_LIMIT, named=True)
-            if len(data) <= _GIVEN_LIMIT:
+            is_ours = os.path.basename(path) != "pyproject.toml" or b"[tool.tripod" in data
+            if len(data) <= _GIVEN_LIMIT and is_ours:
                 digest = hashlib.sha256(os.path.realpath(path).encode("utf-8", "replace"))
                 name = _encoded(os.path.basename(path))
                 self._put(f"policies/{digest.hexdigest()[:8]}-{name}", data)
-
-    def _findings(self) -> None:
-        from importlib.metadata import version
-
-        from tripod.verify.reporters import sarif
-        from tripod.verify.run import check_manual
-
-        value = json.loads(json_reporter.render(self.report))
-        anchored = value.get("anchored")
-        if anchored:  # it grows while nothing happens
-            anchored["tail"].pop("seconds")
-        self._put("findings/report.json", json.dumps(value, indent=2).encode() + b"\n")
-        said, _ = sarif.render(
-            self.report, version=version("tripod-ledger"), manual=check_manual, beside="places.txt"
-        )
-        self._put("findings/report.sarif", said.encode())
 
     def _cited(self) -> None:
         """The files of the team that findings name, and what was kept of sessions they name."""
@@ -382,7 +392,12 @@ class _BundlePart:
             with suppress(*_BROKEN, OSError):
                 if place and not place.startswith((os.pardir, "/")) and disk.is_file(place):
                     return os.path.normpath(place)
-        if finding.file and os.path.lexists(os.path.join(top, finding.file)):
+        full = os.path.join(top, finding.file)
+        if (
+            finding.file
+            and os.path.lexists(full)
+            and (os.path.islink(full) or not os.path.isdir(full))
+        ):
             self.left_out.append((finding.file, "it is no regular file of the team directory"))
         return None
 
@@ -413,7 +428,7 @@ class _BundlePart:
     def _readme(self) -> str:
         left = sorted(set(self.left_out))
         lines = [f"- {path!a}: {ascii(why)[1:-1]}" for path, why in left] or ["- nothing"]
-        said = damage_text(self.damage).encode("utf-8", "backslashreplace").decode()
+        said = self.audited.text.encode("utf-8", "backslashreplace").decode()
         fence = "    " + said.replace("\n", "\n    ").rstrip()
         return _README.format(said=fence, left="\n".join(lines))
 
@@ -459,7 +474,7 @@ Who can change this folder can change the manifest and the programs as well. So 
 - `ledger/export`: the entries that a good seal covers, as an export; `tripod verify` judges it too.
 - `ledger/rest`: all other entries, row by row. No good seal covers them: that they are linked is
   all that holds them together, and who can write to the database could have made them anew.
-- `seals`: each seal and head, as it was found.
+- `seals`: each seal and head, as it was found; `receipts`: what witnesses and authorities signed.
 - `policies`: the policies and pins that were judged by.
 - `findings`: the whole report of `tripod verify`, as JSON and as SARIF.
 - `evidence`: the files of the team that findings name, and what was kept of sessions they name.

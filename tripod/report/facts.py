@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from tripod.report.markup import Clipped, clip
 from tripod.verify.check import Report
-from tripod.verify.damage import Damage, damage_of
 from tripod.verify.evidence import OpenEvidence
 from tripod.verify.listing import ListedEntry, ListingFilter, listed_entries
 
@@ -86,7 +85,6 @@ class TeamFacts:
     tail: int | None = None
     has_ledger: bool = False
     has_bodies: bool = True
-    damage: Damage | None = None
 
 
 def gather_facts(evidence: OpenEvidence, report: Report) -> TeamFacts:
@@ -97,7 +95,6 @@ def gather_facts(evidence: OpenEvidence, report: Report) -> TeamFacts:
         ledger.bodies = evidence.database.bodies
         found = listed_entries(ledger, ListingFilter(), newest_first=False)
         facts.entries = list(map(_log_entry, found))
-    facts.damage = damage_of(evidence, report)
     if report.anchored is not None and report.head is not None and report.anchored.tail:
         facts.tail = max(0, report.head[0] - report.anchored.tail)
     if evidence.folded is not None:

@@ -42,6 +42,15 @@ def clip(text: str, limit: int) -> Clipped:
     return Clipped(text[:limit], max(0, len(text) - limit))
 
 
+def plural(number: int, one: str, many: str = "") -> str:
+    """A number with its noun.
+
+    >>> plural(1, "entry", "entries"), plural(2000, "page")
+    ('1 entry', '2,000 pages')
+    """
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
 def visible_markup(value: object) -> object:
     r"""A text as markup, in which control bytes and marks of direction are shown as codes.
 

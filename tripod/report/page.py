@@ -16,7 +16,7 @@ from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from itertools import count, groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
 from tripod.ledger.tlog.note import VerifierKey
@@ -38,9 +38,11 @@ from tripod.report.summary import (
 )
 from tripod.verify.anchors.anchors import USUAL, AnchorOptions
 from tripod.verify.check import CANNOT_TELL, CLEAN, EXCEPT, FINDINGS, Outcome, Report
+from tripod.verify.damage import Damage, damage_of
 from tripod.verify.evidence import NEARBY, OpenEvidence, evidence_changed, judge_until_still
 from tripod.verify.export import is_proof, judge_proof
 from tripod.verify.finding import SHORT
+from tripod.verify.isolation.rules import sights_of
 from tripod.verify.run import HowToOpen, check_manual, judge_refs, open_run, run
 
 if TYPE_CHECKING:
@@ -58,6 +60,10 @@ WHOLE = 6_000_000
 LISTED = 300
 """Findings of one check that a page lists; the others are counted."""
 _FOLDER = os.path.join(os.path.dirname(__file__), "templates")
+
+
+Gathered: TypeAlias = tuple[TeamFacts, Damage | None]
+"""What a page shows of one ledger; no damage where nothing was read that could have some."""
 
 
 @dataclass(frozen=True)
@@ -89,21 +95,21 @@ def render_report(
     """
     if is_proof(path):
         report = judge_proof(path, tuple(keys), None)
-        return _render_team(report, [TeamFacts(report)], name, whole, live=live)
+        return _render_team(report, [(TeamFacts(report), None)], name, whole, live=live)
     how: HowToOpen = {"nearby": nearby, "keys": keys, "asked": asked}
 
-    def judge(left: int) -> tuple[Report, list[TeamFacts]] | None:
-        found: list[TeamFacts] = []
+    def judge(left: int) -> tuple[Report, list[Gathered]] | None:
+        found: list[Gathered] = []
 
         def look(evidence: OpenEvidence, report: Report, _: str = "") -> None:
-            found.append(gather_facts(evidence, report))
+            found.append((gather_facts(evidence, report), damage_of(evidence, report)))
 
         if not no_ledger:
             by_refs = judge_refs(path, select, **how, each=look)
             if by_refs is not None:  # a replica whose record is gone has no evidence
-                facts = {id(one.report): one for one in found}
+                seen = {id(one.report): (one, damage) for one, damage in found}
                 parts = by_refs.parts or (by_refs,)
-                return by_refs, [facts.get(id(one)) or TeamFacts(one) for one in parts]
+                return by_refs, [seen.get(id(one)) or (TeamFacts(one), None) for one in parts]
         with open_run(path, no_ledger=no_ledger, **how) as evidence:
             report = run(evidence, select)
             if left and report.exit_code and evidence_changed(evidence):
@@ -143,16 +149,19 @@ class PagePart(NamedTuple):
 class TeamView:
     """A ledger on a page; ``front`` begins its anchors.
 
-    ``days`` are its log, ``marked`` the entries that a finding names, ``pages`` the file of each
-    entry that does not stand on the main page.
+    ``days`` are its log, ``marked`` the entries that a finding names, ``named`` the entry of each
+    decision that has the anchor of its id, ``pages`` the file of each entry that does not stand on
+    the main page.
     """
 
     facts: TeamFacts
+    damage: Damage | None
     front: str
     days: list[DayLog]
     chart: LaneChart
     marked: set[int]
     matrix: SightMatrix
+    named: dict[str, int]
     pages: dict[int, str] = field(default_factory=dict)
 
     def link(self, seq: int) -> str:
@@ -189,9 +198,11 @@ class TeamView:
 
 
 def _render_team(
-    report: Report, facts: Sequence[TeamFacts], name: str, whole: int, *, live: bool
+    report: Report, gathered: Sequence[Gathered], name: str, whole: int, *, live: bool = False
 ) -> RenderedReport:
-    views = [_view(one, f"r{n}-" if len(facts) > 1 else "") for n, one in enumerate(facts, 1)]
+    several = len(gathered) > 1
+    views = [_view(*one, f"r{n}-" if several else "") for n, one in enumerate(gathered, 1)]
+    facts = [one for one, _ in gathered]
     words = verdict_words(report)
     reports = report.parts or (report,)
     told = {
@@ -215,7 +226,7 @@ def _render_team(
     return RenderedReport(pages, report.exit_code, words)
 
 
-def _view(facts: TeamFacts, front: str) -> TeamView:
+def _view(facts: TeamFacts, damage: Damage | None, front: str) -> TeamView:
     days = [DayLog(day, list(of)) for day, of in groupby(facts.entries, key=lambda one: one.day)]
     outcomes = facts.report.outcomes
     marked = {
@@ -224,8 +235,10 @@ def _view(facts: TeamFacts, front: str) -> TeamView:
         for finding in outcome.findings
         if finding.seq is not None and finding.severity != "advice"
     }
-    matrix = sight_matrix(sight for outcome in outcomes for sight in outcome.sights)
-    return TeamView(facts, front, days, lane_chart(facts.entries, marked), marked, matrix)
+    matrix = sight_matrix(sight for outcome in outcomes for sight in sights_of(outcome))
+    named = {one.id: one.seq for one in facts.decisions}  # of two with one id, the older
+    chart = lane_chart(facts.entries, marked)
+    return TeamView(facts, damage, front, days, chart, marked, matrix, named)
 
 
 def _split(

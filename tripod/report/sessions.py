@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tripod.ledger.ids import format_at
+from tripod.report.markup import plural
 from tripod.report.matrix import SightMatrix, sight_matrix
-from tripod.report.summary import plural
 from tripod.verify.isolation.reasons import Exposure
 from tripod.verify.isolation.sessions import NOTHING, UNTOLD, Sight, SightGrade
 from tripod.verify.recorded.files import SessionFile, session_time

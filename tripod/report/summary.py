@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
+from tripod.report.markup import plural
 from tripod.verify.anchors.policy import LEVELS, PEERED, PINNED, SELF, TIMESTAMPED, WITNESSED
 from tripod.verify.check import (
     CANNOT_TELL,
@@ -17,6 +18,7 @@ from tripod.verify.check import (
     Outcome,
     Report,
 )
+from tripod.verify.isolation.rules import sights_of
 
 if TYPE_CHECKING:
     from tripod.report.facts import TeamFacts
@@ -51,15 +53,6 @@ class Ceiling(NamedTuple):
     of: int
     proves: str
     lacks: str
-
-
-def plural(number: int, one: str, many: str = "") -> str:
-    """A number with its noun.
-
-    >>> plural(1, "entry", "entries"), plural(2000, "page")
-    ('1 entry', '2,000 pages')
-    """
-    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
 def verdict_words(report: Report) -> str:
@@ -154,7 +147,7 @@ def custody_lines(reports: Sequence[Report], facts: Sequence[TeamFacts]) -> Iter
         if words:
             yield from (f"{word[:1].upper()}{word[1:]}." for word in words[:3])
             return
-    if any(outcome.sights for one in reports for outcome in one.outcomes):
+    if any(sights_of(outcome) for one in reports for outcome in one.outcomes):
         yield "The user that an agent ran as could write where its record lay."
 
 
@@ -186,7 +179,7 @@ def tail_words(report: Report, first: int | None) -> str:
         f"{name} by {by} up to entry {size - 1}" for name, (size, by) in anchored.sizes.items()
     )
     if first is None:
-        return f"There is none. {known}." if known else "There is none."
+        return f"Nothing: somebody outside vouches for each entry. {known}."
     if not known:
         return (
             f"All {plural(anchored.tail, 'entry', 'entries')}: no head of this ledger is known "

@@ -384,7 +384,7 @@ def _compare_one(
     elif seal.size > ledger.size:
         what = f"rollback: it remembers {seal.size} entries, and the ledger has {ledger.size}"
         help_, severity = _ROLLBACK, "failure" if known.binding else "warning"
-        told.disagreeing.append(known)
+        told.disagreeing += [known] if known.binding else []
     elif root is None:
         told.untold.append(f"{where}: entries before it are missing here")
         return

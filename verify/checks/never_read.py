@@ -49,6 +49,7 @@ from tripod.verify.isolation.rules import (
     roles_of_nobody,
     sights_of_rule,
     team_sessions,
+    with_sights,
 )
 from tripod.verify.isolation.sessions import Sight
 
@@ -99,7 +100,7 @@ def judge(evidence: Evidence) -> Outcome:
         *in_no_folder(evidence, evidence.sessions.never, others),
         *roles_of_nobody(evidence, sessions, of_pythia=False),
     )
-    told_outcome = replace(told_outcome, exceptions=exceptions, sights=tuple(sights))
+    told_outcome = with_sights(replace(told_outcome, exceptions=exceptions), sights)
     if not untold:
         return told_outcome
     # Also where there are findings: a person who accepts these has not said that the rest is so.

@@ -73,6 +73,7 @@ from tripod.verify.isolation.rules import (
     sessions_of_runs,
     sights_of_rule,
     team_sessions,
+    with_sights,
 )
 from tripod.verify.isolation.runs import (
     ROLE,
@@ -134,7 +135,7 @@ def judge(evidence: Evidence) -> Outcome:
     told = outcome(NAME, found, seen)
     custody = custody_of_sessions(evidence, sessions, judged) if sessions else ()
     exceptions = (*_exceptions(reviewed), *custody)
-    told = replace(told, exceptions=exceptions, sights=tuple(sights))
+    told = with_sights(replace(told, exceptions=exceptions), sights)
     # A warning is no answer: what cannot be told about another run stays untold. Of sessions that
     # stays so beside a failure too: a person who accepts this has not said that the rest is so.
     if (found.of("failure") and not unseen) or (found and (not untold or is_past)):

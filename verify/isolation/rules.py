@@ -11,7 +11,7 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from tripod.ledger.kinds.base import MARK
 from tripod.projections.chat.format import QUOTES, parse_line
 from tripod.projections.chat.tables import render_chat_line
 from tripod.projections.decisions.tables import LOG, render_decision_piece
-from tripod.verify.check import Evidence, shorten
+from tripod.verify.check import Evidence, Outcome, shorten
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.phrases import ProtectedText
 from tripod.verify.isolation.reasons import Exposure
@@ -132,6 +132,24 @@ class RuleJudged:
     """Entries of sessions of which a snapshot shows what their program leaves no record of."""
     seen: Counter[str] = field(default_factory=Counter)
     why: dict[str, list[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SightedOutcome(Outcome):
+    """The outcome of a check that also says who saw what, for people who look at a report."""
+
+    sights: tuple[Sight, ...] = ()
+
+
+def with_sights(told: Outcome, sights: Iterable[Sight]) -> Outcome:
+    """The same outcome, with who saw what."""
+    known = {one.name: getattr(told, one.name) for one in fields(told)}
+    return SightedOutcome(**known, sights=tuple(sights))
+
+
+def sights_of(told: Outcome) -> tuple[Sight, ...]:
+    """Who saw what, where an outcome says it."""
+    return told.sights if isinstance(told, SightedOutcome) else ()
 
 
 def sights_of_rule(place: str, bound: Iterable[TeamSession], told: RuleJudged) -> Iterator[Sight]:

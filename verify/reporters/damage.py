@@ -13,12 +13,14 @@ from typing import Any
 
 from tripod.verify.check import Finding, escape, shorten
 from tripod.verify.damage import Damage, DamagedEntry, DamageSide, LedgerHead
+from tripod.verify.isolation.sessions import Sight
 from tripod.verify.listing import ListedEntry
 
 _HEADS = 8  # that the text lists
+_SIGHTS = 40  # readers that the text lists
 _TEXT = 400  # characters of an entry's text
 _SIDES = {
-    "sealed": "covered by a head",
+    "sealed": "covered by a head that fits",
     "unsealed": "linked, and covered by no head that fits",
     "bad": "bad",
     "after": "after the bad place",
@@ -45,6 +47,7 @@ def damage_value(damage: Damage) -> dict[str, Any]:
             "altered": [_finding_value(one) for one in damage.findings.altered],
             "reviews": [_finding_value(one) for one in damage.findings.reviews],
             "readings": [_finding_value(one) for one in damage.findings.readings],
+            "sights": [one._asdict() for one in damage.findings.sights],
             "counts": [
                 {"check": name, "failures": failures, "warnings": warnings}
                 for name, failures, warnings in damage.findings.counts
@@ -113,9 +116,14 @@ def _lines(damage: Damage) -> Iterator[str]:
         yield from ("", "What is provable")
         for side in damage.sides:
             yield from _side_lines(side)
+    if damage.findings.sights:
+        yield from ("", "Who saw what")
+        yield from map(_sight_line, damage.findings.sights[:_SIGHTS])
+        if len(damage.findings.sights) > _SIGHTS:
+            yield f"  and {len(damage.findings.sights) - _SIGHTS} more readers"
     for title, found in (
+        ("Protected texts that were read", damage.findings.readings),
         ("Reviews", damage.findings.reviews),
-        ("Who saw what", damage.findings.readings),
         ("Entries, seals and heads", damage.findings.altered),
     ):
         if found:
@@ -124,12 +132,16 @@ def _lines(damage: Damage) -> Iterator[str]:
     if damage.findings.counts:
         yield from ("", "Findings")
         for name, failures, warnings in damage.findings.counts:
-            yield f"  {name:<22} {failures} that fail, {warnings} warnings"
+            yield f"  {name:<22} {_count(failures, 'failure')}, {_count(warnings, 'warning')}"
     if damage.next:
         yield from ("", "Next")
         for command, why in damage.next:
             yield f"  {escape(command)}"
             yield f"      {why}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _bad_lines(bad: DamagedEntry) -> Iterator[str]:
@@ -152,7 +164,9 @@ def _entry_line(entry: ListedEntry) -> str:
 
 
 def _head_lines(damage: Damage, good: LedgerHead | None) -> Iterator[str]:
-    if good is None:
+    if not damage.heads:
+        yield "  no head is known: no seal was made, and no pin, commit, receipt or peer has one"
+    elif good is None:
         yield "  no head that is known fits the entries"
     else:
         yield f"  {_head_line(good)}"
@@ -178,6 +192,13 @@ def _side_lines(side: DamageSide) -> Iterator[str]:
     numbers = f"entry {last}" if last == side.first else f"entries {side.first} to {last}"
     yield f"  {numbers}: {_SIDES[side.name]}"
     yield from (f"      {escape(sentence)}" for sentence in side.sentences)
+
+
+def _sight_line(sight: Sight) -> str:
+    """What a reader saw of a protected place: the grade, and the first reason for it."""
+    role = f"{sight.role}, " if sight.role else ""
+    why = f" ({sight.why[0]})" if sight.why else ""
+    return f"  {escape(f'{role}{sight.who}: {sight.grade}: {sight.place}{why}')}"
 
 
 def _finding_lines(found: Iterable[Finding]) -> Iterator[str]:

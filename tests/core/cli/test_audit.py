@@ -43,7 +43,7 @@ def test_a_sound_team_ends_with_0(team: Path) -> None:
     done = audit(team)
     assert (done.code, done.err) == (0, "")
     assert b"nothing bad was found: all required checks are clean\n" in done.out
-    assert b"no head that is known fits the entries" in done.out  # nobody ever sealed it
+    assert b"no head is known: no seal was made" in done.out  # nobody ever sealed it
 
 
 def test_a_rewritten_entry_is_told_with_what_it_says(team: Path) -> None:
@@ -80,6 +80,7 @@ def test_a_reviewer_that_read_the_chat_is_told_with_what_it_saw(team: Path) -> N
     assert done.code == 1
     said = done.out.decode()
     assert "\nWho saw what\n" in said
+    assert "\nProtected texts that were read\n" in said
     assert "pythia-a0d7 read the chat" in said
     assert "tail -50 .nbs/chat/live.chat" in said
 

@@ -177,6 +177,58 @@ def test_a_bundle_that_hides_the_first_bad_entry_contradicts_itself(
     assert judged(path) == 4
 
 
+@pytest.mark.parametrize(
+    "says",
+    [
+        "fork: it remembers root",  # a head that nobody signed, in a commit
+        "contradicts what it sealed before: another root",
+        "one of the two keys did not sign",
+        "session s was shown /w/.env (read, line 2)",
+    ],
+)
+def test_it_agrees_with_the_audit_whatever_is_wrong(sound: str, tmp_path: Path, says: str) -> None:
+    (specimen,) = (one for one in SPECIMENS if one.says == says)
+    specimen.do(copy(sound, str(tmp_path)))
+    assert run(tmp_path, "audit", ".", "--bundle", "b").code == 1
+    assert judged(tmp_path / "b") == 1
+
+
+@pytest.mark.parametrize(
+    "said",
+    [b"", b"[]", b"{}", b'{"a":' * 5000, b'{"heads":[1],"first_bad":{},"bodies":1}', b"\xff"],
+)
+def test_nothing_that_is_written_into_it_breaks_the_program(
+    kept: Kept, tmp_path: Path, said: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("audit.json", "findings/report.json", "ledger/rest/rest.jsonl"):
+        path = tmp_path / name.replace("/", "-")
+        shutil.copytree(kept.place / "edit header", path)
+        if said or name != "ledger/rest/rest.jsonl":
+            (path / name).write_bytes(said)
+            summed(path)
+            assert judged(path) == 4, name
+    assert "contradicts" in capsys.readouterr().out
+
+
+def test_a_team_without_a_ledger_has_a_bundle_too(tmp_path: Path) -> None:
+    (tmp_path / ".nbs/chat").mkdir(parents=True)
+    done = run(tmp_path, "audit", ".", "--bundle", "b")
+    assert done.code == 3, done
+    assert judged(tmp_path / "b") == 3
+
+
+def test_the_names_of_findings_cannot_lead_out_of_it() -> None:
+    for name in ("..", ".", "../x", "a/b", "\udcff\n", "x" * 300, "-", ".git"):
+        said = bundle._encoded(name)
+        assert said.isascii()
+        assert said.isprintable()
+        assert "/" not in said
+        assert not said.startswith(".")
+        assert len(said) < 255
+    long = [bundle._encoded("x" * 250 + end) for end in "ab"]
+    assert len(set(long)) == 2
+
+
 # What is in it ----------------------------------------------------------------------------------
 
 

@@ -147,7 +147,7 @@ def test_a_changed_header_splits_the_ledger_at_the_seal_before_it(world: World, 
     assert good.size <= seq < broken.size
     assert ranges(damage) == [
         ("sealed", 0, good.size),
-        *([("unsealed", good.size, seq)] if good.size < seq else []),
+        *([("sealed", good.size, seq)] if good.size < seq else []),
         ("bad", seq, seq + 1),
         ("after", seq + 1, world.now.size),
     ]
@@ -184,6 +184,7 @@ def test_a_tail_linked_anew_is_found_in_the_record(world: World, team: str) -> N
     assert first.was is not None
     assert (first.entry.actor, first.was.actor) == ("mallory", world.rows[seq].head["actor"])
     assert "the record on record has it otherwise" in first.message
+    assert ("sealed", 0, seq) in ranges(damage)  # so far the record has the same
 
 
 def test_a_cut_tail_is_what_a_pin_covers_and_is_not_here(world: World, tmp_path: Path) -> None:
