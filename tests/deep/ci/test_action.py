@@ -197,14 +197,33 @@ def test_what_is_written_into_inputs_is_never_run(job: Job, tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_no_pin_is_no_answer_where_one_is_required_and_a_host_that_fails_stops_the_job(
-    job: Job, tmp_path: Path
+    job: Job, ann: Clone, tmp_path: Path
 ) -> None:
     ran = job.run(inputs={"pin": "required"})
     assert (ran.failed, ran.outputs["exit-code"]) == ("Verify", "3"), ran.log
     assert "no pins at" in ran.log
+    bare = Git(tmp_path / "bare")  # an export, in a repository that has no records on refs
+    bare("remote", "add", "origin", f"file://{tmp_path}/seed")
+    assert ann.run("export", "--bodies", str(bare.root / "record")).code == 0
+    ran = job.run(bare.root, inputs={"path": "record"})
+    assert (ran.failed, ran.outputs["verdict"], ran.steps[-1]) == ("", "clean", "Verify"), ran.log
     (tmp_path / "github/artifacts.json").write_text("no JSON")
     ran = job.run()
     assert (ran.failed, ran.outputs["verdict"]) == ("Bring the pins of the last run", "")
+
+
+@pytest.mark.slow
+def test_a_pull_request_is_held_to_the_policy_of_the_branch_that_it_goes_to(
+    job: Job, ann: Clone
+) -> None:
+    ann.git("checkout", "--quiet", "-b", "strict")
+    ann.git.commit("tripod.toml", b'[policy]\nrequired = ["pins-extend"]\n')
+    ann.git("checkout", "--quiet", "-b", "topic")
+    ann.git.commit("tripod.toml", b"[policy]\nrequired = []\n")
+    ann.git("push", "--quiet", "origin", "strict", "topic")
+    ran = job.run(branch="topic", base="strict", inputs={"pin": "off"})
+    assert (ran.failed, ran.outputs["verdict"]) == ("Verify", "findings"), ran.log
+    assert "the policy requires this check" in ran.log
 
 
 # What the page says -------------------------------------------------------------------------------
