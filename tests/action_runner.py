@@ -140,7 +140,11 @@ class Runner:
         output = self.folder / "output"
         output.write_text("")
         given = {name: _filled(text, known) for name, text in step.get("env", {}).items()}
-        own = {name: text for name, text in os.environ.items() if not name.startswith("GIT")}
+        own = {
+            name: text
+            for name, text in os.environ.items()
+            if not name.startswith(("GIT", "PYTHON"))
+        }
         return own | self.installed | {
             "PATH": f"{self.github.folder / 'bin'}:{os.environ['PATH']}",
             "GITHUB_ACTION_PATH": str(ROOT),

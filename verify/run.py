@@ -126,7 +126,7 @@ def verify(
         select: names of the checks to run; None: all, with those of installed packages.
         keys: public keys (vkeys) that may have signed the seal of an export or a record.
         policies: policy files (``.tlog``, ``.yaml``, ``.pem``) in place of the team's own.
-        pin: a file with a head to hold the ledger against.
+        pin: a file with a head to hold the ledger against, or a folder with one for each replica.
         new_only: judge only the entries after the pin.
         git: whether to read the history of the git repository around the team.
         no_ledger: the team is known to have none: judge the files alone.

@@ -71,7 +71,8 @@ def offline(folder: Path, *names: str) -> dict[str, str]:
         "PIP_CONFIG_FILE": os.devnull,
         "PIP_NO_INDEX": "1",
         "PIP_NO_DEPS": "1",
-        "PIP_NO_BUILD_ISOLATION": "0",  # as pip reads it: no isolation
+        "PIP_NO_BUILD_ISOLATION": "0",  # as pip reads it: no isolation, and no compiling
+        "PIP_NO_COMPILE": "0",
         "PIP_NO_CACHE_DIR": "1",
     }
 

@@ -59,12 +59,12 @@ class NoHeadError(OutsideError):
 class AnchorOptions(NamedTuple):
     """What the caller wants looked at besides.
 
-    ``pin``: a file with a head; ``first``: it need not be there yet. ``new_only``: look only at
-    what is after it. ``policies``: files that replace the team's own. ``git``: whether to walk the
-    history of the repository around the team directory. ``since``: the number of an entry, or a
-    git revision, from which on what is found is new. ``policy_from``: the git revision whose
-    ``tripod.toml`` and ``pyproject.toml`` count, and not those of the work tree. ``never``: a rule
-    besides those of the policy.
+    ``pin``: a file with a head, or a folder with one for each replica; ``first``: it need not be
+    there yet. ``new_only``: look only at what is after it. ``policies``: files that replace the
+    team's own. ``git``: whether to walk the history of the repository around the team directory.
+    ``since``: the number of an entry, or a git revision, from which on what is found is new.
+    ``policy_from``: the git revision whose ``tripod.toml`` and ``pyproject.toml`` count, and not
+    those of the work tree. ``never``: a rule besides those of the policy.
     """
 
     pin: str | None = None
@@ -120,9 +120,9 @@ def read_pin(path: str) -> KnownHead | None:
     """The head that a pin file holds; None if absent (OutsideError: it cannot be read as one)."""
     if path.endswith("/") or os.path.isdir(path):
         raise OutsideError(
-            f"{path} is a folder, of a pin for each replica whose record is on a ref; here no ref "
-            "holds one: fetch them (`git fetch REMOTE '+refs/tripod/*:refs/tripod-remotes/REMOTE/*'"
-            "`), or give a file for the one ledger that is here"
+            f"{path} is a folder, of a pin for each replica whose record is on a ref, and no such "
+            "records are judged here: fetch them into a clone without a ledger (`git fetch REMOTE "
+            "'+refs/tripod/*:refs/tripod-remotes/REMOTE/*'`), or give a file for the one ledger"
         )
     data = _read(path, named=True)
     if data is None:

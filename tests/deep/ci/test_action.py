@@ -1,18 +1,34 @@
 """The action for GitHub: each of its steps is run as a runner does it, and read for its rules."""
 
 import json
+import os
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
+import junitparser
 import pytest
+import yaml
 from action_runner import ACTION, STEPS, GitHub, Ran, Runner
+from docs.pages import blocks
 from git_repo import Git
 from replicas import Clone, begun_replica, joined_replica, name_of
+from repo.rules import ROOT
 from repo.wheels import offline
+from warm import search_path
 
 from tripod.verify.peers.refs import OWN
 
+PAGE = (ROOT / "docs/how-to/ci-in-five-minutes.md").read_text(encoding="utf-8")
+RECIPES = {
+    part.partition("\n")[0]: yaml.safe_load(block.text)
+    for part in PAGE.split("\n## ")
+    for block in blocks(part)
+    if block.language == "yaml"
+}
+SECONDS = 15
+"""The steps on a small team, with the wheels in the cache."""
 ONCE = ("Name the version", "Bring the wheels of this version", "Install", "Keep the wheels")
 """Steps that need not be repeated where the virtual environment is there."""
 
@@ -63,6 +79,12 @@ def warm(tmp_path_factory: pytest.TempPathFactory, installed: dict[str, str]) ->
     return ran, job.venv
 
 
+@pytest.fixture(scope="module")
+def caches(warm: tuple[Ran, Path]) -> Path:
+    """What that first job left in the caches of its repository."""
+    return warm[1].parents[2] / "github/caches"
+
+
 @pytest.fixture
 def ann(tmp_path: Path) -> Clone:
     """A team whose default branch has a file that must only grow, and Ann's pushed record."""
@@ -85,7 +107,7 @@ def job(tmp_path: Path, ann: Clone, installed: dict[str, str], warm: tuple[Ran, 
 
 
 def test_no_input_is_a_part_of_a_script_and_all_of_others_is_pinned() -> None:
-    text = (Path(__file__).parents[3] / "action.yml").read_text(encoding="utf-8")
+    text = (ROOT / "action.yml").read_text(encoding="utf-8")
     for step in STEPS:
         if "uses" in step:
             assert re.fullmatch(r"actions/[a-z/-]+@[0-9a-f]{40}", step["uses"])
@@ -136,7 +158,6 @@ def test_records_are_judged_and_their_pins_kept_by_the_default_branch_alone(
     assert (asked.failed, asked.steps[-1]) == ("", "Verify"), asked.log
     assert "The pull request comes from a fork" in asked.log
     assert len(job.github.artifacts) == 1
-    assert job.run(branch="topic", ref="refs/heads/topic").steps[-1] == "Verify"
     again = job.run(inputs={"pin": "required"})
     assert (again.failed, len(job.github.artifacts)) == ("", 2), again.log
     assert len(again.outputs["head"].split("\n")) == 2
@@ -152,18 +173,18 @@ def test_records_are_judged_and_their_pins_kept_by_the_default_branch_alone(
     remote = Git(ann.remote, made=False)
     (ben,) = (one for one in remote("for-each-ref", "--format=%(refname)").split() if "ben" in one)
     remote("update-ref", "-d", ben)
-    for clone in (None, kept):
-        lost = job.run(clone)
-        assert (lost.failed, lost.outputs["verdict"]) == ("Verify", "findings"), lost.log
-        assert "::error title=ledger-missing::" in lost.log
-        assert ben.removeprefix(OWN) in lost.summary
-        assert "Keep the pins" not in lost.steps
+    lost = job.run(kept)
+    assert (lost.failed, lost.outputs["verdict"]) == ("Verify", "findings"), lost.log
+    assert "::error title=ledger-missing::" in lost.log
+    assert ben.removeprefix(OWN) in lost.summary
 
 
 @pytest.mark.slow
 def test_what_is_written_into_inputs_is_never_run(job: Job, tmp_path: Path) -> None:
     canary = tmp_path / "canary"
-    hostile = f'"; touch {canary} #\n$(touch {canary})\n`touch {canary}`\n${{{{ github.token }}}}'
+    hostile = (
+        f'--help"; touch {canary} #\n$(touch {canary})\n`touch {canary}`\n${{{{ github.token }}}}'
+    )
     pins = [name for name in ACTION["inputs"] if name.startswith("pin")]
     others = [name for name in ACTION["inputs"] if name not in ("path", *pins)]
     for names in (["path"], others, *([name] for name in pins)):
@@ -172,17 +193,119 @@ def test_what_is_written_into_inputs_is_never_run(job: Job, tmp_path: Path) -> N
         assert (bool(ran.failed), canary.exists()) == (True, False), names
         if names == others:
             assert ran.outputs["verdict"] == "cannot tell", ran.log
-    option = job.run(inputs={"path": "--help", "pin": "off"})
-    assert (option.failed, option.outputs["verdict"]) == ("Verify", "cannot tell"), option.log
 
 
 @pytest.mark.slow
 def test_no_pin_is_no_answer_where_one_is_required_and_a_host_that_fails_stops_the_job(
-    job: Job, tmp_path: Path
+    job: Job, ann: Clone, tmp_path: Path
 ) -> None:
     ran = job.run(inputs={"pin": "required"})
     assert (ran.failed, ran.outputs["exit-code"]) == ("Verify", "3"), ran.log
     assert "no pins at" in ran.log
+    bare = Git(tmp_path / "bare")  # an export, in a repository that has no records on refs
+    bare("remote", "add", "origin", f"file://{tmp_path}/seed")
+    assert ann.run("export", "--bodies", str(bare.root / "record")).code == 0
+    ran = job.run(bare.root, inputs={"path": "record"})
+    assert (ran.failed, ran.outputs["verdict"], ran.steps[-1]) == ("", "clean", "Verify"), ran.log
     (tmp_path / "github/artifacts.json").write_text("no JSON")
     ran = job.run()
     assert (ran.failed, ran.outputs["verdict"]) == ("Bring the pins of the last run", "")
+
+
+@pytest.mark.slow
+def test_a_pull_request_is_held_to_the_policy_of_the_branch_that_it_goes_to(
+    job: Job, ann: Clone
+) -> None:
+    ann.git("checkout", "--quiet", "-b", "strict")
+    ann.git.commit("tripod.toml", b'[policy]\nrequired = ["pins-extend"]\n')
+    ann.git("checkout", "--quiet", "-b", "topic")
+    ann.git.commit("tripod.toml", b"[policy]\nrequired = []\n")
+    ann.git("push", "--quiet", "origin", "strict", "topic")
+    ran = job.run(branch="topic", base="strict", inputs={"pin": "off"})
+    assert (ran.failed, ran.outputs["verdict"]) == ("Verify", "findings"), ran.log
+    assert "the policy requires this check" in ran.log
+
+
+# What the page says -------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_newcomer_gets_the_annotation_on_the_line_and_needs_seconds(
+    tmp_path: Path, installed: dict[str, str], warm: tuple[Ran, Path], caches: Path
+) -> None:
+    """An empty repository, `tripod init`, the workflow of the page, and one bad commit."""
+    workflow = RECIPES["GitHub"]
+    assert workflow["permissions"] == {"contents": "read", "actions": "read"}
+    checkout, ours = workflow["jobs"]["tripod"]["steps"]
+    assert (checkout["with"], set(ours["with"]) <= set(ACTION["inputs"])) == (
+        {"fetch-depth": 0}, True,
+    )  # fmt: skip
+    (tmp_path / "remote.git").mkdir()
+    Git(tmp_path / "remote.git", made=False)("init", "--quiet", "--bare", "-b", "main")
+    (tmp_path / "eve").mkdir()
+    Git(tmp_path / "eve")("remote", "add", "origin", f"file://{tmp_path}/remote.git")
+    eve = Clone(tmp_path, "eve")
+    eve.said("init")
+    eve.git.commit("DECISIONS.md", b"one\ntwo\nthree\n")
+    eve.git("push", "--quiet", "origin", "main")
+    eve.said("push")
+    job = Job(tmp_path, installed)
+    shutil.copytree(caches, job.github.caches, dirs_exist_ok=True)
+    clean = job.run(inputs=ours["with"])
+    assert (clean.failed, clean.outputs["verdict"]) == ("", "clean"), clean.log
+    assert "Keep the wheels" not in clean.steps, "the cache was warm"
+    print(f"the steps with a warm cache: {clean.seconds:.1f} s")  # noqa: T201
+    assert clean.seconds < SECONDS
+    eve.git.commit("DECISIONS.md", b"one\nTWO\nthree\n")
+    eve.git("push", "--quiet", "origin", "main")
+    bad = job.run(inputs=ours["with"])
+    assert (bad.failed, bad.outputs["verdict"]) == ("Verify", "findings")
+    assert "\n::error file=DECISIONS.md,line=2,title=append-only::commit " in f"\n{bad.log}"
+    assert "DECISIONS.md&#58;2**: append-only" in bad.summary
+
+
+@pytest.mark.slow
+def test_the_job_for_gitlab_does_what_the_page_says(
+    ann: Clone, tmp_path: Path, installed: dict[str, str]
+) -> None:
+    recipe = RECIPES["GitLab"]["tripod"]
+    assert recipe["variables"] == {"GIT_DEPTH": "0"}
+    assert recipe["cache"]["paths"] == ["tripod-pins/"]
+    asked, pushed = (rule["variables"]["TRIPOD_OPTIONS"] for rule in recipe["rules"])
+    pips = {name: text for name, text in installed.items() if name.startswith("PIP")}
+
+    def run(options: str) -> tuple[int, str]:
+        """The script of the job, a shell for all lines as there, in a clone of its own."""
+        options = options.replace("$CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "main")
+        work = tmp_path / "gitlab"
+        Git(tmp_path, made=False)("clone", "--quiet", f"file://{ann.remote}", str(work))
+        if (tmp_path / "cached").exists():
+            shutil.copytree(tmp_path / "cached", work / "tripod-pins")
+        done = subprocess.run(
+            ["bash", "-eo", "pipefail", "-c", "\n".join(recipe["script"])],
+            cwd=work, capture_output=True, text=True, check=False,
+            env=os.environ | pips | {"PATH": search_path(), "TRIPOD_OPTIONS": options},
+        )  # fmt: skip
+        report = junitparser.JUnitXml.fromfile(str(work / recipe["artifacts"]["reports"]["junit"]))
+        assert bool(report.failures) == bool(done.returncode)
+        if not done.returncode and (work / "tripod-pins").exists():
+            shutil.copytree(work / "tripod-pins", tmp_path / "cached", dirs_exist_ok=True)
+        shutil.rmtree(work)
+        return done.returncode, done.stdout + done.stderr
+
+    code, said = run(pushed)
+    assert (code, "for the first time" in said) == (0, True), said
+    assert run(asked)[0] == 0
+    Git(ann.remote, made=False)("update-ref", "-d", OWN + name_of(ann))
+    code, said = run(pushed)
+    assert (code, "ledger-missing" in said) == (1, True), said
+
+
+def test_the_page_names_each_input_and_output_and_hooks_that_there_are() -> None:
+    for name in (*ACTION["inputs"], *ACTION["outputs"]):
+        assert f"`{name}`" in PAGE, name
+    (used,) = RECIPES["Before the commit"]["repos"]
+    hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    stages = {hook["id"]: hook["stages"] for hook in hooks}
+    for hook in used["hooks"]:
+        assert set(hook.get("stages", ())) <= set(stages[hook["id"]])
