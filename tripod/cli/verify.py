@@ -288,7 +288,7 @@ def _rendered(call: CommandCall, report: Report, name: str, path: str, lost: lis
             version=version("tripod-ledger"),
             manual=judging.manuals().__getitem__,
             beside=os.path.relpath(aside, top) if inside else os.path.basename(aside),
-            part="part" if call.select or call.new_only or call.since is not None else "",
+            is_part=bool(call.select) or call.new_only or call.since is not None,
         )
         if places:
             _write_report(aside, places, lost)

@@ -25,30 +25,28 @@ RESULTS, ROOM = 25_000, 9_000_000
 _ASIDE = "tripod verify: findings whose place is no file of the repository"
 _LEVELS = {"failure": "error", "warning": "warning", "advice": "note"}
 _Object = dict[str, Any]
+_Manual = Callable[[str], str]
 
 
 def render(
-    report: Report, *, version: str, manual: Callable[[str], str], beside: str = "", part: str = ""
+    report: Report, *, version: str, manual: _Manual, beside: str = "", is_part: bool = False
 ) -> tuple[str, str]:
     """The report as one line of JSON, and the text of the file ``beside`` it, '' if it needs none.
 
     ``manual`` gives the section of a check, ``beside`` is a path from the top of the repository;
-    without one, a place elsewhere is told by its own path. A run that looked at a ``part`` alone (a
-    word for it) has another id than a whole one: it closes no alert.
+    without one, a place elsewhere is told by its own path. A run that looked at a part alone, or
+    was not successful, has an id of its own: hosts take alerts that a whole one lacks for mended.
     """
     names = list(dict.fromkeys(one.check for one in report.all_outcomes))
     made, told, left_out = _results(report, names, beside)
     notes = list(_notifications(report, names, left_out))
     rules = [_rule(name, manual(name)) for name in names]
-    invocation = {
-        "executionSuccessful": all(one["level"] != "error" for one in notes),
-        "exitCode": report.exit_code,
-        "toolExecutionNotifications": notes,
-    }
+    is_whole = all(one["level"] != "error" for one in notes)
+    invocation = {"executionSuccessful": is_whole, "exitCode": report.exit_code}
     run = {
         "tool": {"driver": {"name": "tripod", "semanticVersion": version, "rules": rules}},
-        "automationDetails": {"id": f"tripod/verify{f'-{part}' if part else ''}/"},
-        "invocations": [invocation],
+        "automationDetails": {"id": f"tripod/verify{'-part' if is_part or not is_whole else ''}/"},
+        "invocations": [invocation | {"toolExecutionNotifications": notes}],
     }
     log = json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
     # How long the results are is known, as they are written: they go in front of the last "}]}".

@@ -10,6 +10,9 @@ from doors.inside import Done, begin, keyed, run
 from git_repo import Git
 from junitparser import JUnitXml
 
+from tripod.cli import verify as verify_command
+from tripod.errors import RefusedError, TripodError
+
 
 @pytest.fixture
 def team(tmp_path: Path) -> Path:
@@ -152,6 +155,48 @@ def test_a_clean_verdict_whose_report_is_lost_is_no_success(team: Path) -> None:
     done = verify(team, "junit=no/such/b.xml")
     assert done.code == 1
     assert "was not written" in done.err
+
+
+@pytest.mark.parametrize(
+    "error", [RefusedError("it went on"), PermissionError(13, "Permission denied")]
+)
+def test_a_pin_that_cannot_go_forward_is_clean_in_no_form(
+    team: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    assert run(team, "rebuild").code == 0
+
+    def refused(*_: object) -> bool:
+        raise error
+
+    monkeypatch.setattr(verify_command, "write_proved_pin", refused)
+    done = verify(
+        team,
+        "sarif=a.sarif",
+        "junit=b.xml",
+        "github=c",
+        "json=d.json",
+        more=("--pin=p", "--update-pin"),
+    )
+    assert done.code == 1
+    assert f"tripod: the pin p was not written: {error}" in done.err
+    (run_of,) = json.loads((team / "a.sarif").read_bytes())["runs"]
+    assert run_of["invocations"][0]["exitCode"] == 1
+    assert run_of["results"][0]["ruleId"] == "pins-extend"
+    assert JUnitXml.fromfile(str(team / "b.xml")).failures == 1
+    assert ":%0Athe pin p was not written" in (team / "c").read_text()
+    assert json.loads((team / "d.json").read_bytes())["exit_code"] == 1
+
+
+def test_a_reader_that_leaves_takes_no_report_with_it(
+    team: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(_: str) -> None:
+        raise TripodError("standard output: closed")
+
+    monkeypatch.setattr(verify_command, "emit_report", lost)
+    done = verify(team, "junit=b.xml")
+    assert (done.code, "standard output: closed" in done.err) == (1, True)
+    assert JUnitXml.fromfile(str(team / "b.xml")).failures == 1
 
 
 # Evidence is never replaced by a report ----------------------------------------------------------

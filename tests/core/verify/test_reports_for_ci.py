@@ -205,12 +205,14 @@ def test_two_records_with_the_same_fault_are_two_alerts() -> None:
     assert len(set(prints)) == 3
 
 
-def test_a_run_that_looked_at_a_part_has_another_id() -> None:
-    ids = set()
-    for part in ("", "part"):
-        written, _ = sarif.render(REPORTS["clean"], version="1.2.3", manual=manual, part=part)
-        ids.add(json.loads(written)["runs"][0]["automationDetails"]["id"])
-    assert ids == {"tripod/verify/", "tripod/verify-part/"}
+@pytest.mark.parametrize("name", REPORTS)
+def test_only_a_whole_and_successful_run_has_the_id_that_closes_alerts(name: str) -> None:
+    report = REPORTS[name]
+    is_untold = bool(report.untold or report.problem or not report.judged)
+    for is_part in (False, True):
+        written, _ = sarif.render(report, version="1.2.3", manual=manual, is_part=is_part)
+        kind = json.loads(written)["runs"][0]["automationDetails"]["id"]
+        assert kind == f"tripod/verify{'-part' if is_part or is_untold else ''}/"
 
 
 # Hostile texts ------------------------------------------------------------------------------------
