@@ -9,7 +9,7 @@ from dataclasses import replace
 from tripod.cli.commands import CommandCall, command_verb, first_sentence, log_keys_param
 from tripod.errors import BadArgumentError, RefusedError, TripodError
 from tripod.ledger.files import open_plain_file, replace_file
-from tripod.ledger.locator import database_of, team_of, team_to_judge, work_tree_around
+from tripod.ledger.locator import team_of, team_to_judge, work_tree_around
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.output import emit, emit_report, one_line, remark
 from tripod.projections.text import text_meant
@@ -17,6 +17,7 @@ from tripod.trust.proof import seal_of_proof, write_proved_pin
 from tripod.verify import run as judging
 from tripod.verify.anchors.anchors import AnchorOptions, OutsideError
 from tripod.verify.anchors.comparison import is_compared_own_head, pin_after_comparison
+from tripod.verify.anchors.policy import PROJECT
 from tripod.verify.check import FINDINGS, Finding, Report
 from tripod.verify.checks import pins_extend
 from tripod.verify.evidence import evidence_changed, judge_until_still
@@ -201,7 +202,9 @@ def _refuse_to_replace_evidence(call: CommandCall) -> None:
     tree = work_tree_around(os.path.dirname(os.path.realpath(root or subject)))
     folders += [] if tree is None else [tree.git, tree.common]
     files = [subject, call.pin, call.old, call.grow_only, *call.policy, os.environ.get(_SUMMARY)]
-    files += [] if root is None else [database_of(root)]
+    tops = [] if root is None else [os.path.dirname(os.path.abspath(root))]
+    tops += [] if tree is None else [tree.top]
+    files += [f"{top}/{name}" for top in tops for name in (PROJECT, "pyproject.toml")]
     for word, path in asked:
         full = os.path.realpath(path)
         if any(f"{full}/".startswith(f"{os.path.realpath(one)}/") for one in folders):

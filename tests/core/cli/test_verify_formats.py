@@ -221,7 +221,8 @@ def test_no_report_is_put_in_the_place_of_evidence(team: Path) -> None:
     assert run(team, "verify", "--pin=pin", "--update-pin").code == 1
     for path in (
         ".nbs/chat/live.chat", "./.nbs/../.nbs/new.xml", "soft/new.xml", "hard", "source.py",
-        str(ledger), f"{ledger}-wal", f"{ledger}.lock", ".git/refs/heads/x", ".git/config",
+        "tripod.toml", "pyproject.toml", ".git/refs/heads/x", ".git/config",
+        str(ledger), f"{ledger}-wal", f"{ledger}.lock",
     ):  # fmt: skip
         assert "no report is put at" in spoiled(team, path), path
     for form in ("text", "json", "sarif", "github"):
@@ -347,3 +348,7 @@ def test_what_a_clone_is_judged_by_is_told_from_the_top_of_the_clone(
         report = os.path.relpath(tmp_path / "a.sarif", folder)
         assert places(folder, f"--policy={path}", report=report) == {"ci/p.yaml"}
     assert verify(clone, "sarif=ci/a.sarif", more=("--policy=ci/p.yaml",)).code == 1
+    shop("worktree", "add", "-q", str(tmp_path / "tree"))
+    chat = Path(shop.root) / ".nbs/chat/live.chat"
+    chat.write_bytes(chat.read_bytes()[:-1])
+    assert places(tmp_path / "tree") == places(Path(shop.root)) == {".nbs/chat/live.chat"}

@@ -379,6 +379,19 @@ def test_sarif_has_no_more_results_than_hosts_take_and_counts_the_others(
     assert "findings have no room" in str(as_sarif(report)[0]["invocations"])
 
 
+def test_notifications_are_bounded_and_those_of_a_failure_come_first() -> None:
+    good = replace(REPORTS["clean"], notes=("one",) * 300)
+    bad = Report("y", (), problem="it cannot be read")
+    run, _ = as_sarif(Report("x", (), parts=(good, bad)))
+    (invocation,) = run["invocations"]
+    notes = invocation["toolExecutionNotifications"]
+    assert [one["level"] for one in notes] == ["error", *["note"] * 199, "warning"]
+    assert notes[-1]["message"]["text"] == "101 more are left out"
+    assert invocation["executionSuccessful"] is False
+    run, _ = as_sarif(REPORTS["except"])
+    assert "clean, except: lent /x\\\\x07/a" in str(run["invocations"])
+
+
 def test_the_text_of_a_failing_test_has_room_in_a_parser() -> None:
     report = huge(300, 3000)
     written = junit.render(report)
