@@ -29,14 +29,16 @@ from tripod.verify.reporters import json, text
 FORMATS = ("text", "json", "sarif", "junit", "github")
 _PLACES = ".places.txt"  # what the file beside a report in SARIF is called after it
 _SUMMARY = "GITHUB_STEP_SUMMARY"
-_OURS = re.compile(
-    rb"""\A(?:\{\n  "version": 1,\n  "what": |\{"\$schema": "https://docs\.oasis-open\.org/sarif/"""
-    rb"""|<\?xml version='1\.0' encoding='utf-8'\?>\n<testsuites name="tripod verify"""
-    rb"""|::(?:error|warning|notice) |tripod verify: findings whose place )"""
-    rb"""|^(?:\d+ findings?, \d+ warnings?|[\d,]+ checks? holds?\b|cannot judge: )""",
-    re.MULTILINE,
+_BEGINS = re.compile(
+    rb"""\{\n  "version": 1,\n  "what": |\{"\$schema": "https://docs\.oasis-open\.org/sarif/"""
+    rb"""|<\?xml version='1\.0' encoding='utf-8'\?>\n<testsuites name="tripod verify\""""
+    rb"""|::(?:error|warning|notice) |tripod verify: findings whose place """
 )
-"""How a report begins, and what a line of a text begins with."""
+_ENDS = re.compile(
+    rb"(?:\A|\n)(?:\d+ findings?, \d+ warnings?|[\d,]+ checks? holds?|cannot judge:"
+    rb"|what was asked for:)[^\n]*\n\Z"
+)
+"""How a report begins, and how one in text ends."""
 _LOOK = 65_536  # bytes of each end of a file
 
 
@@ -182,8 +184,10 @@ def _outputs(call: CommandCall) -> Iterator[tuple[str, str]]:
 
 
 def _files(name: str, path: str) -> list[str]:
-    """The files that a form is written to; the file beside a report bears the name of its link."""
-    return [path, f"{os.path.realpath(path)}{_PLACES}"] if path and name == "sarif" else [path]
+    """The files that a form is written to: in SARIF also the one beside, if it is not a pipe."""
+    full = os.path.realpath(path)
+    is_alone = not path or name != "sarif" or (os.path.exists(full) and not os.path.isfile(full))
+    return [path] if is_alone else [path, f"{full}{_PLACES}"]
 
 
 def _refuse_to_replace_evidence(call: CommandCall) -> None:
@@ -236,7 +240,7 @@ def _problem_of_replaced(full: str) -> str:
         with open(open_plain_file(full), "rb") as file:
             begin = file.read(_LOOK)
             file.seek(max(0, os.fstat(file.fileno()).st_size - _LOOK))
-            if _OURS.search(begin) or _OURS.search(b"\n" + file.read()):
+            if _BEGINS.match(begin) or _ENDS.search(file.read()):
                 return ""
     except OSError as error:
         return f"what stands there cannot be read: {error.strerror}"
@@ -279,7 +283,7 @@ def _rendered(call: CommandCall, report: Report, name: str, path: str, lost: lis
 
         from tripod.verify.reporters import sarif
 
-        aside = f"{os.path.realpath(path)}{_PLACES}" if path else ""
+        aside = "".join(_files(name, path)[1:])
         subject = next((one.subject for one in (report, *report.parts) if one.subject), None)
         repository, place = None, report.what
         if subject is not None:
@@ -311,8 +315,9 @@ def _write_summary(report: Report, lost: list[str]) -> bool:
 
     try:
         with open(path, "ab") as file:
-            before = b"\n" if file.tell() else b""
-            said = summary.render(report, summary.LIMIT - file.tell() - len(before))
+            size = file.tell() if file.seekable() else 0
+            before = b"\n" if size else b""
+            said = summary.render(report, summary.LIMIT - size - len(before))
             if said:
                 file.write(before + said.encode())
                 return True

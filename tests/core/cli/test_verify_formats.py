@@ -149,6 +149,18 @@ def test_a_report_is_written_where_a_link_leads_and_replaces_no_device(team: Pat
     assert (team / "pipe").is_fifo()
 
 
+def test_a_report_in_a_pipe_has_no_file_beside_it(team: Path) -> None:
+    (team.parent / "p.yaml").write_text("required: [record-agrees]\n")
+    os.mkfifo(team / "pipe")
+    with subprocess.Popen(["cat", "pipe"], cwd=team, stdout=subprocess.PIPE) as reader:
+        assert verify(team, "sarif=pipe", more=("--policy=../p.yaml",)).code == 1
+        assert reader.stdout is not None
+        (run_of,) = json.loads(reader.stdout.read())["runs"]
+    found = {str(one["locations"]) for one in run_of["results"]}
+    assert any(f"file://{team.parent}/p.yaml" in one for one in found)
+    assert not list(team.glob("*.places.txt"))
+
+
 def test_a_clean_verdict_whose_report_is_lost_is_no_success(team: Path) -> None:
     assert run(team, "rebuild").code == 0
     assert verify(team).code == 0
@@ -227,7 +239,9 @@ def test_no_report_is_put_in_the_place_of_evidence(team: Path) -> None:
         assert "no report is put at" in spoiled(team, path), path
     for form in ("text", "json", "sarif", "github"):
         spoiled(team, "source.py", form=form)
-    assert "the new" not in spoiled(team, "policy.yaml", "--policy=policy.yaml")
+    (team / "page.md").write_text("So it says:\n3 findings, 0 warnings\nand more.\n")
+    spoiled(team, "page.md", form="text")
+    spoiled(team, "policy.yaml", "--policy=policy.yaml")
     os.link(team / "policy.yaml", team / "other.yaml")
     spoiled(team, "other.yaml", "--policy=policy.yaml")
     for path in ("new-pin", "./new-pin", str(team / "new-pin"), "NEW-PIN"):
