@@ -9,7 +9,7 @@ from dataclasses import replace
 from tripod.cli.commands import CommandCall, command_verb, first_sentence, log_keys_param
 from tripod.errors import BadArgumentError, RefusedError, TripodError
 from tripod.ledger.files import is_read_only, open_plain_file, replace_file
-from tripod.ledger.locator import database_of, team_of, team_to_judge, work_tree_around
+from tripod.ledger.locator import team_of, team_to_judge, work_tree_around
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.ledger.tlog.seal import Seal
 from tripod.output import emit, emit_report, one_line, remark
@@ -18,6 +18,7 @@ from tripod.trust.proof import seal_of_proof, write_proved_pin
 from tripod.verify import run as judging
 from tripod.verify.anchors.anchors import AnchorOptions, OutsideError
 from tripod.verify.anchors.comparison import is_compared_own_head, pin_after_comparison
+from tripod.verify.anchors.configuration import PROJECT_FILES
 from tripod.verify.anchors.pins import is_pin_folder
 from tripod.verify.anchors.policy import Forbidden, forbidden_files
 from tripod.verify.check import FINDINGS, Finding, Report, outcome
@@ -32,14 +33,16 @@ from tripod.verify.reporters import json, text
 FORMATS = ("text", "json", "sarif", "junit", "github")
 _PLACES = ".places.txt"  # what the file beside a report in SARIF is called after it
 _SUMMARY = "GITHUB_STEP_SUMMARY"
-_OURS = re.compile(
-    rb"""\A(?:\{\n  "version": 1,\n  "what": |\{"\$schema": "https://docs\.oasis-open\.org/sarif/"""
-    rb"""|<\?xml version='1\.0' encoding='utf-8'\?>\n<testsuites name="tripod verify"""
-    rb"""|::(?:error|warning|notice) |tripod verify: findings whose place )"""
-    rb"""|^(?:\d+ findings?, \d+ warnings?|[\d,]+ checks? holds?\b|cannot judge: )""",
-    re.MULTILINE,
+_BEGINS = re.compile(
+    rb"""\{\n  "version": 1,\n  "what": |\{"\$schema": "https://docs\.oasis-open\.org/sarif/"""
+    rb"""|<\?xml version='1\.0' encoding='utf-8'\?>\n<testsuites name="tripod verify\""""
+    rb"""|::(?:error|warning|notice) |tripod verify: findings whose place """
 )
-"""How a report begins, and what a line of a text begins with."""
+_ENDS = re.compile(
+    rb"(?:\A|\n)(?:\d+ findings?, \d+ warnings?|[\d,]+ checks? holds?|cannot judge:"
+    rb"|what was asked for:)[^\n]*\n\Z"
+)
+"""How a report begins, and how one in text ends."""
 _LOOK = 65_536  # bytes of each end of a file
 
 
@@ -286,8 +289,10 @@ def _outputs(call: CommandCall) -> Iterator[tuple[str, str]]:
 
 
 def _files(name: str, path: str) -> list[str]:
-    """The files that a form is written to; the file beside a report bears the name of its link."""
-    return [path, f"{os.path.realpath(path)}{_PLACES}"] if path and name == "sarif" else [path]
+    """The files that a form is written to: in SARIF also the one beside, if it is not a pipe."""
+    full = os.path.realpath(path)
+    is_alone = not path or name != "sarif" or (os.path.exists(full) and not os.path.isfile(full))
+    return [path] if is_alone else [path, f"{full}{_PLACES}"]
 
 
 def _refuse_to_replace_evidence(call: CommandCall) -> None:
@@ -313,12 +318,14 @@ def _problem_of_output(call: CommandCall, path: str) -> str:
     subjects = subjects or [team_to_judge(None)]
     roots = [root for one in subjects if os.path.isdir(one) and (root := team_of(one))]
     folders = [one for one in subjects if os.path.isdir(one) and is_export(one)] + roots
+    tops = [os.path.dirname(os.path.abspath(root)) for root in roots]
     for one in (*subjects, *roots):
         tree = work_tree_around(os.path.dirname(os.path.realpath(one)))
         folders += [] if tree is None else [tree.git, tree.common]
+        tops += [] if tree is None else [tree.top]
     folders += [call.pin] if call.pin is not None and is_pin_folder(call.pin) else []
     files = [*subjects, call.pin, call.old, *call.policy, os.environ.get(_SUMMARY)]
-    files += [database_of(root) for root in roots]
+    files += [f"{top}/{name}" for top in tops for name in PROJECT_FILES]
     full = os.path.realpath(path)
     if any(f"{full}/".startswith(f"{os.path.realpath(one)}/") for one in folders):
         return "it lies in what is judged, or in git's directory: give another PATH"
@@ -344,7 +351,7 @@ def _problem_of_replaced(full: str) -> str:
         with open(open_plain_file(full), "rb") as file:
             begin = file.read(_LOOK)
             file.seek(max(0, os.fstat(file.fileno()).st_size - _LOOK))
-            if _OURS.search(begin) or _OURS.search(b"\n" + file.read()):
+            if _BEGINS.match(begin) or _ENDS.search(file.read()):
                 return ""
     except OSError as error:
         return f"what stands there cannot be read: {error.strerror}"
@@ -387,7 +394,7 @@ def _rendered(call: CommandCall, report: Report, name: str, path: str, lost: lis
 
         from tripod.verify.reporters import sarif
 
-        aside = f"{os.path.realpath(path)}{_PLACES}" if path else ""
+        aside = "".join(_files(name, path)[1:])
         subject = next((one.subject for one in (report, *report.parts) if one.subject), None)
         repository, place = None, report.what
         if subject is not None:
@@ -399,7 +406,7 @@ def _rendered(call: CommandCall, report: Report, name: str, path: str, lost: lis
             version=version("tripod-ledger"),
             manual=judging.manuals().__getitem__,
             beside=os.path.relpath(aside, top) if inside else os.path.basename(aside),
-            part="part" if call.select or call.new_only or call.since is not None else "",
+            is_part=bool(call.select) or call.new_only or call.since is not None,
         )
         if places:
             _write_report(aside, places, lost)
@@ -419,8 +426,9 @@ def _write_summary(report: Report, lost: list[str]) -> bool:
 
     try:
         with open(path, "ab") as file:
-            before = b"\n" if file.tell() else b""
-            said = summary.render(report, summary.LIMIT - file.tell() - len(before))
+            size = file.tell() if file.seekable() else 0
+            before = b"\n" if size else b""
+            said = summary.render(report, summary.LIMIT - size - len(before))
             if said:
                 file.write(before + said.encode())
                 return True

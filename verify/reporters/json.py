@@ -33,7 +33,8 @@ One object::
   ``not applicable``. ``exceptions`` is there where a check left something out, and names each; a
   policy can make such a verdict ``cannot tell``.
 - ``file`` is a path from the top of the git repository, or without one from the folder that holds
-  the team directory; a file elsewhere has its whole path. ``line`` counts from 1, null: unknown.
+  the team directory or the export; a file elsewhere has its whole path. ``line`` counts from 1,
+  null: unknown.
 - ``fingerprint`` is the finding's id (``tripod.verify.finding``): the same in each run as long as
   the fault is the same. ``acceptable``: whether `tripod accept` takes it.
 - ``accepted`` is there where findings were accepted: of the report their number, of a check

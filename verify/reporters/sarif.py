@@ -2,8 +2,7 @@
 
 A check is a rule, a finding a result with its fingerprint. Hosts show no result without a file: one
 whose place is no file of the repository points into a text beside the report. A check that cannot
-tell is a notification; a required one makes the run unsuccessful. What was accepted is counted
-alone: GitHub shows suppressed results as open ones.
+tell is a notification, which makes the run unsuccessful where the check is required.
 """
 
 from __future__ import annotations
@@ -17,41 +16,40 @@ from tripod.verify.check import CANNOT_TELL, Finding, Outcome, Report
 from tripod.verify.reporters import quotation as quoted
 from tripod.verify.reporters.text import report_notes
 
-SCHEMA = (
-    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-)
-RESULTS, ROOM = 25_000, 9_000_000
-"""Results of a run and their bytes: GitHub takes no file with more, or of ten million bytes."""
+_URL = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+RESULTS, ROOM, NOTES = 25_000, 9_000_000, 200
+"""Results, their bytes, notifications: GitHub takes 25,000 results and 10 MB of compressed text."""
 _ASIDE = "tripod verify: findings whose place is no file of the repository"
 _LEVELS = {"failure": "error", "warning": "warning", "advice": "note"}
 _Object = dict[str, Any]
+_Manual = Callable[[str], str]
 
 
 def render(
-    report: Report, *, version: str, manual: Callable[[str], str], beside: str = "", part: str = ""
+    report: Report, *, version: str, manual: _Manual, beside: str = "", is_part: bool = False
 ) -> tuple[str, str]:
     """The report as one line of JSON, and the text of the file ``beside`` it, '' if it needs none.
 
     ``manual`` gives the section of a check, ``beside`` is a path from the top of the repository;
-    without one, a place elsewhere is told by its own path. A run that looked at a ``part`` alone (a
-    word for it) has another id than a whole one: it closes no alert.
+    without one, a place elsewhere is told by its own path. A run that looked at a part alone, or
+    was not successful, has an id of its own: hosts take alerts that a whole one lacks for mended.
     """
     names = list(dict.fromkeys(one.check for one in report.all_outcomes))
     made, told, left_out = _results(report, names, beside)
-    notes = list(_notifications(report, names, left_out))
+    noted = _notifications(report, names, left_out)
+    notes = sorted(noted, key=lambda one: ("error", "warning", "note").index(one["level"]))
+    is_whole = all(one["level"] != "error" for one in notes)
+    if more := len(notes[NOTES:]):
+        notes[NOTES:] = [{"level": "warning", "message": {"text": f"{more} more are left out"}}]
+    invocation = {"executionSuccessful": is_whole, "exitCode": report.exit_code}
     rules = [_rule(name, manual(name)) for name in names]
-    invocation = {
-        "executionSuccessful": all(one["level"] != "error" for one in notes),
-        "exitCode": report.exit_code,
-        "toolExecutionNotifications": notes,
-    }
     run = {
         "tool": {"driver": {"name": "tripod", "semanticVersion": version, "rules": rules}},
-        "automationDetails": {"id": f"tripod/verify{f'-{part}' if part else ''}/"},
-        "invocations": [invocation],
+        "automationDetails": {"id": f"tripod/verify{'-part' if is_part or not is_whole else ''}/"},
+        "invocations": [invocation | {"toolExecutionNotifications": notes}],
     }
-    log = json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
-    # How long the results are is known, as they are written: they go in front of the last "}]}".
+    log = json.dumps({"$schema": _URL, "version": "2.1.0", "runs": [run]})
+    # The results are written already, to know their length: they go in front of the last "}]}".
     written = quoted.without_commands(f'{log[:-3]}, "results": [{", ".join(made)}]', "\\u0023")
     places = quoted.without_commands("".join(f"{line}\n" for line in told), "\\x23", "\\x3a")
     return f"{written}}}]}}\n", places
@@ -105,15 +103,16 @@ def _notifications(report: Report, names: list[str], left_out: int) -> Iterator[
 
     for part in report.parts or (report,):
         if part.problem or not part.judged:
-            why = part.problem or "nothing was judged"
-            yield note("error", f"{part.what}: cannot judge: {why}")
+            yield note("error", f"{part.what}: not judged: {part.problem or 'nothing was there'}")
         for outcome in part.outcomes:
             if outcome.verdict == CANNOT_TELL:
                 level = "error" if outcome.check in part.untold else "warning"
                 yield note(level, f"{outcome.check} cannot tell: {outcome.reason}", outcome)
             if more := sum(outcome.left_out.values()):
                 yield note("warning", f"{outcome.check}: {more} more findings", outcome)
-            if more := outcome.accepted_count:
+            for one in outcome.exceptions:
+                yield note("note", f"{outcome.check}: clean, except: {one}", outcome)
+            if more := outcome.accepted_count:  # as results, GitHub would show them as open
                 yield note("note", f"{outcome.check}: {more} accepted, not among these", outcome)
         yield from (note("note", one) for one in report_notes(part))
     if left_out:

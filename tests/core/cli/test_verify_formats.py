@@ -10,6 +10,9 @@ from doors.inside import Done, begin, keyed, run
 from git_repo import Git
 from junitparser import JUnitXml
 
+from tripod.cli import verify as verify_command
+from tripod.errors import RefusedError, TripodError
+
 
 @pytest.fixture
 def team(tmp_path: Path) -> Path:
@@ -146,12 +149,66 @@ def test_a_report_is_written_where_a_link_leads_and_replaces_no_device(team: Pat
     assert (team / "pipe").is_fifo()
 
 
+def test_a_report_in_a_pipe_has_no_file_beside_it(team: Path) -> None:
+    (team.parent / "p.yaml").write_text("required: [record-agrees]\n")
+    os.mkfifo(team / "pipe")
+    with subprocess.Popen(["cat", "pipe"], cwd=team, stdout=subprocess.PIPE) as reader:
+        assert verify(team, "sarif=pipe", more=("--policy=../p.yaml",)).code == 1
+        assert reader.stdout is not None
+        (run_of,) = json.loads(reader.stdout.read())["runs"]
+    found = {str(one["locations"]) for one in run_of["results"]}
+    assert any(f"file://{team.parent}/p.yaml" in one for one in found)
+    assert not list(team.glob("*.places.txt"))
+
+
 def test_a_clean_verdict_whose_report_is_lost_is_no_success(team: Path) -> None:
     assert run(team, "rebuild").code == 0
     assert verify(team).code == 0
     done = verify(team, "junit=no/such/b.xml")
     assert done.code == 1
     assert "was not written" in done.err
+
+
+@pytest.mark.parametrize(
+    "error", [RefusedError("it went on"), PermissionError(13, "Permission denied")]
+)
+def test_a_pin_that_cannot_go_forward_is_clean_in_no_form(
+    team: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    assert run(team, "rebuild").code == 0
+
+    def refused(*_: object) -> bool:
+        raise error
+
+    monkeypatch.setattr(verify_command, "write_proved_pin", refused)
+    done = verify(
+        team,
+        "sarif=a.sarif",
+        "junit=b.xml",
+        "github=c",
+        "json=d.json",
+        more=("--pin=p", "--update-pin"),
+    )
+    assert done.code == 1
+    assert f"tripod: the pin p was not written: {error}" in done.err
+    (run_of,) = json.loads((team / "a.sarif").read_bytes())["runs"]
+    assert run_of["invocations"][0]["exitCode"] == 1
+    assert run_of["results"][0]["ruleId"] == "pins-extend"
+    assert JUnitXml.fromfile(str(team / "b.xml")).failures == 1
+    assert ":%0Athe pin p was not written" in (team / "c").read_text()
+    assert json.loads((team / "d.json").read_bytes())["exit_code"] == 1
+
+
+def test_a_reader_that_leaves_takes_no_report_with_it(
+    team: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(_: str) -> None:
+        raise TripodError("standard output: closed")
+
+    monkeypatch.setattr(verify_command, "emit_report", lost)
+    done = verify(team, "junit=b.xml")
+    assert (done.code, "standard output: closed" in done.err) == (1, True)
+    assert JUnitXml.fromfile(str(team / "b.xml")).failures == 1
 
 
 # Evidence is never replaced by a report ----------------------------------------------------------
@@ -176,12 +233,15 @@ def test_no_report_is_put_in_the_place_of_evidence(team: Path) -> None:
     assert run(team, "verify", "--pin=pin", "--update-pin").code == 1
     for path in (
         ".nbs/chat/live.chat", "./.nbs/../.nbs/new.xml", "soft/new.xml", "hard", "source.py",
-        str(ledger), f"{ledger}-wal", f"{ledger}.lock", ".git/refs/heads/x", ".git/config",
+        "tripod.toml", "pyproject.toml", ".git/refs/heads/x", ".git/config",
+        str(ledger), f"{ledger}-wal", f"{ledger}.lock",
     ):  # fmt: skip
         assert "no report is put at" in spoiled(team, path), path
     for form in ("text", "json", "sarif", "github"):
         spoiled(team, "source.py", form=form)
-    assert "the new" not in spoiled(team, "policy.yaml", "--policy=policy.yaml")
+    (team / "page.md").write_text("So it says:\n3 findings, 0 warnings\nand more.\n")
+    spoiled(team, "page.md", form="text")
+    spoiled(team, "policy.yaml", "--policy=policy.yaml")
     os.link(team / "policy.yaml", team / "other.yaml")
     spoiled(team, "other.yaml", "--policy=policy.yaml")
     for path in ("new-pin", "./new-pin", str(team / "new-pin"), "NEW-PIN"):
@@ -302,3 +362,7 @@ def test_what_a_clone_is_judged_by_is_told_from_the_top_of_the_clone(
         report = os.path.relpath(tmp_path / "a.sarif", folder)
         assert places(folder, f"--policy={path}", report=report) == {"ci/p.yaml"}
     assert verify(clone, "sarif=ci/a.sarif", more=("--policy=ci/p.yaml",)).code == 1
+    shop("worktree", "add", "-q", str(tmp_path / "tree"))
+    chat = Path(shop.root) / ".nbs/chat/live.chat"
+    chat.write_bytes(chat.read_bytes()[:-1])
+    assert places(tmp_path / "tree") == places(Path(shop.root)) == {".nbs/chat/live.chat"}

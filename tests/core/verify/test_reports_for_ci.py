@@ -205,12 +205,14 @@ def test_two_records_with_the_same_fault_are_two_alerts() -> None:
     assert len(set(prints)) == 3
 
 
-def test_a_run_that_looked_at_a_part_has_another_id() -> None:
-    ids = set()
-    for part in ("", "part"):
-        written, _ = sarif.render(REPORTS["clean"], version="1.2.3", manual=manual, part=part)
-        ids.add(json.loads(written)["runs"][0]["automationDetails"]["id"])
-    assert ids == {"tripod/verify/", "tripod/verify-part/"}
+@pytest.mark.parametrize("name", REPORTS)
+def test_only_a_whole_and_successful_run_has_the_id_that_closes_alerts(name: str) -> None:
+    report = REPORTS[name]
+    is_untold = bool(report.untold or report.problem or not report.judged)
+    for is_part in (False, True):
+        written, _ = sarif.render(report, version="1.2.3", manual=manual, is_part=is_part)
+        kind = json.loads(written)["runs"][0]["automationDetails"]["id"]
+        assert kind == f"tripod/verify{'-part' if is_part or is_untold else ''}/"
 
 
 # Hostile texts ------------------------------------------------------------------------------------
@@ -375,6 +377,19 @@ def test_sarif_has_no_more_results_than_hosts_take_and_counts_the_others(
     monkeypatch.setattr(sarif, "ROOM", 2_000)
     assert len(sarif.render(report, version="1", manual=manual)[0]) < 4_000
     assert "findings have no room" in str(as_sarif(report)[0]["invocations"])
+
+
+def test_notifications_are_bounded_and_those_of_a_failure_come_first() -> None:
+    good = replace(REPORTS["clean"], notes=("one",) * 300)
+    bad = Report("y", (), problem="it cannot be read")
+    run, _ = as_sarif(Report("x", (), parts=(good, bad)))
+    (invocation,) = run["invocations"]
+    notes = invocation["toolExecutionNotifications"]
+    assert [one["level"] for one in notes] == ["error", *["note"] * 199, "warning"]
+    assert notes[-1]["message"]["text"] == "101 more are left out"
+    assert invocation["executionSuccessful"] is False
+    run, _ = as_sarif(REPORTS["except"])
+    assert "clean, except: lent /x\\\\x07/a" in str(run["invocations"])
 
 
 def test_the_text_of_a_failing_test_has_room_in_a_parser() -> None:
