@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tripod.cli.commands import CommandCall, NumberParam, command_group
-from tripod.errors import GitError, LedgerDamagedError, NoTeamError, RefusedError
+from tripod.errors import BadArgumentError, GitError, LedgerDamagedError, NoTeamError, RefusedError
 from tripod.ledger import DATABASE, LedgerError
 from tripod.ledger.ids import now_us
 from tripod.ledger.locator import FOLDER, has_ledger, team_of, team_to_judge
@@ -173,6 +173,8 @@ def _export(call: CommandCall) -> None:
 def _summary(call: CommandCall) -> int:
     from tripod.decisions.brief import render_brief
 
+    if call.path is not None and call.values["team"] is not None:
+        raise BadArgumentError("give PATH or --team, not both")
     path = team_to_judge(call.path or call.values["team"])
     with call.progress(), _opened(path, call.since) as ledgers:
         names = [one.line(one.rows - 1) if one.db is not None else "" for one in ledgers]
