@@ -53,7 +53,7 @@ _FIELD = (
 _LINK = r"\[([^\]]*)\]\([^)]*\)"
 _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _PEOPLE = ("decision-makers", "decision makers", "deciders")
-_OWN = ("decision", "logged-status", "supersedes", "risk-tags", "artefacts", "chat-refs")
+_OWN = ("decision", "made", "logged-status", "supersedes", "risk-tags", "artefacts", "chat-refs")
 """Keys of the front matter that only files of an export have."""
 _REASONS = ("decision outcome", "decision", "context and problem statement", "context")
 _ASIDE = ("contents", "table of contents", "toc", "index")
@@ -72,7 +72,8 @@ class FoundDecision(NamedTuple):
     day begins. What is not there is None, of people ''.
 
     ``whole`` are the fields as the log had them, where an export wrote the file; else None. Then
-    ``time`` is the second in the decision's id.
+    ``time`` is the second in the decision's id, and ``made`` is the replica and the id by which its
+    maker knows it, '' where the exporting ledger made it.
     """
 
     line: int
@@ -86,6 +87,7 @@ class FoundDecision(NamedTuple):
     successor: int | None
     data: bytes
     whole: DecisionText | None = None
+    made: str = ""
 
     @property
     def is_waiting(self) -> bool:
@@ -261,7 +263,8 @@ def _of_export(
         reasons,
     )
     found = _found(title, fields, whole.title, reasons, data)
-    return found._replace(time=int(whole.id[2:]), people=people, whole=whole)
+    time, made = int(whole.id[2:]), said.get("made", "")
+    return found._replace(time=time, people=people, whole=whole, made=made)
 
 
 def _headings(lines: Sequence[str]) -> list[_Heading]:

@@ -25,7 +25,7 @@ from tripod.projections.chat.format import HEADER_LINES
 from tripod.projections.chat.tables import chat_line_at, last_chat_line, ref_to_chat_line, span_of
 from tripod.projections.decisions import format as format_
 from tripod.projections.decisions.format import MAX_FIELD, MAX_TITLE, ChatRef
-from tripod.projections.decisions.tables import decision_text_of, decisions_meant
+from tripod.projections.decisions.tables import decision_text_of
 from tripod.projections.layout import LIVE
 from tripod.projections.peers.tables import is_observed_here, made_as
 from tripod.projections.pieces import BODY_ROOM, piece_draft
@@ -277,6 +277,7 @@ def _earlier(
 
     One that an export wrote may stand here under its id as well, logged or merged.
     """
+    from tripod.decisions.reader import meant_decisions
     from tripod.projections.decisions.madr import found_decision_title, is_found_decision
 
     if one.whole is None:
@@ -286,7 +287,10 @@ def _earlier(
             if not one.heading or found_decision_title(one) == body["title"]
         ], False
     named = list(adopted)
-    for meant in decisions_meant(team.store.tables, one.whole.id):
+    for meant in (
+        *meant_decisions(team.store, one.made),
+        *meant_decisions(team.store, one.whole.id),
+    ):
         sql = "SELECT seq FROM pieces WHERE id = ? ORDER BY seq"
         rows = team.store.tables.execute(sql, (meant.id,)).fetchall()
         named += team.source.each_body([seq for (seq,) in rows])
