@@ -265,7 +265,7 @@ def test_a_damaged_decision_is_not_exported(shop: Path) -> None:
     said = exported(shop, code=3).err
     assert "its body is not the one that its header commits to" in said
     assert files(shop / "adr") == before
-    assert exported(shop, "adr", "--team", "nowhere", code=3).err
+    assert "no such file" in exported(shop, "adr", "--team", "nowhere", code=1).err
 
 
 # Read again -------------------------------------------------------------------------------------

@@ -207,3 +207,15 @@ def test_what_a_replica_merged_is_told_once_and_keeps_its_makers_name(tmp_path: 
     assert b"0 decisions into log.md; 2 are there already" in done.out
     done = run(ann.root, "adopt-log", str(bob.root / "adr"), "--json")
     assert [one["title"] for one in json.loads(done.out)["decisions"]] == ["Sell coffee"]
+
+
+def test_a_ledger_that_is_lost_is_not_replaced_by_its_record(tmp_path: Path) -> None:
+    ann, name, _ = begin(tmp_path / "ann", "example.com/ann")
+    decide(ann.root, "Sell tea")
+    record(ann, name)
+    shutil.rmtree(Path(database_of(str(ann.root / ".nbs"))).parent)
+    said = summary(ann.root, code=3)
+    assert "Could not tell what was decided." in said
+    done = run(ann.root, "decisions", "export", "--madr", "adr")
+    assert (done.code, "`tripod restore` brings it back" in done.err) == (3, True)
+    assert not (ann.root / "adr").exists()
