@@ -27,18 +27,22 @@ Source: https://adr.github.io/madr
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tripod.ledger import MalformedError
 from tripod.projections.decisions.format import (
+    MAX_FIELD,
+    MAX_TITLE,
     NONE_YET,
+    STATUSES,
     DecisionText,
     is_decision_log,
     valid_decision_id,
 )
 from tripod.projections.decisions.page import read_page_line
+from tripod.projections.pieces import BODY_ROOM, piece_fits
 from tripod.projections.text import parse as parse_time
 
 MAX_PAGE = 1024 * 1024  # bytes of a file
@@ -49,7 +53,7 @@ _FIELD = (
 _LINK = r"\[([^\]]*)\]\([^)]*\)"
 _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _PEOPLE = ("decision-makers", "decision makers", "deciders")
-_OWN = ("decision", "logged-status", "supersedes", "risk-tags", "artefacts", "chat-refs")
+_OWN = ("decision", "made", "logged-status", "supersedes", "risk-tags", "artefacts", "chat-refs")
 """Keys of the front matter that only files of an export have."""
 _REASONS = ("decision outcome", "decision", "context and problem statement", "context")
 _ASIDE = ("contents", "table of contents", "toc", "index")
@@ -68,7 +72,8 @@ class FoundDecision(NamedTuple):
     day begins. What is not there is None, of people ''.
 
     ``whole`` are the fields as the log had them, where an export wrote the file; else None. Then
-    ``time`` is the second in the decision's id.
+    ``time`` is the second in the decision's id, and ``made`` is the replica and the id by which its
+    maker knows it, '' where the exporting ledger made it.
     """
 
     line: int
@@ -82,6 +87,7 @@ class FoundDecision(NamedTuple):
     successor: int | None
     data: bytes
     whole: DecisionText | None = None
+    made: str = ""
 
     @property
     def is_waiting(self) -> bool:
@@ -257,7 +263,8 @@ def _of_export(
         reasons,
     )
     found = _found(title, fields, whole.title, reasons, data)
-    return found._replace(time=int(whole.id[2:]), people=people, whole=whole)
+    time, made = int(whole.id[2:]), said.get("made", "")
+    return found._replace(time=time, people=people, whole=whole, made=made)
 
 
 def _headings(lines: Sequence[str]) -> list[_Heading]:
@@ -352,3 +359,52 @@ def _found(  # noqa: PLR0917 - each is a part of one decision
         None if after is None else int(after[1]),
         data,
     )
+
+
+# As the log has it ------------------------------------------------------------------------------
+
+
+def found_decision_title(one: FoundDecision) -> str:
+    """The title in the log of a decision of another form, with its number and its status."""
+    front = "" if one.number is None else f"ADR-{one.number:04} "
+    return _cut(front + one.title, MAX_TITLE - 200) + (
+        f" ({_cut(one.status, 150)})" if one.status else ""
+    )
+
+
+def _cut(text: str, limit: int) -> str:
+    data = text.encode()
+    return text if len(data) <= limit else data[: limit - 3].decode(errors="ignore") + "…"
+
+
+def found_decision_fields(one: FoundDecision) -> dict[str, Any]:
+    """The fields in the log of a decision of another form, those of an export as they were there.
+
+    The log has no empty field, no status but its own, and no text that fills an entry alone.
+    """
+    if one.whole is None:
+        title, status, limit = found_decision_title(one), "decided", MAX_FIELD
+        people, reasons = one.people, one.reasons
+        more = {"artefacts": "", "risk_tags": "none"}
+    else:
+        whole = one.whole
+        limit = BODY_ROOM if piece_fits(whole._asdict()) else MAX_FIELD
+        is_known = whole.status in STATUSES
+        status = whole.status if is_known else "decided"
+        title = whole.title if is_known or not whole.status else f"{whole.title} ({whole.status})"
+        people, reasons = whole.participants, whole.rationale
+        more = {"artefacts": whole.artefacts, "risk_tags": whole.risk_tags}
+        more |= {} if whole.supersedes is None else {"supersedes": whole.supersedes}
+    return {
+        "title": _cut(title, MAX_TITLE if one.whole is None else limit),
+        "participants": _cut(people, limit) or "unknown",
+        "rationale": _cut(reasons, limit) or NONE_YET,
+        "status": status,
+        **more,
+    }
+
+
+def is_found_decision(one: FoundDecision, body: Mapping[str, Any]) -> bool:
+    """Whether an entry's body is the decision of a file that an export wrote."""
+    shown = found_decision_fields(one)
+    return all(body.get(name) == shown[name] for name in ("title", "rationale", "participants"))

@@ -16,11 +16,12 @@ from tripod.ledger.locator import FOLDER
 from tripod.output import one_line, remark
 from tripod.projections.chat.jsonl import FIELDS, FoundMessage, FoundMessages, parse_jsonl_messages
 from tripod.projections.decisions import madr
+from tripod.projections.decisions.page import written_page
 
 if TYPE_CHECKING:
     from tripod.team.team import Team
 
-_MOST_FILES = 10_000  # of a folder
+_MOST_FILES = 100_000  # of a folder
 _NO_TEXT = re.compile("[\ud800-\udfff]")  # how Python shows bytes of a name that are no UTF-8
 _MOST_BYTES = 256 * 1024 * 1024  # of a file
 _LISTED = 20
@@ -42,8 +43,9 @@ def logs_to_adopt(project: str) -> list[str]:
     """Lines on files of decisions and messages around that are of another form than the team's."""
     found = []
     for folder in _FOLDERS:
-        count = sum(re.match(_NUMBERED, name) is not None for name in _names(project, folder))
-        if count:
+        numbered = [name for name in _names(project, folder) if re.match(_NUMBERED, name)]
+        count = len(numbered)
+        if count and not _is_exported(os.path.join(project, folder, numbered[0])):
             found.append((folder, f"{_counted(count, 'file')} of a decision each"))
     for folder in _AROUND:
         for name in _names(project, folder):
@@ -65,6 +67,19 @@ def logs_to_adopt(project: str) -> list[str]:
     more = len(found) - _FEW
     lines += [f"  and {more} more"] if more > 0 else []
     return ["Of other forms, so not taken in; `tripod adopt-log FILE...` does it:", *lines]
+
+
+def _is_exported(path: str) -> bool:
+    """Whether `tripod decisions export` wrote a file, which a person may have changed since.
+
+    Its decisions are in a ledger, and come with that: by `tripod pull`, not out of the copies.
+    """
+    try:
+        return written_page(read_plain_file(path, madr.MAX_PAGE)) is not None
+    except ValueError:
+        return True
+    except OSError:
+        return False
 
 
 def _names(project: str, folder: str) -> list[str]:
@@ -221,7 +236,7 @@ def _named_files(given: Sequence[str], problems: list[str]) -> Iterator[str]:
                 problems.append(f"{shown}: its name ends in none of {', '.join(_PAGES + _LINES)}")
             continue
         try:
-            names = sorted(name for name in os.listdir(full) if re.match(_NUMBERED, name))
+            names = sorted(filter(re.compile(_NUMBERED).match, os.listdir(full)), key=_by_number)
         except OSError as error:
             problems.append(f"{shown}: {error.strerror}")
             continue
@@ -231,6 +246,11 @@ def _named_files(given: Sequence[str], problems: list[str]) -> Iterator[str]:
             problems.append(f"{shown}: {len(names)} decisions; name at most {_MOST_FILES} files")
         else:
             problems.append(f"{shown}: no file in it is named as 0001-title.md is")
+
+
+def _by_number(name: str) -> tuple[int, str]:
+    """Sorts numbered names in the order of their numbers: 9999 stands before 10000."""
+    return int(re.split("[^0-9]", name, maxsplit=1)[0]), name
 
 
 def _path_to_record(root: str, full: str) -> str:

@@ -10,12 +10,20 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tripod.cli.commands import CommandCall, NumberParam, command_group
-from tripod.errors import GitError, LedgerDamagedError, NoTeamError, RefusedError
+from tripod.errors import BadArgumentError, GitError, LedgerDamagedError, NoTeamError, RefusedError
 from tripod.ledger import DATABASE, LedgerError
 from tripod.ledger.ids import now_us
-from tripod.ledger.locator import FOLDER, has_ledger, team_of, team_to_judge
+from tripod.ledger.locator import (
+    FOLDER,
+    closed_place_problem,
+    has_ledger,
+    is_only_stored_to,
+    team_of,
+    team_to_judge,
+)
 from tripod.ledger.tlog.seal import Seal
-from tripod.output import emit_report, one_line
+from tripod.output import emit_report, one_line, remark
+from tripod.team.team import lost_problem
 from tripod.verify.anchors.anchors import AnchorOptions
 from tripod.verify.anchors.git import Repository
 from tripod.verify.checks import record_agrees
@@ -36,6 +44,7 @@ if TYPE_CHECKING:
     from tripod.decisions.entries import LedgerDecisions
 
 _NAMED = 3  # of what a refusal names
+_LOST = "the ledger that wrote {} is not here: `tripod restore` brings it back from that record"
 
 
 # Which ledger -----------------------------------------------------------------------------------
@@ -60,6 +69,10 @@ def _opened(path: str, since: str | None = None) -> Iterator[list[OpenEvidence]]
                 repository = opened.enter_context(Repository(root))
                 refs = _refs_meant(repository, path if is_ref else None)
                 found = [_opened_record(repository, one, root, asked) for one in refs]
+                if not is_ref and not is_only_stored_to(repository.place.common):
+                    for ref, evidence in zip(refs, found, strict=True):
+                        if ref.remote is None:  # a ledger here wrote it
+                            evidence.problem = lost_problem(root) or _LOST.format(ref.ref)
             except GitError as error:
                 if is_ref:
                     raise LedgerDamagedError(f"{path} cannot be read: {error}") from error
@@ -109,12 +122,13 @@ def _read(evidence: OpenEvidence) -> LedgerDecisions:
     """What a ledger holds of decisions (LedgerDamagedError, NoTeamError: nothing can be read)."""
     from tripod.decisions.entries import read_decisions
 
-    ledger = evidence.ledger
-    if evidence.problem:
-        raise LedgerDamagedError(evidence.problem)
-    if ledger is None:
-        where = evidence.root or evidence.what
-        raise NoTeamError(f"no ledger in {where}, and no record of one: `tripod init` makes one")
+    ledger, path = evidence.ledger, evidence.root or evidence.what
+    if ledger is None and not evidence.loaded:
+        lost = lost_problem(path) if os.path.isdir(path) else None
+        missing = f"no ledger in {path}, and no record of one: `tripod init` makes one"
+        raise NoTeamError(closed_place_problem(path) or lost or evidence.problem or missing)
+    if evidence.problem or ledger is None:
+        raise LedgerDamagedError(evidence.problem or f"{path}: no entry can be read")
     record = evidence.record
     for finding in () if record is None else record.tally.of(record_agrees.NAME):
         if finding.severity == "failure":
@@ -173,6 +187,8 @@ def _export(call: CommandCall) -> None:
 def _summary(call: CommandCall) -> int:
     from tripod.decisions.brief import render_brief
 
+    if call.path is not None and call.values["team"] is not None:
+        raise BadArgumentError("give PATH or --team, not both")
     path = team_to_judge(call.path or call.values["team"])
     with call.progress(), _opened(path, call.since) as ledgers:
         names = [one.line(one.rows - 1) if one.db is not None else "" for one in ledgers]
@@ -184,6 +200,10 @@ def _summary(call: CommandCall) -> int:
         call.objects(map(_value, parts))
     else:
         emit_report(render_brief(parts, call.last))
+    for part in parts:  # standard output goes to a file in CI, and the log is what people see
+        damaged = () if part.found is None else part.found.problems
+        for reason in (*filter(None, (part.problem,)), *damaged[:_NAMED]):
+            remark(f"could not tell: {one_line(f'{part.name}: {reason}')}")
     return 0 if all(part.is_told for part in parts) else 3
 
 

@@ -95,7 +95,9 @@ def read_decisions(ledger: RowReader) -> LedgerDecisions:
         if listed.problem:
             problems.append(f"entry {row.seq}: {listed.problem}")
     if ledger.problem:
-        problems.append(f"entries cannot be read: {ledger.problem}")
+        problems.append(
+            f"entries cannot be read: {ledger.problem}; `tripod verify` says what to do"
+        )
     rows = [
         (one.text.supersedes, one.text.status, one.text.id, one.listed.seq, one.made or None)
         for one in decisions

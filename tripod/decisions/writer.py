@@ -24,11 +24,11 @@ from tripod.projections import LOG, Disk
 from tripod.projections.chat.format import HEADER_LINES
 from tripod.projections.chat.tables import chat_line_at, last_chat_line, ref_to_chat_line, span_of
 from tripod.projections.decisions import format as format_
-from tripod.projections.decisions.format import ChatRef
-from tripod.projections.decisions.tables import decision_text_of, decisions_meant
+from tripod.projections.decisions.format import MAX_FIELD, MAX_TITLE, ChatRef
+from tripod.projections.decisions.tables import decision_text_of
 from tripod.projections.layout import LIVE
 from tripod.projections.peers.tables import is_observed_here, made_as
-from tripod.projections.pieces import BODY_ROOM, piece_draft, piece_fits
+from tripod.projections.pieces import BODY_ROOM, piece_draft
 from tripod.projections.pythia.format import format_checkpoint_payload
 from tripod.projections.text import text_line_problem
 from tripod.team.act import Act, draft_event_for_act
@@ -37,8 +37,6 @@ from tripod.team.team import Team
 if TYPE_CHECKING:
     from tripod.projections.decisions.madr import FoundDecision
 
-MAX_TITLE = 1023  # bytes
-MAX_FIELD = 2047
 _NO_REF = (
     "no chat ref: nothing says where this was decided, and `tripod verify` names the decision from "
     "now on (what is recorded cannot be changed); with the next, name the message: live.chat:~L342"
@@ -279,21 +277,25 @@ def _earlier(
 
     One that an export wrote may stand here under its id as well, logged or merged.
     """
+    from tripod.decisions.reader import meant_decisions
+    from tripod.projections.decisions.madr import found_decision_title, is_found_decision
+
     if one.whole is None:
-        return [body for body in adopted if not one.heading or _title(one) == body["title"]], False
+        return [
+            body
+            for body in adopted
+            if not one.heading or found_decision_title(one) == body["title"]
+        ], False
     named = list(adopted)
-    for meant in decisions_meant(team.store.tables, one.whole.id):
+    for meant in (
+        *meant_decisions(team.store, one.made),
+        *meant_decisions(team.store, one.whole.id),
+    ):
         sql = "SELECT seq FROM pieces WHERE id = ? ORDER BY seq"
         rows = team.store.tables.execute(sql, (meant.id,)).fetchall()
         named += team.source.each_body([seq for (seq,) in rows])
-    same = [body for body in named if _is(one, body)]
+    same = [body for body in named if is_found_decision(one, body)]
     return same or adopted, bool(same)
-
-
-def _is(one: FoundDecision, body: Mapping[str, Any]) -> bool:
-    """Whether an entry's body is the decision of a file that an export wrote."""
-    shown = _shown_fields(one)
-    return all(body.get(name) == shown[name] for name in ("title", "rationale", "participants"))
 
 
 def _dated(pieces: Sequence[FoundDecision]) -> bool:
@@ -319,50 +321,12 @@ def _name_successors(
                 new["supersedes"] = old
 
 
-def _title(one: FoundDecision) -> str:
-    """The title in the log of a decision of another form, with its number and its status."""
-    front = "" if one.number is None else f"ADR-{one.number:04} "
-    return _cut(front + one.title, MAX_TITLE - 200) + (
-        f" ({_cut(one.status, 150)})" if one.status else ""
-    )
-
-
-def _cut(text: str, limit: int) -> str:
-    data = text.encode()
-    return text if len(data) <= limit else data[: limit - 3].decode(errors="ignore") + "…"
-
-
-def _shown_fields(one: FoundDecision) -> dict[str, Any]:
-    """The fields in the log of a decision of another form, those of an export as they were there.
-
-    The log has no empty field, no status but its own, and no text that fills an entry alone.
-    """
-    if one.whole is None:
-        title, status, limit = _title(one), "decided", MAX_FIELD
-        people, reasons = one.people, one.reasons
-        more = {"artefacts": "", "risk_tags": "none"}
-    else:
-        whole = one.whole
-        limit = BODY_ROOM if piece_fits(whole._asdict()) else MAX_FIELD
-        is_known = whole.status in format_.STATUSES
-        status = whole.status if is_known else "decided"
-        title = whole.title if is_known or not whole.status else f"{whole.title} ({whole.status})"
-        people, reasons = whole.participants, whole.rationale
-        more = {"artefacts": whole.artefacts, "risk_tags": whole.risk_tags}
-        more |= {} if whole.supersedes is None else {"supersedes": whole.supersedes}
-    return {
-        "title": _cut(title, MAX_TITLE if one.whole is None else limit),
-        "participants": _cut(people, limit) or "unknown",
-        "rationale": _cut(reasons, limit) or format_.NONE_YET,
-        "status": status,
-        **more,
-    }
-
-
 def _adopted_draft(one: FoundDecision, path: str, ordinal: int, own: Mapping[str, Any]) -> Draft:
     """The entry of a decision of another form (MalformedEntryError: it cannot stand in the log)."""
+    from tripod.projections.decisions.madr import found_decision_fields  # seldom needed
+
     shown = path.removeprefix("../")
-    fields = _shown_fields(one)
+    fields = found_decision_fields(one)
     body = {
         **fields,
         "artefacts": fields["artefacts"] or shown,

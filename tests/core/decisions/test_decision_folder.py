@@ -18,12 +18,15 @@ from specimens import unguarded
 from story import BEGIN, Clock
 
 from tripod.chat import writer as chat_send
+from tripod.cli.adoption import logs_to_adopt
 from tripod.decisions.reader import Decision, query
 from tripod.decisions.writer import DecisionRequest, log
 from tripod.errors import TripodError
 from tripod.ledger.files import replace_file
 from tripod.ledger.ids import format_at
 from tripod.ledger.locator import database_of
+from tripod.projections.decisions.format import DecisionText
+from tripod.projections.decisions.page import DecisionPage, format_decision_page
 from tripod.team import adoption
 from tripod.team.team import Team
 
@@ -262,7 +265,7 @@ def test_a_damaged_decision_is_not_exported(shop: Path) -> None:
     said = exported(shop, code=3).err
     assert "its body is not the one that its header commits to" in said
     assert files(shop / "adr") == before
-    assert exported(shop, "adr", "--team", "nowhere", code=3).err
+    assert "no such file" in exported(shop, "adr", "--team", "nowhere", code=1).err
 
 
 # Read again -------------------------------------------------------------------------------------
@@ -299,6 +302,55 @@ def test_the_files_make_the_same_decisions_in_another_team(shop: Path, tmp_path:
     # In the team that they are of, they are there already.
     assert adopted(shop, shop / "adr")["decisions"] == []
     assert len(all_decisions(shop)) == 4
+
+
+def test_an_export_is_not_named_as_something_to_adopt(shop: Path, tmp_path: Path) -> None:
+    exported(shop, "docs/decisions")
+    clone = tmp_path / "clone"
+    shutil.copytree(shop / "docs", clone / "docs")
+    assert logs_to_adopt(str(clone)) == []
+    first = clone / "docs/decisions" / NAMES[0]
+    first.write_bytes(first.read_bytes() + b"Ours.\n")
+    assert logs_to_adopt(str(clone)) == []
+    first.write_text("# Ours\n\n## Decision\n\nYes.\n")
+    assert len(logs_to_adopt(str(clone))) == 2
+
+
+def test_a_log_of_other_programs_comes_back_as_far_as_a_log_can_hold_it(tmp_path: Path) -> None:
+    """Wrapped reasons, missing fields, an id that is there twice, a status that is unknown."""
+    log_file = tmp_path / "here/.nbs/scribe/log.md"
+    log_file.parent.mkdir(parents=True)
+    fields = "- **Chat ref:** x\n- **Participants:** {}\n- **Status:** {}\n- **Rationale:** {}\n"
+    wrapped = "wrapped\n  reason"
+    log_file.write_text(
+        "# Decision Log\n\n---\n\n"
+        f"### D-5 One\n{fields.format('a,b', 'decided', wrapped)}\n---\n\n"
+        f"### D-5 [SUPERSEDES D-5] Two\n{fields.format('a', 'undone', '<!-- ' * 5)}\n---\n\n"
+        "### D-6 [SUPERSEDES D-5, D-4] Three\n- **Rationale:** r\n\n---\n\n"
+        f"### D-7 [SUPERSEDES D-6] Four\n{fields.format('a', 'reversed', 'x' * 40_000)}"
+    )
+    with Clock(BEGIN).running():
+        here, there = begun(tmp_path / "here"), begun(tmp_path / "there", "example.org/there")
+        exported(here)
+        adopted(there, here / "adr")
+        assert adopted(there, here / "adr")["decisions"] == []
+    one, two = all_decisions(here), all_decisions(there)
+    assert [each.title for each in one] == ["One", "Two", "Three", "Four"]
+    assert [each.title for each in two] == ["One", "Two (undone)", "Three", "Four"]
+    assert [each.rationale for each in two] == [each.rationale for each in one]
+    assert [each.participants for each in two] == ["a,b", "a", "unknown", "a"]
+    assert [each.id for each in two] == ["D-5", "D-6", "D-7", "D-8"]
+    assert [each.status for each in two] == ["decided", "decided", "decided", "reversed"]
+
+
+def test_many_files_are_read_in_the_order_of_their_numbers(shop: Path) -> None:
+    (shop / "adr").mkdir()
+    for number, named in ((9_999, None), (10_000, "D-9999")):
+        text = DecisionText(f"D-{number}", "T", named, "", "ann", "", "none", "decided", "R")
+        data = format_decision_page(DecisionPage(number, text))
+        (shop / "adr" / f"{number}-t.md").write_bytes(data)
+    adopted(shop, shop / "adr")
+    assert [one.id for one in all_decisions(shop)[-2:]] == ["D-9999", "D-10000"]
 
 
 def test_an_id_that_is_taken_is_another_there_and_the_links_follow(

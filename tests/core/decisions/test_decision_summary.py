@@ -7,7 +7,7 @@ from pathlib import Path
 
 import drafts
 import pytest
-from clones import begin, fetch, record, say
+from clones import begin, fetch, merge, record, say
 from doors.inside import run
 from git_repo import Git
 from specimens import unguarded
@@ -177,3 +177,45 @@ def test_a_clone_without_a_ledger_is_told_by_the_records_on_its_refs(tmp_path: P
     shutil.rmtree(clone.root / ".git/refs/tripod-remotes", ignore_errors=True)
     (clone.root / ".git/packed-refs").unlink(missing_ok=True)
     assert "Could not tell" in summary(clone.root, code=3)
+
+
+def test_what_a_replica_merged_is_told_once_and_keeps_its_makers_name(tmp_path: Path) -> None:
+    ann, name, _ = begin(tmp_path / "ann", "example.com/ann")
+    with Clock(BEGIN).running():
+        decide(ann.root, "Sell tea", "tech-debt")
+    record(ann, name)
+    bob, other, _ = begin(tmp_path / "bob", "example.com/bob")
+    with Clock(BEGIN).running():  # the id is taken there when Ann's decision comes
+        decide(bob.root, "Sell coffee")
+    fetch(bob, ann)
+    merge(bob, f"refs/tripod-remotes/ann/{name}")
+    record(bob, other)
+    clone = Git(tmp_path / "clone")
+    clone.commit("README", b"cafe\n")
+    fetch(clone, ann, bob)
+    said = summary(clone.root)
+    assert (said.count("Sell tea"), said.count("Sell coffee")) == (1, 1)
+    assert "2 decisions, no assessments." in said
+    # Bob's own ledger has both, and numbers them as they came.
+    assert summary(bob.root).count("\n- **") == 2
+    assert f"- **{name}/D-{BEGIN}: Sell tea**" in summary(bob.root)
+    assert run(bob.root, "decisions", "export", "--madr", "adr").code == 0
+    coffee, tea = (path.read_text() for path in sorted((bob.root / "adr").iterdir()))
+    assert f'\ndecision: "D-{BEGIN}"\nlogged-status' in coffee
+    assert f'\ndecision: "D-{BEGIN + 1}"\nmade: "{name}/D-{BEGIN}"\n' in tea
+    done = run(bob.root, "adopt-log", "adr")
+    assert b"0 decisions into log.md; 2 are there already" in done.out
+    done = run(ann.root, "adopt-log", str(bob.root / "adr"), "--json")
+    assert [one["title"] for one in json.loads(done.out)["decisions"]] == ["Sell coffee"]
+
+
+def test_a_ledger_that_is_lost_is_not_replaced_by_its_record(tmp_path: Path) -> None:
+    ann, name, _ = begin(tmp_path / "ann", "example.com/ann")
+    decide(ann.root, "Sell tea")
+    record(ann, name)
+    shutil.rmtree(Path(database_of(str(ann.root / ".nbs"))).parent)
+    said = summary(ann.root, code=3)
+    assert "Could not tell what was decided." in said
+    done = run(ann.root, "decisions", "export", "--madr", "adr")
+    assert (done.code, "`tripod restore` brings it back" in done.err) == (3, True)
+    assert not (ann.root / "adr").exists()

@@ -233,6 +233,7 @@ EVERY = {
     "chat archive": "live", "chat cursor-set": "live ann 0", "chat delete": "live --after 1d",
     "scribe log": "T -r r -p ann --no-ref x", "scribe query": "", "scribe show": "D-1",
     "scribe inbox": "", "scribe count": "", "scribe summary": "", "scribe export": "../d.md",
+    "decisions export": "--madr ../adr", "decisions summary": "",
     "scribe advise": "", "worker spawn": "job . t -- /bin/true", "worker status": "w",
     "worker list": "", "worker results": "w", "worker search": "w x", "worker continue": "w t",
     "worker escalate": "why --name w", "worker dismiss": "w", "worker watch": "--timeout 1",
@@ -249,7 +250,7 @@ EVERY = {
 }  # fmt: skip
 """Every command that works on a team, with arguments; those of the table's columns are not here."""
 APART = {"verify", "doctor", "restore", "demo", "completion", "import", "exposure"}
-LOOKS = {"log", "query", "diff", "backup"}
+LOOKS = {"log", "query", "diff", "backup", "decisions summary"}
 """What shows or copies an older ledger as any other: it does not judge."""
 ADVICE = ("`tripod restore`", "`tripod verify", "`restore`")
 

@@ -54,6 +54,7 @@ LOOKING = {
     "scribe inbox": [],
     "scribe count": [],
     "scribe summary": [],
+    "decisions summary": [],
     "scribe advise": [],
     "worker status": ["WORKER"],
     "worker list": [],
