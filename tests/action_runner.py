@@ -59,6 +59,7 @@ class GitHub:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.caches = folder, folder / "caches"
+        self.url = "https://github.com"
         self.caches.mkdir(parents=True)
         self.artifacts: list[dict[str, Any]] = []
         self._numbers = count(1)
@@ -151,6 +152,7 @@ class Runner:
             "GITHUB_OUTPUT": str(output),
             "GITHUB_STEP_SUMMARY": str(summary),
             "GITHUB_REPOSITORY": "team/shop",
+            "GITHUB_SERVER_URL": self.github.url,
             "GITHUB_BASE_REF": base,
             "GITHUB_REF": "refs/pull/7/merge" if base else ref,
             "RUNNER_TEMP": str(self.temp),

@@ -5,6 +5,8 @@ import os
 import re
 import shutil
 import subprocess
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import junitparser
@@ -226,6 +228,35 @@ def test_a_pull_request_is_held_to_the_policy_of_the_branch_that_it_goes_to(
     assert "the policy requires this check" in ran.log
 
 
+@pytest.mark.slow
+def test_the_token_of_the_job_fetches_once_where_the_checkout_keeps_none(
+    job: Job, tmp_path: Path
+) -> None:
+    asked: list[list[str]] = []
+
+    class Host(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.headers.get_all("Authorization", []))
+            self.send_error(404)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    git = Git(tmp_path / "checkout")
+    token = "basic eC1hY2Nlc3MtdG9rZW46YS10b2tlbg=="  # x-access-token:a-token
+    with ThreadingHTTPServer(("127.0.0.1", 0), Host) as host:
+        threading.Thread(target=host.serve_forever, daemon=True).start()
+        job.github.url = f"http://127.0.0.1:{host.server_port}"
+        git("remote", "add", "origin", f"{job.github.url}/team/shop.git")
+        ran = job.run(git.root, inputs={"pin": "off"})
+        assert (ran.failed, asked) == ("Fetch the records", [[token]]), ran.log
+        header = f"http.{job.github.url}/.extraheader"
+        git("config", header, "AUTHORIZATION: basic kept")
+        assert job.run(git.root, inputs={"pin": "off"}).failed == "Fetch the records"
+        assert asked[1:] == [["basic kept"]]
+        host.shutdown()
+
+
 # What the page says -------------------------------------------------------------------------------
 
 
@@ -238,7 +269,7 @@ def test_a_newcomer_gets_the_annotation_on_the_line_and_needs_seconds(
     assert workflow["permissions"] == {"contents": "read", "actions": "read"}
     checkout, ours = workflow["jobs"]["tripod"]["steps"]
     assert (checkout["with"], set(ours["with"]) <= set(ACTION["inputs"])) == (
-        {"fetch-depth": 0}, True,
+        {"fetch-depth": 0, "persist-credentials": False}, True,
     )  # fmt: skip
     (tmp_path / "remote.git").mkdir()
     Git(tmp_path / "remote.git", made=False)("init", "--quiet", "--bare", "-b", "main")
