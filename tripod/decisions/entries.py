@@ -22,6 +22,7 @@ from tripod.ledger.kinds.peers import TEAM_NAMED
 from tripod.ledger.kinds.pythia import ASSESSED
 from tripod.projections.decisions.format import DecisionText, valid_decision_id
 from tripod.projections.decisions.page import DecisionPage, PageLink
+from tripod.projections.layout import LIVE
 from tripod.verify.listing import ListedEntry, listed_entry, seen_row
 from tripod.verify.rows import RowReader, erasing_row
 
@@ -78,6 +79,7 @@ def read_decisions(ledger: RowReader) -> LedgerDecisions:
     decisions: list[EntryDecision] = []
     assessments: list[EntryAssessment] = []
     problems = []
+    numbers: dict[str, set[int]] = {}
     ledger.problem = ""
     for row in ledger.raw(kinds=(LOGGED.name, ASSESSED.name, MERGED)):
         seen = seen_row(ledger, row)
@@ -86,8 +88,9 @@ def read_decisions(ledger: RowReader) -> LedgerDecisions:
         listed = listed_entry(ledger, row)
         try:
             if not listed.problem and seen.kind == LOGGED.name:
-                number = len(decisions) + 1
-                decisions.append(_decision(ledger, number, listed, _data(ledger, row, seen)))
+                data, number = _data(ledger, row, seen), len(decisions) + 1
+                decisions.append(_decision(ledger, number, listed, data))
+                numbers.setdefault(_text(data.get("file") or LIVE), set()).add(data["number"])
             elif not listed.problem and seen.kind == ASSESSED.name:
                 assessments.append(_assessment(listed, _data(ledger, row, seen)))
         except _BROKEN as error:
@@ -98,6 +101,13 @@ def read_decisions(ledger: RowReader) -> LedgerDecisions:
         problems.append(
             f"entries cannot be read: {ledger.problem}; `tripod verify` says what to do"
         )
+    if not problems:  # else it is known already which cannot be read
+        problems += [
+            f"{log}: {max(there) - len(there)} of its {max(there)} decisions are missing: `tripod "
+            "verify` judges the ledger"
+            for log, there in numbers.items()
+            if len(there) < max(there)
+        ]
     rows = [
         (one.text.supersedes, one.text.status, one.text.id, one.listed.seq, one.made or None)
         for one in decisions

@@ -139,6 +139,20 @@ def test_what_cannot_be_told_is_never_nothing(
     assert "**Could not tell:**" in summary(shop, code=3)
 
 
+def test_a_decision_whose_entry_is_gone_is_missed(shop: Path) -> None:
+    """Each decision has its number in the log; the newest leave no gap, and heads outside tell."""
+    decide(shop, "Sell tea")
+    with unguarded(database_of(str(shop / ".nbs"))) as db:
+        db.execute(
+            "DELETE FROM entries WHERE kind = 'decision.logged'"
+            " AND CAST(body AS TEXT) LIKE '%Monday%'"
+        )
+    said = summary(shop, code=3)
+    assert "log.md&#58; 1 of its 2 decisions are missing" in said
+    done = run(shop, "decisions", "export", "--madr", "adr")
+    assert (done.code, (shop / "adr").exists()) == (3, False)
+
+
 def test_files_of_an_export_that_do_not_agree_tell_nothing(shop: Path) -> None:
     for words in (("key", "new"), ("seal",), ("export", "out", "--bodies")):
         assert run(shop, *words).code == 0
