@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -14,12 +15,24 @@ from time import perf_counter
 from benchmarks.commands import TRIPOD
 from benchmarks.measure import Row, cost_row, in_turn, size_row, time_row
 from benchmarks.sessions import SOURCES, make_session
-from benchmarks.workload import Scale, make_team
+from benchmarks.workload import PEOPLE, made_up_text
+from tripod.projections.chat.format import (
+    HEADER_LINES,
+    ChatHeader,
+    format_header,
+    format_line,
+    format_time,
+)
+from tripod.projections.decisions.format import (
+    DecisionText,
+    format_decision,
+    format_decision_log_header,
+)
 
 __all__ = ["rows"]
 
 MESSAGES, DECISIONS, SESSIONS = 13_000, 2_600, 50
-ENTRIES, DECIDED = 67_000, 0.065  # so that there are at least so many of each
+BEGIN_S = 1_760_000_000
 SESSION = 100_000  # bytes of a session
 POLICY = "never:\n  - paths: [.env*, '*.pem']\n"
 _PAINTED = (
@@ -31,10 +44,11 @@ _PAINTED = (
 
 def rows(folder: str, rounds: int, say: Callable[[str], None]) -> Iterator[Row]:
     """The rows on ``tripod report``; ``rounds`` pairs."""
-    say(f"a team of {ENTRIES:,} entries and {SESSIONS} sessions")
+    size = f"{MESSAGES:,} messages, {DECISIONS:,} decisions, {SESSIONS} sessions"
+    say(f"a team of {size}")
     project = os.path.join(folder, "reported")
-    os.mkdir(project)
-    make_team(project, Scale(ENTRIES, decided=DECIDED))
+    _write_team(os.path.join(project, ".nbs"))
+    subprocess.run((TRIPOD, "init", project), check=True, capture_output=True)
     recorded = os.path.join(project, "recorded")
     os.mkdir(recorded)
     for number in range(SESSIONS):
@@ -49,15 +63,46 @@ def rows(folder: str, rounds: int, say: Callable[[str], None]) -> Iterator[Row]:
     report()
     verify()
     pairs = in_turn(report, verify, rounds)
-    size = f"{MESSAGES:,} messages, {DECISIONS:,} decisions, {SESSIONS} sessions"
     yield cost_row("report", f"`tripod report` / `tripod verify`, {size}", pairs, 2.0)
     yield time_row("report-time", f"`tripod report`, {size}", [one.ours for one in pairs], 5_000)
     pages = Path(folder).glob("report*.html")
     yield size_row("report-size", f"its largest page, {size}", [max(map(_bytes, pages))], 8)
-    painted = [_first_paint(page, folder) for _ in range(rounds)]
-    if None not in painted:
-        seconds = [one for one in painted if one is not None]
+    painted = (_first_paint(page, folder) for _ in range(rounds))
+    if seconds := [one for one in painted if one is not None]:
         yield time_row("report-paint", "its first paint in headless chromium", seconds, 1_000)
+
+
+def _write_team(root: str) -> None:
+    """The files of a team that was at work without a ledger: a chat, and a log with refs to it."""
+    rng = random.Random(1)
+    said = [
+        format_line(rng.choice(PEOPLE), BEGIN_S + 60 * number, made_up_text(rng, 18)) + b"\n"
+        for number in range(MESSAGES)
+    ]
+    header = ChatHeader("alex", format_time(BEGIN_S + 60 * MESSAGES), ())
+    text = format_decision_log_header("bench", "2025-10-09T08:53:20Z", "scribe")
+    for number in range(DECISIONS):
+        at = number * MESSAGES // DECISIONS
+        text += format_decision(
+            DecisionText(
+                id=f"D-{BEGIN_S + 60 * at + 30}",
+                title=made_up_text(rng, 7)[:200],
+                supersedes=None,
+                chat_ref=f"live.chat:~L{at + HEADER_LINES + 1}",
+                participants="alex, claude",
+                artefacts="",
+                risk_tags=rng.choice(("none", "tech-debt", "perf-risk")),
+                status="decided",
+                rationale=made_up_text(rng, 30)[:2000],
+            )
+        )
+    for name, data in (
+        ("chat/live.chat", format_header(header, sum(map(len, said))) + b"".join(said)),
+        ("scribe/log.md", text.encode()),
+    ):
+        path = Path(root, name)
+        path.parent.mkdir(parents=True)
+        path.write_bytes(data)
 
 
 def _bytes(page: Path) -> int:
@@ -71,7 +116,7 @@ def _seconds(command: tuple[str, ...]) -> float:
 
 
 def _first_paint(page: str, folder: str) -> float | None:
-    """Seconds until something of a page is shown; None where no chromium is installed."""
+    """Seconds until something of a page is shown; None without chromium, or if it said nothing."""
     chromium = shutil.which("chromium")
     if chromium is None:
         return None

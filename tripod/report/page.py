@@ -244,7 +244,7 @@ def _view(facts: TeamFacts, damage: Damage | None, front: str) -> TeamView:
         finding.seq
         for outcome in outcomes
         for finding in outcome.findings
-        if finding.seq is not None and finding.severity != "advice"
+        if type(finding.seq) is int and finding.severity != "advice"  # of a package it may be odd
     }
     matrix = sight_matrix(sight for outcome in outcomes for sight in sights_of(outcome))
     named = {one.id: one.seq for one in facts.decisions}  # of two with one id, the older
