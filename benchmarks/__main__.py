@@ -17,6 +17,7 @@ from benchmarks import (
     commands,
     commits,
     evidence,
+    formats,
     judging,
     looking,
     merging,
@@ -58,7 +59,8 @@ ROUNDS = {
     "commits": 15,
     "remotes": 15,
     "sessions": 5,
-    "reports": 7,
+    "formats": 7,
+    "reports": 5,
 }
 
 
@@ -119,8 +121,9 @@ def _rows(group: str, folder: str, entries: int, rounds: int | None) -> Iterator
         "merging": lambda: merging.rows(folder, entries, rounds, _say),
         "commits": lambda: commits.rows(folder, entries, rounds, _say),
         "remotes": lambda: remotes.rows(folder, entries, rounds, _say),
-        "reports": lambda: reports.rows(folder, rounds, _say),
+        "formats": lambda: formats.rows(folder, rounds, _say),
         "sessions": lambda: sessions.rows(folder, rounds, _say),
+        "reports": lambda: reports.rows(folder, rounds, _say),
         "signing": lambda: signing.rows(folder, min(entries, SIGNED), rounds, _say),
     }
     return run[group]()

@@ -1,63 +1,133 @@
-"""What a report in four forms costs ``tripod verify`` over a report in one."""
+"""What a page of a team costs: beside judging it alone, in bytes, and until a browser shows it."""
 
 from __future__ import annotations
 
 import os
-import resource
+import random
+import re
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from time import perf_counter
 
-from benchmarks.commands import TRIPOD, WARM_UP
-from benchmarks.measure import Pair, Row, cost_row
-from benchmarks.workload import Scale, make_team
+from benchmarks.commands import TRIPOD
+from benchmarks.measure import Row, cost_row, in_turn, size_row, time_row
+from benchmarks.sessions import SOURCES, make_session
+from benchmarks.workload import PEOPLE, made_up_text
+from tripod.projections.chat.format import (
+    HEADER_LINES,
+    ChatHeader,
+    format_header,
+    format_line,
+    format_time,
+)
+from tripod.projections.decisions.format import (
+    DecisionText,
+    format_decision,
+    format_decision_log_header,
+)
 
 __all__ = ["rows"]
 
-ENTRIES = 30_000  # of which a part are events, whose files can be edited
-FINDINGS = 10_000
-FORMS = ("sarif=r.sarif", "junit=r.xml", "github=r.txt")
+MESSAGES, DECISIONS, SESSIONS = 13_000, 2_600, 50
+BEGIN_S = 1_760_000_000
+SESSION = 100_000  # bytes of a session
+POLICY = "never:\n  - paths: [.env*, '*.pem']\n"
+_PAINTED = (
+    "<script>new PerformanceObserver((seen) => { document.title = "
+    "`painted ${seen.getEntriesByName('first-contentful-paint')[0].startTime}`; })"
+    ".observe({type: 'paint', buffered: true});</script>"
+)
 
 
 def rows(folder: str, rounds: int, say: Callable[[str], None]) -> Iterator[Row]:
-    """The rows on a team as it should be, and on one of which ten thousand files were edited."""
-    top = os.path.join(folder, "reported")
-    os.mkdir(top)
-    say(f"a team of {ENTRIES:,} entries")
-    root = make_team(top, Scale(ENTRIES, retention=2**40))
-    yield from _rows("reports", f"{ENTRIES:,} entries, no findings", root, (0, 3), rounds)
-    processed = os.path.join(root, "events", "processed")
-    for name in sorted(os.listdir(processed))[:FINDINGS]:
-        with open(os.path.join(processed, name), "ab") as file:
-            file.write(b"more\n")
-    yield from _rows("reports-findings", f"{FINDINGS:,} findings", root, (1,), rounds)
+    """The rows on ``tripod report``; ``rounds`` pairs."""
+    size = f"{MESSAGES:,} messages, {DECISIONS:,} decisions, {SESSIONS} sessions"
+    say(f"a team of {size}")
+    project = os.path.join(folder, "reported")
+    _write_team(os.path.join(project, ".nbs"))
+    subprocess.run((TRIPOD, "init", project), check=True, capture_output=True)
+    recorded = os.path.join(project, "recorded")
+    os.mkdir(recorded)
+    for number in range(SESSIONS):
+        program = list(SOURCES)[number % len(SOURCES)]
+        make_session(os.path.join(recorded, f"{number}.jsonl"), program, SESSION)
+    command = (TRIPOD, "import", recorded, "--keep", "--as", "alex", "-C", project)
+    subprocess.run(command, check=True, capture_output=True)
+    Path(project, ".nbs/policy.yaml").write_text(POLICY, encoding="utf-8")
+    page = os.path.join(folder, "report.html")
+    report = partial(_seconds, (TRIPOD, "report", project, "-o", page))
+    verify = partial(_seconds, (TRIPOD, "verify", project, "-q"))
+    report()
+    verify()
+    pairs = in_turn(report, verify, rounds)
+    yield cost_row("report", f"`tripod report` / `tripod verify`, {size}", pairs, 2.0)
+    yield time_row("report-time", f"`tripod report`, {size}", [one.ours for one in pairs], 5_000)
+    pages = Path(folder).glob("report*.html")
+    yield size_row("report-size", f"its largest page, {size}", [max(map(_bytes, pages))], 8)
+    painted = (_first_paint(page, folder) for _ in range(rounds))
+    if seconds := [one for one in painted if one is not None]:
+        yield time_row("report-paint", "its first paint in headless chromium", seconds, 1_000)
 
 
-def _rows(name: str, what: str, root: str, codes: tuple[int, ...], rounds: int) -> Iterator[Row]:
-    one = partial(_cost, root, codes, ())
-    four = partial(_cost, root, codes, FORMS)
-    for _ in range(WARM_UP):
-        one()
-        four()
-    both = [(four(), one()) for _ in range(rounds)]
-    said = f"`verify` with text, SARIF, JUnit and annotations / text alone, {what}"
-    yield cost_row(name, said, [Pair(ours[0], floor[0]) for ours, floor in both], 1.1)
-    worked = [Pair(ours[1], floor[1]) for ours, floor in both]
-    yield cost_row(f"{name}-processor", "the same in processor time", worked)
+def _write_team(root: str) -> None:
+    """The files of a team that was at work without a ledger: a chat, and a log with refs to it."""
+    rng = random.Random(1)
+    said = [
+        format_line(rng.choice(PEOPLE), BEGIN_S + 60 * number, made_up_text(rng, 18)) + b"\n"
+        for number in range(MESSAGES)
+    ]
+    header = ChatHeader("alex", format_time(BEGIN_S + 60 * MESSAGES), ())
+    text = format_decision_log_header("bench", "2025-10-09T08:53:20Z", "scribe")
+    for number in range(DECISIONS):
+        at = number * MESSAGES // DECISIONS
+        text += format_decision(
+            DecisionText(
+                id=f"D-{BEGIN_S + 60 * at + 30}",
+                title=made_up_text(rng, 7)[:200],
+                supersedes=None,
+                chat_ref=f"live.chat:~L{at + HEADER_LINES + 1}",
+                participants="alex, claude",
+                artefacts="",
+                risk_tags=rng.choice(("none", "tech-debt", "perf-risk")),
+                status="decided",
+                rationale=made_up_text(rng, 30)[:2000],
+            )
+        )
+    for name, data in (
+        ("chat/live.chat", format_header(header, sum(map(len, said))) + b"".join(said)),
+        ("scribe/log.md", text.encode()),
+    ):
+        path = Path(root, name)
+        path.parent.mkdir(parents=True)
+        path.write_bytes(data)
 
 
-def _cost(root: str, codes: tuple[int, ...], forms: tuple[str, ...]) -> tuple[float, float]:
-    """Seconds of a run, and of processor time; it must end with one of ``codes``."""
-    formats = [f"--format={one}" for one in forms]
-    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), perf_counter()
-    ended = subprocess.run(
-        (TRIPOD, "verify", *formats, root),
-        cwd=os.path.dirname(os.path.dirname(root)),
-        stdout=subprocess.DEVNULL,
-        check=False,
-    )
-    seconds, after = perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
-    if ended.returncode not in codes:
-        raise RuntimeError(f"verify ended with {ended.returncode}")
-    return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+def _bytes(page: Path) -> int:
+    return page.stat().st_size
+
+
+def _seconds(command: tuple[str, ...]) -> float:
+    begin = perf_counter()
+    subprocess.run(command, capture_output=True, check=False)  # what it finds is its own affair
+    return perf_counter() - begin
+
+
+def _first_paint(page: str, folder: str) -> float | None:
+    """Seconds until something of a page is shown; None without chromium, or if it said nothing."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        return None
+    text = Path(page).read_text(encoding="utf-8")
+    loose = re.sub('<meta http-equiv="Content-Security-Policy"[^>]*>', "", text, count=1)
+    file = Path(folder, "painted.html")
+    file.write_text(loose.replace("</body>", f"{_PAINTED}</body>"), encoding="utf-8")
+    words = (
+        chromium, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
+        f"--user-data-dir={folder}/profile", file.as_uri(),
+    )  # fmt: skip
+    done = subprocess.run(words, check=True, capture_output=True, text=True)
+    found = re.search("<title>painted ([0-9.]+)", done.stdout)
+    return None if found is None else float(found[1]) / 1_000

@@ -35,7 +35,16 @@ from tripod.projections.team.intake import take_team_inputs
 from tripod.team import adoption
 from tripod.team.team import Team
 
-__all__ = ["AFTER_US", "Scale", "event_draft", "fill_queue", "make_team", "show_files"]
+__all__ = [
+    "AFTER_US",
+    "PEOPLE",
+    "Scale",
+    "event_draft",
+    "fill_queue",
+    "made_up_text",
+    "make_team",
+    "show_files",
+]
 
 BATCH = 1000  # entries an append
 CHANNELS = ("live", "design", "parser", "store", "review", "watercooler")
@@ -135,10 +144,10 @@ def show_files(team: Team) -> None:
 def event_draft(us: int, rng: random.Random) -> Draft:
     """An event as workers publish them: a line or two of payload."""
     source, type_ = rng.choice(PEOPLE), rng.choice(WORK)
-    return _published(us, source, type_, "normal", f"task {us % 9973}: {_text(rng, 24)}")
+    return _published(us, source, type_, "normal", f"task {us % 9973}: {made_up_text(rng, 24)}")
 
 
-def _text(rng: random.Random, words: int) -> str:
+def made_up_text(rng: random.Random, words: int) -> str:
     """About so many words; now and then many more, and rarely a report that becomes a blob."""
     count = max(3, int(rng.lognormvariate(0, 0.6) * words))
     chance = rng.random()
@@ -215,11 +224,11 @@ class Life:
             self._decide()
         elif chance < 0.35:
             address = f"@{self.rng.choice(PEOPLE)} " if self.rng.random() < 0.12 else ""
-            text = address + _text(self.rng, 18)
+            text = address + made_up_text(self.rng, 18)
             self._say(self.rng.choice(CHANNELS), self.rng.choice(PEOPLE), text)
         elif chance < 0.48:
             priority = self.rng.choices(("critical", "high", "normal", "low"), (1, 9, 80, 10))[0]
-            payload = _text(self.rng, 24)
+            payload = made_up_text(self.rng, 24)
             self._publish(self.rng.choice(PEOPLE), self.rng.choice(WORK), priority, payload)
         elif self.pending:
             self._acknowledge()
@@ -342,7 +351,7 @@ class Life:
             "id": decision,
             "number": len(self.decisions) + 1,
             "participants": f"{message.handle}, gatekeeper",
-            "rationale": _text(self.rng, 30)[:2000],
+            "rationale": made_up_text(self.rng, 30)[:2000],
             "refs": [
                 {
                     "channel": name,
@@ -355,7 +364,7 @@ class Life:
             ],
             "risk_tags": self.rng.choice(("none", "tech-debt", "perf-risk", "none")),
             "status": self.rng.choice(("decided", "decided", "decided", "accepted-risk")),
-            "title": _text(self.rng, 7)[:200],
+            "title": made_up_text(self.rng, 7)[:200],
         }
         if self.decisions and self.rng.random() < 0.03:
             replaced = self.rng.choice(self.decisions)
@@ -376,7 +385,7 @@ class Life:
     def _assess(self, first: str, last: str) -> None:
         self.due = None
         sections = "\n\n".join(
-            f"### {title}\n\n{_text(self.rng, 25)}"
+            f"### {title}\n\n{made_up_text(self.rng, 25)}"
             for title in (
                 "Hidden Assumptions",
                 "Second-Order Risks",

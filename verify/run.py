@@ -267,10 +267,9 @@ def judge_refs(
     """Judge the record of every replica that a ref of the repository around ``path`` has.
 
     That is how a clone without a ledger is judged: the report has a part for each replica, and one
-    for a ledger or another's record in the work tree, which may have come with the work. None where
-    the repository has a ledger of its own (in its directory, or one that wrote a ref here), or
-    there are no such refs. A replica that has a pin and no ref is a part as well (``ReplicaPins``).
-    ``each`` sees the evidence of each part while it is open.
+    for a ledger or another's record in the work tree. None where the repository has a ledger of its
+    own, or wrote one of these refs. A replica that has a pin and no ref is a part as well
+    (``ReplicaPins``). ``each`` sees the evidence of each part while it is open.
     """
     parts: list[Report] = []
     is_apart = is_export(path) and not os.path.lexists(f"{path}/.git")

@@ -14,8 +14,8 @@ from tripod.verify.listing import ListedEntry, ListingFilter, listed_entries
 
 TEXT = 2_000
 """Characters of a message that the log of a page has."""
-LONG = 8_000
-"""Characters of an assessment or a rationale."""
+RATIONALE, LONG = 1_000, 8_000
+"""Characters of a rationale, and of an assessment."""
 DECISIONS = 5_000
 """The newest decisions that a page lists."""
 _DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -142,7 +142,7 @@ def _decisions(evidence: OpenEvidence) -> tuple[list[DecisionFacts], int]:
                 () if tags == ("none",) else tags,
                 _words(body, "participants"),
                 _words(body, "chat_ref"),
-                clip(_words(body, "rationale"), LONG),
+                clip(_words(body, "rationale"), RATIONALE),
                 str(supersedes or ""),
                 tuple(after.get(str(id_), ())),
             )
