@@ -21,6 +21,7 @@ from benchmarks import (
     looking,
     merging,
     remotes,
+    reports,
     sessions,
     signing,
     table,
@@ -42,6 +43,7 @@ GROUPS = (
     "commits",
     "remotes",
     "sessions",
+    "reports",
 )
 ROUNDS = {
     "appends": 15,
@@ -56,6 +58,7 @@ ROUNDS = {
     "commits": 15,
     "remotes": 15,
     "sessions": 5,
+    "reports": 5,
 }
 
 
@@ -117,6 +120,7 @@ def _rows(group: str, folder: str, entries: int, rounds: int | None) -> Iterator
         "commits": lambda: commits.rows(folder, entries, rounds, _say),
         "remotes": lambda: remotes.rows(folder, entries, rounds, _say),
         "sessions": lambda: sessions.rows(folder, rounds, _say),
+        "reports": lambda: reports.rows(folder, rounds, _say),
         "signing": lambda: signing.rows(folder, min(entries, SIGNED), rounds, _say),
     }
     return run[group]()

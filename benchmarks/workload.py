@@ -63,6 +63,7 @@ class Scale:
     rotate_count: int = 1_000
     retention: int = 16 * 1024 * 1024  # bytes of processed events
     configured_every: int = 50_000  # entries
+    decided: float = 0.012  # of all acts
 
 
 class Message(NamedTuple):
@@ -211,7 +212,7 @@ class Life:
         """One act of somebody."""
         chance = self.rng.random()
         self.us += self.rng.randrange(1, 3_000_000)
-        if chance < 0.012:
+        if chance < self.scale.decided:
             self._decide()
         elif chance < 0.35:
             address = f"@{self.rng.choice(PEOPLE)} " if self.rng.random() < 0.12 else ""

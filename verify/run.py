@@ -250,9 +250,8 @@ def judge_refs(
     """Judge the record of every replica that a ref of the repository around ``path`` has.
 
     That is how a clone without a ledger is judged: the report has a part for each replica, and one
-    for a ledger or another's record in the work tree, which may have come with the work. None where
-    the repository has a ledger of its own (in its directory, or one that wrote a ref here), or
-    there are no such refs. ``look`` sees the evidence of each part while it is open.
+    for a ledger or another's record in the work tree. None where the repository has a ledger of its
+    own, or wrote one of these refs. ``look`` sees the evidence of each part while it is open.
     """
     parts: list[Report] = []
 

@@ -8,6 +8,8 @@ an attribute: there, templates write numbers, digests and words of ours alone.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from html import escape as html_escape
 from typing import NamedTuple
 
 from tripod.errors import BadArgumentError
@@ -69,6 +71,18 @@ def visible_markup(value: object) -> object:
         )
         end = match.end()
     return Markup().join([*parts, escape(value[end:])])
+
+
+def visible_html(text: str) -> str:
+    """``visible_markup`` for markup that is put together by hand, as it is for each entry."""
+    if text.isprintable():
+        return html_escape(text)
+    return str(visible_markup(text))
+
+
+def trusted_markup(parts: Iterable[str]) -> Markup:
+    """Markup of parts that are escaped already."""
+    return Markup("".join(parts))  # noqa: S704 - what `visible_html` gave, within markup of ours
 
 
 def help_markup(text: str) -> Markup:

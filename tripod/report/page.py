@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 import re
 from base64 import b64encode
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
-from itertools import count, groupby
+from itertools import chain, count, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
@@ -23,7 +23,14 @@ from tripod.ledger.tlog.note import VerifierKey
 from tripod.output import one_line
 from tripod.report.facts import LogEntry, TeamFacts, gather_facts
 from tripod.report.lanes import LaneChart, lane_chart
-from tripod.report.markup import clip, help_markup, manual_markup, template_environment
+from tripod.report.markup import (
+    clip,
+    help_markup,
+    manual_markup,
+    template_environment,
+    trusted_markup,
+    visible_html,
+)
 from tripod.report.matrix import SightMatrix, sight_matrix
 from tripod.report.summary import (
     ceiling_of,
@@ -57,6 +64,7 @@ MARK = b"<!DOCTYPE html>\n<!-- tripod report"
 """How each page begins, so that one is known before another is put in its place."""
 WHOLE = 6_000_000
 """Bytes up to which all is one page; above it, each day has its own."""
+_AROUND = 40_000  # bytes of a page of a day besides its rows
 LISTED = 300
 """Findings of one check that a page lists; the others are counted."""
 _FOLDER = os.path.join(os.path.dirname(__file__), "templates")
@@ -126,11 +134,20 @@ def render_sessions(facts: SessionFacts, *, name: str = NAME) -> RenderedReport:
 
 
 class DayLog(NamedTuple):
-    """Entries that follow each other on one day; ``page`` is the file they stand in, '' here."""
+    """Entries that follow each other on one day, each with its row as markup.
+
+    ``page`` is the file they stand in, '' for the main page.
+    """
 
     day: str
     entries: Sequence[LogEntry]
+    lines: Sequence[str]
     page: str = ""
+
+    @property
+    def markup(self) -> Markup:
+        """All rows."""
+        return trusted_markup(self.lines)
 
 
 class PagePart(NamedTuple):
@@ -211,18 +228,17 @@ def _render_team(
         "views": views,
         "main": os.path.basename(name),
     }
-    page = _rendered("team.html", told)
-    pages = {name: page}
-    if len(page) > whole:
-        pages = {}
+    pages: dict[str, bytes] = {}
+    size = sum(len(line) for view in views for day in view.days for line in day.lines)
+    page = b"" if size > whole else _rendered("team.html", told)
+    if max(size, len(page)) > whole:
         for view in views:
             _split(view, name, whole, told, pages)
-        pages = {name: _rendered("team.html", told), **pages}
-    return RenderedReport(pages, report.exit_code, words)
+        page = _rendered("team.html", told)
+    return RenderedReport({name: page, **pages}, report.exit_code, words)
 
 
 def _view(facts: TeamFacts, damage: Damage | None, front: str) -> TeamView:
-    days = [DayLog(day, list(of)) for day, of in groupby(facts.entries, key=lambda one: one.day)]
     outcomes = facts.report.outcomes
     marked = {
         finding.seq
@@ -233,31 +249,63 @@ def _view(facts: TeamFacts, damage: Damage | None, front: str) -> TeamView:
     matrix = sight_matrix(sight for outcome in outcomes for sight in sights_of(outcome))
     named = {one.id: one.seq for one in facts.decisions}  # of two with one id, the older
     chart = lane_chart(facts.entries, marked)
-    return TeamView(facts, damage, front, days, chart, marked, matrix, named)
+    view = TeamView(facts, damage, front, [], chart, marked, matrix, named)
+    for day, of in groupby(facts.entries, key=lambda one: one.day):
+        entries = list(of)
+        view.days.append(DayLog(day, entries, [_row(view, one) for one in entries]))
+    return view
+
+
+def _row(view: TeamView, one: LogEntry) -> str:
+    """The row of an entry. Written by hand: of 50,000 entries, templates would take seconds."""
+    front, seq = view.front, one.seq
+    problem = f"<strong>{visible_html(one.problem)}</strong> " if one.problem else ""
+    if one.last is not None:
+        to = f" to {one.last}" if one.last != seq else ""
+        cells = f"{seq}{to}<td><td><td><td>{problem}"
+        return f'<tr id="{front}e{seq}" data-l="99" class="bad"><td>{cells}</tr>\n'
+    is_tail = view.facts.tail is not None and seq >= view.facts.tail
+    tone = "bad" if one.problem or seq in view.marked else "tail" if is_tail else ""
+    tone = f' class="{tone}"' if tone else ""
+    mark = f" <i>{visible_html(one.mark)}</i>" if one.mark else ""
+    left = ""
+    if one.text.left:
+        more = f"… {one.text.left:,} more characters are left out"
+        left = f' <span class="left">{more}: <code>tripod show {seq}</code></span>'
+    return (
+        f'<tr id="{front}e{seq}" data-l="{view.chart.places.get(one.actor, 99)}"{tone}>'
+        f'<td><a href="#{front}e{seq}">{seq}</a><td>{visible_html(one.time)}'
+        f"<td>{visible_html(one.actor)}{mark}<td>{visible_html(one.kind)}"
+        f"<td>{problem}{visible_html(one.text.text)}{left}</tr>\n"
+    )
 
 
 def _split(
     view: TeamView, name: str, whole: int, told: dict[str, Any], pages: dict[str, bytes]
 ) -> None:
     """Give each day of a log a page of its own, and a long one several."""
-    stem = name.removesuffix(".html")
     days: list[DayLog] = []
-    waiting = view.days[::-1]
-    while waiting:
-        day, entries, _ = waiting.pop()
-        front = f"{stem}-{view.front}{day.replace(' ', '-')}"
+    for day in chain.from_iterable(_parts(day, whole - _AROUND) for day in view.days):
+        front = f"{name.removesuffix('.html')}-{view.front}{day.day.replace(' ', '-')}"
         names = (f"{front}{f'-{n}' if n > 1 else ''}.html" for n in count(1))
         file = next(one for one in names if one not in pages)
-        one = DayLog(day, entries, os.path.basename(file))
-        page = _rendered("day.html", {**told, "view": view, "day": one})
-        if len(page) > whole and len(entries) > 1:
-            half = len(entries) // 2
-            waiting += (DayLog(day, entries[half:]), DayLog(day, entries[:half]))
-            continue
-        pages[file] = page
+        one = day._replace(page=os.path.basename(file))
+        pages[file] = _rendered("day.html", {**told, "view": view, "day": one})
         days.append(one)
-        view.pages |= dict.fromkeys((entry.seq for entry in entries), one.page)
+        view.pages |= dict.fromkeys((entry.seq for entry in day.entries), one.page)
     view.days = days
+
+
+def _parts(day: DayLog, most: int) -> Iterator[DayLog]:
+    """A day in parts whose rows have at most so many bytes; a row is never divided."""
+    begin = size = 0
+    for number, line in enumerate(day.lines):
+        length = len(line.encode())
+        if number > begin and size + length > most:
+            yield DayLog(day.day, day.entries[begin:number], day.lines[begin:number])
+            begin, size = number, 0
+        size += length
+    yield DayLog(day.day, day.entries[begin:], day.lines[begin:])
 
 
 # Templates --------------------------------------------------------------------------------------

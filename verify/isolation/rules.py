@@ -142,7 +142,7 @@ class SightedOutcome(Outcome):
 
 
 def with_sights(told: Outcome, sights: Iterable[Sight]) -> Outcome:
-    """The same outcome, with who saw what."""
+    """An outcome that says what ``told`` says, and who saw what."""
     known = {one.name: getattr(told, one.name) for one in fields(told)}
     return SightedOutcome(**known, sights=tuple(sights))
 

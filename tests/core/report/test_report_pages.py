@@ -151,6 +151,19 @@ def test_a_long_log_becomes_a_page_a_day_with_every_entry_once(count: int, whole
     )
 
 
+def test_each_of_several_replicas_has_anchors_of_its_own() -> None:
+    bad = Finding("drift", "edited", "entry 1", seq=1, fingerprint="ab" * 32)
+    part = report(Outcome("drift", "findings", findings=(bad,)))
+    whole = Report("team", (), parts=(part, part))
+    gathered = [(TeamFacts(part, [entry(1)], has_ledger=True), None) for _ in range(2)]
+    for size in (2**40, 60_000):
+        found = pages._render_team(whole, gathered, "r.html", size).pages
+        seen_pages = [SeenPage(page) for page in found.values()]
+        assert {"r1-f-" + "ab" * 6, "r2-f-" + "ab" * 6} <= set(seen_pages[0].ids)
+        assert {"r1-e1", "r2-e1"} <= {one for each in seen_pages for one in each.ids}
+        assert "2 findings" in seen_pages[0].text
+
+
 def test_lanes_are_those_of_the_busiest_and_one_of_all_others() -> None:
     entries = [entry(n, actor=f"agent-{n % 30:02}") for n in range(300)]
     chart = lane_chart(entries, {7})
