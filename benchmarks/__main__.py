@@ -44,6 +44,7 @@ GROUPS = (
     "commits",
     "remotes",
     "sessions",
+    "formats",
     "reports",
 )
 ROUNDS = {
