@@ -329,6 +329,17 @@ def test_nothing_is_replaced_and_nothing_is_written_into_the_team(
     assert (kept.place / "edit header" / bundle.MANIFEST).read_bytes() == before
 
 
+def test_a_folder_of_the_team_that_lies_elsewhere_is_the_teams(tmp_path: Path) -> None:
+    (tmp_path / "talk").mkdir()
+    assert run(tmp_path, "init", "--chat", "talk").code == 0
+    assert run(tmp_path, "chat", "create", "live").code == 0
+    done = run(tmp_path, "audit", ".", "--bundle", "talk/b")
+    assert done.code == 1
+    assert "which is judged: write it elsewhere" in done.err
+    assert not (tmp_path / "talk/b").exists()
+    assert run(tmp_path, "audit", ".", "--bundle", "chat").code == 0  # as no chat is there
+
+
 def test_a_disk_that_refuses_leaves_nothing_and_is_no_success(
     kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
