@@ -147,7 +147,7 @@ def test_no_byte_of_a_bundle_can_be_changed(kept: Kept, data: st.DataObject) -> 
         path.write_bytes(whole)
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(data=st.data())
 def test_what_a_seal_covers_cannot_be_changed_with_the_manifest_either(
     kept: Kept, data: st.DataObject
