@@ -118,6 +118,7 @@ def test_no_input_is_a_part_of_a_script_and_all_of_others_is_pinned() -> None:
             assert step["shell"] == "bash"
             assert "${{" not in step["run"]
             assert step["run"].startswith("set -euo pipefail\n")
+            assert not re.search(r'"\$PYTHON" (?!-P )', step["run"]), "it imports the checkout"
     for name, one in ACTION["inputs"].items():
         assert one["description"]
         assert (
@@ -288,6 +289,8 @@ def test_a_newcomer_gets_the_annotation_on_the_line_and_needs_seconds(
     eve = Clone(tmp_path, "eve")
     eve.said("init")
     eve.git.commit("DECISIONS.md", b"one\ntwo\nthree\n")
+    for name in ("hashlib", "json", "pip", "secrets", "tomllib", "venv", "zipfile"):
+        eve.git.commit(f"{name}.py", b"raise SystemExit('a module of the checkout was run')\n")
     eve.git("push", "--quiet", "origin", "main")
     eve.said("push")
     job = Job(tmp_path, installed)
