@@ -12,7 +12,7 @@ from pathlib import Path
 import junitparser
 import pytest
 import yaml
-from action_runner import ACTION, STEPS, GitHub, Ran, Runner
+from action_runner import ACTION, STEPS, STRANGE, GitHub, Ran, Runner
 from docs.pages import blocks
 from git_repo import Git
 from replicas import Clone, begun_replica, joined_replica, name_of
@@ -173,6 +173,7 @@ def test_records_are_judged_and_their_pins_kept_by_the_default_branch_alone(
     shutil.copy(tmp_path / f"job-{job.jobs}/temp/tripod-pins" / name_of(ann), fooled)
     job.github.upload("tripod-pins", fooled, head_repository_id=8)
     job.github.upload("tripod-pins", fooled, head_branch="topic")
+    job.github.upload("tripod-pins", fooled, head_sha=STRANGE)  # of a tag that is called main
     remote = Git(ann.remote, made=False)
     (ben,) = (one for one in remote("for-each-ref", "--format=%(refname)").split() if "ben" in one)
     remote("update-ref", "-d", ben)
@@ -180,6 +181,11 @@ def test_records_are_judged_and_their_pins_kept_by_the_default_branch_alone(
     assert (lost.failed, lost.outputs["verdict"]) == ("Verify", "findings"), lost.log
     assert "::error title=ledger-missing::" in lost.log
     assert ben.removeprefix(OWN) in lost.summary
+    assert f"does not hold are not taken: {STRANGE}." in lost.log
+    job.github.artifacts.clear()
+    job.github.upload("tripod-pins", fooled, head_sha=STRANGE)
+    left = job.run()
+    assert (left.failed, left.outputs["verdict"]) == ("Bring the pins of the last run", "")
 
 
 @pytest.mark.slow
