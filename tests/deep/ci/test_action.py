@@ -243,6 +243,16 @@ def test_a_pull_request_is_held_to_the_policy_of_the_branch_that_it_goes_to(
     assert (ran.failed, ran.outputs["verdict"]) == ("Verify", "findings"), ran.log
     ran = job.run(branch="other", base="topic-2", inputs={"pin": "off"})
     assert "no tripod.toml, and no [tool.tripod]" not in ran.log
+    ann.git("checkout", "--quiet", "-b", "named", "main")
+    ann.git.commit("ci/policy.yaml", b"required: [pins-extend]\n")
+    ann.git("checkout", "--quiet", "-b", "topic-3")
+    ann.git.commit("ci/policy.yaml", b"level: SELF\n")
+    ann.git("push", "--quiet", "origin", "named", "topic-3")
+    inputs = {"pin": "off", "policy": "ci/policy.yaml"}
+    ran = job.run(branch="topic-3", base="named", inputs=inputs)
+    assert (ran.failed, ran.outputs["verdict"]) == ("Verify", "findings"), ran.log
+    ran = job.run(branch="topic-3", base="main", inputs=inputs)
+    assert (ran.failed, ran.outputs["verdict"]) == ("", "clean"), ran.log
 
 
 @pytest.mark.slow
