@@ -334,17 +334,18 @@ def test_the_job_for_gitlab_does_what_the_page_says(
     asked, pushed = (rule["variables"]["TRIPOD_OPTIONS"] for rule in recipe["rules"])
     pips = {name: text for name, text in installed.items() if name.startswith("PIP")}
 
-    def run(options: str) -> tuple[int, str]:
+    def run(options: str, branch: str = "main") -> tuple[int, str]:
         """The script of the job, a shell for all lines as there, in a clone of its own."""
+        target = {"CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main"} if "$CI_" in options else {}
         options = options.replace("$CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "main")
         work = tmp_path / "gitlab"
-        Git(tmp_path, made=False)("clone", "--quiet", f"file://{ann.remote}", str(work))
+        Git(tmp_path, made=False)("clone", "-qb", branch, f"file://{ann.remote}", str(work))
         if (tmp_path / "cached").exists():
             shutil.copytree(tmp_path / "cached", work / "tripod-pins")
         done = subprocess.run(
             ["bash", "-eo", "pipefail", "-c", "\n".join(recipe["script"])],
             cwd=work, capture_output=True, text=True, check=False,
-            env=os.environ | pips | {"PATH": search_path(), "TRIPOD_OPTIONS": options},
+            env=os.environ | pips | target | {"PATH": search_path(), "TRIPOD_OPTIONS": options},
         )  # fmt: skip
         report = junitparser.JUnitXml.fromfile(str(work / recipe["artifacts"]["reports"]["junit"]))
         assert bool(report.failures) == bool(done.returncode)
@@ -356,6 +357,18 @@ def test_the_job_for_gitlab_does_what_the_page_says(
     code, said = run(pushed)
     assert (code, "for the first time" in said) == (0, True), said
     assert run(asked)[0] == 0
+    for name, front in (("tripod.toml", ""), ("pyproject.toml", "tool.tripod.")):
+        demand = f"[{front}policy]\nrequired = ['never-read', 'pins-extend']\n"
+        ann.git.commit(name, demand.encode())
+        ann.git("push", "--quiet", "origin", "main")
+        ann.git("checkout", "--quiet", "-B", "topic")
+        ann.git.commit(name, b"")
+        ann.git("push", "--quiet", "--force", "origin", "topic")
+        code, said = run(asked, "topic")
+        assert (code, "the policy requires this check" in said) == (1, True), said
+        ann.git("checkout", "--quiet", "main")
+        ann.git("reset", "--quiet", "--hard", "HEAD~")
+        ann.git("push", "--quiet", "--force", "origin", "main")
     Git(ann.remote, made=False)("update-ref", "-d", OWN + name_of(ann))
     code, said = run(pushed)
     assert (code, "ledger-missing" in said) == (1, True), said
