@@ -108,10 +108,14 @@ class Runner:
         *,
         base: str = "",
         head: str = "",
+        queue: str = "",
         ref: str = "refs/heads/main",
         skip: tuple[str, ...] = (),
     ) -> Ran:
-        """Run all steps; ``base`` is the branch that a pull request goes to, ``head`` its fork."""
+        """Run all steps; ``base`` is the branch that a pull request goes to, ``head`` its fork.
+
+        ``queue`` is the ref that a queue of merges goes to.
+        """
         known = {f"inputs.{name}": one["default"] for name, one in ACTION["inputs"].items()}
         known |= {f"inputs.{name}": text for name, text in (inputs or {}).items()}
         known |= {
@@ -121,6 +125,7 @@ class Runner:
             "github.token": "a-token",
             "github.event.repository.default_branch": "main",
             "github.event.pull_request.head.repo.full_name": head,
+            "github.event.merge_group.base_ref": queue,
         }
         ran, log, failed, began, summary = [], "", "", time.monotonic(), self.folder / "summary"
         summary.write_text("")

@@ -233,6 +233,10 @@ def test_a_pull_request_is_held_to_the_policy_of_the_branch_that_it_goes_to(
     ran = job.run(branch="topic", base="strict", inputs={"pin": "off"})
     assert (ran.failed, ran.outputs["verdict"]) == ("Verify", "findings"), ran.log
     assert "the policy requires this check" in ran.log
+    queued = "refs/heads/gh-readonly-queue/strict/pr-7"
+    ran = job.run(branch="topic", ref=queued, queue="refs/heads/strict", inputs={"pin": "off"})
+    assert (ran.failed, ran.outputs["verdict"]) == ("Verify", "findings"), ran.log
+    ran = job.run(branch="topic", base="strict", inputs={"pin": "off"})
     assert ran.summary.startswith("## Decisions")
     ann.git("checkout", "--quiet", "-b", "other", "main")
     ann.git.commit("pyproject.toml", b'[tool.tripod.policy]\nrequired = ["pins-extend"]\n')
