@@ -56,6 +56,11 @@ def test_a_page_tells_what_verify_tells(archive: Path, page: bytes) -> None:
     assert seen.text.count("handed the variables") >= 1  # a clean verdict's exceptions
 
 
+def test_the_tail_begins_where_the_newest_head_from_outside_ends(page: bytes) -> None:
+    said = "From entry 333 on the ledger alone vouches for what it holds: 4 entries besides seals"
+    assert said in SeenPage(page).text.replace("\n", " ")
+
+
 def test_the_same_ledger_gives_the_same_bytes_elsewhere(archive: Path, page: bytes) -> None:
     code = "import sys; from tripod.report import *; print(render_report(sys.argv[1]).pages)"
     ours = repr({"tripod-report.html": page})
