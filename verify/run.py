@@ -80,6 +80,7 @@ from tripod.verify.fold import Compared
 from tripod.verify.peers.refs import (
     ReplicaRef,
     longest_records,
+    named_replicas,
     replica_refs,
     team_judged_by_refs,
 )
@@ -309,8 +310,9 @@ def judge_refs(
                 each(evidence, parts[-1], "")
     except OutsideError as error:
         return Report(path, (), problem=str(error))
-    except GitError as error:
-        return Report(path, (), problem=str(error)) if team_of(path) is None else None
+    except GitError as error:  # what lies in the work tree takes no place of records on refs
+        is_kept = team_of(path) is None or bool(named_replicas(os.path.dirname(root) + "/README"))
+        return Report(path, (), problem=str(error)) if is_kept else None
     return Report(path, (), parts=tuple(parts)) if parts else None
 
 

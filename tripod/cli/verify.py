@@ -228,11 +228,11 @@ def _move_pins(
     if code:
         return report, code, f"the pins in {asked.pin} were left as they are"
     if not is_pin_folder(asked.pin):
-        said = (
-            f"the pin {asked.pin} was left as it is: records on refs were judged, and they have a "
-            "pin each, in a folder: --pin FOLDER/"
-        )
-        return report, code, said
+        why = "records on refs were judged, and they have a pin each, in a folder: --pin FOLDER/"
+        if os.path.lexists(asked.pin):
+            return report, code, f"the pin {asked.pin} was left as it is: {why}"
+        said = f"no pin was made at {asked.pin}: {why}"
+        return _with_pin_unmoved(report, asked.pin, said), 1, said
     try:
         os.makedirs(asked.pin, exist_ok=True)
         for replica, (data, compared) in sorted(seen.items()):

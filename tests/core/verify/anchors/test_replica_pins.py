@@ -1,5 +1,6 @@
 """Pins of replicas in a folder, as CI keeps them: what was seen once can be taken back no more."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -135,6 +136,18 @@ def test_what_the_folder_must_not_be(ann: Clone, ci: Witness) -> None:
     shutil.rmtree(ci.pins)
     code, said = ci.run()
     assert (code, "--update-pin makes the first ones" in said) == (3, True), said
+
+
+def test_a_pin_that_cannot_be_made_is_no_success(tmp_path: Path, ann: Clone) -> None:
+    """A job that wrote no pin, and said so in passing, was green for ever and compared nothing."""
+    assert ann.name
+    clone = Clone(tmp_path, "ci")
+    clone.fetch()
+    pin = tmp_path / "team.pin"
+    done = clone.run("verify", "--pin", str(pin), "--update-pin", "--json")
+    assert (done.code, pin.exists()) == (1, False)
+    assert json.loads(done.out)["exit_code"] == 1
+    assert "no pin was made at " in done.err
 
 
 def test_a_folder_of_pins_is_for_records_on_refs(tmp_path: Path, ann: Clone, ci: Witness) -> None:
