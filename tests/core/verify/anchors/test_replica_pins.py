@@ -1,6 +1,8 @@
 """Pins of replicas in a folder, as CI keeps them: what was seen once can be taken back no more."""
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,12 +18,12 @@ class Witness:
     def __init__(self, folder: Path) -> None:
         self.folder, self.pins, self.runs = folder, folder / "pins", 0
 
-    def run(self, *words: str) -> tuple[int, str]:
+    def run(self, *words: str, command: str = "verify") -> tuple[int, str]:
         """Clone, fetch the records, and judge: the exit code, and what was printed."""
         self.runs += 1
         clone = Clone(self.folder, f"ci-{self.runs}")
         clone.fetch()
-        done = clone.run("verify", "--pin", f"{self.pins}/", *words)
+        done = clone.run(command, "--pin", f"{self.pins}/", *words)
         return done.code, done.err + done.out.decode()
 
     def sizes(self) -> dict[str, int]:
@@ -148,3 +150,33 @@ def test_a_folder_of_pins_is_for_records_on_refs(tmp_path: Path, ann: Clone, ci:
     assert not (tmp_path / "none").exists()
     done = bare.run("verify", "--pin", f"{ci.pins}/")
     assert (done.code, b"ledger-missing" in done.out) == (1, True), done
+
+
+@pytest.mark.parametrize("other", [True, False], ids=["another replica stays", "alone"])
+def test_an_audit_tells_of_a_record_that_is_deleted(
+    tmp_path: Path, ann: Clone, ci: Witness, *, other: bool
+) -> None:
+    if other:
+        joined_replica(tmp_path, "ben").push()
+    size = ci.sizes()[name_of(ann)]
+    Git(ann.remote, made=False)("update-ref", "-d", f"{OWN}{name_of(ann)}")
+    bundle = tmp_path / "bundle"
+    code, said = ci.run("--bundle", str(bundle), command="audit")
+    assert code == 1, said
+    assert f"{OWN}{name_of(ann)}: the ledger is gone: no ref holds this record" in said
+    assert f"entries 0 to {size - 1}: missing" in said
+    (program,) = [one for one in bundle.rglob("verify.py") if ann_is_named(one)]
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1, done.stdout
+
+
+def ann_is_named(program: Path) -> bool:
+    return "the ledger is gone" in (program.parent / "audit.json").read_text()
+
+
+def test_an_audit_says_why_the_pins_of_replicas_cannot_be_read(ann: Clone, ci: Witness) -> None:
+    (ci.pins / "notes.txt").write_text("x")
+    code, said = ci.run(command="audit")
+    assert (code, "'notes.txt', which is no name of a replica" in said) == (3, True), said
