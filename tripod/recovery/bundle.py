@@ -34,8 +34,9 @@ from tripod.ledger.locator import database_of
 from tripod.ledger.tlog import tiles
 from tripod.projections import Disk
 from tripod.recovery.rebuild import copy_database_pages
+from tripod.verify.anchors.known import LedgerHead
 from tripod.verify.check import POLICIES, Finding, Report
-from tripod.verify.damage import Damage, LedgerHead
+from tripod.verify.damage import Damage
 from tripod.verify.evidence import OpenEvidence
 from tripod.verify.recorded.evidence import part_path
 from tripod.verify.rows import RowReader
@@ -141,7 +142,10 @@ class BundleFolder:
             front = f"{self.made}/{made[0]}" if len(made) == 1 else self.made
             if len(made) > 1:
                 lines = [f"{name}: a bundle by itself, of one replica." for name in made]
+                lines.append("`python3 -I -S verify.py` judges each of them.")
                 _put(front, "README.md", ("\n\n".join(lines) + "\n").encode())
+                for name, source in _TOOLS.items():
+                    _put(front, name, _tool(source))
                 _add_manifest(front)
             with open(f"{front}/{MANIFEST}", "rb") as file:
                 manifest = file.read()

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from tripod.verify.anchors.known import LedgerHead, is_made_later
 from tripod.verify.check import Finding, escape, shorten
-from tripod.verify.damage import Damage, DamagedEntry, DamageSide, LedgerHead
+from tripod.verify.damage import Damage, DamagedEntry, DamageSide
 from tripod.verify.isolation.sessions import Sight
 from tripod.verify.listing import ListedEntry
 
@@ -169,18 +170,20 @@ def _head_lines(damage: Damage, good: LedgerHead | None) -> Iterator[str]:
     elif good is None:
         yield "  no head that is known fits the entries"
     else:
-        yield f"  {_head_line(good)}"
+        yield f"  {_head_line(good, damage.broken)}"
     rest = [one for one in damage.heads if one is not good]
     broken = [one for one in rest if not one.fits]
     shown = [*broken, *(one for one in rest if one.fits)][:_HEADS]
     for one in shown:
-        yield f"  {_head_line(one)}"
+        yield f"  {_head_line(one, damage.broken)}"
     if len(rest) > len(shown):
         yield f"  and {len(rest) - len(shown)} more heads that are known"
 
 
-def _head_line(head: LedgerHead) -> str:
+def _head_line(head: LedgerHead, broken: LedgerHead | None) -> str:
     fits = {True: "fits", False: "DOES NOT FIT", None: "cannot be compared: they are not all here"}
+    if is_made_later(head, broken):
+        fits[True] = "fits what is here now, and a head of fewer entries does not"
     by = head.by or "nobody's signature"
     return (
         f"{head.size} entries, {head.source}: {escape(head.where)}, {escape(by)}: {fits[head.fits]}"

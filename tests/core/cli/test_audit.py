@@ -71,7 +71,7 @@ def test_a_forged_assessment_is_told(team: Path) -> None:
     said = done.out.decode()
     assert "\nReviews\n" in said
     assert "answers no checkpoint event" in said
-    assert "the ledger itself is whole" in said
+    assert "nothing bad was found in the ledger itself" in said
 
 
 def test_a_reviewer_that_read_the_chat_is_told_with_what_it_saw(team: Path) -> None:
