@@ -167,6 +167,8 @@ def _entry_line(entry: ListedEntry) -> str:
 def _head_lines(damage: Damage, good: LedgerHead | None) -> Iterator[str]:
     if not damage.heads:
         yield "  no head is known: no seal was made, and no pin, commit, receipt or peer has one"
+    elif not damage.size:
+        yield "  no entries could be read here that a head could be held against"
     elif good is None:
         yield "  no head that is known fits the entries"
     else:
