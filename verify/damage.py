@@ -34,10 +34,11 @@ from tripod.verify.anchors.known import (
     unheld_heads,
     walked_side,
 )
-from tripod.verify.check import FINDINGS, Finding, Outcome, Report, lets_accept
+from tripod.verify.check import CANNOT_TELL, FINDINGS, Finding, Outcome, Report, lets_accept
 from tripod.verify.checks import CHECKS, bodies_present
 from tripod.verify.evidence import OpenEvidence
 from tripod.verify.export_file import ExportFiles, FileError, RefFiles
+from tripod.verify.finding import Accepted
 from tripod.verify.isolation.rules import sights_of
 from tripod.verify.isolation.sessions import Sight
 from tripod.verify.listing import ListedEntry, listed_entry
@@ -109,7 +110,10 @@ class DamageFindings:
     ``reviews`` are about assessments, ``readings`` about a reviewer or another session that was
     shown what it must not see, ``altered`` about entries and heads. ``counts`` gives of each check
     with findings how many fail, and how many are warnings. ``sights`` say of each reader that a
-    rule is about what it saw of the protected place.
+    rule is about what it saw of the protected place. ``accepted`` are findings that the team
+    accepted, the first 20, each with the entry that does so; ``accepted_count`` counts them.
+    ``untold`` says of each check what it could not tell, and what its verdict leaves out; with the
+    check '' it is about the whole run.
     """
 
     reviews: tuple[Finding, ...]
@@ -117,6 +121,9 @@ class DamageFindings:
     altered: tuple[Finding, ...]
     counts: tuple[tuple[str, int, int], ...]
     sights: tuple[Sight, ...] = ()
+    accepted: tuple[Accepted, ...] = ()
+    accepted_count: int = 0
+    untold: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +169,7 @@ def damage_of(evidence: OpenEvidence, report: Report) -> Damage:
         side = walked_side(evidence, reader)
         heads, size, keys = (*known_heads(evidence, side), *heads), max(0, reader.size), side.keys
     good, broken = newest_good_head(heads), oldest_broken_head(heads)
+    outside = newest_good_head([one for one in heads if one.is_outside or one is broken])
     most = max((one for one in heads if one.size > size), key=attrgetter("size"), default=None)
     missing = None if most is None else (size, most.size)
     # What a branch knows that is newer is no fault of this clone. What was not read is not missing.
@@ -185,8 +193,8 @@ def damage_of(evidence: OpenEvidence, report: Report) -> Damage:
         first,
         heads,
         missing,
-        tuple(_sides(size, first, good, broken, most)),
-        _sorted_findings(evidence, found, report.all_outcomes),
+        tuple(_sides(size, first, good, broken, most, outside=outside)),
+        _sorted_findings(evidence, found, report),
         tuple(_next(evidence, report, first, missing)),
     )
 
@@ -354,12 +362,14 @@ def _sides(
     good: LedgerHead | None,
     broken: LedgerHead | None,
     most: LedgerHead | None,
+    *,
+    outside: LedgerHead | None,
 ) -> Iterator[DamageSide]:
     """The entries in ranges, each with what can be shown of it."""
     end = size if first is None else min(first.sealed, size)
     sealed = 0 if good is None else min(good.size, end)
     if good is not None and sealed:
-        yield DamageSide("sealed", 0, sealed, tuple(_sealed(good, first, broken)))
+        yield DamageSide("sealed", 0, sealed, tuple(_sealed(good, first, broken, outside)))
     if end > sealed and first is not None and first.where:
         what = (
             f"The record on {first.where} has these entries as they are here. It is whole, and its "
@@ -383,7 +393,10 @@ def _sides(
 
 
 def _sealed(
-    good: LedgerHead, first: DamagedEntry | None, broken: LedgerHead | None
+    good: LedgerHead,
+    first: DamagedEntry | None,
+    broken: LedgerHead | None,
+    outside: LedgerHead | None,
 ) -> Iterator[str]:
     by = f", signed by {good.by}" if good.by else ", which nobody signed"
     yield (
@@ -398,6 +411,11 @@ def _sealed(
         yield (
             "It is kept with the ledger: who holds that key could have made the entries "
             "and the seal anew. A pin, a commit or a peer that holds a head would show that."
+        )
+    if not good.is_outside and outside is not None:
+        yield (
+            f"{_sentence(name_head(outside))} shows it for the first {outside.size} entries: it is "
+            "not kept with the ledger, and fits."
         )
     if not good.is_outside and broken is not None and broken.is_outside:
         yield (
@@ -452,8 +470,9 @@ def _sentence(text: str) -> str:
 
 
 def _sorted_findings(
-    evidence: OpenEvidence, found: Sequence[Finding], outcomes: Sequence[Outcome]
+    evidence: OpenEvidence, found: Sequence[Finding], report: Report
 ) -> DamageFindings:
+    outcomes = report.all_outcomes
     reviews: list[Finding] = []
     readings: list[Finding] = []
     altered: list[Finding] = []
@@ -472,7 +491,18 @@ def _sorted_findings(
         tuple(altered[:_SEEN]),
         tuple(_kinds(outcomes)),
         tuple(sight for told in outcomes for sight in sights_of(told)),
+        tuple(one for told in outcomes for one in told.accepted)[:_SEEN],
+        report.accepted,
+        tuple(_untold(report)),
     )
+
+
+def _untold(report: Report) -> Iterator[tuple[str, str]]:
+    for told in report.all_outcomes:
+        if told.verdict == CANNOT_TELL:
+            yield told.check, f"it cannot tell: {told.reason}"
+        yield from ((told.check, f"its verdict leaves out: {one}") for one in told.exceptions)
+    yield from (("", note) for note in report.notes)
 
 
 def _kinds(outcomes: Iterable[Outcome]) -> Iterator[tuple[str, int, int]]:
@@ -514,7 +544,9 @@ def _verdict(report: Report, first: DamagedEntry | None, missing: tuple[int, int
     if report.exit_code:
         untold = ", ".join(report.untold) or "nothing was judged"
         return f"nothing bad was found, and not all could be judged: {untold}"
-    return "nothing bad was found: all required checks are clean"
+    accepted = "1 finding is" if report.accepted == 1 else f"{report.accepted} findings are"
+    accepted = f"; {accepted} accepted" if report.accepted else ""
+    return f"nothing bad was found: all required checks are clean{accepted}"
 
 
 def _next(

@@ -49,6 +49,12 @@ def damage_value(damage: Damage) -> dict[str, Any]:
             "reviews": [_finding_value(one) for one in damage.findings.reviews],
             "readings": [_finding_value(one) for one in damage.findings.readings],
             "sights": [one._asdict() for one in damage.findings.sights],
+            "accepted": [
+                {**_finding_value(one), "accepted": by._asdict()}
+                for one, by in damage.findings.accepted
+            ],
+            "accepted_count": damage.findings.accepted_count,
+            "untold": [{"check": check, "why": why} for check, why in damage.findings.untold],
             "counts": [
                 {"check": name, "failures": failures, "warnings": warnings}
                 for name, failures, warnings in damage.findings.counts
@@ -130,6 +136,15 @@ def _lines(damage: Damage) -> Iterator[str]:
         if found:
             yield from ("", title)
             yield from _finding_lines(found)
+    if damage.findings.accepted:
+        yield from ("", f"Accepted findings: {damage.findings.accepted_count}")
+        for one, by in damage.findings.accepted:
+            yield f"  {escape(one.where)}: {one.check}: {escape(one.message)}"
+            yield f"      accepted by {escape(by.actor)} in entry {by.seq}: {escape(by.reason)}"
+    if damage.findings.untold:
+        yield from ("", "What is not told")
+        for check, why in damage.findings.untold:
+            yield f"  {f'{check}: ' if check else ''}{escape(why)}"
     if damage.findings.counts:
         yield from ("", "Findings")
         for name, failures, warnings in damage.findings.counts:

@@ -3,6 +3,7 @@
 import random
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from tripod.ledger.tlog.note import Note, format_note
 from tripod.ledger.tlog.seal import format_seal, sign_seal
 from tripod.verify.anchors.anchors import AnchorOptions
 from tripod.verify.damage import Damage, damage_of
-from tripod.verify.reporters.damage import damage_text
+from tripod.verify.reporters.damage import damage_text, damage_value
 from tripod.verify.run import open_run, run
 
 SINGLE = (
@@ -325,6 +326,29 @@ def test_findings_are_sorted_by_what_they_are_about(
     assert any(says in one.message for one in sorts.pop(field))
     assert not any(says in one.message for each in sorts.values() for one in each)
     assert specimen.check in {name for name, _, _ in found.counts}
+
+
+def test_what_was_accepted_and_what_was_not_told_is_said(attacked: Attacked, sound: str) -> None:
+    _, damage = attacked("accept a finding", 1, pin=93)
+    assert damage.exit_code == 0
+    assert damage.verdict.endswith("clean; 1 finding is accepted")
+    said = damage_text(damage)
+    assert "\nAccepted findings: 1\n" in said
+    assert "accepted by alex in entry" in said
+    (one,) = damage_value(damage)["findings"]["accepted"]
+    assert one["accepted"]["actor"] == "alex"
+    # The newest seal is kept with the ledger, the pin of fewer entries is not.
+    assert "shows it for the first 93 entries" in said
+    with open_run(sound, asked=AnchorOptions(git=False)) as evidence:
+        report = run(evidence)
+        outcomes = [one.cannot_tell("no reason") for one in report.outcomes[:1]]
+        report = replace(report, outcomes=tuple(outcomes), notes=("a note",))
+        damage = damage_of(evidence, report)
+    assert damage.findings.untold == (
+        (outcomes[0].check, "it cannot tell: no reason"),
+        ("", "a note"),
+    )
+    assert "\nWhat is not told\n" in damage_text(damage)
 
 
 def test_the_next_commands_are_of_what_is_wrong(team: str) -> None:
