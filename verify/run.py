@@ -145,7 +145,7 @@ def verify(
     if unknown:
         raise ValueError(f"there is no check {min(unknown)!r}")
     if new_only and (pin is None or since is not None):
-        raise ValueError("new_only needs a pin to start from, and no since")
+        raise ValueError("new_only needs a pin; of new_only and since give one of them")
     asked = AnchorOptions(
         None if pin is None else os.fspath(pin),
         new_only=new_only,

@@ -19,13 +19,13 @@ from tripod.verify import run as judging
 from tripod.verify.anchors.anchors import AnchorOptions, OutsideError
 from tripod.verify.anchors.comparison import is_compared_own_head, pin_after_comparison
 from tripod.verify.anchors.configuration import PROJECT_FILES
+from tripod.verify.anchors.file_growth import judge_growth_of
 from tripod.verify.anchors.pins import is_pin_folder
 from tripod.verify.anchors.policy import Forbidden, forbidden_files
 from tripod.verify.check import FINDINGS, Finding, Report, outcome
 from tripod.verify.checks import pins_extend
 from tripod.verify.evidence import OpenEvidence, evidence_changed, judge_until_still
 from tripod.verify.export import is_export, is_proof, judge_proof
-from tripod.verify.file_growth import judge_growth_of
 from tripod.verify.finding import finding_fingerprint
 from tripod.verify.finding_place import top_of_paths
 from tripod.verify.reporters import json, text

@@ -21,7 +21,7 @@ from tripod.ledger.kinds.merged import PEER
 from tripod.ledger.kinds.peers import TEAM_NAMED
 from tripod.ledger.kinds.pythia import ASSESSED
 from tripod.projections.decisions.format import DecisionText, valid_decision_id
-from tripod.projections.decisions.page import DecisionPage, PageLink
+from tripod.projections.decisions.madr_file import DecisionPage, PageLink
 from tripod.projections.layout import LIVE
 from tripod.verify.listing import ListedEntry, listed_entry, seen_row
 from tripod.verify.rows import RowReader, erasing_row

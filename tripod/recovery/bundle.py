@@ -119,9 +119,11 @@ class BundleFolder:
 
         Raises RefusedError where the bundle would lie in what is judged.
         """
-        own = [*evidence.places.values()]
+        own = []
         if evidence.root is not None:
-            own += [evidence.root, os.path.dirname(database_of(evidence.root))]
+            root = evidence.root
+            own = [root, os.path.dirname(database_of(root))]
+            own += [os.path.join(root, path) for path in evidence.places.values()]
         elif os.path.isdir(evidence.what):
             own.append(evidence.what)
         for at in own:

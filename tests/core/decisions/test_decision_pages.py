@@ -12,7 +12,7 @@ from tripod.decisions.brief import markdown_text
 from tripod.ledger import MalformedError
 from tripod.projections.decisions.format import DecisionText
 from tripod.projections.decisions.madr import parse_madr
-from tripod.projections.decisions.page import (
+from tripod.projections.decisions.madr_file import (
     DecisionPage,
     PageLink,
     decision_page_name,

@@ -86,7 +86,7 @@ def ranges(damage: Damage) -> list[tuple[str, int, int]]:
 # Exactly which entry ----------------------------------------------------------------------------
 
 
-@settings(max_examples=40)
+@settings(max_examples=24)
 @given(name=st.sampled_from(SINGLE), seed=st.integers(0, 10_000))
 def test_any_single_damage_is_told_at_its_entry(attacked: Attacked, name: str, seed: int) -> None:
     at, damage = attacked(name, seed)
@@ -96,7 +96,7 @@ def test_any_single_damage_is_told_at_its_entry(attacked: Attacked, name: str, s
     assert (first.seq, first.last, first.sealed) == (at, at, at)
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(name=st.sampled_from(ANEW), seed=st.integers(0, 10_000), size=st.integers(1, 93))
 def test_what_was_made_anew_is_never_placed_where_it_is_not(
     attacked: Attacked, name: str, seed: int, size: int

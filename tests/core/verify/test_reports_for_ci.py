@@ -8,12 +8,12 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from actions_runner import Command, runner_command
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft4Validator
 from junitparser import JUnitXml
 from sample_reports import EXITS, GOLDEN, REPORTS
+from workflow_commands import Command, runner_command
 
 from tripod.verify.check import CANNOT_TELL, CLEAN, FINDINGS, Finding, Outcome, Report, escape
 from tripod.verify.finding import Acceptance

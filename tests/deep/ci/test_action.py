@@ -226,6 +226,16 @@ def test_a_pull_request_is_held_to_the_policy_of_the_branch_that_it_goes_to(
     ran = job.run(branch="topic", base="strict", inputs={"pin": "off"})
     assert (ran.failed, ran.outputs["verdict"]) == ("Verify", "findings"), ran.log
     assert "the policy requires this check" in ran.log
+    assert ran.summary.startswith("## Decisions")
+    ann.git("checkout", "--quiet", "-b", "other", "main")
+    ann.git.commit("pyproject.toml", b'[tool.tripod.policy]\nrequired = ["pins-extend"]\n')
+    ann.git("checkout", "--quiet", "-b", "topic-2")
+    ann.git.commit("pyproject.toml", b'[project]\nname = "shop"\n')
+    ann.git("push", "--quiet", "origin", "other", "topic-2")
+    ran = job.run(branch="topic-2", base="other", inputs={"pin": "off"})
+    assert (ran.failed, ran.outputs["verdict"]) == ("Verify", "findings"), ran.log
+    ran = job.run(branch="other", base="topic-2", inputs={"pin": "off"})
+    assert "no tripod.toml, and no [tool.tripod]" not in ran.log
 
 
 @pytest.mark.slow

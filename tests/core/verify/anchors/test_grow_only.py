@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from tripod.cli import main
 from tripod.errors import GitError
 from tripod.verify.anchors import git as git_module
+from tripod.verify.anchors.file_growth import judge_growth
 from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.growth import is_growth, is_growth_in_between
 from tripod.verify.check import CANNOT_TELL, CLEAN, FINDINGS, Report
-from tripod.verify.file_growth import judge_growth
 
 LOG = "notes/DECISIONS.md"
 
