@@ -39,6 +39,7 @@ from tripod.report.summary import (
     judged_facts,
     outcome_tally,
     outcome_tone,
+    sight_gaps,
     tail_words,
     verdict_sentence,
     verdict_words,
@@ -199,18 +200,20 @@ class TeamView:
     @property
     def parts(self) -> list[PagePart]:
         """The sections."""
-        facts = self.facts
-        found = facts.report.failures + facts.report.warnings + facts.report.advised
+        facts, told = self.facts, self.facts.report
+        is_known = not told.problem  # else 0 would say that there is none
+        found = told.failures + told.warnings + told.advised
+        is_folded = facts.decision_count is not None
         return [
-            PagePart("findings", "Findings", found),
-            PagePart("untold", "What cannot be told", len(self.untold)),
+            PagePart("findings", "Findings", found if is_known else None),
+            PagePart("untold", "What cannot be told", len(self.untold) if is_known else None),
             PagePart("saw", "Who saw what"),
             PagePart("provable", "What is provable"),
             PagePart("decisions", "Decisions", facts.decision_count),
-            PagePart("assessments", "Assessments", len(facts.assessments)),
+            PagePart("assessments", "Assessments", len(facts.assessments) if is_folded else None),
             PagePart("tail", "Unanchored tail"),
             PagePart("judged", "What was judged"),
-            PagePart("timeline", "Timeline", len(facts.entries)),
+            PagePart("timeline", "Timeline", len(facts.entries) if is_known else None),
         ]
 
 
@@ -341,6 +344,7 @@ def _environment() -> Environment:
         "sides": _SIDES,
         "tally": outcome_tally,
         "judged_facts": judged_facts,
+        "sight_gaps": sight_gaps,
         "tail_words": tail_words,
         "tone": _TONES.get,
         "version": version("tripod-ledger"),
