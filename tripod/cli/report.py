@@ -42,13 +42,13 @@ def _report(call: CommandCall) -> int:
     if call.serve:
         return _serve(call)
     if target != "-":
-        _check_target(target)
+        _check_target(call, target)
     with call.progress():
         rendered = _of_sessions(call) if call.session else _of_team(call)
     if target == "-":
         emit_bytes(rendered.pages[_STDOUT])
         return rendered.exit_code
-    _write(rendered.pages)
+    _write(call, rendered.pages)
     if not call.quiet:
         size = _size_words(rendered.pages)
         emit([f"{rendered.verdict or 'not judged'}: written to {one_line(target)} ({size})"])
@@ -110,6 +110,7 @@ def _grown(path: str, start: int) -> tuple[int, list[str]]:
 def _of_team(call: CommandCall, *, live: bool = False) -> RenderedReport:
     from tripod.report.page import WHOLE, render_report
     from tripod.verify.anchors.anchors import AnchorOptions
+    from tripod.verify.export import is_proof
     from tripod.verify.run import all_checks
 
     if len(call.path) > 1:
@@ -119,9 +120,13 @@ def _of_team(call: CommandCall, *, live: bool = False) -> RenderedReport:
         if name not in names:
             raise BadArgumentError(f"no check {name!r}; `tripod verify --list` lists them")
     is_stream = call.output == "-"
+    path = team_to_judge(call.path[0] if call.path else None)
+    if is_proof(path) and any((call.pin, call.policy, call.since, call.policy_from)):
+        raise BadArgumentError(f"{path} is a proof: hold it against keys (--key)")
+    name = os.path.basename(call.output) if live else call.output  # an address has no folder
     return render_report(
-        team_to_judge(call.path[0] if call.path else None),
-        name=_STDOUT if is_stream else call.output,
+        path,
+        name=_STDOUT if is_stream else name,
         select=call.select or None,
         keys=log_keys_param(call.key),
         no_ledger=call.no_ledger,
@@ -165,13 +170,21 @@ def _of_sessions(call: CommandCall) -> RenderedReport:
     return render_sessions(facts, name=_STDOUT if call.output == "-" else call.output)
 
 
-def _check_target(path: str) -> None:
-    """RefusedError: there is something at a path that is no report, and would be lost."""
+def _check_target(call: CommandCall, path: str) -> None:
+    """RefusedError: a page there would replace what is no report, or lie in what is judged."""
+    from tripod.cli.verify import problem_of_place
     from tripod.report.page import MARK
 
+    if not call.session:
+        subjects = [*call.path] or [team_to_judge(None)]
+        problem = problem_of_place(path, subjects, call.pin, call.policy)
+        if problem:
+            raise RefusedError(f"no report is put at {path}: {problem}; nothing was written")
+    if not os.path.isfile(path):  # to look into a pipe would take from it, or wait for ever
+        return
     try:
         with open(path, "rb") as file:
-            begun = file.read(_LOOKS) if os.path.isfile(path) else b""
+            begun = file.read(_LOOKS)
     except OSError:
         return  # it is not there; or writing will say what is wrong
     if begun and not begun.startswith(MARK):
@@ -181,18 +194,18 @@ def _check_target(path: str) -> None:
         )
 
 
-def _write(pages: dict[str, bytes]) -> None:
+def _write(call: CommandCall, pages: dict[str, bytes]) -> None:
     """Write each page whole or not at all, the main one last: its links lead somewhere."""
     for path in pages:
-        _check_target(path)
+        _check_target(call, path)
     for path, page in reversed(pages.items()):
-        full = os.path.realpath(path)  # a link stays one
         try:
-            if os.path.exists(full) and not os.path.isfile(full):  # a device or a pipe does, too
-                with open(full, "wb") as file:
+            # A device or a pipe does, too: that of /dev/stdout has no other name than this.
+            if os.path.exists(path) and not os.path.isfile(path):
+                with open(path, "wb") as file:
                     file.write(page)
-            else:
-                replace_file(full, page, 0o644, foreign_folder=True)
+            else:  # a link stays one
+                replace_file(os.path.realpath(path), page, 0o644, foreign_folder=True)
         except OSError as error:
             raise UnwritableError(
                 f"the report was not written to {path}: {error.strerror}"
