@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from tripod.cli.commands import CommandCall, NumberParam, command_verb, log_keys_param
 from tripod.cli.look import entry_line_writer, opened_ledger
 from tripod.errors import BadArgumentError, RefusedError, UnwritableError
 from tripod.ledger.files import replace_file
-from tripod.ledger.locator import database_of, team_of, team_to_judge
+from tripod.ledger.locator import database_of, team_of, team_to_judge, work_tree_around
 from tripod.output import emit, emit_bytes, one_line, remark
 from tripod.verify.listing import ListingFilter, listed_entries
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 _STDOUT = ""  # the name of a page that goes to standard output
 _LAST_PORT = 65_535
 _TOLD = 50  # entries that a page is told of at once
+_WATCHED = 20_000  # files of a team whose change an open page is told of at once
+_NOISE = frozenset({"ledger.db-shm", "ledger.db.lock"})  # who only reads changes these
 _LOOKS = 64  # bytes of a file that say whether it is a report
 
 
@@ -70,7 +73,7 @@ def _serve(call: CommandCall) -> int:
             "--serve is for a team, and writes no file: give no --session and no -"
         )
     path = team_to_judge(call.path[0] if call.path else None)
-    report = ServedReport(lambda: _of_team(call, live=True).pages, lambda: _mark(path))
+    report = ServedReport(lambda: _of_team(call, live=True).pages, lambda: _mark(call, path))
     with call.progress():
         report.pages()  # what is wrong with the call is said before anything is served
     try:
@@ -86,16 +89,36 @@ def _serve(call: CommandCall) -> int:
     return 0
 
 
-def _mark(path: str) -> object:
-    """What changes when the ledger at a path does: which files they are, their sizes and times."""
+def _mark(call: CommandCall, path: str) -> object:
+    """What changes when the evidence at a path does: which files they are, their sizes and times.
+
+    It is the ledger, the files of the team, the rules about it, and the refs of its repository.
+    """
+    from tripod.verify.anchors.configuration import PROJECT_FILES
+    from tripod.verify.export import is_export
+
     root = team_of(path) if os.path.isdir(path) else None
+    around = os.path.dirname(os.path.realpath(root or path))
+    tree = work_tree_around(os.path.realpath(path) if root is None else around)
     database = database_of(root) if root else path
-    found = []
-    for file in (database, f"{database}-wal"):
+    top = around if tree is None else tree.top
+    files = [database, f"{database}-wal", *(f"{top}/{name}" for name in PROJECT_FILES)]
+    files += [*call.policy, *([call.pin] if call.pin else ())]
+    folders = [root or path] if root or is_export(path) else []
+    folders += [] if tree is None else [f"{tree.common}/refs", f"{tree.git}/logs"]
+    files += [] if tree is None else [f"{tree.git}/HEAD", f"{tree.common}/packed-refs"]
+    walked = map(os.walk, folders)
+    files += islice(
+        (f"{at}/{name}" for at, _, names in chain(*walked) for name in names if name not in _NOISE),
+        _WATCHED,
+    )
+    found = set()
+    for file in files:
         with suppress(OSError):
             seen = os.stat(file)
-            found.append((file, seen.st_ino, seen.st_size, seen.st_mtime_ns))
-    return tuple(found)
+            if seen.st_size or not file.endswith("-wal"):  # who only reads may leave an empty one
+                found.add((file, seen.st_ino, seen.st_size, seen.st_mtime_ns))
+    return frozenset(found)
 
 
 def _grown(path: str, start: int) -> tuple[int, list[str]]:
