@@ -331,6 +331,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "address": _address,
         "clip": clip,
+        "decision_anchor": _decision_anchor,
         "help": help_markup,
         "manual": _manual,
         "plain": one_line,
@@ -372,6 +373,11 @@ def _sentence(text: str) -> str:
 def _address(name: str) -> str:
     """The address of a page beside this one: nothing of its name is a sign of an address."""
     return quote(os.fsencode(name))
+
+
+def _decision_anchor(text: str) -> str:
+    """The anchor of a decision; one whose id is that of an entry or a section has another."""
+    return _slug(text if text.startswith("D-") else f"decision {text}")
 
 
 def _slug(text: str) -> str:
