@@ -298,7 +298,11 @@ def judge_refs(
                     collect_since(evidence, asked, root)
                     parts.append(pins.noted(run(evidence, select), ref.replica))
                     each(evidence, parts[-1], ref.replica)
-            parts += pins.lost({ref.replica for ref, _ in records})
+            for report in pins.lost({ref.replica for ref, _ in records}):
+                with OpenEvidence(report.what, nearby=nearby, problem=report.problem) as evidence:
+                    evidence.outside.known = pins.known(report)
+                    parts.append(report)
+                    each(evidence, report, "")
         if own and not is_only_stored_to(repository.place.common):  # a ledger here wrote them
             with OpenEvidence(root) as evidence:
                 evidence.outside.known = tuple(KnownHead("git", one.ref, seal) for one, seal in own)

@@ -74,13 +74,14 @@ class TeamFacts:
     """What a page shows of one ledger.
 
     ``tail`` is the first entry that no head from outside vouches for; None where all are, or where
-    nothing is known of it. ``decision_count`` counts those that are not listed, too.
+    nothing is known of it. ``decision_count`` counts those that are not listed, too; None: the
+    entries were not folded, so that neither decisions nor assessments are known.
     """
 
     report: Report
     entries: list[LogEntry] = field(default_factory=list)
     decisions: list[DecisionFacts] = field(default_factory=list)
-    decision_count: int = 0
+    decision_count: int | None = None
     assessments: list[AssessmentFacts] = field(default_factory=list)
     tail: int | None = None
     has_ledger: bool = False
@@ -95,8 +96,8 @@ def gather_facts(evidence: OpenEvidence, report: Report) -> TeamFacts:
         ledger.bodies = evidence.database.bodies
         found = listed_entries(ledger, ListingFilter(), newest_first=False)
         facts.entries = list(map(_log_entry, found))
-    if report.anchored is not None and report.head is not None and report.anchored.tail:
-        facts.tail = max(0, report.head[0] - report.anchored.tail)
+    if report.anchored is not None and report.anchored.tail:
+        facts.tail = max((size for size, _ in report.anchored.sizes.values()), default=0)
     if evidence.folded is not None:
         facts.decisions, facts.decision_count = _decisions(evidence)
         facts.assessments = list(_assessments(evidence))

@@ -56,6 +56,11 @@ def test_a_page_tells_what_verify_tells(archive: Path, page: bytes) -> None:
     assert seen.text.count("handed the variables") >= 1  # a clean verdict's exceptions
 
 
+def test_the_tail_begins_where_the_newest_head_from_outside_ends(page: bytes) -> None:
+    said = "From entry 333 on the ledger alone vouches for what it holds: 4 entries besides seals"
+    assert said in SeenPage(page).text.replace("\n", " ")
+
+
 def test_the_same_ledger_gives_the_same_bytes_elsewhere(archive: Path, page: bytes) -> None:
     code = "import sys; from tripod.report import *; print(render_report(sys.argv[1]).pages)"
     ours = repr({"tripod-report.html": page})
@@ -142,6 +147,35 @@ def test_a_file_that_is_no_report_is_not_written_over(team: Path) -> None:
     assert run(team, "report", "-o", "notes.html").code == 0  # a report is replaced
     assert target.read_bytes().startswith(MARK)
     assert r"caf\udce9 \x1b[31m" in SeenPage(target.read_bytes()).text
+
+
+def test_no_page_is_put_into_what_is_judged(team: Path) -> None:
+    for target in (".nbs/new.html", ".nbs/ledger.db-journal", "tripod.toml"):
+        done = run(team, "report", "-o", target)
+        assert (done.code, "no report is put at" in done.err) == (1, True)
+        assert not (team / target).exists()
+
+
+def test_a_page_goes_into_a_pipe_and_waits_for_no_writer(team: Path) -> None:
+    os.mkfifo(team / "pipe")
+    with subprocess.Popen(("cat", "pipe"), cwd=team, stdout=subprocess.PIPE) as reader:
+        assert run(team, "report", "-o", "pipe").code == 0
+        page, _ = reader.communicate(timeout=20)
+    assert page.startswith(MARK)
+
+
+def test_a_page_goes_to_a_descriptor_that_has_no_name_in_any_folder(team: Path) -> None:
+    begin, end = os.pipe()
+    with open(begin, "rb") as pipe, open(end, "wb", buffering=0):
+        assert run(team, "report", "-o", f"/dev/fd/{end}").code == 0
+        assert os.read(pipe.fileno(), 99).startswith(MARK)
+
+
+def test_what_a_proof_cannot_be_held_against_is_refused(archive: Path, tmp_path: Path) -> None:
+    for option in ("--pin", "--policy", "--since", "--policy-from"):
+        target = tmp_path / "r.html"
+        done = run(archive, "report", "entry.tlog-proof", option, "x", "-o", str(target))
+        assert (done.code, "is a proof" in done.err, target.exists()) == (2, True, False)
 
 
 def test_what_cannot_be_written_is_said_and_nothing_is_left_behind(team: Path) -> None:

@@ -232,6 +232,27 @@ def test_a_page_that_comes_back_misses_nothing(team: _Team, server: ReportServer
             assert answer.status == 200
 
 
+def test_an_error_that_nobody_foresaw_is_no_silence(team: _Team, server: ReportServer) -> None:
+    def render() -> dict[str, bytes]:
+        raise ZeroDivisionError("<of a table>")
+
+    server.report._render = render
+    with asked(server) as answer:
+        assert answer.status == 503
+        assert b"ZeroDivisionError: &lt;of a table&gt;" in answer.read()
+
+
+def test_a_page_that_was_closed_frees_its_stream(server: ReportServer) -> None:
+    path = urlsplit(server.address).path + "entries?since=0"
+    for _ in range(3 * 16):  # thrice as many as may be open at once
+        for _ in range(100):
+            with asked(server, path) as answer:
+                if answer.status == 200:
+                    break
+        else:
+            pytest.fail("streams of pages that were closed stay taken")
+
+
 def test_too_many_open_pages_are_refused_in_words(server: ReportServer) -> None:
     taken = 0
     while server.streams.acquire(blocking=False):
