@@ -203,7 +203,8 @@ class _Walk:
                 "its name, from the folder where this runs?"
             )
         self.noted = [noted for noted in self.noted if noted.change.commit.name == commit]
-        return self._told(tuple(one._replace(where=STAGED) for one in self._breaks()))
+        told = self._told(tuple(one._replace(where=STAGED) for one in self._breaks()))
+        return told._replace(unstaged=commit not in self.changed)
 
     def _walked(self, head: str) -> bool:
         """Judge all versions up to a commit; whether there are any."""
