@@ -186,6 +186,10 @@ def test_records_are_judged_and_their_pins_kept_by_the_default_branch_alone(
     job.github.upload("tripod-pins", fooled, head_sha=STRANGE)
     left = job.run()
     assert (left.failed, left.outputs["verdict"]) == ("Bring the pins of the last run", "")
+    job.github.artifacts[0]["expired"] = True
+    job.github.upload("another", fooled)
+    anew = job.run()
+    assert (anew.failed, "The pins of earlier runs expired" in anew.log) == ("", True), anew.log
 
 
 @pytest.mark.slow
