@@ -312,12 +312,19 @@ def judge_refs(
             with open_run(path, nearby=nearby, keys=keys, asked=pins.asked_of_others) as evidence:
                 parts.append(run(evidence, select))
                 each(evidence, parts[-1], "")
-    except OutsideError as error:
-        return Report(path, (), problem=str(error))
-    except GitError as error:  # what lies in the work tree takes no place of records on refs
-        is_kept = team_of(path) is None or bool(named_replicas(os.path.dirname(root) + "/README"))
-        return Report(path, (), problem=str(error)) if is_kept else None
+    except (OutsideError, GitError) as error:
+        return _unread(path, root, error)
     return Report(path, (), parts=tuple(parts)) if parts else None
+
+
+def _unread(path: str, root: str, error: OutsideError | GitError) -> Report | None:
+    """What is said where git or a pin cannot be read; None: the files of a team are judged.
+
+    What lies in the work tree takes no place of records on refs.
+    """
+    is_kept = isinstance(error, OutsideError) or team_of(path) is None
+    is_kept = is_kept or bool(named_replicas(f"{os.path.dirname(root)}/README"))
+    return Report(path, (), problem=str(error)) if is_kept else None
 
 
 def _load_ref(evidence: OpenEvidence, repository: Repository, ref: ReplicaRef) -> None:
