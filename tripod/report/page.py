@@ -51,7 +51,7 @@ from tripod.verify.evidence import NEARBY, OpenEvidence, evidence_changed, judge
 from tripod.verify.export import is_proof, judge_proof
 from tripod.verify.finding import SHORT
 from tripod.verify.isolation.rules import sights_of
-from tripod.verify.run import HowToOpen, check_manual, judge_refs, open_run, run
+from tripod.verify.run import HowToOpen, all_checks, check_manual, judge_refs, open_run, run
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -229,7 +229,7 @@ def _render_team(
         "live": (report.head[0] if report.head else 0) if live else None,
         "report": report,
         "verdict": words,
-        "summary": verdict_sentence(report),
+        "summary": verdict_sentence(report, len(all_checks())),
         "coverage": list(coverage_lines(reports, facts)),
         "ceiling": ceiling_of(reports),
         "custody": list(custody_lines(reports, facts)),

@@ -252,6 +252,22 @@ def test_sessions_without_a_rule_are_listed_and_not_judged(tmp_path: Path) -> No
     assert run(tmp_path, "report", "--session", "empty.jsonl").code == 3
 
 
+def test_sessions_that_were_not_read_are_named_with_a_rule_and_without(tmp_path: Path) -> None:
+    (tmp_path / "none").mkdir()
+    (tmp_path / "some").mkdir()
+    write_session(tmp_path / "some/a.jsonl", "a", ("/w/a.py", "x = 1"))
+    (tmp_path / "some/b.jsonl").write_text('{"x": 1}\n')
+    target = tmp_path / "tripod-report.html"
+    assert run(tmp_path, "report", "--session", "none", "--never", ".env").code == 3
+    text = " ".join(SeenPage(target.read_bytes()).text.split())
+    assert "cannot tell No session was read." in text
+    assert "No place is protected" not in text
+    run(tmp_path, "report", "--session", "some")
+    text = " ".join(SeenPage(target.read_bytes()).text.split())
+    assert "Not all could be seen." in text
+    assert "b.jsonl:1: the file was not read" in text
+
+
 def test_who_saw_what_of_a_team_is_in_the_outcome(tmp_path: Path) -> None:
     assert run(tmp_path, "init").code == 0
     for name, path in (("a", "/w/.env"), ("b", "/w/a.py")):
