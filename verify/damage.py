@@ -176,6 +176,8 @@ def damage_of(evidence: OpenEvidence, report: Report) -> Damage:
     if not report.exit_code or report.problem:
         missing = most = None
     first = _first_bad(evidence, report, heads)
+    if first is not None and most is not None and TOGETHER in first.message:
+        first = None  # it was signed together with one that is missing, and is good itself
     if first is None and most is not None and size:
         what = f"{name_head(most)} covers {most.size} entries, and {size} are here"
         if most.is_outside:

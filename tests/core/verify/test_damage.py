@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from attacked import KEY, ORIGIN, Case, World, build_world, copied, fit
 from attacks import DEEDS
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from plain_export import key_of
 from specimens import SPECIMENS, copy, database, read, unguarded, write_rows
@@ -93,6 +93,7 @@ def ranges(damage: Damage) -> list[tuple[str, int, int]]:
 
 
 @settings(max_examples=40)
+@example(name="edit seq", seed=1836)  # the newest, which another entry was signed together with
 @given(name=st.sampled_from(SINGLE), seed=st.integers(0, 10_000))
 def test_any_single_damage_is_told_at_its_entry(attacked: Attacked, name: str, seed: int) -> None:
     at, damage = attacked(name, seed)
@@ -301,7 +302,7 @@ def test_a_key_that_no_key_before_it_vouches_for_makes_no_good_seal(
 ) -> None:
     """Anybody who can write to the database can add a key, and seal everything with it."""
     rows, size = list(world.rows), len(world.rows)
-    other = SigningKey(ORIGIN, bytes(range(32)))
+    other = SigningKey(ORIGIN, b"\x07" * 32)
     at = rows[-1].head["at"]
     key = next(row for row in rows if row.head["kind"] == "key.set")
     key = key.headed(id="key-9", at=at, seq=size).saying(vkey=other.verifier().format(), note="x")
