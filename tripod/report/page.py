@@ -357,8 +357,8 @@ _TONES = {CLEAN: "good", EXCEPT: "warn", CANNOT_TELL: "warn", FINDINGS: "bad", "
 
 
 _SIDES = {
-    "sealed": "proved by a head",
-    "unsealed": "held by their links alone",
+    "sealed": "covered by a head that fits",
+    "unsealed": "held by their links alone, and covered by no head that fits",
     "bad": "not what they were",
     "after": "after the bad place",
     "missing": "not there",

@@ -677,6 +677,10 @@ def compare_peers(
     else:
         found.judge()
     agreeing = list(_vouching(found))
+    found.peers.agreeing = [
+        one._replace(proven=True) if one.seq in found.proven else one
+        for one in found.peers.agreeing
+    ]
     trailers = found.trailers if found.trailers.heads else None
     return (found.peers if found.is_here else None), trailers, agreeing
 
