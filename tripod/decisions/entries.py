@@ -7,6 +7,7 @@ verify`` judges.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -27,6 +28,7 @@ from tripod.verify.listing import ListedEntry, listed_entry, seen_row
 from tripod.verify.rows import RowReader, erasing_row
 
 _BROKEN = (ValueError, TypeError, LookupError, AttributeError, RecursionError, LedgerError)
+_KINDS = (LOGGED.name, ASSESSED.name, MERGED)
 _TEXTS = ("id", "title", "chat_ref", "participants", "artefacts", "risk_tags", "status")
 
 
@@ -84,9 +86,9 @@ def read_decisions(ledger: RowReader) -> LedgerDecisions:
     problems = []
     numbers: dict[str, set[int]] = {}
     ledger.problem = ""
-    for row in ledger.raw(kinds=(LOGGED.name, ASSESSED.name, MERGED)):
+    for row in ledger.raw(kinds=_KINDS):
         seen = seen_row(ledger, row)
-        if seen.kind not in (LOGGED.name, ASSESSED.name, MERGED) or _is_twin(row):
+        if seen.kind not in _KINDS or _is_twin(row):
             continue
         listed = listed_entry(ledger, row)
         try:
@@ -100,6 +102,7 @@ def read_decisions(ledger: RowReader) -> LedgerDecisions:
             listed = listed._replace(problem=f"it does not say what its kind has: {error}")
         if listed.problem:
             problems.append(f"entry {row.seq}: {listed.problem}")
+    problems += _hidden(ledger)
     if ledger.problem:
         problems.append(
             f"entries cannot be read: {ledger.problem}; `tripod verify` says what to do"
@@ -118,6 +121,19 @@ def read_decisions(ledger: RowReader) -> LedgerDecisions:
     ]
     changes = newest_changes(rows, lambda: _own_replica(ledger))
     return LedgerDecisions(tuple(decisions), tuple(assessments), changes, tuple(problems))
+
+
+def _hidden(ledger: RowReader) -> list[str]:
+    """Which entries are of a kind that is read here, while their rows say another."""
+    sql = (
+        f"SELECT seq FROM entries WHERE kind NOT IN {_KINDS} AND "
+        "(instr(header, ?) OR instr(header, ?) OR instr(header, ?)) ORDER BY seq"
+    )
+    try:
+        found = ledger.db.execute(sql, [f'"kind":"{kind}"'.encode() for kind in _KINDS]).fetchall()
+    except sqlite3.Error as error:
+        return [f"entries cannot be read: {error}; `tripod verify` says what to do"]
+    return [f"entry {seq}: its row says another kind than its header" for (seq,) in found]
 
 
 def _is_twin(row: RawEntry) -> bool:
