@@ -25,7 +25,7 @@ from tripod.projections.decisions.format import DecisionText, valid_decision_id
 from tripod.projections.decisions.madr_file import DecisionPage, PageLink
 from tripod.projections.layout import LIVE
 from tripod.verify.listing import ListedEntry, listed_entry, seen_row
-from tripod.verify.rows import RowReader, erasing_row
+from tripod.verify.rows import RowReader, disguised_rows, erasing_row
 
 _BROKEN = (ValueError, TypeError, LookupError, AttributeError, RecursionError, LedgerError)
 _KINDS = (LOGGED.name, ASSESSED.name, MERGED)
@@ -125,15 +125,11 @@ def read_decisions(ledger: RowReader) -> LedgerDecisions:
 
 def _hidden(ledger: RowReader) -> list[str]:
     """Which entries are of a kind that is read here, while their rows say another."""
-    sql = (
-        f"SELECT seq FROM entries WHERE kind NOT IN {_KINDS} AND "
-        "(instr(header, ?) OR instr(header, ?) OR instr(header, ?)) ORDER BY seq"
-    )
     try:
-        found = ledger.db.execute(sql, [f'"kind":"{kind}"'.encode() for kind in _KINDS]).fetchall()
+        found = disguised_rows(ledger.db, _KINDS)
     except sqlite3.Error as error:
         return [f"entries cannot be read: {error}; `tripod verify` says what to do"]
-    return [f"entry {seq}: its row says another kind than its header" for (seq,) in found]
+    return [f"entry {seq}: its row says another kind than its header" for seq in found]
 
 
 def _is_twin(row: RawEntry) -> bool:
