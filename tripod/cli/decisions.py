@@ -281,6 +281,7 @@ def _part(
 def _value(part: BriefPart) -> dict[str, object]:
     decisions = [
         {**one.text._asdict(), "seq": one.listed.seq, "made": one.made or None}
+        | {"mark": one.listed.mark}
         for one in part.decisions
     ]
     assessments = [

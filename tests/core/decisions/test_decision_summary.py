@@ -248,7 +248,7 @@ def test_what_another_program_wrote_into_the_log_is_never_left_out_unsaid(shop: 
         assert "No new decisions" not in done.out.decode()
     said = summary(shop, "--since", point)
     assert "1 new decision" in said
-    assert "Open on Sunday" in said
+    assert "Open on Sunday** (decided; ann, bob; risk&#58; rent; observed)" in said
     run(shop, "chat", "send", "live", "ann", "Tea?")
     assert "1 new decision" in summary(shop, ".", "--since", point), "it is there now"
 
