@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from tripod.cli.commands import CommandCall, NumberParam, command_verb, log_keys_param
 from tripod.cli.look import entry_line_writer, opened_ledger
 from tripod.errors import BadArgumentError, RefusedError, UnwritableError
 from tripod.ledger.files import replace_file
-from tripod.ledger.locator import database_of, team_of, team_to_judge
+from tripod.ledger.locator import database_of, team_of, team_to_judge, work_tree_around
 from tripod.output import emit, emit_bytes, one_line, remark
 from tripod.verify.listing import ListingFilter, listed_entries
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 _STDOUT = ""  # the name of a page that goes to standard output
 _LAST_PORT = 65_535
 _TOLD = 50  # entries that a page is told of at once
+_WATCHED = 20_000  # files of a team whose change an open page is told of at once
+_NOISE = frozenset({"ledger.db-shm", "ledger.db.lock"})  # who only reads changes these
 _LOOKS = 64  # bytes of a file that say whether it is a report
 
 
@@ -42,13 +45,13 @@ def _report(call: CommandCall) -> int:
     if call.serve:
         return _serve(call)
     if target != "-":
-        _check_target(target)
+        _check_target(call, target)
     with call.progress():
         rendered = _of_sessions(call) if call.session else _of_team(call)
     if target == "-":
         emit_bytes(rendered.pages[_STDOUT])
         return rendered.exit_code
-    _write(rendered.pages)
+    _write(call, rendered.pages)
     if not call.quiet:
         size = _size_words(rendered.pages)
         emit([f"{rendered.verdict or 'not judged'}: written to {one_line(target)} ({size})"])
@@ -74,7 +77,7 @@ def _serve(call: CommandCall) -> int:
             "--serve is for a team, and writes no file: give no --session and no -"
         )
     path = team_to_judge(call.path[0] if call.path else None)
-    report = ServedReport(lambda: _of_team(call, live=True).pages, lambda: _mark(path))
+    report = ServedReport(lambda: _of_team(call, live=True).pages, lambda: _mark(call, path))
     with call.progress():
         report.pages()  # what is wrong with the call is said before anything is served
     try:
@@ -90,16 +93,36 @@ def _serve(call: CommandCall) -> int:
     return 0
 
 
-def _mark(path: str) -> object:
-    """What changes when the ledger at a path does: which files they are, their sizes and times."""
+def _mark(call: CommandCall, path: str) -> object:
+    """What changes when the evidence at a path does: which files they are, their sizes and times.
+
+    It is the ledger, the files of the team, the rules about it, and the refs of its repository.
+    """
+    from tripod.verify.anchors.configuration import PROJECT_FILES
+    from tripod.verify.export import is_export
+
     root = team_of(path) if os.path.isdir(path) else None
+    around = os.path.dirname(os.path.realpath(root or path))
+    tree = work_tree_around(os.path.realpath(path) if root is None else around)
     database = database_of(root) if root else path
-    found = []
-    for file in (database, f"{database}-wal"):
+    top = around if tree is None else tree.top
+    files = [database, f"{database}-wal", *(f"{top}/{name}" for name in PROJECT_FILES)]
+    files += [*call.policy, *([call.pin] if call.pin else ())]
+    folders = [root or path] if root or is_export(path) else []
+    folders += [] if tree is None else [f"{tree.common}/refs", f"{tree.git}/logs"]
+    files += [] if tree is None else [f"{tree.git}/HEAD", f"{tree.common}/packed-refs"]
+    walked = map(os.walk, folders)
+    files += islice(
+        (f"{at}/{name}" for at, _, names in chain(*walked) for name in names if name not in _NOISE),
+        _WATCHED,
+    )
+    found = set()
+    for file in files:
         with suppress(OSError):
             seen = os.stat(file)
-            found.append((file, seen.st_ino, seen.st_size, seen.st_mtime_ns))
-    return tuple(found)
+            if seen.st_size or not file.endswith("-wal"):  # who only reads may leave an empty one
+                found.add((file, seen.st_ino, seen.st_size, seen.st_mtime_ns))
+    return frozenset(found)
 
 
 def _grown(path: str, start: int) -> tuple[int, list[str]]:
@@ -114,6 +137,7 @@ def _grown(path: str, start: int) -> tuple[int, list[str]]:
 def _of_team(call: CommandCall, *, live: bool = False) -> RenderedReport:
     from tripod.report.page import WHOLE, render_report
     from tripod.verify.anchors.anchors import AnchorOptions
+    from tripod.verify.export import is_proof
     from tripod.verify.run import all_checks
 
     if len(call.path) > 1:
@@ -123,9 +147,13 @@ def _of_team(call: CommandCall, *, live: bool = False) -> RenderedReport:
         if name not in names:
             raise BadArgumentError(f"no check {name!r}; `tripod verify --list` lists them")
     is_stream = call.output == "-"
+    path = team_to_judge(call.path[0] if call.path else None)
+    if is_proof(path) and any((call.pin, call.policy, call.since, call.policy_from)):
+        raise BadArgumentError(f"{path} is a proof: hold it against keys (--key)")
+    name = os.path.basename(call.output) if live else call.output  # an address has no folder
     return render_report(
-        team_to_judge(call.path[0] if call.path else None),
-        name=_STDOUT if is_stream else call.output,
+        path,
+        name=_STDOUT if is_stream else name,
         select=call.select or None,
         keys=log_keys_param(call.key),
         no_ledger=call.no_ledger,
@@ -169,13 +197,21 @@ def _of_sessions(call: CommandCall) -> RenderedReport:
     return render_sessions(facts, name=_STDOUT if call.output == "-" else call.output)
 
 
-def _check_target(path: str) -> None:
-    """RefusedError: there is something at a path that is no report, and would be lost."""
+def _check_target(call: CommandCall, path: str) -> None:
+    """RefusedError: a page there would replace what is no report, or lie in what is judged."""
+    from tripod.cli.verify import problem_of_place
     from tripod.report.page import MARK
 
+    if not call.session:
+        subjects = [*call.path] or [team_to_judge(None)]
+        problem = problem_of_place(path, subjects, call.pin, call.policy)
+        if problem:
+            raise RefusedError(f"no report is put at {path}: {problem}; nothing was written")
+    if not os.path.isfile(path):  # to look into a pipe would take from it, or wait for ever
+        return
     try:
         with open(path, "rb") as file:
-            begun = file.read(_LOOKS) if os.path.isfile(path) else b""
+            begun = file.read(_LOOKS)
     except OSError:
         return  # it is not there; or writing will say what is wrong
     if begun and not begun.startswith(MARK):
@@ -185,18 +221,18 @@ def _check_target(path: str) -> None:
         )
 
 
-def _write(pages: dict[str, bytes]) -> None:
+def _write(call: CommandCall, pages: dict[str, bytes]) -> None:
     """Write each page whole or not at all, the main one last: its links lead somewhere."""
     for path in pages:
-        _check_target(path)
+        _check_target(call, path)
     for path, page in reversed(pages.items()):
-        full = os.path.realpath(path)  # a link stays one
         try:
-            if os.path.exists(full) and not os.path.isfile(full):  # a device or a pipe does, too
-                with open(full, "wb") as file:
+            # A device or a pipe does, too: that of /dev/stdout has no other name than this.
+            if os.path.exists(path) and not os.path.isfile(path):
+                with open(path, "wb") as file:
                     file.write(page)
-            else:
-                replace_file(full, page, 0o644, foreign_folder=True)
+            else:  # a link stays one
+                replace_file(os.path.realpath(path), page, 0o644, foreign_folder=True)
         except OSError as error:
             raise UnwritableError(
                 f"the report was not written to {path}: {error.strerror}"

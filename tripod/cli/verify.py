@@ -228,11 +228,11 @@ def _move_pins(
     if code:
         return report, code, f"the pins in {asked.pin} were left as they are"
     if not is_pin_folder(asked.pin):
-        said = (
-            f"the pin {asked.pin} was left as it is: records on refs were judged, and they have a "
-            "pin each, in a folder: --pin FOLDER/"
-        )
-        return report, code, said
+        why = "records on refs were judged, and they have a pin each, in a folder: --pin FOLDER/"
+        if os.path.lexists(asked.pin):
+            return report, code, f"the pin {asked.pin} was left as it is: {why}"
+        said = f"no pin was made at {asked.pin}: {why}"
+        return _with_pin_unmoved(report, asked.pin, said), 1, said
     try:
         os.makedirs(asked.pin, exist_ok=True)
         for replica, (data, compared) in sorted(seen.items()):
@@ -315,7 +315,18 @@ def _refuse_to_replace_evidence(call: CommandCall) -> None:
 def _problem_of_output(call: CommandCall, path: str) -> str:
     """Why no report is put at a path; '' where one may be."""
     subjects = [*([] if call.path is None else [call.path]), *call.grow_only]
-    subjects = subjects or [team_to_judge(None)]
+    files = [call.old, *call.policy, os.environ.get(_SUMMARY)]
+    problem = problem_of_place(path, subjects or [team_to_judge(None)], call.pin, files)
+    return problem or _problem_of_replaced(os.path.realpath(path))
+
+
+def problem_of_place(
+    path: str, subjects: Sequence[str], pin: str | None, read: Sequence[str | None]
+) -> str:
+    """Why a path is no place for a report on ``subjects``; '' where it is one.
+
+    ``pin`` and the files ``read`` are what else the run needs.
+    """
     roots = [root for one in subjects if os.path.isdir(one) and (root := team_of(one))]
     folders = [one for one in subjects if os.path.isdir(one) and is_export(one)] + roots
     tops = [os.path.dirname(os.path.abspath(root)) for root in roots]
@@ -323,15 +334,15 @@ def _problem_of_output(call: CommandCall, path: str) -> str:
         tree = work_tree_around(os.path.dirname(os.path.realpath(one)))
         folders += [] if tree is None else [tree.git, tree.common]
         tops += [] if tree is None else [tree.top]
-    folders += [call.pin] if call.pin is not None and is_pin_folder(call.pin) else []
-    files = [*subjects, call.pin, call.old, *call.policy, os.environ.get(_SUMMARY)]
+    folders += [pin] if pin is not None and is_pin_folder(pin) else []
+    files = [*subjects, pin, *read]
     files += [f"{top}/{name}" for top in tops for name in PROJECT_FILES]
     full = os.path.realpath(path)
     if any(f"{full}/".startswith(f"{os.path.realpath(one)}/") for one in folders):
         return "it lies in what is judged, or in git's directory: give another PATH"
     if any(_is_same_file(full, one) for one in files if one):
         return "this run reads or writes that file itself: give another PATH"
-    return _problem_of_replaced(full)
+    return ""
 
 
 def _is_same_file(full: str, other: str) -> bool:

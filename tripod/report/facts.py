@@ -74,13 +74,14 @@ class TeamFacts:
     """What a page shows of one ledger.
 
     ``tail`` is the first entry that no head from outside vouches for; None where all are, or where
-    nothing is known of it. ``decision_count`` counts those that are not listed, too.
+    nothing is known of it. ``decision_count`` counts those that are not listed, too; None: the
+    entries were not folded, so that neither decisions nor assessments are known.
     """
 
     report: Report
     entries: list[LogEntry] = field(default_factory=list)
     decisions: list[DecisionFacts] = field(default_factory=list)
-    decision_count: int = 0
+    decision_count: int | None = None
     assessments: list[AssessmentFacts] = field(default_factory=list)
     tail: int | None = None
     has_ledger: bool = False

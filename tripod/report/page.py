@@ -39,6 +39,7 @@ from tripod.report.verdict import (
     judged_facts,
     outcome_tally,
     outcome_tone,
+    sight_gaps,
     tail_words,
     verdict_sentence,
     verdict_words,
@@ -50,7 +51,7 @@ from tripod.verify.evidence import NEARBY, OpenEvidence, evidence_changed, judge
 from tripod.verify.export import is_proof, judge_proof
 from tripod.verify.finding import SHORT
 from tripod.verify.isolation.rules import sights_of
-from tripod.verify.run import HowToOpen, check_manual, judge_refs, open_run, run
+from tripod.verify.run import HowToOpen, all_checks, check_manual, judge_refs, open_run, run
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -203,18 +204,20 @@ class TeamView:
     @property
     def parts(self) -> list[PagePart]:
         """The sections."""
-        facts = self.facts
-        found = facts.report.failures + facts.report.warnings + facts.report.advised
+        facts, told = self.facts, self.facts.report
+        is_known = not told.problem  # else 0 would say that there is none
+        found = told.failures + told.warnings + told.advised
+        is_folded = facts.decision_count is not None
         return [
-            PagePart("findings", "Findings", found),
-            PagePart("untold", "What cannot be told", len(self.untold)),
+            PagePart("findings", "Findings", found if is_known else None),
+            PagePart("untold", "What cannot be told", len(self.untold) if is_known else None),
             PagePart("saw", "Who saw what"),
             PagePart("provable", "What is provable"),
             PagePart("decisions", "Decisions", facts.decision_count),
-            PagePart("assessments", "Assessments", len(facts.assessments)),
+            PagePart("assessments", "Assessments", len(facts.assessments) if is_folded else None),
             PagePart("tail", "Unanchored tail"),
             PagePart("judged", "What was judged"),
-            PagePart("timeline", "Timeline", len(facts.entries)),
+            PagePart("timeline", "Timeline", len(facts.entries) if is_known else None),
         ]
 
 
@@ -230,7 +233,7 @@ def _render_team(
         "live": (report.head[0] if report.head else 0) if live else None,
         "report": report,
         "verdict": words,
-        "summary": verdict_sentence(report),
+        "summary": verdict_sentence(report, len(all_checks())),
         "coverage": list(coverage_lines(reports, facts)),
         "ceiling": ceiling_of(reports),
         "custody": list(custody_lines(reports, facts)),
@@ -332,6 +335,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "address": _address,
         "clip": clip,
+        "decision_anchor": _decision_anchor,
         "help": help_markup,
         "manual": _manual,
         "plain": one_line,
@@ -345,6 +349,7 @@ def _environment() -> Environment:
         "sides": _SIDES,
         "tally": outcome_tally,
         "judged_facts": judged_facts,
+        "sight_gaps": sight_gaps,
         "tail_words": tail_words,
         "tone": _TONES.get,
         "version": version("tripod-ledger"),
@@ -372,6 +377,11 @@ def _sentence(text: str) -> str:
 def _address(name: str) -> str:
     """The address of a page beside this one: nothing of its name is a sign of an address."""
     return quote(os.fsencode(name))
+
+
+def _decision_anchor(text: str) -> str:
+    """The anchor of a decision; one whose id is that of an entry or a section has another."""
+    return _slug(text if text.startswith("D-") else f"decision {text}")
 
 
 def _slug(text: str) -> str:

@@ -11,6 +11,7 @@ cannot be judged now, the page says why.
 from __future__ import annotations
 
 import re
+import selectors
 import time
 from collections.abc import Callable, Iterator, Mapping
 from hmac import compare_digest
@@ -29,8 +30,10 @@ from tripod.output import one_line
 LOOPBACK = "127.0.0.1"
 _FRESH_S = 2.0  # a page that was judged so lately is given again, if the ledger is the same
 _TICK_S = 0.5  # between two looks at the ledger
+_SHARE = 20  # of so many parts of the time, one is spent on these looks
 _QUIET_S = 15.0  # after which an open stream says that it is there
 _STREAMS = 16  # open pages that are told of entries
+_PART = 65_536  # bytes of a page that are sent at once
 _WAIT_S = 30  # a client that sends or takes nothing for so long is left
 
 Pages = Mapping[str, bytes]
@@ -43,16 +46,27 @@ class ServedReport:
     """A report that is rendered when somebody asks, by one thread at a time."""
 
     def __init__(self, render: Callable[[], Pages], mark: Callable[[], object]) -> None:
-        self._render, self.mark = render, mark
-        self._lock = Lock()
+        self._render, self._mark = render, mark
+        self._lock, self._look = Lock(), Lock()
+        self._seen: tuple[float, object] = float("-inf"), None
         self._pages: Pages = {}
         self._of: object = None
         self._at = -_FRESH_S
 
+    def mark(self) -> object:
+        """What changes when the evidence does, of a moment ago: many streams ask for it."""
+        with self._look:
+            begun = time.monotonic()
+            if begun > self._seen[0]:
+                mark = self._mark()
+                took = time.monotonic() - begun
+                self._seen = begun + max(_TICK_S / 2, _SHARE * took), mark
+            return self._seen[1]
+
     def pages(self) -> Pages:
-        """The pages of this moment (TripodError, OSError: it cannot be judged now)."""
+        """The pages of this moment (any error: it cannot be judged now)."""
         with self._lock:
-            mark = self.mark()
+            mark = self._mark()
             if not self._pages or mark != self._of or time.monotonic() - self._at > _FRESH_S:
                 self._pages, self._of = self._render(), mark
                 self._at = time.monotonic()
@@ -112,8 +126,10 @@ class _Request(BaseHTTPRequestHandler):
             return
         try:
             page = self.server.report.page(name)
-        except (TripodError, OSError) as error:
-            self._answer(HTTPStatus.SERVICE_UNAVAILABLE, f"It cannot be judged now: {error}")
+        except Exception as error:  # noqa: BLE001 - no old page and no silence is a verdict
+            is_ours = isinstance(error, (TripodError, OSError))
+            why = str(error) if is_ours else f"{type(error).__name__}: {error}"
+            self._answer(HTTPStatus.SERVICE_UNAVAILABLE, f"It cannot be judged now: {why}")
             return
         if page is None:
             self._answer(HTTPStatus.NOT_FOUND, "There is no such page. Open the main page again")
@@ -147,7 +163,8 @@ class _Request(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(body)
+            for begin in range(0, len(body), _PART):  # each may take _WAIT_S: slow lines get all
+                self.wfile.write(body[begin : begin + _PART])
 
     def _headers(self, kind: str) -> None:
         for name, value in {
@@ -172,13 +189,20 @@ class _Request(BaseHTTPRequestHandler):
             self._headers("text/event-stream")
             self.end_headers()
             if self.command != "HEAD":
-                for part in self._parts():
-                    self.wfile.write(part)
+                with selectors.DefaultSelector() as asked:
+                    asked.register(self.connection, selectors.EVENT_READ)
+                    for part in self._parts():
+                        self.wfile.write(part)
+                        if asked.select(_TICK_S):  # it was closed: a page sends nothing more
+                            break
         finally:
             self.server.streams.release()
 
     def _parts(self) -> Iterator[bytes]:
-        """Server-sent events: ``entries`` with new ones, ``again`` where others stand there now."""
+        """Server-sent events, one for each look at the evidence; empty where nothing is new.
+
+        ``entries`` has new ones; ``again``: other entries stand there now, or another file changed.
+        """
         asked = parse_qs(self.path.partition("?")[2]).get("since", [""])[-1]
         word = self.headers.get("Last-Event-ID", asked)
         size = int(word) if re.fullmatch("[0-9]{1,15}", word) else 0
@@ -195,13 +219,13 @@ class _Request(BaseHTTPRequestHandler):
             elif time.monotonic() - said_at > _QUIET_S:
                 said_at = time.monotonic()
                 yield b":\n\n"
-            time.sleep(_TICK_S)
+            yield b""
 
     def _grown(self, size: int) -> tuple[int, list[str]]:
         """How many entries there are, and those after ``size``; unchanged if it cannot be read."""
         try:
             return self.server.entries(size)
-        except (TripodError, OSError):  # the page says why
+        except Exception:  # noqa: BLE001 - the page says why
             return size, []
 
 

@@ -23,7 +23,7 @@ from tripod.verify.isolation.rules import sights_of
 if TYPE_CHECKING:
     from tripod.report.facts import TeamFacts
 
-NO_LEDGER = "no ledger"
+NO_LEDGER, UNREAD = "no ledger", "nothing could be read"
 _WRITER = "could write there"  # as `custody_of_sessions` says it
 _PROVES = {
     SELF: "Each entry names the hash of the one before it, so a change shows inside of the ledger.",
@@ -42,6 +42,8 @@ _LACKS = {
     WITNESSED: "Not proved: when it was written, and what is true of the tail.",
     TIMESTAMPED: "Not proved: what is true of the tail.",
 }
+_READINGS = ("pythia-isolation", "never-read")
+"""The checks that say who saw what."""
 _ALWAYS = "What was never recorded, and a paraphrase of a protected text, no check can see."
 
 
@@ -62,8 +64,8 @@ def verdict_words(report: Report) -> str:
     return EXCEPT if any(one.said == EXCEPT for one in report.all_outcomes) else CLEAN
 
 
-def verdict_sentence(report: Report) -> str:
-    """The verdict in one or two sentences, with its numbers."""
+def verdict_sentence(report: Report, checks: int = 0) -> str:
+    """The verdict in a few sentences, with its numbers; ``checks`` is how many there are to run."""
     if report.problem:
         return f"Nothing could be judged: {report.problem}"
     counts = Counter(outcome.verdict for outcome in report.all_outcomes)
@@ -78,6 +80,12 @@ def verdict_sentence(report: Report) -> str:
     excepting = [one.check for one in report.all_outcomes if one.exceptions]
     if excepting:
         said += f" With exceptions: {', '.join(dict.fromkeys(excepting))}."
+    left_out = checks - max(len(one.outcomes) for one in report.parts or (report,))
+    if left_out > 0:
+        said += f" {plural(left_out, 'other check')} {'was' if left_out == 1 else 'were'} not run."
+    unread = sum(bool(part.problem) for part in report.parts)
+    if unread:
+        said += f" {unread} of {plural(len(report.parts), 'record')} could not be judged."
     return said
 
 
@@ -85,7 +93,8 @@ def coverage_lines(reports: Sequence[Report], facts: Sequence[TeamFacts]) -> Ite
     """What was looked at; the first line is the largest."""
     entries = sum(one.head[0] for one in reports if one.head is not None)
     listed = sum(len(one.entries) for one in facts)
-    yield plural(entries or listed, "entry", "entries") if entries or listed else NO_LEDGER
+    unread = UNREAD if any(one.problem for one in reports) else NO_LEDGER
+    yield plural(entries or listed, "entry", "entries") if entries or listed else unread
     outcomes = list(chain.from_iterable(one.outcomes for one in reports))
     counts = Counter(one.verdict for one in outcomes)
     ran = len(outcomes) - counts[NOT_APPLICABLE]
@@ -118,7 +127,10 @@ def custody_lines(reports: Sequence[Report], facts: Sequence[TeamFacts]) -> Iter
     marks = Counter(one.mark.partition(" ")[0] for team in facts for one in team.entries)
     total = sum(marks.values())
     signed, observed = marks["signed"], marks["observed"]
-    if not total:
+    if not total and all(one.problem or not (one.subject and one.subject.team) for one in reports):
+        yield "not known"
+        yield "No entry is here that says who made it."
+    elif not total:
         yield "files alone" if not any(one.has_ledger for one in facts) else "nothing to read"
         yield "Who can write to these files could have changed them, and nothing would show it."
     else:
@@ -151,12 +163,33 @@ def custody_lines(reports: Sequence[Report], facts: Sequence[TeamFacts]) -> Iter
         yield "The user that an agent ran as could write where its record lay."
 
 
+def sight_gaps(report: Report) -> Iterator[tuple[bool, str]]:
+    """What is not known of who saw what, and why; with each, whether somebody may have seen more.
+
+    It is not where there was nothing to judge. No table of readers is whole without these words.
+    """
+    if report.problem:
+        yield True, "nothing could be judged, so nobody can tell who saw what"
+        return
+    told = {one.check: one for one in report.outcomes}
+    for name in _READINGS:
+        one = told.get(name)
+        if one is None:
+            yield True, f"{name} was not run, so nothing is known of what it looks at"
+        elif one.verdict == CANNOT_TELL:
+            yield True, f"{name}: {one.reason}"
+        elif one.verdict == NOT_APPLICABLE:
+            yield False, f"{name} had nothing to judge: {one.reason}"
+        elif one.verdict == FINDINGS and not sights_of(one):
+            yield True, f"{name} says nothing of any reader, and has findings: read these"
+
+
 def judged_facts(report: Report) -> Iterator[tuple[str, str]]:
     """What was judged, by name."""
     subject = report.subject
     if subject is not None:
         yield from (("Team", subject.team),) if subject.team else ()
-        yield from (("Ledger", subject.ledger),) if subject.ledger else (("Ledger", "none"),)
+        yield "Ledger", subject.ledger or ("none that can be read" if report.problem else "none")
         yield from (("Repository", subject.repository),) if subject.repository else ()
         yield from (("History", subject.history),) if subject.history else ()
     if report.head is not None and report.head[0]:
@@ -178,6 +211,11 @@ def tail_words(report: Report, first: int | None) -> str:
     known = "; ".join(
         f"{name} by {by} up to entry {size - 1}" for name, (size, by) in anchored.sizes.items()
     )
+    if first is None and anchored.tail:
+        of = plural(anchored.tail, "entry", "entries")
+        return f"{of} at the end are vouched for by the ledger alone. Before: {known or 'nothing'}."
+    if first is None and not known:
+        return "No entry is here, and no head of this ledger is known from outside."
     if first is None:
         return f"Nothing: somebody outside vouches for each entry. {known}."
     if not known:

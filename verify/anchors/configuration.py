@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from tripod.ledger import MalformedError
 from tripod.projections.settings import MAX_SIZE, Rule, Settings, judge, read_toml
@@ -47,6 +47,8 @@ PLACES = ".places.txt"
 """What the name of the file beside a report in SARIF ends with."""
 
 _FRONT = "tripod"  # how the name of such a file begins
+_TABLE = f"tool.{_FRONT}"
+_MEANT = (_FRONT, f"{_FRONT}-ledger")  # the program's name, and that of its package
 _CLOSED = (".git", ".nbs")
 _ACCEPTING = frozenset(
     {"accept", "accepted", "allow", "baseline", "exclude", "ignore", "skip", "suppress"}
@@ -114,18 +116,32 @@ def parse_configuration(name: str, data: bytes) -> Configuration | None:
     if name == PROJECT:
         value, front = read_toml(data, MAX_SIZE), ""
     else:
-        if _FRONT.encode() not in data:
+        if _FRONT.encode() not in data.lower():
             return None  # other programs say what is wrong with it
-        tools = read_toml(data, PYPROJECT_SIZE).get("tool", {})
-        if not isinstance(tools, dict) or _FRONT not in tools:
+        tools = _tools(read_toml(data, PYPROJECT_SIZE))
+        if _FRONT not in tools:
             return None
-        value, front = tools[_FRONT], "[tool.tripod]: "
+        value, front = tools[_FRONT], f"[{_TABLE}]: "
     try:
         _refuse(value)
-        read: Configuration = judge(Configuration, value)
+        said: Configuration = judge(Configuration, value)
     except MalformedError as error:
         raise MalformedError(f"{front}{error}") from error
-    return read
+    return said
+
+
+def _tools(read: dict[str, Any]) -> dict[str, Any]:
+    """The table ``tool``; one beside or in it that is meant for us, and not called so, is refused.
+
+    What it demands would be passed over (MalformedError).
+    """
+    found = read.get("tool")
+    tools = found if isinstance(found, dict) else {}
+    meant = [f"tool.{one}" for one in tools if one.casefold().replace("_", "-") in _MEANT]
+    for name in (*([_FRONT] if _FRONT in read else []), *meant):
+        if name != _TABLE:
+            raise MalformedError(f"[{name[:200]}]: the table is called [{_TABLE}]")
+    return tools
 
 
 def _refuse(value: object) -> None:

@@ -32,7 +32,8 @@ def judge_growth(path: str, *, staged: bool = False) -> Report:
         told = outcome(append_only.NAME, placed, seen, required=True)
     if history.shallow and not told.failures and not staged:
         told = told.cannot_tell(append_only.append_only_shallow(history.path))
-    return Report(path, (told,), subject=subject)
+    note = f"nothing that is staged changes {history.path}: what is committed was not judged"
+    return Report(path, (told,), subject=subject, notes=(note,) if history.unstaged else ())
 
 
 def judge_growth_of(

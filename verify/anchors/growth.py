@@ -61,6 +61,7 @@ class FileHistory(NamedTuple):
 
     ``merged`` counts the merges that kept what was appended on both sides. ``top`` is the
     repository's, ``seen`` says which commit was looked at, ``log`` is the team's name for a log.
+    ``unstaged``: only what is staged was asked for, and that changes nothing of the file.
     """
 
     path: str = ""
@@ -73,6 +74,7 @@ class FileHistory(NamedTuple):
     top: str = ""
     seen: str = ""
     log: str = ""
+    unstaged: bool = False
 
 
 ReadVersions: TypeAlias = Callable[[Break], tuple[bytes, bytes] | None]

@@ -240,6 +240,16 @@ def test_the_same_team_gives_the_same_bytes(kept: Kept, tmp_path: Path) -> None:
         assert one.read_bytes() == two.read_bytes()
 
 
+def test_a_bundle_that_was_changed_is_not_taken_for_the_same(kept: Kept, tmp_path: Path) -> None:
+    team = kept.place / "team sound"
+    assert run(team, "audit", ".", "--bundle", str(tmp_path / "b")).code == 0
+    with (tmp_path / "b/audit.json").open("a") as file:
+        file.write(" ")
+    done = run(team, "audit", ".", "--bundle", str(tmp_path / "b"))
+    assert done.code != 0
+    assert "or one that was changed" in done.err
+
+
 def test_only_its_owner_can_read_it(kept: Kept) -> None:
     top = kept.place / "edit header"
     for path in (top, *top.rglob("*")):

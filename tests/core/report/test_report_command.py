@@ -151,6 +151,35 @@ def test_a_file_that_is_no_report_is_not_written_over(team: Path) -> None:
     assert r"caf\udce9 \x1b[31m" in SeenPage(target.read_bytes()).text
 
 
+def test_no_page_is_put_into_what_is_judged(team: Path) -> None:
+    for target in (".nbs/new.html", ".nbs/ledger.db-journal", "tripod.toml"):
+        done = run(team, "report", "-o", target)
+        assert (done.code, "no report is put at" in done.err) == (1, True)
+        assert not (team / target).exists()
+
+
+def test_a_page_goes_into_a_pipe_and_waits_for_no_writer(team: Path) -> None:
+    os.mkfifo(team / "pipe")
+    with subprocess.Popen(("cat", "pipe"), cwd=team, stdout=subprocess.PIPE) as reader:
+        assert run(team, "report", "-o", "pipe").code == 0
+        page, _ = reader.communicate(timeout=20)
+    assert page.startswith(MARK)
+
+
+def test_a_page_goes_to_a_descriptor_that_has_no_name_in_any_folder(team: Path) -> None:
+    begin, end = os.pipe()
+    with open(begin, "rb") as pipe, open(end, "wb", buffering=0):
+        assert run(team, "report", "-o", f"/dev/fd/{end}").code == 0
+        assert os.read(pipe.fileno(), 99).startswith(MARK)
+
+
+def test_what_a_proof_cannot_be_held_against_is_refused(archive: Path, tmp_path: Path) -> None:
+    for option in ("--pin", "--policy", "--since", "--policy-from"):
+        target = tmp_path / "r.html"
+        done = run(archive, "report", "entry.tlog-proof", option, "x", "-o", str(target))
+        assert (done.code, "is a proof" in done.err, target.exists()) == (2, True, False)
+
+
 def test_what_cannot_be_written_is_said_and_nothing_is_left_behind(team: Path) -> None:
     (team / "file").write_text("")
     for target in ("absent/r.html", "file/r.html", "."):
@@ -223,6 +252,22 @@ def test_sessions_without_a_rule_are_listed_and_not_judged(tmp_path: Path) -> No
     assert "/w/.env" in text
     (tmp_path / "empty.jsonl").write_text("")
     assert run(tmp_path, "report", "--session", "empty.jsonl").code == 3
+
+
+def test_sessions_that_were_not_read_are_named_with_a_rule_and_without(tmp_path: Path) -> None:
+    (tmp_path / "none").mkdir()
+    (tmp_path / "some").mkdir()
+    write_session(tmp_path / "some/a.jsonl", "a", ("/w/a.py", "x = 1"))
+    (tmp_path / "some/b.jsonl").write_text('{"x": 1}\n')
+    target = tmp_path / "tripod-report.html"
+    assert run(tmp_path, "report", "--session", "none", "--never", ".env").code == 3
+    text = " ".join(SeenPage(target.read_bytes()).text.split())
+    assert "cannot tell No session was read." in text
+    assert "No place is protected" not in text
+    run(tmp_path, "report", "--session", "some")
+    text = " ".join(SeenPage(target.read_bytes()).text.split())
+    assert "Not all could be seen." in text
+    assert "b.jsonl:1: the file was not read" in text
 
 
 def test_who_saw_what_of_a_team_is_in_the_outcome(tmp_path: Path) -> None:

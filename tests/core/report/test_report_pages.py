@@ -191,3 +191,17 @@ def test_who_saw_what_has_the_worst_grade_first_and_each_reason() -> None:
     assert "reviewer shown (1) nothing found (1)" in row
     assert "session b: shown line 8" in row
     assert "no role no rule cannot tell 1 reader session c: cannot tell gone" in row
+
+
+def test_a_decision_takes_the_anchor_of_no_entry_and_no_section() -> None:
+    facts = TeamFacts(report(), [entry(n) for n in range(6)], has_ledger=True)
+    names = ("e5", "timeline", "main", "D-17", "D-17 <b>")
+    none = clip("", LONG)
+    facts.decisions = [
+        DecisionFacts(n, name, "", "title", "", (), "", "", none, names[n - 1], ())
+        for n, name in enumerate(names)
+    ]
+    page = seen(facts)
+    assert len(set(page.ids)) == len(page.ids)
+    assert "D-17" in page.ids
+    assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)

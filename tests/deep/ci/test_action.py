@@ -12,7 +12,7 @@ from pathlib import Path
 import junitparser
 import pytest
 import yaml
-from action_runner import ACTION, STEPS, GitHub, Ran, Runner
+from action_runner import ACTION, STEPS, STRANGE, GitHub, Ran, Runner
 from docs.pages import blocks
 from git_repo import Git
 from replicas import Clone, begun_replica, joined_replica, name_of
@@ -118,6 +118,7 @@ def test_no_input_is_a_part_of_a_script_and_all_of_others_is_pinned() -> None:
             assert step["shell"] == "bash"
             assert "${{" not in step["run"]
             assert step["run"].startswith("set -euo pipefail\n")
+            assert not re.search(r'"\$PYTHON" (?!-P )', step["run"]), "it imports the checkout"
     for name, one in ACTION["inputs"].items():
         assert one["description"]
         assert (
@@ -172,6 +173,7 @@ def test_records_are_judged_and_their_pins_kept_by_the_default_branch_alone(
     shutil.copy(tmp_path / f"job-{job.jobs}/temp/tripod-pins" / name_of(ann), fooled)
     job.github.upload("tripod-pins", fooled, head_repository_id=8)
     job.github.upload("tripod-pins", fooled, head_branch="topic")
+    job.github.upload("tripod-pins", fooled, head_sha=STRANGE)  # of a tag that is called main
     remote = Git(ann.remote, made=False)
     (ben,) = (one for one in remote("for-each-ref", "--format=%(refname)").split() if "ben" in one)
     remote("update-ref", "-d", ben)
@@ -179,6 +181,15 @@ def test_records_are_judged_and_their_pins_kept_by_the_default_branch_alone(
     assert (lost.failed, lost.outputs["verdict"]) == ("Verify", "findings"), lost.log
     assert "::error title=ledger-missing::" in lost.log
     assert ben.removeprefix(OWN) in lost.summary
+    assert f"does not hold are not taken: {STRANGE}." in lost.log
+    job.github.artifacts.clear()
+    job.github.upload("tripod-pins", fooled, head_sha=STRANGE)
+    left = job.run()
+    assert (left.failed, left.outputs["verdict"]) == ("Bring the pins of the last run", "")
+    job.github.artifacts[0]["expired"] = True
+    job.github.upload("another", fooled)
+    anew = job.run()
+    assert (anew.failed, "The pins of earlier runs expired" in anew.log) == ("", True), anew.log
 
 
 @pytest.mark.slow
@@ -226,6 +237,10 @@ def test_a_pull_request_is_held_to_the_policy_of_the_branch_that_it_goes_to(
     ran = job.run(branch="topic", base="strict", inputs={"pin": "off"})
     assert (ran.failed, ran.outputs["verdict"]) == ("Verify", "findings"), ran.log
     assert "the policy requires this check" in ran.log
+    queued = "refs/heads/gh-readonly-queue/strict/pr-7"
+    ran = job.run(branch="topic", ref=queued, queue="refs/heads/strict", inputs={"pin": "off"})
+    assert (ran.failed, ran.outputs["verdict"]) == ("Verify", "findings"), ran.log
+    ran = job.run(branch="topic", base="strict", inputs={"pin": "off"})
     assert ran.summary.startswith("## Decisions")
     ann.git("checkout", "--quiet", "-b", "other", "main")
     ann.git.commit("pyproject.toml", b'[tool.tripod.policy]\nrequired = ["pins-extend"]\n')
@@ -236,6 +251,16 @@ def test_a_pull_request_is_held_to_the_policy_of_the_branch_that_it_goes_to(
     assert (ran.failed, ran.outputs["verdict"]) == ("Verify", "findings"), ran.log
     ran = job.run(branch="other", base="topic-2", inputs={"pin": "off"})
     assert "no tripod.toml, and no [tool.tripod]" not in ran.log
+    ann.git("checkout", "--quiet", "-b", "named", "main")
+    ann.git.commit("ci/policy.yaml", b"required: [pins-extend]\n")
+    ann.git("checkout", "--quiet", "-b", "topic-3")
+    ann.git.commit("ci/policy.yaml", b"level: SELF\n")
+    ann.git("push", "--quiet", "origin", "named", "topic-3")
+    inputs = {"pin": "off", "policy": "ci/policy.yaml"}
+    ran = job.run(branch="topic-3", base="named", inputs=inputs)
+    assert (ran.failed, ran.outputs["verdict"]) == ("Verify", "findings"), ran.log
+    ran = job.run(branch="topic-3", base="main", inputs=inputs)
+    assert (ran.failed, ran.outputs["verdict"]) == ("", "clean"), ran.log
 
 
 @pytest.mark.slow
@@ -288,6 +313,8 @@ def test_a_newcomer_gets_the_annotation_on_the_line_and_needs_seconds(
     eve = Clone(tmp_path, "eve")
     eve.said("init")
     eve.git.commit("DECISIONS.md", b"one\ntwo\nthree\n")
+    for name in ("hashlib", "json", "pip", "secrets", "tomllib", "venv", "zipfile"):
+        eve.git.commit(f"{name}.py", b"raise SystemExit('a module of the checkout was run')\n")
     eve.git("push", "--quiet", "origin", "main")
     eve.said("push")
     job = Job(tmp_path, installed)
@@ -315,17 +342,18 @@ def test_the_job_for_gitlab_does_what_the_page_says(
     asked, pushed = (rule["variables"]["TRIPOD_OPTIONS"] for rule in recipe["rules"])
     pips = {name: text for name, text in installed.items() if name.startswith("PIP")}
 
-    def run(options: str) -> tuple[int, str]:
+    def run(options: str, branch: str = "main") -> tuple[int, str]:
         """The script of the job, a shell for all lines as there, in a clone of its own."""
+        target = {"CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main"} if "$CI_" in options else {}
         options = options.replace("$CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "main")
         work = tmp_path / "gitlab"
-        Git(tmp_path, made=False)("clone", "--quiet", f"file://{ann.remote}", str(work))
+        Git(tmp_path, made=False)("clone", "-qb", branch, f"file://{ann.remote}", str(work))
         if (tmp_path / "cached").exists():
             shutil.copytree(tmp_path / "cached", work / "tripod-pins")
         done = subprocess.run(
             ["bash", "-eo", "pipefail", "-c", "\n".join(recipe["script"])],
             cwd=work, capture_output=True, text=True, check=False,
-            env=os.environ | pips | {"PATH": search_path(), "TRIPOD_OPTIONS": options},
+            env=os.environ | pips | target | {"PATH": search_path(), "TRIPOD_OPTIONS": options},
         )  # fmt: skip
         report = junitparser.JUnitXml.fromfile(str(work / recipe["artifacts"]["reports"]["junit"]))
         assert bool(report.failures) == bool(done.returncode)
@@ -337,6 +365,18 @@ def test_the_job_for_gitlab_does_what_the_page_says(
     code, said = run(pushed)
     assert (code, "for the first time" in said) == (0, True), said
     assert run(asked)[0] == 0
+    for name, front in (("tripod.toml", ""), ("pyproject.toml", "tool.tripod.")):
+        demand = f"[{front}policy]\nrequired = ['never-read', 'pins-extend']\n"
+        ann.git.commit(name, demand.encode())
+        ann.git("push", "--quiet", "origin", "main")
+        ann.git("checkout", "--quiet", "-B", "topic")
+        ann.git.commit(name, b"")
+        ann.git("push", "--quiet", "--force", "origin", "topic")
+        code, said = run(asked, "topic")
+        assert (code, "the policy requires this check" in said) == (1, True), said
+        ann.git("checkout", "--quiet", "main")
+        ann.git("reset", "--quiet", "--hard", "HEAD~")
+        ann.git("push", "--quiet", "--force", "origin", "main")
     Git(ann.remote, made=False)("update-ref", "-d", OWN + name_of(ann))
     code, said = run(pushed)
     assert (code, "ledger-missing" in said) == (1, True), said

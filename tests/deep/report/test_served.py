@@ -43,14 +43,30 @@ def test_an_open_page_follows_the_ledger(team: Path, address: str, page: Page) -
     page.wait("document.getElementById('timeline').parentElement.textContent.includes('While it')")
     page.wait("document.getElementById('live').textContent === 'Live'")
     assert any("While it is open <img src=x>" in line for line in texts(page, "#told li"))
-    # What somebody edits by hand does not grow the ledger: the next look shows it.
+    # What somebody edits by hand does not grow the ledger, and is told all the same.
+    page.value("document.forms[0].words.value = 'open'")
     chat = team / ".nbs/chat/live.chat"
     chat.write_bytes(b"".join(chat.read_bytes().splitlines(keepends=True)[:-1]))
-    run(team, "chat", "create", "another")
     page.wait("document.querySelector('h1').textContent === 'findings'")
     assert page.value("document.body.className") == "bad"
+    assert page.value("document.forms[0].words.value") == "open"
     assert page.complaints == []
     assert {urlsplit(one).netloc for one in page.requests} == {urlsplit(address).netloc}
+
+
+def test_a_page_whose_server_is_gone_shows_no_verdict(
+    team: Path, tmp_path: Path, page: Page
+) -> None:
+    words = [TRIPOD, "report", "--serve"]
+    with subprocess.Popen(words, cwd=team, stdout=subprocess.PIPE, text=True) as serving:
+        assert serving.stdout is not None
+        serving.stdout.readline()
+        page.open(serving.stdout.readline().strip())
+        page.wait("document.getElementById('live').textContent === 'Live'")
+        serving.kill()
+    page.wait("document.querySelector('h1').textContent === 'not live'")
+    assert page.value("document.body.className") == "warn"
+    assert page.value("document.title").startswith("not live")
 
 
 def test_what_the_browser_may_ask_is_this_origin_alone(address: str, page: Page) -> None:

@@ -223,6 +223,15 @@ def test_a_broken_file_is_told_whatever_is_selected(shop: Git, name: str) -> Non
     assert (report.exit_code, report.problem.partition(": ")[0]) == (3, path)
 
 
+@pytest.mark.parametrize(
+    "table", ["tripod", "tool.tripod-ledger", "tool.tripod_ledger", "tool.Tripod"]
+)
+def test_a_table_by_another_name_is_not_passed_over(table: str) -> None:
+    """The package is called tripod-ledger: a demand in a table of that name demanded nothing."""
+    with pytest.raises(MalformedError, match=r"\[tool\.tripod\]"):
+        parse(f"[{table}.policy]\nlevel = 'PINNED'\n", "pyproject.toml")
+
+
 def test_a_broken_file_is_told_without_a_ledger(tmp_path: Path) -> None:
     (tmp_path / ".nbs/chat").mkdir(parents=True)
     (tmp_path / "tripod.toml").write_text("[polcy]\n")

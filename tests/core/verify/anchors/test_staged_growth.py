@@ -74,6 +74,18 @@ def test_a_break_that_is_committed_stops_no_later_commit(git: Git) -> None:
     assert stage(git, b"1\n2\nthree\n").exit_code == 1
 
 
+def test_where_nothing_is_staged_the_report_says_what_was_not_judged(git: Git) -> None:
+    """`pre-commit run --all-files` in CI stages nothing, and was as green as a whole history."""
+    git.commit(LOG, b"one\n2\nthree\n")
+    report = judge(git)
+    assert report.exit_code == 0
+    assert report.notes == (
+        f"nothing that is staged changes {LOG}: what is committed was not judged",
+    )
+    assert stage(git, b"one\n2\nthree\nfour\n").notes == ()
+    assert judge_growth(str(git.root / LOG)).notes == ()
+
+
 def test_a_merge_keeps_the_lines_of_both_sides(git: Git) -> None:
     git("checkout", "--quiet", "-b", "side")
     git.commit(LOG, b"one\ntwo\nthree\nside\n")
