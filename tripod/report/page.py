@@ -77,11 +77,15 @@ Gathered: TypeAlias = tuple[TeamFacts, Damage | None]
 
 @dataclass(frozen=True)
 class RenderedReport:
-    """Pages by their names, the main one first; ``exit_code`` is that of ``tripod verify``."""
+    """Pages by their names, the main one first; ``exit_code`` is that of ``tripod verify``.
+
+    ``problem`` says why nothing could be judged.
+    """
 
     pages: dict[str, bytes]
     exit_code: int
     verdict: str
+    problem: str = ""
 
 
 def render_report(
@@ -243,7 +247,7 @@ def _render_team(
         for view in views:
             _split(view, name, whole, told, pages)
         page = _rendered("team.html", told)
-    return RenderedReport({name: page, **pages}, report.exit_code, words)
+    return RenderedReport({name: page, **pages}, report.exit_code, words, report.problem)
 
 
 def _view(facts: TeamFacts, damage: Damage | None, front: str) -> TeamView:

@@ -84,6 +84,8 @@ def test_a_place_without_a_team_has_a_page_that_says_so(tmp_path: Path) -> None:
     assert done.code == 3
     text = SeenPage((tmp_path / "tripod-report.html").read_bytes()).text
     assert "Nothing could be judged" in text
+    assert done.err == "tripod: nowhere: there is no such file or directory\n"
+    assert run(tmp_path, "report", "nowhere", "-q").err == ""
 
 
 def test_a_rewritten_entry_is_told_on_the_page(archive: Path, tmp_path: Path) -> None:
