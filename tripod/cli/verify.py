@@ -288,10 +288,15 @@ def _outputs(call: CommandCall) -> Iterator[tuple[str, str]]:
         yield name, path
 
 
+def _is_stream(path: str) -> bool:
+    """Whether a device or a pipe is at a path, as at /dev/stdout, whose real path names nothing."""
+    return os.path.exists(path) and not os.path.isfile(path)
+
+
 def _files(name: str, path: str) -> list[str]:
     """The files that a form is written to: in SARIF also the one beside, if it is not a pipe."""
     full = os.path.realpath(path)
-    is_alone = not path or name != "sarif" or (os.path.exists(full) and not os.path.isfile(full))
+    is_alone = not path or name != "sarif" or _is_stream(path)
     return [path] if is_alone else [path, f"{full}{_PLACES}"]
 
 
@@ -453,8 +458,8 @@ def _write_summary(report: Report, lost: list[str]) -> bool:
 def _write_report(path: str, said: str, lost: list[str]) -> None:
     full = os.path.realpath(path)  # a link stays one
     try:
-        if os.path.exists(full) and not os.path.isfile(full):  # a device or a pipe does, too
-            with open(full, "w", encoding="utf-8") as file:
+        if _is_stream(path):
+            with open(path, "w", encoding="utf-8") as file:
                 file.write(said)
         else:
             replace_file(full, said.encode(), 0o644, foreign_folder=True)

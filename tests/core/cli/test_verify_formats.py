@@ -161,6 +161,16 @@ def test_a_report_in_a_pipe_has_no_file_beside_it(team: Path) -> None:
     assert not list(team.glob("*.places.txt"))
 
 
+def test_a_pipe_that_has_no_path_of_its_own_takes_a_report(team: Path) -> None:
+    """As /dev/stdout, and `>(program)` of a shell: the real path of such a link names nothing."""
+    read, write = os.pipe()
+    done = verify(team, f"github=/dev/fd/{write}")  # a pipe holds this without a reader
+    os.close(write)
+    with open(read, "rb") as file:
+        assert file.read().startswith(b"::error ")
+    assert (done.code, done.err) == (1, "")
+
+
 def test_a_clean_verdict_whose_report_is_lost_is_no_success(team: Path) -> None:
     assert run(team, "rebuild").code == 0
     assert verify(team).code == 0
