@@ -2,7 +2,7 @@
 
 Each ``run`` is executed by the shell that it names, with the variables that a runner sets. What the
 action takes from others is a stand-in that does what its own page says: ``setup-python``, ``cache``
-and ``upload-artifact``; and of the program ``gh`` the two calls that are made of it.
+and ``upload-artifact``; and of the program ``gh`` the three calls that are made of it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import yaml
 from repo.rules import ROOT
 
-__all__ = ["ACTION", "STEPS", "GitHub", "Ran", "Runner"]
+__all__ = ["ACTION", "STEPS", "STRANGE", "GitHub", "Ran", "Runner"]
 
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 STEPS = ACTION["runs"]["steps"]
@@ -36,11 +36,18 @@ match sys.argv[1:]:
         for one in json.loads((kept / "artifacts.json").read_text()):
             if one["name"] == name:
                 print(json.dumps(one))
+    case ["api", "--jq", ".status", url]:
+        commit = url.partition("...")[2].partition("?")[0]
+        print("diverged" if commit in {strange!r} else "behind")
     case ["api", url]:
         sys.stdout.buffer.write((kept / url.split("/")[-2]).read_bytes())
     case other:
         sys.exit(f"gh: {{other}}")
 """
+
+
+STRANGE = "d" * 40
+"""A commit that the default branch does not hold."""
 
 
 class Ran(NamedTuple):
@@ -65,7 +72,7 @@ class GitHub:
         self._numbers = count(1)
         (folder / "bin").mkdir()
         gh = folder / "bin/gh"
-        gh.write_text(_GH.format(python=sys.executable, kept=str(folder)))
+        gh.write_text(_GH.format(python=sys.executable, kept=str(folder), strange=[STRANGE]))
         gh.chmod(0o755)
         self._listed()
 
@@ -75,6 +82,7 @@ class GitHub:
         made = shutil.make_archive(str(self.folder / "zip"), "zip", path)
         Path(made).rename(self.folder / str(number))
         usual = {"head_branch": "main", "repository_id": 7, "head_repository_id": 7}
+        usual |= {"head_sha": "a" * 40}
         self.artifacts.append(
             {"id": number, "name": name, "expired": False, "workflow_run": usual | run}
             | {"created_at": f"2026-11-27T10:00:{number:02}Z"}

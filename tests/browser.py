@@ -2,22 +2,11 @@
 
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-
-NEEDED = "TRIPOD_NEEDS_CHROMIUM"
-"""With this variable a missing chromium is a failure, and no reason to skip."""
-
-
-def chromium() -> str | None:
-    """The program; None where there is none (AssertionError: there must be one)."""
-    found = shutil.which("chromium") or shutil.which("google-chrome")
-    assert found or not os.environ.get(NEEDED), "chromium is not installed"
-    return found
 
 
 class Page:
@@ -74,6 +63,13 @@ class Page:
         )
         assert "exceptionDetails" not in told, told
         return told["result"].get("value")
+
+    def press(self, key: str, text: str = "") -> None:
+        """Press a key and let it go; ``text`` is what it writes."""
+        code = {"Tab": 9, "Enter": 13, " ": 32}.get(key, 0)
+        told = {"key": key, "code": key.strip() or "Space", "windowsVirtualKeyCode": code}
+        self.ask("Input.dispatchKeyEvent", type="keyDown", text=text, **told)
+        self.ask("Input.dispatchKeyEvent", type="keyUp", **told)
 
     def wait(self, script: str) -> None:
         """Wait until an expression is true, at most 20 s."""

@@ -15,32 +15,37 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from hashlib import sha256
+from operator import attrgetter
+from typing import Literal, TypeAlias
 
 from tripod.ledger import MERGED, RECORD, GitError, LedgerError, RawEntry, parse_header
-from tripod.ledger.files import read_plain_file
 from tripod.ledger.locator import FOLDER, has_record
 from tripod.ledger.tlog import tiles
-from tripod.ledger.tlog.note import MAX_NOTE, VerifierKey, format_note
-from tripod.ledger.tlog.seal import format_seal, open_seal, read_seal
+from tripod.ledger.tlog.note import VerifierKey
+from tripod.ledger.tlog.seal import open_seal, read_seal
 from tripod.verify.anchors.git import Repository
-from tripod.verify.check import FINDINGS, Finding, Outcome, Report, lets_accept
-from tripod.verify.checks import CHECKS
-from tripod.verify.difference import FoundSeal, LedgerSide, find_seals, walk_entries
+from tripod.verify.anchors.known import (
+    LedgerHead,
+    known_heads,
+    name_head,
+    newest_good_head,
+    oldest_broken_head,
+    unheld_heads,
+    walked_side,
+)
+from tripod.verify.check import CANNOT_TELL, FINDINGS, Finding, Outcome, Report, lets_accept
+from tripod.verify.checks import CHECKS, bodies_present
 from tripod.verify.evidence import OpenEvidence
 from tripod.verify.export_file import ExportFiles, FileError, RefFiles
+from tripod.verify.finding import Accepted
 from tripod.verify.isolation.rules import sights_of
 from tripod.verify.isolation.sessions import Sight
 from tripod.verify.listing import ListedEntry, listed_entry
 from tripod.verify.peers.refs import replica_refs
 from tripod.verify.peers.seals import RecordProblemError, SealedEntry, SealedRecord
-from tripod.verify.rows import RowReader, head_row
+from tripod.verify.rows import RowReader
 from tripod.verify.scan.signatures import TOGETHER
-
-HeadSource: TypeAlias = Literal["seal", "record", "pin", "git", "receipt", "peer", "head row"]
-"""Who remembers a head; the ``head row`` is the ledger's own count, which nobody signed."""
-
-_METHODS: dict[str, HeadSource] = {"pin": "pin", "git": "git", "receipt": "receipt"}
 
 SideName: TypeAlias = Literal["sealed", "unsealed", "bad", "after", "missing"]
 
@@ -89,26 +94,6 @@ class DamagedEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class LedgerHead:
-    """A head of this ledger: over how many entries, the root in hex, where it stands, who made it.
-
-    ``by`` names the key or the person, '' where nobody signed it. ``fits``: whether the entries
-    have this root; None where there are fewer entries, or one of them cannot be read.
-    ``is_outside``: it is not kept in the ledger, so who changes the ledger does not change it.
-    ``note`` is the head with its signatures, or its three lines alone; empty for a head row.
-    """
-
-    size: int
-    root: str
-    source: HeadSource
-    where: str
-    by: str
-    fits: bool | None
-    is_outside: bool
-    note: bytes = b""
-
-
-@dataclass(frozen=True, slots=True)
 class DamageSide:
     """The entries from ``first`` up to, and without, ``stop``, and what is provable of them."""
 
@@ -125,7 +110,10 @@ class DamageFindings:
     ``reviews`` are about assessments, ``readings`` about a reviewer or another session that was
     shown what it must not see, ``altered`` about entries and heads. ``counts`` gives of each check
     with findings how many fail, and how many are warnings. ``sights`` say of each reader that a
-    rule is about what it saw of the protected place.
+    rule is about what it saw of the protected place. ``accepted`` are findings that the team
+    accepted, the first 20, each with the entry that does so; ``accepted_count`` counts them.
+    ``untold`` says of each check what it could not tell, and what its verdict leaves out; with the
+    check '' it is about the whole run.
     """
 
     reviews: tuple[Finding, ...]
@@ -133,6 +121,9 @@ class DamageFindings:
     altered: tuple[Finding, ...]
     counts: tuple[tuple[str, int, int], ...]
     sights: tuple[Sight, ...] = ()
+    accepted: tuple[Accepted, ...] = ()
+    accepted_count: int = 0
+    untold: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,13 +148,13 @@ class Damage:
 
     @property
     def good(self) -> LedgerHead | None:
-        """The newest head that fits: the last good seal."""
-        return _newest_good(self.heads)
+        """The newest head that fits and was made before the damage: the last good seal."""
+        return newest_good_head(self.heads)
 
     @property
     def broken(self) -> LedgerHead | None:
         """The oldest head that the entries do not fit."""
-        return _oldest_broken(self.heads)
+        return oldest_broken_head(self.heads)
 
 
 def damage_of(evidence: OpenEvidence, report: Report) -> Damage:
@@ -173,18 +164,23 @@ def damage_of(evidence: OpenEvidence, report: Report) -> Damage:
     """
     reader = None if evidence.scan is None and evidence.problem else evidence.ledger
     size, keys = 0, dict[str, int]()
-    heads = tuple(_unheld(evidence)) if evidence.held is None else ()
+    heads = tuple(unheld_heads(evidence)) if evidence.held is None else ()
     if reader is not None:
-        side = _walked_side(evidence, reader)
-        heads, size, keys = (*_heads(evidence, side), *heads), max(0, reader.size), side.keys
-    good, broken = _newest_good(heads), _oldest_broken(heads)
-    most = max((one for one in heads if one.size > size), key=_size, default=None)
+        side = walked_side(evidence, reader)
+        heads, size, keys = (*known_heads(evidence, side), *heads), max(0, reader.size), side.keys
+    good, broken = newest_good_head(heads), oldest_broken_head(heads)
+    outside = newest_good_head([one for one in heads if one.is_outside or one is broken])
+    most = max((one for one in heads if one.size > size), key=attrgetter("size"), default=None)
     missing = None if most is None else (size, most.size)
-    if not report.exit_code:  # what a branch knows that is newer is no fault of this clone
+    # What a branch knows that is newer is no fault of this clone. What was not read is not missing.
+    if not report.exit_code or report.problem:
         missing = most = None
     first = _first_bad(evidence, report, heads)
     if first is None and most is not None and size:
-        what = f"{_name_head(most)} covers {most.size} entries, and {size} are here"
+        what = f"{name_head(most)} covers {most.size} entries, and {size} are here"
+        if most.is_outside:
+            kept = max((one.size for one in heads if one.fits and one.is_outside), default=0)
+            what += f"; by it, those from {kept} on may also be other ones" * (kept < size)
         first = DamagedEntry(size, size, size, most.source, what)
     if first is not None and reader is not None:
         first = _compared(evidence, reader, keys, first)
@@ -197,137 +193,10 @@ def damage_of(evidence: OpenEvidence, report: Report) -> Damage:
         first,
         heads,
         missing,
-        tuple(_sides(size, first, good, broken, most)),
-        _sorted_findings(evidence, found, report.all_outcomes),
+        tuple(_sides(size, first, good, broken, most, outside=outside)),
+        _sorted_findings(evidence, found, report),
         tuple(_next(evidence, report, first, missing)),
     )
-
-
-def _newest_good(heads: Iterable[LedgerHead]) -> LedgerHead | None:
-    return max((one for one in heads if one.fits), key=_trust, default=None)
-
-
-def _oldest_broken(heads: Iterable[LedgerHead]) -> LedgerHead | None:
-    return min((one for one in heads if one.fits is False), key=_size, default=None)
-
-
-def _size(head: LedgerHead) -> int:
-    return head.size
-
-
-def _trust(head: LedgerHead) -> tuple[int, bool]:
-    return head.size, head.is_outside
-
-
-# Heads ------------------------------------------------------------------------------------------
-
-
-def _walked_side(evidence: OpenEvidence, reader: RowReader) -> LedgerSide:
-    """The ledger with its seals, and with its roots at the sizes of all heads that are known."""
-    note = _record_note(evidence)
-    side = LedgerSide(reader, () if note is None else ((f"{RECORD}/{tiles.SEAL}", note),))
-    find_seals(side)
-    sizes = {one.size for one in side.seals} | {one.size for one in _outside(evidence)}
-    for _ in walk_entries(side, sizes):
-        pass
-    return side
-
-
-def _heads(evidence: OpenEvidence, side: LedgerSide) -> Iterator[LedgerHead]:
-    """Every head of this ledger that is known, held against the entries; the largest first."""
-    found = [
-        LedgerHead(
-            one.size,
-            one.root.hex(),
-            _of_seal(one, evidence),
-            one.where,
-            f"the key {one.key.split('+')[1]}",
-            side.fits(one),
-            is_outside=False,
-            note=one.note,
-        )
-        for one in side.seals
-        if one.key
-    ]
-    for one in _outside(evidence):
-        root = side.roots.get(one.size)
-        found.append(replace(one, fits=None if root is None else root.hex() == one.root))
-    row = head_row(side.ledger.db)
-    if row is not None and type(row.size) is int and row.size > max(0, side.ledger.size):
-        where = "the database"
-        found.append(LedgerHead(row.size, "", "head row", where, "", None, is_outside=False))
-    yield from sorted(dict.fromkeys(found), key=lambda each: -each.size)
-
-
-def _unheld(evidence: OpenEvidence) -> Iterator[LedgerHead]:
-    """The heads that are remembered outside, where there is no ledger to hold them against."""
-    for known in sorted(evidence.outside.known, key=lambda each: -each.seal.size):
-        yield _outside_head(_METHODS[known.method], known)
-
-
-def _of_seal(seal: FoundSeal, evidence: OpenEvidence) -> HeadSource:
-    return "record" if evidence.loaded or seal.where.startswith(RECORD) else "seal"
-
-
-def _outside(evidence: OpenEvidence) -> Iterator[LedgerHead]:
-    """The heads that pins, commits, receipts and peers remember, of this ledger alone."""
-    held = evidence.held
-    if held is None:
-        return
-    found: list[tuple[HeadSource, Any]] = [
-        (_METHODS[known.method], known) for known in (*held.agreeing, *held.disagreeing)
-    ]
-    names = {evidence.line(seq) for seq in (0, max(0, evidence.rows - 1))}
-    for told in filter(None, (held.peers, held.trailers)):
-        found += [
-            ("git" if one.is_trailer else "peer", one)
-            for one in (*told.agreeing, *told.disagreeing)
-            if one.seal.origin in names and one.by not in names
-        ]
-    yield from (_outside_head(source, known) for source, known in found)
-
-
-def _outside_head(source: HeadSource, known: Any) -> LedgerHead:
-    seal = known.seal
-    note = format_seal(seal).encode() if known.note is None else format_note(known.note)
-    return LedgerHead(
-        seal.size,
-        seal.root.hex(),
-        source,
-        known.where,
-        _signer(known),
-        fits=None,
-        is_outside=True,
-        note=note,
-    )
-
-
-def _signer(known: Any) -> str:
-    """Who signed a head that is remembered outside, as its note says; '' for nobody."""
-    cosigned = [f"the witness {one.key.name}" for one in getattr(known, "cosigned", ())]
-    own = [] if known.note is None else [f"the key of {known.seal.origin}"]
-    return ", ".join((*own, *cosigned))
-
-
-def _record_note(evidence: OpenEvidence) -> bytes | None:
-    """The seal of the files that the ledger was read from, or of the team's record."""
-    root = evidence.database.source or (evidence.root and f"{evidence.root}/{RECORD}")
-    with suppress(OSError):
-        return read_plain_file(f"{root}/{tiles.SEAL}", MAX_NOTE) if root else None
-    return None
-
-
-def _name_head(head: LedgerHead) -> str:
-    """A head in words: what it is, and where it stands."""
-    if head.source == "head row":
-        return "the head row of the database"
-    if head.source in ("seal", "record"):
-        return f"the seal in {head.where}"
-    if head.source == "receipt":
-        return head.where
-    return {"pin": "the pin ", "git": "the head in ", "peer": "the head that is in "}.get(
-        head.source, ""
-    ) + head.where.removeprefix("the pin ")
 
 
 # The first bad entry ----------------------------------------------------------------------------
@@ -342,7 +211,7 @@ def _first_bad(
     not below a smaller one that fits. Who has the key of the ledger can also make new seals: where
     a head outside does not fit, only heads outside are a bound from below.
     """
-    broken = _oldest_broken(heads)
+    broken = oldest_broken_head(heads)
     named = None
     numbered = [
         (one.seq, one)
@@ -351,6 +220,7 @@ def _first_bad(
         if one.severity == "failure" and one.seq is not None and one.seq >= 0
         if _names_entry(evidence, one, is_seal_known=broken is not None)
     ]
+    numbered += _of_blobs(evidence, report)
     if numbered:  # of entries signed together the others are good, where one is named itself
         seq, one = min(numbered, key=lambda each: (TOGETHER in each[1].message, each[0]))
         named = DamagedEntry(seq, seq, seq, one.check, one.message)
@@ -360,11 +230,35 @@ def _first_bad(
     sealed = max((one.size for one in below), default=0)
     sure = [one.size for one in below if one.is_outside or not broken.is_outside]
     what = (
-        f"{_name_head(broken)} covers {broken.size} entries, and other ones are here: one was "
+        f"{name_head(broken)} covers {broken.size} entries, and other ones are here: one was "
         "changed, put in or taken out, and those after it were linked anew"
     )
     last = broken.size - 1
     return DamagedEntry(max(sure, default=0), last, sealed, broken.source, what)
+
+
+def _of_blobs(evidence: OpenEvidence, report: Report) -> Iterator[tuple[int, Finding]]:
+    """The oldest entry that names a blob which is not there or is another, with what found that."""
+    found = [
+        one
+        for told in report.all_outcomes
+        for one in told.findings
+        if one.check == bodies_present.NAME and one.seq is None and one.severity == "failure"
+    ]
+    reader = evidence.ledger
+    if reader is None or not found:
+        return
+    judged: dict[str, bool] = {}
+    for row in reader.raw():
+        with suppress(*_BROKEN):
+            for digest in tiles.bundle_blobs(row.body if type(row.body) is bytes else None):
+                if digest not in judged:
+                    blob = reader.blob(bytes.fromhex(digest))
+                    judged[digest] = type(blob) is bytes and sha256(blob).hexdigest() == digest
+                if not judged[digest]:
+                    what = f"blob {digest[:12]}…, which it names, is not there or is another"
+                    yield row.seq, replace(found[0], message=what)
+                    return
 
 
 def _names_entry(evidence: OpenEvidence, finding: Finding, *, is_seal_known: bool) -> bool:
@@ -468,12 +362,14 @@ def _sides(
     good: LedgerHead | None,
     broken: LedgerHead | None,
     most: LedgerHead | None,
+    *,
+    outside: LedgerHead | None,
 ) -> Iterator[DamageSide]:
     """The entries in ranges, each with what can be shown of it."""
     end = size if first is None else min(first.sealed, size)
     sealed = 0 if good is None else min(good.size, end)
     if good is not None and sealed:
-        yield DamageSide("sealed", 0, sealed, tuple(_sealed(good, first, broken)))
+        yield DamageSide("sealed", 0, sealed, tuple(_sealed(good, first, broken, outside)))
     if end > sealed and first is not None and first.where:
         what = (
             f"The record on {first.where} has these entries as they are here. It is whole, and its "
@@ -489,7 +385,7 @@ def _sides(
             yield DamageSide("after", stop, size, tuple(_after(stop, good)))
     if most is not None:
         what = (
-            f"{_sentence(_name_head(most))} covers {most.size} entries, and {size} are here: the "
+            f"{_sentence(name_head(most))} covers {most.size} entries, and {size} are here: the "
             "newest were cut off, or this is an older copy. Nothing here says what they held."
         )
         more = (_NOT_COMPARED,) if most.is_outside and size else ()
@@ -497,27 +393,37 @@ def _sides(
 
 
 def _sealed(
-    good: LedgerHead, first: DamagedEntry | None, broken: LedgerHead | None
+    good: LedgerHead,
+    first: DamagedEntry | None,
+    broken: LedgerHead | None,
+    outside: LedgerHead | None,
 ) -> Iterator[str]:
     by = f", signed by {good.by}" if good.by else ", which nobody signed"
     yield (
-        f"{_sentence(_name_head(good))} covers the first {good.size} entries{by}, and they have "
+        f"{_sentence(name_head(good))} covers the first {good.size} entries{by}, and they have "
         "its root: none of their headers was changed, removed or put in since."
     )
-    if good.is_outside:
+    if good.is_outside and good.source == "receipt":
+        yield "Somebody else signed it as well: the key of this ledger alone does not make it."
+    elif good.is_outside:
         yield "It is kept outside of the ledger: a change of the ledger does not change it."
     else:
         yield (
             "It is kept with the ledger: who holds that key could have made the entries "
             "and the seal anew. A pin, a commit or a peer that holds a head would show that."
         )
+    if not good.is_outside and outside is not None:
+        yield (
+            f"{_sentence(name_head(outside))} shows it for the first {outside.size} entries: it is "
+            "not kept with the ledger, and fits."
+        )
     if not good.is_outside and broken is not None and broken.is_outside:
         yield (
-            f"{_sentence(_name_head(broken))} is kept outside, covers {broken.size} entries and "
+            f"{_sentence(name_head(broken))} is kept outside, covers {broken.size} entries and "
             "does not fit: if the key is in other hands, entries may be bad from "
             f"{0 if first is None else first.seq} on."
         )
-    if first is not None and first.seq < good.size:
+    if first is not None and first.is_exact and first.seq < good.size:
         yield (
             f"It covers the header of entry {first.seq} too: what its body was is fixed by the "
             "hash in that header, and an older copy can give it back."
@@ -534,11 +440,11 @@ def _bad(first: DamagedEntry, good: LedgerHead | None, broken: LedgerHead | None
         )
     if broken is not None and broken.size > first.seq:
         yield (
-            f"{_sentence(_name_head(broken))} does not fit: it covers {broken.size} entries, as "
+            f"{_sentence(name_head(broken))} does not fit: it covers {broken.size} entries, as "
             "they were before."
         )
     if first.is_exact and good is not None and good.size > first.seq:
-        yield f"{_sentence(_name_head(good))} fits the header of it."
+        yield f"{_sentence(name_head(good))} fits the header of it."
     if first.was is not None:
         yield f"The record on {first.where} has the entry as it was when it was sealed."
 
@@ -546,7 +452,7 @@ def _bad(first: DamagedEntry, good: LedgerHead | None, broken: LedgerHead | None
 def _after(start: int, good: LedgerHead | None) -> Iterator[str]:
     if good is not None and good.size > start:
         yield (
-            f"{_sentence(_name_head(good))} covers the headers up to entry {good.size - 1}: they "
+            f"{_sentence(name_head(good))} covers the headers up to entry {good.size - 1}: they "
             "are those that were sealed."
         )
     yield (
@@ -564,8 +470,9 @@ def _sentence(text: str) -> str:
 
 
 def _sorted_findings(
-    evidence: OpenEvidence, found: Sequence[Finding], outcomes: Sequence[Outcome]
+    evidence: OpenEvidence, found: Sequence[Finding], report: Report
 ) -> DamageFindings:
+    outcomes = report.all_outcomes
     reviews: list[Finding] = []
     readings: list[Finding] = []
     altered: list[Finding] = []
@@ -584,7 +491,18 @@ def _sorted_findings(
         tuple(altered[:_SEEN]),
         tuple(_kinds(outcomes)),
         tuple(sight for told in outcomes for sight in sights_of(told)),
+        tuple(one for told in outcomes for one in told.accepted)[:_SEEN],
+        report.accepted,
+        tuple(_untold(report)),
     )
+
+
+def _untold(report: Report) -> Iterator[tuple[str, str]]:
+    for told in report.all_outcomes:
+        if told.verdict == CANNOT_TELL:
+            yield told.check, f"it cannot tell: {told.reason}"
+        yield from ((told.check, f"its verdict leaves out: {one}") for one in told.exceptions)
+    yield from (("", note) for note in report.notes)
 
 
 def _kinds(outcomes: Iterable[Outcome]) -> Iterator[tuple[str, int, int]]:
@@ -619,12 +537,16 @@ def _verdict(report: Report, first: DamagedEntry | None, missing: tuple[int, int
         what = "1 rule is broken" if rules == 1 else f"{rules} rules are broken"
         damaged = any(told.failures and told.check in _OF_LEDGER for told in report.all_outcomes)
         return (
-            f"{what}; no bad entry is named" if damaged else f"{what}; the ledger itself is whole"
+            f"{what}; no bad entry is named"
+            if damaged
+            else f"{what}; nothing bad was found in the ledger itself"
         )
     if report.exit_code:
         untold = ", ".join(report.untold) or "nothing was judged"
         return f"nothing bad was found, and not all could be judged: {untold}"
-    return "nothing bad was found: all required checks are clean"
+    accepted = "1 finding is" if report.accepted == 1 else f"{report.accepted} findings are"
+    accepted = f"; {accepted} accepted" if report.accepted else ""
+    return f"nothing bad was found: all required checks are clean{accepted}"
 
 
 def _next(

@@ -80,6 +80,7 @@ from tripod.verify.fold import Compared
 from tripod.verify.peers.refs import (
     ReplicaRef,
     longest_records,
+    named_replicas,
     replica_refs,
     team_judged_by_refs,
 )
@@ -145,7 +146,7 @@ def verify(
     if unknown:
         raise ValueError(f"there is no check {min(unknown)!r}")
     if new_only and (pin is None or since is not None):
-        raise ValueError("new_only needs a pin to start from, and no since")
+        raise ValueError("new_only needs a pin; of new_only and since give one of them")
     asked = AnchorOptions(
         None if pin is None else os.fspath(pin),
         new_only=new_only,
@@ -297,7 +298,11 @@ def judge_refs(
                     collect_since(evidence, asked, root)
                     parts.append(pins.noted(run(evidence, select), ref.replica))
                     each(evidence, parts[-1], ref.replica)
-            parts += pins.lost({ref.replica for ref, _ in records})
+            for report in pins.lost({ref.replica for ref, _ in records}):
+                with OpenEvidence(report.what, nearby=nearby, problem=report.problem) as evidence:
+                    evidence.outside.known = pins.known(report)
+                    parts.append(report)
+                    each(evidence, report, "")
         if own and not is_only_stored_to(repository.place.common):  # a ledger here wrote them
             with OpenEvidence(root) as evidence:
                 evidence.outside.known = tuple(KnownHead("git", one.ref, seal) for one, seal in own)
@@ -309,8 +314,9 @@ def judge_refs(
                 each(evidence, parts[-1], "")
     except OutsideError as error:
         return Report(path, (), problem=str(error))
-    except GitError as error:
-        return Report(path, (), problem=str(error)) if team_of(path) is None else None
+    except GitError as error:  # what lies in the work tree takes no place of records on refs
+        is_kept = team_of(path) is None or bool(named_replicas(os.path.dirname(root) + "/README"))
+        return Report(path, (), problem=str(error)) if is_kept else None
     return Report(path, (), parts=tuple(parts)) if parts else None
 
 

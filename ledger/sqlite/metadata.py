@@ -35,6 +35,7 @@ _EXPOSURE = "What recorded sessions of agents read, a row for each place in thei
 _Query = tuple[str, str, tuple[str, ...], str]
 """Title, description, the tables that it needs, SQL."""
 
+# A seal or a receipt of a peer is about the peer's own entries, which have other numbers.
 _QUERIES: dict[str, _Query] = {
     "who_saw_what": (
         "Who saw what",
@@ -151,7 +152,9 @@ def _table(name: str, description: str, columns: Sequence[str]) -> dict[str, Any
 
 def _canned(tables: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, dict[str, str]]]:
     sizes = {
-        name: f"(SELECT coalesce(max(size), 0) FROM {name})" if name in tables else "0"
+        name: f"(SELECT coalesce(max(size), 0) FROM {name} WHERE mark NOT LIKE 'peer%')"
+        if name in tables
+        else "0"
         for name in ("seal_made", "anchor_received")
     }
     for name, (title, description, needs, sql) in _QUERIES.items():

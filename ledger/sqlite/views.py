@@ -114,9 +114,14 @@ def _view_name(kind: Kind[Any]) -> str:
     return kind.name.replace(".", "_").replace("-", "_")
 
 
+def _is_content(hint: Any) -> bool:
+    """Whether a field holds bytes or a text, such as a file that was read."""
+    return Content in (hint, *get_args(hint))
+
+
 def _column(name: str, hint: Any) -> str:
     shown = f'"body_{name}"' if name in _OF_ALL else f'"{name}"'
-    if Content in (hint, *get_args(hint)):
+    if _is_content(hint):
         return f"\n    {_CONTENT.format(name, shown)}"
     return f"\n    json_extract(body, '$.{name}') AS {shown}"
 
@@ -165,6 +170,8 @@ def textless_columns(view: str, columns: Sequence[str]) -> list[str]:
     for kind in KINDS:
         if _view_name(kind) == view and view not in _PLAIN and kind.erasure is not None:
             out |= kind.erasure.marks.keys()
+        if _view_name(kind) == view and view not in _PLAIN and kind.observed is not None:
+            out |= {name for name, (hint, _) in body_fields(kind).items() if _is_content(hint)}
     out |= {"keep", "content", "header", "place"} if view == "peer_entry" else set()
     return [name for name in columns if name.removeprefix("body_") not in out or name in _OF_ALL]
 

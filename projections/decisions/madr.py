@@ -18,7 +18,7 @@ may stand below it, the date also in the heading, or in that of its group.
 
 A file whose front matter names a ``decision`` (``D-1770900000``) is one that ``tripod decisions
 export`` wrote, perhaps changed since: its fields come back word for word
-(``tripod.projections.decisions.page``).
+(``tripod.projections.decisions.madr_file``).
 
 What is not of these forms is a MalformedError that names the line; nothing of that file is read.
 Source: https://adr.github.io/madr
@@ -41,7 +41,7 @@ from tripod.projections.decisions.format import (
     is_decision_log,
     valid_decision_id,
 )
-from tripod.projections.decisions.page import read_page_line
+from tripod.projections.decisions.madr_file import read_page_line
 from tripod.projections.pieces import BODY_ROOM, piece_fits
 from tripod.projections.text import parse as parse_time
 

@@ -16,7 +16,7 @@ from tripod.ledger.locator import FOLDER
 from tripod.output import one_line, remark
 from tripod.projections.chat.jsonl import FIELDS, FoundMessage, FoundMessages, parse_jsonl_messages
 from tripod.projections.decisions import madr
-from tripod.projections.decisions.page import written_page
+from tripod.projections.decisions.madr_file import written_page
 
 if TYPE_CHECKING:
     from tripod.team.team import Team

@@ -63,7 +63,7 @@ def _audit_once(
     from tripod.verify import run as judging
     from tripod.verify.anchors.anchors import AnchorOptions
     from tripod.verify.damage import damage_of
-    from tripod.verify.evidence import evidence_changed
+    from tripod.verify.evidence import OpenEvidence, evidence_changed
 
     found: list[Damage] = []
 
@@ -76,7 +76,10 @@ def _audit_once(
     how: judging.HowToOpen = {"keys": tuple(log_keys_param(call.key)), "asked": asked}
     with call.progress():
         by_refs = judging.judge_refs(path, **how, each=add)
-        if by_refs is not None and found:
+        if by_refs is not None:
+            if not by_refs.parts:  # none of the records was judged to its end: that is to be said
+                with OpenEvidence(path, problem=by_refs.problem) as evidence:
+                    add(evidence, by_refs)
             return by_refs.exit_code, found
         with judging.open_run(path, **how) as evidence:
             report = judging.run(evidence)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tripod.cli.commands import CommandCall, NumberParam, command_group
 from tripod.errors import BadArgumentError, GitError, LedgerDamagedError, NoTeamError, RefusedError
 from tripod.ledger import DATABASE, LedgerError
+from tripod.ledger.files import is_read_only
 from tripod.ledger.ids import now_us
+from tripod.ledger.kinds.decisions import LOGGED
 from tripod.ledger.locator import (
     FOLDER,
     closed_place_problem,
@@ -190,12 +193,21 @@ def _summary(call: CommandCall) -> int:
     if call.path is not None and call.values["team"] is not None:
         raise BadArgumentError("give PATH or --team, not both")
     path = team_to_judge(call.path or call.values["team"])
+    waiting = _waiting(call, path)
     with call.progress(), _opened(path, call.since) as ledgers:
         names = [one.line(one.rows - 1) if one.db is not None else "" for one in ledgers]
+        read = [_read_or_problem(one) for one in ledgers]
+        sizes = {
+            name: one.rows
+            for one, name, found in zip(ledgers, names, read, strict=True)
+            if name and not isinstance(found, str)
+        }
         parts = [
-            _part(one, frozenset(name for name in names if name and name != own))
-            for one, own in zip(ledgers, names, strict=True)
+            _part(one, found, {name: size for name, size in sizes.items() if name != own})
+            for one, own, found in zip(ledgers, names, read, strict=True)
         ]
+    if waiting:
+        parts = [replace(one, problem=one.problem or waiting) for one in parts]
     if call.json:
         call.objects(map(_value, parts))
     else:
@@ -207,15 +219,47 @@ def _summary(call: CommandCall) -> int:
     return 0 if all(part.is_told for part in parts) else 3
 
 
-def _part(evidence: OpenEvidence, others: frozenset[str]) -> BriefPart:
+def _waiting(call: CommandCall, path: str) -> str:
+    """Why decisions in the files of a team here may not be in its ledger; '' where all are.
+
+    What others wrote into the team of this call is taken in first, as by other commands that look.
+    """
+    from tripod.team.access import check_access
+    from tripod.team.intake import PENDING
+    from tripod.team.team import Team
+
+    root = team_of(path) if os.path.isdir(path) else None
+    if root is None or not has_ledger(root):
+        return ""
+    try:
+        if call.path is None and not is_read_only():
+            with call.fresh():
+                return ""
+        with check_access(root), Team(root, read_only=True) as team:
+            team.refresh()
+            said = "; ".join(team.warnings)
+    except (LedgerError, NoTeamError, RefusedError, OSError) as error:
+        return f"what its files hold cannot be told: {error}"
+    is_quiet = said.startswith(PENDING) and LOGGED.name not in said
+    return "" if not said or is_quiet else f"{said}: `tripod sync` takes it in"
+
+
+def _read_or_problem(evidence: OpenEvidence) -> LedgerDecisions | str:
+    try:
+        return _read(evidence)
+    except (LedgerError, NoTeamError) as error:
+        return str(error)
+
+
+def _part(
+    evidence: OpenEvidence, found: LedgerDecisions | str, others: Mapping[str, int]
+) -> BriefPart:
     from tripod.decisions.brief import BriefPart
     from tripod.verify.acceptance import size_before
 
     what = evidence.what
-    try:
-        found = _read(evidence)
-    except (LedgerError, NoTeamError) as error:
-        return BriefPart(what, None, problem=str(error))
+    if isinstance(found, str):
+        return BriefPart(what, None, problem=found)
     before = size_before(evidence)
     if not isinstance(before, str):
         start, why = before or (0, "")
@@ -266,9 +310,10 @@ export
 summary [PATH]
     Print the new decisions, risk tags and assessments as Markdown, for a pull request.
 
-    All that people wrote is escaped. PATH is as in `tripod verify`: a clone without a ledger is
-    read by the records on its refs. Exit codes: 0 told (also where nothing is new), 3 could not
-    tell all of it, and the summary says why.
+    All that people wrote is escaped. What another program wrote into the log is taken in first,
+    unless PATH is given; then it is said that it waits. PATH is as in `tripod verify`: a clone
+    without a ledger is read by the records on its refs. Exit codes: 0 told (also where nothing is
+    new), 3 could not tell all of it, and the summary says why.
 
     --since POINT  Only what is new since an entry (its number), or since a git revision that holds
         a head of the ledger, as in `tripod verify --since`. Without it, everything.

@@ -19,13 +19,13 @@ from tripod.verify import run as judging
 from tripod.verify.anchors.anchors import AnchorOptions, OutsideError
 from tripod.verify.anchors.comparison import is_compared_own_head, pin_after_comparison
 from tripod.verify.anchors.configuration import PROJECT_FILES
+from tripod.verify.anchors.file_growth import judge_growth_of
 from tripod.verify.anchors.pins import is_pin_folder
 from tripod.verify.anchors.policy import Forbidden, forbidden_files
 from tripod.verify.check import FINDINGS, Finding, Report, outcome
 from tripod.verify.checks import pins_extend
 from tripod.verify.evidence import OpenEvidence, evidence_changed, judge_until_still
 from tripod.verify.export import is_export, is_proof, judge_proof
-from tripod.verify.file_growth import judge_growth_of
 from tripod.verify.finding import finding_fingerprint
 from tripod.verify.finding_place import top_of_paths
 from tripod.verify.reporters import json, text
@@ -228,11 +228,11 @@ def _move_pins(
     if code:
         return report, code, f"the pins in {asked.pin} were left as they are"
     if not is_pin_folder(asked.pin):
-        said = (
-            f"the pin {asked.pin} was left as it is: records on refs were judged, and they have a "
-            "pin each, in a folder: --pin FOLDER/"
-        )
-        return report, code, said
+        why = "records on refs were judged, and they have a pin each, in a folder: --pin FOLDER/"
+        if os.path.lexists(asked.pin):
+            return report, code, f"the pin {asked.pin} was left as it is: {why}"
+        said = f"no pin was made at {asked.pin}: {why}"
+        return _with_pin_unmoved(report, asked.pin, said), 1, said
     try:
         os.makedirs(asked.pin, exist_ok=True)
         for replica, (data, compared) in sorted(seen.items()):

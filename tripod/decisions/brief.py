@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from tripod.decisions.entries import EntryAssessment, EntryDecision, LedgerDecisions
 from tripod.output import one_line
@@ -21,6 +21,11 @@ MAX_SIZE = 512 * 1024
 _TITLE, _REASONS, _LIST = 200, 400, 200  # characters of a text that are shown
 _MOST_TAGS = 20
 _MOST_PROBLEMS = 10
+# GitHub and GitLab look for these after the signs were read: @name, #1, GH-1, !1, &1, $1, ~1, %1,
+# http://a.
+_AFTERWARDS = re.compile(
+    r"&#(?:64|35);(?=\w)|(?:&#(?:33|38|36|126);|%)(?=\w)|\bGH-(?=[0-9])|&#58;(?=//)", re.IGNORECASE
+)
 _SIGNS = frozenset("\\`*_{}[]()<>#+|!&~@$:")
 
 
@@ -29,8 +34,9 @@ class BriefPart:
     """What one ledger shows. Entries from ``start`` on are new, since ``why`` in words.
 
     ``why`` is '' where everything is asked for. ``found`` is None where nothing can be read;
-    ``problem`` says why, or why it cannot be told what is new. ``apart`` are the ledgers that have
-    parts of their own: what this one merged from them is not repeated.
+    ``problem`` says why, or why it cannot be told what is new. ``apart`` has the ledgers that have
+    parts of their own, and how many entries of each were read there: what this one merged of these
+    is not repeated. A ref that was set back holds fewer than its peers merged.
     """
 
     name: str
@@ -38,7 +44,7 @@ class BriefPart:
     start: int = 0
     why: str = ""
     problem: str = ""
-    apart: frozenset[str] = frozenset()
+    apart: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def is_told(self) -> bool:
@@ -58,7 +64,7 @@ class BriefPart:
         return [one for one in every if self._is_new(one)]
 
     def _is_new(self, one: EntryDecision | EntryAssessment) -> bool:
-        return one.listed.seq >= self.start and one.origin not in self.apart
+        return one.listed.seq >= self.start and one.place >= self.apart.get(one.origin, 0)
 
 
 def render_brief(parts: Sequence[BriefPart], limit: int) -> str:
@@ -163,11 +169,11 @@ def markdown_text(text: str, limit: int | None = None) -> str:
     is not seen stands behind these, as bots that quote others do it. ``limit`` counts characters.
 
     >>> markdown_text("@team <b> #12\nwww.example.org", 20)
-    '&#64;&#8203;team &#60;b&#62; &#35;&#8203;12\\x0awww&#46;exa…'
+    '&#64;&#8203;team &#60;b&#62; &#35;&#8203;12&#92;x0awww&#46;ex…'
     """
     shown = one_line(text if limit is None or len(text) <= limit else f"{text[:limit]}…").strip()
     shown = "".join(f"&#{ord(sign)};" if sign in _SIGNS else sign for sign in shown)
     shown = re.sub("^-", "&#45;", shown)
     shown = re.sub(r"^([0-9]+)\.", r"\1&#46;", shown)
-    shown = re.sub(r"(?i)\bwww\.", lambda match: f"{match[0][:3]}&#46;", shown)
-    return re.sub(r"&#(?:64|35);(?=\w)", r"\g<0>&#8203;", shown)
+    shown = re.sub(r"(?i)(www)\.", r"\1&#46;", shown)
+    return _AFTERWARDS.sub(r"\g<0>&#8203;", shown)

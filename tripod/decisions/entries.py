@@ -21,7 +21,7 @@ from tripod.ledger.kinds.merged import PEER
 from tripod.ledger.kinds.peers import TEAM_NAMED
 from tripod.ledger.kinds.pythia import ASSESSED
 from tripod.projections.decisions.format import DecisionText, valid_decision_id
-from tripod.projections.decisions.page import DecisionPage, PageLink
+from tripod.projections.decisions.madr_file import DecisionPage, PageLink
 from tripod.projections.layout import LIVE
 from tripod.verify.listing import ListedEntry, listed_entry, seen_row
 from tripod.verify.rows import RowReader, erasing_row
@@ -34,7 +34,8 @@ class EntryDecision(NamedTuple):
     """A decision as its entry says it, of which ``number`` is the place among all in the ledger.
 
     ``made`` is the replica and the id by which its maker knows it, and ``origin`` the ledger there;
-    both are '' where this ledger made it. ``messages`` name what it refers to, for ever.
+    both are '' where this ledger made it. ``place`` is its entry in the ledger that made it.
+    ``messages`` name what it refers to, for ever.
     """
 
     listed: ListedEntry
@@ -42,12 +43,13 @@ class EntryDecision(NamedTuple):
     text: DecisionText
     made: str
     origin: str
+    place: int
     messages: tuple[str, ...]
     no_ref: str | None
 
 
 class EntryAssessment(NamedTuple):
-    """An assessment as its entry says it; ``origin`` is as in ``EntryDecision``."""
+    """An assessment as its entry says it; ``origin`` and ``place`` are as in ``EntryDecision``."""
 
     listed: ListedEntry
     first: str
@@ -56,6 +58,7 @@ class EntryAssessment(NamedTuple):
     confidence: str
     cited: tuple[str, ...]
     origin: str
+    place: int
 
 
 class LedgerDecisions(NamedTuple):
@@ -147,7 +150,7 @@ def _decision(
         number,
         DecisionText(**texts, supersedes=None if named is None else _text(named)),
         _text(data.get("made") or ""),
-        _origin(data),
+        *_origin(data, listed),
         tuple(_messages(ledger, listed.seq, data["refs"])),
         None if data.get("no_ref") is None else _text(data["no_ref"]),
     )
@@ -157,7 +160,9 @@ def _assessment(listed: ListedEntry, data: Mapping[str, Any]) -> EntryAssessment
     texts = [_text(data[name]) for name in ("first", "last")]
     cited = tuple(_text(one) for one in data["cited"])
     count, confidence = int(data["decisions"]), _text(data["confidence"])
-    return EntryAssessment(listed, texts[0], texts[1], count, confidence, cited, _origin(data))
+    return EntryAssessment(
+        listed, texts[0], texts[1], count, confidence, cited, *_origin(data, listed)
+    )
 
 
 def _text(value: object) -> str:
@@ -166,8 +171,10 @@ def _text(value: object) -> str:
     return value
 
 
-def _origin(data: Mapping[str, Any]) -> str:
-    return _text((data.get(PEER) or {}).get("origin", ""))
+def _origin(data: Mapping[str, Any], listed: ListedEntry) -> tuple[str, int]:
+    """The ledger that made an entry, '' for this one, and the entry's number there."""
+    peer = data.get(PEER) or {"origin": "", "seq": listed.seq}
+    return _text(peer["origin"]), int(peer["seq"])
 
 
 def _messages(ledger: RowReader, seq: int, refs: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from tripod.errors import RefusedError
 from tripod.ledger.files import read_plain_file, replace_file
 from tripod.output import one_line
-from tripod.projections.decisions.page import (
+from tripod.projections.decisions.madr_file import (
     NAME_PATTERN,
     DecisionPage,
     decision_page_name,

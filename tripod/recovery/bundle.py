@@ -34,8 +34,9 @@ from tripod.ledger.locator import database_of
 from tripod.ledger.tlog import tiles
 from tripod.projections import Disk
 from tripod.recovery.rebuild import copy_database_pages
+from tripod.verify.anchors.known import LedgerHead
 from tripod.verify.check import POLICIES, Finding, Report
-from tripod.verify.damage import Damage, LedgerHead
+from tripod.verify.damage import Damage
 from tripod.verify.evidence import OpenEvidence
 from tripod.verify.recorded.evidence import part_path
 from tripod.verify.rows import RowReader
@@ -119,9 +120,11 @@ class BundleFolder:
 
         Raises RefusedError where the bundle would lie in what is judged.
         """
-        own = [*evidence.places.values()]
+        own = []
         if evidence.root is not None:
-            own += [evidence.root, os.path.dirname(database_of(evidence.root))]
+            root = evidence.root
+            own = [root, os.path.dirname(database_of(root))]
+            own += [os.path.join(root, path) for path in evidence.places.values()]
         elif os.path.isdir(evidence.what):
             own.append(evidence.what)
         for at in own:
@@ -141,7 +144,10 @@ class BundleFolder:
             front = f"{self.made}/{made[0]}" if len(made) == 1 else self.made
             if len(made) > 1:
                 lines = [f"{name}: a bundle by itself, of one replica." for name in made]
+                lines.append("`python3 -I -S verify.py` judges each of them.")
                 _put(front, "README.md", ("\n\n".join(lines) + "\n").encode())
+                for name, source in _TOOLS.items():
+                    _put(front, name, _tool(source))
                 _add_manifest(front)
             with open(f"{front}/{MANIFEST}", "rb") as file:
                 manifest = file.read()
@@ -151,9 +157,11 @@ class BundleFolder:
             if there is None:
                 os.rename(front, self.full)
                 sync_path(os.path.dirname(self.full))
-        if there not in (None, manifest):
+            is_other = there not in (None, manifest) or (there and _sums(self.full) != _sums(front))
+        if is_other:
             raise RefusedError(
-                f"{self.path} holds another bundle, and none is replaced: give a new folder"
+                f"{self.path} holds another bundle, or one that was changed, and none is replaced: "
+                "give a new folder"
             )
         digest = hashlib.sha256(manifest).hexdigest()
         return WrittenBundle(self.path, digest, manifest.count(b"\n") + 1)
@@ -194,15 +202,22 @@ def _tool(name: str) -> bytes:
     raise RefusedError(f"{name} is neither in the package nor in a checkout: reinstall tripod")
 
 
+def _sums(front: str) -> list[tuple[str, str]]:
+    """Each file below a folder, with its SHA-256 in hex; '' for a link, or what is no file."""
+    found = []
+    for folder, folders, names in os.walk(front):
+        links = [name for name in folders if os.path.islink(f"{folder}/{name}")]
+        for name in (*names, *links):
+            full, digest = f"{folder}/{name}", ""
+            if os.path.isfile(full) and not os.path.islink(full):
+                with open(full, "rb") as file:
+                    digest = hashlib.file_digest(file, "sha256").hexdigest()
+            found.append((os.path.relpath(full, front), digest))
+    return sorted(found)
+
+
 def _add_manifest(front: str) -> None:
-    lines = []
-    for folder, _, names in os.walk(front):
-        for name in names:
-            full = f"{folder}/{name}"
-            with open(full, "rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-            lines.append((os.path.relpath(full, front), digest))
-    said = "".join(f"{digest}  {path}\n" for path, digest in sorted(lines))
+    said = "".join(f"{digest}  {path}\n" for path, digest in _sums(front))
     _put(front, MANIFEST, said.encode())
 
 

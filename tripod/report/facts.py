@@ -96,8 +96,8 @@ def gather_facts(evidence: OpenEvidence, report: Report) -> TeamFacts:
         ledger.bodies = evidence.database.bodies
         found = listed_entries(ledger, ListingFilter(), newest_first=False)
         facts.entries = list(map(_log_entry, found))
-    if report.anchored is not None and report.head is not None and report.anchored.tail:
-        facts.tail = max(0, report.head[0] - report.anchored.tail)
+    if report.anchored is not None and report.anchored.tail:
+        facts.tail = max((size for size, _ in report.anchored.sizes.values()), default=0)
     if evidence.folded is not None:
         facts.decisions, facts.decision_count = _decisions(evidence)
         facts.assessments = list(_assessments(evidence))

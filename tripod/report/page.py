@@ -32,7 +32,7 @@ from tripod.report.markup import (
     visible_html,
 )
 from tripod.report.matrix import SightMatrix, sight_matrix
-from tripod.report.summary import (
+from tripod.report.verdict import (
     ceiling_of,
     coverage_lines,
     custody_lines,

@@ -1,6 +1,6 @@
 """Serves a report on the loopback address, and tells open pages what the ledger took in meanwhile.
 
-Whoever knows the address may read, so it holds a random token, which no other page can guess. A
+A browser that has the address may read, so it holds a random token, which no page can guess. A
 request is answered only if its ``Host`` names this server (a name that an attacker points at
 127.0.0.1 does not) and if no other origin asked for it. Nothing is ever changed by a request.
 
@@ -111,7 +111,7 @@ class _Request(BaseHTTPRequestHandler):
         """Log nothing."""
 
     def do_HEAD(self) -> None:
-        """As GET, without the page."""
+        """Answer with the headers that GET gives, and no page."""
         self.do_GET()
 
     def do_GET(self) -> None:

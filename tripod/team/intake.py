@@ -57,6 +57,8 @@ if TYPE_CHECKING:
 FEW = 10  # files of one folder that vanished; more of them are told by an entry for the folder
 NAMED = 3  # of those
 LOOKS = 5  # at files that were being written while they were looked at
+PENDING = "pending, and left as it is"
+"""How the sentence of ``name_pending`` begins."""
 _PAUSE_S = 0.01  # before the second look; twice as long before each one after it
 _ROLLED_BACK = (
     "a backup was restored, or the database swapped; nothing was recorded. `tripod restore` puts "
@@ -349,7 +351,7 @@ def name_pending(ledger: LedgerReader, source: Source, disk: Disk) -> list[str]:
         parts += [f"{gone} file{'' if gone == 1 else 's'} gone"] if gone else []
         if odd:
             parts.append(f"{odd} that differ{'s' if odd == 1 else ''} (see `tripod verify`)")
-    return [f"pending, and left as it is: {', '.join(parts)}"] if parts else []
+    return [f"{PENDING}: {', '.join(parts)}"] if parts else []
 
 
 def refuse_if_ahead(act: Act, *, anew: bool) -> bool:

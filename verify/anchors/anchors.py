@@ -219,6 +219,8 @@ def _policies(outside: OutsideHeads, root: str | None, asked: AnchorOptions) -> 
             )
         path = paths[0] if paths else None if root is None else f"{root}/{name}"
         data = None if path is None else _read(path, named=bool(paths))
+        if data is not None and path is not None and not paths and asked.policy_from is not None:
+            data = _as_committed(asked.policy_from, path, data)
         if path is None or data is None:
             if paths:
                 raise OutsideError(f"--policy: there is no file {path}")
@@ -340,6 +342,25 @@ def _committed_settings(revision: str, root: str | None) -> list[Said]:
             f"{PYPROJECT}, so nothing is demanded there: commit one, or leave the option out"
         )
     return found
+
+
+def _as_committed(revision: str, path: str, data: bytes) -> bytes | None:
+    """A policy of the team directory: as a revision has it, where it was checked out.
+
+    git ignores these files, so one that HEAD holds came with the work: a pull request could bring
+    the witnesses that vouch for it. One that git does not hold is of this machine.
+
+    Raises:
+        OutsideError: git cannot tell.
+    """
+    try:
+        with Repository(path) as git:
+            name, commit, head = git.name_of(path), git.resolve(revision), git.tip("HEAD")
+            if head is None or git.file_at(head, name) is None:
+                return data
+            return None if commit is None else git.file_at(commit, name)
+    except GitError as error:
+        raise OutsideError(f"--policy-from {revision}: {path}: {error}") from error
 
 
 def _walk(

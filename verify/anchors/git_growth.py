@@ -46,6 +46,7 @@ def read_growth(path: str, *, staged: bool = False) -> FileHistory:
     """
     try:
         with Repository(path) as repository:
+            _refuse_beginning(repository, path)
             if staged:
                 return _Walk(repository, path).staged(_next_commit(repository))
             return _Walk(repository, path).history()
@@ -55,6 +56,37 @@ def read_growth(path: str, *, staged: bool = False) -> FileHistory:
             place = find(path)
             top = "" if place is None else place.top
         return FileHistory(problem=str(error), top=top)
+
+
+def _refuse_beginning(repository: Repository, path: str) -> None:
+    """Refuse a repository that was put where another one around it has versions of the file.
+
+    So a folder that became a submodule would begin each file in it anew (GitError).
+    """
+    outer = repository.place.outer
+    if outer is not None and _has_versions(outer, path, repository.place.common):
+        raise GitError(
+            f"{path}: {repository.top} is a repository (or submodule) of its own, and the history "
+            f"of {outer} around it holds versions of this file: one that began anew cannot vouch "
+            "for them; put a plain folder there"
+        )
+
+
+def _has_versions(top: str, path: str, common: str) -> bool:
+    """Whether the history of another repository than that of ``common`` has a file.
+
+    A repository that is not read by us says nothing of it.
+    """
+    within, full = os.path.join(top, "README"), os.path.abspath(path)
+    folder = os.path.realpath(os.path.dirname(full))
+    name = os.path.relpath(f"{folder}/{os.path.basename(full)}", os.path.realpath(top))
+    with suppress(GitError):
+        place = find(within)
+        if place is not None and place.common != common:
+            with Repository(within) as around:
+                head = around.tip("HEAD")
+                return head is not None and any(around.changes((name,), (head,)))
+    return False
 
 
 @contextmanager

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from tripod.verify.anchors.known import LedgerHead, is_made_later
 from tripod.verify.check import Finding, escape, shorten
-from tripod.verify.damage import Damage, DamagedEntry, DamageSide, LedgerHead
+from tripod.verify.damage import Damage, DamagedEntry, DamageSide
 from tripod.verify.isolation.sessions import Sight
 from tripod.verify.listing import ListedEntry
 
@@ -48,6 +49,12 @@ def damage_value(damage: Damage) -> dict[str, Any]:
             "reviews": [_finding_value(one) for one in damage.findings.reviews],
             "readings": [_finding_value(one) for one in damage.findings.readings],
             "sights": [one._asdict() for one in damage.findings.sights],
+            "accepted": [
+                {**_finding_value(one), "accepted": by._asdict()}
+                for one, by in damage.findings.accepted
+            ],
+            "accepted_count": damage.findings.accepted_count,
+            "untold": [{"check": check, "why": why} for check, why in damage.findings.untold],
             "counts": [
                 {"check": name, "failures": failures, "warnings": warnings}
                 for name, failures, warnings in damage.findings.counts
@@ -129,6 +136,15 @@ def _lines(damage: Damage) -> Iterator[str]:
         if found:
             yield from ("", title)
             yield from _finding_lines(found)
+    if damage.findings.accepted:
+        yield from ("", f"Accepted findings: {damage.findings.accepted_count}")
+        for one, by in damage.findings.accepted:
+            yield f"  {escape(one.where)}: {one.check}: {escape(one.message)}"
+            yield f"      accepted by {escape(by.actor)} in entry {by.seq}: {escape(by.reason)}"
+    if damage.findings.untold:
+        yield from ("", "What is not told")
+        for check, why in damage.findings.untold:
+            yield f"  {f'{check}: ' if check else ''}{escape(why)}"
     if damage.findings.counts:
         yield from ("", "Findings")
         for name, failures, warnings in damage.findings.counts:
@@ -166,21 +182,25 @@ def _entry_line(entry: ListedEntry) -> str:
 def _head_lines(damage: Damage, good: LedgerHead | None) -> Iterator[str]:
     if not damage.heads:
         yield "  no head is known: no seal was made, and no pin, commit, receipt or peer has one"
+    elif not damage.size:
+        yield "  no entries could be read here that a head could be held against"
     elif good is None:
         yield "  no head that is known fits the entries"
     else:
-        yield f"  {_head_line(good)}"
+        yield f"  {_head_line(good, damage.broken)}"
     rest = [one for one in damage.heads if one is not good]
     broken = [one for one in rest if not one.fits]
     shown = [*broken, *(one for one in rest if one.fits)][:_HEADS]
     for one in shown:
-        yield f"  {_head_line(one)}"
+        yield f"  {_head_line(one, damage.broken)}"
     if len(rest) > len(shown):
         yield f"  and {len(rest) - len(shown)} more heads that are known"
 
 
-def _head_line(head: LedgerHead) -> str:
+def _head_line(head: LedgerHead, broken: LedgerHead | None) -> str:
     fits = {True: "fits", False: "DOES NOT FIT", None: "cannot be compared: they are not all here"}
+    if is_made_later(head, broken):
+        fits[True] = "fits what is here now, and a head of fewer entries does not"
     by = head.by or "nobody's signature"
     return (
         f"{head.size} entries, {head.source}: {escape(head.where)}, {escape(by)}: {fits[head.fits]}"

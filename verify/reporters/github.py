@@ -14,6 +14,7 @@ from tripod.verify.reporters.quotation import (
     file_in_repository,
     finding_lines,
     finding_place,
+    placed_lines,
 )
 
 SHOWN = 10
@@ -59,9 +60,11 @@ def _annotations(report: Report) -> Iterator[tuple[str, int, str]]:
 
 
 def _annotation(level: str, finding: Finding) -> str:
-    lines, file = finding_lines(finding), file_in_repository(finding)
+    file = file_in_repository(finding)
     if not file or escape(file) != file:
+        lines = finding_lines(finding)
         return _command(level, finding.check, f"{finding_place(finding)}:", *lines)
+    lines = placed_lines(finding)
     return _command(level, finding.check, *lines, file=file, line=str(finding.line or ""))
 
 

@@ -55,9 +55,32 @@ def finding_lines(finding: Finding, *, width: int = WIDTH, lines: int = LINES) -
 
 
 def finding_place(finding: Finding) -> str:
-    """The file and the line of a finding, or in words where it is; not escaped."""
-    line = "" if finding.line is None else f":{finding.line}"
-    return f"{finding.file or finding.where}{line}"
+    """The file and the line of a finding, and in words where it is, unless they say so; unescaped.
+
+    Of a file of git itself the words alone say which commit is meant.
+    """
+    if not finding.file:
+        return finding.where
+    place = finding.file if finding.line is None else f"{finding.file}:{finding.line}"
+    path = finding.where.partition(":")[0]
+    said = path in ("policy", ".") or path in finding.file
+    said = said or finding.message.startswith(finding.where)
+    ends = finding.where.startswith("the pin ") or finding.where.endswith(f" {finding.file}")
+    if ends or path.endswith(f" {finding.file}"):
+        return finding.where
+    if not said and not path.endswith(f"/{finding.file}"):
+        return f"{place}: {finding.where}"
+    return place
+
+
+def placed_lines(finding: Finding) -> list[str]:
+    """The lines of a finding where its file and line stand beside: in front what they leave out."""
+    lines, file = finding_lines(finding), file_in_repository(finding)
+    if not file:
+        return lines
+    more = finding_place(finding).removeprefix(file).removeprefix(f":{finding.line}")
+    # As the commit that holds this version of the file.
+    return [f"{line_of(more.removeprefix(': '))}:", *lines] if more else lines
 
 
 def weighed_findings(report: Report) -> list[tuple[Finding, str]]:

@@ -59,7 +59,7 @@ def _results(report: Report, names: list[str], beside: str) -> tuple[list[str], 
     """The results in JSON, the lines of the file beside, and how many findings have no room."""
     made, told, room, seen = list[str](), [_ASIDE], ROOM, set[str]()
     for finding, what in (found := quoted.weighed_findings(report)):
-        lines, print_ = quoted.finding_lines(finding), finding.fingerprint
+        lines, print_ = quoted.placed_lines(finding), finding.fingerprint
         while print_ and print_ in seen:  # two records hold the same fault
             print_ = sha256(f"{print_} {quoted.line_of(what)}".encode()).hexdigest()
         place, aside = _place(finding, beside, len(told) + 1)

@@ -42,7 +42,7 @@ from tripod.verify.check import (
     escape,
 )
 from tripod.verify.finding import KEPT, SHORT
-from tripod.verify.reporters.quotation import without_commands
+from tripod.verify.reporters.quotation import finding_place, without_commands
 
 MANUAL = "tripod verify --explain"
 """The command that prints what a check proves and what to do, for checks of packages too."""
@@ -211,19 +211,8 @@ def _blocks(outcome: Outcome, paint: _Paint) -> Iterator[str]:
 def _finding(finding: Finding, paint: _Paint) -> str:
     kind = "" if finding.severity == "failure" else paint(_YELLOW, f"{finding.severity}: ")
     past = " (before adoption)" if finding.before_adoption else ""
-    place = finding.where
-    if finding.file:
-        place = finding.file if finding.line is None else f"{finding.file}:{finding.line}"
-        path = finding.where.partition(":")[0]
-        said = path in ("policy", ".") or path in finding.file
-        said = said or finding.message.startswith(finding.where)
-        ends = finding.where.startswith("the pin ") or finding.where.endswith(f" {finding.file}")
-        if ends or path.endswith(f" {finding.file}"):
-            place = finding.where
-        elif not said and not path.endswith(f"/{finding.file}"):
-            place = f"{place}: {finding.where}"
     head = (
-        f"{paint(_BOLD, escape(place))}: {paint(_RED, escape(finding.check))}: "
+        f"{paint(_BOLD, escape(finding_place(finding)))}: {paint(_RED, escape(finding.check))}: "
         f"{kind}{escape(finding.message)}{past}"
     )
     lines = [head, *(f"    {escape(line)}" for line in finding.evidence)]

@@ -71,7 +71,7 @@ def test_a_forged_assessment_is_told(team: Path) -> None:
     said = done.out.decode()
     assert "\nReviews\n" in said
     assert "answers no checkpoint event" in said
-    assert "the ledger itself is whole" in said
+    assert "nothing bad was found in the ledger itself" in said
 
 
 def test_a_reviewer_that_read_the_chat_is_told_with_what_it_saw(team: Path) -> None:
@@ -194,3 +194,12 @@ def test_an_export_is_audited(team: Path, tmp_path: Path) -> None:
         assert found["first_bad"]["by"] == "bodies-present"
     finally:
         shutil.rmtree(out)
+
+
+def test_its_own_ref_is_not_outside_of_a_replica(ann: Clone) -> None:
+    """The replica moves that ref itself: who has its key and writes to it makes both anew."""
+    _, told = value(ann.git.root, "--no-git")
+    assert {one["source"] for one in told["heads"]} == {"seal"}
+    _, told = value(ann.git.root)
+    (own,) = (one for one in told["heads"] if one["where"].startswith("refs/tripod/"))
+    assert (own["fits"], own["source"], own["outside"]) == (True, "record", False)

@@ -20,6 +20,7 @@ ALREADY = {
     "witness sign": "an answer is of C2SP's form",
     "completion": "a script is for the shell",
     "demo": "it is told to people",
+    "report": "it is a page for people: `verify --json` has the same verdict",
 }
 """Commands without --json: what they print is for another program already, or for people alone."""
 

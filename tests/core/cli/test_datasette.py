@@ -158,6 +158,29 @@ def test_what_a_redaction_erases_is_a_text() -> None:
         assert left == ["seq"], view
 
 
+def test_the_bytes_of_a_file_that_was_read_are_a_text() -> None:
+    """Whatever another program writes into a file of cursors is kept as it stands there."""
+    assert textless_columns("chat_cursors_seen", ["seq", "channel", "content"]) == [
+        "seq",
+        "channel",
+    ]
+
+
+def test_a_seal_of_a_peer_covers_no_entry_here() -> None:
+    tables = {name: ["seq"] for name in ("log", "seal_made", "anchor_received")}
+    queries = datasette_metadata("x", tables)["databases"]["x"]["queries"]
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.execute("CREATE TABLE log (seq, at, actor, mark, kind, stream)")
+        db.executemany("INSERT INTO log (seq) VALUES (?)", [(seq,) for seq in range(9)])
+        for name in ("seal_made", "anchor_received"):
+            db.execute(f"CREATE TABLE {name} (mark, size)")
+            db.executemany(
+                f"INSERT INTO {name} VALUES (?, ?)", [("", 7), ("peer", 90), ("peer signed", 91)]
+            )
+        for name in ("unsealed_tail", "unanchored_tail"):
+            assert [row[0] for row in db.execute(queries[name]["sql"])] == [7, 8], name
+
+
 def test_metadata_goes_with_a_database_and_over_no_file(root: Path) -> None:
     assert run(root, "query", "--datasette", "x.json").code == 2
     assert run(root, "query", "--without-texts").code == 2

@@ -26,7 +26,7 @@ from tripod.ledger.files import replace_file
 from tripod.ledger.ids import format_at
 from tripod.ledger.locator import database_of
 from tripod.projections.decisions.format import DecisionText
-from tripod.projections.decisions.page import DecisionPage, format_decision_page
+from tripod.projections.decisions.madr_file import DecisionPage, format_decision_page
 from tripod.team import adoption
 from tripod.team.team import Team
 

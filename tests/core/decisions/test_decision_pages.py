@@ -1,6 +1,7 @@
 """A decision as a Markdown file: its name is safe, its texts forge nothing and come back."""
 
 import re
+from html import unescape
 
 import pytest
 from hypothesis import example, given
@@ -11,7 +12,7 @@ from tripod.decisions.brief import markdown_text
 from tripod.ledger import MalformedError
 from tripod.projections.decisions.format import DecisionText
 from tripod.projections.decisions.madr import parse_madr
-from tripod.projections.decisions.page import (
+from tripod.projections.decisions.madr_file import (
     DecisionPage,
     PageLink,
     decision_page_name,
@@ -42,6 +43,8 @@ HOSTILE = (
     "a #",
     "*none*",
     "[x](http://e) ![y](z) <script> &amp; |a|b| $x$ ~~s~~ _u_ :x:",
+    "http://a.org _www.b.org c.d@e.org mailto:f@g.org @h&#8203; @\u200bi",
+    "GH-12 gh-1 !3 &4 ~5 $6 %7 ^8 @a/b#9",
     "\U0001f469\u200d\U0001f52c",
     "x" * 70_000,
 )
@@ -75,6 +78,9 @@ def test_a_text_comes_back_and_is_one_paragraph(text: str) -> None:
     assert unescape_markdown(shown) == text
     assert shown.replace("\u200c", "").replace("\u200d", "").isprintable()
     assert _is_plain(MarkdownIt("commonmark").enable(["table", "strikethrough"]), shown)
+    assert re.search(r"(?<!\\)://|www\.|[\w.+-]@\w", shown, re.IGNORECASE) is None, (
+        "a link of GitHub's"
+    )
     assert [one.content for one in MarkdownIt().parse(f"# {shown}") if one.content] == (
         [shown] if shown else []
     )
@@ -86,7 +92,9 @@ def test_a_text_of_a_summary_is_one_paragraph_without_links(text: str) -> None:
     renderer = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     assert _is_plain(renderer, shown)
     seen = renderer.renderInline(shown)
-    assert re.search(r"[@#]\w", seen) is None, "a mention is looked for in what is rendered"
+    seen = re.sub("&(?:amp|lt|gt|quot);", lambda one: unescape(one[0]), seen)
+    found = re.search(r"[@#!&~$%]\w|\bGH-[0-9]|://", seen, re.IGNORECASE)
+    assert found is None, "mentions and numbers are looked for in what is rendered"
     assert re.search(r"://|www\.", shown, re.IGNORECASE) is None, "a link in what is written"
 
 

@@ -233,3 +233,43 @@ def test_a_ledger_that_is_lost_is_not_replaced_by_its_record(tmp_path: Path) -> 
     done = run(ann.root, "decisions", "export", "--madr", "adr")
     assert (done.code, "`tripod restore` brings it back" in done.err) == (3, True)
     assert not (ann.root / "adr").exists()
+
+
+def test_what_another_program_wrote_into_the_log_is_never_left_out_unsaid(shop: Path) -> None:
+    point = size(shop)
+    log_file = shop / ".nbs/scribe/log.md"
+    last = log_file.read_text().rpartition("\n---\n")[2]
+    log_file.write_text(log_file.read_text() + "\n---\n" + last.replace("Monday", "Sunday", 1))
+    for words in (["--read-only"], []):
+        where = () if words else (".",)
+        done = run(shop, *words, "decisions", "summary", *where, "--since", point)
+        assert done.code == 3, "nothing is taken in, so it is not told"
+        assert "pending, and left as it is&#58; 1 decision.logged" in done.out.decode()
+        assert "No new decisions" not in done.out.decode()
+    said = summary(shop, "--since", point)
+    assert "1 new decision" in said
+    assert "Open on Sunday" in said
+    run(shop, "chat", "send", "live", "ann", "Tea?")
+    assert "1 new decision" in summary(shop, ".", "--since", point), "it is there now"
+
+
+def test_what_a_peer_merged_is_told_where_the_ref_of_its_maker_was_set_back(tmp_path: Path) -> None:
+    ann, name, _ = begin(tmp_path / "ann", "example.com/ann")
+    decide(ann.root, "Sell tea")
+    record(ann, name)
+    bob, other, _ = begin(tmp_path / "bob", "example.com/bob")
+    clone = Git(tmp_path / "clone")
+    clone.commit("README", b"cafe\n")
+    fetch(clone, ann)
+    ref = next(one for one in clone("for-each-ref", "--format=%(refname)").split() if name in one)
+    before = clone("rev-parse", ref).strip()
+    decide(ann.root, "Sell rum")
+    record(ann, name)
+    fetch(bob, ann)
+    merge(bob, f"refs/tripod-remotes/ann/{name}")
+    record(bob, other)
+    fetch(clone, ann, bob)
+    assert summary(clone.root).count("\n- **") == 2
+    clone("update-ref", ref, before)
+    said = summary(clone.root)
+    assert (said.count("Sell tea"), said.count("Sell rum")) == (1, 1)

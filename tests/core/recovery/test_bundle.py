@@ -147,7 +147,7 @@ def test_no_byte_of_a_bundle_can_be_changed(kept: Kept, data: st.DataObject) -> 
         path.write_bytes(whole)
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(data=st.data())
 def test_what_a_seal_covers_cannot_be_changed_with_the_manifest_either(
     kept: Kept, data: st.DataObject
@@ -240,6 +240,16 @@ def test_the_same_team_gives_the_same_bytes(kept: Kept, tmp_path: Path) -> None:
         assert one.read_bytes() == two.read_bytes()
 
 
+def test_a_bundle_that_was_changed_is_not_taken_for_the_same(kept: Kept, tmp_path: Path) -> None:
+    team = kept.place / "team sound"
+    assert run(team, "audit", ".", "--bundle", str(tmp_path / "b")).code == 0
+    with (tmp_path / "b/audit.json").open("a") as file:
+        file.write(" ")
+    done = run(team, "audit", ".", "--bundle", str(tmp_path / "b"))
+    assert done.code != 0
+    assert "or one that was changed" in done.err
+
+
 def test_only_its_owner_can_read_it(kept: Kept) -> None:
     top = kept.place / "edit header"
     for path in (top, *top.rglob("*")):
@@ -327,6 +337,17 @@ def test_nothing_is_replaced_and_nothing_is_written_into_the_team(
     before = (kept.place / "edit header" / bundle.MANIFEST).read_bytes()
     assert run(team, "audit", ".", "--bundle", str(kept.place / "edit header")).code == 1
     assert (kept.place / "edit header" / bundle.MANIFEST).read_bytes() == before
+
+
+def test_a_folder_of_the_team_that_lies_elsewhere_is_the_teams(tmp_path: Path) -> None:
+    (tmp_path / "talk").mkdir()
+    assert run(tmp_path, "init", "--chat", "talk").code == 0
+    assert run(tmp_path, "chat", "create", "live").code == 0
+    done = run(tmp_path, "audit", ".", "--bundle", "talk/b")
+    assert done.code == 1
+    assert "which is judged: write it elsewhere" in done.err
+    assert not (tmp_path / "talk/b").exists()
+    assert run(tmp_path, "audit", ".", "--bundle", "chat").code == 0  # as no chat is there
 
 
 def test_a_disk_that_refuses_leaves_nothing_and_is_no_success(

@@ -52,7 +52,13 @@ def test_a_page_tells_what_verify_tells(archive: Path, page: bytes) -> None:
     assert {f"e{seq}" for seq in range(report.head[0])} <= set(seen.ids)
     assert "WITNESSED" in seen.text
     assert "Entries 0 to 337 proved by a head" in " ".join(seen.text.split())
+    assert "pythia cannot tell (1) nothing found (6) 7 readers" in " ".join(seen.text.split())
     assert seen.text.count("handed the variables") >= 1  # a clean verdict's exceptions
+
+
+def test_the_tail_begins_where_the_newest_head_from_outside_ends(page: bytes) -> None:
+    said = "From entry 333 on the ledger alone vouches for what it holds: 4 entries besides seals"
+    assert said in SeenPage(page).text.replace("\n", " ")
 
 
 def test_the_same_ledger_gives_the_same_bytes_elsewhere(archive: Path, page: bytes) -> None:

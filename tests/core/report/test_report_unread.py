@@ -9,7 +9,7 @@ from specimens import build, database
 from tripod.report import page as pages
 from tripod.report import render_report
 from tripod.report.facts import TeamFacts
-from tripod.report.summary import sight_gaps, tail_words
+from tripod.report.verdict import sight_gaps, tail_words
 from tripod.verify.check import Anchored, Outcome, Report, Subject, cannot_tell, not_applicable
 from tripod.verify.isolation.rules import with_sights
 from tripod.verify.isolation.sessions import NOTHING, Sight

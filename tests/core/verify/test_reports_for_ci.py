@@ -8,12 +8,12 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from actions_runner import Command, runner_command
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft4Validator
 from junitparser import JUnitXml
 from sample_reports import EXITS, GOLDEN, REPORTS
+from workflow_commands import Command, runner_command
 
 from tripod.verify.check import CANNOT_TELL, CLEAN, FINDINGS, Finding, Outcome, Report, escape
 from tripod.verify.finding import Acceptance
@@ -410,6 +410,20 @@ def test_a_finding_without_a_place_has_a_location_all_the_same() -> None:
         assert bool(places) is bool(beside)
     (command,) = annotations(report)
     assert "file" not in command.properties
+
+
+@pytest.mark.parametrize(
+    ("file", "where"),
+    [
+        (".git/HEAD", "commit 471f276da74f by a <a@b>"),
+        (".nbs/record/checkpoint", "commit 471f276da74f by a <a@b>, .nbs/record/checkpoint"),
+    ],
+)
+def test_every_form_names_the_commit_in_which_something_is_wrong(file: str, where: str) -> None:
+    """All commits with a head that was forged had the one place `.git/HEAD` in a pull request."""
+    forms = all_forms(one_check(Finding("drift", "rollback", where, file=file)))
+    for name, said in forms.items():
+        assert not said or "471f276da74f" in said, name
 
 
 def test_a_place_elsewhere_without_a_file_beside_is_its_own_path() -> None:

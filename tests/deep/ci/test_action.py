@@ -12,7 +12,7 @@ from pathlib import Path
 import junitparser
 import pytest
 import yaml
-from action_runner import ACTION, STEPS, GitHub, Ran, Runner
+from action_runner import ACTION, STEPS, STRANGE, GitHub, Ran, Runner
 from docs.pages import blocks
 from git_repo import Git
 from replicas import Clone, begun_replica, joined_replica, name_of
@@ -118,6 +118,7 @@ def test_no_input_is_a_part_of_a_script_and_all_of_others_is_pinned() -> None:
             assert step["shell"] == "bash"
             assert "${{" not in step["run"]
             assert step["run"].startswith("set -euo pipefail\n")
+            assert not re.search(r'"\$PYTHON" (?!-P )', step["run"]), "it imports the checkout"
     for name, one in ACTION["inputs"].items():
         assert one["description"]
         assert (
@@ -172,6 +173,7 @@ def test_records_are_judged_and_their_pins_kept_by_the_default_branch_alone(
     shutil.copy(tmp_path / f"job-{job.jobs}/temp/tripod-pins" / name_of(ann), fooled)
     job.github.upload("tripod-pins", fooled, head_repository_id=8)
     job.github.upload("tripod-pins", fooled, head_branch="topic")
+    job.github.upload("tripod-pins", fooled, head_sha=STRANGE)  # of a tag that is called main
     remote = Git(ann.remote, made=False)
     (ben,) = (one for one in remote("for-each-ref", "--format=%(refname)").split() if "ben" in one)
     remote("update-ref", "-d", ben)
@@ -179,6 +181,11 @@ def test_records_are_judged_and_their_pins_kept_by_the_default_branch_alone(
     assert (lost.failed, lost.outputs["verdict"]) == ("Verify", "findings"), lost.log
     assert "::error title=ledger-missing::" in lost.log
     assert ben.removeprefix(OWN) in lost.summary
+    assert f"does not hold are not taken: {STRANGE}." in lost.log
+    job.github.artifacts.clear()
+    job.github.upload("tripod-pins", fooled, head_sha=STRANGE)
+    left = job.run()
+    assert (left.failed, left.outputs["verdict"]) == ("Bring the pins of the last run", "")
 
 
 @pytest.mark.slow
@@ -226,6 +233,26 @@ def test_a_pull_request_is_held_to_the_policy_of_the_branch_that_it_goes_to(
     ran = job.run(branch="topic", base="strict", inputs={"pin": "off"})
     assert (ran.failed, ran.outputs["verdict"]) == ("Verify", "findings"), ran.log
     assert "the policy requires this check" in ran.log
+    assert ran.summary.startswith("## Decisions")
+    ann.git("checkout", "--quiet", "-b", "other", "main")
+    ann.git.commit("pyproject.toml", b'[tool.tripod.policy]\nrequired = ["pins-extend"]\n')
+    ann.git("checkout", "--quiet", "-b", "topic-2")
+    ann.git.commit("pyproject.toml", b'[project]\nname = "shop"\n')
+    ann.git("push", "--quiet", "origin", "other", "topic-2")
+    ran = job.run(branch="topic-2", base="other", inputs={"pin": "off"})
+    assert (ran.failed, ran.outputs["verdict"]) == ("Verify", "findings"), ran.log
+    ran = job.run(branch="other", base="topic-2", inputs={"pin": "off"})
+    assert "no tripod.toml, and no [tool.tripod]" not in ran.log
+    ann.git("checkout", "--quiet", "-b", "named", "main")
+    ann.git.commit("ci/policy.yaml", b"required: [pins-extend]\n")
+    ann.git("checkout", "--quiet", "-b", "topic-3")
+    ann.git.commit("ci/policy.yaml", b"level: SELF\n")
+    ann.git("push", "--quiet", "origin", "named", "topic-3")
+    inputs = {"pin": "off", "policy": "ci/policy.yaml"}
+    ran = job.run(branch="topic-3", base="named", inputs=inputs)
+    assert (ran.failed, ran.outputs["verdict"]) == ("Verify", "findings"), ran.log
+    ran = job.run(branch="topic-3", base="main", inputs=inputs)
+    assert (ran.failed, ran.outputs["verdict"]) == ("", "clean"), ran.log
 
 
 @pytest.mark.slow
@@ -278,6 +305,8 @@ def test_a_newcomer_gets_the_annotation_on_the_line_and_needs_seconds(
     eve = Clone(tmp_path, "eve")
     eve.said("init")
     eve.git.commit("DECISIONS.md", b"one\ntwo\nthree\n")
+    for name in ("hashlib", "json", "pip", "secrets", "tomllib", "venv", "zipfile"):
+        eve.git.commit(f"{name}.py", b"raise SystemExit('a module of the checkout was run')\n")
     eve.git("push", "--quiet", "origin", "main")
     eve.said("push")
     job = Job(tmp_path, installed)

@@ -9,51 +9,24 @@ from __future__ import annotations
 import html
 import os
 import re
-import shutil
 import struct
 import subprocess
-import tarfile
 from pathlib import Path
 
 import pytest
 
 from tripod.report import page as pages
-from tripod.report import render_report
 from tripod.report.facts import TEXT, LogEntry, TeamFacts
 from tripod.report.markup import clip
 from tripod.verify.check import Outcome, Report
 
 ROOT = Path(__file__).parents[3]
 IMAGES = ROOT / "docs/images"
-GOLDEN = ROOT / "tests/golden/team-852efc6.tar.xz"
 DARK, LIGHT = "--blink-settings=preferredColorScheme=0", "--blink-settings=preferredColorScheme=1"
 MOST = 200_000
 """Bytes of an image of the documentation."""
 OUTSIDE = "http://outside.invalid/pixel.png"
 HOSTILE = f'</script><img src="{OUTSIDE}"><link rel=stylesheet href="{OUTSIDE}">\x1b]8;;{OUTSIDE}'
-
-
-@pytest.fixture(scope="session")
-def chromium() -> str:
-    """The browser; without it these tests say so and are skipped, where nobody demands it."""
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
-    if found is None:
-        message = "chromium is not installed: how a report looks in a browser is NOT tested"
-        assert "TRIPOD_NEEDS_CHROMIUM" not in os.environ, message
-        pytest.skip(message)
-    return found
-
-
-@pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The page of the team of the golden archive."""
-    folder = tmp_path_factory.mktemp("golden")
-    with tarfile.open(GOLDEN, "r:xz") as tar:
-        tar.extractall(folder, filter="data")
-    (folder / "team").rename(folder / "shop")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        return render_report("shop").pages[pages.NAME]
 
 
 @pytest.fixture(scope="module")

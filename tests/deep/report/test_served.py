@@ -7,11 +7,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from browser import Page, chromium, opened_browser
+from browser import Page
 from doors.inside import TRIPOD, begin, run
-
-PROGRAM = chromium()
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="NOT TESTED: chromium is not installed")
 
 
 @pytest.fixture
@@ -28,13 +25,6 @@ def address(team: Path) -> Iterator[str]:
         yield serving.stdout.readline().strip()
         serving.send_signal(signal.SIGINT)
         assert serving.wait(20) == 0
-
-
-@pytest.fixture
-def page(tmp_path: Path) -> Iterator[Page]:
-    assert PROGRAM is not None
-    with opened_browser(PROGRAM, tmp_path / "profile") as browser:
-        yield browser.page()
 
 
 def texts(page: Page, selector: str) -> list[str]:

@@ -73,6 +73,7 @@ LOOKING = {
     "push": ["../remote.git", "--dry-run"],
     "pull": ["../remote.git", "--dry-run"],
     "import": ["--dry-run", "../session.jsonl"],
+    "audit": ["--bundle", f"{ELSEWHERE}/bundle"],
     "report": ["--output", f"{ELSEWHERE}/report.html"],
     "exposure": ["../session.jsonl"],
     "where": [],
@@ -227,7 +228,7 @@ def test_looking_changes_no_byte(place: Place, tmp_path: Path) -> None:
     assert (tmp_path / "copy.db").exists()
     assert (tmp_path / "export/checkpoint").exists()
     assert not set(tmp_path.iterdir()) - {
-        tmp_path / n for n in ("all", "copy.db", "export", "report.html")
+        tmp_path / n for n in ("all", "bundle", "copy.db", "export", "report.html")
     }
 
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from tripod.cli import main
 from tripod.errors import GitError
 from tripod.verify.anchors import git as git_module
+from tripod.verify.anchors.file_growth import judge_growth
 from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.growth import is_growth, is_growth_in_between
 from tripod.verify.check import CANNOT_TELL, CLEAN, FINDINGS, Report
-from tripod.verify.file_growth import judge_growth
 
 LOG = "notes/DECISIONS.md"
 
@@ -240,6 +240,22 @@ def _branches(git: Git) -> None:
     git.commit(LOG, b"base\ntheirs\n")
     git("checkout", "--quiet", "main")
     git.commit(LOG, b"base\nours\n")
+
+
+def test_a_folder_that_became_a_repository_of_its_own_begins_no_file_anew(git: Git) -> None:
+    """A submodule in its place, which CI checks out, was judged by its own history alone."""
+    git.commit(LOG, b"one\n")
+    git("rm", "--quiet", LOG)
+    inner = Git(git.root / "notes")
+    inner.commit("DECISIONS.md", b"another\n")
+    inner.commit("own.md", b"one\n")
+    git("add", "notes")
+    git("commit", "--quiet", "-m", "Tidy up")
+    for staged in (False, True):
+        report = judge_growth(str(git.root / LOG), staged=staged)
+        assert report.exit_code == 3
+        assert "around it holds versions of this file" in report.problem
+    assert judge(git, "notes/own.md").exit_code == 0
 
 
 def test_a_merge_that_keeps_both_sides_is_no_break(git: Git) -> None:

@@ -9,6 +9,7 @@ import drafts
 import pytest
 from authority import Authority, serving
 from doors.inside import Done, keyed, run
+from git_repo import Git
 from hypothesis import given
 from hypothesis import strategies as st
 from sealed import LOG, TIME, WITNESSES
@@ -27,6 +28,7 @@ from tripod.verify.anchors.heads import KnownHead, anchored_heads
 from tripod.verify.check import Anchored, Report
 from tripod.verify.evidence import collect
 from tripod.verify.run import run as judge_all
+from tripod.verify.run import verify
 
 Change = Callable[[Receipt], Receipt]
 
@@ -117,6 +119,25 @@ def test_a_witness_that_the_policy_names_makes_it_witnessed(
             "SELF",
             [],
         )
+
+
+def test_a_policy_that_came_with_the_work_counts_as_the_base_of_the_work_has_it(
+    project: Path, tmp_path: Path, witnesses: list[str]
+) -> None:
+    """A pull request could bring witnesses of its own, which its base does not name."""
+    done(project, "anchor", "witness", witnesses[0])
+    git, own = Git(project), project / ".nbs/policy.tlog"
+    git.commit("tripod.toml", b"[policy]\nlevel = 'WITNESSED'\n")
+    git("tag", "base")
+    (named,) = policy(tmp_path, "quorum w1\n")
+    own.write_bytes(Path(named).read_bytes())
+    assert verify(project, policy_from="base").exit_code == 0  # it is this machine's own
+    git("add", "--force", str(own))
+    git("commit", "--quiet", "-m", "Name a witness")
+    report = verify(project, policy_from="base")
+    assert report.exit_code == 1
+    assert "failure: unanchored: the policy asks for WITNESSED" in texts(report)[0]
+    assert verify(project, policy_from="HEAD").exit_code == 0
 
 
 def test_without_a_quorum_one_witness_is_enough(

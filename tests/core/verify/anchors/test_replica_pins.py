@@ -1,6 +1,9 @@
 """Pins of replicas in a folder, as CI keeps them: what was seen once can be taken back no more."""
 
+import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,12 +19,12 @@ class Witness:
     def __init__(self, folder: Path) -> None:
         self.folder, self.pins, self.runs = folder, folder / "pins", 0
 
-    def run(self, *words: str) -> tuple[int, str]:
+    def run(self, *words: str, command: str = "verify") -> tuple[int, str]:
         """Clone, fetch the records, and judge: the exit code, and what was printed."""
         self.runs += 1
         clone = Clone(self.folder, f"ci-{self.runs}")
         clone.fetch()
-        done = clone.run("verify", "--pin", f"{self.pins}/", *words)
+        done = clone.run(command, "--pin", f"{self.pins}/", *words)
         return done.code, done.err + done.out.decode()
 
     def sizes(self) -> dict[str, int]:
@@ -137,6 +140,18 @@ def test_what_the_folder_must_not_be(ann: Clone, ci: Witness) -> None:
     assert (code, "--update-pin makes the first ones" in said) == (3, True), said
 
 
+def test_a_pin_that_cannot_be_made_is_no_success(tmp_path: Path, ann: Clone) -> None:
+    """A job that wrote no pin, and said so in passing, was green for ever and compared nothing."""
+    assert ann.name
+    clone = Clone(tmp_path, "ci")
+    clone.fetch()
+    pin = tmp_path / "team.pin"
+    done = clone.run("verify", "--pin", str(pin), "--update-pin", "--json")
+    assert (done.code, pin.exists()) == (1, False)
+    assert json.loads(done.out)["exit_code"] == 1
+    assert "no pin was made at " in done.err
+
+
 def test_a_folder_of_pins_is_for_records_on_refs(tmp_path: Path, ann: Clone, ci: Witness) -> None:
     code, said = ci.run("--select", "pins-extend", "--update-pin")
     assert code == 2, said
@@ -148,3 +163,31 @@ def test_a_folder_of_pins_is_for_records_on_refs(tmp_path: Path, ann: Clone, ci:
     assert not (tmp_path / "none").exists()
     done = bare.run("verify", "--pin", f"{ci.pins}/")
     assert (done.code, b"ledger-missing" in done.out) == (1, True), done
+
+
+@pytest.mark.parametrize("other", [True, False], ids=["another replica stays", "alone"])
+def test_an_audit_tells_of_a_record_that_is_deleted(
+    tmp_path: Path, ann: Clone, ci: Witness, *, other: bool
+) -> None:
+    if other:
+        joined_replica(tmp_path, "ben").push()
+    size = ci.sizes()[name_of(ann)]
+    Git(ann.remote, made=False)("update-ref", "-d", f"{OWN}{name_of(ann)}")
+    bundle = tmp_path / "bundle"
+    code, said = ci.run("--bundle", str(bundle), command="audit")
+    assert code == 1, said
+    assert f"{OWN}{name_of(ann)}: the ledger is gone: no ref holds this record" in said
+    assert f"entries 0 to {size - 1}: missing" in said
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", bundle / "verify.py"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stdout
+    assert "the audit says: the ledger is gone: no ref holds this record" in done.stdout
+    assert done.stdout.count("the audit says: ") == 1 + other
+
+
+def test_an_audit_says_why_the_pins_of_replicas_cannot_be_read(ann: Clone, ci: Witness) -> None:
+    (ci.pins / "notes.txt").write_text("x")
+    code, said = ci.run(command="audit")
+    assert (code, "'notes.txt', which is no name of a replica" in said) == (3, True), said

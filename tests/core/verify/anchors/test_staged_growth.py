@@ -10,8 +10,8 @@ from git_repo import Git
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tripod.verify.anchors.file_growth import judge_growth
 from tripod.verify.check import Report
-from tripod.verify.file_growth import judge_growth
 
 LOG = "notes/DECISIONS.md"
 

@@ -222,6 +222,27 @@ def test_what_lies_in_the_work_tree_takes_no_record_from_the_judge(
     assert run(clone.root, "verify").code == 1
 
 
+@pytest.mark.parametrize("harm", ["link", "repository"])
+def test_a_team_directory_that_git_does_not_keep_takes_no_record_from_the_judge(
+    clone: Git, tmp_path: Path, harm: str
+) -> None:
+    """A pull request can make `.nbs` a link or a submodule; a fault on a ref was not looked at."""
+    made, _, _ = begin(tmp_path / "made", "example.com/made")
+    assert run(made.root, "export", str(tmp_path / "record"), "--bodies").code == 0
+    root = clone.root / ("docs" if harm == "link" else ".nbs")
+    shutil.copytree(tmp_path / "record", root / "record")
+    if harm == "link":
+        (clone.root / ".nbs").symlink_to("docs")
+    else:
+        Git(root).commit("README", b"x\n")
+    report = verify(clone.root, select={"chain-links"})
+    assert (report.exit_code, report.parts) == (3, ())
+    assert "cannot vouch for it" in report.problem
+    for ref in refs(clone):
+        clone("update-ref", "-d", ref)
+    assert verify(clone.root, select={"chain-links"}).exit_code == 0
+
+
 def test_a_ledger_in_the_work_tree_that_wrote_a_ref_here_is_the_teams(
     clone: Git, tmp_path: Path
 ) -> None:

@@ -224,8 +224,9 @@ def tail_words(report: Report, first: int | None) -> str:
             "from outside. A pin, a commit, a peer, a witness or a timestamp would be one."
         )
     return (
-        f"{plural(anchored.tail, 'entry', 'entries')} from entry {first} on are vouched for by the "
-        f"ledger alone. Before it: {known}."
+        f"From entry {first} on the ledger alone vouches for what it holds: "
+        f"{plural(anchored.tail, 'entry', 'entries')} besides seals and receipts. "
+        f"Before it: {known}."
     )
 
 

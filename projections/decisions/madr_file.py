@@ -54,7 +54,9 @@ _FRONT = re.compile(rb"---\n%b([0-9a-f]{64})\n" % re.escape(_FIRST.encode()))
 _OWN = re.compile(r"^(?:decision|made): .*$", re.MULTILINE)
 _SIGNS = re.compile(r"[^ -~]|[\\`*_\[\]<>&~$|]")
 _JOINERS = "\u200c\u200d"  # they belong to the spelling of languages and emoji
-_ESCAPED = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|([!-/:-@\[-`{-~]))")
+_ESCAPED = re.compile(
+    r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|([!-/:-@\[-`{-~]))|(?<=@)&#8203;"
+)
 _LONGEST_SLUG = 60  # characters
 _LONGEST_VALUE = 8_000  # bytes of a value in the front matter; the reader takes 64 KiB of them all
 _MOST_ITEMS = 100  # of a list in the front matter
@@ -112,8 +114,14 @@ def escape_markdown(text: str) -> str:
 
     >>> escape_markdown("# no <b> *x*\n---")
     '\\# no \\<b\\> \\*x\\*\\x0a---'
+    >>> print(escape_markdown("http://a.org www.b.org c@d.org"))
+    http\://a.org www\.b.org c@&#8203;d.org
     """
     shown = _SIGNS.sub(_escape_sign, text)
+    # GitHub makes links of addresses without any sign; of those of mail after the signs were read.
+    shown = re.sub(r":(?=//)", r"\\:", shown)
+    shown = re.sub(r"(?i)(www)\.", r"\1\\.", shown)
+    shown = re.sub(r"(?<=[\w.+-])@(?=\w)", "@&#8203;", shown)
     shown = re.sub(r"^([#>+=:-])|^([0-9]{1,9})(?=[.)])", r"\2\\\1", shown)
     shown = re.sub(r"^ | $", r"\\x20", shown)
     return re.sub(r"#$", r"\\#", shown) if not shown.endswith("\\#") else shown
@@ -143,7 +151,7 @@ def unescape_markdown(text: str) -> str:
     def plain(match: re.Match[str]) -> str:
         code = match[1] or match[2] or match[3]
         if code is None:
-            return match[4]
+            return match[4] or ""
         number = int(code, 16)
         is_text = number < 0x110000 and not 0xD800 <= number < 0xE000
         return chr(number) if is_text else match[0]
@@ -220,17 +228,22 @@ def _list(text: str) -> str:
 def _quoted(text: str) -> str:
     r"""A text of YAML in double quotes, on one line; one that is far too long is cut.
 
+    A reader that knows no front matter takes it for Markdown, and finds no image or HTML.
+
     >>> _quoted('a "b"\n\u202e')
     '"a \\"b\\"\\x0a\\u202e"'
+    >>> print(_quoted("[a](b) <i>"))
+    "\x5ba](b) \x3ci>"
     """
 
     def sign(match: re.Match[str]) -> str:
         one = match[0]
         if one in '\\"':
             return f"\\{one}"
-        return one if one.isprintable() or one in _JOINERS else _escape_character(one)
+        is_shown = (one.isprintable() and one not in "[<") or one in _JOINERS
+        return one if is_shown else _escape_character(one)
 
-    shown = re.sub(r'[^ -~]|[\\"]', sign, text)
+    shown = re.sub(r'[^ -~]|[\\"\[<]', sign, text)
     if len(shown.encode()) > _LONGEST_VALUE:
         return _quoted(f"{text[: _LONGEST_VALUE // 12]}…")
     return f'"{shown}"'

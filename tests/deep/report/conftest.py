@@ -1,0 +1,45 @@
+"""The browser that reports are looked at with, and the page of a whole team."""
+
+import os
+import shutil
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browser import Page, opened_browser
+
+from tripod.report import page as pages
+from tripod.report import render_report
+
+GOLDEN = Path(__file__).parents[2] / "golden/team-852efc6.tar.xz"
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The browser; without it these tests say so and are skipped, where nobody demands it."""
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+    if found is None:
+        message = "chromium is not installed: how a report looks in a browser is NOT tested"
+        assert "TRIPOD_NEEDS_CHROMIUM" not in os.environ, message
+        pytest.skip(message)
+    return found
+
+
+@pytest.fixture(scope="session")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The page of the team of the golden archive."""
+    folder = tmp_path_factory.mktemp("golden")
+    with tarfile.open(GOLDEN, "r:xz") as tar:
+        tar.extractall(folder, filter="data")
+    (folder / "team").rename(folder / "shop")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        return render_report("shop").pages[pages.NAME]
+
+
+@pytest.fixture
+def page(chromium: str, tmp_path: Path) -> Iterator[Page]:
+    """A tab of that browser."""
+    with opened_browser(chromium, tmp_path / "profile") as browser:
+        yield browser.page()
