@@ -24,8 +24,7 @@ from tripod.ledger.locator import FOLDER, has_record
 from tripod.ledger.tlog import tiles
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.ledger.tlog.seal import open_seal, read_seal
-from tripod.verify.anchors.git import Repository
-from tripod.verify.anchors.known import (
+from tripod.verify.anchors.damage_heads import (
     LedgerHead,
     known_heads,
     name_head,
@@ -34,6 +33,7 @@ from tripod.verify.anchors.known import (
     unheld_heads,
     walked_side,
 )
+from tripod.verify.anchors.git import Repository
 from tripod.verify.check import CANNOT_TELL, FINDINGS, Finding, Outcome, Report, lets_accept
 from tripod.verify.checks import CHECKS, bodies_present
 from tripod.verify.evidence import OpenEvidence

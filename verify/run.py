@@ -298,11 +298,10 @@ def judge_refs(
                     collect_since(evidence, asked, root)
                     parts.append(pins.noted(run(evidence, select), ref.replica))
                     each(evidence, parts[-1], ref.replica)
-            for report in pins.lost({ref.replica for ref, _ in records}):
-                with OpenEvidence(report.what, nearby=nearby, problem=report.problem) as evidence:
-                    evidence.outside.known = pins.known(report)
-                    parts.append(report)
-                    each(evidence, report, "")
+            for one in pins.lost({ref.replica for ref, _ in records}):
+                parts.append(one)
+                with OpenEvidence(one.what, problem=one.problem, outside=pins.known(one)) as lost:
+                    each(lost, one, "")
         if own and not is_only_stored_to(repository.place.common):  # a ledger here wrote them
             with OpenEvidence(root) as evidence:
                 evidence.outside.known = tuple(KnownHead("git", one.ref, seal) for one, seal in own)

@@ -34,7 +34,7 @@ from tripod.ledger.locator import database_of
 from tripod.ledger.tlog import tiles
 from tripod.projections import Disk
 from tripod.recovery.rebuild import copy_database_pages
-from tripod.verify.anchors.known import LedgerHead
+from tripod.verify.anchors.damage_heads import LedgerHead
 from tripod.verify.check import POLICIES, Finding, Report
 from tripod.verify.damage import Damage
 from tripod.verify.evidence import OpenEvidence

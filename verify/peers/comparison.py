@@ -677,10 +677,8 @@ def compare_peers(
     else:
         found.judge()
     agreeing = list(_vouching(found))
-    found.peers.agreeing = [
-        one._replace(proven=True) if one.seq in found.proven else one
-        for one in found.peers.agreeing
-    ]
+    known = found.peers.agreeing
+    known[:] = [one._replace(proven=one.proven or one.seq in found.proven) for one in known]
     trailers = found.trailers if found.trailers.heads else None
     return (found.peers if found.is_here else None), trailers, agreeing
 
