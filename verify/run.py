@@ -289,10 +289,8 @@ def judge_refs(
             origins = frozenset(seal.origin for _, seal in records if seal is not None)
             pins = ReplicaPins(asked)
             for ref, _ in records:
-                evidence = OpenEvidence(ref.ref, nearby=nearby, now_us=now_us())
-                evidence.database.keys = tuple(keys)
-                evidence.database.peers = origins - pins.origins(ref.replica)
-                with evidence:
+                peers = origins - pins.origins(ref.replica)
+                with _evidence_of_ref(ref, nearby, keys, peers) as evidence:
                     collect_outside_evidence(evidence, pins.asked_of(ref.replica), root)
                     _load_ref(evidence, repository, ref)
                     collect_since(evidence, asked, root)
@@ -317,6 +315,15 @@ def judge_refs(
         is_kept = team_of(path) is None or bool(named_replicas(os.path.dirname(root) + "/README"))
         return Report(path, (), problem=str(error)) if is_kept else None
     return Report(path, (), parts=tuple(parts)) if parts else None
+
+
+def _evidence_of_ref(
+    ref: ReplicaRef, nearby: int, keys: Sequence[VerifierKey], peers: frozenset[str]
+) -> OpenEvidence:
+    """The evidence that a record on a ref is to be, before anything of it is read."""
+    evidence = OpenEvidence(ref.ref, nearby=nearby, now_us=now_us())
+    evidence.database.keys, evidence.database.peers = tuple(keys), peers
+    return evidence
 
 
 def _load_ref(evidence: OpenEvidence, repository: Repository, ref: ReplicaRef) -> None:

@@ -205,7 +205,7 @@ class TeamView:
     def parts(self) -> list[PagePart]:
         """The sections."""
         facts, told = self.facts, self.facts.report
-        is_known = not told.problem  # else 0 would say that there is none
+        is_known = not told.problem  # a 0 would stand for an empty ledger
         found = told.failures + told.warnings + told.advised
         is_folded = facts.decision_count is not None
         return [
