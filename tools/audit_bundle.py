@@ -4,8 +4,10 @@
     python3 -I -S verify.py [--manifest SHA256] [--key VKEY]...
 
 1. Each file of `MANIFEST.sha256` is here with that sum, and nothing else is. Who can change this
-   folder can change the manifest and this program too: then only a sum of the manifest that is kept
-   elsewhere tells (`--manifest`).
+   folder can change the manifest and this program too, which then says what they like: hold the sum
+   of the manifest, which was kept elsewhere, against it with programs of your own, `sha256sum
+   MANIFEST.sha256` and `sha256sum --check --quiet MANIFEST.sha256`, before you run this one.
+   `--manifest` does the same, and finds files that were added.
 2. The entries: those under a seal in `ledger/export`, the others in `ledger/rest`. They are judged
    by `audit_export.py`, which shares no code with the program that made this folder.
 3. Each seal in `seals/` is held against the entries, and its signature against their keys.
@@ -202,7 +204,8 @@ def contradictions(here: str, exports: "Any", bundle: "Any", stated: "dict[str, 
         yield f"entry {lowest} is wrong, and the first bad entry is said to be {said}"
     if bundle.bad or first is not None:
         found = min(bundle.bad, default="none")
-        print(f"the first entry found wrong here: {found}; the first bad one by the audit: {said}")
+        print(f"the first entry found wrong here: {found}; ", end="")
+        print(f"the first bad one by the audit: {shown(said)}")
     seals = [one for one in stated["heads"] if one["file"]]
     roots = bundle.roots({one["size"] for one in seals})
     for one in seals:

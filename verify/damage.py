@@ -24,8 +24,7 @@ from tripod.ledger.locator import FOLDER, has_record
 from tripod.ledger.tlog import tiles
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.ledger.tlog.seal import open_seal, read_seal
-from tripod.verify.anchors.git import Repository
-from tripod.verify.anchors.known import (
+from tripod.verify.anchors.damage_heads import (
     LedgerHead,
     known_heads,
     name_head,
@@ -34,6 +33,7 @@ from tripod.verify.anchors.known import (
     unheld_heads,
     walked_side,
 )
+from tripod.verify.anchors.git import Repository
 from tripod.verify.check import CANNOT_TELL, FINDINGS, Finding, Outcome, Report, lets_accept
 from tripod.verify.checks import CHECKS, bodies_present
 from tripod.verify.evidence import OpenEvidence
@@ -176,6 +176,8 @@ def damage_of(evidence: OpenEvidence, report: Report) -> Damage:
     if not report.exit_code or report.problem:
         missing = most = None
     first = _first_bad(evidence, report, heads)
+    if first is not None and most is not None and TOGETHER in first.message:
+        first = None  # it was signed together with one that is missing, and is good itself
     if first is None and most is not None and size:
         what = f"{name_head(most)} covers {most.size} entries, and {size} are here"
         if most.is_outside:
@@ -228,7 +230,13 @@ def _first_bad(
         return named
     below = [one for one in heads if one.fits and one.size < broken.size]
     sealed = max((one.size for one in below), default=0)
-    sure = [one.size for one in below if one.is_outside or not broken.is_outside]
+    # The ledger itself says who its peers are: they bound what a pin or a commit denies no better.
+    sure = [
+        one.size
+        for one in below
+        if not broken.is_outside
+        or (one.is_outside and (one.source != "peer" or broken.source == "peer"))
+    ]
     what = (
         f"{name_head(broken)} covers {broken.size} entries, and other ones are here: one was "
         "changed, put in or taken out, and those after it were linked anew"

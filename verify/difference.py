@@ -26,7 +26,7 @@ from tripod.ledger import (
 from tripod.ledger.kinds.merged import read_kept
 from tripod.ledger.kinds.peers import peer_entry_id
 from tripod.ledger.tlog.note import ED25519, Note, VerifierKey, parse_note
-from tripod.ledger.tlog.seal import open_seal, read_seal
+from tripod.ledger.tlog.seal import open_seal, read_seal, rotation_problem
 from tripod.verify.rows import RowReader
 
 ERASED = "erased"
@@ -231,14 +231,23 @@ def _is_merged(ledger: RowReader, row: RawEntry, other: RowReader) -> bool:
 
 
 def find_seals(side: LedgerSide) -> None:
-    """Find the keys that a side's entries set, and the seals that they and its files hold."""
+    """Find the keys that a side's entries set, and the seals that they and its files hold.
+
+    Of each line the first key counts, and each later one for which the key before it vouches:
+    anybody who can write to the database can add an entry that sets another.
+    """
     keys: list[VerifierKey] = []
+    in_force: dict[str, VerifierKey] = {}
     for row in side.ledger.raw(kinds=("key.set",)):
         with suppress(*_BROKEN):
-            key = VerifierKey.parse(_data(row)["vkey"])
-            if key.kind == ED25519:
+            said, line = _data(row), parse_header(row.header).ledger
+            key = VerifierKey.parse(said["vkey"])
+            old = in_force.get(line)
+            is_vouched = old is None or rotation_problem(said["note"], line, old, key) is None
+            if key.kind == ED25519 and key.name == line and is_vouched:
+                in_force[line] = key
                 keys.append(key)
-                side.keys.setdefault(str(_data(row)["vkey"]), row.seq)
+                side.keys.setdefault(str(said["vkey"]), row.seq)
     notes = [*side.notes]
     for row in side.ledger.raw(kinds=("seal.made",)):
         with suppress(*_BROKEN):

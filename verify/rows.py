@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import cache, lru_cache
 from hashlib import sha256
@@ -160,6 +160,19 @@ def all_rows(
             db.text_factory = _lenient
         else:
             return
+
+
+def disguised_rows(db: sqlite3.Connection, kinds: Collection[str]) -> list[int]:
+    """The numbers of the entries whose headers have one of the kinds, and whose rows have none.
+
+    Raises:
+        sqlite3.DatabaseError: the file is damaged, or has no such table.
+    """
+    marks = ", ".join("?" * len(kinds))
+    named = " OR ".join(["instr(header, ?)"] * len(kinds))
+    sql = f"SELECT seq FROM entries WHERE kind NOT IN ({marks}) AND ({named}) ORDER BY seq"
+    headers = [f'"kind":"{kind}"'.encode() for kind in kinds]
+    return [seq for (seq,) in db.execute(sql, [*kinds, *headers])]
 
 
 def one_row(

@@ -289,20 +289,17 @@ def judge_refs(
             origins = frozenset(seal.origin for _, seal in records if seal is not None)
             pins = ReplicaPins(asked)
             for ref, _ in records:
-                evidence = OpenEvidence(ref.ref, nearby=nearby, now_us=now_us())
-                evidence.database.keys = tuple(keys)
-                evidence.database.peers = origins - pins.origins(ref.replica)
-                with evidence:
+                peers = origins - pins.origins(ref.replica)
+                with _evidence_of_ref(ref, nearby, keys, peers) as evidence:
                     collect_outside_evidence(evidence, pins.asked_of(ref.replica), root)
                     _load_ref(evidence, repository, ref)
                     collect_since(evidence, asked, root)
                     parts.append(pins.noted(run(evidence, select), ref.replica))
                     each(evidence, parts[-1], ref.replica)
-            for report in pins.lost({ref.replica for ref, _ in records}):
-                with OpenEvidence(report.what, nearby=nearby, problem=report.problem) as evidence:
-                    evidence.outside.known = pins.known(report)
-                    parts.append(report)
-                    each(evidence, report, "")
+            for one in pins.lost({ref.replica for ref, _ in records}):
+                parts.append(one)
+                with OpenEvidence(one.what, problem=one.problem, outside=pins.known(one)) as lost:
+                    each(lost, one, "")
         if own and not is_only_stored_to(repository.place.common):  # a ledger here wrote them
             with OpenEvidence(root) as evidence:
                 evidence.outside.known = tuple(KnownHead("git", one.ref, seal) for one, seal in own)
@@ -325,6 +322,15 @@ def _unread(path: str, root: str, error: OutsideError | GitError) -> Report | No
     is_kept = isinstance(error, OutsideError) or team_of(path) is None
     is_kept = is_kept or bool(named_replicas(f"{os.path.dirname(root)}/README"))
     return Report(path, (), problem=str(error)) if is_kept else None
+
+
+def _evidence_of_ref(
+    ref: ReplicaRef, nearby: int, keys: Sequence[VerifierKey], peers: frozenset[str]
+) -> OpenEvidence:
+    """The evidence that a record on a ref is to be, before anything of it is read."""
+    evidence = OpenEvidence(ref.ref, nearby=nearby, now_us=now_us())
+    evidence.database.keys, evidence.database.peers = tuple(keys), peers
+    return evidence
 
 
 def _load_ref(evidence: OpenEvidence, repository: Repository, ref: ReplicaRef) -> None:

@@ -39,13 +39,13 @@ _Query = tuple[str, str, tuple[str, ...], str]
 _QUERIES: dict[str, _Query] = {
     "who_saw_what": (
         "Who saw what",
-        "What each recorded session read, by the role that its record names.",
+        "What each recorded session read, by the roles under which it was imported.",
         ("exposure", "session_imported"),
         """\
 SELECT coalesce(i.role, '') AS role, e.session, e.agent, e.path, e.channel, max(e.sure) AS sure,
     max(e.shown) AS shown, count(*) AS times, min(e.seq) AS seq
-FROM exposure e LEFT JOIN (SELECT session, max(role) AS role FROM session_imported GROUP BY session)
-    AS i ON i.session = e.session
+FROM exposure e LEFT JOIN (SELECT session, group_concat(DISTINCT role) AS role
+    FROM session_imported GROUP BY session) AS i ON i.session = e.session
 WHERE e.path LIKE '%' || :path || '%'
 GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5""",
     ),

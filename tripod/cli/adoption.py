@@ -232,6 +232,8 @@ def _named_files(given: Sequence[str], problems: list[str]) -> Iterator[str]:
         if not os.path.isdir(full):
             if full.endswith((*_PAGES, *_LINES)):
                 yield full
+            elif not os.path.lexists(path):
+                problems.append(f"{shown}: there is no such file or folder")
             else:
                 problems.append(f"{shown}: its name ends in none of {', '.join(_PAGES + _LINES)}")
             continue

@@ -134,8 +134,11 @@ def _audit_two(call: CommandCall) -> int:
         assert done is not None, "the last look judges"
         one, found = done
         code = code or one
-        value[name]["verdict"], value[name]["exit_code"] = found[0].verdict, one
-        lines += [f"{name.upper()} by itself: {one_line(damage.verdict)}" for damage in found]
+        worst = max(found, key=lambda each: (each.exit_code == 1, each.exit_code))
+        value[name]["verdict"], value[name]["exit_code"] = worst.verdict, one
+        for damage in found:
+            which = f", {one_line(damage.what)}" if len(found) > 1 else ""
+            lines.append(f"{name.upper()} by itself{which}: {one_line(damage.verdict)}")
     call.answer(value, lines)
     return code
 

@@ -11,7 +11,14 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tripod.cli.commands import CommandCall, NumberParam, command_group
-from tripod.errors import BadArgumentError, GitError, LedgerDamagedError, NoTeamError, RefusedError
+from tripod.errors import (
+    BadArgumentError,
+    GitError,
+    LedgerDamagedError,
+    NoTeamError,
+    RefusedError,
+    UnwritableError,
+)
 from tripod.ledger import DATABASE, LedgerError
 from tripod.ledger.files import is_read_only
 from tripod.ledger.ids import now_us
@@ -234,11 +241,12 @@ def _waiting(call: CommandCall, path: str) -> str:
     try:
         if call.path is None and not is_read_only():
             with call.fresh():
-                return ""
+                pass
         with check_access(root), Team(root, read_only=True) as team:
+            known = len(team.warnings)
             team.refresh()
-            said = "; ".join(team.warnings)
-    except (LedgerError, NoTeamError, RefusedError, OSError) as error:
+            said = "; ".join(team.warnings[known:])
+    except (LedgerError, NoTeamError, RefusedError, UnwritableError, OSError) as error:
         return f"what its files hold cannot be told: {error}"
     is_quiet = said.startswith(PENDING) and LOGGED.name not in said
     return "" if not said or is_quiet else f"{said}: `tripod sync` takes it in"
@@ -273,6 +281,7 @@ def _part(
 def _value(part: BriefPart) -> dict[str, object]:
     decisions = [
         {**one.text._asdict(), "seq": one.listed.seq, "made": one.made or None}
+        | {"mark": one.listed.mark}
         for one in part.decisions
     ]
     assessments = [

@@ -55,6 +55,10 @@ def _report(call: CommandCall) -> int:
     if not call.quiet:
         size = _size_words(rendered.pages)
         emit([f"{rendered.verdict or 'not judged'}: written to {one_line(target)} ({size})"])
+    if (
+        rendered.problem and not call.quiet
+    ):  # who is in the wrong folder need not open the page to see it
+        remark(one_line(rendered.problem))
     return rendered.exit_code
 
 

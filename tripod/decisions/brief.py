@@ -133,6 +133,7 @@ def _decision_lines(one: EntryDecision, part: BriefPart) -> Iterator[str]:
     text, found = one.text, part.found
     tags = ", ".join(_tags(one))
     rest = [text.status, text.participants, *([f"risk: {tags}"] if tags else [])]
+    rest += ["observed"] if "observed" in one.listed.mark else []
     name = markdown_text(one.made or text.id)
     yield f"- **{name}: {markdown_text(text.title, _TITLE)}** ({_listed(rest)})"
     if text.supersedes is not None and found is not None:

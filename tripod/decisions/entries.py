@@ -7,6 +7,7 @@ verify`` judges.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -24,9 +25,10 @@ from tripod.projections.decisions.format import DecisionText, valid_decision_id
 from tripod.projections.decisions.madr_file import DecisionPage, PageLink
 from tripod.projections.layout import LIVE
 from tripod.verify.listing import ListedEntry, listed_entry, seen_row
-from tripod.verify.rows import RowReader, erasing_row
+from tripod.verify.rows import RowReader, disguised_rows, erasing_row
 
 _BROKEN = (ValueError, TypeError, LookupError, AttributeError, RecursionError, LedgerError)
+_KINDS = (LOGGED.name, ASSESSED.name, MERGED)
 _TEXTS = ("id", "title", "chat_ref", "participants", "artefacts", "risk_tags", "status")
 
 
@@ -84,9 +86,9 @@ def read_decisions(ledger: RowReader) -> LedgerDecisions:
     problems = []
     numbers: dict[str, set[int]] = {}
     ledger.problem = ""
-    for row in ledger.raw(kinds=(LOGGED.name, ASSESSED.name, MERGED)):
+    for row in ledger.raw(kinds=_KINDS):
         seen = seen_row(ledger, row)
-        if seen.kind not in (LOGGED.name, ASSESSED.name, MERGED) or _is_twin(row):
+        if seen.kind not in _KINDS or _is_twin(row):
             continue
         listed = listed_entry(ledger, row)
         try:
@@ -100,6 +102,7 @@ def read_decisions(ledger: RowReader) -> LedgerDecisions:
             listed = listed._replace(problem=f"it does not say what its kind has: {error}")
         if listed.problem:
             problems.append(f"entry {row.seq}: {listed.problem}")
+    problems += _hidden(ledger)
     if ledger.problem:
         problems.append(
             f"entries cannot be read: {ledger.problem}; `tripod verify` says what to do"
@@ -118,6 +121,15 @@ def read_decisions(ledger: RowReader) -> LedgerDecisions:
     ]
     changes = newest_changes(rows, lambda: _own_replica(ledger))
     return LedgerDecisions(tuple(decisions), tuple(assessments), changes, tuple(problems))
+
+
+def _hidden(ledger: RowReader) -> list[str]:
+    """Which entries are of a kind that is read here, while their rows say another."""
+    try:
+        found = disguised_rows(ledger.db, _KINDS)
+    except sqlite3.Error as error:
+        return [f"entries cannot be read: {error}; `tripod verify` says what to do"]
+    return [f"entry {seq}: its row says another kind than its header" for seq in found]
 
 
 def _is_twin(row: RawEntry) -> bool:

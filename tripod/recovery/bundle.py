@@ -34,7 +34,7 @@ from tripod.ledger.locator import database_of
 from tripod.ledger.tlog import tiles
 from tripod.projections import Disk
 from tripod.recovery.rebuild import copy_database_pages
-from tripod.verify.anchors.known import LedgerHead
+from tripod.verify.anchors.damage_heads import LedgerHead
 from tripod.verify.check import POLICIES, Finding, Report
 from tripod.verify.damage import Damage
 from tripod.verify.evidence import OpenEvidence
@@ -478,8 +478,14 @@ It compares every file with `MANIFEST.sha256`, judges the entries and the seals,
 contradicts `audit.json`. Its exit code is 0 (nothing wrong), 1 (the ledger is wrong or a rule is
 broken, as it says here), 3 (not all could be judged) or 4 (this folder is not what was made).
 
-Who can change this folder can change the manifest and the programs as well. So the SHA-256 of
-`MANIFEST.sha256`, which `tripod audit` printed, is kept elsewhere: give it with `--manifest`.
+Who can change this folder can change the manifest and the programs as well, and a program that was
+replaced says what they like. So the SHA-256 of `MANIFEST.sha256`, which `tripod audit` printed, is
+kept elsewhere. Hold it against this folder with programs of your own before you run one of these:
+
+    sha256sum MANIFEST.sha256
+    sha256sum --check --quiet MANIFEST.sha256
+
+With `--manifest SUM`, `verify.py` does the same, and finds files that were added.
 `audit_export.py` is a file of the project `tripod`, and can be compared with the one there.
 
 ## What is here

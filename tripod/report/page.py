@@ -51,7 +51,7 @@ from tripod.verify.evidence import NEARBY, OpenEvidence, evidence_changed, judge
 from tripod.verify.export import is_proof, judge_proof
 from tripod.verify.finding import SHORT
 from tripod.verify.isolation.rules import sights_of
-from tripod.verify.run import HowToOpen, check_manual, judge_refs, open_run, run
+from tripod.verify.run import HowToOpen, all_checks, check_manual, judge_refs, open_run, run
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -77,11 +77,15 @@ Gathered: TypeAlias = tuple[TeamFacts, Damage | None]
 
 @dataclass(frozen=True)
 class RenderedReport:
-    """Pages by their names, the main one first; ``exit_code`` is that of ``tripod verify``."""
+    """Pages by their names, the main one first; ``exit_code`` is that of ``tripod verify``.
+
+    ``problem`` says why nothing could be judged.
+    """
 
     pages: dict[str, bytes]
     exit_code: int
     verdict: str
+    problem: str = ""
 
 
 def render_report(
@@ -201,7 +205,7 @@ class TeamView:
     def parts(self) -> list[PagePart]:
         """The sections."""
         facts, told = self.facts, self.facts.report
-        is_known = not told.problem  # else 0 would say that there is none
+        is_known = not told.problem  # a 0 would stand for an empty ledger
         found = told.failures + told.warnings + told.advised
         is_folded = facts.decision_count is not None
         return [
@@ -229,7 +233,7 @@ def _render_team(
         "live": (report.head[0] if report.head else 0) if live else None,
         "report": report,
         "verdict": words,
-        "summary": verdict_sentence(report),
+        "summary": verdict_sentence(report, len(all_checks())),
         "coverage": list(coverage_lines(reports, facts)),
         "ceiling": ceiling_of(reports),
         "custody": list(custody_lines(reports, facts)),
@@ -243,7 +247,7 @@ def _render_team(
         for view in views:
             _split(view, name, whole, told, pages)
         page = _rendered("team.html", told)
-    return RenderedReport({name: page, **pages}, report.exit_code, words)
+    return RenderedReport({name: page, **pages}, report.exit_code, words, report.problem)
 
 
 def _view(facts: TeamFacts, damage: Damage | None, front: str) -> TeamView:
@@ -357,8 +361,8 @@ _TONES = {CLEAN: "good", EXCEPT: "warn", CANNOT_TELL: "warn", FINDINGS: "bad", "
 
 
 _SIDES = {
-    "sealed": "proved by a head",
-    "unsealed": "held by their links alone",
+    "sealed": "covered by a head that fits",
+    "unsealed": "held by their links alone, and covered by no head that fits",
     "bad": "not what they were",
     "after": "after the bad place",
     "missing": "not there",

@@ -33,6 +33,7 @@ _TICK_S = 0.5  # between two looks at the ledger
 _SHARE = 20  # of so many parts of the time, one is spent on these looks
 _QUIET_S = 15.0  # after which an open stream says that it is there
 _STREAMS = 16  # open pages that are told of entries
+_PART = 65_536  # bytes of a page that are sent at once
 _WAIT_S = 30  # a client that sends or takes nothing for so long is left
 
 Pages = Mapping[str, bytes]
@@ -162,7 +163,8 @@ class _Request(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(body)
+            for begin in range(0, len(body), _PART):  # each may take _WAIT_S: slow lines get all
+                self.wfile.write(body[begin : begin + _PART])
 
     def _headers(self, kind: str) -> None:
         for name, value in {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -12,7 +13,7 @@ from tripod.report.matrix import SightMatrix, sight_matrix
 from tripod.verify.isolation.reasons import Exposure
 from tripod.verify.isolation.sessions import NOTHING, UNTOLD, Sight, SightGrade
 from tripod.verify.recorded.files import SessionFile, session_time
-from tripod.verify.sessions.exposure import ExposureVerdict, SessionExposures
+from tripod.verify.sessions.exposure import ExposureVerdict, SessionExposures, judge_exposures
 
 EXPOSURES = 500
 """Exposures of one file that a page lists; the others are counted."""
@@ -73,7 +74,8 @@ class SessionFacts:
         """The verdict in a sentence."""
         count = plural(len(self.files), "file")
         if not self.verdict:
-            return f"{count} of recorded sessions: what each of them showed to its model."
+            said = f"{count} of recorded sessions: what each of them showed to its model."
+            return f"{said} Not all could be seen." if self.untold else said
         said = {
             "clean": "Nothing was found, and every way in leaves a record, which was read.",
             "findings": "A file that must not be read was opened, or shown to a model.",
@@ -106,7 +108,8 @@ def gather_sessions(
     ]
     if verdict is None:
         code = 0 if read else 3
-        return SessionFacts("", code, "", (), (), (), (), sight_matrix(()), files)
+        untold = judge_exposures(judged, Counter()).untold
+        return SessionFacts("", code, "", (), untold, (), (), sight_matrix(()), files)
     programs = {one.path: str(one.program) for one in read}
     matrix = sight_matrix(_sights(judged, verdict, programs, protected, shown_only=shown_only))
     coverage = [

@@ -64,8 +64,8 @@ def verdict_words(report: Report) -> str:
     return EXCEPT if any(one.said == EXCEPT for one in report.all_outcomes) else CLEAN
 
 
-def verdict_sentence(report: Report) -> str:
-    """The verdict in one or two sentences, with its numbers."""
+def verdict_sentence(report: Report, checks: int = 0) -> str:
+    """The verdict in a few sentences, with its numbers; ``checks`` is how many there are to run."""
     if report.problem:
         return f"Nothing could be judged: {report.problem}"
     counts = Counter(outcome.verdict for outcome in report.all_outcomes)
@@ -80,6 +80,9 @@ def verdict_sentence(report: Report) -> str:
     excepting = [one.check for one in report.all_outcomes if one.exceptions]
     if excepting:
         said += f" With exceptions: {', '.join(dict.fromkeys(excepting))}."
+    left_out = checks - max(len(one.outcomes) for one in report.parts or (report,))
+    if left_out > 0:
+        said += f" {plural(left_out, 'other check')} {'was' if left_out == 1 else 'were'} not run."
     unread = sum(bool(part.problem) for part in report.parts)
     if unread:
         said += f" {unread} of {plural(len(report.parts), 'record')} could not be judged."

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from tripod.verify.anchors.anchors import AnchorOptions, OutsideError, read_pin
-from tripod.verify.anchors.heads import KnownHead
+from tripod.verify.anchors.heads import OutsideHeads
 from tripod.verify.check import Finding, Report, outcome
 from tripod.verify.checks import ledger_missing
 from tripod.verify.peers.refs import OWN, REPLICA
@@ -80,12 +80,12 @@ class ReplicaPins:
         """A report on each replica that has a pin and no record."""
         return [self._lost(replica) for replica in sorted(self.replicas.difference(replicas))]
 
-    def known(self, report: Report) -> tuple[KnownHead, ...]:
+    def known(self, report: Report) -> OutsideHeads:
         """The head that the pin holds of a replica of which ``lost`` gave this report."""
+        pin = None
         with suppress(OutsideError):
             pin = read_pin(os.path.join(self.folder, report.what.removeprefix(OWN)))
-            return () if pin is None else (pin,)
-        return ()
+        return OutsideHeads(() if pin is None else (pin,))
 
     def _lost(self, replica: str) -> Report:
         ref = f"{OWN}{replica}"

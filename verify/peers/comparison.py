@@ -677,6 +677,8 @@ def compare_peers(
     else:
         found.judge()
     agreeing = list(_vouching(found))
+    known = found.peers.agreeing
+    known[:] = [one._replace(proven=one.proven or one.seq in found.proven) for one in known]
     trailers = found.trailers if found.trailers.heads else None
     return (found.peers if found.is_here else None), trailers, agreeing
 

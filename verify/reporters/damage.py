@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tripod.verify.anchors.known import LedgerHead, is_made_later
+from tripod.verify.anchors.damage_heads import LedgerHead, is_made_later
 from tripod.verify.check import Finding, escape, shorten
 from tripod.verify.damage import Damage, DamagedEntry, DamageSide
 from tripod.verify.isolation.sessions import Sight

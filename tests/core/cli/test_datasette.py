@@ -181,6 +181,18 @@ def test_a_seal_of_a_peer_covers_no_entry_here() -> None:
             assert [row[0] for row in db.execute(queries[name]["sql"])] == [7, 8], name
 
 
+def test_who_saw_what_names_each_role_that_a_session_was_given() -> None:
+    tables = {"exposure": ["seq"], "session_imported": ["seq"]}
+    query = datasette_metadata("x", tables)["databases"]["x"]["queries"]["who_saw_what"]["sql"]
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.execute("CREATE TABLE exposure (seq, session, agent, path, channel, sure, shown)")
+        db.execute("INSERT INTO exposure VALUES (3, 's', 'main', 'live.chat', 'tool', 1, 1)")
+        db.execute("CREATE TABLE session_imported (session, role)")
+        for role in ("pythia", "pythia", "worker", None):
+            db.execute("INSERT INTO session_imported VALUES ('s', ?)", (role,))
+        assert db.execute(query, {"path": ""}).fetchone()[0] == "pythia,worker"
+
+
 def test_metadata_goes_with_a_database_and_over_no_file(root: Path) -> None:
     assert run(root, "query", "--datasette", "x.json").code == 2
     assert run(root, "query", "--without-texts").code == 2

@@ -248,7 +248,7 @@ def test_what_another_program_wrote_into_the_log_is_never_left_out_unsaid(shop: 
         assert "No new decisions" not in done.out.decode()
     said = summary(shop, "--since", point)
     assert "1 new decision" in said
-    assert "Open on Sunday" in said
+    assert "Open on Sunday** (decided; ann, bob; risk&#58; rent; observed)" in said
     run(shop, "chat", "send", "live", "ann", "Tea?")
     assert "1 new decision" in summary(shop, ".", "--since", point), "it is there now"
 
@@ -273,3 +273,13 @@ def test_what_a_peer_merged_is_told_where_the_ref_of_its_maker_was_set_back(tmp_
     clone("update-ref", ref, before)
     said = summary(clone.root)
     assert (said.count("Sell tea"), said.count("Sell rum")) == (1, 1)
+
+
+def test_a_decision_whose_row_says_another_kind_is_no_nothing(shop: Path) -> None:
+    point = size(shop)
+    decide(shop, "Sell rum")
+    with unguarded(database_of(str(shop / ".nbs"))) as db:
+        db.execute("UPDATE entries SET kind = 'chat.read' WHERE seq = ?", (int(point),))
+    said = summary(shop, ".", "--since", point, code=3)
+    assert f"entry {point}&#58; its row says another kind than its header" in said
+    assert "No new decisions" not in said

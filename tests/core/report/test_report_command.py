@@ -51,7 +51,7 @@ def test_a_page_tells_what_verify_tells(archive: Path, page: bytes) -> None:
     assert report.head is not None
     assert {f"e{seq}" for seq in range(report.head[0])} <= set(seen.ids)
     assert "WITNESSED" in seen.text
-    assert "Entries 0 to 337 proved by a head" in " ".join(seen.text.split())
+    assert "Entries 0 to 337 covered by a head that fits" in " ".join(seen.text.split())
     assert "pythia cannot tell (1) nothing found (6) 7 readers" in " ".join(seen.text.split())
     assert seen.text.count("handed the variables") >= 1  # a clean verdict's exceptions
 
@@ -84,6 +84,8 @@ def test_a_place_without_a_team_has_a_page_that_says_so(tmp_path: Path) -> None:
     assert done.code == 3
     text = SeenPage((tmp_path / "tripod-report.html").read_bytes()).text
     assert "Nothing could be judged" in text
+    assert done.err == "tripod: nowhere: there is no such file or directory\n"
+    assert run(tmp_path, "report", "nowhere", "-q").err == ""
 
 
 def test_a_rewritten_entry_is_told_on_the_page(archive: Path, tmp_path: Path) -> None:
@@ -250,6 +252,22 @@ def test_sessions_without_a_rule_are_listed_and_not_judged(tmp_path: Path) -> No
     assert "/w/.env" in text
     (tmp_path / "empty.jsonl").write_text("")
     assert run(tmp_path, "report", "--session", "empty.jsonl").code == 3
+
+
+def test_sessions_that_were_not_read_are_named_with_a_rule_and_without(tmp_path: Path) -> None:
+    (tmp_path / "none").mkdir()
+    (tmp_path / "some").mkdir()
+    write_session(tmp_path / "some/a.jsonl", "a", ("/w/a.py", "x = 1"))
+    (tmp_path / "some/b.jsonl").write_text('{"x": 1}\n')
+    target = tmp_path / "tripod-report.html"
+    assert run(tmp_path, "report", "--session", "none", "--never", ".env").code == 3
+    text = " ".join(SeenPage(target.read_bytes()).text.split())
+    assert "cannot tell No session was read." in text
+    assert "No place is protected" not in text
+    run(tmp_path, "report", "--session", "some")
+    text = " ".join(SeenPage(target.read_bytes()).text.split())
+    assert "Not all could be seen." in text
+    assert "b.jsonl:1: the file was not read" in text
 
 
 def test_who_saw_what_of_a_team_is_in_the_outcome(tmp_path: Path) -> None:

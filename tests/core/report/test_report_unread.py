@@ -13,6 +13,7 @@ from tripod.report.verdict import sight_gaps, tail_words
 from tripod.verify.check import Anchored, Outcome, Report, Subject, cannot_tell, not_applicable
 from tripod.verify.isolation.rules import with_sights
 from tripod.verify.isolation.sessions import NOTHING, Sight
+from tripod.verify.run import all_checks
 
 NAMES = ("pythia-isolation", "never-read")
 
@@ -63,6 +64,9 @@ def test_a_page_of_one_check_does_not_speak_for_the_others(root: str) -> None:
         assert f"cannot tell {name.capitalize()} was not run" in text
     assert "No decision is logged" not in text
     assert "No entry records" not in text
+    others = len(all_checks()) - 1
+    assert f"0 findings, 1 check holds. {others} other checks were not run." in text
+    assert "not run" not in text_of(render_report(root).pages["tripod-report.html"])
 
 
 def test_who_saw_what_repeats_what_its_checks_cannot_tell() -> None:

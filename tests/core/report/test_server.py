@@ -3,6 +3,7 @@
 import http.client
 import json
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from http.client import HTTPResponse
@@ -12,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tripod.errors import LedgerDamagedError
-from tripod.report.server import ReportServer, ServedReport
+from tripod.report.server import ReportServer, ServedReport, _Request
 
 
 class _Team:
@@ -240,6 +241,27 @@ def test_an_error_that_nobody_foresaw_is_no_silence(team: _Team, server: ReportS
     with asked(server) as answer:
         assert answer.status == 503
         assert b"ZeroDivisionError: &lt;of a table&gt;" in answer.read()
+
+
+def test_a_slow_line_gets_the_whole_page(
+    team: _Team, server: ReportServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_Request, "timeout", 1.0)
+    page = b"x" * 12_000_000  # more than the system takes before anybody reads
+    server.report._render = lambda: {"report.html": page}
+    with closing(socket.socket()) as line:
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+        line.settimeout(20)
+        line.connect(("127.0.0.1", server.server_port))
+        path = urlsplit(server.address).path
+        host = f"Host: 127.0.0.1:{server.server_port}"
+        line.sendall(f"GET {path} HTTP/1.0\r\n{host}\r\n\r\n".encode())
+        got, begun = 0, time.monotonic()
+        while more := line.recv(1_000_000):
+            got += len(more)
+            if time.monotonic() - begun < 1.5:  # slow, and never silent for a second
+                time.sleep(0.05)
+    assert got > len(page)
 
 
 def test_a_page_that_was_closed_frees_its_stream(server: ReportServer) -> None:

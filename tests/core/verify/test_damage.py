@@ -2,23 +2,26 @@
 
 import random
 import shutil
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from attacked import KEY, Case, World, build_world, copied
+from attacked import KEY, ORIGIN, Case, World, build_world, copied, fit
 from attacks import DEEDS
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from plain_export import key_of
 from specimens import SPECIMENS, copy, database, read, unguarded, write_rows
 from story import folder
 
-from tripod.ledger.entry import format_canonical
+from tripod.ledger.entry import entry_leaf_hash, format_canonical
+from tripod.ledger.merkle import Tree
 from tripod.ledger.places import RECORD
-from tripod.ledger.tlog.note import Note, format_note
-from tripod.ledger.tlog.seal import format_seal, sign_seal
+from tripod.ledger.tlog.note import Note, SigningKey, format_note
+from tripod.ledger.tlog.seal import Seal, format_seal, sign_seal
 from tripod.verify.anchors.anchors import AnchorOptions
 from tripod.verify.damage import Damage, damage_of
 from tripod.verify.reporters.damage import damage_text, damage_value
@@ -90,6 +93,7 @@ def ranges(damage: Damage) -> list[tuple[str, int, int]]:
 
 
 @settings(max_examples=24)
+@example(name="edit seq", seed=1836)  # the newest, which another entry was signed together with
 @given(name=st.sampled_from(SINGLE), seed=st.integers(0, 10_000))
 def test_any_single_damage_is_told_at_its_entry(attacked: Attacked, name: str, seed: int) -> None:
     at, damage = attacked(name, seed)
@@ -291,6 +295,33 @@ def test_a_signature_that_no_known_key_made_is_told_as_none(
     damage = audited(team, str(path))
     (pin,) = (one for one in damage.heads if one.source == "pin")
     assert (pin.fits, pin.by) == (True, "no key that is known here")
+
+
+def test_a_key_that_no_key_before_it_vouches_for_makes_no_good_seal(
+    world: World, team: str
+) -> None:
+    """Anybody who can write to the database can add a key, and seal everything with it."""
+    rows, size = list(world.rows), len(world.rows)
+    other = SigningKey(ORIGIN, b"\x07" * 32)
+    at = rows[-1].head["at"]
+    key = next(row for row in rows if row.head["kind"] == "key.set")
+    key = key.headed(id="key-9", at=at, seq=size).saying(vkey=other.verifier().format(), note="x")
+    fit(team, [*rows, key])
+    with closing(sqlite3.connect(database(team))) as db:
+        tree = Tree()
+        for (header,) in db.execute("SELECT header FROM entries ORDER BY seq"):
+            tree.append(entry_leaf_hash(header))
+    seal = Seal(ORIGIN, size + 1, tree.root())
+    note = format_note(Note(format_seal(seal), (sign_seal(seal, other),))).decode()
+    made = next(row for row in rows if row.head["kind"] == "seal.made")
+    made = made.headed(id="seal-9", at=at, seq=size + 1).saying(size=size + 1, note=note)
+    fit(team, [*rows, key, made])
+    damage = audited(team)
+    assert damage.first_bad is not None
+    assert damage.first_bad.seq == size
+    assert damage.good is not None
+    assert damage.good.size == world.now.sealed
+    assert all(one.size <= world.now.sealed for one in damage.heads)
 
 
 def test_by_a_head_that_is_not_reached_nothing_that_is_here_is_proved(attacked: Attacked) -> None:

@@ -13,8 +13,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
-import orjson
-
 from tripod.ledger import RECORD, LedgerError
 from tripod.ledger.files import read_plain_file
 from tripod.ledger.tlog import tiles
@@ -110,7 +108,8 @@ def known_heads(evidence: OpenEvidence, side: LedgerSide) -> Iterator[LedgerHead
         for one in side.seals
         if one.key
     ]
-    for one in _outside(evidence):
+    keys = [*evidence.database.keys, *map(VerifierKey.parse, side.keys)]
+    for one in _outside(evidence, keys):
         root = side.roots.get(one.size)
         found.append(replace(one, fits=None if root is None else root.hex() == one.root))
     row = head_row(side.ledger.db)
@@ -130,12 +129,11 @@ def _of_seal(seal: FoundSeal, evidence: OpenEvidence) -> HeadSource:
     return "record" if evidence.loaded or seal.where.startswith(RECORD) else "seal"
 
 
-def _outside(evidence: OpenEvidence) -> Iterator[LedgerHead]:
+def _outside(evidence: OpenEvidence, keys: Sequence[VerifierKey] = ()) -> Iterator[LedgerHead]:
     """The heads that pins, commits, receipts and peers remember, of this ledger alone."""
     held = evidence.held
     if held is None:
         return
-    keys = _ledger_keys(evidence)
     found: list[tuple[HeadSource, Any]] = [
         (_METHODS[known.method], known) for known in (*held.agreeing, *held.disagreeing)
     ]
@@ -147,19 +145,15 @@ def _outside(evidence: OpenEvidence) -> Iterator[LedgerHead]:
             if one.seal.origin in names and one.by not in names
         ]
     for source, known in found:
-        is_own = source == "peer" and (known.where.startswith(OWN) or known.where == evidence.what)
+        # An entry here that keeps one of a peer counts if the peer's key sealed that one.
+        is_own = source == "peer" and (
+            known.where.startswith(OWN)
+            or known.where == evidence.what
+            or (known.seq is not None and not known.proven)
+        )
         signer = _signer(known, [*keys, *evidence.outside.keys_of(known.seal.origin)])
-        by_key = is_own and _NO_KEY not in signer
+        by_key = is_own and known.seq is None and _NO_KEY not in signer
         yield _outside_head("record" if by_key else source, known, signer, is_own=is_own)
-
-
-def _ledger_keys(evidence: OpenEvidence) -> list[VerifierKey]:
-    """The keys that may have signed a head of this ledger: its own, and those that were given."""
-    keys = [*evidence.database.keys]
-    for row in evidence.ledger.raw(kinds=("key.set",)) if evidence.ledger is not None else ():
-        with suppress(*_BROKEN):
-            keys.append(VerifierKey.parse(orjson.loads(row.body or b"")["vkey"]))
-    return keys
 
 
 def _outside_head(
