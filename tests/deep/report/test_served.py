@@ -21,10 +21,13 @@ def address(team: Path) -> Iterator[str]:
     words = [TRIPOD, "report", "--serve"]
     with subprocess.Popen(words, cwd=team, stdout=subprocess.PIPE, text=True) as serving:
         assert serving.stdout is not None
-        assert "until Ctrl-C" in serving.stdout.readline()
-        yield serving.stdout.readline().strip()
-        serving.send_signal(signal.SIGINT)
-        assert serving.wait(20) == 0
+        try:
+            assert "until Ctrl-C" in serving.stdout.readline()
+            yield serving.stdout.readline().strip()
+            serving.send_signal(signal.SIGINT)
+            assert serving.wait(20) == 0
+        finally:
+            serving.kill()
 
 
 def texts(page: Page, selector: str) -> list[str]:
