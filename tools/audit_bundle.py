@@ -133,6 +133,9 @@ def judge(here: str, exports: "Any", stated: "dict[str, Any]", keys: "list[Any]"
             with suppress(KeyError, TypeError, ValueError):
                 super().row(*given)
 
+        def settle(self) -> None:
+            """What only the whole ledger tells is judged with the entries behind the export."""
+
         def follow(self, row: "dict[str, Any]") -> None:
             """Judge an entry after those of the export."""
             seq, header = row["seq"], raw(row["header"])
@@ -153,7 +156,14 @@ def judge(here: str, exports: "Any", stated: "dict[str, Any]", keys: "list[Any]"
             half = (row["body"] is None) != (row["salt"] is None)
             strange = any(row[n] is not None and raw(row[n]) is None for n in ("salt", "body"))
             self.wrong_if(half or strange, f"entry {seq}: half of a body and its salt, or no bytes")
-            self.judged(seq, header, b"{%b" % said + b'"seq":%d}' % seq)
+            leaf = exports.sha(b"\x00" + header)
+            try:
+                self.entry(seq, header, b"{%b" % said + b'"seq":%d}' % seq)
+            except exports.Wrong as error:
+                self.wrong_if(error, error)
+            self.before = leaf.hex()
+            self.leaves.append(leaf)
+            self.grow(leaf)
             with suppress(ValueError):
                 head = json.loads(header)
                 apart = [name for name in columns if head.get(name) != columns[name]]
@@ -163,8 +173,7 @@ def judge(here: str, exports: "Any", stated: "dict[str, Any]", keys: "list[Any]"
             return None
 
     bundle = Bundle()
-    bundle.bundles()
-    root = bundle.root()
+    root = bundle.entries()
     wrong = [f"ledger/export: its seal is not of its {bundle.size} entries"]
     wrong *= sealed and (root != bundle.head or bundle.lines[-1:] != [bundle.origin])
     trusted = keys or bundle.keys[-1:]
@@ -175,7 +184,7 @@ def judge(here: str, exports: "Any", stated: "dict[str, Any]", keys: "list[Any]"
     bundle.size += len(rows)
     for row in rows:
         bundle.follow(row)
-    bundle.settle()
+    exports.Audit.settle(bundle)
     wrong += [*contradictions(here, exports, bundle, stated)]
     if bundle.behind:
         print(f"{bundle.behind} entries behind a gap were not judged")
@@ -214,7 +223,10 @@ def contradictions(here: str, exports: "Any", bundle: "Any", stated: "dict[str, 
         if b"\n\n" in data:
             text, signatures = exports.read_note(data, one["file"])
         lines = text.split("\n")[:3]  # others may follow in the head of a witness
-        _, size, root = exports.read_seal("\n".join([*lines, ""]), one["file"])
+        seal = exports.SEAL.fullmatch("\n".join([*lines, ""]))
+        if seal is None:
+            raise exports.Wrong(f"{one['file']}: not a note of origin, size and root")
+        size, root = int(seal[2]), exports.unbase64(seal[3])
         if (size, root.hex()) != (one["size"], one["root"]):
             yield f"{one['file']}: it is of {size} entries, or has another root"
         fits = roots[size] == root if size in roots else None

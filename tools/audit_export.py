@@ -159,14 +159,6 @@ def read_note(data: bytes, what: str) -> tuple[str, list[Signature]]:
     return match[1], signatures
 
 
-def read_seal(text: str, what: str) -> tuple[str, int, bytes]:
-    """Origin, size and root from the text of a seal."""
-    seal = SEAL.fullmatch(text)
-    if seal is None or int(seal[2]) >= 2**63 or len(seal[1].encode()) > 255:
-        raise Wrong(f"{what}: not a note of origin, size and root")
-    return seal[1], int(seal[2]), unbase64(seal[3])
-
-
 def read_key(text: str) -> Signature:
     """Name, key id and 32 bytes of a verifier key: name+id+base64(type 1, key)."""
     name, ident, payload = [*text.split("+", 2), "", ""][:3]
@@ -269,9 +261,12 @@ class Audit:
         self.signatures: list[Signature] = []
         if is_sealed:
             self.text, self.signatures = read_note(self.read("checkpoint", 1 << 20), "checkpoint")
-            self.origin, self.size, self.head = read_seal(self.text, "checkpoint")
+            seal = SEAL.fullmatch(self.text)
+            if seal is None or int(seal[2]) >= 2**63 or len(seal[1].encode()) > 255:
+                raise Wrong("checkpoint: not a note of origin, size and root")
+            self.origin, self.size, self.head = seal[1], int(seal[2]), unbase64(seal[3])
         self.bodies = os.path.lexists(os.path.join(folder, "bodies"))
-        self.before, self.at, self.adopted, self.wrong = "0" * 64, "", False, 0
+        self.before, self.at, self.adopted, self.wrong, self.unsure = "0" * 64, "", False, 0, 0
         self.lines: list[str] = []  # the log's name, and those that it went on under
         self.erased: dict[str, tuple[Any, bool]] = {}  # what is to be said: header, if observed
         self.keeps: dict[int, object] = {}  # what stands for a body that was erased
@@ -297,7 +292,6 @@ class Audit:
         self.kept: list[Kept] = []
         self.erasing: dict[tuple[str, str], object] = {}  # the same as keeps, of peers
         self.heads: list[tuple[str, str, int, bytes]] = []  # where; origin, size, root
-        self.unsure = 0
 
     def wrong_if(self, wrong: object, text: object) -> None:
         """Print the first twenty things that are wrong."""
@@ -312,19 +306,15 @@ class Audit:
             print(f"could not judge: {ascii(str(text))[1:-1]}")
 
     def entries(self) -> bytes:
-        """Judge all entries, and give their root; nothing behind a bad bundle can be judged."""
-        self.bundles()
-        self.settle()
-        return self.root()
-
-    def bundles(self) -> None:
-        """Judge every bundle and tile."""
+        """Judge every bundle and tile, give the root; nothing behind a bad one can be judged."""
         for number in range(-(-self.size // 256)):
             self.bundle(number)
         for level, hashes in self.levels.items():
             for number in range(-(-len(hashes) // 256)):
                 path = f"tile/{level}/{tile_path(number, len(hashes))}"
                 self.tile(path, hashes[256 * number :][:256])
+        self.settle()
+        return self.root()
 
     def settle(self) -> None:
         """Judge what only the whole ledger tells."""
@@ -350,8 +340,7 @@ class Audit:
 
     def grow(self, digest: bytes) -> None:
         """Add a leaf to the tree; keep the roots of 256, 65,536, ... for the tiles above."""
-        self.count += 1
-        height = 0
+        self.count, height = self.count + 1, 0
         while not self.count >> height & 1:
             digest = sha(b"\x01" + self.stack.pop() + digest)
             height += 1
@@ -371,8 +360,7 @@ class Audit:
 
     def bundle(self, number: int) -> None:
         """The entries of one bundle, their bodies, and their tile of leaves."""
-        place, first = tile_path(number, self.size), 256 * number
-        width = min(256, self.size - first)
+        place, width = tile_path(number, self.size), min(256, self.size - 256 * number)
         data, headers = self.read(f"tile/entries/{place}", 256 * 65537), []
         while len(data) >= (end := 2 + int.from_bytes(data[:2], "big")):
             headers.append(data[2:end])
@@ -385,21 +373,16 @@ class Audit:
             if lines.pop() or len(lines) != width:
                 raise Wrong(f"bodies/{place}.jsonl: not {width} whole lines")
         leaves = []
-        for seq, (header, line) in enumerate(zip(headers, lines, strict=True), first):
-            leaves.append(self.judged(seq, header, line))
+        for seq, (header, line) in enumerate(zip(headers, lines, strict=True), 256 * number):
+            leaves.append(sha(b"\x00" + header))
+            try:
+                self.entry(seq, header, line)
+            except Wrong as error:
+                self.wrong_if(error, error)
+            self.before = leaves[-1].hex()
+            self.leaves.append(leaves[-1])
+            self.grow(leaves[-1])
         self.tile(f"tile/0/{place}", leaves)
-
-    def judged(self, seq: int, header: bytes, line: bytes) -> bytes:
-        """Judge one entry, and give its leaf, which is in the tree then."""
-        try:
-            self.entry(seq, header, line)
-        except Wrong as error:
-            self.wrong_if(error, error)
-        leaf = sha(b"\x00" + header)
-        self.before = leaf.hex()
-        self.leaves.append(leaf)
-        self.grow(leaf)
-        return leaf
 
     def tile(self, path: str, hashes: list[bytes]) -> None:
         """One tile of hashes."""
@@ -766,15 +749,11 @@ def known(audit: Audit, one: Audit) -> None:
     audit.unsure_if(theirs and not bad, f"{text}, or its export is too old")
     there = (kept for kept in audit.kept if kept.origin == one.origin)
     most = max([size, *(k.seq for k in there if one.leaves[k.seq : k.seq + 1] == [k.leaf])])
-    lost = [seq for seq in one.own if seq < most and not is_kept(audit, one, seq)]
+    apart = [seq for seq in one.own if audit.leaves[seq : seq + 1] != [one.leaves[seq]]]
+    kinds = {seq: audit.ids.get(kept_id(one.origin, seq), ("", ""))[0] for seq in apart}
+    lost = [seq for seq, kind in kinds.items() if seq < most and kind != "peer.entry"]
     text = f"{audit.origin} says that the first {most} entries of {one.origin} are here"
     audit.wrong_if(lost, f"{text}, and {len(lost)} are not: {str(lost[:3])[1:-1]}, ...")
-
-
-def is_kept(audit: Audit, one: Audit, seq: int) -> bool:
-    """Whether a replica keeps an entry of another, or shares it with that one."""
-    here = audit.ids.get(kept_id(one.origin, seq), ("", ""))[0] == "peer.entry"
-    return here or audit.leaves[seq : seq + 1] == [one.leaves[seq]]
 
 
 def main() -> int:

@@ -35,7 +35,7 @@ from tripod.verify.anchors.damage_heads import (
 )
 from tripod.verify.anchors.git import Repository
 from tripod.verify.check import CANNOT_TELL, FINDINGS, Finding, Outcome, Report, lets_accept
-from tripod.verify.checks import CHECKS, bodies_present
+from tripod.verify.checks import CHECKS, bodies_present, ledger_missing
 from tripod.verify.evidence import OpenEvidence
 from tripod.verify.export_file import ExportFiles, FileError, RefFiles
 from tripod.verify.finding import Accepted
@@ -570,9 +570,9 @@ def _next(
         yield f"tripod audit {what} --bundle DIR", "keep what is there before anything is repaired"
     if first is not None or missing is not None:
         yield f"tripod audit {what} COPY", "show where a clone, a backup or a record parts from it"
-    if evidence.root is not None and (
-        first or missing or report.problem or not evidence.has_ledger
-    ):
+    is_gone = ledger_missing.NAME in failing and not report.what.startswith("refs/")
+    is_bad = bool(first or missing or report.problem or not evidence.has_ledger)
+    if is_gone or (evidence.root is not None and is_bad):
         yield "tripod restore", "put this replica's own record back; the damaged file is kept"
     if evidence.root is not None and not _OF_FILES.isdisjoint(failing):
         yield "tripod doctor", "name what of the files can be mended, and with --fix mend it"

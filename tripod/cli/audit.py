@@ -45,7 +45,8 @@ def _audit(call: CommandCall) -> int:
     if call.json:
         call.answer(value, ())
         return code
-    emit_report("\n".join(map(damage_text, found)))
+    worst_first = sorted(found, key=lambda each: each.exit_code == 0)
+    emit_report("\n".join(map(damage_text, worst_first)))
     if written is not None:
         emit_report(
             f"\nBundle: {one_line(written.path)}, {written.files} files\n"

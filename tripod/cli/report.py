@@ -54,11 +54,10 @@ def _report(call: CommandCall) -> int:
     _write(call, rendered.pages)
     if not call.quiet:
         size = _size_words(rendered.pages)
-        emit([f"{rendered.verdict or 'not judged'}: written to {one_line(target)} ({size})"])
-    if (
-        rendered.problem and not call.quiet
-    ):  # who is in the wrong folder need not open the page to see it
-        remark(one_line(rendered.problem))
+        more = "" if call.session or not rendered.exit_code else "; `tripod verify` says why"
+        emit([f"{rendered.verdict or 'not judged'}: written to {one_line(target)} ({size}){more}"])
+        if rendered.problem:  # in a wrong folder nobody need open the page to see it
+            remark(one_line(rendered.problem))
     return rendered.exit_code
 
 

@@ -32,11 +32,7 @@ def without_commands(text: str, hash_sign: str, colon: str = ":") -> str:
     >>> without_commands("  ::error::x", "\\x23", "\\x3a")
     '  \\x3a:error::x'
     """
-
-    def written(match: re.Match[str]) -> str:
-        return f"{hash_sign}#" if match[0] == "##" else f"{match[1]}{colon}:"
-
-    return _COMMAND.sub(written, text)
+    return _COMMAND.sub(lambda m: f"{hash_sign}#" if m[0] == "##" else f"{m[1]}{colon}:", text)
 
 
 def line_of(text: str, width: int = WIDTH) -> str:

@@ -247,12 +247,19 @@ EVERY = {
     "actor list": "", "anchor witness": "../w", "anchor tsa": "http://[::1]:9/ --ca ../keep",
     "anchor git": "", "anchor ask": "", "anchor take": "../keep", "anchor list": "",
     "anchor receipt": "1 ../r", "prove": "1", "export": "../e",
+    "audit": "", "report": "-o -",
 }  # fmt: skip
 """Every command that works on a team, with arguments; those of the table's columns are not here."""
 APART = {"verify", "doctor", "restore", "demo", "completion", "import", "exposure"}
 LOOKS = {"log", "query", "diff", "backup", "decisions summary"}
 """What shows or copies an older ledger as any other: it does not judge."""
-ADVICE = ("`tripod restore`", "`tripod verify", "`restore`")
+ADVICE = (
+    "`tripod restore`",
+    "`tripod verify",
+    "`restore`",
+    "  tripod restore\n",
+    ">tripod restore",
+)
 
 
 def test_every_command_is_walked() -> None:
@@ -286,7 +293,7 @@ def test_every_command_says_where_the_way_out_is(ann: Clone, tmp_path: Path, row
     assert [read.count(text) for text in ("hello", "more")] == [1, 1]
 
 
-WAY_OUT = ("`tripod restore", "`tripod init --from")
+WAY_OUT = ("`tripod restore", "`tripod init --from", "  tripod restore\n", ">tripod restore")
 WORKING = [row for row in MISHAPS if row.act[0] == 0]
 
 
