@@ -203,7 +203,7 @@ def _tool(name: str) -> bytes:
 
 
 def _sums(front: str) -> list[tuple[str, str]]:
-    """Each file below a folder, with its SHA-256 in hex; '' for a link, or what is no file."""
+    """Each path below a folder with the SHA-256 of its file; '' if it is not a plain file."""
     found = []
     for folder, folders, names in os.walk(front):
         links = [name for name in folders if os.path.islink(f"{folder}/{name}")]

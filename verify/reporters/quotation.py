@@ -91,7 +91,7 @@ def weighed_findings(report: Report) -> list[tuple[Finding, str]]:
 
 
 def file_in_repository(finding: Finding) -> str:
-    """The path of a finding's file from the top; '' where its place is no file of a commit."""
+    """The path of a finding's file from the repository's top; '' if no commit can hold it."""
     return "" if finding.is_elsewhere or len(finding.file) > PATH else finding.file
 
 
