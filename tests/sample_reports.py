@@ -15,8 +15,12 @@ from tripod.verify.check import (
     not_applicable,
 )
 from tripod.verify.finding import Acceptance
+from tripod.verify.reporters import github, junit, sarif, summary, text
+from tripod.verify.reporters import json as json_
 
-__all__ = ["EXITS", "GOLDEN", "HOSTILE", "REPORT", "REPORTS"]
+__all__ = ["BESIDE", "EXITS", "GOLDEN", "HOSTILE", "REPORT", "REPORTS", "all_forms", "manual"]
+
+BESIDE = "out.places.txt"
 
 GOLDEN = Path(__file__).parent / "golden" / "reports"
 
@@ -150,3 +154,22 @@ EXITS = {
     "problem": 3,
     "accepted": 1,
 }
+
+
+def manual(check: str) -> str:
+    """The manual section of a check, as reporters are given it."""
+    return f"{check} (required)\n\nWhat `{check}` proves.\n\nMore.\n"
+
+
+def all_forms(report: Report) -> dict[str, str]:
+    """A report in every form, by the ending of its golden file; with SARIF, the file beside."""
+    written, places = sarif.render(report, version="1.2.3", manual=manual, beside=BESIDE)
+    return {
+        "txt": text.render(report),
+        "brief.txt": text.brief_text(report),
+        "json": json_.render(report),
+        "sarif": f"{written}{places}",
+        "junit.xml": junit.render(report),
+        "github.txt": github.render(report),
+        "summary.md": summary.render(report),
+    }

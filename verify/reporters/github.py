@@ -1,21 +1,24 @@
 """A report as annotations, which GitHub's runner takes from standard output. Pure.
 
 A step shows ten of a level: each check has its first before another has its second, and what
-cannot be judged comes first of all. A check that cannot tell is a warning. Where a finding's place
-is no file of the repository, its annotation has none, and begins with the place.
+cannot be judged comes first of all. A check that cannot tell is a warning; what was left out, or
+not looked at, is a notice. Where a finding's place is no file of the repository, its annotation has
+none, and begins with the place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tripod.verify.check import CANNOT_TELL, Finding, Report, escape, shorten
+from tripod.verify.check import Finding, Report, escape, shorten
 from tripod.verify.reporters.quotation import (
     file_in_repository,
     finding_lines,
     finding_place,
     placed_lines,
+    without_commands,
 )
+from tripod.verify.reporters.text import report_remarks
 
 SHOWN = 10
 """Annotations of one level that a step shows."""
@@ -40,28 +43,25 @@ def render(report: Report, *, has_summary: bool = False) -> str:
         where = "the summary lists more, and " if has_summary else ""
         text = f"{more} more annotations are not shown: {where}{REST}"
         shown.append(_command("notice", "tripod verify", text))
-    return "".join(f"{line}\n" for line in shown)
+    return without_commands("".join(f"{line}\n" for line in shown), "\\x23")
 
 
 def _annotations(report: Report) -> Iterator[tuple[str, int, str]]:
     """The level of each annotation, its rank within the level, and its line."""
-    for part in report.parts or (report,):
-        if part.problem or not part.judged:
-            why = f"{part.what}: cannot judge: {part.problem or 'nothing was judged'}"
-            yield "error", 0, _command("error", "tripod verify", why)
-        for outcome in part.outcomes:
-            for number, finding in enumerate(outcome.findings, start=1):
-                level = _LEVELS[finding.severity]
-                yield level, number, _annotation(level, finding)
-            if outcome.verdict == CANNOT_TELL:
-                is_untold = outcome.check in part.untold
-                why = f"cannot tell{' (required)' if is_untold else ''}: {outcome.reason}"
-                yield "warning", 0 if is_untold else 2, _command("warning", outcome.check, why)
+    for severity, check, words in report_remarks(report):
+        # Of a check that cannot tell nothing is known to be wrong: that is a warning.
+        level = _LEVELS["warning" if check and severity == "failure" else severity]
+        rank = 0 if severity == "failure" or not check else 2
+        yield level, rank, _command(level, check or "tripod verify", words)
+    for outcome in report.all_outcomes:
+        for number, finding in enumerate(outcome.findings, start=1):
+            level = _LEVELS[finding.severity]
+            yield level, number, _annotation(level, finding)
 
 
 def _annotation(level: str, finding: Finding) -> str:
     file = file_in_repository(finding)
-    if not file or escape(file) != file:
+    if not file or without_commands(escape(file), "\\x23") != file:
         lines = finding_lines(finding)
         return _command(level, finding.check, f"{finding_place(finding)}:", *lines)
     lines = placed_lines(finding)

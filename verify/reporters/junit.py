@@ -2,7 +2,9 @@
 
 A check is a test. It fails with its findings, and is skipped where it cannot tell or has nothing
 to judge; one that is required and cannot tell fails in a second test, as a skipped one fails
-nothing anywhere. Warnings, advice and coverage are the output of a test.
+nothing anywhere. Warnings, advice and coverage are the output of a test. What was not looked at is
+a skipped test as well: all else would look like a run of everything. Of several records each test
+has the name of its record, for servers take two tests of one name for one.
 """
 
 from __future__ import annotations
@@ -11,13 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from tripod.verify.check import (
-    CANNOT_TELL,
-    NOT_APPLICABLE,
-    Finding,
-    Outcome,
-    Report,
-)
+from tripod.verify.check import CANNOT_TELL, NOT_APPLICABLE, Finding, Outcome, Report
 from tripod.verify.reporters.quotation import (
     finding_lines,
     finding_place,
@@ -25,7 +21,7 @@ from tripod.verify.reporters.quotation import (
     line_of,
     without_commands,
 )
-from tripod.verify.reporters.text import finding_counts, report_notes
+from tripod.verify.reporters.text import NOTHING, finding_counts, report_notes
 
 ROOM = 1_000_000
 """Bytes of the text of one element: parsers refuse ten million."""
@@ -38,19 +34,22 @@ def render(report: Report) -> str:
     suites = Element("testsuites", name="tripod verify")
     for part in report.parts or (report,):
         suite = SubElement(suites, "testsuite", name=_plain(part.what))
+        of = _plain(f" {part.what}") if report.parts else ""
         if part.head is not None:
             properties = SubElement(suite, "properties")
             for name, value in zip(("size", "root"), part.head, strict=True):
                 SubElement(properties, "property", name=f"head.{name}", value=str(value))
         if part.problem or not part.judged:
-            case = SubElement(suite, "testcase", classname="tripod", name="verify")
-            why = part.problem or "nothing was judged"
+            case = SubElement(suite, "testcase", classname=f"tripod{of}", name="verify")
+            why = part.problem or NOTHING
             SubElement(case, "error", type="cannot judge", message=_plain(why))
         for outcome in part.outcomes:
-            _add_outcome(suite, outcome, is_untold=outcome.check in part.untold)
-        notes = (f"note: {note}" for note in report_notes(part))
-        told = (finding_counts(part, always=("failure", "warning")), *notes)
-        SubElement(suite, "system-out").text = _joined(map(_plain, told), "\n")
+            _add_outcome(suite, outcome, of, is_untold=outcome.check in part.untold)
+        for number, note in enumerate(report_notes(part), start=1):
+            case = SubElement(suite, "testcase", classname=f"tripod{of}", name=f"note {number}")
+            SubElement(case, "skipped", message=_plain(f"note: {note}"))
+        counts = finding_counts(part, always=("failure", "warning"))
+        SubElement(suite, "system-out").text = _plain(counts)
     for counted in (suites, *suites):
         for name, tag in _COUNTS.items():
             counted.set(name, str(len(list(counted.iter(tag)))))
@@ -59,8 +58,9 @@ def render(report: Report) -> str:
     return f"<?xml version='1.0' encoding='utf-8'?>\n{written}\n"
 
 
-def _add_outcome(suite: Element, outcome: Outcome, *, is_untold: bool) -> None:
-    case = SubElement(suite, "testcase", classname="tripod.verify", name=_plain(outcome.check))
+def _add_outcome(suite: Element, outcome: Outcome, of: str, *, is_untold: bool) -> None:
+    place = {"classname": f"tripod.verify{of}"}
+    case = SubElement(suite, "testcase", place, name=_plain(outcome.check))
     if outcome.failures:
         failing = [one for one in outcome.findings if one.severity == "failure"]
         first = failing[0].message if failing else outcome.check
@@ -74,7 +74,7 @@ def _add_outcome(suite: Element, outcome: Outcome, *, is_untold: bool) -> None:
     SubElement(case, "system-out").text = _joined(_output(outcome), "\n", left_out)
     if is_untold:
         name = f"{outcome.check} (required)"
-        case = SubElement(suite, "testcase", classname="tripod.verify", name=_plain(name))
+        case = SubElement(suite, "testcase", place, name=_plain(name))
         why = _plain(outcome.reason)
         SubElement(case, "failure", type=CANNOT_TELL, message=why).text = why
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from hashlib import sha256
 from typing import Any
 
-from tripod.verify.check import CANNOT_TELL, Finding, Outcome, Report
+from tripod.verify.check import Finding, Report
 from tripod.verify.reporters import quotation as quoted
-from tripod.verify.reporters.text import report_notes
+from tripod.verify.reporters.text import report_remarks
 
 _URL = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 RESULTS, ROOM, NOTES = 25_000, 9_000_000, 200
@@ -96,24 +96,14 @@ def _rule(name: str, manual: str) -> _Object:
 
 def _notifications(report: Report, names: list[str], left_out: int) -> Iterator[_Object]:
     """Why a check, or all of them, cannot tell; what was not looked at, and what is not listed."""
-
-    def note(level: str, text: str, outcome: Outcome | None = None) -> _Object:
-        rule = {} if outcome is None else {"associatedRule": {"index": names.index(outcome.check)}}
-        return {"level": level, "message": {"text": quoted.line_of(text)}, **rule}
-
-    for part in report.parts or (report,):
-        if part.problem or not part.judged:
-            yield note("error", f"{part.what}: not judged: {part.problem or 'nothing was there'}")
-        for outcome in part.outcomes:
-            if outcome.verdict == CANNOT_TELL:
-                level = "error" if outcome.check in part.untold else "warning"
-                yield note(level, f"{outcome.check} cannot tell: {outcome.reason}", outcome)
-            if more := sum(outcome.left_out.values()):
-                yield note("warning", f"{outcome.check}: {more} more findings", outcome)
-            for one in outcome.exceptions:
-                yield note("note", f"{outcome.check}: clean, except: {one}", outcome)
-            if more := outcome.accepted_count:  # as results, GitHub would show them as open
-                yield note("note", f"{outcome.check}: {more} accepted, not among these", outcome)
-        yield from (note("note", one) for one in report_notes(part))
+    more = [(one.check, sum(one.left_out.values())) for one in report.all_outcomes]
+    said: list[tuple[str, str, str]] = [
+        ("warning", check, f"{number} more findings") for check, number in more if number
+    ]
     if left_out:
-        yield note("warning", f"{left_out} more findings have no room in this report")
+        said.append(("warning", "", f"{left_out} more findings have no room in this report"))
+    # Accepted findings are told here: as results, GitHub would show them as open.
+    for severity, check, words in (*report_remarks(report), *said):
+        text = quoted.line_of(f"{check}: {words}" if check else words)
+        rule = {"associatedRule": {"index": names.index(check)}} if check else {}
+        yield {"level": _LEVELS[severity], "message": {"text": text}, **rule}

@@ -18,7 +18,7 @@ from tripod.verify.reporters.quotation import (
     line_of,
     weighed_findings,
 )
-from tripod.verify.reporters.text import finding_counts, report_notes
+from tripod.verify.reporters.text import NOTHING, finding_counts, report_notes
 
 LIMIT = 1024 * 1024
 """Bytes of all that a step writes into its summary."""
@@ -51,7 +51,7 @@ def render(report: Report, room: int = LIMIT) -> str:
 
 def _part(part: Report) -> str:
     head = "" if part.head is None else f": {part.head[0]} entries, root `{part.head[1][:16]}`"
-    problem = part.problem or ("" if part.judged else "nothing was judged")
+    problem = part.problem or ("" if part.judged else NOTHING)
     text = f"\n{_cell(part.what)}{head}\n"
     text += f"\n**Cannot judge:** {_cell(problem)}\n" if problem else ""
     text += "\n| check | verdict | what it saw |\n|---|---|---|\n" if part.outcomes else ""

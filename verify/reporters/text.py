@@ -41,13 +41,15 @@ from tripod.verify.check import (
     Weight,
     escape,
 )
-from tripod.verify.finding import KEPT, SHORT
+from tripod.verify.finding import KEPT, SHORT, Severity
 from tripod.verify.reporters.quotation import finding_place, without_commands
 
 MANUAL = "tripod verify --explain"
 """The command that prints what a check proves and what to do, for checks of packages too."""
 EXCEPTIONS = 3
 """Exceptions of one verdict that are printed; the others are counted."""
+NOTHING = "nothing was judged"
+"""Why a report is not clean that has neither a problem nor a verdict."""
 SHOWN = 20
 """Findings of one check and one weight that are printed; the others are counted."""
 
@@ -84,7 +86,7 @@ def _whole(
         return _parts(report, paint, lambda part: _whole(part, paint, accepted=accepted))
     if report.problem:
         problem = f"{paint(_RED, 'cannot judge')}: {escape(report.problem)}\n"
-        return problem + _judged(report.subject, "what was asked for")
+        return problem + _notes(report) + _judged(report.subject, "what was asked for")
     blocks = [block for outcome in report.outcomes for block in _blocks(outcome, paint)]
     blocks += _accepted(report, paint) if accepted else ()
     table = [_outcome(outcome, paint) for outcome in (report.outcomes if only is None else only)]
@@ -112,14 +114,9 @@ def _brief(report: Report, paint: _Paint, *, accepted: bool) -> str:
     if report.parts:
         return _parts(report, paint, lambda part: _brief(part, paint, accepted=accepted))
     untold = [one for one in report.outcomes if one.verdict == CANNOT_TELL]
-    hurried = [  # what a person has to look at
-        one
-        for one in report.outcomes
-        if one.verdict == FINDINGS
-        or one.check in report.untold
-        or (one.exceptions and one.verdict != CANNOT_TELL)
-    ]
-    if report.problem or report.exit_code or hurried:
+    seen = [one for one in report.outcomes if one.findings or one.left_out or one.exceptions]
+    if report.problem or report.exit_code or seen:
+        hurried = [one for one in report.outcomes if one in (*seen, *untold)]
         return _whole(report, paint, hurried, accepted=accepted)
     hold = sum(outcome.verdict == CLEAN for outcome in report.outcomes)
     words = _count(hold, "check holds", "checks hold")
@@ -157,6 +154,29 @@ def report_notes(report: Report) -> list[str]:
         what = f"left out, as it was there before: {names}" if names else "nothing was left out"
         notes.append(f"only what is new since {why} is reported ({_entries(size)}); {what}")
     return notes
+
+
+def report_remarks(report: Report) -> Iterator[tuple[Severity, str, str]]:
+    """What a report says besides its findings: the weight of it, the check or '', the words.
+
+    It is why something could not be judged (``failure``: that changes the exit code), what was left
+    out of a verdict, what was accepted, and what was not looked at.
+    """
+    for part in report.parts or (report,):
+        of = f"{part.what}: " if report.parts else ""
+        if part.problem or not part.judged:
+            yield "failure", "", f"{part.what}: cannot judge: {part.problem or NOTHING}"
+        for one in part.outcomes:
+            if one.verdict == CANNOT_TELL:
+                is_untold = one.check in part.untold
+                words = f"{of}cannot tell{' (required)' if is_untold else ''}: {one.reason}"
+                yield "failure" if is_untold else "warning", one.check, words
+            for exception in one.exceptions:
+                yield "advice", one.check, f"{of}{one.verdict}, except: {exception}"
+            if one.accepted_count:
+                yield "advice", one.check, f"{of}{one.accepted_count} accepted, not among these"
+        for note in report_notes(part):
+            yield "advice", "", f"{of}{note}"
 
 
 def _accepted(report: Report, paint: _Paint) -> Iterator[str]:
@@ -266,7 +286,7 @@ def _sum(report: Report, paint: _Paint) -> str:
     if report.untold:
         words += f"; not told: {', '.join(report.untold)}"
     elif not report.judged:
-        words += "; nothing was judged"
+        words += f"; {NOTHING}"
     excepting = [one.check for one in report.outcomes if one.exceptions]
     if excepting:
         words += f"; with exceptions: {', '.join(excepting)}"

@@ -6,7 +6,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sample_reports import EXITS, GOLDEN, REPORTS
+from sample_reports import EXITS, GOLDEN, REPORTS, all_forms
 
 from tripod.verify.check import (
     CANNOT_TELL,
@@ -23,20 +23,21 @@ from tripod.verify.reporters import text
 
 
 @pytest.mark.parametrize("name", REPORTS)
-def test_the_text_is_as_kept(name: str) -> None:
-    plain = text.render(REPORTS[name])
-    assert plain == (GOLDEN / f"{name}.txt").read_text(encoding="utf-8")
-    assert "\x1b" not in plain
+def test_each_form_is_as_kept(name: str) -> None:
+    for ending, data in all_forms(REPORTS[name]).items():
+        if ending == "sarif":  # indented, so that people can read the differences
+            written, _, places = data.partition("\n")
+            data = json.dumps(json.loads(written), indent=1) + f"\n{places}"  # noqa: PLW2901
+        assert data == (GOLDEN / f"{name}.{ending}").read_text(encoding="utf-8"), ending
+        assert not set(data) & set("\x1b\x07\u202e\u200b"), ending
 
 
 @pytest.mark.parametrize("name", REPORTS)
-def test_the_brief_report_is_as_kept_and_says_nothing_else(name: str) -> None:
+def test_the_brief_report_says_nothing_else_than_the_whole_one(name: str) -> None:
     written = text.brief_text(REPORTS[name])
-    assert written == (GOLDEN / f"{name}.brief.txt").read_text(encoding="utf-8")
     whole = text.render(REPORTS[name]).splitlines()
     said = [line for line in written.splitlines() if "hold" not in line]
     assert [line for line in said if line not in whole] == []
-    assert all(outcome.check in written for outcome in REPORTS[name].outcomes if outcome.findings)
 
 
 def test_all_is_well_in_one_line() -> None:
@@ -51,9 +52,8 @@ def test_all_is_well_in_one_line() -> None:
 
 
 @pytest.mark.parametrize("name", REPORTS)
-def test_the_json_is_as_kept(name: str) -> None:
+def test_the_json_says_the_exit_code_in_ascii(name: str) -> None:
     written = json_.render(REPORTS[name])
-    assert written == (GOLDEN / f"{name}.json").read_text(encoding="utf-8")
     assert json.loads(written)["exit_code"] == EXITS[name] == REPORTS[name].exit_code
     assert written.isascii()
 
