@@ -4,6 +4,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from tripod.cli.commands import CommandCall, command_verb, first_sentence, log_keys_param
@@ -269,9 +270,8 @@ def _with_pin_unmoved(report: Report, pin: str, why: str) -> Report:
 
 def _outputs(call: CommandCall) -> Iterator[tuple[str, str]]:
     """The forms of the report that were asked for, each with its file; '' is standard output."""
-    asked = [*(["json"] if call.json else []), *call.format]
-    paths: list[str] = []
-    for word in asked if any("=" not in one for one in asked) else ["text", *asked]:
+    asked = [("json", "")] if call.json else []
+    for word in call.format:
         name, equals, path = word.partition("=")
         if name not in FORMATS:
             known = ", ".join(FORMATS)
@@ -280,12 +280,25 @@ def _outputs(call: CommandCall) -> Iterator[tuple[str, str]]:
             )
         if equals and not path:
             raise BadArgumentError(f"--format {word}: name the file behind the =")
-        own = [os.path.realpath(one) if one else "" for one in _files(name, path)]
+        asked.append((name, "" if _is_standard_output(path) else path))
+    paths: list[str] = []
+    for name, path in asked if any(not path for _, path in asked) else [("text", ""), *asked]:
+        # As on disks where case makes no difference.
+        own = [os.path.realpath(one).casefold() if one else "" for one in _files(name, path)]
         if not set(own).isdisjoint(paths):
-            where = path or "standard output, so give all but one a file: --format NAME=PATH"
-            raise BadArgumentError(one_line(f"two reports go to {where}"))
+            where = path or "standard output"
+            raise BadArgumentError(
+                one_line(f"two reports go to {where}: give each a file, --format NAME=PATH")
+            )
         paths += own
         yield name, path
+
+
+def _is_standard_output(path: str) -> bool:
+    """Whether a path is of what the report is printed to: -, or a device as /dev/stdout."""
+    with suppress(OSError):
+        return path == "-" or (_is_stream(path) and os.path.samestat(os.stat(path), os.fstat(1)))
+    return False
 
 
 def _is_stream(path: str) -> bool:
@@ -388,7 +401,8 @@ def _say(call: CommandCall, report: Report, lost: Sequence[str] = ()) -> int:
             try:
                 emit_report(said)
             except TripodError as error:
-                lost.append(str(error))
+                reason = str(error).partition(";")[0]
+                lost.append(f"the report was not printed: {reason}")
     for one in lost:
         remark(one_line(one))
     return report.exit_code or int(bool(lost))
@@ -422,7 +436,9 @@ def _rendered(call: CommandCall, report: Report, name: str, path: str, lost: lis
             version=version("tripod-ledger"),
             manual=judging.manuals().__getitem__,
             beside=os.path.relpath(aside, top) if inside else os.path.basename(aside),
-            is_part=bool(call.select) or call.new_only or call.since is not None,
+            is_part=any(
+                (call.select, call.new_only, call.since is not None, call.grow_only, call.no_git)
+            ),
         )
         if places:
             _write_report(aside, places, lost)
@@ -505,8 +521,8 @@ verify [PATH]
     --explain CHECK    Print the manual section of a check.
     --list             Print all checks, and in a line what each proves.
     --format NAME...   text, json, sarif, junit or github (annotations, and a step summary where
-        GITHUB_STEP_SUMMARY names its file). NAME=PATH writes it to a file; without a format on
-        standard output, the text is printed there as well.
+        GITHUB_STEP_SUMMARY names its file). NAME=PATH writes it to a file, NAME=- as NAME alone to
+        standard output; without a format there, the text is printed.
     --accepted         Also print the accepted findings, with who accepted each, and why.
     -v, --verbose      Print all checks, and how far heads from outside vouch for the ledger.
     -q, --quiet        Print nothing: the exit code is the verdict.

@@ -114,8 +114,10 @@ def test_what_could_not_be_judged_stays_3_though_its_report_is_lost(team: Path) 
         (["sarif=a", "junit=./a"], "two reports go to ./a"),
         (["sarif=a", "junit=a.places.txt"], "two reports go to a.places.txt"),
         (["junit=a.places.txt", "sarif=a"], "two reports go to a"),
-        (["junit=x\n\x1b[2J\u202e", "sarif=x\n\x1b[2J\u202e"], "to x\\x0a\\x1b[2J\\u202e\n"),
-        (["junit=no/such\n\u202e", "sarif=no/such\n\u202e"], "to no/such\\x0a\\u202e\n"),
+        (["sarif=a", "junit=A"], "two reports go to A: give each a file"),
+        (["sarif=-", "junit"], "two reports go to standard output"),
+        (["junit=x\n\x1b[2J\u202e", "sarif=x\n\x1b[2J\u202e"], "to x\\x0a\\x1b[2J\\u202e: "),
+        (["junit=no/such\n\u202e", "sarif=no/such\n\u202e"], "to no/such\\x0a\\u202e: "),
     ],
 )
 def test_what_is_asked_for_wrongly_is_refused_before_anything_is_judged(
@@ -171,6 +173,36 @@ def test_a_pipe_that_has_no_path_of_its_own_takes_a_report(team: Path) -> None:
     assert (done.code, done.err) == (1, "")
 
 
+def test_a_report_in_a_name_of_standard_output_is_alone_there(team: Path) -> None:
+    """The text before or behind it would make JSON that no program reads."""
+    plain = run(team, "verify", "--json").out
+    assert verify(team, "json=-").out == plain
+    assert not (team / "-").exists()
+    read, write = os.pipe()
+    kept = os.dup(1)
+    os.dup2(write, 1)
+    try:
+        done = verify(team, "json=/dev/fd/1")  # the device that standard output leads to
+    finally:
+        os.dup2(kept, 1)
+        for one in (kept, write, read):
+            os.close(one)
+    assert done.out == plain
+
+
+@pytest.mark.parametrize("more", [("--grow-only=log.md",), ("--no-git",), ("--select=drift",)])
+def test_a_run_that_looks_at_a_part_closes_no_alert_of_a_whole_one(
+    team: Path, more: tuple[str, ...]
+) -> None:
+    def kind(*more: str) -> str:
+        (one,) = json.loads(verify(team, "sarif=-", more=more).out)["runs"]
+        return str(one["automationDetails"]["id"])
+
+    git = Git(team)
+    git.commit("log.md", b"one\n")
+    assert (kind(), kind(*more)) == ("tripod/verify/", "tripod/verify-part/")
+
+
 def test_a_clean_verdict_whose_report_is_lost_is_no_success(team: Path) -> None:
     assert run(team, "rebuild").code == 0
     assert verify(team).code == 0
@@ -213,11 +245,14 @@ def test_a_reader_that_leaves_takes_no_report_with_it(
     team: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def lost(_: str) -> None:
-        raise TripodError("standard output: closed")
+        raise TripodError("standard output: closed; what was recorded stays")
 
     monkeypatch.setattr(verify_command, "emit_report", lost)
     done = verify(team, "junit=b.xml")
-    assert (done.code, "standard output: closed" in done.err) == (1, True)
+    assert (done.code, done.err) == (
+        1,
+        "tripod: the report was not printed: standard output: closed\n",
+    )
     assert JUnitXml.fromfile(str(team / "b.xml")).failures == 1
 
 
