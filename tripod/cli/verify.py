@@ -113,6 +113,10 @@ def _judge_subject(call: CommandCall) -> int:
                 f"{path} is a proof: hold it against keys (--key) and a seal (--old)"
             )
         return _say(call, judge_proof(path, keys, seal_of_proof(call.old)[1] if call.old else None))
+    if call.old:
+        raise BadArgumentError(
+            "--old goes with a proof as PATH: hold a ledger or an export against a head by --pin"
+        )
     # Where others work in the team meanwhile, what was read is not of one moment: then what is
     # found is judged anew.
     report, code, said = judge_until_still(
@@ -496,7 +500,8 @@ verify [PATH]
     --no-ledger        Expect no ledger: judge the files alone.
     --select CHECK...  Only this check.
     --nearby LINES     How far an approximate chat ref may be off. [default: 50]
-    --key VKEY...      A log's public key: the seal of an export or proof must be signed by it.
+    --key VKEY...      A log's public key: the key in force of the ledger must be one of these, and
+        the seal of an export or proof be signed by it.
     --old FILE         The older seal, for a proof of growth.
     --grow-only FILE...  Judge a file by git alone: each committed version begins with the one
         before. Without PATH, nothing else is judged.

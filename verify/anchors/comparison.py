@@ -202,6 +202,8 @@ def compare_heads(evidence: OpenEvidence) -> HeadsJudged | None:
         evidence.database.keys,
     )
     told = heads.compare(outside, ledger)
+    if ledger.given and not ledger.seals and evidence.record is None and not told.findings:
+        heads.add_missing_seal(told)
     told.peers, told.trailers = peers, trailers
     reached = heads.anchored_heads([*told.agreeing, *remembered], outside.policy)
     size = max((size for size, _ in reached.sizes.values()), default=0)

@@ -300,7 +300,10 @@ def compare(outside: OutsideHeads, ledger: Ledger) -> HeadsJudged:
         _add(told, problem, where, _FORGED if problem.startswith("forged") else _UNSEALED)
     given = _vouched(outside, ledger, ledger.origin)
     force = [key for key in ledger.keys if key.name == ledger.origin][-1:]
-    if given and force and force[0] not in given:
+    if ledger.given and not any(key.name == ledger.origin for key in ledger.given):
+        problem = f"no key was given of this ledger, whose name is {ledger.origin}"
+        _add(told, f"unsealed: {problem}", "ledger", _UNSEALED)
+    elif given and force and force[0] not in given:
         problem = f"the key in force is {force[0].format()}, and it is not among those given"
         _add(told, f"unsealed: {problem}", "ledger", _UNSEALED)
     # A seal kept outside that agrees is as good as one in the ledger: a ledger restored from its
@@ -314,6 +317,11 @@ def compare(outside: OutsideHeads, ledger: Ledger) -> HeadsJudged:
         problem = "the policy names the key of this ledger, which holds no seal"
         _add(told, f"unsealed: {problem}", "ledger", _UNSEALED)
     return told
+
+
+def add_missing_seal(told: HeadsJudged) -> None:
+    """Add that a key was given for a ledger that nothing sealed: anybody can write such a one."""
+    _add(told, "unsealed: a key was given, and this ledger holds no seal", "ledger", _UNSEALED)
 
 
 def keys_of_heads(

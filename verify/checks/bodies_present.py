@@ -35,7 +35,10 @@ REQUIRED = True
 NEEDS = (ROWS, BODIES)
 ACCEPTABLE = False
 HELP = "look for a copy of the database whose body fits the commitment in the header"
-REINDEX = "keep a copy, run `sqlite3 ledger.db reindex`, and find out who wrote to the database"
+REINDEX = (
+    "keep a copy, run `sqlite3 LEDGER reindex`, LEDGER being the file that stands behind `judged`, "
+    "and find out who wrote to the database"
+)
 
 
 def judge(evidence: Evidence) -> Outcome:

@@ -1,4 +1,4 @@
-"""The entries are numbered 0, 1, 2, ... without a gap, each id stands once, and the head agrees.
+"""The entries are numbered from 0 without a gap, each id stands once, and the head agrees.
 
 **What it proves.** Every row stands in its place: its number is the one that follows, the columns
 ``id``, ``kind`` and ``stream`` say what its header says, no id stands twice, entry 0 opens the

@@ -373,7 +373,10 @@ def _schema(db: sqlite3.Connection, tally: FindingTally) -> None:
     ):
         if have != ours_:
             message = f"the file's {words} was changed: it is {have}, ours is {ours_}"
-            help_ = f"set it back: `sqlite3 ledger.db 'pragma {name}={ours_}'`"
+            help_ = (
+                f"set it back: `sqlite3 LEDGER 'pragma {name}={ours_}'`, LEDGER being the file "
+                "that stands behind `judged`"
+            )
             tally.add(Finding(sequence.NAME, message, "database", help=help_))
     if encoding != "UTF-8":
         message = f"the file's texts are in {encoding}, ours are in UTF-8"

@@ -98,6 +98,13 @@ def test_a_summary_that_cannot_be_written_is_a_lost_report(
     assert "it would be larger than 1048576 bytes" in done.err
 
 
+def test_an_older_seal_is_not_passed_over(team: Path) -> None:
+    """Only a proof is held against it: with anything else the run was clean without a look."""
+    done = run(team, "verify", "--old=no-such-seal")
+    assert (done.code, done.out) == (2, b"")
+    assert "--old goes with a proof" in done.err
+
+
 def test_what_could_not_be_judged_stays_3_though_its_report_is_lost(team: Path) -> None:
     (team / "empty").mkdir()
     done = run(team, "verify", "empty", "--format=junit=no/such/b.xml")

@@ -134,7 +134,7 @@ def test_a_mark_of_the_file_that_was_changed_is_a_failure(team: str, pragma: str
     report = judge(team)
     (found,) = outcome(report, "sequence").findings
     assert (found.severity, report.exit_code) == ("failure", 1)
-    assert f"`sqlite3 ledger.db 'pragma {pragma}={ours}'`" in found.help
+    assert f"`sqlite3 LEDGER 'pragma {pragma}={ours}'`" in found.help
 
 
 # With and without a ledger ---------------------------------------------------------------------

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from core.verify.anchors.test_in_git import commit, decide, git, home, tripod, verdict
+from doors.inside import run
 from git_repo import Git
 from specimens import database, forge, read
 
@@ -16,6 +17,7 @@ from tripod.ledger.tlog.note import Note, SigningKey, format_base64, format_note
 from tripod.ledger.tlog.seal import Seal, format_seal, sign_seal
 from tripod.trust import proof as prove
 from tripod.trust.keys import key_path, load_key
+from tripod.verify import verify
 
 __all__ = ["git", "home"]
 
@@ -210,6 +212,29 @@ def test_a_rotated_key_must_be_given_as_well(git: Git) -> None:
     code, found = heads(git, "--key", old)
     assert code == 1
     assert any("the key in force is" in text for _, text in found)
+
+
+def test_the_key_that_is_given_must_be_the_ledger_s_own(git: Git, tmp_path: Path) -> None:
+    """It was passed over unless a head outside had its name: a ledger of another key was clean."""
+    real, other = key_line(git), SigningKey("example.com/other", b"k" * 32).verifier().format()
+    copy = str(tmp_path / "copy.db")
+    tripod(git, "backup", copy)
+    for words in ((), (copy,)):
+        assert heads(git, *words, "--key", real, "--key", other) == (0, [])
+        code, found = heads(git, *words, "--key", other)
+        assert code == 1
+        assert [text for _, text in found] == [
+            f"unsealed: no key was given of this ledger, whose name is {SHOP}"
+        ]
+
+
+def test_a_ledger_that_nothing_sealed_is_not_clean_by_a_key(tmp_path: Path) -> None:
+    key = SigningKey(SHOP, b"k" * 32).verifier().format()
+    assert run(tmp_path, "init", "--origin", SHOP, "--no-key").code == 0
+    report = verify(tmp_path, keys=[key])
+    assert report.exit_code == 1
+    (found,) = [one for each in report.outcomes for one in each.findings]
+    assert found.message == "unsealed: a key was given, and this ledger holds no seal"
 
 
 # Pins -------------------------------------------------------------------------------------------
