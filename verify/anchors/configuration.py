@@ -88,8 +88,8 @@ def _format_problem(name: str, path: str) -> str:
         return f"no report goes into {' or '.join(_CLOSED)}"
     if not (parts[-1].startswith(_FRONT) and parts[-1].endswith(ENDINGS[name])):
         return (
-            f"the file's name begins with {_FRONT} and ends with {' or '.join(ENDINGS[name])}, so "
-            "that no other file is replaced"
+            f"name the file as {_FRONT}{ENDINGS[name][0]}: its name must begin with {_FRONT} and "
+            f"end with {' or '.join(ENDINGS[name])}, so that no other file is replaced"
         )
     return ""
 

@@ -447,9 +447,12 @@ def test_no_link_leads_a_report_to_another_file(shop: Git) -> None:
         ("json=tripod.json\n", "leads from the top of the project"),
         ("json=.git/tripod.json", "no report goes into .git or .nbs"),
         ("json=a/.NBS/tripod.json", "no report goes into .git or .nbs"),
-        ("json=package.json", "the file's name begins with tripod and ends with .json"),
-        ("text=tripod.toml", "the file's name begins with tripod and ends with .txt"),
-        ("sarif=tripod/main.py", "begins with tripod and ends with .sarif or .json"),
+        (
+            "json=package.json",
+            "name the file as tripod.json: its name must begin with tripod and end with .json",
+        ),
+        ("text=tripod.toml", "its name must begin with tripod and end with .txt"),
+        ("sarif=tripod/main.py", "begin with tripod and end with .sarif or .json"),
     ],
 )
 def test_a_path_that_could_be_another_file_is_refused(one: str, words: str) -> None:
