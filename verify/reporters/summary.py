@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from itertools import chain
 
-from tripod.verify.check import EXCEPT, Finding, Outcome, Report
+from tripod.verify.check import Finding, Outcome, Report
 from tripod.verify.reporters.github import REST
 from tripod.verify.reporters.quotation import (
     finding_lines,
@@ -18,7 +18,12 @@ from tripod.verify.reporters.quotation import (
     line_of,
     weighed_findings,
 )
-from tripod.verify.reporters.text import NOTHING, finding_counts, report_notes
+from tripod.verify.reporters.text import (
+    NOTHING,
+    finding_counts,
+    report_notes,
+    report_remarks,
+)
 
 LIMIT = 1024 * 1024
 """Bytes of all that a step writes into its summary."""
@@ -33,8 +38,7 @@ def render(report: Report, room: int = LIMIT) -> str:
     It is empty where not even the verdict has room.
     """
     failing = f"{report.failures} finding{'' if report.failures == 1 else 's'}"
-    is_whole = all(outcome.said != EXCEPT for outcome in report.all_outcomes)
-    clean = "clean" if is_whole else "clean, with exceptions"
+    clean = "clean, with exceptions" if any(report_remarks(report)) else "clean"
     words = {0: clean, 1: failing}.get(report.exit_code, "cannot tell")
     counts = finding_counts(report, always=("failure", "warning"))
     head = f"## tripod verify: {words}\n\n{counts}\n"

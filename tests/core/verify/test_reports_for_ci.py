@@ -130,6 +130,7 @@ def test_a_run_of_some_checks_looks_like_no_whole_one_in_any_form() -> None:
     ] == []
     (suite,) = JUnitXml.fromstring(forms["junit.xml"])
     assert (suite.tests, suite.skipped) == (2, 1)
+    assert forms["summary.md"].startswith("## tripod verify: clean, with exceptions\n")
 
 
 def test_tests_of_several_records_have_names_of_their_own() -> None:
