@@ -8,7 +8,11 @@ anywhere in it is one. Azure's agent and TeamCity read ``##vso[`` and ``##teamci
 import re
 from typing import NamedTuple
 
-WORDS = {"error", "warning", "notice", "debug", "group", "add-mask", "stop-commands", "set-env"}
+WORDS = {
+    "error", "warning", "notice", "debug", "group", "endgroup", "echo", "add-mask", "add-matcher",
+    "remove-matcher", "add-path", "save-state", "set-env", "set-output", "set-repo-path",
+    "stop-commands",
+}  # fmt: skip
 
 
 class Command(NamedTuple):
@@ -25,7 +29,7 @@ def runner_command(line: str) -> Command | None:
     if text.startswith("::") and "::" in text[2:]:
         head, _, data = text[2:].partition("::")
         word, _, rest = head.partition(" ")
-        if word in WORDS:
+        if word.lower() in WORDS:  # the runner does not mind the case
             pairs = (one.split("=", 1) for one in rest.strip().split(",") if one)
             named = {one[0]: _plain(one[1], ":,") for one in pairs if len(one) == 2 and one[1]}
             return Command(word, named, _plain(data, ""))

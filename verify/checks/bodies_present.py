@@ -34,7 +34,10 @@ NAME = "bodies-present"
 REQUIRED = True
 NEEDS = (ROWS, BODIES)
 ACCEPTABLE = False
-HELP = "look for a copy of the database whose body fits the commitment in the header"
+HELP = (
+    "look for a copy whose body fits the commitment in the header: `tripod audit` says whether "
+    "this replica's record has it; a backup or a clone may, too"
+)
 REINDEX = (
     "keep a copy, run `sqlite3 LEDGER reindex`, LEDGER being the file that stands behind `judged`, "
     "and find out who wrote to the database"

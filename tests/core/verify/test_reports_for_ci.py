@@ -268,7 +268,7 @@ def test_only_a_whole_and_successful_run_has_the_id_that_closes_alerts(name: str
 # Hostile texts ------------------------------------------------------------------------------------
 
 _BITS = (
-    "::error::x", "\n::stop-commands::abc\n", " ::add-mask::x", "##[stop-commands]x",
+    "::ERROR::x", "::error::x", "\n::stop-commands::abc\n", " ::add-mask::x", "##[stop-commands]x",
     "##vso[task.complete result=Succeeded;]x", "##teamcity[buildStatus status='SUCCESS']", "%0A",
     "%25", "%3A", "]]>", "<!--", "\0", "\x1b[2J", "\r\n", "\ud800", "\udcff", "\ufffe", "\uffff",
     "\u202e", "|", "`", "www.example.com", "@all", "&#58;:", '"', "'", "\\", "é", "\U0001f600",
