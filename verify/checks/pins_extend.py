@@ -5,7 +5,8 @@ remembers: the ledger has at least as many entries, and its first so many have t
 such a head covers was not changed, removed or reordered since, no matter who holds the disk and the
 key. It also holds the ledger against the policy: the least level, the longest tail that no head
 covers. Receipts in the ledger are opened: a witness counts that the policy names, a timestamp
-whose authority stands in ``policy.pem``; what the ledger says of itself counts for nothing.
+whose authority stands in ``policy.pem``; what the ledger says of itself counts for nothing. Of
+keys that were given (``--key``), one must be the key that is in force.
 
 **Why it matters.** A ledger that was made anew from end to end agrees with itself. So does one that
 was cut off, and a backup that was put back. Only something outside can tell, if it is asked.

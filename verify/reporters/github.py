@@ -18,14 +18,12 @@ from tripod.verify.reporters.quotation import (
     placed_lines,
     without_commands,
 )
-from tripod.verify.reporters.text import report_remarks
+from tripod.verify.reporters.text import REST, report_remarks
 
 SHOWN = 10
 """Annotations of one level that a step shows."""
 _ROOM = 4_000  # characters of an annotation
 _LEVELS = {"failure": "error", "warning": "warning", "advice": "notice"}
-REST = "`tripod verify --json` lists up to 1,000 of each check and sort"
-"""Where a report that leaves findings out says that they are."""
 
 
 def render(report: Report, *, has_summary: bool = False) -> str:

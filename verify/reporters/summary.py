@@ -10,7 +10,6 @@ import re
 from itertools import chain
 
 from tripod.verify.check import Finding, Outcome, Report
-from tripod.verify.reporters.github import REST
 from tripod.verify.reporters.quotation import (
     finding_lines,
     finding_place,
@@ -20,6 +19,7 @@ from tripod.verify.reporters.quotation import (
 )
 from tripod.verify.reporters.text import (
     NOTHING,
+    REST,
     finding_counts,
     report_notes,
     report_remarks,

@@ -48,6 +48,8 @@ MANUAL = "tripod verify --explain"
 """The command that prints what a check proves and what to do, for checks of packages too."""
 EXCEPTIONS = 3
 """Exceptions of one verdict that are printed; the others are counted."""
+REST = f"`tripod verify --json` lists up to {KEPT:,} of each check and sort"
+"""Where a report that leaves findings out says that they are."""
 NOTHING = "nothing was judged"
 """Why a report is not clean that has neither a problem nor a verdict."""
 SHOWN = 20
