@@ -2,7 +2,7 @@
 
 Each ``run`` is executed by the shell that it names, with the variables that a runner sets. What the
 action takes from others is a stand-in that does what its own page says: ``setup-python``, ``cache``
-and ``upload-artifact``; and of the program ``gh`` the three calls that are made of it.
+and ``upload-artifact``; and of the program ``gh`` the four calls that are made of it.
 """
 
 from __future__ import annotations
@@ -35,10 +35,14 @@ match sys.argv[1:]:
         name = url.partition("name=")[2].partition("&")[0]
         for one in json.loads((kept / "artifacts.json").read_text()):
             if one["name"] == name:
-                print(json.dumps(one))
+                print(json.dumps({{key: value for key, value in one.items() if key != "event"}}))
     case ["api", "--jq", ".status", url]:
         commit = url.partition("...")[2].partition("?")[0]
         print("diverged" if commit in {strange!r} else "behind")
+    case ["api", "--jq", ".event", url]:
+        made = json.loads((kept / "artifacts.json").read_text())
+        (run,) = (one for one in made if url.endswith(f"/actions/runs/{{one['workflow_run']['id']}}"))
+        print(run["event"])
     case ["api", url]:
         sys.stdout.buffer.write((kept / url.split("/")[-2]).read_bytes())
     case other:
@@ -76,16 +80,16 @@ class GitHub:
         gh.chmod(0o755)
         self._listed()
 
-    def upload(self, name: str, path: Path, **run: Any) -> None:
+    def upload(self, name: str, path: Path, event: str = "push", **run: Any) -> None:
         """Keep the files in a folder as an artifact of a run of ``main`` unless ``run`` differs."""
         number = next(self._numbers)
         made = shutil.make_archive(str(self.folder / "zip"), "zip", path)
         Path(made).rename(self.folder / str(number))
         usual = {"head_branch": "main", "repository_id": 7, "head_repository_id": 7}
-        usual |= {"head_sha": "a" * 40}
+        usual |= {"id": 1000 + number, "head_sha": "a" * 40}
         self.artifacts.append(
             {"id": number, "name": name, "expired": False, "workflow_run": usual | run}
-            | {"created_at": f"2026-11-27T10:00:{number:02}Z"}
+            | {"created_at": f"2026-11-27T10:00:{number:02}Z", "event": event}
         )
         self._listed()
 

@@ -174,6 +174,8 @@ def test_records_are_judged_and_their_pins_kept_by_the_default_branch_alone(
     job.github.upload("tripod-pins", fooled, head_repository_id=8)
     job.github.upload("tripod-pins", fooled, head_branch="topic")
     job.github.upload("tripod-pins", fooled, head_sha=STRANGE)  # of a tag that is called main
+    job.github.upload("tripod-pins", fooled, event="pull_request")  # from main to another branch
+    tag, asking = (one["workflow_run"]["id"] for one in job.github.artifacts[-2:])
     remote = Git(ann.remote, made=False)
     (ben,) = (one for one in remote("for-each-ref", "--format=%(refname)").split() if "ben" in one)
     remote("update-ref", "-d", ben)
@@ -181,7 +183,7 @@ def test_records_are_judged_and_their_pins_kept_by_the_default_branch_alone(
     assert (lost.failed, lost.outputs["verdict"]) == ("Verify", "findings"), lost.log
     assert "::error title=ledger-missing::" in lost.log
     assert ben.removeprefix(OWN) in lost.summary
-    assert f"does not hold are not taken: {STRANGE}." in lost.log
+    assert f"::Pins that no run of main made are not taken: runs {asking} {tag}." in lost.log
     job.github.artifacts.clear()
     job.github.upload("tripod-pins", fooled, head_sha=STRANGE)
     left = job.run()
@@ -220,6 +222,11 @@ def test_no_pin_is_no_answer_where_one_is_required_and_a_host_that_fails_stops_t
     assert ann.run("export", "--bodies", str(bare.root / "record")).code == 0
     ran = job.run(bare.root, inputs={"path": "record"})
     assert (ran.failed, ran.outputs["verdict"], ran.steps[-1]) == ("", "clean", "Verify"), ran.log
+    assert "The remote has no record" not in ran.log
+    shutil.copytree(bare.root / "record", bare.root, dirs_exist_ok=True)  # as a change could
+    ran = job.run(bare.root)
+    assert (ran.failed, ran.outputs["verdict"]) == ("", "clean"), ran.log
+    assert "::warning title=tripod verify::The remote has no record of a replica" in ran.log
     (tmp_path / "github/artifacts.json").write_text("no JSON")
     ran = job.run()
     assert (ran.failed, ran.outputs["verdict"]) == ("Bring the pins of the last run", "")
