@@ -40,9 +40,9 @@ match sys.argv[1:]:
         commit = url.partition("...")[2].partition("?")[0]
         print("diverged" if commit in {strange!r} else "behind")
     case ["api", "--jq", ".event", url]:
+        number = int(url.partition("/actions/runs/")[2])
         made = json.loads((kept / "artifacts.json").read_text())
-        (run,) = (one for one in made if url.endswith(f"/actions/runs/{{one['workflow_run']['id']}}"))
-        print(run["event"])
+        print(*(one["event"] for one in made if one["workflow_run"]["id"] == number))
     case ["api", url]:
         sys.stdout.buffer.write((kept / url.split("/")[-2]).read_bytes())
     case other:

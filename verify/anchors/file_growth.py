@@ -24,10 +24,7 @@ def judge_growth(path: str, *, staged: bool = False) -> Report:
     if history.problem:
         return Report(path, (), problem=history.problem, subject=subject)
     found, seen = append_only.findings(history), append_only.append_only_coverage(history)
-    place = os.path.realpath(path)
-    if history.top:
-        place = os.path.relpath(place, os.path.realpath(history.top))
-    placed = (replace(one, file=place, line=finding_line(one)) for one in found)
+    placed = (replace(one, file=history.path, line=finding_line(one)) for one in found)
     with naming_findings(FindingNames(lambda _seq: None, {}, is_acceptable=False)):
         told = outcome(append_only.NAME, placed, seen, required=True)
     if history.shallow and not told.failures and not staged:

@@ -231,7 +231,10 @@ def test_a_link_is_no_plain_file(git: Git) -> None:
     path.symlink_to("elsewhere")
     git("add", "--", LOG)
     git("commit", "--quiet", "-m", "link")
-    assert any("no plain file any more" in text for text in messages(judge(git)))
+    report = judge(git)
+    assert any("no plain file any more" in text for text in messages(report))
+    found = {one.file for outcome in report.outcomes for one in outcome.findings}
+    assert found == {LOG}, "the finding stands at the link, not at what it leads to"
 
 
 def _branches(git: Git) -> None:
