@@ -345,33 +345,47 @@ def test_the_job_for_gitlab_does_what_the_page_says(
 ) -> None:
     recipe = RECIPES["GitLab"]["tripod"]
     assert recipe["variables"] == {"GIT_DEPTH": "0"}
-    assert recipe["cache"]["paths"] == ["tripod-pins/"]
+    assert recipe["cache"]["paths"] == recipe["artifacts"]["paths"] == ["tripod-pins/"]
     asked, pushed = (rule["variables"]["TRIPOD_OPTIONS"] for rule in recipe["rules"])
     pips = {name: text for name, text in installed.items() if name.startswith("PIP")}
 
-    def run(options: str, branch: str = "main") -> tuple[int, str]:
+    def run(options: str, branch: str = "main", pin: str = "") -> tuple[int, str]:
         """The script of the job, a shell for all lines as there, in a clone of its own."""
         target = {"CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main"} if "$CI_" in options else {}
         options = options.replace("$CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "main")
         work = tmp_path / "gitlab"
         Git(tmp_path, made=False)("clone", "-qb", branch, f"file://{ann.remote}", str(work))
         if (tmp_path / "cached").exists():
-            shutil.copytree(tmp_path / "cached", work / "tripod-pins")
+            shutil.copytree(tmp_path / "cached", work / "tripod-pins", dirs_exist_ok=True)
         done = subprocess.run(
             ["bash", "-eo", "pipefail", "-c", "\n".join(recipe["script"])],
             cwd=work, capture_output=True, text=True, check=False,
-            env=os.environ | pips | target | {"PATH": search_path(), "TRIPOD_OPTIONS": options},
+            env=os.environ | pips | target
+            | {"PATH": search_path(), "TRIPOD_OPTIONS": options, "TRIPOD_PIN": pin},
         )  # fmt: skip
-        report = junitparser.JUnitXml.fromfile(str(work / recipe["artifacts"]["reports"]["junit"]))
-        assert bool(report.failures) == bool(done.returncode)
+        reported = work / recipe["artifacts"]["reports"]["junit"]
+        if reported.exists():
+            report = junitparser.JUnitXml.fromfile(str(reported))
+            assert bool(report.failures) == bool(done.returncode)
         if not done.returncode and (work / "tripod-pins").exists():
             shutil.copytree(work / "tripod-pins", tmp_path / "cached", dirs_exist_ok=True)
         shutil.rmtree(work)
         return done.returncode, done.stdout + done.stderr
 
+    refused = "the pins of the last run are not here, or a commit brought what stands there"
+    code, said = run(pushed, pin="required")
+    assert (code, refused in said) == (3, True), said
     code, said = run(pushed)
     assert (code, "for the first time" in said) == (0, True), said
+    code, said = run(pushed, pin="required")
+    assert (code, "for the first time" in said) == (0, False), said
     assert run(asked)[0] == 0
+    ann.git("checkout", "--quiet", "-b", "brought")
+    ann.git.commit(f"tripod-pins/{name_of(ann)}", (tmp_path / "cached" / name_of(ann)).read_bytes())
+    ann.git("push", "--quiet", "origin", "brought")
+    code, said = run(pushed, "brought")
+    assert (code, refused in said) == (3, True), said
+    ann.git("checkout", "--quiet", "main")
     for name, front in (("tripod.toml", ""), ("pyproject.toml", "tool.tripod.")):
         demand = f"[{front}policy]\nrequired = ['never-read', 'pins-extend']\n"
         ann.git.commit(name, demand.encode())
