@@ -534,12 +534,14 @@ class _Comparison:
         elif is_own or tree is not None:
             root = self.evidence.root_at(seal.size) if is_own else None
             root = tree.roots.get(seal.size) if tree is not None else root
+            told = self.trailers if head.is_trailer else self.peers
             if root is None:
-                self.peers.untold.append(f"{head.where}: entries before it are missing here")
+                told.untold.append(f"{head.where}: entries before it are missing here")
+                told.uncompared.append(head)
             elif root != seal.root:
                 self._forked(head, root, tree)
             else:
-                (self.trailers if head.is_trailer else self.peers).agreeing.append(head)
+                told.agreeing.append(head)
         other = met.setdefault((seal.origin, seal.size), head)
         if tree is None and not is_own and other.seal.root != seal.root:
             self._contradict(head, other)
