@@ -227,6 +227,10 @@ def test_no_pin_is_no_answer_where_one_is_required_and_a_host_that_fails_stops_t
     ran = job.run(bare.root)
     assert (ran.failed, ran.outputs["verdict"]) == ("", "clean"), ran.log
     assert "::warning title=tripod verify::The remote has no record of a replica" in ran.log
+    job.environment = job.environment | {"GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"}
+    ran = job.run(bare.root)
+    assert (ran.failed, "safe.directory" in ran.log) == ("Fetch the records", True), ran.log
+    del job.environment["GIT_TEST_ASSUME_DIFFERENT_OWNER"]
     (tmp_path / "github/artifacts.json").write_text("no JSON")
     ran = job.run()
     assert (ran.failed, ran.outputs["verdict"]) == ("Bring the pins of the last run", "")
