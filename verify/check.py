@@ -217,9 +217,7 @@ class Report:
             return 1
         if self.parts:
             return max(part.exit_code for part in self.parts)
-        if self.problem or self.untold or not self.judged:
-            return 3
-        return 0
+        return 3 if self.problem or self.untold or not self.judged else 0
 
 
 def outcome(

@@ -6,9 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tripod.ledger.files import read_plain_file
-from tripod.verify.anchors.git import MAX_BLOB
-from tripod.verify.anchors.git_growth import read_growth
+from tripod.verify.anchors.git_growth import last_line, read_growth
 from tripod.verify.check import Report, Subject, outcome
 from tripod.verify.checks import append_only
 from tripod.verify.finding import FindingNames, naming_findings
@@ -26,7 +24,7 @@ def judge_growth(path: str, *, staged: bool = False) -> Report:
     if history.problem:
         return Report(path, (), problem=history.problem, subject=subject)
     found, seen = append_only.findings(history), append_only.append_only_coverage(history)
-    last = _last_line(path)
+    last = last_line(path)
     placed = (
         replace(one, file=history.path, line=line and min(line, last))
         for one, line in ((one, finding_line(one)) for one in found)
@@ -37,15 +35,6 @@ def judge_growth(path: str, *, staged: bool = False) -> Report:
         told = told.cannot_tell(append_only.append_only_shallow(history.path))
     note = f"nothing that is staged changes {history.path}: what is committed was not judged"
     return Report(path, (told,), subject=subject, notes=(note,) if history.unstaged else ())
-
-
-def _last_line(path: str) -> int:
-    """The number of a file's last line, at least 1: where a tail is gone, the finding is there."""
-    try:
-        data = read_plain_file(path, MAX_BLOB)
-    except OSError:
-        return 1
-    return max(1, data.count(b"\n") + (not data.endswith(b"\n")))
 
 
 def judge_growth_of(

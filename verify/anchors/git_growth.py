@@ -90,6 +90,15 @@ def _has_versions(top: str, path: str, common: str) -> bool:
     return False
 
 
+def last_line(path: str) -> int:
+    """The number of a file's last line, at least 1: where a tail is gone, the finding is there."""
+    try:
+        data = read_plain_file(path, MAX_BLOB)
+    except OSError:
+        return 1
+    return max(1, data.count(b"\n") + (not data.endswith(b"\n")))
+
+
 @contextmanager
 def open_growth_versions(path: str) -> Iterator[ReadVersions]:
     """Reads the two versions of a break again, while the context is open.

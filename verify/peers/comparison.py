@@ -532,8 +532,7 @@ class _Comparison:
         if size is not None and seal.size > size:
             self._shorter(head, size, tree)
         elif is_own or tree is not None:
-            root = self.evidence.root_at(seal.size) if is_own else None
-            root = tree.roots.get(seal.size) if tree is not None else root
+            root = tree.roots.get(seal.size) if tree else self.evidence.root_at(seal.size)
             told = self.trailers if head.is_trailer else self.peers
             if root is None:
                 told.untold.append(f"{head.where}: entries before it are missing here")
