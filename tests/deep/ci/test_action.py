@@ -253,6 +253,11 @@ def test_a_pull_request_is_held_to_the_policy_of_the_branch_that_it_goes_to(
     assert (ran.failed, ran.outputs["verdict"]) == ("Verify", "findings"), ran.log
     ran = job.run(branch="topic", base="strict", inputs={"pin": "off"})
     assert ran.summary.startswith("## Decisions")
+    ann.git("push", "--quiet", "origin", "topic:refs/tags/origin/strict")  # a short name means it
+    ran = job.run(branch="topic", base="strict", inputs={"pin": "off"})
+    assert (ran.failed, ran.outputs["verdict"]) == ("Verify", "findings"), ran.log
+    ran = job.run(branch="topic", base="strict", inputs={"pin": "off", "since": "origin/strict"})
+    assert (ran.outputs["verdict"], "several refs" in ran.log) == ("cannot tell", True), ran.log
     ann.git("checkout", "--quiet", "-b", "other", "main")
     ann.git.commit("pyproject.toml", b'[tool.tripod.policy]\nrequired = ["pins-extend"]\n')
     ann.git("checkout", "--quiet", "-b", "topic-2")
@@ -390,6 +395,7 @@ def test_the_job_for_gitlab_does_what_the_page_says(
     code, said = run(pushed, "brought")
     assert (code, refused in said) == (3, True), said
     ann.git("checkout", "--quiet", "main")
+    ann.git("push", "--quiet", "origin", "brought:refs/tags/origin/main")  # a short name means it
     for name, front in (("tripod.toml", ""), ("pyproject.toml", "tool.tripod.")):
         demand = f"[{front}policy]\nrequired = ['never-read', 'pins-extend']\n"
         ann.git.commit(name, demand.encode())
