@@ -2,7 +2,7 @@
 
 Each ``run`` is executed by the shell that it names, with the variables that a runner sets. What the
 action takes from others is a stand-in that does what its own page says: ``setup-python``, ``cache``
-and ``upload-artifact``; and of the program ``gh`` the three calls that are made of it.
+and ``upload-artifact``; and of the program ``gh`` the five calls that are made of it.
 """
 
 from __future__ import annotations
@@ -35,10 +35,17 @@ match sys.argv[1:]:
         name = url.partition("name=")[2].partition("&")[0]
         for one in json.loads((kept / "artifacts.json").read_text()):
             if one["name"] == name:
-                print(json.dumps(one))
+                print(json.dumps({{key: value for key, value in one.items() if key != "event"}}))
+    case ["api", "--jq", ".object.sha", "repos/team/shop/git/ref/heads/main"]:
+        print({tip!r})
     case ["api", "--jq", ".status", url]:
-        commit = url.partition("...")[2].partition("?")[0]
+        tip, _, commit = url.partition("/compare/")[2].partition("?")[0].partition("...")
+        assert tip == {tip!r}, "a name may be that of a tag"
         print("diverged" if commit in {strange!r} else "behind")
+    case ["api", "--jq", ".event", url]:
+        number = int(url.partition("/actions/runs/")[2])
+        made = json.loads((kept / "artifacts.json").read_text())
+        print(*(one["event"] for one in made if one["workflow_run"]["id"] == number))
     case ["api", url]:
         sys.stdout.buffer.write((kept / url.split("/")[-2]).read_bytes())
     case other:
@@ -72,20 +79,22 @@ class GitHub:
         self._numbers = count(1)
         (folder / "bin").mkdir()
         gh = folder / "bin/gh"
-        gh.write_text(_GH.format(python=sys.executable, kept=str(folder), strange=[STRANGE]))
+        gh.write_text(
+            _GH.format(python=sys.executable, kept=str(folder), strange=[STRANGE], tip="e" * 40)
+        )
         gh.chmod(0o755)
         self._listed()
 
-    def upload(self, name: str, path: Path, **run: Any) -> None:
+    def upload(self, name: str, path: Path, event: str = "push", **run: Any) -> None:
         """Keep the files in a folder as an artifact of a run of ``main`` unless ``run`` differs."""
         number = next(self._numbers)
         made = shutil.make_archive(str(self.folder / "zip"), "zip", path)
         Path(made).rename(self.folder / str(number))
         usual = {"head_branch": "main", "repository_id": 7, "head_repository_id": 7}
-        usual |= {"head_sha": "a" * 40}
+        usual |= {"id": 1000 + number, "head_sha": "a" * 40}
         self.artifacts.append(
             {"id": number, "name": name, "expired": False, "workflow_run": usual | run}
-            | {"created_at": f"2026-11-27T10:00:{number:02}Z"}
+            | {"created_at": f"2026-11-27T10:00:{number:02}Z", "event": event}
         )
         self._listed()
 

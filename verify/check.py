@@ -217,9 +217,7 @@ class Report:
             return 1
         if self.parts:
             return max(part.exit_code for part in self.parts)
-        if self.problem or self.untold or not self.judged:
-            return 3
-        return 0
+        return 3 if self.problem or self.untold or not self.judged else 0
 
 
 def outcome(
@@ -321,13 +319,15 @@ class Folded:
 class HeadsJudged:
     """How heads remembered outside compare with the ledger: those that agree, and those it denies.
 
-    ``untold``: why some could not be. ``peers`` and ``trailers`` are of replicas and of commits.
+    ``uncompared`` are those before which entries are missing here; ``untold``: why some could not
+    be compared. ``peers`` and ``trailers`` are of replicas and of commits.
     """
 
     heads: int = 0
     findings: Findings = field(default_factory=Findings)
     agreeing: list[Any] = field(default_factory=list)
     disagreeing: list[Any] = field(default_factory=list)
+    uncompared: list[Any] = field(default_factory=list)
     untold: list[str] = field(default_factory=list)
     anchored: Anchored | None = None
     peers: HeadsJudged | None = None

@@ -448,7 +448,7 @@ class RowHeads:
         """The root of the tree over the first entries; None where they cannot all be read."""
         try:
             return root_of(self._nodes, 0, size)
-        except (sqlite3.Error, TypeError, LookupError, OverflowError):
+        except (LedgerError, sqlite3.Error, TypeError, LookupError, OverflowError):
             return None
 
     def line(self, seq: int) -> str:

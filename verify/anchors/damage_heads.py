@@ -135,13 +135,14 @@ def _outside(evidence: OpenEvidence, keys: Sequence[VerifierKey] = ()) -> Iterat
     if held is None:
         return
     found: list[tuple[HeadSource, Any]] = [
-        (_METHODS[known.method], known) for known in (*held.agreeing, *held.disagreeing)
+        (_METHODS[known.method], known)
+        for known in (*held.agreeing, *held.disagreeing, *held.uncompared)
     ]
     names = {evidence.line(seq) for seq in (0, max(0, evidence.rows - 1))}
     for told in filter(None, (held.peers, held.trailers)):
         found += [
             ("git" if one.is_trailer else "peer", one)
-            for one in (*told.agreeing, *told.disagreeing)
+            for one in (*told.agreeing, *told.disagreeing, *told.uncompared)
             if one.seal.origin in names and one.by not in names
         ]
     for source, known in found:

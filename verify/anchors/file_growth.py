@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tripod.verify.anchors.git_growth import read_growth
+from tripod.verify.anchors.git_growth import last_line, read_growth
 from tripod.verify.check import Report, Subject, outcome
 from tripod.verify.checks import append_only
 from tripod.verify.finding import FindingNames, naming_findings
@@ -24,10 +24,11 @@ def judge_growth(path: str, *, staged: bool = False) -> Report:
     if history.problem:
         return Report(path, (), problem=history.problem, subject=subject)
     found, seen = append_only.findings(history), append_only.append_only_coverage(history)
-    place = os.path.realpath(path)
-    if history.top:
-        place = os.path.relpath(place, os.path.realpath(history.top))
-    placed = (replace(one, file=place, line=finding_line(one)) for one in found)
+    last = last_line(path)
+    placed = (
+        replace(one, file=history.path, line=line and min(line, last))
+        for one, line in ((one, finding_line(one)) for one in found)
+    )
     with naming_findings(FindingNames(lambda _seq: None, {}, is_acceptable=False)):
         told = outcome(append_only.NAME, placed, seen, required=True)
     if history.shallow and not told.failures and not staged:

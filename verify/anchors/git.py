@@ -252,23 +252,25 @@ class Repository:
         return {ref: line.split(" ")[0] for ref, line in lines if line.endswith(" commit")}
 
     def resolve(self, revision: str) -> str | None:
-        """The commit that a revision names, as ``main``, ``HEAD~3`` or ``5a74209``; None: none."""
+        """The commit that a revision names, as ``main``, ``HEAD~3`` or ``5a74209``; None: none.
+
+        GitError: several refs have that name, and differ; git would take the tag of a stranger.
+        """
         if (parts := re.fullmatch(_REVISION, revision)) is None:
             return None
         base, steps = parts[1], parts[2]
         fronts = ("", "refs/", "refs/tags/", "refs/heads/", "refs/remotes/")
-        named = ((self.refs.head if base == "HEAD" else None), *map(self._named(base), fronts))
-        object_name = next(filter(None, named), base if re.fullmatch(_ABBREVIATED, base) else None)
-        if object_name is None:
-            return None
+        refs = {one + base: to for one in fronts if (to := self.refs.refs.get(one + base))}
+        if base == "HEAD" or re.fullmatch(_HEX, base):  # as for git, no ref comes before these
+            refs = {base: self.refs.head or "" if base == "HEAD" else base}
+        if len({*refs.values()}) > 1:
+            raise GitError(f"several refs have this name: {', '.join(refs)}; write one of those")
+        object_name = next(iter(refs.values()), base if re.fullmatch(_ABBREVIATED, base) else "")
         with suppress(GitError):  # it is no commit, or several objects begin so
             asked = f"{object_name}{steps}^{{commit}}"
             said = self.ask("rev-parse", "--verify", "--quiet", "--end-of-options", asked)
             return said.decode("ascii", "replace").strip()
         return None
-
-    def _named(self, base: str) -> Callable[[str], str | None]:
-        return lambda front: self.refs.refs.get(front + base)
 
     @property
     def at(self) -> str:

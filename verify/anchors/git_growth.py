@@ -35,6 +35,7 @@ from tripod.verify.check import shown_difference
 _MAX_HEADS = 64 * 1024
 _KEPT = 3  # versions in memory
 _OPEN = 64  # breaks, the newest, that a later commit is held against
+_PART = re.compile("sharedindex[.](?:[0-9a-f]{40}|[0-9a-f]{64})").fullmatch
 _MARK = 64  # bytes of what a break took away, by which most commits are seen to leave it so
 
 
@@ -89,6 +90,15 @@ def _has_versions(top: str, path: str, common: str) -> bool:
     return False
 
 
+def last_line(path: str) -> int:
+    """The number of a file's last line, at least 1: where a tail is gone, the finding is there."""
+    try:
+        data = read_plain_file(path, MAX_BLOB)
+    except OSError:
+        return 1
+    return max(1, data.count(b"\n") + (not data.endswith(b"\n")))
+
+
 @contextmanager
 def open_growth_versions(path: str) -> Iterator[ReadVersions]:
     """Reads the two versions of a break again, while the context is open.
@@ -124,9 +134,12 @@ def _next_commit(repository: Repository) -> str:
     head, parents = repository.tip("HEAD"), []
     try:
         with suppress(FileNotFoundError):  # nothing was ever staged
-            index = read_plain_file(os.path.join(place.top, named), MAX_BLOB)
-            with open(f"{repository.folder}/index", "wb") as file:
-                file.write(index)
+            files = {"index": os.path.join(place.top, named)}  # of a split one the rest lies beside
+            files |= {one: f"{place.git}/{one}" for one in os.listdir(place.git) if _PART(one)}
+            for name, path in files.items():
+                data = read_plain_file(path, MAX_BLOB)
+                with open(f"{repository.folder}/{name}", "wb") as file:
+                    file.write(data)
         with suppress(FileNotFoundError):
             merging = read_plain_file(f"{place.git}/MERGE_HEAD", _MAX_HEADS)
             parents = re.findall(r"(?m)^(?:[0-9a-f]{40}|[0-9a-f]{64})$", merging.decode("latin-1"))
@@ -413,5 +426,8 @@ class _Walk:
 def _version(repository: Repository, path: str, name: str) -> bytes:
     data = repository.blob(name)
     if data is None:
-        raise GitError(f"{path}: the version {name} is missing from the repository")
+        raise GitError(
+            f"{path}: the version {name} is missing from the repository; `git fetch --refetch "
+            "--no-filter` brings it into a clone that was made with --filter"
+        )
     return data

@@ -395,6 +395,7 @@ def _compare_one(
         told.disagreeing += [known] if known.binding else []
     elif root is None:
         told.untold.append(f"{where}: entries before it are missing here")
+        told.uncompared.append(known)
         return
     elif root != seal.root:
         what = (

@@ -100,17 +100,16 @@ class ReplicaPins:
 
 
 def _pinned(folder: str, *, first: bool) -> frozenset[str]:
-    """The names of the replicas that have a pin; ``first``: the folder need not be there yet."""
+    """The names of the replicas that have a pin; ``first``: there need not be any yet."""
     try:
-        names = [name for name in sorted(os.listdir(folder)) if not name.startswith(".")]
-    except FileNotFoundError:
-        if first:
-            return frozenset()
-        raise OutsideError(
-            f"no pins at {folder}: --update-pin makes the first ones, from records that you believe"
-        ) from None
+        there = sorted(os.listdir(folder)) if os.path.lexists(folder) else []
     except OSError as error:
         raise OutsideError(f"{folder} cannot be read: {error.strerror or error}") from error
+    names = [name for name in there if not name.startswith(".")]
+    if not names and not first:
+        raise OutsideError(
+            f"no pins at {folder}: --update-pin makes the first ones, from records that you believe"
+        )
     for name in names:
         if REPLICA.fullmatch(name) is None:
             raise OutsideError(

@@ -35,4 +35,7 @@ def judge(evidence: Evidence) -> Outcome:
     if told is None:
         return not_applicable(NAME, "no commit carries a head: `tripod hooks install`")
     seen = {"trailers": told.heads, "agree": len(told.agreeing), **told.seen}
-    return outcome(NAME, told.findings, seen)
+    found = outcome(NAME, told.findings, seen)
+    if told.untold and not found.failures:
+        return found.cannot_tell(f"a head cannot be compared: {told.untold[0]}")
+    return found

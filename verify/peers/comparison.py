@@ -532,14 +532,15 @@ class _Comparison:
         if size is not None and seal.size > size:
             self._shorter(head, size, tree)
         elif is_own or tree is not None:
-            root = self.evidence.root_at(seal.size) if is_own else None
-            root = tree.roots.get(seal.size) if tree is not None else root
+            root = tree.roots.get(seal.size) if tree else self.evidence.root_at(seal.size)
+            told = self.trailers if head.is_trailer else self.peers
             if root is None:
-                self.peers.untold.append(f"{head.where}: entries before it are missing here")
+                told.untold.append(f"{head.where}: entries before it are missing here")
+                told.uncompared.append(head)
             elif root != seal.root:
                 self._forked(head, root, tree)
             else:
-                (self.trailers if head.is_trailer else self.peers).agreeing.append(head)
+                told.agreeing.append(head)
         other = met.setdefault((seal.origin, seal.size), head)
         if tree is None and not is_own and other.seal.root != seal.root:
             self._contradict(head, other)

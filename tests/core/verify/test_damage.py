@@ -25,6 +25,7 @@ from tripod.ledger.tlog.seal import Seal, format_seal, sign_seal
 from tripod.verify.anchors.anchors import AnchorOptions
 from tripod.verify.damage import Damage, damage_of
 from tripod.verify.reporters.damage import damage_text, damage_value
+from tripod.verify.rows import RowHeads
 from tripod.verify.run import open_run, run
 
 SINGLE = (
@@ -87,6 +88,20 @@ def attacked(world: World) -> Attacked:
 
 def ranges(damage: Damage) -> list[tuple[str, int, int]]:
     return [(side.name, side.first, side.stop) for side in damage.sides]
+
+
+def test_a_head_that_a_hole_leaves_uncompared_is_told_all_the_same(
+    world: World, team: str, tmp_path: Path
+) -> None:
+    with unguarded(database(team)) as db:
+        db.execute("DELETE FROM entries WHERE seq = 30")
+        roots = RowHeads(db)  # what peers and commits remember is held against these
+        assert (roots.root_at(60), roots.root_at(20)) == (None, world.head(20).root)
+    damage = audited(team, pinned(world, tmp_path, 60))
+    (pin,) = (one for one in damage.heads if one.source == "pin")
+    assert (pin.size, pin.fits) == (60, None)
+    assert damage.first_bad is not None
+    assert damage.first_bad.seq == 30
 
 
 # Exactly which entry ----------------------------------------------------------------------------

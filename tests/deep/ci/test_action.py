@@ -174,6 +174,8 @@ def test_records_are_judged_and_their_pins_kept_by_the_default_branch_alone(
     job.github.upload("tripod-pins", fooled, head_repository_id=8)
     job.github.upload("tripod-pins", fooled, head_branch="topic")
     job.github.upload("tripod-pins", fooled, head_sha=STRANGE)  # of a tag that is called main
+    job.github.upload("tripod-pins", fooled, event="pull_request")  # from main to another branch
+    tag, asking = (one["workflow_run"]["id"] for one in job.github.artifacts[-2:])
     remote = Git(ann.remote, made=False)
     (ben,) = (one for one in remote("for-each-ref", "--format=%(refname)").split() if "ben" in one)
     remote("update-ref", "-d", ben)
@@ -181,7 +183,7 @@ def test_records_are_judged_and_their_pins_kept_by_the_default_branch_alone(
     assert (lost.failed, lost.outputs["verdict"]) == ("Verify", "findings"), lost.log
     assert "::error title=ledger-missing::" in lost.log
     assert ben.removeprefix(OWN) in lost.summary
-    assert f"does not hold are not taken: {STRANGE}." in lost.log
+    assert f"::Pins that no run of main made are not taken: runs {asking} {tag}." in lost.log
     job.github.artifacts.clear()
     job.github.upload("tripod-pins", fooled, head_sha=STRANGE)
     left = job.run()
@@ -220,6 +222,15 @@ def test_no_pin_is_no_answer_where_one_is_required_and_a_host_that_fails_stops_t
     assert ann.run("export", "--bodies", str(bare.root / "record")).code == 0
     ran = job.run(bare.root, inputs={"path": "record"})
     assert (ran.failed, ran.outputs["verdict"], ran.steps[-1]) == ("", "clean", "Verify"), ran.log
+    assert "The remote has no record" not in ran.log
+    shutil.copytree(bare.root / "record", bare.root, dirs_exist_ok=True)  # as a change could
+    ran = job.run(bare.root)
+    assert (ran.failed, ran.outputs["verdict"]) == ("", "clean"), ran.log
+    assert "::warning title=tripod verify::The remote has no record of a replica" in ran.log
+    job.environment = job.environment | {"GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"}
+    ran = job.run(bare.root)
+    assert (ran.failed, "safe.directory" in ran.log) == ("Fetch the records", True), ran.log
+    del job.environment["GIT_TEST_ASSUME_DIFFERENT_OWNER"]
     (tmp_path / "github/artifacts.json").write_text("no JSON")
     ran = job.run()
     assert (ran.failed, ran.outputs["verdict"]) == ("Bring the pins of the last run", "")
@@ -242,6 +253,11 @@ def test_a_pull_request_is_held_to_the_policy_of_the_branch_that_it_goes_to(
     assert (ran.failed, ran.outputs["verdict"]) == ("Verify", "findings"), ran.log
     ran = job.run(branch="topic", base="strict", inputs={"pin": "off"})
     assert ran.summary.startswith("## Decisions")
+    ann.git("push", "--quiet", "origin", "topic:refs/tags/origin/strict")  # a short name means it
+    ran = job.run(branch="topic", base="strict", inputs={"pin": "off"})
+    assert (ran.failed, ran.outputs["verdict"]) == ("Verify", "findings"), ran.log
+    ran = job.run(branch="topic", base="strict", inputs={"pin": "off", "since": "origin/strict"})
+    assert (ran.outputs["verdict"], "several refs" in ran.log) == ("cannot tell", True), ran.log
     ann.git("checkout", "--quiet", "-b", "other", "main")
     ann.git.commit("pyproject.toml", b'[tool.tripod.policy]\nrequired = ["pins-extend"]\n')
     ann.git("checkout", "--quiet", "-b", "topic-2")
@@ -338,33 +354,48 @@ def test_the_job_for_gitlab_does_what_the_page_says(
 ) -> None:
     recipe = RECIPES["GitLab"]["tripod"]
     assert recipe["variables"] == {"GIT_DEPTH": "0"}
-    assert recipe["cache"]["paths"] == ["tripod-pins/"]
+    assert recipe["cache"]["paths"] == recipe["artifacts"]["paths"] == ["tripod-pins/"]
     asked, pushed = (rule["variables"]["TRIPOD_OPTIONS"] for rule in recipe["rules"])
     pips = {name: text for name, text in installed.items() if name.startswith("PIP")}
 
-    def run(options: str, branch: str = "main") -> tuple[int, str]:
+    def run(options: str, branch: str = "main", pin: str = "") -> tuple[int, str]:
         """The script of the job, a shell for all lines as there, in a clone of its own."""
         target = {"CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main"} if "$CI_" in options else {}
         options = options.replace("$CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "main")
         work = tmp_path / "gitlab"
         Git(tmp_path, made=False)("clone", "-qb", branch, f"file://{ann.remote}", str(work))
         if (tmp_path / "cached").exists():
-            shutil.copytree(tmp_path / "cached", work / "tripod-pins")
+            shutil.copytree(tmp_path / "cached", work / "tripod-pins", dirs_exist_ok=True)
         done = subprocess.run(
             ["bash", "-eo", "pipefail", "-c", "\n".join(recipe["script"])],
             cwd=work, capture_output=True, text=True, check=False,
-            env=os.environ | pips | target | {"PATH": search_path(), "TRIPOD_OPTIONS": options},
+            env=os.environ | pips | target
+            | {"PATH": search_path(), "TRIPOD_OPTIONS": options, "TRIPOD_PIN": pin},
         )  # fmt: skip
-        report = junitparser.JUnitXml.fromfile(str(work / recipe["artifacts"]["reports"]["junit"]))
-        assert bool(report.failures) == bool(done.returncode)
+        reported = work / recipe["artifacts"]["reports"]["junit"]
+        if reported.exists():
+            report = junitparser.JUnitXml.fromfile(str(reported))
+            assert bool(report.failures) == bool(done.returncode)
         if not done.returncode and (work / "tripod-pins").exists():
             shutil.copytree(work / "tripod-pins", tmp_path / "cached", dirs_exist_ok=True)
         shutil.rmtree(work)
         return done.returncode, done.stdout + done.stderr
 
+    refused = "the pins of the last run are not here, or a commit brought what stands there"
+    code, said = run(pushed, pin="required")
+    assert (code, refused in said) == (3, True), said
     code, said = run(pushed)
     assert (code, "for the first time" in said) == (0, True), said
+    code, said = run(pushed, pin="required")
+    assert (code, "for the first time" in said) == (0, False), said
     assert run(asked)[0] == 0
+    ann.git("checkout", "--quiet", "-b", "brought")
+    ann.git.commit(f"tripod-pins/{name_of(ann)}", (tmp_path / "cached" / name_of(ann)).read_bytes())
+    ann.git("push", "--quiet", "origin", "brought")
+    code, said = run(pushed, "brought")
+    assert (code, refused in said) == (3, True), said
+    ann.git("checkout", "--quiet", "main")
+    ann.git("push", "--quiet", "origin", "brought:refs/tags/origin/main")  # a short name means it
     for name, front in (("tripod.toml", ""), ("pyproject.toml", "tool.tripod.")):
         demand = f"[{front}policy]\nrequired = ['never-read', 'pins-extend']\n"
         ann.git.commit(name, demand.encode())

@@ -44,11 +44,11 @@ class PreCommit:
             }
         )
 
-    def use(self, *hooks: dict[str, object]) -> None:
+    def use(self, *hooks: dict[str, object], **front: object) -> None:
         """Stage a configuration that has these hooks, at the newest commit of the clone."""
         head = Git(self.hooks, made=False)("rev-parse", "HEAD")
         repository = {"repo": str(self.hooks), "rev": head, "hooks": list(hooks)}
-        config = yaml.safe_dump({"repos": [repository]}).encode()
+        config = yaml.safe_dump(front | {"repos": [repository]}).encode()
         self.git.write(".pre-commit-config.yaml", config)
         self.git("add", ".pre-commit-config.yaml")
 
@@ -76,11 +76,15 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> PreCommit:
     shop.git.commit(LOG, b"one\ntwo\n")
     (page,) = (part for part in PAGE.split("\n## ") if part.startswith("Before the commit"))
     (block,) = blocks(page)
-    (repository,) = yaml.safe_load(block.text)["repos"]
-    shop.use(*repository["hooks"])
+    front = yaml.safe_load(block.text)
+    (repository,) = front.pop("repos")
+    shop.use(*repository["hooks"], **front)
     shop.git("commit", "--quiet", "-m", "Use hooks")
     code, said = shop.run("install", "--install-hooks")
     assert code == 0, said
+    assert {"pre-commit", "pre-push"} <= {
+        one.name for one in (shop.git.root / ".git/hooks").iterdir()
+    }
     return shop
 
 

@@ -129,6 +129,23 @@ def test_nothing_that_a_repository_names_is_run(
     assert there("rev-parse", "refs/tripod/given")
 
 
+def test_a_tag_takes_the_name_of_no_branch_and_of_no_commit(git: Git) -> None:
+    """Who may push a tag could choose the base that a pull request is judged from."""
+    base = git.commit("README", b"1\n")
+    other = git.commit("README", b"2\n")
+    git("update-ref", "refs/remotes/origin/main", base)
+    with Repository(str(git.root / "README")) as before:
+        assert before.resolve("origin/main") == base
+    for name in ("origin/main", base):
+        git("update-ref", f"refs/tags/{name}", other)
+    with Repository(str(git.root / "README")) as after:
+        with pytest.raises(GitError, match="several refs have this name: refs/tags/origin/main, "):
+            after.resolve("origin/main")
+        for name in ("refs/remotes/origin/main", "remotes/origin/main", base):
+            assert after.resolve(name) == base
+        assert after.resolve("HEAD") == other
+
+
 def test_a_remote_that_is_a_program_is_given_nothing(git: Git, canary: Canary) -> None:
     git("config", "remote.origin.url", f"ext::{canary.program}")
     git("config", "protocol.ext.allow", "always")

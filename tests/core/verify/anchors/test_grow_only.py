@@ -224,6 +224,16 @@ def test_the_work_tree_follows_what_is_committed(git: Git) -> None:
     ]
 
 
+def test_a_finding_stands_on_a_line_that_the_file_has(git: Git) -> None:
+    """Hosts show no annotation behind the end of a file, which a cut tail would get."""
+    git.commit(LOG, b"one\ntwo\nthree\nfour\n")
+    for data, line in ((b"one\ntwo\n", 2), (b"one\ntw", 2), (b"", 1)):
+        git.commit(LOG, data)
+        found = [one for outcome in judge(git).outcomes for one in outcome.findings]
+        assert [one.line for one in found][-1:] == [line]
+        assert all(one.line is not None and one.line <= line for one in found)
+
+
 def test_a_link_is_no_plain_file(git: Git) -> None:
     git.commit(LOG, b"one\n")
     path = git.root / LOG
@@ -231,7 +241,10 @@ def test_a_link_is_no_plain_file(git: Git) -> None:
     path.symlink_to("elsewhere")
     git("add", "--", LOG)
     git("commit", "--quiet", "-m", "link")
-    assert any("no plain file any more" in text for text in messages(judge(git)))
+    report = judge(git)
+    assert any("no plain file any more" in text for text in messages(report))
+    found = {one.file for outcome in report.outcomes for one in outcome.findings}
+    assert found == {LOG}, "the finding stands at the link, not at what it leads to"
 
 
 def _branches(git: Git) -> None:

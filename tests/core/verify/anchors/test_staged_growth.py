@@ -43,6 +43,13 @@ def said(report: Report) -> list[tuple[str, int | None]]:
     return [(one.message, one.line) for one in found]
 
 
+def test_an_index_that_is_split_into_two_files_is_read_whole(git: Git) -> None:
+    git("update-index", "--split-index")
+    assert list((git.root / ".git").glob("sharedindex.*"))
+    assert stage(git, b"one\ntwo\nthree\nfour\n").exit_code == 0
+    assert stage(git, b"one\n").exit_code == 1
+
+
 def test_what_is_staged_counts_and_not_what_stands_in_the_work_tree(git: Git) -> None:
     assert judge(git).exit_code == 0, "nothing is staged"
     assert stage(git, b"one\ntwo\nthree\nfour\n").exit_code == 0

@@ -13,6 +13,7 @@ import pytest
 from clones import begin, fetch, kept, merge, put_back, record, rewrite, say
 from doors.inside import run
 from git_repo import Git
+from specimens import unguarded
 
 from tripod.bus import events as bus
 from tripod.errors import TripodError
@@ -319,6 +320,19 @@ def test_a_shorter_ledger_than_a_commit_says_is_a_rollback(pair: Pair, tmp_path:
     run(pair.ann.root, "show")
     (message,) = messages(verify(pair.ann.root), "trailers-agree")
     assert message.startswith("rollback: it remembers")
+
+
+def test_a_hole_in_the_ledger_leaves_heads_uncompared_and_breaks_no_check(pair: Pair) -> None:
+    install_hooks(str(pair.ann.root))
+    say(pair.ann, "Closed on Sundays.")
+    pair.ann.commit("hours", b"nine\n", "Open at nine")
+    with unguarded(database_of(f"{pair.ann.root}/.nbs")) as db:
+        db.execute("DELETE FROM entries WHERE seq = 3")
+    report = verify(pair.ann.root)
+    told = outcome(report, "trailers-agree")
+    assert (report.exit_code, told.verdict, told.findings) == (1, "cannot tell", ())
+    assert "entries before it are missing here" in told.reason
+    assert messages(report, "sequence")[0] == "entry 3 is missing"
 
 
 def test_a_strangers_trailer_is_a_remark(pair: Pair) -> None:
