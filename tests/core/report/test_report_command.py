@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sqlite3
@@ -80,6 +81,16 @@ def test_what_verify_judges_has_a_page(archive: Path, tmp_path: Path, what: str)
     done = run(archive, "report", what, "-o", str(target))
     assert done.code == verify(str(archive / what)).exit_code if what != "entry.tlog-proof" else 3
     assert SeenPage(target.read_bytes()).headings[0][0] == "h1"
+
+
+def test_a_proof_of_growth_names_the_command_that_takes_the_older_seal(
+    archive: Path, tmp_path: Path
+) -> None:
+    key = json.loads(GOLDEN.with_suffix("").with_suffix(".json").read_text())["key"]
+    words = ("grown.tlog-proof", "--key", key, "-o", str(tmp_path / "r.html"))
+    assert run(archive, "report", *words).code == 3
+    text = SeenPage((tmp_path / "r.html").read_bytes()).text
+    assert "`tripod verify --old SEAL`" in " ".join(text.split())
 
 
 def test_a_place_without_a_team_has_a_page_that_says_so(tmp_path: Path) -> None:
