@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import chain, islice
@@ -134,8 +135,9 @@ def _mark(call: CommandCall, path: str) -> object:
     top = around if tree is None else tree.top
     files = [database, f"{database}-wal", *(f"{top}/{name}" for name in PROJECT_FILES)]
     files += [*call.policy, *([call.pin] if call.pin else ())]
-    folders = [root or path] if root or is_export(path) else []
-    folders += [] if tree is None else [f"{tree.common}/refs", f"{tree.git}/logs"]
+    folders = [] if tree is None else [f"{tree.common}/refs", f"{tree.git}/logs"]
+    folders += _folders_apart(path, root) if root else []
+    folders += [root or path] if root or is_export(path) else []
     files += [] if tree is None else [f"{tree.git}/HEAD", f"{tree.common}/packed-refs"]
     walked = map(os.walk, folders)
     files += islice(
@@ -149,6 +151,18 @@ def _mark(call: CommandCall, path: str) -> object:
             if seen.st_size or not file.endswith("-wal"):  # who only reads may leave an empty one
                 found.add((file, seen.st_ino, seen.st_size, seen.st_ctime_ns))  # nobody sets it
     return frozenset(found)
+
+
+def _folders_apart(path: str, root: str) -> list[str]:
+    """Folders of a team that lie elsewhere, as its ledger records them; none if it is not read."""
+    from tripod.projections import Disk, recorded
+
+    # Whatever is wrong with that ledger, the report says it.
+    with suppress(TripodError, OSError, ValueError, sqlite3.Error), opened_ledger(path) as ledger:
+        disk = Disk(root, places=recorded(ledger))
+        found = map(disk.full, disk.places.folders())
+        return [one for one in found if not f"{one}/".startswith(f"{root}/")]
+    return []
 
 
 def _grown(path: str, start: int) -> tuple[int, list[str]]:
@@ -282,7 +296,8 @@ def _write(call: CommandCall, subject: str, pages: dict[str, bytes]) -> None:
         for one in filter(names.fullmatch, os.listdir(folder or os.curdir)):
             path = os.path.join(folder, one)
             if path not in pages and _begin_of(path).startswith(front):
-                os.remove(path)
+                with suppress(FileNotFoundError):
+                    os.remove(path)
 
 
 @contextmanager

@@ -333,6 +333,20 @@ def test_a_file_that_is_as_long_and_as_old_as_before_is_another_all_the_same(
     assert served(monkeypatch, team, change)[2]
 
 
+def test_a_chat_that_lies_elsewhere_is_watched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, chats = tmp_path / "project", tmp_path / "chats"
+    folder.mkdir()
+    chats.mkdir()
+    assert run(folder, "init", "--chat", str(chats)).code == 0
+    assert run(folder, "chat", "create", "live").code == 0
+    before, after, is_told = served(monkeypatch, folder, (chats / "live.chat").unlink)
+    assert b"<h1>clean</h1>" in before
+    assert b"<h1>findings</h1>" in after
+    assert is_told
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
