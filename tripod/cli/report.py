@@ -136,7 +136,7 @@ def _mark(call: CommandCall, path: str) -> object:
     files = [database, f"{database}-wal", *(f"{top}/{name}" for name in PROJECT_FILES)]
     files += [*call.policy, *([call.pin] if call.pin else ())]
     folders = [] if tree is None else [f"{tree.common}/refs", f"{tree.git}/logs"]
-    folders += _folders_apart(path, root) if root else []
+    folders += _folders_apart(path, root) if root and os.path.isfile(database) else []
     folders += [root or path] if root or is_export(path) else []
     files += [] if tree is None else [f"{tree.git}/HEAD", f"{tree.common}/packed-refs"]
     walked = map(os.walk, folders)
@@ -155,12 +155,16 @@ def _mark(call: CommandCall, path: str) -> object:
 
 def _folders_apart(path: str, root: str) -> list[str]:
     """Folders of a team that lie elsewhere, as its ledger records them; none if it is not read."""
-    from tripod.projections import Disk, recorded
+    from tripod.verify.anchors.anchors import AnchorOptions
+    from tripod.verify.run import open_run
 
-    # Whatever is wrong with that ledger, the report says it.
-    with suppress(TripodError, OSError, ValueError, sqlite3.Error), opened_ledger(path) as ledger:
-        disk = Disk(root, places=recorded(ledger))
-        found = map(disk.full, disk.places.folders())
+    # Whatever is wrong with the evidence, the report says it.
+    with (
+        suppress(TripodError, OSError, ValueError, sqlite3.Error),
+        open_run(path, asked=AnchorOptions(git=False)) as evidence,
+    ):
+        disk = evidence.disk
+        found = map(disk.full, disk.places.folders()) if disk is not None else ()
         return [one for one in found if not f"{one}/".startswith(f"{root}/")]
     return []
 
