@@ -77,22 +77,26 @@ def replace_file(path: str, data: bytes, mode: int, *, foreign_folder: bool = Fa
     The caller is the only one who writes it. Its bytes are never more widely readable than
     ``mode``, its permission bits. A process that dies on the way leaves the file as it was, and
     ``<path>.tmp`` for the next call to remove. In a ``foreign_folder`` a file of that name may be
-    the user's: there the temporary file gets a name of its own, which stays if the process dies.
+    the user's: there the temporary file gets a name of its own, which stays if the process dies,
+    and what the user's umask and the file that is replaced forbid to others stays forbidden.
     After an error no temporary file is left.
     """
     temporary = f"{path}.tmp"
     if foreign_folder:
+        with suppress(OSError):
+            mode &= os.stat(path).st_mode
         # A short name: one that is longer than the file's could be too long for the file system.
         temporary = f"{os.path.dirname(path) or '.'}/.{os.urandom(8).hex()}"
     with suppress(FileNotFoundError):
         os.unlink(temporary)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    fd = os.open(temporary, flags, 0o600)
+    fd = os.open(temporary, flags, mode if foreign_folder else 0o600)
     try:
         with os.fdopen(fd, "wb") as file:
             file.write(data)
             file.flush()
-            os.fchmod(fd, mode)
+            if not foreign_folder:
+                os.fchmod(fd, mode)
             os.fsync(fd)
         rename_file(temporary, path)
     except BaseException:

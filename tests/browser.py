@@ -28,9 +28,15 @@ class Page:
 
     @property
     def requests(self) -> list[str]:
-        """The addresses that it asked for."""
-        told = (one for one in self.events if one["method"] == "Network.requestWillBeSent")
-        return [one["params"]["request"]["url"] for one in told]
+        """The addresses that it asked for, without those that a policy kept it from asking for."""
+        asked = {}
+        for one in self.events:
+            told = one["params"]
+            if one["method"] == "Network.requestWillBeSent":
+                asked[told["requestId"]] = told["request"]["url"]
+            if one["method"] == "Network.loadingFailed" and told.get("blockedReason") == "csp":
+                del asked[told["requestId"]]
+        return list(asked.values())
 
     @property
     def complaints(self) -> list[str]:
@@ -55,6 +61,24 @@ class Page:
             ),
             before,
         )
+
+    def show(self, page: bytes, folder: Path) -> None:
+        """Open a page that is given, from a file in a folder."""
+        file = folder / "page.html"
+        file.write_bytes(page)
+        self.open(file.as_uri())
+
+    def size(self, width: int, height: int, *, is_phone: bool = False) -> None:
+        """Give the tab a size in pixels, of a screen or of a phone."""
+        self.ask(
+            "Emulation.setDeviceMetricsOverride",
+            width=width, height=height, deviceScaleFactor=1, mobile=is_phone,
+        )  # fmt: skip
+
+    def look(self, scheme: str, media: str = "") -> None:
+        """Show it to somebody who likes a scheme, ``light`` or ``dark``, on a medium."""
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.ask("Emulation.setEmulatedMedia", media=media, features=features)
 
     def value(self, script: str) -> Any:
         """What an expression gives; a promise is waited for."""

@@ -557,6 +557,13 @@ def _verdict(report: Report, first: DamagedEntry | None, missing: tuple[int, int
     return f"nothing bad was found: all required checks are clean{accepted}"
 
 
+def _holds_record(root: str) -> bool:
+    """Whether a team directory, or a ref of the repository around it, has a record."""
+    with suppress(GitError), Repository(root) as repository:
+        return has_record(root) or any(True for _ in replica_refs(repository))
+    return has_record(root)
+
+
 def _next(
     evidence: OpenEvidence,
     report: Report,
@@ -573,7 +580,10 @@ def _next(
     is_gone = ledger_missing.NAME in failing and not report.what.startswith("refs/")
     is_bad = bool(first or missing or report.problem or not evidence.has_ledger)
     if is_gone or (evidence.root is not None and is_bad):
-        yield "tripod restore", "put this replica's own record back; the damaged file is kept"
+        if evidence.root is None or _holds_record(evidence.root):
+            yield "tripod restore", "put this replica's own record back; the damaged file is kept"
+        else:
+            yield "tripod restore FILE", "put a backup in its place: no record is here to restore"
     if evidence.root is not None and not _OF_FILES.isdisjoint(failing):
         yield "tripod doctor", "name what of the files can be mended, and with --fix mend it"
     whole = [

@@ -429,7 +429,7 @@ def judge_proof(path: str, keys: Sequence[VerifierKey], old: Seal | None = None)
     if not keys:
         reason = "no key is known to hold the seal against: give the log's with --key"
     elif data.startswith(b"old ") and old is None:
-        reason = "a proof of growth is held against an older seal: give it with --old"
+        reason = "a proof of growth is held against an older seal: `tripod verify --old SEAL`"
     if reason:
         return Report(path, (cannot_tell(NAME, reason, required=True),), subject=subject)
     head, found = None, []

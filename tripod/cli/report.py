@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from tripod.cli.commands import CommandCall, NumberParam, command_verb, log_keys_param
 from tripod.cli.look import entry_line_writer, opened_ledger
-from tripod.errors import BadArgumentError, RefusedError, UnwritableError
+from tripod.errors import BadArgumentError, RefusedError, TripodError, UnwritableError
 from tripod.ledger.files import replace_file
-from tripod.ledger.locator import database_of, team_of, team_to_judge, work_tree_around
+from tripod.ledger.locator import (
+    database_of,
+    nearest_team,
+    team_of,
+    team_to_judge,
+    work_tree_around,
+)
 from tripod.output import emit, emit_bytes, one_line, remark
 from tripod.verify.listing import ListingFilter, listed_entries
 
 if TYPE_CHECKING:
     from tripod.report.page import RenderedReport
 
-_STDOUT = ""  # the name of a page that goes to standard output
 _LAST_PORT = 65_535
 _TOLD = 50  # entries that a page is told of at once
 _WATCHED = 20_000  # files of a team whose change an open page is told of at once
 _NOISE = frozenset({"ledger.db-shm", "ledger.db.lock"})  # who only reads changes these
-_LOOKS = 64  # bytes of a file that say whether it is a report
+_OF_DAY = r"(?:r\d+-)?(?:\d{4}-\d\d-\d\d|without-a-date)(?:-\d+)?\.html"  # a name's end
+_LOOKS = 2_048  # bytes of a file that say whether it is a page, and of which report
 
 
-_OF_SESSIONS = ("never", "except", "protect", "project", "home", "shown")
+_OF_SESSIONS = ("protect", "project", "home", "shown")
 _OF_TEAM = (
     "select", "key", "pin", "policy", "policy_from", "since", "no_ledger", "no_git"
 )  # fmt: skip
@@ -44,21 +53,40 @@ def _report(call: CommandCall) -> int:
             raise BadArgumentError(f"{option} {goes}")
     if call.serve:
         return _serve(call)
+    path = _subject(call)
     if target != "-":
-        _check_target(call, target)
+        _check_target(call, path, target)
     with call.progress():
-        rendered = _of_sessions(call) if call.session else _of_team(call)
-    if target == "-":
-        emit_bytes(rendered.pages[_STDOUT])
-        return rendered.exit_code
-    _write(call, rendered.pages)
-    if not call.quiet:
+        rendered = _of_sessions(call) if call.session else _of_team(call, path)
+    verdict = rendered.verdict or "not judged"
+    try:
+        _write(call, path, rendered.pages)
+    except TripodError as error:  # on a full disk the verdict is told all the same
+        remark(one_line(f"{verdict}: {error}"))
+        return rendered.exit_code or 1
+    if not call.quiet and target != "-":
         size = _size_words(rendered.pages)
         more = "" if call.session or not rendered.exit_code else "; `tripod verify` says why"
-        emit([f"{rendered.verdict or 'not judged'}: written to {one_line(target)} ({size}){more}"])
+        emit([f"{verdict}: written to {one_line(target)} ({size}){more}"])
         if rendered.problem:  # in a wrong folder nobody need open the page to see it
             remark(one_line(rendered.problem))
     return rendered.exit_code
+
+
+def _subject(call: CommandCall) -> str:
+    """What is judged. It is looked for once: no other team takes the place of one that is gone."""
+    if len(call.path) > 1 and not call.session:
+        raise BadArgumentError("give one PATH; several are for --session")
+    return team_to_judge(call.path[0] if call.path else None)
+
+
+def _is_alone(target: str) -> bool:
+    """Whether there is no folder of the page for others: standard output, a pipe, a link."""
+    return target == "-" or os.path.islink(target) or _is_stream(target)
+
+
+def _is_stream(target: str) -> bool:
+    return os.path.exists(target) and not os.path.isfile(target)
 
 
 def _size_words(pages: dict[str, bytes]) -> str:
@@ -75,8 +103,8 @@ def _serve(call: CommandCall) -> int:
         raise BadArgumentError(
             "--serve is for a team, and writes no file: give no --session and no -"
         )
-    path = team_to_judge(call.path[0] if call.path else None)
-    report = ServedReport(lambda: _of_team(call, live=True).pages, lambda: _mark(call, path))
+    path = _subject(call)
+    report = ServedReport(lambda: _of_team(call, path, live=True).pages, lambda: _mark(call, path))
     with call.progress():
         report.pages()  # what is wrong with the call is said before anything is served
     try:
@@ -107,8 +135,9 @@ def _mark(call: CommandCall, path: str) -> object:
     top = around if tree is None else tree.top
     files = [database, f"{database}-wal", *(f"{top}/{name}" for name in PROJECT_FILES)]
     files += [*call.policy, *([call.pin] if call.pin else ())]
-    folders = [root or path] if root or is_export(path) else []
-    folders += [] if tree is None else [f"{tree.common}/refs", f"{tree.git}/logs"]
+    folders = [] if tree is None else [f"{tree.common}/refs", f"{tree.git}/logs"]
+    folders += _folders_apart(path, root) if root and os.path.isfile(database) else []
+    folders += [root or path] if root or is_export(path) else []
     files += [] if tree is None else [f"{tree.git}/HEAD", f"{tree.common}/packed-refs"]
     walked = map(os.walk, folders)
     files += islice(
@@ -120,8 +149,24 @@ def _mark(call: CommandCall, path: str) -> object:
         with suppress(OSError):
             seen = os.stat(file)
             if seen.st_size or not file.endswith("-wal"):  # who only reads may leave an empty one
-                found.add((file, seen.st_ino, seen.st_size, seen.st_mtime_ns))
+                found.add((file, seen.st_ino, seen.st_size, seen.st_ctime_ns))  # nobody sets it
     return frozenset(found)
+
+
+def _folders_apart(path: str, root: str) -> list[str]:
+    """Folders of a team that lie elsewhere, as its ledger records them; none if it is not read."""
+    from tripod.verify.anchors.anchors import AnchorOptions
+    from tripod.verify.run import open_run
+
+    # Whatever is wrong with the evidence, the report says it.
+    with (
+        suppress(TripodError, OSError, ValueError, sqlite3.Error),
+        open_run(path, asked=AnchorOptions(git=False)) as evidence,
+    ):
+        disk = evidence.disk
+        found = map(disk.full, disk.places.folders()) if disk is not None else ()
+        return [one for one in found if not f"{one}/".startswith(f"{root}/")]
+    return []
 
 
 def _grown(path: str, start: int) -> tuple[int, list[str]]:
@@ -133,26 +178,22 @@ def _grown(path: str, start: int) -> tuple[int, list[str]]:
         return stop, [line.rstrip("\n") for line in map(entry_line_writer(plain=True), found)]
 
 
-def _of_team(call: CommandCall, *, live: bool = False) -> RenderedReport:
-    from tripod.report.page import WHOLE, render_report
+def _of_team(call: CommandCall, path: str, *, live: bool = False) -> RenderedReport:
+    from tripod.cli.verify import rule_besides
+    from tripod.report.page import NAME, WHOLE, render_report
     from tripod.verify.anchors.anchors import AnchorOptions
     from tripod.verify.export import is_proof
     from tripod.verify.run import all_checks
 
-    if len(call.path) > 1:
-        raise BadArgumentError("give one PATH; several are for --session")
     names = [check.NAME for check in all_checks()] if call.select else []
     for name in call.select:
         if name not in names:
             raise BadArgumentError(f"no check {name!r}; `tripod verify --list` lists them")
-    is_stream = call.output == "-"
-    path = team_to_judge(call.path[0] if call.path else None)
-    if is_proof(path) and any((call.pin, call.policy, call.since, call.policy_from)):
+    if is_proof(path) and any((call.pin, call.policy, call.since, call.policy_from, call.never)):
         raise BadArgumentError(f"{path} is a proof: hold it against keys (--key)")
-    name = os.path.basename(call.output) if live else call.output  # an address has no folder
     return render_report(
         path,
-        name=_STDOUT if is_stream else name,
+        name=NAME if live else call.output,
         select=call.select or None,
         keys=log_keys_param(call.key),
         no_ledger=call.no_ledger,
@@ -162,8 +203,9 @@ def _of_team(call: CommandCall, *, live: bool = False) -> RenderedReport:
             git=not call.no_git,
             since=call.since,
             policy_from=call.policy_from,
+            never=rule_besides(call),
         ),
-        whole=2**62 if is_stream else WHOLE,  # a stream has room for one page
+        whole=WHOLE if live or not _is_alone(call.output) else 2**62,
         live=live,
     )
 
@@ -193,49 +235,81 @@ def _of_sessions(call: CommandCall) -> RenderedReport:
         advice=list(advice_of_verdict(call, told)) if told and told.unseen else [],
         shown_only=call.shown,
     )
-    return render_sessions(facts, name=_STDOUT if call.output == "-" else call.output)
+    return render_sessions(facts, name=call.output)
 
 
-def _check_target(call: CommandCall, path: str) -> None:
-    """RefusedError: a page there would replace what is no report, or lie in what is judged."""
+def _check_target(call: CommandCall, subject: str, path: str, front: bytes = b"") -> None:
+    """RefusedError: a page there would replace what is no such page, or lie in what is judged.
+
+    A page of a day, which begins with ``front``, takes the place of one of the same report alone.
+    """
     from tripod.cli.verify import problem_of_place
     from tripod.report.page import MARK
 
-    if not call.session:
-        subjects = [*call.path] or [team_to_judge(None)]
-        problem = problem_of_place(path, subjects, call.pin, call.policy)
-        if problem:
-            raise RefusedError(f"no report is put at {path}: {problem}; nothing was written")
+    near = nearest_team(os.path.dirname(os.path.realpath(path)))
+    subjects = [*([] if call.session else [subject]), *([near] if near else [])]
+    problem = problem_of_place(path, subjects, call.pin, call.policy)
+    if problem:
+        raise RefusedError(f"no report is put at {path}: {problem}; nothing was written")
     if not os.path.isfile(path):  # to look into a pipe would take from it, or wait for ever
         return
-    try:
-        with open(path, "rb") as file:
-            begun = file.read(_LOOKS)
-    except OSError:
-        return  # it is not there; or writing will say what is wrong
-    if begun and not begun.startswith(MARK):
+    begun = _begin_of(path)
+    if begun and not begun.startswith(front or MARK):
+        what = "page of a day of this report" if front else "report of tripod"
         raise RefusedError(
-            f"{path} is there, and is no report of tripod: name another file (--output), or remove "
-            "that one; nothing was written"
+            f"{path} is there, and is no {what}: name another file (--output), or remove that one; "
+            "nothing was written"
         )
 
 
-def _write(call: CommandCall, pages: dict[str, bytes]) -> None:
-    """Write each page whole or not at all, the main one last: its links lead somewhere."""
+def _begin_of(path: str) -> bytes:
+    """How a file begins; b"" where it is not there, or writing will say what is wrong with it."""
+    with suppress(OSError), open(path, "rb") as file:
+        return file.read(_LOOKS)
+    return b""
+
+
+def _write(call: CommandCall, subject: str, pages: dict[str, bytes]) -> None:
+    """Write each page whole or not at all, the main one last: its links lead somewhere.
+
+    Pages of days that an earlier report had, and this one has not, are removed: nobody is to read
+    them as what is so now.
+    """
+    from tripod.report.page import day_mark
+
+    main = next(iter(pages))
+    if main == "-":
+        emit_bytes(pages[main])
+        return
+    front = day_mark(main)
     for path in pages:
-        _check_target(call, path)
+        _check_target(call, subject, path, b"" if path == main else front)
     for path, page in reversed(pages.items()):
-        try:
+        with _disk(f"the report was not written to {path}"):
             # A device or a pipe does, too: that of /dev/stdout has no other name than this.
-            if os.path.exists(path) and not os.path.isfile(path):
+            if _is_stream(path):
                 with open(path, "wb") as file:
                     file.write(page)
             else:  # a link stays one
                 replace_file(os.path.realpath(path), page, 0o644, foreign_folder=True)
-        except OSError as error:
-            raise UnwritableError(
-                f"the report was not written to {path}: {error.strerror}"
-            ) from None
+    if _is_alone(main):
+        return
+    with _disk(f"the report was written to {main}, and a page of an earlier one beside it stays"):
+        folder, name = os.path.split(main)
+        names = re.compile(f"{re.escape(name.removesuffix('.html'))}-{_OF_DAY}")
+        for one in filter(names.fullmatch, os.listdir(folder or os.curdir)):
+            path = os.path.join(folder, one)
+            if path not in pages and _begin_of(path).startswith(front):
+                with suppress(FileNotFoundError):
+                    os.remove(path)
+
+
+@contextmanager
+def _disk(what: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UnwritableError(f"{what}: {error.strerror}") from None
 
 
 _REPORT = """\
@@ -245,11 +319,13 @@ report [PATH]...
     asks nothing of the network, and is whole without script. The default of PATH is as for
     `tripod verify`.
 
-    Above 6 MB each day has a page of its own beside FILE. A FILE that is there and is no report
-    is left as it is, and refused.
+    Above 6 MB each day has a page of its own beside FILE, unless that is a link, a device or a
+    pipe. A FILE that is there and is no report is left as it is, and refused; pages of days that
+    an earlier report left beside it are removed.
 
     With --session the page is about recorded sessions of agents, without a ledger; PATHs are
-    more of them. It judges as `tripod exposure`, which explains GLOB and these options.
+    more of them. It judges as `tripod exposure`, which explains GLOB and these options. For a
+    team, --never and --except are a rule besides those of its policy, as for `tripod verify`.
 
     Exit codes are those of `tripod verify`, and the page is written in each case: 0 clean,
     1 findings, 2 usage, 3 could not judge. Without a rule, a page of sessions is 0.

@@ -103,7 +103,7 @@ def _judge_subject(call: CommandCall) -> int:
         not call.no_git,
         call.since,
         call.policy_from,
-        _rule_besides(call),
+        rule_besides(call),
     )
     keys, path = tuple(log_keys_param(call.key)), team_to_judge(call.path)
     if is_proof(path):
@@ -132,7 +132,7 @@ def _judge_subject(call: CommandCall) -> int:
     return code or told
 
 
-def _rule_besides(call: CommandCall) -> Forbidden | None:
+def rule_besides(call: CommandCall) -> Forbidden | None:
     """The rule of --never and --except."""
     but = call.values["except"]
     if but and not call.never:

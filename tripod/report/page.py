@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 NAME = "tripod-report.html"
 """The name of the page where none is given."""
 MARK = b"<!DOCTYPE html>\n<!-- tripod report"
-"""How each page begins, so that one is known before another is put in its place."""
+"""How each page begins, so that one is known before another is put in its place (``day_mark``)."""
 WHOLE = 6_000_000
 """Bytes up to which all is one page; above it, each day has its own."""
 _AROUND = 40_000  # bytes of a page of a day besides its rows
@@ -131,6 +131,11 @@ def render_report(
         return report, found
 
     return _render_team(*judge_until_still(path, judge), name, whole, live=live)
+
+
+def day_mark(name: str) -> bytes:
+    """How each page of a day begins that belongs to the main page of that name."""
+    return MARK + f": a day of {_address(os.path.basename(name))} -->".encode()
 
 
 def render_sessions(facts: SessionFacts, *, name: str = NAME) -> RenderedReport:

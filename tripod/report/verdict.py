@@ -83,6 +83,11 @@ def verdict_sentence(report: Report, checks: int = 0) -> str:
     left_out = checks - max(len(one.outcomes) for one in report.parts or (report,))
     if left_out > 0:
         said += f" {plural(left_out, 'other check')} {'was' if left_out == 1 else 'were'} not run."
+    since = [part.since for part in report.parts or (report,) if part.since is not None]
+    if since:
+        older = sum(sum(one.left_out.values()) for one in since)
+        left = f"{plural(older, 'older finding')} {'is' if older == 1 else 'are'} left out"
+        said += f" Only what is new since {since[0].why} counts: {left}."
     unread = sum(bool(part.problem) for part in report.parts)
     if unread:
         said += f" {unread} of {plural(len(report.parts), 'record')} could not be judged."
@@ -104,8 +109,6 @@ def coverage_lines(reports: Sequence[Report], facts: Sequence[TeamFacts]) -> Ite
         yield f"No verdict: {', '.join(dict.fromkeys(untold))}."
     if any(not one.has_bodies for one in facts):
         yield "Only the headers of the entries are here: what they say could not be judged."
-    if any(one.since is not None for one in reports):
-        yield "Only what is new is reported: see the notes."
     yield from (f"{note[:1].upper()}{note[1:]}." for one in reports for note in one.notes[:2])
 
 

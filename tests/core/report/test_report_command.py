@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sqlite3
 import subprocess
 import sys
 import tarfile
-from contextlib import closing
+from collections.abc import Callable
+from contextlib import closing, nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 from doors.inside import run
@@ -19,6 +22,7 @@ from recorded_sessions import write_session
 
 from tripod.report import render_report
 from tripod.report.page import MARK
+from tripod.report.server import ServedReport
 from tripod.verify.isolation.rules import sights_of
 from tripod.verify.run import verify
 
@@ -77,6 +81,16 @@ def test_what_verify_judges_has_a_page(archive: Path, tmp_path: Path, what: str)
     done = run(archive, "report", what, "-o", str(target))
     assert done.code == verify(str(archive / what)).exit_code if what != "entry.tlog-proof" else 3
     assert SeenPage(target.read_bytes()).headings[0][0] == "h1"
+
+
+def test_a_proof_of_growth_names_the_command_that_takes_the_older_seal(
+    archive: Path, tmp_path: Path
+) -> None:
+    key = json.loads(GOLDEN.with_suffix("").with_suffix(".json").read_text())["key"]
+    words = ("grown.tlog-proof", "--key", key, "-o", str(tmp_path / "r.html"))
+    assert run(archive, "report", *words).code == 3
+    text = SeenPage((tmp_path / "r.html").read_bytes()).text
+    assert "`tripod verify --old SEAL`" in " ".join(text.split())
 
 
 def test_a_place_without_a_team_has_a_page_that_says_so(tmp_path: Path) -> None:
@@ -156,6 +170,9 @@ def test_no_page_is_put_into_what_is_judged(team: Path) -> None:
         done = run(team, "report", "-o", target)
         assert (done.code, "no report is put at" in done.err) == (1, True)
         assert not (team / target).exists()
+    write_session(team / "s.jsonl", "s1")
+    done = run(team, "report", "--session", "s.jsonl", "-o", ".nbs/chat/new.html")
+    assert (done.code, "no report is put at" in done.err) == (1, True)
 
 
 def test_a_page_goes_into_a_pipe_and_waits_for_no_writer(team: Path) -> None:
@@ -174,7 +191,7 @@ def test_a_page_goes_to_a_descriptor_that_has_no_name_in_any_folder(team: Path) 
 
 
 def test_what_a_proof_cannot_be_held_against_is_refused(archive: Path, tmp_path: Path) -> None:
-    for option in ("--pin", "--policy", "--since", "--policy-from"):
+    for option in ("--pin", "--policy", "--since", "--policy-from", "--never"):
         target = tmp_path / "r.html"
         done = run(archive, "report", "entry.tlog-proof", option, "x", "-o", str(target))
         assert (done.code, "is a proof" in done.err, target.exists()) == (2, True, False)
@@ -191,6 +208,74 @@ def test_what_cannot_be_written_is_said_and_nothing_is_left_behind(team: Path) -
         assert sorted(os.listdir(team)) == before
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no full disk to try")
+def test_a_full_disk_does_not_hide_the_verdict(team: Path) -> None:
+    done = run(team, "report", "-o", "/dev/full")
+    assert (done.code, done.out) == (1, b"")
+    assert done.err.startswith("tripod: clean: the report was not written to /dev/full: ")
+    assert run(team, "report", "nowhere", "-o", "/dev/full").code == 3
+
+
+def days(folder: Path) -> list[str]:
+    return sorted(one.name for one in folder.iterdir() if one.name.startswith("r-"))
+
+
+def test_no_page_of_a_day_outlives_its_report(team: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tripod.report.page.WHOLE", 1)
+    assert run(team, "report", "-o", "r.html").code == 0
+    made = days(team)
+    assert len(made) > 1
+    # Pages of another report, and what somebody kept, are of no concern here.
+    others = ("other-2026-11-01.html", "r-x-2026-11-01.html", "r-2026-11-01-kept.html")
+    for name in others:
+        shutil.copy(team / made[0], team / name)
+    (team / "r-2026-11-02.html").write_bytes(MARK + b" -->")  # a report that is called by its day
+    monkeypatch.undo()
+    assert run(team, "report", "-o", "r.html").code == 0
+    assert days(team) == sorted([*others[1:], "r-2026-11-02.html"])
+    assert (team / others[0]).exists()
+
+
+def test_no_page_of_a_day_takes_the_place_of_a_report(
+    team: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tripod.report.page.WHOLE", 1)
+    assert run(team, "report", "-o", "r.html").code == 0
+    name, kept = days(team)[0], (MARK + b" -->")
+    (team / name).write_bytes(kept)
+    done = run(team, "report", "-o", "r.html")
+    assert (done.code, (team / name).read_bytes()) == (1, kept)
+    assert "is no page of a day of this report" in done.err
+    assert done.err.startswith("tripod: clean: ")
+
+
+def test_a_link_has_no_folder_for_pages_of_days(
+    team: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tripod.report.page.WHOLE", 1)
+    (team / "link.html").symlink_to("r.html")
+    assert run(team, "report", "-o", "link.html").code == 0
+    assert sorted(os.listdir(team)) == [".nbs", "link.html", "r.html"]
+
+
+def test_a_page_is_no_more_readable_than_its_writer_lets_files_be(team: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        assert run(team, "report", "-o", "r.html").code == 0
+    finally:
+        os.umask(before)
+    assert (team / "r.html").stat().st_mode & 0o777 == 0o600
+    assert run(team, "report", "-o", "r.html").code == 0
+    assert (team / "r.html").stat().st_mode & 0o777 == 0o600  # it stays so
+
+
+def test_a_rule_of_the_call_counts_as_it_does_with_verify(team: Path) -> None:
+    words = ("--never", "*.pem")
+    done = run(team, "report", *words)
+    assert (done.code, done.out[:11]) == (run(team, "verify", *words).code, b"cannot tell")
+    assert "*.pem" in SeenPage((team / "tripod-report.html").read_bytes()).text
+
+
 def test_a_page_goes_to_standard_output(team: Path) -> None:
     done = run(team, "report", "-o", "-")
     assert (done.code, done.err) == (0, "")
@@ -198,10 +283,75 @@ def test_a_page_goes_to_standard_output(team: Path) -> None:
     assert os.listdir(team) == [".nbs"]
 
 
+def served(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, meanwhile: Callable[[], object]
+) -> tuple[bytes, bytes, bool]:
+    """The page of a folder that is served, before and after; whether an open page is told of it."""
+    seen: list[Any] = []
+
+    class Server(nullcontext[None]):
+        address = "http://127.0.0.1/"
+
+        def __init__(self, report: ServedReport, *_: object) -> None:
+            super().__init__(None)
+            self.report = report
+
+        def serve_forever(self) -> None:
+            before, mark = self.report.page(""), self.report._mark()
+            meanwhile()
+            seen.extend((before, self.report.page(""), self.report._mark() != mark))
+
+    monkeypatch.setattr("tripod.report.server.ReportServer", Server)
+    assert run(folder, "report", "--serve").code == 0
+    return seen[0], seen[1], seen[2]
+
+
+def test_no_other_team_takes_the_place_of_one_that_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("outer", "made"):
+        (tmp_path / name).mkdir()
+        assert run(tmp_path / name, "init").code == 0
+    inner = Path(shutil.move(tmp_path / "made", tmp_path / "outer/inner"))
+    before, after, is_told = served(monkeypatch, inner, lambda: shutil.rmtree(inner / ".nbs"))
+    assert b"<h1>clean</h1>" in before
+    assert b"<h1>cannot tell</h1>" in after
+    assert is_told
+
+
+def test_a_file_that_is_as_long_and_as_old_as_before_is_another_all_the_same(
+    team: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = team / ".nbs/notes"
+    file.write_text("a")
+
+    def change() -> None:
+        was = file.stat()
+        file.write_text("b")
+        os.utime(file, ns=(was.st_atime_ns, was.st_mtime_ns))
+
+    assert served(monkeypatch, team, change)[2]
+
+
+def test_a_chat_that_lies_elsewhere_is_watched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, chats = tmp_path / "project", tmp_path / "chats"
+    folder.mkdir()
+    chats.mkdir()
+    assert run(folder, "init", "--chat", str(chats)).code == 0
+    assert run(folder, "chat", "create", "live").code == 0
+    before, after, is_told = served(monkeypatch, folder, (chats / "live.chat").unlink)
+    assert b"<h1>clean</h1>" in before
+    assert b"<h1>findings</h1>" in after
+    assert is_told
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--never", "x"), "--never needs --session"),
+        (("--protect", "x"), "--protect needs --session"),
+        (("--except", "x"), "--except needs --never"),
         (("--session", "s.jsonl", "--no-git"), "--no-git is about a team"),
         (("a", "b"), "give one PATH"),
         (("--select", "nothing"), "no check 'nothing'"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import quote, unquote
 
 import pytest
 from core.report.test_report_markup import HOSTILE
@@ -17,6 +19,7 @@ from tripod.report import page as pages
 from tripod.report.facts import LONG, TEXT, DecisionFacts, LogEntry, TeamFacts
 from tripod.report.lanes import LANES, lane_chart
 from tripod.report.markup import clip
+from tripod.report.page import MARK, day_mark
 from tripod.verify.check import Finding, Outcome, Report, Subject
 from tripod.verify.finding import Acceptance
 from tripod.verify.isolation.rules import with_sights
@@ -128,27 +131,31 @@ def test_a_finding_has_the_anchor_of_its_id_and_leads_to_its_entry() -> None:
 
 
 @settings(max_examples=12)
-@given(st.integers(1, 400), st.integers(60_000, 200_000))
-def test_a_long_log_becomes_a_page_a_day_with_every_entry_once(count: int, whole: int) -> None:
+@given(st.integers(1, 400), st.integers(60_000, 200_000), st.sampled_from(["r", "a:b?#%41\udcff<"]))
+def test_a_long_log_becomes_a_page_a_day_with_every_entry_once(
+    count: int, whole: int, stem: str
+) -> None:
     bad = Finding("drift", "edited", "entry 0", seq=0, fingerprint="ab" * 32)
     told = report(Outcome("drift", "findings", findings=(bad,)))
     facts = TeamFacts(told, [entry(n, "x" * 900) for n in range(count)], has_ledger=True)
-    found = rendered(facts, whole, "out/r.html")
+    main = f"out/{stem}.html"
+    found = rendered(facts, whole, main)
     ids: list[str] = []
+    listed = SeenPage(found[main]).links
     for name, page in found.items():
         parsed = SeenPage(page)
         ids += (one for one in parsed.ids if one[0] == "e" and one[1:].isdigit())
-        if name != "out/r.html":
+        assert page.startswith(MARK if name == main else day_mark(main))
+        if name != main:
             assert len(page) <= whole
+            assert quote(os.fsencode(name[4:])) in listed
         for link in parsed.links:
             file, _, anchor = link.partition("#")
             if file.endswith(".html"):
-                target = SeenPage(found[f"out/{file}"])
+                target = SeenPage(found[f"out/{unquote(file, errors='surrogateescape')}"])
                 assert not anchor or anchor in target.ids
     assert sorted(ids) == sorted(f"e{n}" for n in range(count))
-    assert (len(found) > 1) == (
-        len(found["out/r.html"]) > whole or "out/r-2026-11-01.html" in found
-    )
+    assert (len(found) > 1) == (len(found[main]) > whole or f"out/{stem}-2026-11-01.html" in found)
 
 
 def test_each_of_several_replicas_has_anchors_of_its_own() -> None:

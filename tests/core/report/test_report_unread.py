@@ -10,7 +10,15 @@ from tripod.report import page as pages
 from tripod.report import render_report
 from tripod.report.facts import TeamFacts
 from tripod.report.verdict import sight_gaps, tail_words
-from tripod.verify.check import Anchored, Outcome, Report, Subject, cannot_tell, not_applicable
+from tripod.verify.check import (
+    Anchored,
+    Outcome,
+    Report,
+    Since,
+    Subject,
+    cannot_tell,
+    not_applicable,
+)
 from tripod.verify.isolation.rules import with_sights
 from tripod.verify.isolation.sessions import NOTHING, Sight
 from tripod.verify.run import all_checks
@@ -67,6 +75,23 @@ def test_a_page_of_one_check_does_not_speak_for_the_others(root: str) -> None:
     others = len(all_checks()) - 1
     assert f"0 findings, 1 check holds. {others} other checks were not run." in text
     assert "not run" not in text_of(render_report(root).pages["tripod-report.html"])
+
+
+def test_what_was_there_before_is_counted_in_the_first_sentence() -> None:
+    parts = [
+        Report("a", (Outcome("drift", "clean"),), since=Since(9, "main", {"drift": number}))
+        for number in (0, 1)
+    ]
+    text = page_of(parts[1])
+    assert " Only what is new since main counts: 1 older finding is left out." in text
+    whole = pages._render_team(
+        Report("both", (), parts=tuple(parts)),
+        [(TeamFacts(part), None) for part in parts],
+        "r.html",
+        2**40,
+    )
+    assert "since main counts: 1 older finding is left out" in text_of(whole.pages["r.html"])
+    assert "since main counts: 0 older findings are left out" in page_of(parts[0])
 
 
 def test_who_saw_what_repeats_what_its_checks_cannot_tell() -> None:

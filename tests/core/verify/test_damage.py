@@ -257,6 +257,10 @@ def test_a_database_that_cannot_be_opened_is_said_to_be_one(world: World, team: 
     assert ("tripod restore", "put this replica's own record back; the damaged file is kept") in (
         damage.next
     )
+    shutil.rmtree(f"{team}/{RECORD}")
+    assert ("tripod restore FILE", "put a backup in its place: no record is here to restore") in (
+        audited(team).next
+    )
 
 
 def test_a_database_that_was_not_read_has_no_missing_entries(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser import Page, opened_browser
+from browser import Browser, Page, opened_browser
 
 from tripod.report import page as pages
 from tripod.report import render_report
@@ -38,8 +38,16 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> bytes:
         return render_report("shop").pages[pages.NAME]
 
 
+@pytest.fixture(scope="session")
+def browser(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """That browser, running."""
+    with opened_browser(chromium, tmp_path_factory.mktemp("profile")) as browser:
+        yield browser
+
+
 @pytest.fixture
-def page(chromium: str, tmp_path: Path) -> Iterator[Page]:
+def page(browser: Browser) -> Iterator[Page]:
     """A tab of that browser."""
-    with opened_browser(chromium, tmp_path / "profile") as browser:
-        yield browser.page()
+    page = browser.page()
+    yield page
+    page.ask("Page.close")

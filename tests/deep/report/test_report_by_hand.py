@@ -11,9 +11,7 @@ ACTIVE = "document.activeElement"
 @pytest.fixture
 def opened(page: Page, shop: bytes, tmp_path: Path) -> Page:
     """The page of a team, from a file."""
-    file = tmp_path / "report.html"
-    file.write_bytes(shop)
-    page.open(file.as_uri())
+    page.show(shop, tmp_path)
     return page
 
 
@@ -51,10 +49,7 @@ def test_words_filter_the_log_and_enter_loses_nothing(opened: Page) -> None:
 
 def test_a_phone_scrolls_one_way(opened: Page) -> None:
     for width in (320, 390):
-        opened.ask(
-            "Emulation.setDeviceMetricsOverride",
-            width=width, height=844, deviceScaleFactor=2, mobile=True,
-        )  # fmt: skip
+        opened.size(width, 844, is_phone=True)
         assert opened.value("document.documentElement.scrollWidth") <= width
 
 
@@ -67,12 +62,10 @@ def test_dark_is_dark_and_paper_is_white(opened: Page) -> None:
         return opened.value(lit.format("backgroundColor")), opened.value(lit.format("color"))
 
     for scheme, is_dark in (("dark", True), ("light", False)):
-        features = [{"name": "prefers-color-scheme", "value": scheme}]
-        opened.ask("Emulation.setEmulatedMedia", features=features)
+        opened.look(scheme)
         ground, ink = shades()
         assert (ground < ink) is is_dark
         assert abs(ground - ink) > 450
-    features = [{"name": "prefers-color-scheme", "value": "dark"}]
-    opened.ask("Emulation.setEmulatedMedia", media="print", features=features)
+    opened.look("dark", "print")
     ground, ink = shades()
     assert ground > ink

@@ -6,14 +6,15 @@ stored ones are held against new ones by their dimensions and, roughly, by their
 
 from __future__ import annotations
 
-import html
 import os
 import re
 import struct
-import subprocess
+from base64 import b64decode
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+from browser import Page
 
 from tripod.report import page as pages
 from tripod.report.facts import TEXT, LogEntry, TeamFacts
@@ -22,7 +23,6 @@ from tripod.verify.check import Outcome, Report
 
 ROOT = Path(__file__).parents[3]
 IMAGES = ROOT / "docs/images"
-DARK, LIGHT = "--blink-settings=preferredColorScheme=0", "--blink-settings=preferredColorScheme=1"
 MOST = 200_000
 """Bytes of an image of the documentation."""
 OUTSIDE = "http://outside.invalid/pixel.png"
@@ -43,118 +43,68 @@ def hostile() -> bytes:
     return pages._render_team(report, [(facts, None)], "r.html", 2**40).pages["r.html"]
 
 
-@pytest.fixture
-def screen(chromium: str, shop: bytes, tmp_path: Path) -> tuple[str, bytes, Path]:
-    """The browser, that page, and a folder to work in."""
-    return chromium, shop, tmp_path
-
-
-def browse(chromium: str, folder: Path, page: bytes, *options: str) -> tuple[str, str]:
-    """What is on standard output and on standard error after a page was looked at."""
-    file = folder / "page.html"
-    file.write_bytes(page)
-    words = (
-        chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-        "--disable-background-networking", "--disable-component-update", "--no-first-run",
-        "--enable-logging=stderr", f"--user-data-dir={folder}/profile", *options, file.as_uri(),
-    )  # fmt: skip
-    done = subprocess.run(words, capture_output=True, check=True, timeout=120)
-    return done.stdout.decode(), done.stderr.decode(errors="replace")
-
-
-def loose(page: bytes, markup: str) -> bytes:
-    """A page without its policy, and with more markup at its end."""
-    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page.decode(), count=1)
-    return text.replace("</body>", f"{markup}</body>").encode()
-
-
-def framed(page: bytes, width: int, script: str, sandbox: str) -> bytes:
-    """A page in a frame of a width, and a script of the frame's owner that looks into it."""
-    source = html.escape(page.decode(), quote=True)
-    return (
-        f'<!DOCTYPE html><meta charset="utf-8"><style>body{{margin:0}}</style>'
-        f'<iframe {sandbox} style="border:0" width="{width}" height="844" srcdoc="{source}">'
-        "</iframe>"
-        f"<script>const frame = document.querySelector('iframe');"
-        f"frame.addEventListener('load', () => {{ const page = frame.contentDocument; {script} }});"
-        "</script>"
-    ).encode()
-
-
-def requests(log: Path) -> str:
-    return log.read_text("utf-8", errors="replace")
-
-
 def test_a_page_asks_nothing_of_anybody_and_has_no_error(
-    chromium: str, hostile: bytes, shop: bytes, tmp_path: Path
+    page: Page, hostile: bytes, shop: bytes, tmp_path: Path
 ) -> None:
-    log = tmp_path / "net.json"
-    for page in (hostile, shop):
-        dom, said = browse(chromium, tmp_path, page, "--dump-dom", f"--log-net-log={log}")
-        assert "CONSOLE" not in said
-        assert "outside.invalid" not in requests(log)
-        assert '<form class="find">' in dom  # the script ran: its digest is that of the policy
-        assert "<img" not in dom
-    asking = loose(shop, f'<img src="{OUTSIDE}">')  # shows that the log would tell
-    browse(chromium, tmp_path, asking, "--dump-dom", f"--log-net-log={log}")
-    assert "outside.invalid" in requests(log)
+    for one in (hostile, shop):
+        page.show(one, tmp_path)
+        assert page.complaints == []
+        assert {urlsplit(address).scheme for address in page.requests} == {"file"}
+        # The script ran: its digest is that of the policy.
+        assert page.value("document.querySelector('form.find').hidden") is False
+        assert page.value("document.images.length") == 0
+    loose = re.sub(rb'<meta http-equiv="Content-Security-Policy"[^>]*>', b"", shop, count=1)
+    page.show(put_in(loose, f'<img src="{OUTSIDE}">'), tmp_path)  # shows that it would be seen
+    assert OUTSIDE in page.requests
 
 
-def test_the_policy_stops_what_would_be_put_in(chromium: str, shop: bytes, tmp_path: Path) -> None:
+def test_the_policy_stops_what_would_be_put_in(page: Page, shop: bytes, tmp_path: Path) -> None:
     """Were a text ever not escaped: neither script, style nor image of it would come."""
-    text = f'<script>document.title="ran"</script><img src="{OUTSIDE}"></body>'
-    log = tmp_path / "net.json"
-    page = shop.replace(b"</body>", text.encode())
-    dom, said = browse(chromium, tmp_path, page, "--dump-dom", f"--log-net-log={log}")
-    assert "<title>ran" not in dom
-    assert said.count("CONSOLE") >= 2
-    assert "outside.invalid" not in requests(log)
+    markup = f'<script>document.title="ran"</script><img src="{OUTSIDE}">'
+    page.show(put_in(shop, markup), tmp_path)
+    assert page.value("document.title") != "ran"
+    assert len(page.complaints) >= 2
+    assert OUTSIDE not in page.requests
 
 
-def test_a_page_is_whole_without_script_on_a_phone(
-    chromium: str, shop: bytes, tmp_path: Path
-) -> None:
-    script = (
-        "const wide = page.documentElement.scrollWidth, form = page.querySelector('form.find');"
-        "const rows = [...page.querySelectorAll('.log tbody tr')];"
-        "const seen = rows.filter((row) => row.textContent.trim()).length;"
-        "document.title = [wide, form.hidden, rows.length, seen].join();"
-    )
-    page = framed(shop, 390, script, 'sandbox="allow-same-origin"')
-    dom, _ = browse(chromium, tmp_path, page, "--dump-dom")
-    assert "<title>390,true,341,341</title>" in dom
+def put_in(page: bytes, markup: str) -> bytes:
+    """A page with more markup at its end."""
+    return page.replace(b"</body>", f"{markup}</body>".encode())
+
+
+def test_a_page_is_whole_without_script_on_a_phone(page: Page, shop: bytes, tmp_path: Path) -> None:
+    page.size(390, 844, is_phone=True)
+    page.ask("Emulation.setScriptExecutionDisabled", value=True)
+    page.show(shop, tmp_path)
+    assert page.value("document.documentElement.scrollWidth") == 390
+    assert page.value("document.querySelector('form.find').hidden") is True
+    rows = "[...document.querySelectorAll('.log tbody tr')]"
+    assert page.value(f"{rows}.length") == 341
+    is_seen = "(row) => row.textContent.trim() && row.checkVisibility()"
+    assert page.value(f"{rows}.filter({is_seen}).length") == 341
 
 
 def test_a_keyboard_reaches_everything_in_the_order_of_the_page(
-    chromium: str, shop: bytes, tmp_path: Path
+    page: Page, shop: bytes, tmp_path: Path
 ) -> None:
-    script = (
-        "<script>for (const one of document.querySelectorAll('details')) one.open = true;"
-        "const all = [...document.querySelectorAll("
-        '\'a[href]:not([tabindex="-1"]), summary, input, select, button, [tabindex="0"]\')];'
-        "const dead = all.filter((one) => { one.focus(); return document.activeElement !== one; });"
-        "all[0].focus(); const skip = getComputedStyle(all[0]);"
-        "const up = [...document.querySelectorAll('[tabindex]')].filter((one) => one.tabIndex > 0);"
-        "document.title = [dead.length, up.length, all[0].className, skip.left].join();</script>"
-    )
-    dom, _ = browse(chromium, tmp_path, loose(shop, script), "--dump-dom")
-    assert "<title>0,0,skip,16px</title>" in dom
+    page.show(shop, tmp_path)
+    page.value("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    every = '\'a[href]:not([tabindex="-1"]), summary, input, select, button, [tabindex="0"]\''
+    dead = "one.focus(); return document.activeElement !== one;"
+    found = f"[...document.querySelectorAll({every})].filter((one) => {{ {dead} }}).length"
+    assert page.value(found) == 0
+    up = "[...document.querySelectorAll('[tabindex]')].filter((one) => one.tabIndex > 0).length"
+    assert page.value(up) == 0
 
 
-def test_filters_hide_what_does_not_fit(chromium: str, shop: bytes, tmp_path: Path) -> None:
-    script = (
-        "<script>const form = document.querySelector('form.find');"
-        "const count = () => document.querySelectorAll('.log tbody tr:not([hidden])').length;"
-        "form.kind.value = 'decision.logged'; form.dispatchEvent(new Event('input'));"
-        "setTimeout(() => { const some = count(); form.reset();"
-        "setTimeout(() => { document.title = [some, count()].join(); }, 300); }, 300);</script>"
-    )
-    dom, _ = browse(
-        chromium, tmp_path, loose(shop, script), "--dump-dom", "--virtual-time-budget=3000"
-    )
-    found = re.search(r"<title>(\d+),(\d+)</title>", dom)
-    assert found is not None
-    assert 0 < int(found[1]) < int(found[2]) == 341
+def test_filters_hide_what_does_not_fit(page: Page, shop: bytes, tmp_path: Path) -> None:
+    page.show(shop, tmp_path)
+    rows = "document.querySelectorAll('.log tbody tr:not([hidden])').length"
+    form = "document.querySelector('form.find')"
+    page.value(f"{form}.kind.value = 'decision.logged'; {form}.dispatchEvent(new Event('input'))")
+    page.wait(f"{rows} > 0 && {rows} < 341")
+    page.value(f"{form}.reset()")
+    page.wait(f"{rows} === 341")
 
 
 def png_size(data: bytes) -> tuple[int, ...]:
@@ -163,22 +113,22 @@ def png_size(data: bytes) -> tuple[int, ...]:
 
 
 @pytest.mark.parametrize(
-    ("name", "size", "option"),
+    "image",
     [
-        ("report-light", (1280, 900), LIGHT),
-        ("report-dark", (1280, 900), DARK),
-        ("report-phone", (390, 844), LIGHT),
+        ("report-light", (1280, 900), "light"),
+        ("report-dark", (1280, 900), "dark"),
+        ("report-phone", (390, 844), "light"),
     ],
 )
 def test_the_images_of_the_documentation_are_of_this_page(
-    screen: tuple[str, bytes, Path], name: str, size: tuple[int, int], option: str
+    page: Page, shop: bytes, tmp_path: Path, image: tuple[str, tuple[int, int], str]
 ) -> None:
-    chromium, shop, folder = screen
-    page = shop if size[0] > 500 else framed(shop, size[0], "", "")  # no window is narrower
-    made, stored = folder / "made.png", IMAGES / f"{name}.png"
-    window = f"--window-size={size[0]},{size[1]}"
-    browse(chromium, folder, page, option, window, f"--screenshot={made}")
-    data = made.read_bytes()
+    name, size, scheme = image
+    stored = IMAGES / f"{name}.png"
+    page.size(*size)
+    page.look(scheme)
+    page.show(shop, tmp_path)
+    data = b64decode(page.ask("Page.captureScreenshot")["data"])
     if "TRIPOD_WRITES_IMAGES" in os.environ:
         IMAGES.mkdir(exist_ok=True)
         stored.write_bytes(data)
