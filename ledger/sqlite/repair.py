@@ -9,11 +9,18 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from hashlib import sha256
 from typing import Any
 
-from tripod.ledger.entry import GENESIS, entry_blobs, entry_leaf_hash, parse_header
+from tripod.ledger.entry import (
+    GENESIS,
+    REDACTED,
+    Entry,
+    entry_blobs,
+    entry_leaf_hash,
+    parse_header,
+)
 from tripod.ledger.errors import LedgerDamagedError
 from tripod.ledger.merkle import Tree
 from tripod.ledger.progress import tell_over
@@ -83,21 +90,29 @@ def copy_ledger_rows(path: str, fresh: str) -> int:
     return tree.size
 
 
-def copy_first_entries(path: str, fresh: str, size: int) -> None:
-    """Copy the first ``size`` entries of a sound ledger, and their blobs, into a new file.
+def copy_first_entries(path: str, fresh: str, size: int, better: str | None = None) -> None:
+    """Copy the first ``size`` entries of a ledger, and their blobs, into a new file.
 
-    Tables of projections are not there yet. Raises LedgerDamagedError where an entry is not sound.
+    ``better`` is another database that has the first of them: those are taken from it, but for the
+    bodies that were erased since. Tables of projections are not there yet. Raises
+    LedgerDamagedError where an entry is not sound.
     """
     with (
         closing(read_only(path)) as old,
         closing(sqlite3.connect(fresh, isolation_level=None)) as new,
+        ExitStack() as held,
     ):
         migrate_schema(new)
         old.execute("BEGIN")
         new.execute("BEGIN")
         ledger, tree, named = SQLiteReader(old), Tree(), set[str]()
+        entries, blob = ledger.read(0, size), ledger.blob
+        if better is not None:
+            first = SQLiteReader(held.enter_context(closing(read_only(better))))
+            entries = _joined(first, ledger, size)
+            blob = lambda digest: first.blob(digest) or ledger.blob(digest)  # noqa: E731
         newest = b""
-        for entry in read_sound_entries(ledger.read(0, size)):
+        for entry in read_sound_entries(entries):
             tree.append(entry_leaf_hash(entry.header))
             newest = entry.header
             row = (entry.seq, entry.id, entry.kind, entry.stream, entry.header)
@@ -106,13 +121,23 @@ def copy_first_entries(path: str, fresh: str, size: int) -> None:
                 new.execute("INSERT INTO unswept (entry) VALUES (?)", (entry.seq,))
                 continue
             for digest, _ in entry_blobs(entry.data):
-                data = ledger.blob(bytes.fromhex(digest))
+                data = blob(bytes.fromhex(digest))
                 if digest not in named and data is not None:
                     named.add(digest)
                     add_blob_row(new, bytes.fromhex(digest), data)
         header = parse_header(newest)
         add_head_row(new, tree, header.ledger, header.at)
         new.execute("COMMIT")
+
+
+def _joined(first: SQLiteReader, ledger: SQLiteReader, size: int) -> Iterator[Entry]:
+    """The entries of ``first``, and behind them those of ``ledger``, which says what was erased."""
+    known = first.size
+    erased = {entry.data["seq"] for entry in ledger.read(known, size, kinds=(REDACTED,))}
+    for entry in first.read(0, min(known, size)):
+        there = ledger.entry(entry.seq) if entry.seq in erased else None
+        yield entry if there is None else there
+    yield from ledger.read(known, size)
 
 
 def add_entry_rows(db: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> None:

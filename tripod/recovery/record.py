@@ -35,7 +35,12 @@ from tripod.ledger.files import hold_file_lock, rename_file, sync_path
 from tripod.ledger.kinds.peers import PEER_ADDED, PEER_MERGED
 from tripod.ledger.kinds.trust import FORKED_FROM
 from tripod.ledger.locator import database_apart, database_of, has_record
-from tripod.ledger.sqlite.reader import SQLiteReader, read_block_nodes, read_only
+from tripod.ledger.sqlite.reader import (
+    SQLiteReader,
+    read_block_nodes,
+    read_only,
+    read_sound_entries,
+)
 from tripod.ledger.sqlite.repair import copy_first_entries
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.ledger.tlog.seal import Seal, read_seal
@@ -310,8 +315,9 @@ def restore_own_record(root: str, replica: str | None = None) -> RestoredRecord:
     ``replica`` names the one to restore: needed where its record was only fetched, since the clone
     that it is from may still be at work.
 
-    1. The longest record is made a database beside the ledger, and judged. Dead here: nothing
-       happened.
+    1. The longest record is made a database beside the ledger, and judged. Where the ledger has all
+       of it and more, but bodies that are not theirs, what is newer is added to it from there. Dead
+       here: nothing happened.
     2. It takes the ledger's place, which is kept. Dead here: the ledger is restored, and commands
        ask for what is next.
     3. The files are taken in and written. Dead here: the next `tripod sync` does it.
@@ -332,13 +338,26 @@ def restore_own_record(root: str, replica: str | None = None) -> RestoredRecord:
         held.enter_context(hold_file_lock(f"{database}.lock"))
         chosen = _longest(own, fresh)
         old = chosen.seal.origin
-        _refuse_longer(database, chosen)
+        where = chosen.where
+        damaged = _damaged_size(database, chosen)
+        if damaged:
+            where += ", what is newer from the database that stood there"
+            record = f"{fresh}-record"
+            held.callback(recover.remove_rebuilt_database, record)
+            rename_file(fresh, record)
+            try:
+                copy_first_entries(database, fresh, damaged, record)
+            except LedgerDamagedError as error:
+                raise RefusedError(
+                    f"{error}. {chosen.where} has the first {chosen.seal.size} of {damaged} "
+                    "entries, and not that one: `tripod restore FILE` puts a backup back"
+                ) from error
         with closing(read_only(fresh)) as db:
             reason = _lost(SQLiteReader(db), old, records)
         new = old if reason is None else recover.new_origin(old, None, {old})
         size = recover.prepare_copy(fresh, old, new, reason or "", sign_fork=reason is not None)
         kept = recover.put_rebuilt_in_place(database, fresh, "replaced")
-    return RestoredRecord(*_taken_in(root, (size, new, old), kept, chosen.where))
+    return RestoredRecord(*_taken_in(root, (size, new, old), kept, where))
 
 
 def _taken_in(
@@ -442,8 +461,12 @@ def _longest(own: list[FoundRecord], fresh: str) -> FoundRecord:
     raise RefusedError("; ".join(problems))
 
 
-def _refuse_longer(database: str, chosen: FoundRecord) -> None:
-    """Refuse where the ledger in the place holds all of the record, as its own or as a peer's."""
+def _damaged_size(database: str, chosen: FoundRecord) -> int:
+    """How many entries the ledger in the place has, if that is all of the record, and damaged.
+
+    0: it is no such ledger. Raises RefusedError where it holds all of the record and is sound, or
+    holds it as a peer's.
+    """
     with suppress(LedgerError, sqlite3.Error), closing(read_only(database)) as db:
         there = SQLiteReader(db)
         peers = {entry.data["origin"] for entry in there.read(kinds=(PEER_ADDED.name,))}
@@ -457,10 +480,16 @@ def _refuse_longer(database: str, chosen: FoundRecord) -> None:
         size, root = there.size, chosen.seal.size
         # Perhaps under a newer name: its line was forked.
         if size >= root and root_of(read_block_nodes(db), 0, root) == chosen.seal.root:
+            try:
+                for _ in read_sound_entries(there.read()):
+                    pass
+            except LedgerDamagedError:
+                return size
             raise RefusedError(
                 f"{database} holds all {root} entries of {chosen.where}, and {size - root} "
                 "more: there is nothing to restore. `tripod doctor` says what else is wrong"
             )
+    return 0
 
 
 def _lost(ledger: LedgerReader, origin: str, records: list[FoundRecord]) -> str | None:

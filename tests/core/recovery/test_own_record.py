@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from doors.inside import run
 from replicas import Clone, pushed_replica
+from specimens import unguarded
 
 from tripod.ledger.kinds.peers import PEER_MERGED
 from tripod.trust.seal import newest
@@ -227,6 +228,47 @@ def test_a_ledger_that_holds_all_of_the_record_is_left_alone(ann: Clone) -> None
     done = ann.run("restore")
     assert done.code == 1
     assert "there is nothing to restore" in done.err
+    assert ann.database.read_bytes() == before
+
+
+def test_bodies_that_were_changed_come_back_and_what_is_newer_stays(ann: Clone) -> None:
+    """The record has the true words, the ledger more entries: neither alone is the whole."""
+    ann.said("chat", "send", "live", "ann", "a secret")
+    ann.push()
+    sent = ann.said("log", "--json", "--kind", "chat.sent").splitlines()
+    seq = max(json.loads(line)["seq"] for line in sent)
+    ann.said("redact", str(seq), "--reason", "it was a secret")
+    ann.said("chat", "send", "live", "ann", "newer")
+    before = ann.said("log", "--json")
+    with unguarded(str(ann.database)) as db:
+        db.execute(
+            "UPDATE entries SET body = CAST(replace(CAST(body AS TEXT), 'hello', 'never') AS BLOB)"
+            " WHERE kind = 'chat.sent'"
+        )
+    assert b"bodies-present" in ann.run("verify").out
+    assert b"tripod restore" in ann.run("doctor").out
+    out = ann.said("restore")
+    assert ", what is newer from the database that stood there\n" in out
+    assert "is kept as" in out
+    assert set(before.splitlines()) <= set(ann.said("log", "--json").splitlines())
+    read = ann.said("chat", "read", "live")
+    assert "hello" in read
+    assert "newer" in read
+    assert "a secret" not in read, "what was erased since the record was made stays erased"
+    ann.said("verify")
+
+
+def test_a_body_that_no_record_has_is_told_and_nothing_is_replaced(ann: Clone) -> None:
+    ann.said("chat", "send", "live", "ann", "newer")
+    with unguarded(str(ann.database)) as db:
+        db.execute(
+            "UPDATE entries SET body = CAST(replace(CAST(body AS TEXT), 'newer', 'never') AS BLOB)"
+        )
+    before = ann.database.read_bytes()
+    done = ann.run("restore")
+    assert done.code == 1
+    assert "has a body that it did not commit to" in done.err
+    assert "tripod restore FILE" in done.err
     assert ann.database.read_bytes() == before
 
 
