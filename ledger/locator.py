@@ -22,6 +22,7 @@ import stat
 from contextlib import suppress
 from typing import NamedTuple
 
+from tripod.ledger.errors import BadArgumentError
 from tripod.ledger.files import read_plain_file
 from tripod.ledger.places import CHAT, COUNTS, DATABASE, EVENTS, LOGS, RECORD, SEAL, WORKERS
 from tripod.ledger.sqlite.schema import APPLICATION_ID
@@ -276,7 +277,13 @@ def team_to_judge(given: str | None) -> str:
 
     ``given`` as it is; else the directory that the variable names, the nearest one above, or the
     current folder.
+
+    Raises:
+        BadArgumentError: ``given`` is empty. Elsewhere that means the current folder, and here a
+            variable of a script that is not set.
     """
+    if given == "":
+        raise BadArgumentError("the path is empty: is a variable that names it not set?")
     return given if given is not None else found_team(None) or os.getcwd()
 
 

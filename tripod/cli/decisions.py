@@ -199,7 +199,7 @@ def _summary(call: CommandCall) -> int:
 
     if call.path is not None and call.values["team"] is not None:
         raise BadArgumentError("give PATH or --team, not both")
-    path = team_to_judge(call.path or call.values["team"])
+    path = team_to_judge(call.values["team"] if call.path is None else call.path)
     waiting = _waiting(call, path)
     with call.progress(), _opened(path, call.since) as ledgers:
         names = [one.line(one.rows - 1) if one.db is not None else "" for one in ledgers]

@@ -106,7 +106,7 @@ def _log(call: CommandCall) -> None:
         raise BadArgumentError("give PATH or --team, not both")
     if call.timeout is not None and not call.follow:
         raise BadArgumentError("--timeout is for --follow: without it log does not wait")
-    path = team_to_judge(call.path or call.values["team"])
+    path = team_to_judge(call.values["team"] if call.path is None else call.path)
     damaged = 0
     is_paged = not (call.json or call.follow)
     with opened_ledger(path) as ledger, paged_output(wanted=is_paged) as write:

@@ -93,6 +93,32 @@ def test_a_ledger_that_is_no_ledger_cannot_be_judged(team: Path) -> None:
     assert audit(team, "nothing-there").code == 3
 
 
+def test_where_nothing_is_nothing_is_said_to_be_clean(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for words in ((), ("nothing-there",)):
+        done = audit(tmp_path / "empty", *words, "--bundle", f"{tmp_path}/b")
+        assert (done.code, done.out) == (3, b"")
+        assert "nothing was audited: " in done.err
+        assert "--bundle" not in done.err
+        assert not (tmp_path / "b").exists()
+    done = audit(tmp_path / "empty")
+    assert "Give the project's folder, or begin a ledger in this one" in done.err
+
+
+def test_an_empty_path_is_no_path(team: Path) -> None:
+    """A variable of a script that is not set: here is a team, and it is not what was meant."""
+    for words in (
+        ["audit", ""],
+        ["verify", ""],
+        ["decisions", "summary", ""],
+        ["log", ""],
+        ["audit", "", "--bundle", "../b"],
+    ):
+        done = run(team, *words)
+        assert (done.code, done.out) == (2, b""), words
+        assert "the path is empty" in done.err
+
+
 def test_what_strangers_wrote_does_not_reach_the_terminal(team: Path) -> None:
     with unguarded(database(f"{team}/.nbs")) as db:
         db.execute("UPDATE entries SET kind = ? WHERE seq = 5", ("\x1b[31mred\n",))
@@ -154,6 +180,24 @@ def test_a_clone_that_forked_is_told_with_both_readings(ann: Clone, tmp_path: Pa
     assert alone["first_bad"] is not None
     assert alone["first_bad"]["was"]["text"] != alone["first_bad"]["entry"]["text"]
     assert any(one["source"] == "peer" and one["fits"] is False for one in alone["heads"])
+
+
+def test_of_two_copies_one_that_cannot_be_read_does_not_hide_the_other(team: Path) -> None:
+    with unguarded(database(f"{team}/.nbs")) as db:
+        db.execute("UPDATE entries SET body = ? WHERE seq = 5", (b'{"channel":"live"}',))
+    (team / "malformed.db").write_bytes(b"no ledger")
+    for one, two in ((".", "malformed.db"), ("malformed.db", ".")), ((".", "gone"), ("gone", ".")):
+        for words in (one, two):
+            done = audit(team, *words)
+            assert done.code == 1, done
+            said = done.out.decode()
+            assert said.startswith("where they part cannot be told: ")
+            good = "AB"[words.index(".")]
+            assert f"{good} by itself: the ledger is damaged: entry 5 is the first bad one" in said
+    code, found = value(team, ".", "malformed.db")
+    assert (code, found["a"]["exit_code"], found["b"]["exit_code"]) == (1, 1, 3)
+    assert found["problem"]
+    assert audit(team, "malformed.db", "gone").code == 3
 
 
 def test_a_clone_is_audited_by_the_records_on_its_refs(ann: Clone, tmp_path: Path) -> None:
