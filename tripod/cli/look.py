@@ -30,7 +30,14 @@ from tripod.ledger import DATABASE, RECORD
 from tripod.ledger.files import read_plain_file
 from tripod.ledger.ids import format_at
 from tripod.ledger.kinds.registry import BY_NAME
-from tripod.ledger.locator import FOLDER, closed_place_problem, database_of, team_of, team_to_judge
+from tripod.ledger.locator import (
+    FOLDER,
+    closed_place_problem,
+    database_of,
+    git_place_problem,
+    team_of,
+    team_to_judge,
+)
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.sqlite.schema import check_schema
 from tripod.ledger.sqlite.store import is_malformed_sqlite
@@ -335,6 +342,9 @@ def _save(call: CommandCall, views: Database) -> None:
     from tripod.ledger.sqlite.metadata import datasette_metadata
     from tripod.ledger.sqlite.views import save_views
 
+    for path in filter(None, (call.save, call.datasette)):
+        if problem := git_place_problem(path):
+            raise RefusedError(problem)
     if call.datasette is not None and os.path.lexists(call.datasette):
         raise RefusedError(f"{call.datasette} is there already: give a new name")
     try:

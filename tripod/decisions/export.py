@@ -15,6 +15,7 @@ from tripod.decisions.reader import standing
 from tripod.errors import NotFoundError, RefusedError
 from tripod.ledger.files import read_plain_file, replace_file
 from tripod.ledger.ids import format_at
+from tripod.ledger.locator import git_place_problem
 from tripod.output import entry_marks, one_line
 from tripod.projections import LOG
 from tripod.team.team import Team
@@ -100,6 +101,8 @@ def _check_place(team: Team, path: str) -> None:
         raise RefusedError(
             f"{path} is in the team directory, which the ledger projects: give a file elsewhere"
         )
+    if problem := git_place_problem(path):
+        raise RefusedError(problem)
     if os.path.islink(path):
         raise RefusedError(f"{path} is a symbolic link: give the file itself")
 

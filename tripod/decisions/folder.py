@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from tripod.errors import RefusedError
 from tripod.ledger.files import read_plain_file, replace_file
+from tripod.ledger.locator import git_place_problem
 from tripod.output import one_line
 from tripod.projections.decisions.madr_file import (
     NAME_PATTERN,
@@ -47,8 +48,8 @@ def write_decision_folder(
     team directory, into which nothing is written.
 
     Raises:
-        RefusedError: the folder is in the team directory, or files in it are not of this export;
-            nothing was written.
+        RefusedError: the folder is in the team directory or git's, or files in it are not of this
+            export; nothing was written.
         OSError: the disk refuses. Files that were written are whole.
     """
     _check_folder(folder, inside)
@@ -93,6 +94,8 @@ def write_decision_folder(
 def _check_folder(folder: str, inside: str | None) -> None:
     if os.path.lexists(folder) and not os.path.isdir(folder):
         raise RefusedError(f"{one_line(folder)} is no folder: give one for the files of decisions")
+    if problem := git_place_problem(folder):
+        raise RefusedError(problem)
     if inside is not None:
         team = f"{os.path.realpath(inside)}/"
         if f"{os.path.realpath(folder)}/".startswith(team):

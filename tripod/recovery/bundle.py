@@ -30,7 +30,7 @@ import orjson
 from tripod.errors import LedgerError, RefusedError, UnwritableError
 from tripod.ledger import DATABASE, RawEntry, Tree, entry_leaf_hash
 from tripod.ledger.files import open_plain_file, read_plain_file, sync_path
-from tripod.ledger.locator import database_of
+from tripod.ledger.locator import database_of, git_place_problem
 from tripod.ledger.tlog import tiles
 from tripod.projections import Disk
 from tripod.recovery.rebuild import copy_database_pages
@@ -77,8 +77,11 @@ class WrittenBundle(NamedTuple):
 def bundle_folder(path: str) -> Iterator[BundleFolder]:
     """A bundle to be written to ``path``; without ``finish`` nothing is left of it.
 
-    Raises RefusedError where something is there, UnwritableError where the disk refuses.
+    Raises RefusedError where something is there, or git's own; UnwritableError where the disk
+    refuses.
     """
+    if problem := git_place_problem(path):
+        raise RefusedError(problem)
     full = os.path.realpath(path)
     with _disk_refusals(path):
         if os.path.lexists(full) and not (os.path.isdir(full) and _is_free(full)):

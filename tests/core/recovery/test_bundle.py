@@ -478,3 +478,27 @@ def test_it_is_written_where_the_team_is_only_read(kept: Kept, tmp_path: Path) -
     done = run(team, "--read-only", "audit", ".", "--bundle", str(tmp_path / "b"))
     assert done.code == 0, done
     assert judged(tmp_path / "b") == 0
+
+
+def test_nothing_to_be_handed_on_is_written_into_what_is_gits_own(
+    sound: str, tmp_path: Path
+) -> None:
+    copy(sound, str(tmp_path / "team"))
+    for name, bare in (("team", []), ("bare", ["--bare"])):
+        words = ["git", "init", "--quiet", *bare, str(tmp_path / name)]
+        assert subprocess.run(words, check=False).returncode == 0
+    for place in (".git", ".git/hooks", "../bare", "../bare/refs"):
+        for words in (
+            ["audit", ".", "--bundle", f"{place}/x"],
+            ["decisions", "export", "--madr", f"{place}/x"],
+            ["query", "--save", f"{place}/x"],
+            ["query", "--save", "../x", "--datasette", f"{place}/x"],
+            ["scribe", "export", f"{place}/x"],
+        ):
+            done = run(tmp_path / "team", *words)
+            assert done.code == 1, done
+            assert "which is git's own: write it elsewhere" in done.err
+        assert not (tmp_path / "team" / place / "x").exists()
+    assert not (tmp_path / "x").exists()
+    assert run(tmp_path / "team", "audit", ".", "--bundle", "git/x.git").code == 1  # no such folder
+    assert run(tmp_path / "team", "audit", ".", "--bundle", "x.git").code == 0
