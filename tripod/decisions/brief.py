@@ -24,7 +24,7 @@ _MOST_PROBLEMS = 10
 # GitHub and GitLab look for these after the signs were read: @name, #1, GH-1, !1, &1, $1, ~1, %1,
 # http://a.
 _AFTERWARDS = re.compile(
-    r"&#(?:64|35);(?=\w)|(?:&#(?:33|38|36|126);|%)(?=\w)|\bGH-(?=[0-9])|&#58;(?=//)", re.IGNORECASE
+    r"&#64;|(?:&#(?:33|35|36|38|126);|%)(?=\w|&#95;)|\bGH-(?=[0-9])|&#58;(?=//)", re.IGNORECASE
 )
 _SIGNS = frozenset("\\`*_{}[]()<>#+|!&~@$:")
 
