@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from tempfile import TemporaryDirectory
@@ -204,13 +204,15 @@ def _summary(call: CommandCall) -> int:
     with call.progress(), _opened(path, call.since) as ledgers:
         names = [one.line(one.rows - 1) if one.db is not None else "" for one in ledgers]
         read = [_read_or_problem(one) for one in ledgers]
-        sizes = {
-            name: one.rows
-            for one, name, found in zip(ledgers, names, read, strict=True)
-            if name and not isinstance(found, str)
-        }
+        told = [
+            (name, found)
+            for name, found in zip(names, read, strict=True)
+            if not isinstance(found, str)
+        ]
+        made = frozenset(leaf for _, found in told for leaf in found.made())
+        origins = {name for name, _ in told}
         parts = [
-            _part(one, found, {name: size for name, size in sizes.items() if name != own})
+            replace(_part(one, found, origins - {own}), apart=made)
             for one, own, found in zip(ledgers, names, read, strict=True)
         ]
     if waiting:
@@ -260,7 +262,7 @@ def _read_or_problem(evidence: OpenEvidence) -> LedgerDecisions | str:
 
 
 def _part(
-    evidence: OpenEvidence, found: LedgerDecisions | str, others: Mapping[str, int]
+    evidence: OpenEvidence, found: LedgerDecisions | str, others: Collection[str]
 ) -> BriefPart:
     from tripod.decisions.brief import BriefPart
     from tripod.verify.acceptance import size_before
@@ -271,11 +273,11 @@ def _part(
     before = size_before(evidence)
     if not isinstance(before, str):
         start, why = before or (0, "")
-        return BriefPart(what, found, start, why, apart=others)
+        return BriefPart(what, found, start, why)
     point = evidence.database.since and evidence.database.since[0]
     if isinstance(point, Seal) and point.origin in others:  # all of this one may be new
-        return BriefPart(what, found, 0, f"the beginning of {what}", apart=others)
-    return BriefPart(what, found, problem=before, apart=others)
+        return BriefPart(what, found, 0, f"the beginning of {what}")
+    return BriefPart(what, found, problem=before)
 
 
 def _value(part: BriefPart) -> dict[str, object]:
