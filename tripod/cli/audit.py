@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -86,12 +87,24 @@ def _audit_once(
         with judging.open_run(path, **how) as evidence:
             is_there = evidence.root is not None or os.path.isfile(path) or is_export(path)
             if evidence.problem and not is_there:  # nothing that could be kept or judged again
-                raise LedgerDamagedError(f"nothing was audited: {evidence.problem}")
+                raise LedgerDamagedError(
+                    f"nothing was audited: {_advice(path) or evidence.problem}"
+                )
             report = judging.run(evidence)
             if report.exit_code and left and evidence_changed(evidence):
                 return None
             add(evidence, report)
     return report.exit_code, found
+
+
+def _advice(path: str) -> str:
+    """What to do with a path that is no ledger, where it is something else of ours."""
+    if path.startswith("refs/"):
+        return f"{path} is a ref: give the folder of its repository, or the ref beside another copy"
+    if not all(os.path.isfile(f"{path}/{name}") for name in ("MANIFEST.sha256", "verify.py")):
+        return ""
+    at = shlex.quote(path)
+    return f"{path} is the bundle of an audit: `python3 -I -S {at}/verify.py` judges it"
 
 
 def _audited(call: CommandCall, report: Report, damage: Damage) -> Audited:

@@ -105,6 +105,16 @@ def test_where_nothing_is_nothing_is_said_to_be_clean(tmp_path: Path) -> None:
     assert "Give the project's folder, or begin a ledger in this one" in done.err
 
 
+def test_what_is_ours_and_no_ledger_is_called_by_its_name(team: Path) -> None:
+    assert audit(team, ".", "--bundle", "a b").code == 0
+    done = audit(team, "a b")
+    assert (done.code, done.out) == (3, b"")
+    assert "`python3 -I -S 'a b'/verify.py` judges it" in done.err
+    done = audit(team, "refs/tripod/ann")
+    assert done.code == 3
+    assert "give the folder of its repository" in done.err
+
+
 def test_an_empty_path_is_no_path(team: Path) -> None:
     """A variable of a script that is not set: here is a team, and it is not what was meant."""
     for words in (
