@@ -23,7 +23,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from tripod.ledger.errors import BadArgumentError
-from tripod.ledger.files import read_plain_file
+from tripod.ledger.files import is_git_directory, read_plain_file
 from tripod.ledger.places import CHAT, COUNTS, DATABASE, EVENTS, LOGS, RECORD, SEAL, WORKERS
 from tripod.ledger.sqlite.schema import APPLICATION_ID
 
@@ -510,30 +510,13 @@ def _is_inside(tree: WorkTree) -> bool:
 
 def is_bare(common: str) -> bool:
     """Whether a folder is a git directory whose configuration says that it has no work tree."""
-    if not _is_git_directory(common):
+    if not is_git_directory(common):
         return False
     for name in ("config", "config.worktree"):
         with suppress(OSError):
             if re.search(_BARE, read_plain_file(os.path.join(common, name), _SMALL)):
                 return True
     return False
-
-
-def _is_git_directory(path: str) -> bool:
-    return all(os.path.lexists(f"{path}/{name}") for name in ("HEAD", "objects", "refs"))
-
-
-def git_place_problem(path: str) -> str | None:
-    """That a file to be handed on would lie in a directory of git; None: it would not.
-
-    Git deletes, packs and copies there as it likes, and people look for nothing of theirs in it.
-    """
-    at = os.path.realpath(path)
-    while at != (above := os.path.dirname(at)):
-        if os.path.basename(at).lower() == ".git" or _is_git_directory(at):
-            return f"{path} lies in {at}, which is git's own: write it elsewhere"
-        at = above
-    return None
 
 
 def configured_team(tree: WorkTree) -> str | None:

@@ -289,13 +289,10 @@ def judge_refs(
             origins = frozenset(seal.origin for _, seal in records if seal is not None)
             pins = ReplicaPins(asked)
             for ref, _ in records:
-                how: HowToOpen = {
-                    "nearby": nearby,
-                    "keys": keys,
-                    "asked": pins.asked_of(ref.replica),
-                }
-                peers = origins - pins.origins(ref.replica)
-                with open_ref(repository, ref, root, peers=peers, **how) as evidence:
+                evidence = OpenEvidence(ref.ref, nearby=nearby, now_us=now_us())
+                evidence.database.keys = tuple(keys)
+                evidence.database.peers = origins - pins.origins(ref.replica)
+                with open_ref(evidence, repository, ref, root, pins.asked_of(ref.replica)):
                     parts.append(pins.noted(run(evidence, select), ref.replica))
                     each(evidence, parts[-1], ref.replica)
             for one in pins.lost({ref.replica for ref, _ in records}):
@@ -327,21 +324,9 @@ def _unread(path: str, root: str, error: OutsideError | GitError) -> Report | No
 
 
 def open_ref(
-    repository: Repository,
-    ref: ReplicaRef,
-    root: str,
-    *,
-    peers: frozenset[str] = frozenset(),
-    nearby: int = NEARBY,
-    keys: Sequence[VerifierKey] = (),
-    asked: AnchorOptions = USUAL,
+    evidence: OpenEvidence, repository: Repository, ref: ReplicaRef, root: str, asked: AnchorOptions
 ) -> OpenEvidence:
-    """Open the record on a ref; what cannot be opened is said in ``OpenEvidence.problem``.
-
-    ``root`` is the team directory of its repository, ``peers`` the replicas that are there, too.
-    """
-    evidence = OpenEvidence(ref.ref, nearby=nearby, now_us=now_us())
-    evidence.database.keys, evidence.database.peers = tuple(keys), peers
+    """Open the record on a ref; ``root`` is the team directory of its repository."""
     collect_outside_evidence(evidence, asked, root)
     if not ref.commit:
         evidence.problem = f"{ref.ref} leads to no commit, so to no record"

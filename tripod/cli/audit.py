@@ -66,7 +66,6 @@ def _audit_once(
     from tripod.verify.anchors.anchors import AnchorOptions
     from tripod.verify.damage import damage_of
     from tripod.verify.evidence import OpenEvidence, evidence_changed
-    from tripod.verify.export import is_export
 
     found: list[Damage] = []
 
@@ -85,7 +84,7 @@ def _audit_once(
                     add(evidence, by_refs)
             return by_refs.exit_code, found
         with judging.open_run(path, **how) as evidence:
-            is_there = evidence.root is not None or os.path.isfile(path) or is_export(path)
+            is_there = evidence.root is not None or os.path.isfile(path) or evidence.loaded
             if evidence.problem and not is_there:  # nothing that could be kept or judged again
                 raise LedgerDamagedError(
                     f"nothing was audited: {_advice(path) or evidence.problem}"

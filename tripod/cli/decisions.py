@@ -74,7 +74,9 @@ def _opened(path: str, since: str | None = None) -> Iterator[list[OpenEvidence]]
             try:
                 repository = opened.enter_context(Repository(root))
                 refs = _refs_meant(repository, path if is_ref else None)
-                found = [open_ref(repository, one, root, asked=asked) for one in refs]
+                found = [
+                    open_ref(OpenEvidence(one.ref), repository, one, root, asked) for one in refs
+                ]
                 if not is_ref and not is_only_stored_to(repository.place.common):
                     for ref, evidence in zip(refs, found, strict=True):
                         if ref.remote is None:  # a ledger here wrote it

@@ -29,8 +29,13 @@ import orjson
 
 from tripod.errors import LedgerError, RefusedError, UnwritableError
 from tripod.ledger import DATABASE, RawEntry, Tree, entry_leaf_hash
-from tripod.ledger.files import open_plain_file, read_plain_file, sync_path
-from tripod.ledger.locator import database_of, git_place_problem
+from tripod.ledger.files import (
+    open_plain_file,
+    place_to_write_problem,
+    read_plain_file,
+    sync_path,
+)
+from tripod.ledger.locator import database_of
 from tripod.ledger.tlog import tiles
 from tripod.projections import Disk
 from tripod.recovery.rebuild import copy_database_pages
@@ -80,7 +85,7 @@ def bundle_folder(path: str) -> Iterator[BundleFolder]:
     Raises RefusedError where something is there, or git's own; UnwritableError where the disk
     refuses.
     """
-    if problem := git_place_problem(path):
+    if problem := place_to_write_problem(path):
         raise RefusedError(problem)
     full = os.path.realpath(path)
     with _disk_refusals(path):

@@ -498,6 +498,13 @@ def test_nothing_to_be_handed_on_is_written_into_what_is_gits_own(
             done = run(tmp_path / "team", *words)
             assert done.code == 1, done
             assert "which is git's own: write it elsewhere" in done.err
+            inside = [".nbs/x" if word == f"{place}/x" else word for word in words]
+            if "query" in words:  # it has no texts of others, and is left alone there
+                continue
+            done = run(tmp_path / "team", *inside)
+            assert done.code == 1, done
+            assert "write it elsewhere" in done.err
+            assert not (tmp_path / "team/.nbs/x").exists()
         assert not (tmp_path / "team" / place / "x").exists()
     assert not (tmp_path / "x").exists()
     assert run(tmp_path / "team", "audit", ".", "--bundle", "git/x.git").code == 1  # no such folder
