@@ -483,8 +483,10 @@ _README = """\
 
 This needs Python 3.11 or newer and nothing else: no network, no package, no `tripod`.
 It compares every file with `MANIFEST.sha256`, judges the entries and the seals, and says where that
-contradicts `audit.json`. Its exit code is 0 (nothing wrong), 1 (the ledger is wrong or a rule is
-broken, as it says here), 3 (not all could be judged) or 4 (this folder is not what was made).
+contradicts `audit.json` or the report. `ledger.db`, the receipts, the policies and the evidence are
+compared with the manifest alone. Its exit code is 0 (nothing wrong), 1 (the ledger is wrong or a
+rule is broken, as it says here), 3 (not all could be judged) or 4 (this folder is not what was
+made).
 
 Who can change this folder can change the manifest and the programs as well, and a program that was
 replaced says what they like. So the SHA-256 of `MANIFEST.sha256`, which `tripod audit` printed, is
