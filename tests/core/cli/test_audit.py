@@ -64,6 +64,25 @@ def test_a_rewritten_entry_is_told_with_what_it_says(team: Path) -> None:
     assert {one["check"] for one in found["findings"]["altered"]} == {"bodies-present"}
 
 
+def test_a_tail_that_was_linked_anew_is_bounded_by_what_vouches_for_it(team: Path) -> None:
+    """The head row tells that the newest entry is another, and not that those before are not."""
+    said = ["chat", "send", "live", "alex", "And cake."]
+    for words in (["key", "new"], ["seal"], said):
+        assert run(team, *words).code == 0
+    with unguarded(database(f"{team}/.nbs")) as db:
+        sql = "SELECT seq, header FROM entries ORDER BY seq DESC LIMIT 1"
+        last, header = db.execute(sql).fetchone()
+        header = header.replace(b'"stream":"', b'"stream":"x')
+        db.execute(
+            "UPDATE entries SET header = ?, stream = 'x' || stream WHERE seq = ?", (header, last)
+        )
+    code, found = value(team)
+    first, good = found["first_bad"], max(one["size"] for one in found["heads"] if one["fits"])
+    assert code == 1
+    assert (first["seq"], first["last"]) == (good, last)
+    assert good < last
+
+
 def test_a_forged_assessment_is_told(team: Path) -> None:
     spoiled(f"{team}/.nbs", "answers no checkpoint event")
     done = audit(team)
