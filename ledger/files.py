@@ -282,3 +282,23 @@ def hold_posix_file_lock(path: str, *, wait: bool) -> Iterator[bool]:
             yield True
     finally:
         os.close(fd)
+
+
+def is_git_directory(path: str) -> bool:
+    """Whether a folder has what each git directory has."""
+    return all(os.path.lexists(f"{path}/{name}") for name in ("HEAD", "objects", "refs"))
+
+
+def place_to_write_problem(path: str, team: str | None = None) -> str | None:
+    """That a file to be handed on would lie in the team directory or in git's; None: it would not.
+
+    Git deletes, packs and copies there as it likes, and people look for nothing of theirs in it.
+    """
+    at = os.path.realpath(path)
+    if team is not None and f"{at}/".startswith(f"{os.path.realpath(team)}/"):
+        return f"{path} is in the team directory, which the ledger projects: write it elsewhere"
+    while at != (above := os.path.dirname(at)):
+        if os.path.basename(at).lower() == ".git" or is_git_directory(at):
+            return f"{path} lies in {at}, which is git's own: write it elsewhere"
+        at = above
+    return None

@@ -22,7 +22,8 @@ import stat
 from contextlib import suppress
 from typing import NamedTuple
 
-from tripod.ledger.files import read_plain_file
+from tripod.ledger.errors import BadArgumentError
+from tripod.ledger.files import is_git_directory, read_plain_file
 from tripod.ledger.places import CHAT, COUNTS, DATABASE, EVENTS, LOGS, RECORD, SEAL, WORKERS
 from tripod.ledger.sqlite.schema import APPLICATION_ID
 
@@ -276,7 +277,13 @@ def team_to_judge(given: str | None) -> str:
 
     ``given`` as it is; else the directory that the variable names, the nearest one above, or the
     current folder.
+
+    Raises:
+        BadArgumentError: ``given`` is empty. Elsewhere that means the current folder, and here a
+            variable of a script that is not set.
     """
+    if given == "":
+        raise BadArgumentError("the path is empty: is a variable that names it not set?")
     return given if given is not None else found_team(None) or os.getcwd()
 
 
@@ -503,7 +510,7 @@ def _is_inside(tree: WorkTree) -> bool:
 
 def is_bare(common: str) -> bool:
     """Whether a folder is a git directory whose configuration says that it has no work tree."""
-    if not all(os.path.lexists(os.path.join(common, name)) for name in ("HEAD", "objects", "refs")):
+    if not is_git_directory(common):
         return False
     for name in ("config", "config.worktree"):
         with suppress(OSError):

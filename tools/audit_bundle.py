@@ -11,12 +11,21 @@
 2. The entries: those under a seal in `ledger/export`, the others in `ledger/rest`. They are judged
    by `audit_export.py`, which shares no code with the program that made this folder.
 3. Each seal in `seals/` is held against the entries, and its signature against their keys.
-4. What was found is held against what `audit.json` says: the first bad entry, and which seals fit.
+4. What was found is held against what `audit.json` says: the first bad entry, and which seals fit;
+   and that against `findings/report.json`: the exit code, and how many findings of which rule.
 
-What it does not judge: the rules of the team, the files in `evidence/`, the rest of `findings/`.
+What it does not judge: the rules of the team, `ledger/ledger.db`, `receipts/`, `policies/`, the
+files in `evidence/`, the rest of `findings/`.
 Exit: 0 nothing wrong, 1 the ledger is wrong or a rule of the team is broken, as the audit says,
 2 usage, 3 the audit could not judge all, 4 this folder is not what was made, or contradicts itself.
 """
+
+import sys
+
+if __name__ == "__main__" and not sys.flags.isolated:
+    # A file of this folder would come before the standard library, and nothing is judged yet.
+    print(f"run it by itself: python3 -I -S {sys.argv[0]!a}")
+    sys.exit(2)
 
 import argparse
 import hashlib
@@ -25,7 +34,6 @@ import json
 import os
 import re
 import stat
-import sys
 from contextlib import suppress
 from typing import Any
 
@@ -66,13 +74,13 @@ def sum_of(path: str) -> str:
     return digest.hexdigest()
 
 
-def altered(given: "str | None") -> "list[str]":
-    """What in this folder is not as the manifest has it."""
+def altered(given: str) -> "list[str]":
+    """What in this folder is not as the manifest of this sum has it."""
     there = files_below(HERE)
     if there.pop(MANIFEST, "it is not here"):
         return [f"{MANIFEST}: it is not here, or it is no regular file"]
-    if given is not None and sum_of(os.path.join(HERE, MANIFEST)) != given.lower():
-        return [f"{MANIFEST}: it has another sum than the one given"]
+    if sum_of(os.path.join(HERE, MANIFEST)) != given.lower():
+        return [f"{MANIFEST}: it has another sum than {given[:80]}"]
     with open(os.path.join(HERE, MANIFEST), "rb") as file:
         *lines, rest = file.read().decode("utf-8", "replace").split("\n")
     wanted, wrong = {}, [f"{MANIFEST}: it is cut off"] * bool(rest)
@@ -89,6 +97,18 @@ def altered(given: "str | None") -> "list[str]":
             problem = "it has other bytes"
         wrong += [f"{path}: {problem}"] * bool(problem)
     return wrong
+
+
+def parsed(data: "str | bytes") -> "Any":
+    """A value of JSON; what stands twice in an object would be read in two ways."""
+
+    def unique(pairs: "list[tuple[str, Any]]") -> "dict[str, Any]":
+        if len(dict(pairs)) != len(pairs):
+            raise ValueError("a name stands twice in an object of JSON")
+        return dict(pairs)
+
+    text = data if isinstance(data, str) else data.decode()
+    return json.loads(text, object_pairs_hook=unique)
 
 
 def raw(value: "Any") -> "bytes | None":
@@ -142,7 +162,7 @@ def judge(here: str, exports: "Any", stated: "dict[str, Any]", keys: "list[Any]"
             columns = {name: row[name] for name in ("id", "kind", "stream")}
             if seq < 0:
                 return self.wrong_if(seq, f"a row has the number {seq}")
-            with suppress(exports.Wrong, ValueError, KeyError, TypeError):
+            with suppress(exports.Wrong, *BROKEN):
                 if row["kind"] == "key.set":  # also behind a gap, where nothing is judged
                     self.every.append(exports.read_key(json.loads(raw(row["body"]) or b"")["vkey"]))
             if header is None or seq != len(self.leaves):
@@ -164,7 +184,7 @@ def judge(here: str, exports: "Any", stated: "dict[str, Any]", keys: "list[Any]"
             self.before = leaf.hex()
             self.leaves.append(leaf)
             self.grow(leaf)
-            with suppress(ValueError):
+            with suppress(ValueError, RecursionError):
                 head = json.loads(header)
                 apart = [name for name in columns if head.get(name) != columns[name]]
                 self.wrong_if(
@@ -180,11 +200,13 @@ def judge(here: str, exports: "Any", stated: "dict[str, Any]", keys: "list[Any]"
     if sealed and not exports.signers(bundle.text, bundle.signatures, trusted):
         wrong.append("ledger/export: its seal is signed by no key that is known of it")
     with open(os.path.join(rest, "rest.jsonl"), "rb") as file:
-        rows = [json.loads(line) for line in file]
+        rows = [parsed(line) for line in file]
     bundle.size += len(rows)
     for row in rows:
         bundle.follow(row)
     exports.Audit.settle(bundle)
+    if keys and not sealed:
+        print("no seal is here that the key given could have signed")
     wrong += [*contradictions(here, exports, bundle, stated)]
     if bundle.behind:
         print(f"{bundle.behind} entries behind a gap were not judged")
@@ -193,21 +215,29 @@ def judge(here: str, exports: "Any", stated: "dict[str, Any]", keys: "list[Any]"
         print(f"contradicts the audit: {shown(text)}")
     if wrong:
         return 4
-    return 1 if bundle.wrong else {0: 0, 1: 1, 3: 3}[stated["exit_code"]]
-
-
-def named(here: str) -> "set[int]":
-    """The entries at which a finding about a head stands; that of an entry is the first bad one."""
-    with open(os.path.join(here, "findings", "report.json"), "rb") as file:
-        report = json.load(file)
-    checks = (check for part in report.get("parts", [report]) for check in part["checks"])
-    of_heads = (check for check in checks if check["check"] in HEADS)
-    return {one["seq"] for check in of_heads for one in check["findings"]}
+    code = 1 if bundle.wrong else {0: 0, 1: 1, 3: 3}[stated["exit_code"]]
+    return code or 3 * bool(keys and not sealed)
 
 
 def contradictions(here: str, exports: "Any", bundle: "Any", stated: "dict[str, Any]") -> "Any":
-    """What the audit says of the first bad entry, and of the seals, and is not so."""
-    first, lowest = stated["first_bad"], min(bundle.bad - named(here), default=None)
+    """What the audit says of its findings, the first bad entry and the seals, and is not so."""
+    report = parsed(exports.read(here, "findings/report.json", 1 << 30))
+    parts = report.get("parts") or [report]
+    checks = [check for part in parts for check in part["checks"]]
+    failing = {one["check"]: one["failures"] for one in checks if one["failures"]}
+    counts = {one["check"]: one["failures"] for one in stated["findings"]["counts"]}
+    if failing != {check: number for check, number in counts.items() if number}:
+        yield "findings/report.json: it has other findings than the audit counts"
+    untold = any(part["problem"] or part["not_told"] or not part["checks"] for part in parts)
+    code = 1 if failing else 3 if untold else report["exit_code"]
+    if not code == report["exit_code"] == stated["exit_code"] or (code == 1 and not failing):
+        yield f"findings/report.json: the exit code is {code}, not {shown(stated['exit_code'])}"
+    head = {"size": len(bundle.leaves), "root": bundle.root().hex()}
+    if not stated["exit_code"] and (report["head"], stated["size"]) != (head, head["size"]):
+        yield f"the audit is of other entries than the {len(bundle.leaves)} that are here"
+    # The entry of a finding about a head is not bad itself: of entries the first bad one counts.
+    heads = {one["seq"] for check in checks if check["check"] in HEADS for one in check["findings"]}
+    first, lowest = stated["first_bad"], min(bundle.bad - heads, default=None)
     said = "none" if first is None else f"{first['seq']} to {first['last']}"
     if lowest is not None and (first is None or lowest < first["seq"]):
         yield f"entry {lowest} is wrong, and the first bad entry is said to be {said}"
@@ -215,7 +245,10 @@ def contradictions(here: str, exports: "Any", bundle: "Any", stated: "dict[str, 
         found = min(bundle.bad, default="none")
         print(f"the first entry found wrong here: {found}; ", end="")
         print(f"the first bad one by the audit: {shown(said)}")
-    seals = [one for one in stated["heads"] if one["file"]]
+    seals = [one for one in stated["heads"] if one["source"] != "head row"]
+    there = files_below(here)
+    if {one["file"] for one in seals} != {path for path in there if path.startswith("seals/")}:
+        yield "seals: there are others than those that the audit names"
     roots = bundle.roots({one["size"] for one in seals})
     for one in seals:
         data = exports.read(here, one["file"], 1 << 20)
@@ -246,8 +279,10 @@ def main() -> int:
     parser.add_argument("--manifest", help="the SHA-256 of the manifest, as you know it")
     parser.add_argument("--key", action="append", default=[], help="the log's: name+id+base64")
     given = parser.parse_args()
+    whole = ""
     try:
-        wrong = altered(given.manifest)
+        whole = given.manifest or sum_of(os.path.join(HERE, MANIFEST))
+        wrong = altered(whole)
     except OSError as error:
         wrong = [f"it cannot be read: {error}"]
     for text in wrong[:20]:
@@ -258,25 +293,34 @@ def main() -> int:
     sys.path.insert(0, HERE)
     sys.dont_write_bytecode = True
     exports = importlib.import_module("audit_export")  # only once its sum is known
-    print(f"the manifest is whole: sha256 {sum_of(os.path.join(HERE, MANIFEST))}")
+    print(f"the manifest is whole: sha256 {whole}")
     if given.manifest is None:
         print("who can change this folder can change that too: hold its sum against the one that")
         print("was kept elsewhere (--manifest)")
-    names = sorted(os.listdir(HERE))
+    try:
+        keys = [exports.read_key(key) for key in given.key]
+    except exports.Wrong as error:
+        print(f"--key: {shown(error)}")
+        return 2
+    names = ["", *sorted(os.listdir(HERE))]
     parts = [one for one in names if os.path.isfile(os.path.join(HERE, one, "audit.json"))]
-    codes = [judge_part(exports, part, given.key) for part in parts or [""]]
-    return next((code for code in (4, 1) if code in codes), max(codes))
+    codes = [judge_part(exports, part, keys) for part in parts or [""]]
+    with suppress(OSError):
+        if not altered(whole):
+            return next((code for code in (4, 1) if code in codes), max(codes))
+    print("this folder was changed while it was judged")
+    return 4
 
 
-def judge_part(exports: "Any", part: str, keys: "list[str]") -> int:
+def judge_part(exports: "Any", part: str, keys: "list[Any]") -> int:
     """Judge what was found of one ledger: in this folder, or in one of several below it."""
     here = os.path.join(HERE, part)
     if part:
         print(f"\n{shown(part)}")
     try:
         with open(os.path.join(here, "audit.json"), "rb") as file:
-            stated = json.load(file)
-        code = judge(here, exports, stated, [exports.read_key(key) for key in keys])
+            stated = parsed(file.read())
+        code = judge(here, exports, stated, keys)
         print(f"the audit says: {shown(stated['verdict'])}")
     except (exports.Wrong, OSError, *BROKEN) as error:
         print(f"contradicts itself: {type(error).__name__}: {shown(error)}")

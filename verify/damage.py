@@ -226,6 +226,9 @@ def _first_bad(
     if numbered:  # of entries signed together the others are good, where one is named itself
         seq, one = min(numbered, key=lambda each: (TOGETHER in each[1].message, each[0]))
         named = DamagedEntry(seq, seq, seq, one.check, one.message)
+        if one.message.startswith("the head row says last"):  # those before may be made anew, too
+            kept = max((head.size for head in heads if head.fits and head.size <= seq), default=0)
+            named = replace(named, seq=kept, sealed=kept)
     if broken is None or (named is not None and named.seq < broken.size):
         return named
     below = [one for one in heads if one.fits and one.size < broken.size]

@@ -289,11 +289,10 @@ def judge_refs(
             origins = frozenset(seal.origin for _, seal in records if seal is not None)
             pins = ReplicaPins(asked)
             for ref, _ in records:
-                peers = origins - pins.origins(ref.replica)
-                with _evidence_of_ref(ref, nearby, keys, peers) as evidence:
-                    collect_outside_evidence(evidence, pins.asked_of(ref.replica), root)
-                    _load_ref(evidence, repository, ref)
-                    collect_since(evidence, asked, root)
+                evidence = OpenEvidence(ref.ref, nearby=nearby, now_us=now_us())
+                evidence.database.keys = tuple(keys)
+                evidence.database.peers = origins - pins.origins(ref.replica)
+                with open_ref(evidence, repository, ref, root, pins.asked_of(ref.replica)):
                     parts.append(pins.noted(run(evidence, select), ref.replica))
                     each(evidence, parts[-1], ref.replica)
             for one in pins.lost({ref.replica for ref, _ in records}):
@@ -324,17 +323,11 @@ def _unread(path: str, root: str, error: OutsideError | GitError) -> Report | No
     return Report(path, (), problem=str(error)) if is_kept else None
 
 
-def _evidence_of_ref(
-    ref: ReplicaRef, nearby: int, keys: Sequence[VerifierKey], peers: frozenset[str]
+def open_ref(
+    evidence: OpenEvidence, repository: Repository, ref: ReplicaRef, root: str, asked: AnchorOptions
 ) -> OpenEvidence:
-    """The evidence that a record on a ref is to be, before anything of it is read."""
-    evidence = OpenEvidence(ref.ref, nearby=nearby, now_us=now_us())
-    evidence.database.keys, evidence.database.peers = tuple(keys), peers
-    return evidence
-
-
-def _load_ref(evidence: OpenEvidence, repository: Repository, ref: ReplicaRef) -> None:
-    """Make a database of the record on a ref, unless something is wrong already."""
+    """Open the record on a ref; ``root`` is the team directory of its repository."""
+    collect_outside_evidence(evidence, asked, root)
     if not ref.commit:
         evidence.problem = f"{ref.ref} leads to no commit, so to no record"
     try:
@@ -343,6 +336,8 @@ def _load_ref(evidence: OpenEvidence, repository: Repository, ref: ReplicaRef) -
             _load(evidence, files, f"{repository.place.common}/{ref.ref}")
     except GitError as error:
         evidence.problem = f"{ref.ref}: {error}"
+    collect_since(evidence, asked, root)
+    return evidence
 
 
 def _names_inside(root: str) -> set[str]:

@@ -121,7 +121,7 @@ def escape_markdown(text: str) -> str:
     # GitHub makes links of addresses without any sign; of those of mail after the signs were read.
     shown = re.sub(r":(?=//)", r"\\:", shown)
     shown = re.sub(r"(?i)(www)\.", r"\1\\.", shown)
-    shown = re.sub(r"(?<=[\w.+-])@(?=\w)", "@&#8203;", shown)
+    shown = re.sub(r"(?<=[\w.+-])@", "@&#8203;", shown)
     shown = re.sub(r"^([#>+=:-])|^([0-9]{1,9})(?=[.)])", r"\2\\\1", shown)
     shown = re.sub(r"^ | $", r"\\x20", shown)
     return re.sub(r"#$", r"\\#", shown) if not shown.endswith("\\#") else shown
@@ -228,22 +228,22 @@ def _list(text: str) -> str:
 def _quoted(text: str) -> str:
     r"""A text of YAML in double quotes, on one line; one that is far too long is cut.
 
-    A reader that knows no front matter takes it for Markdown, and finds no image or HTML.
+    A reader that knows no front matter takes it for Markdown, and finds no image, HTML or address.
 
     >>> _quoted('a "b"\n\u202e')
     '"a \\"b\\"\\x0a\\u202e"'
-    >>> print(_quoted("[a](b) <i>"))
-    "\x5ba](b) \x3ci>"
+    >>> print(_quoted("[a](b) <i> http://a.org www.b.org c@d.org"))
+    "\x5ba](b) \x3ci> http\x3a//a.org www\x2eb.org c\x40d.org"
     """
 
     def sign(match: re.Match[str]) -> str:
         one = match[0]
         if one in '\\"':
             return f"\\{one}"
-        is_shown = (one.isprintable() and one not in "[<") or one in _JOINERS
+        is_shown = (one.isprintable() and not one.isascii()) or one in _JOINERS
         return one if is_shown else _escape_character(one)
 
-    shown = re.sub(r'[^ -~]|[\\"\[<]', sign, text)
+    shown = re.sub(r'[^ -~]|[\\"\[<@]|:(?=//)|(?i:(?<=www))\.', sign, text)
     if len(shown.encode()) > _LONGEST_VALUE:
         return _quoted(f"{text[: _LONGEST_VALUE // 12]}…")
     return f'"{shown}"'

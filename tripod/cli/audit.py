@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from tripod.cli.commands import CommandCall, command_verb, log_keys_param
-from tripod.errors import BadArgumentError
+from tripod.errors import BadArgumentError, LedgerDamagedError
 from tripod.ledger.locator import team_to_judge
 from tripod.output import emit_report, one_line
 
@@ -83,11 +84,26 @@ def _audit_once(
                     add(evidence, by_refs)
             return by_refs.exit_code, found
         with judging.open_run(path, **how) as evidence:
+            is_there = evidence.root is not None or os.path.isfile(path) or evidence.loaded
+            if evidence.problem and not is_there:  # nothing that could be kept or judged again
+                raise LedgerDamagedError(
+                    f"nothing was audited: {_advice(path) or evidence.problem}"
+                )
             report = judging.run(evidence)
             if report.exit_code and left and evidence_changed(evidence):
                 return None
             add(evidence, report)
     return report.exit_code, found
+
+
+def _advice(path: str) -> str:
+    """What to do with a path that is no ledger, where it is something else of ours."""
+    if path.startswith("refs/"):
+        return f"{path} is a ref: give the folder of its repository, or the ref beside another copy"
+    if not all(os.path.isfile(f"{path}/{name}") for name in ("MANIFEST.sha256", "verify.py")):
+        return ""
+    at = shlex.quote(path)
+    return f"{path} is the bundle of an audit: `python3 -I -S {at}/verify.py` judges it"
 
 
 def _audited(call: CommandCall, report: Report, damage: Damage) -> Audited:
@@ -126,22 +142,33 @@ def _audit_two(call: CommandCall) -> int:
     if call.bundle is not None:
         raise BadArgumentError("--bundle keeps one ledger: give it with each copy by itself")
     given = str(call.path), str(call.copy)
-    value, lines = difference_told(call, *given, _LISTED)
-    code = 0 if value["same"] else 1
+    value: dict[str, Any]
+    try:
+        value, lines = difference_told(call, *given, _LISTED)
+        codes = [0 if value["same"] else 1]
+    except LedgerDamagedError as error:  # each by itself may still tell something
+        value = {"problem": str(error), "a": {"path": given[0]}, "b": {"path": given[1]}}
+        lines, codes = [f"where they part cannot be told: {one_line(str(error))}"], [3]
     for name, path in zip("ab", given, strict=True):
         if path.startswith("refs/") and not os.path.lexists(path):
             continue  # one part of what the repository holds, which is audited as a whole
-        done = _audit_once(call, path, None, 0)
+        try:
+            done = _audit_once(call, path, None, 0)
+        except LedgerDamagedError as error:
+            value[name]["verdict"], value[name]["exit_code"] = str(error), 3
+            lines.append(f"{name.upper()} by itself: {one_line(str(error))}")
+            codes.append(3)
+            continue
         assert done is not None, "the last look judges"
         one, found = done
-        code = code or one
+        codes.append(one)
         worst = max(found, key=lambda each: (each.exit_code == 1, each.exit_code))
         value[name]["verdict"], value[name]["exit_code"] = worst.verdict, one
         for damage in found:
             which = f", {one_line(damage.what)}" if len(found) > 1 else ""
             lines.append(f"{name.upper()} by itself{which}: {one_line(damage.verdict)}")
     call.answer(value, lines)
-    return code
+    return 1 if 1 in codes else max(codes)
 
 
 _AUDIT = """\

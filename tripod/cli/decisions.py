@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tripod.cli.commands import CommandCall, NumberParam, command_group
@@ -19,9 +17,8 @@ from tripod.errors import (
     RefusedError,
     UnwritableError,
 )
-from tripod.ledger import DATABASE, LedgerError
+from tripod.ledger import LedgerError
 from tripod.ledger.files import is_read_only
-from tripod.ledger.ids import now_us
 from tripod.ledger.kinds.decisions import LOGGED
 from tripod.ledger.locator import (
     FOLDER,
@@ -37,9 +34,8 @@ from tripod.team.team import lost_problem
 from tripod.verify.anchors.anchors import AnchorOptions
 from tripod.verify.anchors.git import Repository
 from tripod.verify.checks import record_agrees
-from tripod.verify.evidence import OpenEvidence, collect_outside_evidence, collect_since
-from tripod.verify.export import is_export, load_export
-from tripod.verify.export_file import RefFiles
+from tripod.verify.evidence import OpenEvidence
+from tripod.verify.export import is_export
 from tripod.verify.peers.refs import (
     REPLICA,
     ReplicaRef,
@@ -47,7 +43,7 @@ from tripod.verify.peers.refs import (
     replica_refs,
     team_judged_by_refs,
 )
-from tripod.verify.run import open_run
+from tripod.verify.run import open_ref, open_run
 
 if TYPE_CHECKING:
     from tripod.decisions.brief import BriefPart
@@ -78,7 +74,9 @@ def _opened(path: str, since: str | None = None) -> Iterator[list[OpenEvidence]]
             try:
                 repository = opened.enter_context(Repository(root))
                 refs = _refs_meant(repository, path if is_ref else None)
-                found = [_opened_record(repository, one, root, asked) for one in refs]
+                found = [
+                    open_ref(OpenEvidence(one.ref), repository, one, root, asked) for one in refs
+                ]
                 if not is_ref and not is_only_stored_to(repository.place.common):
                     for ref, evidence in zip(refs, found, strict=True):
                         if ref.remote is None:  # a ledger here wrote it
@@ -100,32 +98,8 @@ def _refs_meant(repository: Repository, named: str | None) -> list[ReplicaRef]:
     commit = repository.tip(named)
     if commit is None:
         raise NoTeamError(f"there is no {named} in {repository.top}")
-    return [ReplicaRef(named, named.rpartition("/")[2], commit)]
-
-
-def _opened_record(
-    repository: Repository, ref: ReplicaRef, root: str, asked: AnchorOptions
-) -> OpenEvidence:
-    """The record on a ref as evidence; what is wrong with it is said in its ``problem``."""
-    evidence = OpenEvidence(ref.ref, now_us=now_us())
-    database = evidence.database
-    collect_outside_evidence(evidence, asked, root)
-    database.scratch = TemporaryDirectory(prefix="tripod-")
-    database.path, database.source = f"{database.scratch.name}/{DATABASE}", ref.ref
-    replica = ref.replica if REPLICA.fullmatch(ref.replica) else ""
-    try:
-        if not ref.commit:
-            raise LedgerDamagedError("it leads to no commit, so to no record")
-        files = RefFiles(repository, ref.commit, replica) if replica else None
-        loaded = load_export(files or RefFiles(repository, ref.commit), database.path)
-        database.bodies, evidence.record = loaded.bodies, loaded.judged()
-        evidence.problem = database.open() or evidence.problem
-        if not loaded.entries:
-            raise LedgerDamagedError("it holds no entry")
-    except (LedgerError, GitError, sqlite3.Error, OSError) as error:
-        evidence.problem = f"{ref.ref} cannot be read as a record: {error}"
-    collect_since(evidence, asked, root)
-    return evidence
+    replica = named.rpartition("/")[2]
+    return [ReplicaRef(named, replica if REPLICA.fullmatch(replica) else "", commit)]
 
 
 def _read(evidence: OpenEvidence) -> LedgerDecisions:
@@ -137,7 +111,7 @@ def _read(evidence: OpenEvidence) -> LedgerDecisions:
         lost = lost_problem(path) if os.path.isdir(path) else None
         missing = f"no ledger in {path}, and no record of one: `tripod init` makes one"
         raise NoTeamError(closed_place_problem(path) or lost or evidence.problem or missing)
-    if evidence.problem or ledger is None:
+    if evidence.problem or ledger is None or not evidence.rows:
         raise LedgerDamagedError(evidence.problem or f"{path}: no entry can be read")
     record = evidence.record
     for finding in () if record is None else record.tally.of(record_agrees.NAME):
@@ -199,18 +173,20 @@ def _summary(call: CommandCall) -> int:
 
     if call.path is not None and call.values["team"] is not None:
         raise BadArgumentError("give PATH or --team, not both")
-    path = team_to_judge(call.path or call.values["team"])
+    path = team_to_judge(call.values["team"] if call.path is None else call.path)
     waiting = _waiting(call, path)
     with call.progress(), _opened(path, call.since) as ledgers:
         names = [one.line(one.rows - 1) if one.db is not None else "" for one in ledgers]
         read = [_read_or_problem(one) for one in ledgers]
-        sizes = {
-            name: one.rows
-            for one, name, found in zip(ledgers, names, read, strict=True)
-            if name and not isinstance(found, str)
-        }
+        told = [
+            (name, found)
+            for name, found in zip(names, read, strict=True)
+            if not isinstance(found, str)
+        ]
+        made = frozenset(leaf for _, found in told for leaf in found.made())
+        origins = {name for name, _ in told}
         parts = [
-            _part(one, found, {name: size for name, size in sizes.items() if name != own})
+            replace(_part(one, found, origins - {own}), apart=made)
             for one, own, found in zip(ledgers, names, read, strict=True)
         ]
     if waiting:
@@ -260,7 +236,7 @@ def _read_or_problem(evidence: OpenEvidence) -> LedgerDecisions | str:
 
 
 def _part(
-    evidence: OpenEvidence, found: LedgerDecisions | str, others: Mapping[str, int]
+    evidence: OpenEvidence, found: LedgerDecisions | str, others: Collection[str]
 ) -> BriefPart:
     from tripod.decisions.brief import BriefPart
     from tripod.verify.acceptance import size_before
@@ -271,11 +247,11 @@ def _part(
     before = size_before(evidence)
     if not isinstance(before, str):
         start, why = before or (0, "")
-        return BriefPart(what, found, start, why, apart=others)
+        return BriefPart(what, found, start, why)
     point = evidence.database.since and evidence.database.since[0]
     if isinstance(point, Seal) and point.origin in others:  # all of this one may be new
-        return BriefPart(what, found, 0, f"the beginning of {what}", apart=others)
-    return BriefPart(what, found, problem=before, apart=others)
+        return BriefPart(what, found, 0, f"the beginning of {what}")
+    return BriefPart(what, found, problem=before)
 
 
 def _value(part: BriefPart) -> dict[str, object]:

@@ -27,10 +27,16 @@ from tripod.errors import (
     UnwritableError,
 )
 from tripod.ledger import DATABASE, RECORD
-from tripod.ledger.files import read_plain_file
+from tripod.ledger.files import place_to_write_problem, read_plain_file
 from tripod.ledger.ids import format_at
 from tripod.ledger.kinds.registry import BY_NAME
-from tripod.ledger.locator import FOLDER, closed_place_problem, database_of, team_of, team_to_judge
+from tripod.ledger.locator import (
+    FOLDER,
+    closed_place_problem,
+    database_of,
+    team_of,
+    team_to_judge,
+)
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.sqlite.schema import check_schema
 from tripod.ledger.sqlite.store import is_malformed_sqlite
@@ -106,7 +112,7 @@ def _log(call: CommandCall) -> None:
         raise BadArgumentError("give PATH or --team, not both")
     if call.timeout is not None and not call.follow:
         raise BadArgumentError("--timeout is for --follow: without it log does not wait")
-    path = team_to_judge(call.path or call.values["team"])
+    path = team_to_judge(call.values["team"] if call.path is None else call.path)
     damaged = 0
     is_paged = not (call.json or call.follow)
     with opened_ledger(path) as ledger, paged_output(wanted=is_paged) as write:
@@ -335,14 +341,15 @@ def _save(call: CommandCall, views: Database) -> None:
     from tripod.ledger.sqlite.metadata import datasette_metadata
     from tripod.ledger.sqlite.views import save_views
 
-    if call.datasette is not None and os.path.lexists(call.datasette):
-        raise RefusedError(f"{call.datasette} is there already: give a new name")
-    try:
-        with call.progress():
-            tables = save_views(views, call.save, texts=not call.without_texts)
-    except FileExistsError as error:
-        raise RefusedError(f"{call.save} is there already: give a new name") from error
-    written = [call.save]
+    written = [call.save, *filter(None, [call.datasette])]
+    for path in written:
+        problem = place_to_write_problem(path)
+        if problem is None and os.path.lexists(path):
+            problem = f"{path} is there already: give a new name"
+        if problem is not None:
+            raise RefusedError(problem)
+    with call.progress():
+        tables = save_views(views, call.save, texts=not call.without_texts)
     if call.datasette is not None:
         name = os.path.splitext(os.path.basename(call.save))[0]  # as Datasette calls it
         text = json.dumps(datasette_metadata(name, tables), indent=2)
@@ -350,8 +357,8 @@ def _save(call: CommandCall, views: Database) -> None:
             with open(call.datasette, "x", encoding="utf-8") as file:
                 file.write(f"{text}\n")
         except OSError as error:
+            os.unlink(call.save)  # both are written, or none
             raise RefusedError(f"{call.datasette}: {error.strerror or error}") from error
-        written.append(call.datasette)
     value = {"file": call.save, "tables": list(tables), "datasette": call.datasette}
     call.answer(value, [f"Written: {one_line(path)}" for path in written])
 

@@ -40,8 +40,8 @@ _BEGINS = re.compile(
     rb"""|::(?:error|warning|notice) |tripod verify: findings whose place """
 )
 _ENDS = re.compile(
-    rb"(?:\A|\n)(?:\d+ findings?, \d+ warnings?|[\d,]+ checks? holds?|cannot judge:"
-    rb"|what was asked for:)[^\n]*\n\Z"
+    rb"(?:\A|\n)(?:\d+ findings?, \d+ warnings?|[\d,]+ checks? holds?(?: over \d|; \d)"
+    rb"|cannot judge:|what was asked for:)[^\n]*\n\Z"
 )
 """How a report begins, and how one in text ends."""
 _LOOK = 65_536  # bytes of each end of a file

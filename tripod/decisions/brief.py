@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from tripod.decisions.entries import EntryAssessment, EntryDecision, LedgerDecisions
 from tripod.output import one_line
@@ -24,7 +24,7 @@ _MOST_PROBLEMS = 10
 # GitHub and GitLab look for these after the signs were read: @name, #1, GH-1, !1, &1, $1, ~1, %1,
 # http://a.
 _AFTERWARDS = re.compile(
-    r"&#(?:64|35);(?=\w)|(?:&#(?:33|38|36|126);|%)(?=\w)|\bGH-(?=[0-9])|&#58;(?=//)", re.IGNORECASE
+    r"&#64;|(?:&#(?:33|35|36|38|126);|%)(?=\w|&#95;)|\bGH-(?=[0-9])|&#58;(?=//)", re.IGNORECASE
 )
 _SIGNS = frozenset("\\`*_{}[]()<>#+|!&~@$:")
 
@@ -34,9 +34,9 @@ class BriefPart:
     """What one ledger shows. Entries from ``start`` on are new, since ``why`` in words.
 
     ``why`` is '' where everything is asked for. ``found`` is None where nothing can be read;
-    ``problem`` says why, or why it cannot be told what is new. ``apart`` has the ledgers that have
-    parts of their own, and how many entries of each were read there: what this one merged of these
-    is not repeated. A ref that was set back holds fewer than its peers merged.
+    ``problem`` says why, or why it cannot be told what is new. ``apart`` are the leaf hashes of
+    what each part made itself: what this one merged of that is not repeated. What the part of its
+    maker does not have, or has otherwise, stands here: its ref was set back or written anew.
     """
 
     name: str
@@ -44,7 +44,7 @@ class BriefPart:
     start: int = 0
     why: str = ""
     problem: str = ""
-    apart: Mapping[str, int] = field(default_factory=dict)
+    apart: frozenset[bytes] = frozenset()
 
     @property
     def is_told(self) -> bool:
@@ -64,7 +64,7 @@ class BriefPart:
         return [one for one in every if self._is_new(one)]
 
     def _is_new(self, one: EntryDecision | EntryAssessment) -> bool:
-        return one.listed.seq >= self.start and one.place >= self.apart.get(one.origin, 0)
+        return one.listed.seq >= self.start and not (one.is_merged and one.leaf in self.apart)
 
 
 def render_brief(parts: Sequence[BriefPart], limit: int) -> str:

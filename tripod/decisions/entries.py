@@ -16,9 +16,9 @@ import orjson
 
 from tripod.decisions.reader import Change, newest_changes
 from tripod.errors import LedgerDamagedError
-from tripod.ledger import MERGED, LedgerError, RawEntry, parse_header
+from tripod.ledger import MERGED, LedgerError, RawEntry, entry_leaf_hash, parse_header
 from tripod.ledger.kinds.decisions import LOGGED
-from tripod.ledger.kinds.merged import PEER
+from tripod.ledger.kinds.merged import read_kept
 from tripod.ledger.kinds.peers import TEAM_NAMED
 from tripod.ledger.kinds.pythia import ASSESSED
 from tripod.projections.decisions.format import DecisionText, valid_decision_id
@@ -35,8 +35,8 @@ _TEXTS = ("id", "title", "chat_ref", "participants", "artefacts", "risk_tags", "
 class EntryDecision(NamedTuple):
     """A decision as its entry says it, of which ``number`` is the place among all in the ledger.
 
-    ``made`` is the replica and the id by which its maker knows it, and ``origin`` the ledger there;
-    both are '' where this ledger made it. ``place`` is its entry in the ledger that made it.
+    ``made`` is the replica and the id by which its maker knows it, '' where this ledger made it.
+    ``leaf`` is the hash of its entry in the ledger that made it; ``is_merged``: another one did.
     ``messages`` name what it refers to, for ever.
     """
 
@@ -44,14 +44,14 @@ class EntryDecision(NamedTuple):
     number: int
     text: DecisionText
     made: str
-    origin: str
-    place: int
+    leaf: bytes
+    is_merged: bool
     messages: tuple[str, ...]
     no_ref: str | None
 
 
 class EntryAssessment(NamedTuple):
-    """An assessment as its entry says it; ``origin`` and ``place`` are as in ``EntryDecision``."""
+    """An assessment as its entry says it; ``leaf`` and ``is_merged`` as in ``EntryDecision``."""
 
     listed: ListedEntry
     first: str
@@ -59,8 +59,8 @@ class EntryAssessment(NamedTuple):
     decisions: int
     confidence: str
     cited: tuple[str, ...]
-    origin: str
-    place: int
+    leaf: bytes
+    is_merged: bool
 
 
 class LedgerDecisions(NamedTuple):
@@ -73,6 +73,11 @@ class LedgerDecisions(NamedTuple):
     assessments: tuple[EntryAssessment, ...]
     changes: Mapping[str, Change]
     problems: tuple[str, ...]
+
+    def made(self) -> Iterator[bytes]:
+        """The leaf hashes of what this ledger made itself, and did not merge."""
+        every: tuple[EntryDecision | EntryAssessment, ...] = (*self.decisions, *self.assessments)
+        return (one.leaf for one in every if not one.is_merged)
 
 
 def read_decisions(ledger: RowReader) -> LedgerDecisions:
@@ -94,10 +99,11 @@ def read_decisions(ledger: RowReader) -> LedgerDecisions:
         try:
             if not listed.problem and seen.kind == LOGGED.name:
                 data, number = _data(ledger, row, seen), len(decisions) + 1
-                decisions.append(_decision(ledger, number, listed, data))
+                decisions.append(_decision(ledger, number, row, listed, data))
                 numbers.setdefault(_text(data.get("file") or LIVE), set()).add(data["number"])
             elif not listed.problem and seen.kind == ASSESSED.name:
-                assessments.append(_assessment(listed, _data(ledger, row, seen)))
+                data = _data(ledger, row, seen)
+                assessments.append(_assessment(ledger, row, listed, data))
         except _BROKEN as error:
             listed = listed._replace(problem=f"it does not say what its kind has: {error}")
         if listed.problem:
@@ -141,8 +147,8 @@ def _is_twin(row: RawEntry) -> bool:
 
 def _data(ledger: RowReader, row: RawEntry, seen: RawEntry) -> dict[str, Any]:
     """What an entry says; of an erased one what its redaction keeps."""
-    if row.kind == MERGED or seen.body is not None:
-        return dict(orjson.loads(seen.body or b""))
+    if seen.body is not None:
+        return dict(orjson.loads(seen.body))
     erased = erasing_row(ledger.db, row.seq)
     if erased is None:
         raise LookupError("its body is missing")
@@ -150,7 +156,7 @@ def _data(ledger: RowReader, row: RawEntry, seen: RawEntry) -> dict[str, Any]:
 
 
 def _decision(
-    ledger: RowReader, number: int, listed: ListedEntry, data: Mapping[str, Any]
+    ledger: RowReader, number: int, row: RawEntry, listed: ListedEntry, data: Mapping[str, Any]
 ) -> EntryDecision:
     texts = {name: _text(data[name]) for name in DecisionText._fields if name != "supersedes"}
     problem = valid_decision_id(texts["id"])
@@ -162,19 +168,21 @@ def _decision(
         number,
         DecisionText(**texts, supersedes=None if named is None else _text(named)),
         _text(data.get("made") or ""),
-        *_origin(data, listed),
+        _leaf(ledger, row),
+        row.kind == MERGED,
         tuple(_messages(ledger, listed.seq, data["refs"])),
         None if data.get("no_ref") is None else _text(data["no_ref"]),
     )
 
 
-def _assessment(listed: ListedEntry, data: Mapping[str, Any]) -> EntryAssessment:
+def _assessment(
+    ledger: RowReader, row: RawEntry, listed: ListedEntry, data: Mapping[str, Any]
+) -> EntryAssessment:
     texts = [_text(data[name]) for name in ("first", "last")]
     cited = tuple(_text(one) for one in data["cited"])
     count, confidence = int(data["decisions"]), _text(data["confidence"])
-    return EntryAssessment(
-        listed, texts[0], texts[1], count, confidence, cited, *_origin(data, listed)
-    )
+    leaf, is_merged = _leaf(ledger, row), row.kind == MERGED
+    return EntryAssessment(listed, texts[0], texts[1], count, confidence, cited, leaf, is_merged)
 
 
 def _text(value: object) -> str:
@@ -183,10 +191,11 @@ def _text(value: object) -> str:
     return value
 
 
-def _origin(data: Mapping[str, Any], listed: ListedEntry) -> tuple[str, int]:
-    """The ledger that made an entry, '' for this one, and the entry's number there."""
-    peer = data.get(PEER) or {"origin": "", "seq": listed.seq}
-    return _text(peer["origin"]), int(peer["seq"])
+def _leaf(ledger: RowReader, row: RawEntry) -> bytes:
+    """The leaf hash of an entry in the ledger that made it; it fixes what the entry says."""
+    if row.kind != MERGED:
+        return entry_leaf_hash(row.header)
+    return entry_leaf_hash(read_kept(_data(ledger, row, row), ledger.blob).header)
 
 
 def _messages(ledger: RowReader, seq: int, refs: Sequence[Mapping[str, Any]]) -> Iterator[str]:

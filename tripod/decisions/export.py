@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tripod.decisions.reader import standing
 from tripod.errors import NotFoundError, RefusedError
-from tripod.ledger.files import read_plain_file, replace_file
+from tripod.ledger.files import place_to_write_problem, read_plain_file, replace_file
 from tripod.ledger.ids import format_at
 from tripod.output import entry_marks, one_line
 from tripod.projections import LOG
@@ -95,11 +95,8 @@ def _digest(data: bytes) -> str:
 
 
 def _check_place(team: Team, path: str) -> None:
-    inside = f"{os.path.realpath(team.root)}/"
-    if f"{os.path.realpath(path)}/".startswith(inside):
-        raise RefusedError(
-            f"{path} is in the team directory, which the ledger projects: give a file elsewhere"
-        )
+    if problem := place_to_write_problem(path, team.root):
+        raise RefusedError(problem)
     if os.path.islink(path):
         raise RefusedError(f"{path} is a symbolic link: give the file itself")
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tripod.errors import RefusedError
-from tripod.ledger.files import read_plain_file, replace_file
+from tripod.ledger.files import place_to_write_problem, read_plain_file, replace_file
 from tripod.output import one_line
 from tripod.projections.decisions.madr_file import (
     NAME_PATTERN,
@@ -47,8 +47,8 @@ def write_decision_folder(
     team directory, into which nothing is written.
 
     Raises:
-        RefusedError: the folder is in the team directory, or files in it are not of this export;
-            nothing was written.
+        RefusedError: the folder is in the team directory or git's, or files in it are not of this
+            export; nothing was written.
         OSError: the disk refuses. Files that were written are whole.
     """
     _check_folder(folder, inside)
@@ -93,13 +93,8 @@ def write_decision_folder(
 def _check_folder(folder: str, inside: str | None) -> None:
     if os.path.lexists(folder) and not os.path.isdir(folder):
         raise RefusedError(f"{one_line(folder)} is no folder: give one for the files of decisions")
-    if inside is not None:
-        team = f"{os.path.realpath(inside)}/"
-        if f"{os.path.realpath(folder)}/".startswith(team):
-            raise RefusedError(
-                f"{one_line(folder)} is in the team directory, which the ledger projects: give a "
-                "folder elsewhere"
-            )
+    if problem := place_to_write_problem(folder, inside):
+        raise RefusedError(problem)
 
 
 def _numbered_files(folder: str, count: int) -> Iterator[tuple[int, str, bytes]]:

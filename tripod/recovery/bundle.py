@@ -29,7 +29,12 @@ import orjson
 
 from tripod.errors import LedgerError, RefusedError, UnwritableError
 from tripod.ledger import DATABASE, RawEntry, Tree, entry_leaf_hash
-from tripod.ledger.files import open_plain_file, read_plain_file, sync_path
+from tripod.ledger.files import (
+    open_plain_file,
+    place_to_write_problem,
+    read_plain_file,
+    sync_path,
+)
 from tripod.ledger.locator import database_of
 from tripod.ledger.tlog import tiles
 from tripod.projections import Disk
@@ -77,8 +82,11 @@ class WrittenBundle(NamedTuple):
 def bundle_folder(path: str) -> Iterator[BundleFolder]:
     """A bundle to be written to ``path``; without ``finish`` nothing is left of it.
 
-    Raises RefusedError where something is there, UnwritableError where the disk refuses.
+    Raises RefusedError where something is there, or git's own; UnwritableError where the disk
+    refuses.
     """
+    if problem := place_to_write_problem(path):
+        raise RefusedError(problem)
     full = os.path.realpath(path)
     with _disk_refusals(path):
         if os.path.lexists(full) and not (os.path.isdir(full) and _is_free(full)):
@@ -475,8 +483,10 @@ _README = """\
 
 This needs Python 3.11 or newer and nothing else: no network, no package, no `tripod`.
 It compares every file with `MANIFEST.sha256`, judges the entries and the seals, and says where that
-contradicts `audit.json`. Its exit code is 0 (nothing wrong), 1 (the ledger is wrong or a rule is
-broken, as it says here), 3 (not all could be judged) or 4 (this folder is not what was made).
+contradicts `audit.json` or the report. `ledger.db`, the receipts, the policies and the evidence are
+compared with the manifest alone. Its exit code is 0 (nothing wrong), 1 (the ledger is wrong or a
+rule is broken, as it says here), 3 (not all could be judged) or 4 (this folder is not what was
+made).
 
 Who can change this folder can change the manifest and the programs as well, and a program that was
 replaced says what they like. So the SHA-256 of `MANIFEST.sha256`, which `tripod audit` printed, is

@@ -64,6 +64,25 @@ def test_a_rewritten_entry_is_told_with_what_it_says(team: Path) -> None:
     assert {one["check"] for one in found["findings"]["altered"]} == {"bodies-present"}
 
 
+def test_a_tail_that_was_linked_anew_is_bounded_by_what_vouches_for_it(team: Path) -> None:
+    """The head row tells that the newest entry is another, and not that those before are not."""
+    said = ["chat", "send", "live", "alex", "And cake."]
+    for words in (["key", "new"], ["seal"], said):
+        assert run(team, *words).code == 0
+    with unguarded(database(f"{team}/.nbs")) as db:
+        sql = "SELECT seq, header FROM entries ORDER BY seq DESC LIMIT 1"
+        last, header = db.execute(sql).fetchone()
+        header = header.replace(b'"stream":"', b'"stream":"x')
+        db.execute(
+            "UPDATE entries SET header = ?, stream = 'x' || stream WHERE seq = ?", (header, last)
+        )
+    code, found = value(team)
+    first, good = found["first_bad"], max(one["size"] for one in found["heads"] if one["fits"])
+    assert code == 1
+    assert (first["seq"], first["last"]) == (good, last)
+    assert good < last
+
+
 def test_a_forged_assessment_is_told(team: Path) -> None:
     spoiled(f"{team}/.nbs", "answers no checkpoint event")
     done = audit(team)
@@ -91,6 +110,42 @@ def test_a_ledger_that_is_no_ledger_cannot_be_judged(team: Path) -> None:
     assert done.code == 3
     assert b"the ledger cannot be judged: " in done.out
     assert audit(team, "nothing-there").code == 3
+
+
+def test_where_nothing_is_nothing_is_said_to_be_clean(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for words in ((), ("nothing-there",)):
+        done = audit(tmp_path / "empty", *words, "--bundle", f"{tmp_path}/b")
+        assert (done.code, done.out) == (3, b"")
+        assert "nothing was audited: " in done.err
+        assert "--bundle" not in done.err
+        assert not (tmp_path / "b").exists()
+    done = audit(tmp_path / "empty")
+    assert "Give the project's folder, or begin a ledger in this one" in done.err
+
+
+def test_what_is_ours_and_no_ledger_is_called_by_its_name(team: Path) -> None:
+    assert audit(team, ".", "--bundle", "a b").code == 0
+    done = audit(team, "a b")
+    assert (done.code, done.out) == (3, b"")
+    assert "`python3 -I -S 'a b'/verify.py` judges it" in done.err
+    done = audit(team, "refs/tripod/ann")
+    assert done.code == 3
+    assert "give the folder of its repository" in done.err
+
+
+def test_an_empty_path_is_no_path(team: Path) -> None:
+    """A variable of a script that is not set: here is a team, and it is not what was meant."""
+    for words in (
+        ["audit", ""],
+        ["verify", ""],
+        ["decisions", "summary", ""],
+        ["log", ""],
+        ["audit", "", "--bundle", "../b"],
+    ):
+        done = run(team, *words)
+        assert (done.code, done.out) == (2, b""), words
+        assert "the path is empty" in done.err
 
 
 def test_what_strangers_wrote_does_not_reach_the_terminal(team: Path) -> None:
@@ -154,6 +209,24 @@ def test_a_clone_that_forked_is_told_with_both_readings(ann: Clone, tmp_path: Pa
     assert alone["first_bad"] is not None
     assert alone["first_bad"]["was"]["text"] != alone["first_bad"]["entry"]["text"]
     assert any(one["source"] == "peer" and one["fits"] is False for one in alone["heads"])
+
+
+def test_of_two_copies_one_that_cannot_be_read_does_not_hide_the_other(team: Path) -> None:
+    with unguarded(database(f"{team}/.nbs")) as db:
+        db.execute("UPDATE entries SET body = ? WHERE seq = 5", (b'{"channel":"live"}',))
+    (team / "malformed.db").write_bytes(b"no ledger")
+    for one, two in ((".", "malformed.db"), ("malformed.db", ".")), ((".", "gone"), ("gone", ".")):
+        for words in (one, two):
+            done = audit(team, *words)
+            assert done.code == 1, done
+            said = done.out.decode()
+            assert said.startswith("where they part cannot be told: ")
+            good = "AB"[words.index(".")]
+            assert f"{good} by itself: the ledger is damaged: entry 5 is the first bad one" in said
+    code, found = value(team, ".", "malformed.db")
+    assert (code, found["a"]["exit_code"], found["b"]["exit_code"]) == (1, 1, 3)
+    assert found["problem"]
+    assert audit(team, "malformed.db", "gone").code == 3
 
 
 def test_a_clone_is_audited_by_the_records_on_its_refs(ann: Clone, tmp_path: Path) -> None:

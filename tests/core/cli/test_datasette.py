@@ -201,3 +201,12 @@ def test_metadata_goes_with_a_database_and_over_no_file(root: Path) -> None:
     assert (done.code, done.err) == (1, "tripod: ours.json is there already: give a new name\n")
     assert not (root / "y.db").exists()
     assert (root / "ours.json").read_text() == "{}"
+
+
+def test_a_database_and_its_metadata_are_written_both_or_not_at_all(
+    root: Path, tmp_path: Path
+) -> None:
+    for metadata in ("no/such/folder.json", "seen.db"):
+        words = ("--save", str(tmp_path / "seen.db"), "--datasette", str(tmp_path / metadata))
+        assert run(root, "query", *words).code == 1
+        assert list(tmp_path.iterdir()) == []

@@ -293,6 +293,8 @@ def test_no_report_is_put_in_the_place_of_evidence(team: Path) -> None:
         spoiled(team, "source.py", form=form)
     (team / "page.md").write_text("So it says:\n3 findings, 0 warnings\nand more.\n")
     spoiled(team, "page.md", form="text")
+    (team / "page.md").write_text("Of the new kitchen\n3 checks hold\n")
+    spoiled(team, "page.md", form="text")
     spoiled(team, "policy.yaml", "--policy=policy.yaml")
     os.link(team / "policy.yaml", team / "other.yaml")
     spoiled(team, "other.yaml", "--policy=policy.yaml")

@@ -1,6 +1,7 @@
 """A pull request's page shows what was decided: escaped, bounded, and never a false nothing."""
 
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -273,6 +274,31 @@ def test_what_a_peer_merged_is_told_where_the_ref_of_its_maker_was_set_back(tmp_
     clone("update-ref", ref, before)
     said = summary(clone.root)
     assert (said.count("Sell tea"), said.count("Sell rum")) == (1, 1)
+
+
+def test_what_a_peer_merged_is_told_where_the_ref_of_its_maker_says_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other history is of equal length: how many entries there are tells nothing."""
+    ann, name, _ = begin(tmp_path / "ann", "example.com/ann")
+    twin = Git(tmp_path / "twin", made=False)
+    shutil.copytree(ann.root, twin.root)
+    home = os.environ["TRIPOD_HOME"]
+    shutil.copytree(home, tmp_path / "home")  # there it is not known what was sealed here
+    for one, what, at in ((ann, "Sell rum", home), (twin, "Sell gin", f"{tmp_path}/home")):
+        monkeypatch.setenv("TRIPOD_HOME", at)
+        decide(one.root, what)
+        record(one, name)
+    monkeypatch.setenv("TRIPOD_HOME", home)
+    bob, other, _ = begin(tmp_path / "bob", "example.com/bob")
+    fetch(bob, ann)
+    merge(bob, f"refs/tripod-remotes/ann/{name}")
+    record(bob, other)
+    clone = Git(tmp_path / "clone")
+    clone.commit("README", b"cafe\n")
+    fetch(clone, twin, bob)
+    said = summary(clone.root)
+    assert (said.count("Sell gin"), said.count("Sell rum")) == (1, 1)
 
 
 def test_a_decision_whose_row_says_another_kind_is_no_nothing(shop: Path) -> None:

@@ -177,6 +177,111 @@ def test_a_bundle_that_hides_the_first_bad_entry_contradicts_itself(
     assert judged(path) == 4
 
 
+def hidden(path: Path, deed: str) -> None:
+    """Alter a bundle of a sound team as who hides something would, and write its manifest anew."""
+    rest, audit, report = (
+        path / name for name in ("ledger/rest/rest.jsonl", "audit.json", "findings/report.json")
+    )
+    said, told = (json.loads(one.read_bytes()) for one in (audit, report))
+    match deed:
+        case "the newest entries":
+            rest.write_bytes(b"".join(rest.read_bytes().splitlines(keepends=True)[:-1]))
+        case "that seals were found":
+            said["heads"] = []
+        case "where a seal is":
+            said["heads"] = [one | {"file": ""} for one in said["heads"]]
+        case "a finding":
+            first = told["checks"][0] | {"verdict": "findings", "failures": 1}
+            told["checks"] = [first, *told["checks"][1:]]
+        case "that the checks failed":
+            told["exit_code"] = 1
+        case "that a rule was not judged":
+            told["not_told"] = ["never-read"]
+        case "how many there were":
+            said["size"] -= 1
+    audit.write_text(json.dumps(said))
+    report.write_text(json.dumps(told))
+    if deed == "what it says behind what is read":
+        audit.write_text(json.dumps(said | {"verdict": ""})[:-1] + ', "verdict": "clean"}')
+    summed(path)
+
+
+@pytest.mark.parametrize(
+    "deed",
+    [
+        "the newest entries",
+        "that seals were found",
+        "where a seal is",
+        "a finding",
+        "that the checks failed",
+        "that a rule was not judged",
+        "how many there were",
+        "what it says behind what is read",
+    ],
+)
+def test_a_bundle_that_hides_something_else_contradicts_itself(
+    kept: Kept, tmp_path: Path, deed: str
+) -> None:
+    shutil.copytree(kept.place / "sound", tmp_path / "b")
+    hidden(tmp_path / "b", "nothing")
+    assert judged(tmp_path / "b") == 0
+    hidden(tmp_path / "b", deed)
+    assert judged(tmp_path / "b") == 4
+
+
+def test_a_sound_part_does_not_hide_what_stands_beside_it(kept: Kept, tmp_path: Path) -> None:
+    shutil.copytree(kept.place / "edit header", tmp_path / "b")
+    shutil.copytree(kept.place / "sound", tmp_path / "b/part-1-x")
+    summed(tmp_path / "b")
+    assert judged(tmp_path / "b") == 1
+
+
+def test_a_bundle_that_is_changed_while_it_is_judged_is_not_sound(
+    kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "b"
+    shutil.copytree(kept.place / "sound", path)
+    read = json.loads
+
+    def changing(*given: Any, **how: Any) -> Any:
+        (path / "ledger/rest/rest.jsonl").write_bytes(b"")
+        return read(*given, **how)
+
+    monkeypatch.setattr(json, "loads", changing)
+    assert judged(path) == 4
+
+
+def test_no_file_of_the_folder_is_run_before_it_is_judged(kept: Kept, tmp_path: Path) -> None:
+    path = tmp_path / "b"
+    shutil.copytree(kept.place / "sound", path)
+    for name in ("argparse", "hashlib", "json", "os", "re", "stat"):
+        (path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    words: list[str | Path] = [sys.executable, path / "verify.py"]
+    done = subprocess.run(words, capture_output=True, check=False)
+    assert done.returncode == 2
+    assert b"run it by itself: python3 -I -S " in done.stdout
+    assert not (tmp_path / "ran").exists()
+    assert bare(path).code == 4
+
+
+def test_a_key_that_signed_nothing_vouches_for_nothing(sound: str, tmp_path: Path) -> None:
+    """The team has no key and no seal: an auditor who gives one is not told that all is well."""
+    copy(sound, str(tmp_path))
+    assert run(tmp_path, "audit", ".", "--bundle", str(tmp_path / "b")).code == 0
+    assert judged(tmp_path / "b") == 0
+    assert judged(tmp_path / "b", "--key", "no key") == 2
+    key = "a+a5269a0a+AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+    assert judged(tmp_path / "b", "--key", key) == 3
+
+
+def test_a_header_of_deep_nesting_is_one_that_is_wrong(sound: str, tmp_path: Path) -> None:
+    root = copy(sound, str(tmp_path))
+    with unguarded(database(root)) as db:
+        db.execute("UPDATE entries SET header = ? WHERE seq = 5", (b"[" * 60_000,))
+    assert run(tmp_path, "audit", ".", "--bundle", "b").code == 1
+    assert judged(tmp_path / "b") == 1
+
+
 @pytest.mark.parametrize(
     "says",
     [
@@ -373,3 +478,34 @@ def test_it_is_written_where_the_team_is_only_read(kept: Kept, tmp_path: Path) -
     done = run(team, "--read-only", "audit", ".", "--bundle", str(tmp_path / "b"))
     assert done.code == 0, done
     assert judged(tmp_path / "b") == 0
+
+
+def test_nothing_to_be_handed_on_is_written_into_what_is_gits_own(
+    sound: str, tmp_path: Path
+) -> None:
+    copy(sound, str(tmp_path / "team"))
+    for name, bare in (("team", []), ("bare", ["--bare"])):
+        words = ["git", "init", "--quiet", *bare, str(tmp_path / name)]
+        assert subprocess.run(words, check=False).returncode == 0
+    for place in (".git", ".git/hooks", "../bare", "../bare/refs"):
+        for words in (
+            ["audit", ".", "--bundle", f"{place}/x"],
+            ["decisions", "export", "--madr", f"{place}/x"],
+            ["query", "--save", f"{place}/x"],
+            ["query", "--save", "../x", "--datasette", f"{place}/x"],
+            ["scribe", "export", f"{place}/x"],
+        ):
+            done = run(tmp_path / "team", *words)
+            assert done.code == 1, done
+            assert "which is git's own: write it elsewhere" in done.err
+            inside = [".nbs/x" if word == f"{place}/x" else word for word in words]
+            if "query" in words:  # it has no texts of others, and is left alone there
+                continue
+            done = run(tmp_path / "team", *inside)
+            assert done.code == 1, done
+            assert "write it elsewhere" in done.err
+            assert not (tmp_path / "team/.nbs/x").exists()
+        assert not (tmp_path / "team" / place / "x").exists()
+    assert not (tmp_path / "x").exists()
+    assert run(tmp_path / "team", "audit", ".", "--bundle", "git/x.git").code == 1  # no such folder
+    assert run(tmp_path / "team", "audit", ".", "--bundle", "x.git").code == 0
