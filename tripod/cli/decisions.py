@@ -112,7 +112,9 @@ def _read(evidence: OpenEvidence) -> LedgerDecisions:
         missing = f"no ledger in {path}, and no record of one: `tripod init` makes one"
         raise NoTeamError(closed_place_problem(path) or lost or evidence.problem or missing)
     if evidence.problem or ledger is None or not evidence.rows:
-        raise LedgerDamagedError(evidence.problem or f"{path}: no entry can be read")
+        raise LedgerDamagedError(
+            evidence.problem or f"{path}: no entry can be read; `tripod verify` says why"
+        )
     record = evidence.record
     for finding in () if record is None else record.tally.of(record_agrees.NAME):
         if finding.severity == "failure":

@@ -80,7 +80,10 @@ def opened_ledger(path: str) -> Iterator[RowReader]:
         with open_run(path, asked=AnchorOptions(git=False)) as evidence:
             if evidence.problem or evidence.db is None:
                 if evidence.loaded:
-                    raise LedgerDamagedError(evidence.problem or f"{root}: no entry can be read")
+                    raise LedgerDamagedError(
+                        evidence.problem
+                        or f"{root}: no entry can be read; `tripod verify` says why"
+                    )
                 closed, missing = (
                     closed_place_problem(path),
                     f"no ledger in {root}: `tripod init` makes one",
