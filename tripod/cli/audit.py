@@ -67,6 +67,8 @@ def _audit_once(
     from tripod.verify.damage import damage_of
     from tripod.verify.evidence import OpenEvidence, evidence_changed
 
+    if call.pin is not None and not os.path.exists(call.pin):
+        raise BadArgumentError(f"no pin at {call.pin}: an audit compares with one, and makes none")
     found: list[Damage] = []
 
     def add(evidence: OpenEvidence, report: Report, _: str = "") -> None:

@@ -276,3 +276,11 @@ def test_its_own_ref_is_not_outside_of_a_replica(ann: Clone) -> None:
     _, told = value(ann.git.root)
     (own,) = (one for one in told["heads"] if one["where"].startswith("refs/tripod/"))
     assert (own["fits"], own["source"], own["outside"]) == (True, "record", False)
+
+
+def test_a_pin_that_is_not_there_is_no_damage(team: Path) -> None:
+    """Nothing is wrong with the ledger, so nothing is advised that would replace it."""
+    for words in ((), (".",)):
+        done = audit(team, *words, "--pin", "nofile")
+        assert (done.code, done.out) == (2, b"")
+        assert "no pin at nofile" in done.err
