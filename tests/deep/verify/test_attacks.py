@@ -56,8 +56,11 @@ def trials(attack: Attack, world: World) -> Iterator[tuple[Case, int, str]]:
 
 
 def judge(root: str, asked: AnchorOptions = USUAL) -> Report:
-    """What verify says to somebody who knows the log's key, and no head but what is ``asked``."""
-    with open_run(root, keys=[KEY.verifier()], asked=asked) as evidence:
+    """What verify says to somebody who knows of no key, and no head but what is ``asked``.
+
+    Who knows the key also finds a ledger that was cut before that came into force.
+    """
+    with open_run(root, asked=asked) as evidence:
         return run(evidence)
 
 
