@@ -31,6 +31,8 @@ _ODD = {
     stat.S_IFLNK: "a symbolic link", stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe",
     stat.S_IFSOCK: "a socket",
 }  # fmt: skip
+STAGED = 0o600
+"""The permission bits of a file until it is written."""
 ANEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -400,10 +402,10 @@ class Disk:
         folder = self.full(path).rpartition("/")[0]
         temporary = f"{folder}/{TEMPORARY}{os.getpid()}"
         try:
-            fd = os.open(temporary, ANEW, 0o600)
+            fd = os.open(temporary, ANEW, STAGED)
         except FileNotFoundError:
             os.makedirs(folder, exist_ok=True)
-            fd = os.open(temporary, ANEW, 0o600)
+            fd = os.open(temporary, ANEW, STAGED)
         try:
             return temporary, _fill(fd, file, durable=durable)
         except BaseException:
@@ -549,7 +551,7 @@ def write_missing_to_disk(disk: Disk, files: Sequence[tuple[str, File]]) -> list
         for number, (path, file) in enumerate(files):
             folder = path.rpartition("/")[0]
             temporary = f"{disk.full(folder)}/{TEMPORARY}{os.getpid()}-{number}"
-            seen = _fill(os.open(temporary, ANEW, 0o600), file, durable=False)
+            seen = _fill(os.open(temporary, ANEW, STAGED), file, durable=False)
             staged.append((temporary, disk.full(path), seen))
         os.sync()
         written: list[DiskStat | None] = []

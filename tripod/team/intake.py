@@ -46,11 +46,13 @@ from tripod.projections import (
 )
 from tripod.projections.chat.format import format_chat_cursors, parse_chat_cursors
 from tripod.projections.chat.tables import chat_position_index
+from tripod.projections.disk import STAGED
 from tripod.team.act import MARKER, READ_LIMIT, Act, draft_event_for_act
 
 if TYPE_CHECKING:
     from tripod.ledger import LedgerReader
     from tripod.projections import Conflict, Disk, Found, Source
+    from tripod.projections.disk import DiskStat
     from tripod.projections.erasure import Unrecorded
     from tripod.projections.pieces import Piece
 
@@ -89,6 +91,9 @@ def take_in(act: Act) -> None:
         if shown and not act.look.emptied and not act.disk.stands(COUNTS.path):
             gone[COUNTS.path] = "the file is gone"
             act.warn(f"{COUNTS.path}: the file is gone; it is written again")
+    elif act.disk.stat(COUNTS.path) not in (None, _stat_known(act)) and _is_half_written(act.disk):
+        act.rewrite.add(COUNTS.path)
+        act.warn(f"{COUNTS.path}: it is not whole (a power cut?); it is written again")
     for path, digest in found.digests.items():
         act.writer.account(path, digest)
     new = _find_unrecorded(act, found, fresh)
@@ -354,14 +359,25 @@ def name_pending(ledger: LedgerReader, source: Source, disk: Disk) -> list[str]:
     return [f"{PENDING}: {', '.join(parts)}"] if parts else []
 
 
+def _stat_known(act: Act) -> DiskStat | None:
+    """What the counts file looked like when it last agreed with the ledger."""
+    known = act.writer.known.get(COUNTS.path)
+    return None if known is None else known.stat
+
+
+def _is_half_written(disk: Disk) -> bool:
+    """Whether a power cut left the counts file in part: nobody waits until the disk has it."""
+    stat = disk.stat(COUNTS.path)
+    return manifest.counted_entry(disk) is None or (stat is not None and stat.mode == STAGED)
+
+
 def refuse_if_ahead(act: Act, *, anew: bool) -> bool:
     """A ledger that lacks what its files show was rolled back: nothing is taken in.
 
     Gives True where a rebuild goes on all the same: it keeps what the files hold, as
     displaced bytes, and makes them show this ledger.
     """
-    known = act.writer.known.get(COUNTS.path)
-    if known is not None and known.stat == act.disk.stat(COUNTS.path):
+    if act.disk.stat(COUNTS.path) == _stat_known(act):
         return False
     ahead = files_ahead_of(act.transaction, act.disk)
     if ahead is None or anew:

@@ -229,3 +229,33 @@ def test_who_only_reads_is_served_where_nothing_can_be_written(tmp_path: Path) -
             team.refresh()
         assert [item.name for item in bus.check(team)] == [name]
         assert any("is not shown" in warning for warning in team.warnings)
+
+
+@pytest.mark.parametrize(
+    ("left", "mode"), [("", 0o644), ("cut", 0o644), ("\0", 0o644), ("all", 0o600)]
+)
+def test_counts_that_a_power_cut_left_in_part_are_written_again(
+    busy: Story, left: str, mode: int
+) -> None:
+    counts = busy.root / "counts.json"
+    whole = counts.read_text()
+    counts.write_text(
+        {"cut": whole[: len(whole) // 2], "\0": "\0" * len(whole), "all": whole}.get(left, left)
+    )
+    counts.chmod(mode)
+    with busy.team() as team:
+        bus.publish(team, "ann", "more", "low")  # it changes no count
+        assert any("is not whole" in warning for warning in team.warnings)
+    assert (counts.read_text(), counts.stat().st_mode & 0o777) == (whole, 0o644)
+
+
+def test_counts_that_somebody_edited_stay_for_the_verifier_to_tell(busy: Story) -> None:
+    counts = busy.root / "counts.json"
+    edited = counts.read_text().replace('"total": 2', '"total": 3')
+    counts.write_text(edited)
+    with busy.team() as team:
+        bus.publish(team, "ann", "more", "low")
+    assert counts.read_text() == edited
+    with collect(str(busy.project)) as evidence:
+        (found,) = (one for one in run(evidence, select=["drift"]).outcomes)
+    assert [finding.where for finding in found.findings] == ["counts.json"]
