@@ -4,16 +4,19 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+MINUTES ?= 10
 READY := .venv/.ready
+# Many tests wait for a program or the disk: one worker more than there are processors.
+WORKERS = $$(( $$(getconf _NPROCESSORS_ONLN) + 1 ))
 # A worker that has nothing left takes tests from one that has.
-PYTEST := $(BIN)/pytest -n auto --dist worksteal -q
+PYTEST = $(BIN)/pytest -n $(WORKERS) --dist worksteal -q
 # Pages with generated parts; a page opts in by an opening cog marker at the start of a line.
 GENERATED = grep -rl --include='*.md' '^<!-- \[\[\[cog' README.md docs
 # Else each of the hundreds of programs that tests start compiles our modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 HEADING = @printf '\n== %s ==\n'
 
-.PHONY: help demo test fast check bench deep docs soak
+.PHONY: help demo test fast check bench deep docs soak torture
 
 help:
 	@echo 'make demo    show the tool at work on a real team'
@@ -23,6 +26,7 @@ help:
 	@echo 'make bench   measure, beside the floors of this machine'
 	@echo 'make deep    the property tests again, with many more examples'
 	@echo 'make soak    two verifiers on 10,000 mutated exports, each attack 60 times, 200,000 mutated sessions, each mutant of the judge'
+	@echo 'make torture kill, starve and corrupt teams for ten minutes (needs strace); MINUTES=60 for an hour'
 	@echo 'make docs    write the generated parts of the documentation again'
 
 # What the command itself needs; the rest of what is put there is for tests.
@@ -72,3 +76,6 @@ soak: $(READY)
 	TRIPOD_TRIALS=60 $(PYTEST) tests/deep/verify/test_attacks.py
 	TRIPOD_TRIALS=200000 $(BIN)/pytest -n0 -q tests/deep/sessions/test_fuzzed_sessions.py
 	PYTHONPATH=tests:. $(BIN)/python tests/judge_mutants.py
+
+torture: $(READY)
+	$(BIN)/python -m torture --minutes $(MINUTES)

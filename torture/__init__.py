@@ -1,0 +1,1 @@
+"""``python -m torture``: kill, starve, corrupt and confuse the tools, and count what is lost."""
