@@ -87,6 +87,7 @@ def gather_anchors(
     *,
     live: bool = True,
     logs: Mapping[str, str] = MappingProxyType({}),
+    into: OutsideHeads | None = None,
 ) -> OutsideHeads:
     """Everything that is known outside of the ledger of the team directory ``root``.
 
@@ -95,9 +96,10 @@ def gather_anchors(
     whichever branch. A record is as old as the commit that is checked out.
 
     Raises:
-        OutsideError: the pin or a policy that was given cannot be read.
+        OutsideError: the pin or a policy that was given cannot be read. ``into`` has what was read
+            before it, above all which reports the project asks for.
     """
-    outside = OutsideHeads()
+    outside = OutsideHeads() if into is None else into
     _policies(outside, root, asked)
     if asked.pin is not None:
         pin = read_pin(asked.pin)

@@ -388,6 +388,14 @@ def test_a_file_knows_the_formats_of_the_command() -> None:
     assert set(ENDINGS) == set(FORMATS)
 
 
+def test_a_report_of_before_is_no_report_of_a_run_that_could_not_judge(shop: Git) -> None:
+    says(shop, "formats = ['json=tripod.json']")
+    assert run(shop.root, "verify").code == 0
+    assert run(shop.root, "verify", "--pin", "nofile").code == 3
+    value = json.loads((shop.root / "tripod.json").read_bytes())
+    assert (value["exit_code"], value["problem"][:6]) == (3, "no pin")
+
+
 def test_reports_that_a_file_asks_for_are_written_besides_the_text(shop: Git) -> None:
     plain = run(shop.root, "verify").out
     says(shop, "formats = ['sarif=tripod.sarif', 'json=out/tripod.json']")
