@@ -23,7 +23,7 @@ from typing import NamedTuple
 from torture.corruption import flips
 from torture.faults import deaths, refusals
 from torture.power import cuts
-from torture.teams import SCENES, Case, Result, Scene, use_home
+from torture.teams import SCENES, Case, Result, Scene
 from torture.tracing import tracer_problem
 
 Family = Callable[[Scene, Path, int], Iterator[Case]]
@@ -119,7 +119,6 @@ def _torture(work: tuple[str, Scene, int, float]) -> Outcome:
     came = Counter[str]()
     wrong = []
     with tempfile.TemporaryDirectory(prefix="torture-") as folder:
-        use_home(Path(folder, "home"))
         for number, case in enumerate(FAMILIES[family](scene, Path(folder, "work"), seed)):
             result = _run(case)
             came[WRONG if result.wrong else result.what] += 1
@@ -141,7 +140,6 @@ def _run(case: Case) -> Result:
 
 def _one_case(family: str, scene: Scene, seed: int, number: int) -> str:
     with tempfile.TemporaryDirectory(prefix="torture-") as folder:
-        use_home(Path(folder, "home"))
         cases = FAMILIES[family](scene, Path(folder, "work"), seed)
         case = next(islice(cases, number, None))
         print(case.what)

@@ -26,6 +26,8 @@ from torture.teams import (
     known,
     make_team,
     recovered,
+    remove_team,
+    use_home_of,
 )
 from torture.tracing import trace
 
@@ -59,10 +61,11 @@ def _check(state: Callable[[], State], known: Known, folder: Path) -> Result:
     """Lay a state out in ``folder``, and say what is wrong when the team is opened there."""
     write_state(state(), folder)
     _look_untouched(folder)
+    use_home_of(folder)
     try:
         return recovered(folder, known)
     finally:
-        shutil.rmtree(folder)
+        remove_team(folder)
 
 
 def _look_untouched(folder: Path) -> None:

@@ -33,10 +33,12 @@ __all__ = [
     "Known",
     "Scene",
     "act",
+    "copy_team",
     "known",
     "make_team",
     "recovered",
-    "use_home",
+    "remove_team",
+    "use_home_of",
 ]
 
 PROGRAM = os.path.join(os.path.dirname(sys.executable), "tripod")
@@ -55,9 +57,28 @@ ENVIRONMENT = {
 """What commands run with: nothing of the user's."""
 
 
-def use_home(folder: Path) -> None:
-    """Have keys kept in ``folder``, by the commands and by this process."""
-    ENVIRONMENT["TRIPOD_HOME"] = os.environ["TRIPOD_HOME"] = str(folder)
+def use_home_of(team: Path) -> None:
+    """Have keys kept beside ``team``, by the commands and by this process.
+
+    A host remembers what it sealed last: two copies of one team must not share that.
+    """
+    home = team.with_name(f"{team.name}-home")
+    ENVIRONMENT["TRIPOD_HOME"] = os.environ["TRIPOD_HOME"] = str(home)
+
+
+def copy_team(team: Path, to: Path) -> None:
+    """Copy a team with its keys, times and permissions, and use those keys from now on."""
+    shutil.copytree(team, to, symlinks=True)
+    home = team.with_name(f"{team.name}-home")
+    if home.exists():
+        shutil.copytree(home, to.with_name(f"{to.name}-home"))
+    use_home_of(to)
+
+
+def remove_team(team: Path) -> None:
+    """Remove a team and its keys."""
+    shutil.rmtree(team)
+    shutil.rmtree(team.with_name(f"{team.name}-home"), ignore_errors=True)
 
 
 class Result(NamedTuple):
@@ -91,17 +112,17 @@ class Scene(NamedTuple):
 class Known(NamedTuple):
     """What must hold: the entries that were answered for, and how the team was judged.
 
-    ``ids`` are those of the first of them; ``kinds`` of all. Who runs an act again gives its
-    entries other ids.
+    ``ids`` are those of the first of them; ``size`` counts all. Who runs an act again gives its
+    entries other ids, and an act that finds an event moved already records that besides.
     """
 
     ids: tuple[str, ...]
-    kinds: tuple[str, ...]
+    size: int
     verdict: int
 
     def answered(self, after: Known) -> Known:
         """What must hold where the entries are these, and an act like another's was answered."""
-        return Known(self.ids, after.kinds, after.verdict)
+        return Known(self.ids, after.size, after.verdict)
 
 
 def _told(root: Path) -> None:
@@ -168,6 +189,7 @@ SCENES = (
 def make_team(scene: Scene, folder: Path) -> Known:
     """Make the team of a scene in ``folder``; what holds of it."""
     folder.mkdir()
+    use_home_of(folder)
     if scene.git:
         _git("init", "-q", "-b", "main", at=folder)
         _git("init", "-q", "--bare", "remote.git", at=folder)
@@ -197,25 +219,25 @@ def act(command: Sequence[str], folder: Path) -> bytes:
 def known(folder: Path) -> Known:
     """What holds of a team now. It is looked at in a copy: opening a database changes files."""
     copy = folder.with_name(f"{folder.name}-looked-at")
-    shutil.copytree(folder, copy, symlinks=True)
+    copy_team(folder, copy)
     try:
-        ids, kinds = entries(copy)
+        ids = entry_ids(copy)
         with Team(str(copy / ".nbs")) as team:
             sync(team)
         with collect(str(copy)) as evidence:
-            return Known(ids, kinds, run(evidence).exit_code)
+            return Known(ids, len(ids), run(evidence).exit_code)
     finally:
-        shutil.rmtree(copy)
+        remove_team(copy)
+        use_home_of(folder)
 
 
-def entries(folder: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The ids of a ledger's entries, in order, and their kinds."""
+def entry_ids(folder: Path) -> tuple[str, ...]:
+    """The ids of a ledger's entries, in order."""
     db = sqlite3.connect(database_of(str(folder / ".nbs")))
     try:
-        rows = list(db.execute("SELECT id, kind FROM entries ORDER BY seq"))
+        return tuple(one for (one,) in db.execute("SELECT id FROM entries ORDER BY seq"))
     finally:
         db.close()
-    return tuple(one for one, _ in rows), tuple(kind for _, kind in rows)
 
 
 def recovered(folder: Path, known: Known) -> Result:
@@ -229,9 +251,9 @@ def recovered(folder: Path, known: Known) -> Result:
         with Team(str(root)) as team:
             sync(team)
             name = publish(team, "torture", "still-here", "low")
-        ids, kinds = entries(folder)
-        if (ids[: len(known.ids)], kinds[: len(known.kinds)]) != (known.ids, known.kinds):
-            return Result(f"lost: answered for was {known.kinds}, and held is {kinds}", wrong=True)
+        ids = entry_ids(folder)
+        if ids[: len(known.ids)] != known.ids or len(ids) <= known.size:  # one is the newest event
+            return Result(f"lost: of {known.size} entries {len(ids) - 1} are held", wrong=True)
         if not (root / "events" / name).is_file():
             return Result(f"stuck: {name} was published, and no file shows it", wrong=True)
         # What is left in the record goes with the next seal: no other act looks into it.

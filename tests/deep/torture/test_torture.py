@@ -26,7 +26,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys are kept in a folder of the test."""
     monkeypatch.setenv("TRIPOD_HOME", "")
     monkeypatch.setattr(teams, "ENVIRONMENT", dict(teams.ENVIRONMENT))
-    teams.use_home(tmp_path / "home")
+    teams.use_home_of(tmp_path / "team")
 
 
 def test_calls_are_told_as_they_were_made(tmp_path: Path) -> None:
