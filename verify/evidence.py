@@ -507,7 +507,6 @@ def collect_outside_evidence(
                     logs[name] = os.path.normpath(disk.full(f"{projections.LOG.folder}/{name}"))
     try:
         root, live = team or evidence.root, evidence.has_ledger or team is not None
-        evidence.outside = OutsideHeads()
         gather_anchors(root, asked, live=live, logs=logs, into=evidence.outside)
         if team is not None:
             evidence.outside.logs = ()
