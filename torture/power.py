@@ -23,11 +23,11 @@ from torture.teams import (
     Known,
     Result,
     Scene,
+    copy_home,
     known,
     make_team,
     recovered,
     remove_team,
-    use_home_of,
 )
 from torture.tracing import trace
 
@@ -54,14 +54,19 @@ def cuts(scene: Scene, folder: Path, seed: int) -> Iterator[Case]:
     for number, moment in enumerate(moments):
         state = partial(reader.history.state, moment)
         here = folder / f"state-{number}"
-        yield Case(f"cut at {moment.why}", partial(_check, state, holding[moment.answered], here))
+        yield Case(
+            f"cut at {moment.why}", partial(_check, team, state, holding[moment.answered], here)
+        )
 
 
-def _check(state: Callable[[], State], known: Known, folder: Path) -> Result:
-    """Lay a state out in ``folder``, and say what is wrong when the team is opened there."""
+def _check(team: Path, state: Callable[[], State], known: Known, folder: Path) -> Result:
+    """Lay a state out in ``folder``, and say what is wrong when the team is opened there.
+
+    The host remembers what was sealed until the end: more than a cut would have left.
+    """
     write_state(state(), folder)
     _look_untouched(folder)
-    use_home_of(folder)
+    copy_home(team, folder)
     try:
         return recovered(folder, known)
     finally:

@@ -33,6 +33,7 @@ __all__ = [
     "Known",
     "Scene",
     "act",
+    "copy_home",
     "copy_team",
     "known",
     "make_team",
@@ -69,6 +70,11 @@ def use_home_of(team: Path) -> None:
 def copy_team(team: Path, to: Path) -> None:
     """Copy a team with its keys, times and permissions, and use those keys from now on."""
     shutil.copytree(team, to, symlinks=True)
+    copy_home(team, to)
+
+
+def copy_home(team: Path, to: Path) -> None:
+    """Copy the keys beside a team, and what the host remembers, and use them from now on."""
     home = team.with_name(f"{team.name}-home")
     if home.exists():
         shutil.copytree(home, to.with_name(f"{to.name}-home"))
