@@ -24,7 +24,7 @@ SECTOR = 512
 EVERY_SUBSET = 5
 """Changes that are not safe: of so many, each combination is tried; of more, a sample."""
 _MEMORY = "-shm"
-"""SQLite's shared memory: who opens a database first writes it anew, whatever it holds."""
+"""The end of the name of SQLite's shared memory. The first to open a database writes it anew."""
 
 
 class Node(NamedTuple):
@@ -123,7 +123,7 @@ class History:
         data = {node: bytearray(one.data) for node, one in self.start.items()}
         modes = {node: one.mode for node, one in self.start.items()}
         names = {node: dict(one.names) for node, one in self.start.items() if one.names is not None}
-        # A node that was made has its kind, whatever else of it was lost.
+        # A node that was made is a file or a folder, even where its other changes were lost.
         for change in self.changes:
             if change.made is not None:
                 data[change.node], modes[change.node] = bytearray(), change.made.mode
@@ -186,7 +186,7 @@ def read_state(folder: Path) -> State:
     for path in folder.rglob("*"):
         name = path.relative_to(folder).as_posix()
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
-            raise ValueError(f"{path} is no file and no folder")
+            raise ValueError(f"{path} is neither a file nor a folder")
         if path.is_dir():
             folders.add(name)
         else:

@@ -101,11 +101,14 @@ def trace(
     note: bool = True,
     seconds: float = 120,
 ) -> Traced:
-    """Run a command in ``folder`` and note its calls, where ``note``; TimeoutExpired: it hangs."""
+    """Run a command in ``folder`` and note its calls, where ``note``.
+
+    TimeoutExpired: it hangs. ValueError: the tracer itself refuses.
+    """
     with tempfile.TemporaryDirectory(prefix="trace-") as scratch:
         log = Path(scratch, "log")
-        names = [*CHANGING, *SYNCING, *_PLACING] if note else sorted({f.name for f in faults})
-        how = ["-f", "-qq", "-e", f"trace={','.join(names)}"]
+        names = [*CHANGING, *SYNCING, *_PLACING] if note else [fault.name for fault in faults]
+        how = ["-f", "-qq", "-e", f"trace={','.join(names) or 'none'}"]
         if not any("signal" in fault.what for fault in faults):  # with it, none is sent (6.1)
             how.append("--seccomp-bpf")
         how += ["-y", "-xx", "-s", str(_WHOLE), "-o", str(log) if note else "/dev/null"]
@@ -125,6 +128,8 @@ def trace(
             except BaseException:
                 os.killpg(child.pid, 9)
                 raise
+        if err.startswith(b"strace: "):
+            raise ValueError(f"the tracer refuses: {err.decode()}")
         calls = list(_calls(log.read_text("ascii"))) if note else []
         return Traced(child.returncode, out, err, calls)
 

@@ -81,7 +81,7 @@ def _subject(call: CommandCall) -> str:
 
 
 def _is_alone(target: str) -> bool:
-    """Whether there is no folder of the page for others: standard output, a pipe, a link."""
+    """Whether no other page can lie beside it: it is standard output, a pipe or a link."""
     return target == "-" or os.path.islink(target) or _is_stream(target)
 
 
@@ -158,7 +158,7 @@ def _folders_apart(path: str, root: str) -> list[str]:
     from tripod.verify.anchors.anchors import AnchorOptions
     from tripod.verify.run import open_run
 
-    # Whatever is wrong with the evidence, the report says it.
+    # The report itself says what is wrong with the evidence.
     with (
         suppress(TripodError, OSError, ValueError, sqlite3.Error),
         open_run(path, asked=AnchorOptions(git=False)) as evidence,

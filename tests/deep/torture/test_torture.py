@@ -6,10 +6,11 @@ import os
 import sys
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from torture import faults, power, teams
+from torture import corruption, faults, power, teams
 from torture.corruption import flips
 from torture.tracing import Fault, trace, tracer_problem
 
@@ -91,3 +92,40 @@ def test_what_is_answered_and_not_kept_is_found(
     monkeypatch.setattr(power, "PROGRAM", str(script))
     wrong = [case.run() for case in islice(power.cuts(SCENE, tmp_path / "cut", SEED), 60)]
     assert any(one.wrong and one.what.startswith("lost: ") for one in wrong), wrong
+
+
+def test_a_verifier_that_sees_nothing_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases = flips(SCENE, tmp_path / "flips", SEED)
+    first = next(cases)
+    clean = SimpleNamespace(exit_code=0)
+    monkeypatch.setattr(corruption, "run", lambda *_, **__: clean)
+    monkeypatch.setattr(corruption, "verify", lambda *_, **__: clean)
+    results = [case.run() for case in (first, *islice(cases, 11))]
+    assert any(result.wrong and "false clean: " in result.what for result in results), results
+
+
+DENIES = """
+import sys
+from tripod import cli
+cli.leave = lambda *_: None
+cli.main()
+print("tripod: the disk is full; nothing was recorded", file=sys.stderr)
+sys.exit(1)
+"""
+
+
+def test_a_command_that_denies_what_it_recorded_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases = faults.refusals(SCENE, tmp_path / "team", SEED)
+    first = next(cases)
+    script = tmp_path / "tripod"
+    script.write_text(f"#!{sys.executable}\n{DENIES}")
+    script.chmod(0o755)
+    stage = first.run.func.__self__  # type: ignore[attr-defined]
+    monkeypatch.setattr(stage, "command", [str(script), *stage.command[1:]])
+    result = stage.refuse(size=10**9)
+    assert result.wrong
+    assert result.what.startswith("it said that nothing was recorded")
