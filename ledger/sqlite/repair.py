@@ -8,7 +8,7 @@ file, so that a loss is noticed. The old file is not changed.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from hashlib import sha256
 from typing import Any
@@ -112,7 +112,7 @@ def copy_first_entries(path: str, fresh: str, size: int, better: str | None = No
             entries = _joined(first, ledger, size)
             blob = lambda digest: first.blob(digest) or ledger.blob(digest)  # noqa: E731
         newest = b""
-        for entry in read_sound_entries(entries):
+        for entry in read_entries_with_blobs(entries, blob):
             tree.append(entry_leaf_hash(entry.header))
             newest = entry.header
             row = (entry.seq, entry.id, entry.kind, entry.stream, entry.header)
@@ -128,6 +128,18 @@ def copy_first_entries(path: str, fresh: str, size: int, better: str | None = No
         header = parse_header(newest)
         add_head_row(new, tree, header.ledger, header.at)
         new.execute("COMMIT")
+
+
+def read_entries_with_blobs(
+    entries: Iterable[Entry], blob: Callable[[bytes], bytes | None]
+) -> Iterator[Entry]:
+    """Pass on entries that are sound, and whose blobs are their own (LedgerDamagedError)."""
+    for entry in read_sound_entries(entries):
+        for digest, _ in entry_blobs(entry.data) if entry.body is not None else ():
+            data = blob(bytes.fromhex(digest))
+            if data is not None and sha256(data).hexdigest() != digest:
+                raise LedgerDamagedError(f"entry {entry.seq} has a blob that is not its own")
+        yield entry
 
 
 def _joined(first: SQLiteReader, ledger: SQLiteReader, size: int) -> Iterator[Entry]:

@@ -39,9 +39,8 @@ from tripod.ledger.sqlite.reader import (
     SQLiteReader,
     read_block_nodes,
     read_only,
-    read_sound_entries,
 )
-from tripod.ledger.sqlite.repair import copy_first_entries
+from tripod.ledger.sqlite.repair import copy_first_entries, read_entries_with_blobs
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.ledger.tlog.seal import Seal, read_seal
 from tripod.peers.replica import tree_of_team
@@ -64,6 +63,8 @@ _LIVE_LINES = (
     "SELECT lines.seq FROM lines JOIN channels USING (channel) WHERE channel = ?"
     " AND number >= live_from AND gone IS NULL ORDER BY number"
 )
+_GARBAGE = (ValueError, LookupError, TypeError)
+"""What reading an entry raises whose body was changed into something that is no body."""
 _MAX_FILE = 2**28  # bytes of a file that is looked at
 _MOST_TRACKED = 200  # commits with a record that are looked at, the newest
 
@@ -343,15 +344,17 @@ def restore_own_record(root: str, replica: str | None = None) -> RestoredRecord:
         if damaged:
             where += ", what is newer from the database that stood there"
             record = f"{fresh}-record"
-            held.callback(recover.remove_rebuilt_database, record)
+            recover.remove_rebuilt_database(record)
             rename_file(fresh, record)
             try:
                 copy_first_entries(database, fresh, damaged, record)
-            except LedgerDamagedError as error:
+            except (LedgerDamagedError, *_GARBAGE) as error:
                 raise RefusedError(
                     f"{error}. {chosen.where} has the first {chosen.seal.size} of {damaged} "
                     "entries, and not that one: `tripod restore FILE` puts a backup back"
                 ) from error
+            finally:  # it may have what was erased since
+                recover.remove_rebuilt_database(record)
         with closing(read_only(fresh)) as db:
             reason = _lost(SQLiteReader(db), old, records)
         new = old if reason is None else recover.new_origin(old, None, {old})
@@ -469,7 +472,13 @@ def _damaged_size(database: str, chosen: FoundRecord) -> int:
     """
     with suppress(LedgerError, sqlite3.Error), closing(read_only(database)) as db:
         there = SQLiteReader(db)
-        peers = {entry.data["origin"] for entry in there.read(kinds=(PEER_ADDED.name,))}
+        try:
+            peers = {entry.data["origin"] for entry in there.read(kinds=(PEER_ADDED.name,))}
+        except _GARBAGE as error:
+            raise RefusedError(
+                f"{database}: an entry about a peer cannot be read ({error}), so it is not known "
+                "whose ledger it is. Nothing was restored; `tripod restore FILE` puts a backup back"
+            ) from error
         if chosen.seal.origin in peers:
             raise RefusedError(
                 f"{database} is the ledger of another replica, which joined the team and merged "
@@ -481,9 +490,9 @@ def _damaged_size(database: str, chosen: FoundRecord) -> int:
         # Perhaps under a newer name: its line was forked.
         if size >= root and root_of(read_block_nodes(db), 0, root) == chosen.seal.root:
             try:
-                for _ in read_sound_entries(there.read()):
+                for _ in read_entries_with_blobs(there.read(), there.blob):
                     pass
-            except LedgerDamagedError:
+            except (LedgerDamagedError, *_GARBAGE):
                 return size
             raise RefusedError(
                 f"{database} holds all {root} entries of {chosen.where}, and {size - root} "

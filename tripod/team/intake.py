@@ -14,6 +14,7 @@ that chat moved.
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -37,6 +38,7 @@ from tripod.projections import (
     UNMERGED_CURE,
     File,
     UnreadableError,
+    desired_file,
     files_ahead_of,
     files_are_quiet,
     layout,
@@ -91,7 +93,7 @@ def take_in(act: Act) -> None:
         if shown and not act.look.emptied and not act.disk.stands(COUNTS.path):
             gone[COUNTS.path] = "the file is gone"
             act.warn(f"{COUNTS.path}: the file is gone; it is written again")
-    elif act.disk.stat(COUNTS.path) not in (None, _stat_known(act)) and _is_half_written(act.disk):
+    elif act.disk.stat(COUNTS.path) not in (None, _stat_known(act)) and _is_half_written(act):
         act.rewrite.add(COUNTS.path)
         act.warn(f"{COUNTS.path}: it is not whole (a power cut?); it is written again")
     for path, digest in found.digests.items():
@@ -365,10 +367,20 @@ def _stat_known(act: Act) -> DiskStat | None:
     return None if known is None else known.stat
 
 
-def _is_half_written(disk: Disk) -> bool:
-    """Whether a power cut left the counts file in part: nobody waits until the disk has it."""
-    stat = disk.stat(COUNTS.path)
-    return manifest.counted_entry(disk) is None or (stat is not None and stat.mode == STAGED)
+def _is_half_written(act: Act) -> bool:
+    """Whether a power cut left the counts file in part: nobody waits until the disk has it.
+
+    What can be read as JSON and says something else was edited: the verifier tells it.
+    """
+    with suppress(UnreadableError):
+        found, want = act.disk.look(COUNTS.path, READ_LIMIT), desired_file(act.source, COUNTS.path)
+        if found is None or want is None or found[0] == want.data:
+            return found is not None and found[1].mode == STAGED
+        try:
+            json.loads(found[0])
+        except (ValueError, RecursionError):
+            return True
+    return False
 
 
 def refuse_if_ahead(act: Act, *, anew: bool) -> bool:

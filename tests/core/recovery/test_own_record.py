@@ -266,6 +266,37 @@ def test_bodies_that_were_changed_come_back_and_what_is_newer_stays(ann: Clone) 
     ann.said("verify")
 
 
+@pytest.mark.parametrize("body", ["garbage", "{}", '{"seq":"x"}'])
+def test_a_body_that_is_none_any_more_comes_back_as_well(ann: Clone, body: str) -> None:
+    ann.push()
+    with unguarded(str(ann.database)) as db:
+        db.execute("UPDATE entries SET body = CAST(? AS BLOB) WHERE kind = 'chat.sent'", (body,))
+    ann.said("restore")
+    assert "hello" in ann.said("chat", "read", "live")
+    ann.said("verify")
+    assert not list(ann.database.parent.glob("*restoring*"))
+
+
+def test_a_blob_that_was_changed_comes_back_or_is_told(ann: Clone) -> None:
+    ann.said("chat", "send", "live", "ann", "long " * 40_000)
+    kept = ann.database.read_bytes
+    for pushed in (False, True):
+        if pushed:
+            ann.push()
+        with unguarded(str(ann.database)) as db:
+            (blob,) = db.execute("SELECT bytes FROM blobs").fetchone()
+            db.execute("UPDATE blobs SET bytes = ?", (b"never " * 1000,))
+        before, done = kept(), ann.run("restore")
+        assert done.code == (0 if pushed else 1), done
+        if not pushed:
+            assert "a blob that is not its own" in done.err
+            assert kept() == before
+            with unguarded(str(ann.database)) as db:
+                db.execute("UPDATE blobs SET bytes = ?", (blob,))
+    assert "long long" in ann.said("chat", "read", "live")
+    ann.said("verify")
+
+
 def test_a_body_that_no_record_has_is_told_and_nothing_is_replaced(ann: Clone) -> None:
     ann.said("chat", "send", "live", "ann", "newer")
     with unguarded(str(ann.database)) as db:

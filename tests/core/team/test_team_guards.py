@@ -249,10 +249,12 @@ def test_counts_that_a_power_cut_left_in_part_are_written_again(
     assert (counts.read_text(), counts.stat().st_mode & 0o777) == (whole, 0o644)
 
 
-def test_counts_that_somebody_edited_stay_for_the_verifier_to_tell(busy: Story) -> None:
+@pytest.mark.parametrize("mode", [0o644, 0o600])
+def test_counts_that_somebody_edited_stay_for_the_verifier_to_tell(busy: Story, mode: int) -> None:
     counts = busy.root / "counts.json"
     edited = counts.read_text().replace('"total": 2', '"total": 3')
     counts.write_text(edited)
+    counts.chmod(mode)
     with busy.team() as team:
         bus.publish(team, "ann", "more", "low")
     assert counts.read_text() == edited
