@@ -39,8 +39,8 @@ from tripod.projections import layout, manifest
 from tripod.projections.bus.tables import BUS, CLAIMS, in_folder
 from tripod.projections.chat.tables import CHAT, READING
 from tripod.projections.decisions.tables import LOG
-from tripod.projections.disk import KEPT, RACY_NS, Disk, UnreadableError
-from tripod.projections.manifest import Manifest, ManifestEntry
+from tripod.projections.disk import RACY_NS, Disk, UnreadableError
+from tripod.projections.manifest import Manifest, ManifestEntry, NotedFiles
 from tripod.projections.peers.tables import PEERS
 from tripod.projections.projection import TOGETHER, File, Op, Projection, Render, Source
 from tripod.projections.pythia.tables import PYTHIA
@@ -564,20 +564,22 @@ _QUIET_LIMIT = 64 * layout.MIB
 def files_are_quiet(
     db: sqlite3.Connection,
     disk: Disk,
-    known: Manifest,
+    known: NotedFiles,
     *,
-    looked: list[str] | None = None,
+    looked: Manifest | None = None,
     uncounted: list[str] | None = None,
 ) -> bool:
     """Whether all that is watched looks as it did when it last agreed with the ledger.
 
     A few stats answer it, without parsing; it errs towards looking, which is the intake's work.
-    ``looked`` collects the paths that their stat did not settle: noted anew, it will. Where
-    ``uncounted`` is given, it collects the queue's folders that nothing but a count would settle:
-    they are left to the next that counts.
+    An archive never changes: that one came or went is noticed here, and what stands in it is
+    looked at by the intake. ``looked`` collects what its stat did not settle: noted anew, it will.
+    Where ``uncounted`` is given, it collects the queue's folders that nothing but a count would
+    settle: they are left to the next that counts.
     """
-    seen: list[str] = [] if looked is None else looked
-    for folder in disk.places.queue_folders():
+    seen = {} if looked is None else looked
+    queues = disk.places.queue_folders()
+    for folder in queues:
         stat, noted = disk.stat(folder), known.get(folder)
         if stat is None and noted is None:
             continue
@@ -588,30 +590,31 @@ def files_are_quiet(
         if uncounted is not None:
             uncounted.append(folder)
         elif _counted(db, disk, folder):
-            seen.append(folder)
+            seen[folder] = noted
         else:
             return False
-    expected = {path for path in known if path.endswith((".chat", ".md")) and "/" in path}
-    paths = manifest.manifest_watched_logs(db, disk)
-    for at in (*disk.places.chat_folders(), layout.WORKER.folder):
-        one = layout.WORKER if at == layout.WORKER.folder else layout.CHAT_FILE
-        paths += [f"{at}/{name}" for name in disk.names(at) if one.holds(name)]
-    if expected - set(paths):
-        return False
-    paths += map(layout.config_of, disk.places.queues())
-    paths += [layout.SUPERVISOR.path, COUNTS.path]
-    paths += [name for name in disk.names("") if layout.POLICY.holds(name)]
-    # A name among the events that is watched as a file could not be read when it was taken in.
-    # A file that was replaced while others had it open may still grow.
-    paths += [p for p in known if p.startswith("policy") or p.endswith(".event") or f"/{KEPT}" in p]
-    return all(_file_quiet(disk, known, seen, path) for path in paths)
+    listed = manifest.listed_folders(disk)
+    for folder in listed:
+        stat, noted = disk.stat(folder), known.get(folder)
+        if stat is not None and noted is not None and noted.settles(stat):
+            continue
+        if known.in_folder(folder) != set(manifest.listed_paths(db, disk, folder)):
+            return False
+        if stat is not None:
+            seen[folder] = ManifestEntry(stat, "", 0)
+    folders = {*queues, *listed}
+    return all(
+        path in folders or _file_quiet(disk, known.get(path), seen, path)
+        for path in known.watched()
+    )
 
 
-def _file_quiet(disk: Disk, known: Manifest, looked: list[str], path: str) -> bool:
+def _file_quiet(disk: Disk, noted: ManifestEntry | None, looked: Manifest, path: str) -> bool:
     stat = disk.stat(path)
-    noted = known.get(path)
     if stat is None or noted is None:
-        return stat is None and noted is None
+        # Every team has counts. An event whose file contradicts the ledger is not noted.
+        is_free = path != COUNTS.path and stat is None
+        return noted is None and (is_free or path.endswith(".event"))
     if noted.settles(stat):
         return True
     if stat.size != noted.stat.size or stat.mode != noted.stat.mode or stat.size > _QUIET_LIMIT:
@@ -620,8 +623,7 @@ def _file_quiet(disk: Disk, known: Manifest, looked: list[str], path: str) -> bo
         data = disk.read(path, _QUIET_LIMIT)
     except UnreadableError:
         return False
-    if noted.stat == stat:
-        looked.append(path)
+    looked[path] = noted._replace(stat=stat)
     return data is not None and sha256(data).hexdigest() == noted.digest
 
 

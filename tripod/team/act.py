@@ -118,18 +118,20 @@ class ActFileState:
     """What one act knows and learns of the files; ``tripod.team.files`` writes them by it.
 
     ``held``: files whose original tools' lock this act has. ``known``: the manifest as of the last
-    act. ``agreed``: files that this act compared with the ledger. ``uncounted``: queues that were
-    not counted in full. ``displaced``: digests of bytes that this act kept in the ledger.
-    ``unmerged``: files with conflict markers, and what to say of them. ``taken``: acknowledged
-    events that it moved before the COMMIT. ``late``: files that another program wrote meanwhile.
-    ``settled``: paths to be watched no more.
+    act. ``agreed``: files that this act compared with the ledger. ``looked``: what a quick look
+    read, where it found that nothing changed; None where the intake looked at all files.
+    ``uncounted``: queues that were not counted in full. ``displaced``: digests of bytes that this
+    act kept in the ledger. ``unmerged``: files with conflict markers, and what to say of them.
+    ``taken``: acknowledged events that it moved before the COMMIT. ``late``: files that another
+    program wrote meanwhile. ``settled``: paths to be watched no more.
     """
 
-    def __init__(self, disk: Disk, held: Iterable[str] = ()) -> None:
+    def __init__(self, disk: Disk, known: manifest.NotedFiles, held: Iterable[str] = ()) -> None:
         self.disk = disk
         self.held = set(held)
-        self.known: manifest.Manifest = {}
+        self.known = known
         self.agreed: manifest.Manifest = {}
+        self.looked: manifest.Manifest | None = None
         self.uncounted: set[str] = set()
         self.displaced: set[str] = set()
         self.unmerged: dict[str, str] = {}
