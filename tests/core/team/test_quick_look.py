@@ -1,8 +1,8 @@
-"""The look before a daily act sees what a full look sees in files that grow, and leaves archives."""
+"""A daily act looks at files that grow, as a full look does, and at no archive."""
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from unittest import mock
 
@@ -140,7 +140,7 @@ def _touch(path: Path) -> None:
     os.utime(path)
 
 
-CHANGES = {
+CHANGES: dict[str, Callable[[Path], object]] = {
     "append": _append, "edit": _edit, "save": _save, "touch": _touch, "remove": Path.unlink,
 }  # fmt: skip
 GROWING = (
