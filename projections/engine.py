@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from functools import partial
 from hashlib import sha256
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
@@ -47,6 +47,9 @@ from tripod.projections.pythia.tables import PYTHIA
 from tripod.projections.sessions import SESSIONS
 from tripod.projections.team.tables import COUNTS, FILES, REDACTIONS, TRUST
 from tripod.projections.workers.tables import AGENTS, WORKERS
+
+if TYPE_CHECKING:
+    from hashlib import _Hash as Hash
 
 # Where an event was acknowledged onto the name of an unreadable file, the event is what stands
 # there: so FILES is asked last of those that share folders; after WORKERS for the same reason.
@@ -561,23 +564,32 @@ def files_ahead_of(ledger: LedgerReader | None, disk: Disk) -> str | None:
 _QUIET_LIMIT = 64 * layout.MIB
 
 
+class Looked:
+    """What a quick look read, beside the stats that settled the rest.
+
+    ``agreed``: files and folders whose stat did not settle it, and that are as they were: noted
+    anew, it will. ``hashes``: of such files, the hash of all their bytes, to be continued.
+    ``uncounted``: the queue's folders that nothing but a count would settle; a ``hasty`` look
+    leaves them to the next that counts.
+    """
+
+    def __init__(self, *, hasty: bool = False) -> None:
+        self.hasty = hasty
+        self.agreed: Manifest = {}
+        self.hashes: dict[str, Hash] = {}
+        self.uncounted: list[str] = []
+
+
 def files_are_quiet(
-    db: sqlite3.Connection,
-    disk: Disk,
-    known: NotedFiles,
-    *,
-    looked: Manifest | None = None,
-    uncounted: list[str] | None = None,
+    db: sqlite3.Connection, disk: Disk, known: NotedFiles, looked: Looked | None = None
 ) -> bool:
     """Whether all that is watched looks as it did when it last agreed with the ledger.
 
     A few stats answer it, without parsing; it errs towards looking, which is the intake's work.
     An archive never changes: that one came or went is noticed here, and what stands in it is
-    looked at by the intake. ``looked`` collects what its stat did not settle: noted anew, it will.
-    Where ``uncounted`` is given, it collects the queue's folders that nothing but a count would
-    settle: they are left to the next that counts.
+    looked at by the intake. ``looked`` collects what was read besides.
     """
-    seen = {} if looked is None else looked
+    looked = looked or Looked()
     queues = disk.places.queue_folders()
     for folder in queues:
         stat, noted = disk.stat(folder), known.get(folder)
@@ -587,10 +599,10 @@ def files_are_quiet(
             return False
         if noted.settles(stat):
             continue
-        if uncounted is not None:
-            uncounted.append(folder)
+        if looked.hasty:
+            looked.uncounted.append(folder)
         elif _counted(db, disk, folder):
-            seen[folder] = noted
+            looked.agreed[folder] = noted
         else:
             return False
     listed = manifest.listed_folders(disk)
@@ -601,15 +613,15 @@ def files_are_quiet(
         if known.in_folder(folder) != set(manifest.listed_paths(db, disk, folder)):
             return False
         if stat is not None:
-            seen[folder] = ManifestEntry(stat, "", 0)
+            looked.agreed[folder] = ManifestEntry(stat, "", 0)
     folders = {*queues, *listed}
     return all(
-        path in folders or _file_quiet(disk, known.get(path), seen, path)
+        path in folders or _file_quiet(disk, known.get(path), looked, path)
         for path in known.watched()
     )
 
 
-def _file_quiet(disk: Disk, noted: ManifestEntry | None, looked: Manifest, path: str) -> bool:
+def _file_quiet(disk: Disk, noted: ManifestEntry | None, looked: Looked, path: str) -> bool:
     stat = disk.stat(path)
     if stat is None or noted is None:
         # Every team has counts. An event whose file contradicts the ledger is not noted.
@@ -623,8 +635,9 @@ def _file_quiet(disk: Disk, noted: ManifestEntry | None, looked: Manifest, path:
         data = disk.read(path, _QUIET_LIMIT)
     except UnreadableError:
         return False
-    looked[path] = noted._replace(stat=stat)
-    return data is not None and sha256(data).hexdigest() == noted.digest
+    hashed = sha256(data or b"")
+    looked.agreed[path], looked.hashes[path] = noted._replace(stat=stat), hashed
+    return data is not None and hashed.hexdigest() == noted.digest
 
 
 def _counted(db: sqlite3.Connection, disk: Disk, folder: str) -> bool:

@@ -272,7 +272,10 @@ class Files(ActFileState):
                 return True
             new = LOG.newest(self.source, path.removeprefix(f"{LOG.folder}/"), count)
             with self.attempt(path):
-                done = swap.append_or_swap(self.disk, path, known, new, READ_LIMIT)
+                hashed = None
+                if self.looked is not None and path in self.looked.hashes:
+                    hashed = self.looked.agreed[path].stat, self.looked.hashes[path]
+                done = swap.append_or_swap(self.disk, path, known, new, READ_LIMIT, hashed=hashed)
                 if done == swap.NOT_AS_KNOWN:
                     return False
                 if done == swap.OTHERS_CAME:
@@ -311,7 +314,7 @@ class Files(ActFileState):
 
     def _note_written(self, seen_ns: int, left_out: Collection[str]) -> manifest.Manifest:
         """After a quick look that found all as it was: what it looked at, and what we wrote."""
-        noted = manifest.settle(self.looked or {}, seen_ns)
+        noted = {} if self.looked is None else manifest.settle(self.looked.agreed, seen_ns)
         for path, wrote in self.written.items():
             if not path.endswith(".event") and f"/{KEPT}" not in path:
                 noted[path] = manifest.ManifestEntry(*wrote, seen_ns)
@@ -349,8 +352,6 @@ class Files(ActFileState):
             before = known.get(path)
             if before is not None and before.stat == stat:
                 agreeing.add(path)
-                if path in self.uncounted:
-                    continue
                 if before.noted_ns - stat.mtime_ns <= RACY_NS < seen_ns - stat.mtime_ns:
                     noted[path] = before._replace(noted_ns=seen_ns)
                 continue

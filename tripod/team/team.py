@@ -55,6 +55,7 @@ from tripod.projections import (
     CHAT,
     OWN,
     DiskPlaces,
+    Looked,
     agreed_chats,
     files_are_quiet,
     manifest,
@@ -426,16 +427,12 @@ class Team(ActContext):
             return
         db = self.store.db
         now = time.time_ns()
-        looked: manifest.Manifest = {}
+        looked = Looked()
         if self._are_more_places():
             self.settle_places()
         folded = tables_current(self.store)
         known = manifest.NotedFiles(db, self.disk)
-        if not (
-            folded
-            and not self._files_behind()
-            and files_are_quiet(db, self.disk, known, looked=looked)
-        ):
+        if not folded or self._files_behind() or not files_are_quiet(db, self.disk, known, looked):
             try:
                 with self.act():
                     pass
@@ -448,7 +445,7 @@ class Team(ActContext):
                 text = f"{error}; what other programs wrote meanwhile is not shown"
                 self.warnings.append(text)
             return
-        settled = manifest.settle(looked, now)
+        settled = manifest.settle(looked.agreed, now)
         if settled:
             # Where it cannot be written: it only saves the next command a look.
             with suppress(sqlite3.OperationalError), self.store.derived() as tables:
@@ -496,12 +493,9 @@ class Team(ActContext):
             return
         behind = act.look.full or anew or late or self._files_behind()
         if not behind:
-            looked: manifest.Manifest = {}
-            uncounted: list[str] | None = [] if hasty else None
-            db, known = self.store.db, self.files.known
-            if files_are_quiet(db, self.disk, known, looked=looked, uncounted=uncounted):
+            looked = Looked(hasty=hasty)
+            if files_are_quiet(self.store.db, self.disk, self.files.known, looked):
                 self.files.looked = looked
-                self.files.uncounted.update(uncounted or ())
                 return
         if anew:  # all chats are compared once, for the intake and for who compares after it
             self.files.agreed = agreed_chats(self.source, self.disk)

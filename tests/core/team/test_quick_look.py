@@ -2,8 +2,11 @@
 
 import os
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -14,8 +17,10 @@ from story import FIRST, HELLO, Story, folder, story_of
 
 from tripod.bus import events as bus
 from tripod.chat import writer as chat
-from tripod.projections import files_are_quiet, manifest
+from tripod.decisions import writer as decisions
+from tripod.projections import files_are_quiet, manifest, swap
 from tripod.projections.disk import Disk, DiskStat
+from tripod.projections.engine import file_differences
 from tripod.projections.intake import take_in
 from tripod.team import adoption
 from tripod.team.team import Team
@@ -193,3 +198,79 @@ def test_the_quick_look_misses_nothing_that_the_full_look_finds(
             is_quiet = files_are_quiet(team.store.db, team.disk, known)
             found = take_in(team.source, team.disk, {})
             assert not is_quiet or not (found.pieces or found.conflicts)
+
+
+# The decision log --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_old", [True, False])
+def test_a_decision_reads_the_log_once(story: Story, *, is_old: bool) -> None:
+    """Whether its stat settled it, or the look before the act had to hash it."""
+    if is_old:
+        settle(story.root)
+    reads: list[str] = []
+    look = Disk.look
+
+    def noting(disk: Disk, path: str, limit: int) -> tuple[bytes, DiskStat] | None:
+        reads.append(path)
+        return look(disk, path, limit)
+
+    with mock.patch.object(Disk, "look", noting), story.team() as team:
+        decisions.log(team, decisions.DecisionRequest("T", ["ann"], "because", no_ref="none"))
+    assert reads.count("scribe/log.md") == 1
+    assert (story.root / "scribe/log.md").read_bytes().count(b"### D-") == 2
+    with story.team() as team:
+        assert adoption.sync(team).entries == 0
+        assert list(file_differences(team.source, team.disk)) == []
+
+
+@pytest.mark.parametrize("when", ["look", "append"])
+def test_an_edit_at_the_moment_of_a_decision_is_kept(story: Story, when: str) -> None:
+    """Of the same size and at the same time as our own writing: no stat tells it."""
+    log = story.root / "scribe/log.md"
+    want = log.read_bytes()
+    edited = want.replace(b"**Status:** decided", b"**Status:** DECIDED")
+    assert edited != want
+
+    def edit() -> None:
+        stat = log.stat()
+        with log.open("r+b") as file:
+            file.write(edited)
+        os.utime(log, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+    append = swap.append_or_swap
+
+    def edited_first(*args: Any, **more: Any) -> swap.Outcome:
+        if when == "look":
+            edit()
+        done = append(*args, **more)
+        if when == "append":
+            edit()
+        return done
+
+    with mock.patch.object(swap, "append_or_swap", edited_first), story.team() as team:
+        decisions.log(team, decisions.DecisionRequest("T", ["ann"], "because", no_ref="none"))
+    with story.team() as team:
+        bus.publish(team, "x", "y", "low")
+        assert any("edited outside the ledger" in text for text in team.warnings)
+        decisions.log(team, decisions.DecisionRequest("U", ["ann"], "because", no_ref="none"))
+        kept = [e for e in team.store.read(kinds=("file.displaced",)) if "content" in e.data]
+        assert any(b"DECIDED" in team.source.content(entry.data["content"]) for entry in kept)
+
+
+@searched(max_examples=60)
+@given(
+    there=st.sets(st.integers(0, 12)), taken=st.sets(st.integers(0, 12)), start=st.integers(0, 12)
+)
+def test_the_next_free_id(there: set[int], taken: set[int], start: int) -> None:
+    base = 1_790_000_000
+    db = sqlite3.connect(":memory:")
+    db.execute("CREATE TABLE pieces (id TEXT)")
+    strangers = [("D-5",), ("D-17900000050",), (None,), (f"D-{base + 3}",)]
+    rows = [(f"D-{base + one}",) for one in there]
+    db.executemany("INSERT INTO pieces VALUES (?)", [*rows, *rows, *strangers])
+    act = mock.Mock()
+    act.store.tables = db
+    free = decisions._free_second(act, base + start, {f"D-{base + one}" for one in taken})
+    assert free == next(n for n in count(base + start) if n - base not in {*there, *taken, 3})
+    db.close()
