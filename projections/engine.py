@@ -85,7 +85,11 @@ _FOLDS = {
 }
 
 _NAMES = ", ".join(f"'{table}'" for table in (*TABLES, "manifest", "folds"))
-_COUNT_TABLES = f"SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ({_NAMES})"
+_VERSIONS = (
+    "SELECT CASE WHEN (SELECT count(*) FROM sqlite_schema WHERE type = 'table'"
+    f" AND name IN ({_NAMES})) = {len(TABLES) + 2} THEN (SELECT versions FROM folds) END"
+)
+"""A view in the place of a table may never end: it is not asked."""
 
 _NOT_FOLDED = (KeyError, TypeError, ValueError, AttributeError, RecursionError)
 
@@ -147,14 +151,12 @@ def tables_current(ledger: LedgerReader) -> bool:
     """Whether the tables are there, of this version, and folded up to the head."""
     db = ledger.tables
     try:
-        if db.execute(_COUNT_TABLES).fetchone()[0] != len(TABLES) + 2:
-            return False  # a view in the place of one may never end: it is not asked
-        row = db.execute("SELECT versions FROM folds").fetchone()
+        if db.execute(_VERSIONS).fetchone()[0] != fold_versions():
+            return False
         cursors = ledger.cursors()
     except sqlite3.OperationalError:
         return False
-    whole = row is not None and row[0] == fold_versions()
-    return whole and cursors.tables == cursors.size
+    return cursors.tables == cursors.size
 
 
 def fold_into(

@@ -74,7 +74,8 @@ class Files(ActFileState):
     """Writes the files of one act.
 
     ``failed``: why the disk refused a path. ``is_weak``: a file was replaced without an exchange.
-    ``folders`` are those whose names the disk is still to be waited for.
+    ``folders`` are those whose names the disk is still to be waited for, ``changed`` those in which
+    this act gave or took a name.
     """
 
     def __init__(self, disk: Disk, source: Source, held: Iterable[str] = ()) -> None:
@@ -84,6 +85,7 @@ class Files(ActFileState):
         self.failed: dict[str, str] = {}
         self.is_weak = False
         self.folders: set[str] = set()
+        self.changed: set[str] = set()
 
     def remarks(self, *, full: bool) -> Iterator[str]:
         """What could not be written; it is recorded, and the next command tries again.
@@ -181,11 +183,13 @@ class Files(ActFileState):
                 if not path.endswith(".event"):  # no single event is noted: there may be 50,000
                     self.written[path] = (stat, sha256(want.data).hexdigest())
                 self.folders.add(path.rpartition("/")[0])
+                self.changed.add(path.rpartition("/")[0])
 
     def _remove(self, path: str) -> None:
         if self.disk.is_file(path):
             self.disk.remove(path)
             self.folders.add(path.rpartition("/")[0])
+            self.changed.add(path.rpartition("/")[0])
 
     def _put(self, path: str, want: File) -> None:
         digest = sha256(want.data).hexdigest()
@@ -319,7 +323,7 @@ class Files(ActFileState):
             if not path.endswith(".event") and f"/{KEPT}" not in path:
                 noted[path] = manifest.ManifestEntry(*wrote, seen_ns)
         changed = {path.rpartition("/")[0] for path in (*self.written, *self.settled)}
-        for folder in (changed | self.folders).intersection(self.known.watched()):
+        for folder in (changed | self.changed).intersection(self.known.watched()):
             stat, known = self.disk.stat(folder), self.known.get(folder)
             if stat is not None and (known is None or known.stat != stat):
                 noted[folder] = manifest.ManifestEntry(stat, "", seen_ns)
@@ -444,6 +448,7 @@ class EventFileMoves:
         for front, its in _by_queue(names).items():
             queue, done = _queue_folders(front)
             files.folders.update((queue, done))
+            files.changed.update((queue, done))
             rest = [name for name in its if name not in self.taken]
             if not rest:
                 continue
