@@ -217,9 +217,7 @@ T = TypeVar("T", bound=_Entered)
 
 def entry_marks(ledger: LedgerReader, seqs: Sequence[int]) -> dict[int, str]:
     """The marks of entries by their numbers: ``observed``, ``signed``, ``peer ...`` or ''."""
-    from orjson import loads
-
-    from tripod.ledger import MERGED, entry_mark
+    from tripod.ledger import MERGED, codec, entry_mark
 
     marks = {}
     for entry in ledger.raw_of(seqs):
@@ -231,18 +229,17 @@ def entry_marks(ledger: LedgerReader, seqs: Sequence[int]) -> dict[int, str]:
             read = ledger.entry(entry.seq)
             observed = read is not None and "observed" in read.data
         elif b'"observed":' in body:  # few bodies have it: the others need not be decoded
-            observed = "observed" in loads(body)
+            observed = "observed" in codec.loads(body)
         marks[entry.seq] = entry_mark(observed=observed, signed=entry.auth is not None)
     return marks
 
 
 def _peer_mark(ledger: LedgerReader, seq: int, body: bytes | None) -> str:
-    from orjson import loads
-
+    from tripod.ledger import codec
     from tripod.ledger.kinds.merged import peer_mark
 
     if body is not None:
-        return peer_mark(loads(body), ledger.blob)
+        return peer_mark(codec.loads(body), ledger.blob)
     read = ledger.entry(seq)  # it was erased: the redaction keeps its header
     return peer_mark(read.data, ledger.blob) if read is not None and read.data else "peer"
 

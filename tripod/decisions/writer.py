@@ -12,11 +12,9 @@ from contextlib import suppress
 from sqlite3 import OperationalError
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-import orjson
-
 from tripod.bus.events import settings
 from tripod.errors import BadArgumentError, MalformedEntryError
-from tripod.ledger import Draft, entry_leaf_hash
+from tripod.ledger import Draft, codec, entry_leaf_hash
 from tripod.ledger.ids import fresh_ids, now_us
 from tripod.ledger.kinds.decisions import BEGUN, LOGGED, Decided, Reference
 from tripod.ledger.words import RUN, words_of_text
@@ -627,7 +625,7 @@ def _quotes_chat(act: Act, request: DecisionRequest) -> bool:
         left -= len(entry.body or b"")
         if left < 0:
             return False
-        text = orjson.loads(entry.body or b"{}").get("text", {}).get("text", "")
+        text = codec.loads(entry.body or b"{}").get("text", {}).get("text", "")
         if not ours.isdisjoint(_runs(words_of_text(text))):
             return True
     return False
