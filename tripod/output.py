@@ -16,15 +16,21 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
-from threading import active_count
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, Protocol, TextIO, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, TextIO, TypeVar
 
 from tripod import errors
 from tripod.errors import TripodError
 from tripod.ledger.progress import progress_to
 
 if TYPE_CHECKING:
+    from typing import Protocol
+
     from tripod.ledger import LedgerReader
+
+    class _Entered(Protocol):
+        @property
+        def seq(self) -> int: ...
+
 
 LINES = 500  # printed at once
 
@@ -207,12 +213,7 @@ def format_utc(seconds: int) -> str:
 # Marks -----------------------------------------------------------------------------------------
 
 
-class _Entered(Protocol):
-    @property
-    def seq(self) -> int: ...
-
-
-T = TypeVar("T", bound=_Entered)
+T = TypeVar("T", bound="_Entered")
 
 
 def entry_marks(ledger: LedgerReader, seqs: Sequence[int]) -> dict[int, str]:
@@ -390,7 +391,8 @@ def leave(code: int, name: str) -> NoReturn:
     """
     script = getattr(sys.modules["__main__"], "__file__", None) or ""
     is_ours = script == sys.argv[0] and os.path.basename(script) == name
-    if is_ours and active_count() == 1:
+    threads = sys.modules.get("threading")  # not even imported: this one is alone
+    if is_ours and (threads is None or threads.active_count() == 1):
         with suppress(OSError, ValueError):  # the interpreter says what cannot be written
             atexit._run_exitfuncs()  # noqa: SLF001 - nothing public does what was registered
             for stream in (sys.stdout, sys.stderr):  # what was registered may have written, too

@@ -23,7 +23,6 @@ import json
 import os
 import sqlite3
 import stat
-import struct
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -148,7 +147,9 @@ def _open_untouched(path: str) -> sqlite3.Connection:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         # A lock of the open file: one of the process would go with any other descriptor of it.
         if hasattr(fcntl, "F_OFD_SETLK"):
-            lock = struct.pack("hhqqi0q", fcntl.F_RDLCK, os.SEEK_SET, *_SHARED, 0)
+            from struct import pack
+
+            lock = pack("hhqqi0q", fcntl.F_RDLCK, os.SEEK_SET, *_SHARED, 0)
             with suppress(OSError):  # a file system without locks, or a writer is about to close it
                 fcntl.fcntl(fd, fcntl.F_OFD_SETLK, lock)
 

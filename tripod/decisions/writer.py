@@ -27,7 +27,6 @@ from tripod.projections.decisions.tables import decision_text_of
 from tripod.projections.layout import LIVE
 from tripod.projections.peers.tables import is_observed_here, made_as
 from tripod.projections.pieces import BODY_ROOM, piece_draft
-from tripod.projections.pythia.format import format_checkpoint_payload
 from tripod.projections.text import text_line_problem
 from tripod.team.act import Act, draft_event_for_act
 from tripod.team.team import Team
@@ -653,6 +652,8 @@ def _checkpoint_due(team: Team, act: Act, decision: Draft, file: str) -> list[Dr
         " AND made IS NULL ORDER BY number DESC LIMIT ?) ORDER BY number LIMIT 1",
         (file, interval - 1),
     ).fetchone()
+    from tripod.projections.pythia.format import format_checkpoint_payload  # dear, seldom needed
+
     payload = format_checkpoint_payload(number, newest if row is None else row[0], newest)
     return [
         draft_event_for_act(act, "scribe", "pythia-checkpoint", "high", payload, cause=decision)
