@@ -15,8 +15,6 @@ from hashlib import sha256
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import orjson
-
 from tripod.ledger import CHAT as CHATS
 from tripod.ledger import (
     EVENTS,
@@ -30,6 +28,7 @@ from tripod.ledger import (
     RawEntry,
     Transaction,
     added_place_problem,
+    codec,
     commit_body,
     places_problem,
     tell_over,
@@ -325,7 +324,7 @@ def source_of(ledger: LedgerReader) -> Source:
         if not _is_committed(found):
             wrong = f"entry {seq} has a body that it did not commit to"
             raise LedgerDamagedError(f"{wrong}: see `tripod verify`")
-        return _inner_data(found, orjson.loads(found.body or b""))
+        return _inner_data(found, codec.loads(found.body or b""))
 
     def _inner_data(found: RawEntry, data: dict[str, Any]) -> dict[str, Any]:
         return data if found.kind != MERGED else inner_data(found, data, ledger.blob)
@@ -336,7 +335,7 @@ def source_of(ledger: LedgerReader) -> Source:
             if (newest := _newest(one)) is not None:
                 found[one.seq] = newest
             elif one.body is not None and _is_committed(one):
-                found[one.seq] = _inner_data(one, orjson.loads(one.body))
+                found[one.seq] = _inner_data(one, codec.loads(one.body))
         return found
 
     def blob(digest: str) -> bytes:
@@ -385,7 +384,7 @@ def seen_entries(entries: Iterable[Entry], blob: Blobs) -> Iterator[Entry]:
 def _is_committed(found: RawEntry) -> bool:
     """Whether a body is the one that the entry's header commits to."""
     said = commit_body(found.salt or b"", found.kind, found.body or b"")
-    return bool(said == orjson.loads(found.header)["body"])
+    return bool(said == codec.loads(found.header)["body"])
 
 
 def recorded(ledger: LedgerReader) -> dict[str, str]:
@@ -419,7 +418,7 @@ def recorded(ledger: LedgerReader) -> dict[str, str]:
 def _body(data: bytes | None) -> dict[str, object]:
     """A decoded body; empty if it is not one, or erased."""
     try:
-        body = orjson.loads(data or b"")
+        body = codec.loads(data or b"")
     except (ValueError, TypeError):
         return {}
     return body if isinstance(body, dict) else {}

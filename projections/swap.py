@@ -16,7 +16,6 @@ import errno
 import fcntl
 import os
 import re
-import signal
 import stat
 import sys
 import time
@@ -212,7 +211,9 @@ def _lease(fd: int) -> bool | None:
     a signal, which by default would end us: it is told to send one that by default does nothing.
     """
     try:
-        fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)
+        from signal import SIGURG  # few commands come here
+
+        fcntl.fcntl(fd, fcntl.F_SETSIG, SIGURG)
         fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
     except BlockingIOError:
         return True

@@ -12,11 +12,9 @@ from contextlib import suppress
 from sqlite3 import OperationalError
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-import orjson
-
 from tripod.bus.events import settings
 from tripod.errors import BadArgumentError, MalformedEntryError
-from tripod.ledger import Draft, entry_leaf_hash
+from tripod.ledger import Draft, codec, entry_leaf_hash
 from tripod.ledger.ids import fresh_ids, now_us
 from tripod.ledger.kinds.decisions import BEGUN, LOGGED, Decided, Reference
 from tripod.ledger.words import RUN, words_of_text
@@ -29,7 +27,6 @@ from tripod.projections.decisions.tables import decision_text_of
 from tripod.projections.layout import LIVE
 from tripod.projections.peers.tables import is_observed_here, made_as
 from tripod.projections.pieces import BODY_ROOM, piece_draft
-from tripod.projections.pythia.format import format_checkpoint_payload
 from tripod.projections.text import text_line_problem
 from tripod.team.act import Act, draft_event_for_act
 from tripod.team.team import Team
@@ -634,7 +631,7 @@ def _quotes_chat(act: Act, request: DecisionRequest) -> bool:
         left -= len(entry.body or b"")
         if left < 0:
             return False
-        text = orjson.loads(entry.body or b"{}").get("text", {}).get("text", "")
+        text = codec.loads(entry.body or b"{}").get("text", {}).get("text", "")
         if not ours.isdisjoint(_runs(words_of_text(text))):
             return True
     return False
@@ -662,6 +659,8 @@ def _checkpoint_due(team: Team, act: Act, decision: Draft, file: str) -> list[Dr
         " AND made IS NULL ORDER BY number DESC LIMIT ?) ORDER BY number LIMIT 1",
         (file, interval - 1),
     ).fetchone()
+    from tripod.projections.pythia.format import format_checkpoint_payload  # dear, seldom needed
+
     payload = format_checkpoint_payload(number, newest if row is None else row[0], newest)
     return [
         draft_event_for_act(act, "scribe", "pythia-checkpoint", "high", payload, cause=decision)

@@ -332,7 +332,7 @@ class Team(ActContext):
         for remark in self.files.remarks(full=act.look.full):
             act.warn(remark)
         if seals and self.store.db.execute("SELECT 1 FROM keys LIMIT 1").fetchone():
-            from tripod.trust.seal import seal_if_due
+            from tripod.trust.schedule import seal_if_due
 
             seal_if_due(self, act.entries)
         if self.store.unswept() and not self.files.failed and not self.files.late:
