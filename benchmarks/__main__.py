@@ -19,11 +19,14 @@ from benchmarks import (
     evidence,
     formats,
     growth,
+    history,
     judging,
     looking,
     merging,
+    peers,
     remotes,
     reports,
+    scale,
     sessions,
     signing,
     table,
@@ -48,6 +51,8 @@ GROUPS = (
     "sessions",
     "formats",
     "reports",
+    "peers",
+    "scale",
 )
 ROUNDS = {
     "appends": 15,
@@ -65,6 +70,8 @@ ROUNDS = {
     "sessions": 5,
     "formats": 7,
     "reports": 5,
+    "peers": 7,
+    "scale": 1,
 }
 
 
@@ -86,6 +93,11 @@ def main() -> None:
                 rows.append(row)
     figures = table.markdown(rows, where)
     print(figures if options.markdown else f"{where}\n\n{table.text(rows)}")
+    if options.against:
+        for line in history.slower(history.newest(options.against), rows):
+            _say(f"warning: {line}")
+    if options.history:
+        history.add(options.history, rows, where)
     if options.json:
         options.json.write_text(json.dumps(table.values(rows), indent=1) + "\n", encoding="utf-8")
     if options.page:
@@ -108,6 +120,13 @@ def _options() -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument("--markdown", action="store_true", help="print the table of a page")
     parser.add_argument("--page", type=Path, metavar="FILE", help="put the figures into this page")
+    parser.add_argument(
+        "--history", type=Path, metavar="FILE", help="add the figures to the history in FILE"
+    )
+    parser.add_argument(
+        "--against", type=Path, metavar="FILE",
+        help="warn of each ratio that is a fifth worse than the newest in the history in FILE",
+    )  # fmt: skip
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every sample to FILE")
     return parser.parse_args()
 
@@ -129,6 +148,8 @@ def _rows(group: str, folder: str, entries: int, rounds: int | None) -> Iterator
         "formats": lambda: formats.rows(folder, rounds, _say),
         "sessions": lambda: sessions.rows(folder, rounds, _say),
         "reports": lambda: reports.rows(folder, rounds, _say),
+        "scale": lambda: scale.rows(folder, entries, rounds, _say),
+        "peers": lambda: peers.rows(folder, rounds, _say),
         "signing": lambda: signing.rows(folder, min(entries, SIGNED), rounds, _say),
     }
     return run[group]()
