@@ -122,7 +122,9 @@ class NotedFiles:
 
     def get(self, path: str) -> ManifestEntry | None:
         """What is noted of one path; None where nothing is."""
-        if path not in self.watched() and path not in self._rows:
+        if path not in self._rows:
+            self.watched()
+        if path not in self._rows:
             self._rows[path] = load(self._db, " WHERE path = ?", path).get(path)
         return self._rows[path]
 
