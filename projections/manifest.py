@@ -9,6 +9,7 @@ makes it anew.
 import json
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -73,7 +74,8 @@ def load(db: sqlite3.Connection, where: str = "", *values: object) -> Manifest:
     return {row[0]: noted for row in rows if (noted := _noted(row)) is not None}
 
 
-def _noted(row: Sequence[Any]) -> ManifestEntry | None:
+@lru_cache(256)
+def _noted(row: tuple[Any, ...]) -> ManifestEntry | None:
     """What a row says, its path first and its seal last; None where the seal does not hold."""
     *rest, seal = row
     if seal != manifest_row_seal(rest):

@@ -129,8 +129,8 @@ def test_a_file_that_went_is_noticed_by_the_next_command(story: Story, gone: str
 def test_only_a_folder_of_the_queue_that_changed_is_listed(story: Story) -> None:
     story.original.ack(story.original.publish("x", "z"))
     settle(story.root)
-    for folder in ("events", "events/processed"):
-        os.utime(story.root / folder, ns=(LONG_AGO, LONG_AGO))
+    for place in ("events", "events/processed"):
+        os.utime(story.root / place, ns=(LONG_AGO, LONG_AGO))
     with story.team() as team:
         team.refresh()
     listed: list[str] = []
