@@ -84,7 +84,7 @@ def _noted(row: tuple[Any, ...]) -> ManifestEntry | None:
     return ManifestEntry(DiskStat(size, mtime_ns, inode, mode), digest, noted_ns)
 
 
-# The folders that are watched, then the files that may grow or be edited. Archives are none of
+# The folders that are watched, then the files that may grow or be edited. No archive is among
 # them, so this costs the same however many there are.
 _WATCHED = f"""
 WITH folders (path) AS (SELECT value FROM json_each(?1)), watched (path) AS (
