@@ -125,9 +125,9 @@ def arm(strikes: Strikes) -> None:
         strikes.at("staged")
         return result
 
-    def appended(disk: Disk, path: str, *more: Any) -> Any:
+    def appended(disk: Disk, path: str, *more: Any, **named: Any) -> Any:
         strikes.path = path
-        return real_append(disk, path, *more)
+        return real_append(disk, path, *more, **named)
 
     def written(fd: int, data: Any) -> int:
         if not bytes(data).startswith(_LOG_PIECE) or strikes.is_writing:
