@@ -5,7 +5,7 @@ Source: spec nbs-compat B10, C6; seeds: nbs-scribe, tripod-architecture "Flow"; 
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from sqlite3 import OperationalError
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -122,9 +122,7 @@ def log(
         named = None if file == LIVE else file
         begun = _begun(act, file, scribe)
         number = 1 + db.execute(_NEWEST, (file,)).fetchone()[0]
-        second = act.now_us // 1_000_000
-        while _id_exists(act, f"D-{second}"):
-            second += 1
+        second = _free_second(act, act.now_us // 1_000_000)
         body = _decision_body(request, f"D-{second}", number, refs)
         if named is not None:
             body["file"] = named
@@ -246,8 +244,7 @@ def _planned(
                 found.waiting.append((path, one.line))
                 continue
             second = now if one.time is None else one.time
-            while f"D-{second}" in taken or _id_exists(team, f"D-{second}"):
-                second += 1
+            second = _free_second(team, second, taken)
             number += 1
             new = {"id": f"D-{second}", "number": number, "file": None if log == LIVE else log}
             taken.add(new["id"])
@@ -498,9 +495,19 @@ def _decision_body(
     }
 
 
-def _id_exists(act: Act | Team, decision: str) -> bool:
-    sql = "SELECT 1 FROM pieces WHERE id = ?"
-    return act.store.tables.execute(sql, (decision,)).fetchone() is not None
+def _free_second(act: Act | Team, second: int, taken: Collection[str] = ()) -> int:
+    """The first second from this one on whose id is free: in no log, and not ``taken``."""
+    # In the order of the text the ids of one length are in that of their numbers.
+    sql = "SELECT id FROM pieces WHERE id >= ?1 AND length(id) = length(?1) ORDER BY id"
+    rows = act.store.tables.execute(sql, (f"D-{second}",))
+    there = next(rows, None)
+    while True:
+        wanted = f"D-{second}"
+        while there is not None and there[0] < wanted:  # an id may stand in several logs
+            there = next(rows, None)
+        if wanted not in taken and (there is None or there[0] != wanted):
+            return second
+        second += 1
 
 
 def _bind_refs(
@@ -641,7 +648,7 @@ def _checkpoint_due(team: Team, act: Act, decision: Draft, file: str) -> list[Dr
     number, newest = decision.body["number"], decision.body["id"]
     db = act.transaction.tables
     # Those of peers are counted, and reviewed, in their own replicas.
-    theirs = "SELECT count(*) FROM pieces WHERE made IS NOT NULL AND log = ?"
+    theirs = "SELECT count(*) FROM pieces INDEXED BY pieces_made WHERE made IS NOT NULL AND log = ?"
     number -= db.execute(theirs, (file,)).fetchone()[0]
     if not interval or number % interval:
         return []
