@@ -232,7 +232,7 @@ def append_or_swap(
     new: bytes,
     limit: int,
     *,
-    hashed: tuple[DiskStat, Hash] | None = None,
+    hashed: "tuple[DiskStat, Hash] | None" = None,
 ) -> Outcome:
     """Add ``new`` at the end of a file, and wait until the disk has it; give its stat and digest.
 
