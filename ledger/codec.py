@@ -10,7 +10,6 @@ them by the module (``codec.loads``), so that they are found anew.
 
 import sys
 from collections.abc import Callable
-from functools import partial
 from json import JSONDecoder, JSONEncoder
 from typing import Any
 
@@ -65,13 +64,13 @@ def _are_few() -> bool:
 
 
 def _by_orjson() -> dict[str, Callable[[Any], Any]]:
-    import orjson
+    from orjson import OPT_SORT_KEYS, OPT_STRICT_INTEGER, dumps, loads
 
-    strict = orjson.OPT_STRICT_INTEGER
-    return {
-        "loads": orjson.loads,
-        "dumps": partial(orjson.dumps, option=strict),
-        "dumps_sorted": partial(orjson.dumps, option=strict | orjson.OPT_SORT_KEYS),
+    in_order = OPT_STRICT_INTEGER | OPT_SORT_KEYS
+    return {  # of `partial` a call takes 300 ns more
+        "loads": loads,
+        "dumps": lambda value: dumps(value, None, OPT_STRICT_INTEGER),
+        "dumps_sorted": lambda value: dumps(value, None, in_order),
     }
 
 

@@ -14,8 +14,6 @@ The ledger of a team at the home of a repository lies in the repository's common
 git is started: small files of the repository are read as data, with a limit.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import stat

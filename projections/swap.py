@@ -10,8 +10,6 @@ a grace period. A file that only grows is appended to: the system finds the end 
 Source: spec store-and-projections, 3.2 and 3.3; ADR 0010.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os
@@ -234,7 +232,7 @@ def append_or_swap(
     new: bytes,
     limit: int,
     *,
-    hashed: tuple[DiskStat, Hash] | None = None,
+    hashed: "tuple[DiskStat, Hash] | None" = None,
 ) -> Outcome:
     """Add ``new`` at the end of a file, and wait until the disk has it; give its stat and digest.
 

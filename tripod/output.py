@@ -4,8 +4,6 @@ Nothing hostile reaches a terminal. Long work shows its progress in one line at 
 nothing in a pipe or a file.
 """
 
-from __future__ import annotations
-
 import atexit
 import gc
 import json
@@ -16,20 +14,22 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, TextIO, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, TextIO
 
 from tripod import errors
 from tripod.errors import TripodError
 from tripod.ledger.progress import progress_to
 
 if TYPE_CHECKING:
-    from typing import Protocol
+    from typing import Protocol, TypeVar
 
     from tripod.ledger import LedgerReader
 
     class _Entered(Protocol):
         @property
         def seq(self) -> int: ...
+
+    T = TypeVar("T", bound=_Entered)
 
 
 LINES = 500  # printed at once
@@ -213,10 +213,7 @@ def format_utc(seconds: int) -> str:
 # Marks -----------------------------------------------------------------------------------------
 
 
-T = TypeVar("T", bound="_Entered")
-
-
-def entry_marks(ledger: LedgerReader, seqs: Sequence[int]) -> dict[int, str]:
+def entry_marks(ledger: "LedgerReader", seqs: Sequence[int]) -> dict[int, str]:
     """The marks of entries by their numbers: ``observed``, ``signed``, ``peer ...`` or ''."""
     from tripod.ledger import MERGED, codec, entry_mark
 
@@ -235,7 +232,7 @@ def entry_marks(ledger: LedgerReader, seqs: Sequence[int]) -> dict[int, str]:
     return marks
 
 
-def _peer_mark(ledger: LedgerReader, seq: int, body: bytes | None) -> str:
+def _peer_mark(ledger: "LedgerReader", seq: int, body: bytes | None) -> str:
     from tripod.ledger import codec
     from tripod.ledger.kinds.merged import peer_mark
 
@@ -245,7 +242,7 @@ def _peer_mark(ledger: LedgerReader, seq: int, body: bytes | None) -> str:
     return peer_mark(read.data, ledger.blob) if read is not None and read.data else "peer"
 
 
-def each_mark(ledger: LedgerReader, found: Iterable[T]) -> Iterator[tuple[T, str]]:
+def each_mark(ledger: "LedgerReader", found: "Iterable[T]") -> "Iterator[tuple[T, str]]":
     """Whatever has the number of its entry as ``seq``, with its mark, a few hundred a request."""
     rest = iter(found)
     while chunk := list(islice(rest, LINES)):

@@ -9,8 +9,6 @@ after the other, its pieces; ``grep -c "^### D-"`` on it equals the decisions th
 it, because a title or field with a line break is refused before it gets here.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from io import BytesIO

@@ -3,8 +3,6 @@
 Source: spec nbs-compat B10, C6; seeds: nbs-scribe, tripod-architecture "Flow"; design section 7.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -172,7 +170,7 @@ class AdoptedDecisions(NamedTuple):
 
 def adopt_decisions(
     team: Team,
-    files: Mapping[str, Sequence[FoundDecision]],
+    files: "Mapping[str, Sequence[FoundDecision]]",
     into: str | None = None,
     *,
     dry_run: bool = False,
@@ -209,7 +207,7 @@ def adopt_decisions(
 
 
 def _planned(
-    team: Team, files: Mapping[str, Sequence[FoundDecision]], log: str, now: int
+    team: Team, files: "Mapping[str, Sequence[FoundDecision]]", log: str, now: int
 ) -> tuple[AdoptedDecisions, list[Draft]]:
     """What is new in files, as bodies and as drafts."""
     db = team.store.db
@@ -265,7 +263,7 @@ def _planned(
 
 
 def _earlier(
-    team: Team, adopted: Sequence[dict[str, Any]], one: FoundDecision
+    team: Team, adopted: Sequence[dict[str, Any]], one: "FoundDecision"
 ) -> tuple[Sequence[dict[str, Any]], bool]:
     """What of the file of a decision was ``adopted`` for it, and whether that says the same.
 
@@ -292,12 +290,12 @@ def _earlier(
     return same or adopted, bool(same)
 
 
-def _dated(pieces: Sequence[FoundDecision]) -> bool:
+def _dated(pieces: "Sequence[FoundDecision]") -> bool:
     return all(one.time is not None for one in pieces)
 
 
 def _name_successors(
-    files: Mapping[str, Sequence[FoundDecision]],
+    files: "Mapping[str, Sequence[FoundDecision]]",
     found: AdoptedDecisions,
     ids: Mapping[tuple[str, int], str],
 ) -> None:
@@ -315,7 +313,7 @@ def _name_successors(
                 new["supersedes"] = old
 
 
-def _adopted_draft(one: FoundDecision, path: str, ordinal: int, own: Mapping[str, Any]) -> Draft:
+def _adopted_draft(one: "FoundDecision", path: str, ordinal: int, own: Mapping[str, Any]) -> Draft:
     """The entry of a decision of another form (MalformedEntryError: it cannot stand in the log)."""
     from tripod.projections.decisions.madr import found_decision_fields  # seldom needed
 
