@@ -190,7 +190,7 @@ FACES = (
 )
 """The packages that programs import; each lists in ``__all__`` what it offers."""
 
-METHODS = {"Team": ("head", "entries", "refresh", "close")}
+METHODS = {"Recorder": ("do", "close"), "Team": ("head", "entries", "refresh", "close")}
 """The methods of a class that are part of the face; those of tuples and dataclasses are not."""
 
 

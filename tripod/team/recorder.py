@@ -52,6 +52,7 @@ class Recorder:
 
     Attributes:
         path: as it was given.
+        warnings: what a person should know of the acts so far, one sentence each.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
@@ -69,11 +70,11 @@ class Recorder:
         self._pid = os.getpid()
         self._closing = threading.Lock()
         self._closed = False
-        opened: Future[None] = Future()
+        opened: Future[list[str]] = Future()
         self._thread = threading.Thread(target=self._run, args=(opened,), name="recorder")
         self._thread.daemon = True
         self._thread.start()
-        opened.result()
+        self.warnings = opened.result()
 
     def __enter__(self) -> Self:
         return self
@@ -116,13 +117,13 @@ class Recorder:
         if self._pid == os.getpid():
             self._thread.join()
 
-    def _run(self, opened: Future[None]) -> None:
+    def _run(self, opened: Future[list[str]]) -> None:
         try:
             team = open_team(self.path)
         except BaseException as error:  # noqa: BLE001 - the one who opens it is told
             opened.set_exception(error)
             return
-        opened.set_result(None)
+        opened.set_result(team.warnings)
         with team:
             goes_on = True
             while goes_on:
