@@ -35,8 +35,7 @@ from contextlib import closing, contextmanager, nullcontext
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
+from tripod.ledger import codec
 from tripod.ledger.chain import Tip, link_all
 from tripod.ledger.entry import Draft, Entry, entry_blob_mark, entry_blobs
 from tripod.ledger.errors import (
@@ -560,7 +559,7 @@ def body_to_erase(db: sqlite3.Connection, seq: int) -> dict[str, Any]:
     if row is None or row[0] is None:
         what = "there is no such entry" if row is None else "its body was erased before"
         raise LedgerError(f"entry {seq} cannot be erased: {what}")
-    body: dict[str, Any] = orjson.loads(row[0])
+    body: dict[str, Any] = codec.loads(row[0])
     return body
 
 
