@@ -27,9 +27,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from tripod.errors import LedgerError, RefusedError, TripodError
+from tripod.errors import LedgerError, RefusedError, TripodError, UnwritableError
 from tripod.ledger import RECORD, REDACTED, SEAL, Draft, Entry, Head, LedgerReader, Nodes, root_of
-from tripod.ledger.files import hold_file_lock, read_plain_file
+from tripod.ledger.files import hold_file_lock, make_folder, read_plain_file
 from tripod.ledger.ids import format_at, now_us
 from tripod.ledger.kinds.peers import NAME_IDS
 from tripod.ledger.kinds.trust import KEY_SET, SEAL_MADE, SealReason
@@ -124,6 +124,12 @@ def _seal(
     return made[0]
 
 
+def _is_record_unsealed(root: str) -> bool:
+    """Whether a command died while it wrote a team's first record: its seal comes last."""
+    folder = f"{root}/{RECORD}"
+    return os.path.isdir(folder) and not os.path.lexists(f"{folder}/{SEAL}")
+
+
 def _update_tracked_record(team: ActContext, note: str) -> None:
     """Where an earlier version tracked the record, a clone must see why a body is gone from it."""
     from tripod.ledger.locator import has_record
@@ -145,7 +151,7 @@ def _was_written_lately(noted: str, size: int) -> bool:
 
 def seal_if_due(team: ActContext, entries: Sequence[Entry]) -> None:
     """Seal after an act (``entries`` are its own) if that is due; trouble becomes a warning."""
-    reason = _due(team.store, entries)
+    reason = _due(team.store, team.root, entries)
     if reason is None:
         return
     vkey, erased = sealing_key(team.store), any(entry.kind == REDACTED for entry in entries)
@@ -173,11 +179,13 @@ def keep_merged(team: ActContext) -> None:
             team.warnings.append(f"merged, but not sealed: {error}")
 
 
-def _due(ledger: LedgerReader, entries: Sequence[Entry]) -> SealReason | None:
+def _due(ledger: LedgerReader, root: str, entries: Sequence[Entry]) -> SealReason | None:
     """Why a seal is due: each decision, each checkpoint, every so many entries or seconds."""
     vkey = sealing_key(ledger)
     if vkey is None or not _is_here(vkey):
         return None
+    if _is_record_unsealed(root):
+        return "policy"
     size = ledger.size
     last = newest(ledger.tables)
     if last is not None and size == last.seq + 1:
@@ -240,8 +248,21 @@ def new_sealing_key(
         return (KEY_SET.draft({"vkey": vkey}), *(also(vkey) if also is not None else ()))
 
     team.append_apart(begin)
-    seal(team, "asked", lambda: passphrase or keys.passphrase_from_file())
+    _seal_new_key(team, lambda: passphrase or keys.passphrase_from_file())
     return vkey
+
+
+def _seal_new_key(team: ActContext, passphrase: Passphrase) -> None:
+    """Seal by a key that was just put in force. A disk that refuses then is a warning.
+
+    The ledger holds the key by then: to end with "nothing was recorded" would be untrue.
+    """
+    try:
+        seal(team, "asked", passphrase)
+    except (UnwritableError, OSError) as error:
+        team.warnings.append(
+            f"the key is in force, and nothing is sealed by it yet (`tripod seal`): {error}"
+        )
 
 
 def rotate_sealing_key(team: ActContext, old: Passphrase, new: bytes | None) -> str:
@@ -269,7 +290,7 @@ def rotate_sealing_key(team: ActContext, old: Passphrase, new: bytes | None) -> 
 
     team.append_apart(change)
     result = keys.load_key_in_force(after.verifier().format(), lambda: new).verifier().format()
-    seal(team, "asked", lambda: new)
+    _seal_new_key(team, lambda: new)
     return result
 
 
@@ -332,7 +353,7 @@ def check_last_seal(origin: str, head: Head, nodes: Nodes) -> None:
 def seal_head(key: SigningKey, head: Head, nodes: Nodes) -> str:
     """Seal a committed head with nodes of its tree (RefusedError: see ``check_last_seal``)."""
     path = seal_path(key.name)
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    make_folder(os.path.dirname(path), 0o700)
     with hold_file_lock(f"{path}.lock"):
         check_last_seal(key.name, head, nodes)
         seal = Seal(key.name, head.size, head.root)
