@@ -46,6 +46,23 @@ def rename_file(old: str, new: str) -> None:
     sync_name(new)
 
 
+def make_folder(path: str, mode: int) -> None:
+    """Make a folder, and those above it that are missing, and wait for their names on the disk.
+
+    Without that a power cut can take the folder, and a file in it that was waited for (OSError: the
+    disk refuses).
+    """
+    missing = []
+    path = os.path.abspath(path)
+    while not os.path.isdir(path):
+        missing.append(path)
+        path = os.path.dirname(path)
+    for folder in reversed(missing):
+        with suppress(FileExistsError):
+            os.mkdir(folder, mode)
+        sync_name(folder)
+
+
 def name_file(staged: str, path: str) -> bool:
     """Give a file that was staged its name where nothing has that; the disk is not waited for.
 
