@@ -140,7 +140,7 @@ def arm(strikes: Strikes) -> None:
 
     tripod_files.Files._swap = swapped  # type: ignore[assignment,method-assign]
     Disk.stage = staged  # type: ignore[method-assign]
-    appending.append_or_swap = appended  # type: ignore[assignment]
+    appending.append_or_swap = appended
     os.write = written
     around(os, "fdatasync", strikes, "behind the log's end")
     around(appending, "swap_files", strikes, "named", "exchanged")
