@@ -129,8 +129,8 @@ class AppendGroup:
                 self._waiting.remove(mine)
         with suppress(IndexError):
             mine.unread.pop()
-        if not mine.unread:
-            with suppress(IndexError):  # nobody waits
+        if self._waiting and not mine.unread:
+            with suppress(IndexError):  # it does not wait any more
                 self._waiting[0].rouse()
 
     def _lead(self, store: Store, mine: _Append) -> None:
@@ -152,7 +152,8 @@ class AppendGroup:
                 append.end(type(error)(*error.args) if number else error)
         finally:
             for append in taken:
-                append.rouse()
+                if append is not mine:
+                    append.rouse()
 
     def _withdrawn(self, mine: _Append, error: Exception) -> list[_Append]:
         """Those that are told that the writer's place could not be taken."""
@@ -185,8 +186,8 @@ class AppendGroup:
     def _take(self, taken: list[_Append]) -> None:
         """Take those that came first out of the queue."""
         drafts = 0
-        with suppress(IndexError):  # nobody waits any more
-            while drafts < LIMIT:
+        with suppress(IndexError):  # the last one does not wait any more
+            while self._waiting and drafts < LIMIT:
                 taken.append(self._waiting.popleft())
                 drafts += len(taken[-1].drafts)
         self._unread = taken.copy()
