@@ -6,21 +6,20 @@ signed notes nor what a seal is; ``tripod.trust.seal`` is imported where one is 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tripod.ledger import REDACTED, Entry, LedgerReader
 from tripod.ledger.ids import format_at, now_us
 from tripod.projections import TRUST
-from tripod.trust.keys import key_path, sealing_key
+from tripod.trust.keys import has_key_here, sealing_key
 
 if TYPE_CHECKING:
     from tripod.ledger.kinds.trust import SealReason
     from tripod.team.act import ActContext
 
 EVERY = 256  # entries since the last seal
-LATEST_S = 600  # seconds since the last seal, and since the record's ref was written
+LATEST_S = 600  # seconds since the last seal
 
 
 def seal_if_due(team: ActContext, entries: Sequence[Entry]) -> None:
@@ -56,9 +55,3 @@ def reason_to_seal(ledger: LedgerReader, vkey: str, entries: Sequence[Entry]) ->
     sealed_by = ledger.entry(last[0])
     old = sealed_by is None or sealed_by.at <= format_at(now_us() - LATEST_S * 1_000_000)
     return "policy" if old else None
-
-
-def has_key_here(vkey: str) -> bool:
-    """Whether a file for the private key of ``vkey`` is on this host."""
-    path = key_path(vkey.partition("+")[0])
-    return os.path.exists(path) or os.path.exists(f"{path}.new")
