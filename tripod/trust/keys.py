@@ -53,6 +53,12 @@ def key_path(origin: str) -> str:
     return place_of(origin, "keys", ".pem")
 
 
+def has_key_here(vkey: str) -> bool:
+    """Whether a file for the private key of ``vkey`` is on this host."""
+    path = key_path(vkey.partition("+")[0])
+    return os.path.exists(path) or os.path.exists(f"{path}.new")
+
+
 def check_keys_outside(root: str) -> None:
     """Raise RefusedError if the home lies in the team directory: that is committed and shown."""
     inner = os.path.realpath(user_home())
@@ -184,8 +190,7 @@ def load_key_in_force(vkey: str, passphrase: Passphrase = no_passphrase) -> Sign
 
 def check_key_here(vkey: str) -> None:
     """Raise RefusedError where no file for the private key of ``vkey`` is on this host."""
-    path = key_path(vkey.partition("+")[0])
-    if not os.path.exists(path) and not os.path.exists(f"{path}.new"):
+    if not has_key_here(vkey):
         raise _not_here(vkey)
 
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 from tripod.ledger import RECORD, REDACTED, SEAL, Entry, LedgerReader
 from tripod.ledger.ids import format_at, now_us
 from tripod.projections import TRUST
-from tripod.trust.keys import key_path, sealing_key
+from tripod.trust.keys import has_key_here, sealing_key
 
 if TYPE_CHECKING:
     from tripod.ledger.kinds.trust import SealReason
     from tripod.team.act import ActContext
 
 EVERY = 256  # entries since the last seal
-LATEST_S = 600  # seconds since the last seal, and since the record's ref was written
+LATEST_S = 600  # seconds since the last seal
 
 
 def seal_if_due(team: ActContext, entries: Sequence[Entry]) -> None:
@@ -64,9 +64,3 @@ def _is_record_unsealed(root: str) -> bool:
     """Whether a command died while it wrote a team's first record: its seal comes last."""
     folder = f"{root}/{RECORD}"
     return os.path.isdir(folder) and not os.path.lexists(f"{folder}/{SEAL}")
-
-
-def has_key_here(vkey: str) -> bool:
-    """Whether a file for the private key of ``vkey`` is on this host."""
-    path = key_path(vkey.partition("+")[0])
-    return os.path.exists(path) or os.path.exists(f"{path}.new")

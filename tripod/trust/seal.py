@@ -38,10 +38,10 @@ from tripod.projections import TRUST, Disk
 from tripod.projections.manifest import counted_entry
 from tripod.team.act import ActContext
 from tripod.trust import keys
-from tripod.trust.keys import LockedKeyError, Passphrase, sealing_key
-from tripod.trust.schedule import LATEST_S, has_key_here
+from tripod.trust.keys import LockedKeyError, Passphrase, has_key_here, sealing_key
 
 WRITTEN_EVERY = 1_000  # entries since the record's ref was written
+WRITTEN_S = 600  # seconds since then
 
 
 class Made(NamedTuple):
@@ -138,7 +138,7 @@ def _was_written_lately(noted: str, size: int) -> bool:
         before = int(read_plain_file(noted, 32))
     except (OSError, ValueError):
         return False
-    return 0 <= age < LATEST_S and 0 <= size - before < WRITTEN_EVERY
+    return 0 <= age < WRITTEN_S and 0 <= size - before < WRITTEN_EVERY
 
 
 def seal_after_act(
