@@ -34,6 +34,7 @@ from benchmarks import (
 from benchmarks.measure import Row
 
 ENTRIES = 100_000
+FEW = 20_000
 SIGNED = 20_000  # entries: checking a signature costs the same in a ledger of any size
 GROUPS = (
     "appends",
@@ -88,7 +89,7 @@ def main() -> None:
         where = table.machine(folder)
         rows = []
         for group in [options.only] if options.only else GROUPS:
-            for row in _rows(group, folder, options.entries, options.rounds):
+            for row in _rows(group, folder, options):
                 _say(f"{row.name}: {row.median:.2f} {row.unit}")
                 rows.append(row)
     figures = table.markdown(rows, where)
@@ -112,6 +113,10 @@ def _options() -> argparse.Namespace:
         "--entries", type=int, default=ENTRIES, metavar="N",
         help="entries to verify and rebuild (default: %(default)s; the targets are for 1000000)",
     )  # fmt: skip
+    parser.add_argument(
+        "--few", type=int, default=FEW, metavar="N",
+        help="entries of the small ledger that is judged beside that one (default: %(default)s)",
+    )  # fmt: skip
     parser.add_argument("--only", choices=GROUPS, help="measure only these rows")
     parser.add_argument("--rounds", type=int, metavar="N", help="pairs a row (default: by group)")
     parser.add_argument(
@@ -131,15 +136,16 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _rows(group: str, folder: str, entries: int, rounds: int | None) -> Iterator[Row]:
-    rounds = rounds or ROUNDS[group]
+def _rows(group: str, folder: str, options: argparse.Namespace) -> Iterator[Row]:
+    entries: int = options.entries
+    rounds: int = options.rounds or ROUNDS[group]
     run: dict[str, Callable[[], Iterator[Row]]] = {
         "appends": lambda: appends.rows(folder, rounds),
         "commands": lambda: commands.rows(folder, rounds, _say),
         "chats": lambda: chats.rows(folder, rounds, _say),
         "growth": lambda: growth.rows(folder, rounds, _say),
         "adoption": lambda: adoption.rows(folder, rounds, _say),
-        "judging": lambda: judging.rows(folder, entries, rounds, _say),
+        "judging": lambda: judging.rows(folder, entries, options.few, rounds, _say),
         "evidence": lambda: evidence.rows(folder, entries, rounds, _say),
         "looking": lambda: looking.rows(folder, entries, rounds, _say),
         "merging": lambda: merging.rows(folder, entries, rounds, _say),

@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager, suppress
 from typing import NamedTuple
 
 from tripod.ledger import CHAT, EVENTS, LOGS, PROCESSED, WORKERS, TripodError, tell_over
-from tripod.ledger.files import hold_posix_file_lock, name_file, open_plain_file, sync_path
+from tripod.ledger.files import hold_posix_file_lock, name_file, open_plain_stat, sync_path
 from tripod.projections.projection import File
 
 RACY_NS = 30_000_000  # a file clock ticks every 1 to 10 ms: within it an equal time proves nothing
@@ -92,6 +92,8 @@ class DiskPlaces:
         """The folders that were added, as paths: ``chat/<name>``, and so on."""
         self.hidden = self._full.keys() - set(self.added) | self._own
         """Names in the directory itself that are no files of the team there."""
+        self.fronts = self._full.keys()
+        """First parts of paths that stand for folders elsewhere."""
         self.met: set[str] = set()
         """Files within ``scribe/`` that a command was told to take for logs, by their names."""
         for front in self.added:
@@ -199,7 +201,7 @@ class Disk:
         self.root = root
         self.places = DiskPlaces(root, places or {})
         self._straight: set[str] | None = set() if steady else None
-        self._odd: dict[str, set[str]] | None = {} if steady else None
+        self._odd: dict[str, tuple[str, set[str]]] | None = {} if steady else None
 
     def full(self, path: str) -> str:
         """The path for the system (ValueError: it would leave the team directory)."""
@@ -321,13 +323,11 @@ class Disk:
 
     def look(self, path: str, limit: int) -> tuple[bytes, DiskStat] | None:
         """The bytes of a regular file and its stat, taken together; else as ``read``."""
-        if self._leads_away(path.rpartition("/")[0]):
-            return None
-        full = self.full(path)
         try:
-            if self._is_odd(path, full):
+            full = self._plain(path) if self._odd is None else self._steady(path, self._odd)
+            if full is None:
                 return None
-            fd = open_plain_file(full)
+            fd, found = open_plain_stat(full)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
@@ -335,7 +335,6 @@ class Disk:
                 return None
             raise UnreadableError(f"{path} cannot be read: {error.strerror}") from error
         try:
-            found = os.fstat(fd)
             if found.st_size > limit:
                 raise TooBigError(f"{path} holds {found.st_size} bytes; at most {limit} are read")
             data = os.read(fd, found.st_size + 1)
@@ -351,16 +350,29 @@ class Disk:
         finally:
             os.close(fd)
 
-    def _is_odd(self, path: str, full: str) -> bool:
-        """Whether no regular file stands there: to open a device may do something."""
-        if self._odd is None:
-            return not stat.S_ISREG(os.lstat(full).st_mode)
+    def _plain(self, path: str) -> str | None:
+        """The path for the system, None where no regular file stands: a device may do something."""
+        if self._leads_away(path.rpartition("/")[0]):
+            return None
+        full = self.full(path)
+        return full if stat.S_ISREG(os.lstat(full).st_mode) else None
+
+    def _steady(self, path: str, known: dict[str, tuple[str, set[str]]]) -> str | None:
+        """What ``_plain`` gives, by one look at the folder, which may hold very many files."""
         folder, _, name = path.rpartition("/")
-        if folder not in self._odd:
-            with os.scandir(full.rpartition("/")[0]) as found:
+        plain = path[:1] != "/" and name != ".." and "\0" not in name
+        if folder not in known or not plain or path in self.places.fronts:
+            if self._leads_away(folder):
+                return None
+            full = self.full(path)
+            front = full.rpartition("/")[0]
+            with os.scandir(front) as found:
                 odd = {item.name for item in found if not item.is_file(follow_symlinks=False)}
-            self._odd[folder] = odd
-        return name in self._odd[folder]
+            if path in self.places.fronts:  # it stands elsewhere than its neighbours
+                return None if name in odd else full
+            known[folder] = front, odd
+        front, odd = known[folder]
+        return None if name in odd else f"{front}/{name}"
 
     def write(
         self,

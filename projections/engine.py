@@ -8,12 +8,12 @@ render, so that rebuilding twice writes nothing.
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from hashlib import sha256
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tripod.ledger import CHAT as CHATS
 from tripod.ledger import (
@@ -91,6 +91,8 @@ _VERSIONS = (
 """A view in the place of a table may never end: it is not asked."""
 
 _NOT_FOLDED = (KeyError, TypeError, ValueError, AttributeError, RecursionError)
+
+T = TypeVar("T")
 
 Unfoldable = Callable[[Entry, Exception], None]
 """Told of an entry whose body has another shape than its kind says."""
@@ -172,19 +174,32 @@ def fold_into(
     """
     ops: dict[str, list[Op]] = defaultdict(list)
     for each in entries:
-        # Of one of a peer the tables of peers are told, and the others see the inner entry.
-        is_plain = each.kind != MERGED and not (each.kind == REDACTED and _erases_merged(each))
-        for entry in (each,) if is_plain else _peer_entries(each, blob, unfoldable):
-            for fold in _FOLDS.get(entry.kind, ()):
-                try:
-                    for op in fold(entry):
-                        hash(op[3])  # no list: rows are looked up by their names (TypeError)
-                        ops[op[0]].append(op)
-                except _NOT_FOLDED as error:
-                    if unfoldable is None:
-                        raise
-                    unfoldable(entry, error)
-    for listed in ops.values():
+        for op in fold_entry(each, blob, unfoldable):
+            ops[op[0]].append(op)
+    run_operations(db, ops, unfoldable)
+
+
+def fold_entry(each: Entry, blob: Blobs, unfoldable: Unfoldable | None) -> Iterator[Op]:
+    """The row operations of an entry; the rest as ``fold_into``."""
+    # Of one of a peer the tables of peers are told, and the others see the inner entry.
+    is_plain = each.kind != MERGED and not (each.kind == REDACTED and _erases_merged(each))
+    for entry in (each,) if is_plain else _peer_entries(each, blob, unfoldable):
+        for fold in _FOLDS.get(entry.kind, ()):
+            try:
+                for op in fold(entry):
+                    hash(op[3])  # no list: rows are looked up by their names (TypeError)
+                    yield op
+            except _NOT_FOLDED as error:
+                if unfoldable is None:
+                    raise
+                unfoldable(entry, error)
+
+
+def run_operations(
+    db: sqlite3.Connection, ops: Mapping[str, list[Op]], unfoldable: Unfoldable | None
+) -> None:
+    """Apply operations, listed by their tables, in the order within each; as ``fold_into``."""
+    for listed in filter(None, ops.values()):
         sql = listed[0][1]
         if len(listed) == 1 and unfoldable is None:
             db.execute(sql, listed[0][2])
@@ -298,7 +313,7 @@ def refold(transaction: Transaction, entries: Iterable[Entry]) -> None:
     transaction.tables_folded()
 
 
-def fold_batches(entries: Iterable[Entry], size: int) -> Iterator[list[Entry]]:
+def fold_batches(entries: Iterable[T], size: int) -> Iterator[list[T]]:
     """Cut entries into lists of at most ``size``."""
     rest = iter(entries)
     while batch := list(islice(rest, size)):

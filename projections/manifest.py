@@ -9,6 +9,7 @@ makes it anew.
 import json
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -73,7 +74,8 @@ def load(db: sqlite3.Connection, where: str = "", *values: object) -> Manifest:
     return {row[0]: noted for row in rows if (noted := _noted(row)) is not None}
 
 
-def _noted(row: Sequence[Any]) -> ManifestEntry | None:
+@lru_cache(256)
+def _noted(row: tuple[Any, ...]) -> ManifestEntry | None:
     """What a row says, its path first and its seal last; None where the seal does not hold."""
     *rest, seal = row
     if seal != manifest_row_seal(rest):
@@ -82,7 +84,7 @@ def _noted(row: Sequence[Any]) -> ManifestEntry | None:
     return ManifestEntry(DiskStat(size, mtime_ns, inode, mode), digest, noted_ns)
 
 
-# The folders that are watched, then the files that may grow or be edited. Archives are none of
+# The folders that are watched, then the files that may grow or be edited. No archive is among
 # them, so this costs the same however many there are.
 _WATCHED = f"""
 WITH folders (path) AS (SELECT value FROM json_each(?1)), watched (path) AS (
@@ -122,7 +124,9 @@ class NotedFiles:
 
     def get(self, path: str) -> ManifestEntry | None:
         """What is noted of one path; None where nothing is."""
-        if path not in self.watched() and path not in self._rows:
+        if path not in self._rows:
+            self.watched()
+        if path not in self._rows:
             self._rows[path] = load(self._db, " WHERE path = ?", path).get(path)
         return self._rows[path]
 

@@ -16,7 +16,7 @@ second transaction at the latest, unless more than ``LIMIT`` drafts are before i
   database is locked or the disk refuses is told to all that wait, so that a hundred threads do not
   wait for another program one after the other.
 - A leader that is interrupted (KeyboardInterrupt, SystemExit) leaves nobody behind. The others
-  of its group ask the database for their entries, and queue again where there are none.
+  of its group ask the database for their entries, and queue again if these are not there.
 
 Processes do not share a queue: between them the writer's file lock decides (``ledger.files``). A
 child that was forked begins with none.

@@ -290,6 +290,13 @@ def sqlite_store_error(error: Exception, path: str) -> Exception:
             return error
         return UnwritableError(f"{path}: {error.strerror}; nothing was recorded")
     if isinstance(error, sqlite3.OperationalError):
+        if getattr(error, "sqlite_errorname", "") == "SQLITE_IOERR_FSYNC":
+            # The commit is in the log, whole, and SQLite takes it back in its memory alone: if the
+            # disk goes on refusing, the log stays, and the next process finds a commit in it.
+            return UnwritableError(
+                f"{path}: the disk did not confirm what was written ({text}): it may be recorded "
+                "or not. Look before you do it again (`tripod log`)"
+            )
         if any(word in text for word in ("readonly", "disk is full", "disk I/O", "unable to open")):
             why = "" if text in _CLEAR else " (is the disk full, or may it only be read?)"
             return UnwritableError(f"{path}: {text}{why}; nothing was recorded")

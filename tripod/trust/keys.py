@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tripod.errors import RefusedError
 from tripod.ledger import LedgerReader
-from tripod.ledger.files import read_plain_file, rename_file, replace_file
+from tripod.ledger.files import make_folder, read_plain_file, rename_file, replace_file
 from tripod.ledger.locator import user_home
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def write_private_key(path: str, data: bytes) -> None:
     The folder is made where it is missing, for its owner alone. Dead before the rename: the file
     is what it was.
     """
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    make_folder(os.path.dirname(path), 0o700)
     replace_file(path, data, 0o600)
 
 

@@ -6,10 +6,11 @@ signed notes nor what a seal is; ``tripod.trust.seal`` is imported where one is 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tripod.ledger import REDACTED, Entry, LedgerReader
+from tripod.ledger import RECORD, REDACTED, SEAL, Entry, LedgerReader
 from tripod.ledger.ids import format_at, now_us
 from tripod.projections import TRUST
 from tripod.trust.keys import has_key_here, sealing_key
@@ -26,6 +27,8 @@ def seal_if_due(team: ActContext, entries: Sequence[Entry]) -> None:
     """Seal after an act (``entries`` are its own) if that is due; trouble becomes a warning."""
     vkey = sealing_key(team.store)
     reason = None if vkey is None else reason_to_seal(team.store, vkey, entries)
+    if vkey is not None and reason is None and _is_record_unsealed(team.root):
+        reason = "policy" if has_key_here(vkey) else None
     if vkey is not None and reason is not None:
         from tripod.trust.seal import seal_after_act
 
@@ -55,3 +58,9 @@ def reason_to_seal(ledger: LedgerReader, vkey: str, entries: Sequence[Entry]) ->
     sealed_by = ledger.entry(last[0])
     old = sealed_by is None or sealed_by.at <= format_at(now_us() - LATEST_S * 1_000_000)
     return "policy" if old else None
+
+
+def _is_record_unsealed(root: str) -> bool:
+    """Whether a command died while it wrote a team's first record: its seal comes last."""
+    folder = f"{root}/{RECORD}"
+    return os.path.isdir(folder) and not os.path.lexists(f"{folder}/{SEAL}")

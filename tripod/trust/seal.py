@@ -25,9 +25,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from tripod.errors import LedgerError, RefusedError, TripodError
+from tripod.errors import LedgerError, RefusedError, TripodError, UnwritableError
 from tripod.ledger import RECORD, REDACTED, SEAL, Draft, Entry, Head, LedgerReader, Nodes, root_of
-from tripod.ledger.files import hold_file_lock, read_plain_file
+from tripod.ledger.files import hold_file_lock, make_folder, read_plain_file
 from tripod.ledger.kinds.peers import NAME_IDS
 from tripod.ledger.kinds.trust import KEY_SET, SEAL_MADE, SealReason
 from tripod.ledger.tlog import seal as seals
@@ -208,8 +208,21 @@ def new_sealing_key(
         return (KEY_SET.draft({"vkey": vkey}), *(also(vkey) if also is not None else ()))
 
     team.append_apart(begin)
-    seal(team, "asked", lambda: passphrase or keys.passphrase_from_file())
+    _seal_new_key(team, lambda: passphrase or keys.passphrase_from_file())
     return vkey
+
+
+def _seal_new_key(team: ActContext, passphrase: Passphrase) -> None:
+    """Seal by a key that was just put in force. A disk that refuses then is a warning.
+
+    The ledger holds the key by then: to end with "nothing was recorded" would be untrue.
+    """
+    try:
+        seal(team, "asked", passphrase)
+    except (UnwritableError, OSError) as error:
+        team.warnings.append(
+            f"the key is in force, and nothing is sealed by it yet (`tripod seal`): {error}"
+        )
 
 
 def rotate_sealing_key(team: ActContext, old: Passphrase, new: bytes | None) -> str:
@@ -237,7 +250,7 @@ def rotate_sealing_key(team: ActContext, old: Passphrase, new: bytes | None) -> 
 
     team.append_apart(change)
     result = keys.load_key_in_force(after.verifier().format(), lambda: new).verifier().format()
-    seal(team, "asked", lambda: new)
+    _seal_new_key(team, lambda: new)
     return result
 
 
@@ -300,7 +313,7 @@ def check_last_seal(origin: str, head: Head, nodes: Nodes) -> None:
 def seal_head(key: SigningKey, head: Head, nodes: Nodes) -> str:
     """Seal a committed head with nodes of its tree (RefusedError: see ``check_last_seal``)."""
     path = seal_path(key.name)
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    make_folder(os.path.dirname(path), 0o700)
     with hold_file_lock(f"{path}.lock"):
         check_last_seal(key.name, head, nodes)
         seal = Seal(key.name, head.size, head.root)

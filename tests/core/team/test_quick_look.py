@@ -24,6 +24,8 @@ from tripod.projections.engine import file_differences
 from tripod.projections.intake import take_in
 from tripod.team import adoption
 from tripod.team.team import Team
+from tripod.verify.evidence import collect
+from tripod.verify.run import run
 
 ARCHIVES = 5
 WARNING = "an archive never changes"
@@ -92,6 +94,9 @@ def test_an_edited_archive_is_found_by_a_full_look_and_named_by_each_command_fro
         with story.team() as team:
             bus.publish(team, "x", "y", "low")
             assert not any(WARNING in text for text in team.warnings)
+    with collect(str(story.root)) as evidence:
+        found = [f for outcome in run(evidence).outcomes for f in outcome.findings]
+    assert [f.check for f in found if path.name in str(f)] == ["drift"]
     with story.team() as team:
         assert any(WARNING in text for text in adoption.sync(team).warnings)
     for _ in range(2):
@@ -119,6 +124,34 @@ def test_a_file_that_went_is_noticed_by_the_next_command(story: Story, gone: str
         bus.publish(team, "x", "y", "low")
         assert any("gone" in text for text in team.warnings)
     assert path.exists()
+
+
+def test_only_a_folder_of_the_queue_that_changed_is_listed(story: Story) -> None:
+    story.original.ack(story.original.publish("x", "z"))
+    settle(story.root)
+    for place in ("events", "events/processed"):
+        os.utime(story.root / place, ns=(LONG_AGO, LONG_AGO))
+    with story.team() as team:
+        team.refresh()
+    listed: list[str] = []
+    listing = Disk.listed
+
+    def noting(disk: Disk, folder: str) -> list[str]:
+        listed.append(folder)
+        return listing(disk, folder)
+
+    with mock.patch.object(Disk, "listed", noting):
+        story.original.say("live", "bob", "hi")
+        with story.team() as team:
+            team.refresh()
+        assert not [folder for folder in listed if folder.startswith("events")]
+        story.original.publish("x", "z")
+        with story.team() as team:
+            team.refresh()
+        assert [folder for folder in listed if folder.startswith("events")] == ["events"]
+        with story.team() as team:
+            adoption.sync(team)
+        assert "events/processed" in listed
 
 
 # The same changes are found ----------------------------------------------------------------------
