@@ -21,8 +21,9 @@ import errno
 import fcntl
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
+from functools import cache
 from typing import IO, Self
 
 
@@ -86,6 +87,59 @@ def name_file(staged: str, path: str) -> bool:
 
 
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS)
+
+
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+"""The file in which the kernel names the time since this host was started last."""
+
+
+def read_boot_id() -> str:
+    """A name that no other start of this host has; '' where the system gives none.
+
+    While it stays the same, all that was written is to be read, synced or not.
+    """
+    return _boot_id(BOOT_ID)
+
+
+@cache
+def _boot_id(path: str) -> str:
+    try:
+        with open(path, encoding="ascii") as file:
+            return file.read(64).strip()
+    except (OSError, ValueError):
+        return ""
+
+
+def sync_disks(folders: Iterable[str]) -> None:
+    """Wait until the disks have all that was written to the file systems of these folders.
+
+    A folder that is not there is passed over (OSError: a disk refuses, or lost something).
+    """
+    done = set()
+    for folder in folders:
+        try:
+            fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        try:
+            device = os.fstat(fd).st_dev
+            if device not in done:
+                done.add(device)
+                _sync_disk(fd)
+        finally:
+            os.close(fd)
+
+
+def _sync_disk(fd: int) -> None:
+    """Sync one file system; all of them where the C library cannot: a slow one is waited for."""
+    import ctypes  # seldom needed, and dear
+
+    call = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
+    if call is None:
+        os.sync()
+    elif call(fd):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
 
 
 def replace_file(path: str, data: bytes, mode: int, *, foreign_folder: bool = False) -> None:
@@ -209,6 +263,19 @@ READ_ONLY = "TRIPOD_READ_ONLY"
 def is_read_only() -> bool:
     """Whether nothing is to be written: no file of a team, of a repository or of the user."""
     return os.environ.get(READ_ONLY, "") not in ("", "0")
+
+
+_at_once: list[bool] = []
+
+
+def end_at_once() -> None:
+    """Say that this process is a command, which ends without taking itself apart."""
+    _at_once.append(True)
+
+
+def ends_at_once() -> bool:
+    """Whether it is: what it leaves open is closed by the system."""
+    return bool(_at_once)
 
 
 class FileLock:

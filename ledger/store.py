@@ -40,6 +40,17 @@ class Cursors(NamedTuple):
     size: int
     tables: int
     files: int
+    noted: int = 0
+    """What ``files`` was before the host was started anew; a power cut may have taken the rest."""
+    synced: int = 0
+    """How many entries the files show that the disk is known to have."""
+    anew: bool = False
+    """Whether the host was started anew since ``noted``: ``files`` is what ``synced`` says then."""
+
+    @property
+    def may_be_cut(self) -> bool:
+        """Whether a power cut may have taken files, or parts of them."""
+        return self.anew and self.synced < self.size
 
 
 class RawEntry(NamedTuple):
@@ -217,8 +228,11 @@ class Store(LedgerReader, Protocol):
         It may hold appends of other threads, which have a store each; none harms another.
         """
 
-    def set_files(self, size: int) -> None:
-        """The files show the first ``size`` entries: move that cursor, which never moves back."""
+    def set_files(self, size: int, *, synced: bool = False) -> None:
+        """The files show the first ``size`` entries: move that cursor, which never moves back.
+
+        ``synced``: the disk has them all. Else they may be gone once the host is started anew.
+        """
 
     def wait(self, size: int, timeout: float) -> int:
         """Wait up to ``timeout`` s for more than ``size`` entries; give the size, only a hint."""

@@ -19,7 +19,13 @@ from contextlib import AbstractContextManager, suppress
 from typing import NamedTuple
 
 from tripod.ledger import CHAT, EVENTS, LOGS, PROCESSED, WORKERS, TripodError, tell_over
-from tripod.ledger.files import hold_posix_file_lock, name_file, open_plain_stat, sync_path
+from tripod.ledger.files import (
+    hold_posix_file_lock,
+    name_file,
+    open_plain_stat,
+    sync_disks,
+    sync_path,
+)
 from tripod.projections.projection import File
 
 RACY_NS = 30_000_000  # a file clock ticks every 1 to 10 ms: within it an equal time proves nothing
@@ -462,6 +468,11 @@ class Disk:
         """Wait until the disk has the names of a folder."""
         sync_path(self.full(path) if path else self.root)
 
+    def sync(self) -> None:
+        """Wait until the disks have all that was written to the team's folders (OSError)."""
+        folders = (folder for folder in self.places.folders() if folder)
+        sync_disks([self.root, *map(self.full, folders)])
+
     def foreign_lock(self, path: str, *, wait: bool = True) -> AbstractContextManager[bool]:
         """Hold the original tools' own lock on ``path`` (a POSIX record lock on ``<path>.lock``).
 
@@ -549,10 +560,13 @@ def move_on_disk(disk: Disk, old: str, new: str, names: Sequence[str]) -> list[s
     return left
 
 
-def write_missing_to_disk(disk: Disk, files: Sequence[tuple[str, File]]) -> list[DiskStat | None]:
+def write_missing_to_disk(
+    disk: Disk, files: Sequence[tuple[str, File]], *, durable: bool = True
+) -> list[DiskStat | None]:
     """Put many files where none stand, and wait for the disk once for all of them.
 
-    The bytes are on the disk before any file has its name, as with ``Disk.write``. None for a
+    The bytes are on the disk before any file has its name, as with ``Disk.write``; not ``durable``:
+    nobody waits for it. None for a
     place that somebody else filled meanwhile. The folders' own fsync is left to the caller. After
     an OSError none of the files whose turn had not come is written.
     """
@@ -567,7 +581,8 @@ def write_missing_to_disk(disk: Disk, files: Sequence[tuple[str, File]]) -> list
             temporary = f"{disk.full(folder)}/{TEMPORARY}{os.getpid()}-{number}"
             seen = _fill(os.open(temporary, ANEW, STAGED), file, durable=False)
             staged.append((temporary, disk.full(path), seen))
-        os.sync()
+        if durable:
+            os.sync()
         written: list[DiskStat | None] = []
         while staged:
             temporary, full, seen = staged[0]

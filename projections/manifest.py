@@ -8,9 +8,10 @@ makes it anew.
 
 import json
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from tripod.ledger import CHAT, LOGS, WORKERS
@@ -184,6 +185,14 @@ def load_any_manifest(db: sqlite3.Connection) -> Manifest:
         return {}
 
 
+def forget_stats(known: Manifest) -> Manifest:
+    """What was known of files, with none of their stats trusted: a disk may keep one and no bytes.
+
+    That is so after a power cut.
+    """
+    return {path: item._replace(noted_ns=-(2**63)) for path, item in known.items()}
+
+
 def save_manifest(db: sqlite3.Connection, known: Manifest, gone: Iterable[str] = ()) -> None:
     """Note files as they are now, and that those at ``gone`` are to be watched no more."""
     rows = [(path, *item.stat, item.digest, item.noted_ns) for path, item in sorted(known.items())]
@@ -243,10 +252,15 @@ class ManifestReader(NamedTuple):
     """How many of the ledger's entries the files are known to show. Where that is less than
     ``size``, a writer died between its commit and its files: what they lack is not missing."""
     size: int = 0
+    noted: int = 0
+    """Up to where that was known before the host was started anew: a power cut took the rest, and
+    no writer died. Such a file shows an earlier state, and others may have added to that."""
     pruned: frozenset[str] = frozenset()
     """The processed events whose files that writer should have deleted."""
     restored: frozenset[str] = frozenset()
     """The files and folders that it should have written again."""
+    remnants: Mapping[str, pieces.Remnant] = MappingProxyType({})
+    """The files of which a power cut took a part: they are read as if it had not."""
     own: frozenset[str] = frozenset()
     """The files that we alone write: nothing is read back from them."""
     past: Callable[[Source, str, int, str], File | None] = lambda *_: None
@@ -274,6 +288,9 @@ class ManifestReader(NamedTuple):
                 self.conflict(path, pieces.UNMERGED, detail)
                 raise UnmergedError(f"{path}: {detail}")
         digest = self.found.digests[path] = sha256(data).hexdigest()
+        remnant = self.remnants.get(path)
+        if remnant is not None and remnant.digest == digest:
+            return remnant.whole
         return None if fresh and known is not None and known.digest == digest else data
 
     def read(

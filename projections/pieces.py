@@ -44,6 +44,17 @@ class Conflict(NamedTuple):
     detail: str
 
 
+class Remnant(NamedTuple):
+    """A file that a power cut left: the digest of its bytes, and what it would hold without it.
+
+    The digest is '' where no file is there. ``alone``: nothing of others is in it.
+    """
+
+    digest: str
+    whole: bytes
+    alone: bool
+
+
 class Found:
     """The outcome of one look at the team directory."""
 

@@ -91,14 +91,17 @@ def parse(path: str) -> SavedName | None:
     return SavedName(of, whole, None if size == "x" else int(size), body, int(inode, 16))
 
 
-def swap_in(disk: Disk, path: str, file: File, base: bytes, *, agreed: bool) -> Swapped | None:
+def swap_in(
+    disk: Disk, path: str, file: File, base: bytes, *, agreed: bool, durable: bool = True
+) -> Swapped | None:
     """Put ``file`` in the place of one that held ``base`` when it was last looked at.
 
-    ``agreed`` says whether those bytes agreed with the ledger. Nothing waits for the folder. None
+    ``agreed`` says whether those bytes agreed with the ledger. Nothing waits for the folder, and
+    where it is not ``durable`` nothing waits for the bytes. None
     where the place is empty by now, or something stands there that is no file: that stays, as does
     all after an OSError.
     """
-    temporary, found = disk.stage(path, file)
+    temporary, found = disk.stage(path, file, durable=durable)
     folder, _, name = path.rpartition("/")
     body = split_for_swap(path, base)[1]
     size = str(len(body)) if agreed else "x"
@@ -233,15 +236,17 @@ def append_or_swap(
     limit: int,
     *,
     hashed: "tuple[DiskStat, Hash] | None" = None,
+    durable: bool = True,
 ) -> Outcome:
-    """Add ``new`` at the end of a file, and wait until the disk has it; give its stat and digest.
+    """Add ``new`` at the end of a file; give its stat and digest.
 
-    ``hashed``: a stat of the file, and the hash of the bytes that were read after it; without it,
-    or where the stat is another by now, they are read here. ``NOT_AS_KNOWN``: its length or digest
-    is not the one that is known, and nothing was written. ``OTHERS_CAME``: something of others
-    stands in front of the new bytes, or another file stands in the place by now. UnreadableError:
-    the file cannot be read. OSError: the system refuses, or wrote a part: a torn end, which
-    ``tripod.projections.decisions.intake`` knows as such.
+    ``durable``: wait until the disk has it. ``hashed``: a stat of the file, and the hash of the
+    bytes that were read after it; without it, or where the stat is another by now, they are read
+    here. ``NOT_AS_KNOWN``: its length or digest is not the one that is known, and nothing was
+    written. ``OTHERS_CAME``: something of others stands in front of the new bytes, or another file
+    stands in the place by now. UnreadableError: the file cannot be read. OSError: the system
+    refuses, or wrote a part: a torn end, which ``tripod.projections.decisions.intake`` knows as
+    such.
     """
     if hashed is None or hashed[0] != disk.stat(path):
         found = disk.look(path, limit)
@@ -267,7 +272,8 @@ def append_or_swap(
         if os.write(fd, new) != len(new):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), full)
         end = os.lseek(fd, 0, os.SEEK_CUR)
-        os.fdatasync(fd)
+        if durable:
+            os.fdatasync(fd)
         after = disk_stat(os.fstat(fd))
     finally:
         os.close(fd)

@@ -55,13 +55,14 @@ class MemoryStore:
 
     def cursors(self) -> Cursors:
         """The size, and how far the projections are."""
-        return Cursors(self.size, self.size, self._files)
+        return Cursors(self.size, self.size, self._files, self._files, self._files)
 
     def tables_folded(self) -> None:
         """Each append folds the tables: there is no cursor to be moved."""
 
-    def set_files(self, size: int) -> None:
-        """The files show the first ``size`` entries."""
+    def set_files(self, size: int, *, synced: bool = False) -> None:
+        """The files show the first ``size`` entries; nothing of this store outlives the process."""
+        del synced
         self._files = max(self._files, min(size, self.size))
 
     @contextmanager

@@ -278,7 +278,7 @@ def _insert(
     db.executemany("INSERT INTO nodes VALUES (?, ?, ?)", tree.full)
     last = json.loads(header)
     db.execute(
-        "INSERT INTO head VALUES (0, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO head VALUES (0, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, '')",
         (len(rows), last["ledger"], prev, last["at"], b"".join(tree.stack), len(rows), len(rows)),
     )
 

@@ -59,6 +59,8 @@ class Moment(NamedTuple):
     cut: tuple[int, int] | None
     answered: int
     why: str
+    is_whole: bool = False
+    """Whether all changes are there."""
 
 
 class State(NamedTuple):
@@ -92,7 +94,8 @@ class History:
             for kept, cut, why in self._chosen(count, safe, chance, samples):
                 if (kept, cut, answered) not in seen:
                     seen.add((kept, cut, answered))
-                    yield Moment(kept, cut, answered, f"step {step}: {why}")
+                    whole = cut is None and len(kept) == count
+                    yield Moment(kept, cut, answered, f"step {step}: {why}", whole)
 
     def _chosen(
         self, count: int, safe: frozenset[int], chance: random.Random, samples: int

@@ -2,7 +2,8 @@
 
 A command is run under the tracer; ``torture.platter`` gives what a disk may hold then. Each state
 is laid out in a folder of its own, with the stat of each file as the manifest remembers it, where
-that can be: the worst case is a file that looks untouched and is not.
+that can be: the worst case is a file that looks untouched and is not. The team is then opened as
+after a start of the host, and where all is there also as in the same one: a process was killed.
 """
 
 from __future__ import annotations
@@ -25,13 +26,18 @@ from torture.teams import (
     Result,
     Scene,
     begin,
+    entry_ids,
     known,
     make_team,
     recovered,
     use_home_of,
 )
 from torture.tracing import trace
+from tripod.ledger import files
+from tripod.ledger.locator import database_of
 from tripod.team.team import Team
+from tripod.verify.evidence import collect
+from tripod.verify.run import run
 
 __all__ = ["cuts"]
 
@@ -59,22 +65,46 @@ def cuts(scene: Scene, folder: Path, seed: int) -> Iterator[Case]:
     for number, moment in enumerate(moments):
         state = partial(reader.history.state, moment)
         here = folder / f"state-{number}"
-        yield Case(f"cut at {moment.why}", partial(_check, state, holding[moment.answered], here))
+        alone = scene.foreign is None
+        check = partial(_check, state, holding[moment.answered], here, alone=alone)
+        yield Case(f"cut at {moment.why}", partial(check, anew=True))
+        if moment.is_whole:
+            yield Case(f"killed at {moment.why}", partial(check, anew=False))
 
 
-def _check(state: Callable[[], State], known: Known, folder: Path) -> Result:
+def _check(
+    state: Callable[[], State], known: Known, folder: Path, *, anew: bool, alone: bool
+) -> Result:
     """Lay a state out in ``folder``, and say what is wrong when the team in it is opened.
 
     What the host keeps beside the team, its keys and what it sealed last, is on the same disk.
+    ``anew``: the host was started anew since. Then nothing is an edit, for a verifier who comes
+    before any act and for the acts after it. ``alone``: no other program writes to the team, so
+    nothing is taken in.
     """
     write_state(state(), folder)
     team = folder / TEAM
     _look_untouched(team)
     use_home_of(team)
+    boot = files.BOOT_ID
+    if anew:
+        started = folder / "boot"
+        started.write_text(f"{os.urandom(16).hex()}\n")
+        files.BOOT_ID = str(started)
     try:
-        result = recovered(team, known)
-        return result if result.wrong else _sealed(team) or result
+        held = entry_ids(team)
+        judged = _judged(team, known) if anew else ""
+        came = recovered(team, known)
+        if came.wrong:
+            return came
+        if judged:
+            return Result(f"verify said {judged} before any act", wrong=True)
+        invented = _invented(team, len(held)) if alone and anew else []
+        if invented:
+            return Result(f"invented: {invented}", wrong=True)
+        return _sealed(team) or came
     finally:
+        files.BOOT_ID = boot
         shutil.rmtree(folder)
 
 
@@ -87,6 +117,30 @@ def _sealed(team: Path) -> Result | None:
     if done.code == 0:
         return None
     return Result(f"its key is recorded, and it cannot be sealed: {done.err.decode()}", wrong=True)
+
+
+def _judged(folder: Path, known: Known) -> str:
+    """The failures that a verifier tells who comes first; '' where it told them before."""
+    with collect(str(folder)) as evidence:
+        report = run(evidence)
+    every = (finding for one in report.outcomes for finding in one.findings)
+    found = [finding for finding in every if finding.severity == "failure"]
+    if known.verdict:
+        found = [one for one in found if one.check in ("drift", "append-only")]
+    return "; ".join(f"{one.check}: {one.message}" for one in found)
+
+
+def _invented(folder: Path, size: int) -> list[str]:
+    """What the entries from ``size`` on tell that nobody did."""
+    db = sqlite3.connect(database_of(str(folder / ".nbs")))
+    try:
+        sql = (
+            "SELECT kind, substr(CAST(body AS TEXT), 1, 200) FROM entries WHERE seq >= ? AND"
+            " kind <> 'bus.acked' AND (kind = 'file.displaced' OR instr(body, '\"observed\"'))"
+        )
+        return [f"{kind} {body}" for kind, body in db.execute(sql, (size,))]
+    finally:
+        db.close()
 
 
 def _look_untouched(folder: Path) -> None:

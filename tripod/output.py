@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn, TextIO
 
 from tripod import errors
 from tripod.errors import TripodError
+from tripod.ledger.files import end_at_once
 from tripod.ledger.progress import progress_to
 
 if TYPE_CHECKING:
@@ -378,6 +379,18 @@ def cleaned_up_on_sigterm() -> Iterator[None]:
             os.kill(os.getpid(), signal.SIGTERM)
 
 
+def is_script(name: str) -> bool:
+    """Whether this process was started as the script ``name``, which ``leave`` ends at once."""
+    script = getattr(sys.modules["__main__"], "__file__", None) or ""
+    return script == sys.argv[0] and os.path.basename(script) == name
+
+
+def begin(name: str) -> None:
+    """Say that this process runs the program ``name``: the system closes what a script leaves."""
+    if is_script(name):
+        end_at_once()
+
+
 def leave(code: int, name: str) -> NoReturn:
     """End the program ``name`` with an exit code; a script that is called so ends at once.
 
@@ -386,10 +399,8 @@ def leave(code: int, name: str) -> NoReturn:
     for the end is still done. Who calls a command from a program of their own goes on: it has
     another name, though its first word is its own path, too.
     """
-    script = getattr(sys.modules["__main__"], "__file__", None) or ""
-    is_ours = script == sys.argv[0] and os.path.basename(script) == name
     threads = sys.modules.get("threading")  # not even imported: this one is alone
-    if is_ours and (threads is None or threads.active_count() == 1):
+    if is_script(name) and (threads is None or threads.active_count() == 1):
         with suppress(OSError, ValueError):  # the interpreter says what cannot be written
             atexit._run_exitfuncs()  # noqa: SLF001 - nothing public does what was registered
             for stream in (sys.stdout, sys.stderr):  # what was registered may have written, too

@@ -23,7 +23,7 @@ from tripod.ledger import (
     parse_entry_time,
     parse_header,
 )
-from tripod.projections.pieces import Found
+from tripod.projections.pieces import Found, Remnant
 from tripod.projections.projection import File, Source
 from tripod.verify.anchors.growth import FileHistory, ReadVersions, shared_start
 from tripod.verify.finding import Accepted
@@ -296,10 +296,9 @@ class FilesJudged:
 class Folded:
     """The evidence as tables.
 
-    Entries from ``size`` on are provisional: ``drafts`` of what the files show and the ledger does
-    not hold yet. ``tables`` and ``unread`` say what was wrong on the way; ``own`` are the files
-    that we alone write, as of the ledger alone. ``agreed`` are chat files that agree as compared
-    already; ``queue_agrees`` says that all event files do.
+    Entries from ``size`` on are provisional: ``drafts`` of what only files show. ``tables`` and
+    ``unread`` say what was wrong; ``own`` files we alone write; ``agreed`` chats agree as compared
+    already; ``queue_agrees``: all event files do; ``remnants`` are what a power cut left.
     """
 
     source: Source
@@ -313,6 +312,7 @@ class Folded:
     drafts: dict[int, Draft] = field(default_factory=dict)
     agreed: set[str] = field(default_factory=set)
     queue_agrees: bool = False
+    remnants: dict[str, Remnant] = field(default_factory=dict)
 
 
 @dataclass

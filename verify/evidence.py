@@ -274,13 +274,13 @@ class OpenEvidence(Evidence):
         )
 
     def file(self, path: str) -> bytes | None:
-        """The bytes of a file of the team; None if it is not there, or far too large."""
-        if self.root is None:
-            return None
-        try:
-            return projections.Disk(self.root, places=self.places).read(path, _READ_LIMIT)
-        except (projections.TooBigError, ValueError, OSError):
-            return None
+        """The bytes of a file of the team, as without a power cut; None: none, or far too large."""
+        data = None
+        with suppress(projections.TooBigError, ValueError, OSError):
+            if self.root is not None:
+                data = projections.Disk(self.root, places=self.places).read(path, _READ_LIMIT)
+        remnant = None if self.folded is None else self.folded.remnants.get(path)
+        return data if data is None or remnant is None else remnant.whole
 
     def versions(self, name: str) -> AbstractContextManager[ReadVersions]:
         """Reads versions of a decision log again (``tripod.verify.anchors.git_growth``)."""
@@ -402,7 +402,7 @@ class OpenEvidence(Evidence):
         """(what, cursor, size) of the projections' cursors in the head row."""
         assert self.db is not None
         row = head_row(self.db)
-        if row is None or any(type(value) is not int for value in (row.size, *row[3:])):
+        if row is None or any(type(value) is not int for value in (row[0], *row[3:6])):
             return []
         return [("tables", row.tables, row.size), ("files", row.files, row.size)]
 

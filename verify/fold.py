@@ -20,9 +20,13 @@ from tripod.ledger import Draft, Entry, tell_over
 from tripod.ledger.ids import format_at
 from tripod.ledger.kinds.trust import ACCEPTED, REVOKED
 from tripod.ledger.sqlite.reader import read_only
+from tripod.ledger.store import Cursors
 from tripod.projections.bus.intake import is_event_deletion
 from tripod.projections.intake import take_in
 from tripod.projections.layout import CONFIG
+from tripod.projections.pieces import Remnant
+from tripod.projections.projection import Source
+from tripod.projections.remnants import find_remnants
 from tripod.verify.advice import may_need_advice
 from tripod.verify.anchors.growth import shared_start
 from tripod.verify.check import OLDER, Folded
@@ -223,7 +227,8 @@ def _add_files(
         folded.unread.append((part, f"{type(error).__name__}: {error}"))
 
     head = None if db is None else head_row(db)
-    files = head.files if head is not None and type(head.files) is int else 2**62
+    cursors = Cursors(0, 0, 2**62) if head is None else head.cursors
+    folded.remnants = _remnants(folded.source, disk, cursors)
     try:
         noted = {} if db is None else projections.load(db)
     except sqlite3.Error:
@@ -238,9 +243,11 @@ def _add_files(
         disk,
         known | queues,
         full=True,
-        files=files,
+        files=cursors.files,
         size=folded.size,
-        restored=_restored(folded, files),
+        restored=_restored(folded, cursors.files),
+        remnants=folded.remnants,
+        noted=cursors.noted if cursors.anew else 0,
         broken=broken,
     )
     # What was added to a chat is compared once it is folded.
@@ -266,6 +273,14 @@ def _add_files(
     _fold_drafts(folded, entries())
     moved = any(draft.kind in projections.BUS.kinds for draft in folded.drafts.values())
     folded.queue_agrees = compared is not None and compared.queue and not moved
+
+
+def _remnants(source: Source, disk: projections.Disk, cursors: Cursors) -> dict[str, Remnant]:
+    """What a power cut left of files; of a damaged ledger none is known."""
+    with suppress(*RENDER_ERRORS, OSError):
+        if cursors.may_be_cut:
+            return find_remnants(source, disk, cursors.synced)
+    return {}
 
 
 def _restored(folded: Folded, files: int) -> frozenset[str]:

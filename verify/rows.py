@@ -32,8 +32,14 @@ from tripod.ledger import (
     root_of,
 )
 from tripod.ledger.kinds.registry import KINDS
-from tripod.ledger.sqlite.reader import SQLiteReader, read_block_nodes
+from tripod.ledger.sqlite.reader import (
+    SYNCED,
+    SQLiteReader,
+    head_cursors,
+    read_block_nodes,
+)
 from tripod.ledger.sqlite.schema import SCHEMA_VERSION, migrate_schema
+from tripod.ledger.store import Cursors
 from tripod.projections.engine import create_tables, inner_data
 from tripod.projections.projection import Source
 from tripod.verify.check import Scanned
@@ -247,19 +253,37 @@ class RowReader(SQLiteReader):
         return 0 if row is None else int(row[0])
 
 
+_MOST = 2**62  # entries
+
+
 class HeadRow(NamedTuple):
-    """The head's row as it is stored: size, hash and time of the newest entry, two cursors."""
+    """The head's row as it is stored: size, hash and time of the newest entry, three cursors.
+
+    ``boot`` names the start of the host in which the files were written.
+    """
 
     size: Any
     last: Any
     at: Any
     tables: Any
     files: Any
+    synced: Any
+    boot: Any
+
+    @property
+    def cursors(self) -> Cursors:
+        """The cursors, as a command has them; of a row that was altered all files are shown."""
+        told = (self.size, self.tables, self.files, self.synced)
+        if all(type(value) is int for value in told) and type(self.boot) is str:
+            return head_cursors(*told, self.boot)
+        return Cursors(0, 0, _MOST, _MOST, _MOST)
 
 
 def head_row(db: sqlite3.Connection) -> HeadRow | None:
     """The head's row, or None; also None where the table cannot be asked."""
-    row = one_row(db, "SELECT size, last, at, tables, files FROM head")
+    sql = "SELECT size, last, at, tables, files, {} FROM head"
+    # An older version waited for the disk in each act.
+    row = one_row(db, sql.format(SYNCED)) or one_row(db, sql.format("files, ''"))
     return None if row is None else HeadRow(*row)
 
 

@@ -32,7 +32,7 @@ from typing import Any, Unpack
 from tripod.ledger import codec
 from tripod.ledger.entry import GENESIS, Entry, commit_body, entry_leaf_hash, redaction_entry_id
 from tripod.ledger.errors import LedgerDamagedError, NoLedgerError, UnwritableError
-from tripod.ledger.files import is_read_only
+from tripod.ledger.files import is_read_only, read_boot_id
 from tripod.ledger.merkle import Nodes, Tree, node_hash
 from tripod.ledger.store import Cursors, Head, Occurrences, RawEntry, Selection
 
@@ -176,6 +176,13 @@ def _open_copied(path: str) -> sqlite3.Connection:
         ) from error
 
 
+OTHERS_LOG = (
+    "a write-ahead log stands beside it (-wal), and its header says that it has none: a copy was "
+    "put in a ledger's place, and the log is of the ledger that stood there. Keep both files "
+    "elsewhere, then `tripod restore` the copy"
+)
+
+
 def odd_reader_side_file(path: str) -> str | None:
     """Which file beside a database, where SQLite keeps its own, is a link or a pipe; or None."""
     for suffix in ("-journal", "-wal", "-shm"):
@@ -207,7 +214,7 @@ def reader_side_problem(path: str) -> str | None:
             )
         # The header is read in any case: a file that cannot be read is no damaged ledger.
         elif not reader_keeps_log(path) and log:
-            problem = "a write-ahead log stands beside it, and its header says that it has none"
+            problem = OTHERS_LOG
         elif not log and os.path.lexists(f"{path}-shm"):
             problem = (
                 "its write-ahead log is gone and the log's index is there (-shm): entries may be "
@@ -297,7 +304,19 @@ def read_stored_tree(size: int, stack: bytes) -> Tree:
 
 COLUMNS = "seq, id, kind, stream, header, salt, body, auth"
 """Those of a raw entry, in the order of its fields."""
+SYNCED = "synced, boot"
 _ALL = 2**62  # more entries than any ledger has
+
+
+def head_cursors(size: int, tables: int, files: int, synced: int, boot: str) -> Cursors:
+    """The cursors by the head's row.
+
+    Files were written in the start of the host that ``boot`` names. In another one, those that the
+    disk was not waited for may be gone, or there in part.
+    """
+    now = read_boot_id()
+    anew = boot != now
+    return Cursors(size, tables, synced if anew else files, files, synced, anew)
 
 
 class SQLiteReader:
@@ -327,6 +346,12 @@ class SQLiteReader:
         there = {row[1] for row in self._rows("PRAGMA table_info(entries)")}
         return COLUMNS if "auth" in there else COLUMNS.replace("auth", "NULL")
 
+    @cached_property
+    def _synced(self) -> str:
+        """The columns on what the disk has; an older version waited for it in each act."""
+        there = {row[1] for row in self._rows("PRAGMA table_info(head)")}
+        return SYNCED if "synced" in there else "files, ''"
+
     @property
     def tables(self) -> sqlite3.Connection:
         """Connection to the tables of the projections."""
@@ -355,7 +380,8 @@ class SQLiteReader:
 
     def cursors(self) -> Cursors:
         """The size, and how far the projections are."""
-        return Cursors(*(self._one("SELECT size, tables, files FROM head") or (0, 0, 0)))
+        row = self._one(f"SELECT size, tables, files, {self._synced} FROM head")
+        return Cursors(0, 0, 0) if row is None else head_cursors(*row)
 
     def read(
         self, start: int = 0, stop: int | None = None, **chosen: Unpack[Selection]

@@ -184,8 +184,8 @@ def add_head_row(db: sqlite3.Connection, tree: Tree, origin: str, at: str) -> No
         return
     last, stack = entry_leaf_hash(newest).hex(), b"".join(tree.stack)
     db.execute(
-        "INSERT INTO head (only, size, origin, last, at, stack, tables, files)"
-        " VALUES (0, ?1, ?2, ?3, ?4, ?5, ?1, ?1)",
+        "INSERT INTO head (only, size, origin, last, at, stack, tables, files, synced)"
+        " VALUES (0, ?1, ?2, ?3, ?4, ?5, ?1, ?1, ?1)",
         (tree.size, origin, last, at, stack),
     )
 
@@ -205,6 +205,8 @@ def _copied(path: str, old: sqlite3.Connection, new: sqlite3.Connection, table: 
                 raise ValueError(f"blob {value['number']} does not hash to its name")
             if table == "head":
                 value |= {"tables": 0, "files": min(value["files"], value["size"])}
+                if "synced" in value:
+                    value["synced"] = min(value["synced"], value["files"])
             yield tuple(value.values())
 
     new.execute("SAVEPOINT copying")

@@ -7,10 +7,12 @@ UPDATE and the one DELETE that pass are those of a redaction (``tripod.ledger.sq
 the newest entry is the ``redacted`` one that names what is erased.
 
 ``head.tables`` and ``head.files`` are the cursors of the projections: how many entries the tables
-have folded and the files show. They are columns of the head's row because a page of their own would
-cost every append; body, salt and signature record stand in the row of their header because a table
-of their own costs a page of write-ahead log an append and a join an entry read
-(docs/decisions/0005). Erasing a body leaves the record, and nothing changes it.
+have folded and the files show. ``head.synced`` counts the entries whose files the disk is known to
+have; the others' files are there until the host is started anew, and ``head.boot`` names the start
+that they were written in (docs/decisions/0030). They are columns of the head's row because a page
+of their own would cost every append; body, salt and signature record stand in the row of their
+header because a table of their own costs a page of write-ahead log an append and a join an entry
+read (docs/decisions/0005). Erasing a body leaves the record, and nothing changes it.
 """
 
 from __future__ import annotations
@@ -131,15 +133,34 @@ WHEN NEW.body IS NOT NULL OR NEW.salt IS NOT NULL OR NEW.seq IS NOT OLD.seq
 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: entries are never changed'); END;
 """
 
-MIGRATIONS: tuple[str, ...] = (_ENTRIES + _GUARDS, _ERASING, _SIGNED)
+_SYNCED = """
+ALTER TABLE head ADD COLUMN synced INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE head ADD COLUMN boot TEXT NOT NULL DEFAULT '';
+DROP TRIGGER head_forward_only;
+UPDATE head SET synced = files;
+CREATE TRIGGER head_forward_only BEFORE UPDATE ON head
+WHEN NEW.size < OLD.size OR NEW.files > NEW.size OR NEW.tables > NEW.size
+    OR NEW.files < OLD.files OR NEW.tables < OLD.tables
+    OR NEW.synced < OLD.synced OR NEW.synced > NEW.files
+    OR (NEW.size = OLD.size
+        AND (NEW.last <> OLD.last OR NEW.at <> OLD.at OR NEW.stack <> OLD.stack))
+    OR (OLD.size > 0 AND NEW.origin <> OLD.origin)
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: its head only moves forward'); END;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_ENTRIES + _GUARDS, _ERASING, _SIGNED, _SYNCED)
 """What turns version n of the file into n + 1. A released one is never edited."""
 
 SCHEMA_VERSION = len(MIGRATIONS)
 
 _SOURCE = "".join(MIGRATIONS)
 _OWN = ("entries", "blobs", "nodes", "head", "unswept")
-_ADDED = (", auth BLOB) STRICT", ") STRICT")
-"""What the third migration did to the text of ``entries``, and what it was before."""
+_ADDED = (
+    ", auth BLOB",
+    ", synced INTEGER NOT NULL DEFAULT 0",
+    ", boot TEXT NOT NULL DEFAULT ''",
+)
+"""What migrations put at the end of the texts of ``entries`` and ``head``."""
 _FOLDED = (  # compiled where it is asked for: few commands do
     r"CREATE TRIGGER (\w+)_no_delete BEFORE DELETE ON \1 (?:WHEN OLD\.\w+ IS NULL)?"
     r" BEGIN SELECT RAISE\(ABORT, '[^']*'\); END"
@@ -169,7 +190,9 @@ def check_schema(db: sqlite3.Connection) -> int:
     sql = f"SELECT name, type, sql FROM sqlite_schema WHERE lower(name) IN ({marks})"
     for name, type_, text in db.execute(sql, _OWN) if version else ():
         made = f"{text};"
-        if type_ != "table" or (made not in _SOURCE and made.replace(*_ADDED) not in _SOURCE):
+        for added in reversed(_ADDED):
+            made = made.replace(f"{added}) STRICT;", ") STRICT;")
+        if type_ != "table" or made not in _SOURCE:
             raise LedgerDamagedError(
                 f"the {type_} {name} in this database is not the table that a ledger has there: "
                 "nothing was read from it. Keep the file, and put a copy of the ledger back"
@@ -235,11 +258,12 @@ def put_triggers_back(db: sqlite3.Connection) -> list[str]:
     have = dict(db.execute(_TRIGGERS).fetchall())
     wrong = {name for name, sql in wanted.items() if have.get(name) != sql}
     anew = set(wrong)
-    row = db.execute("SELECT size, tables, files FROM head").fetchone()
-    if row is not None and max(row[1:]) > row[0]:
+    row = db.execute("SELECT size, tables, files, synced FROM head").fetchone()
+    if row is not None and (max(row[1:]) > row[0] or row[3] > row[2]):
         # Cursors that are ahead of the head come back to it; what guards them goes for that.
         db.execute("DROP TRIGGER IF EXISTS head_forward_only")
         db.execute("UPDATE head SET tables = min(tables, size), files = min(files, size)")
+        db.execute("UPDATE head SET synced = min(synced, files)")
         anew.add("head_forward_only")
     for name in anew:
         db.execute(f"DROP TRIGGER IF EXISTS {name}")

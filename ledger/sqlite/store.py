@@ -29,9 +29,10 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -46,17 +47,20 @@ from tripod.ledger.errors import (
     PagesDamagedError,
     UnwritableError,
 )
-from tripod.ledger.files import READ_ONLY, FileLock, is_read_only
+from tripod.ledger.files import READ_ONLY, FileLock, ends_at_once, is_read_only, read_boot_id
 from tripod.ledger.ids import fresh_ids, now_at
 from tripod.ledger.progress import tell_over, tell_progress
 from tripod.ledger.sqlite.group import AppendGroup, join_group, leave_group
 from tripod.ledger.sqlite.reader import (
     COLUMNS,
+    OTHERS_LOG,
+    SYNCED,
     SQLiteReader,
     odd_reader_side_file,
     read_block_nodes,
     read_only,
     read_stored_tree,
+    reader_keeps_log,
     reader_parses,
 )
 from tripod.ledger.sqlite.schema import (
@@ -76,7 +80,7 @@ _INSERT = f"INSERT INTO entries ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 class SQLiteTransaction(SQLiteReader):
     """One open append: see ``tripod.ledger.store.Transaction``."""
 
-    _columns = COLUMNS  # the store has migrated the file
+    _columns, _synced = COLUMNS, SYNCED  # the store has migrated the file
 
     def __init__(self, db: sqlite3.Connection, fold: Fold | None) -> None:
         super().__init__(db)
@@ -327,15 +331,39 @@ _PRAGMAS = (
     "PRAGMA synchronous=FULL",
     "PRAGMA secure_delete=ON",
     "PRAGMA trusted_schema=OFF",
-    # A checkpoint every 16 MB of write-ahead log: one every 4 MB costs single appends a tenth.
+    # A checkpoint every 16 MB of write-ahead log: one every 1 MB costs batches a fifth (ADR 0030).
     "PRAGMA wal_autocheckpoint=4000",
 )
+KEPT_LOG = 2**20
+"""How many bytes of write-ahead log may stay beside a database that nobody has open any more."""
+_LEFT_OPEN: list[sqlite3.Connection] = []
+"""Connections that the end of this process closes (``_close_database``)."""
+
+
+def _close_database(db: sqlite3.Connection, path: str, most: int) -> None:
+    """Close a database that was written, and leave a write-ahead log of ``most`` bytes beside it.
+
+    The last to close a database has SQLite move the log into it and delete it: three waits for the
+    disk, more than the act itself took. Python can forbid that from 3.12 on. Before that a command
+    leaves the connection to the end of its process: what the system closes is not moved. Its
+    statements are done and no transaction is open, so it stands in nobody's way until then.
+    """
+    with suppress(OSError, sqlite3.Error):
+        if os.stat(f"{path}-wal").st_size > most:
+            db.execute("PRAGMA busy_timeout=0")  # where others read, a later one does it
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    if sys.version_info >= (3, 12):
+        db.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE)
+    elif ends_at_once():
+        _LEFT_OPEN.append(db)
+        return
+    db.close()
 
 
 class SQLiteStore(SQLiteReader):
     """A ledger in one SQLite file; see ``tripod.ledger.store.Store``."""
 
-    _columns = COLUMNS  # it migrates the file when it opens it
+    _columns, _synced = COLUMNS, SYNCED  # it migrates the file when it opens it
 
     def __init__(self, path: str, *, fold: Fold | None = None, create: bool = False) -> None:
         """Open the ledger at ``path``; ``fold`` keeps table projections in each append.
@@ -347,6 +375,8 @@ class SQLiteStore(SQLiteReader):
             raise UnwritableError(f"{path}: it is not opened to be written ({READ_ONLY} is set)")
         self.path = path
         self._fold = fold
+        self.kept_log = KEPT_LOG
+        """How many bytes of write-ahead log ``close`` may leave."""
         self._guarded = -1  # the schema's cookie when its triggers were looked at
         self._pid = os.getpid()
         self._group = AppendGroup()
@@ -358,6 +388,8 @@ class SQLiteStore(SQLiteReader):
         if odd is not None:
             raise LedgerDamagedError(f"{path}: {odd}")
         with _errors(path):
+            if os.path.lexists(f"{path}-wal") and not reader_keeps_log(os.path.realpath(path)):
+                raise LedgerDamagedError(f"{path}: {OTHERS_LOG}")
             before = _identity(path)
             db = sqlite3.connect(path, timeout=30, isolation_level=None, cached_statements=256)
             super().__init__(db)
@@ -438,9 +470,14 @@ class SQLiteStore(SQLiteReader):
                 f"{self.path} was opened before this process was forked: open it again here"
             )
 
-    def set_files(self, size: int) -> None:
-        """The files show the first ``size`` entries; in the transaction that is open, if any."""
-        self.db.execute("UPDATE head SET files = ?", (size,))
+    def set_files(self, size: int, *, synced: bool = False) -> None:
+        """The files show the first ``size`` entries; in the transaction that is open, if any.
+
+        Where the system does not name its starts, each act waits for the disk.
+        """
+        boot = read_boot_id()
+        sql = "UPDATE head SET files = ?1, boot = ?2, synced = iif(?3, ?1, synced)"
+        self.db.execute(sql, (size, boot, synced or not boot))
 
     def node(self, height: int, index: int) -> bytes:
         """Root of a perfect subtree, from the stored nodes and at most 256 leaves."""
@@ -471,9 +508,9 @@ class SQLiteStore(SQLiteReader):
         return "fsync" if level >= 2 else "none"  # 2 is FULL
 
     def close(self) -> None:
-        """Close the database."""
+        """Close the database; a small write-ahead log may stay beside it."""
         leave_group(self._group_key, self)
-        self.db.close()
+        _close_database(self.db, self.path, self.kept_log)
         self._lock.close()
 
 
@@ -483,7 +520,8 @@ class ReadOnlyStore(SQLiteStore):
     What would write is an UnwritableError.
     """
 
-    _columns = SQLiteReader._columns  # noqa: SLF001 - the file may be of an earlier version
+    # The file may be of an earlier version.
+    _columns, _synced = SQLiteReader._columns, SQLiteReader._synced  # noqa: SLF001
 
     def __init__(self, path: str) -> None:
         """Open the ledger at ``path``; errors are those of ``read_only``."""
@@ -534,6 +572,10 @@ class ReadOnlyStore(SQLiteStore):
         """Refused."""
         del wait_ms
         raise self._refusal()
+
+    def close(self) -> None:
+        """Close the database; LedgerDamagedError where it was written while it was read."""
+        self.db.close()
 
     def _refusal(self) -> UnwritableError:
         return UnwritableError(f"{self.path} is only read here; nothing was recorded")

@@ -248,11 +248,27 @@ class ChannelIntake:
         found: tuple[bytes, int] | None = None
         for before in states:
             held = _begins(body, self.held(before), erased)
+            if held is not None and before < reader.noted and self._is_edit(body, held, before):
+                continue
             if held is not None and (found is None or len(held) > len(found[0])):
                 found = held, before
                 if held == body or not went:
                     break
         return found
+
+    def _is_edit(self, body: bytes, held: bytes, before: int) -> bool:
+        """Whether what stands behind an earlier state is no addition to it.
+
+        It has lines of the ledger that came later, or another text for one: who said it and when
+        tell that, and where they cannot be read, nothing tells that it is none.
+        """
+        sql = "SELECT seq FROM lines WHERE channel = ? AND seq >= ? ORDER BY number"
+        bodies = self.reader.source.each_body_of(sql, self.channel, before)
+        ours = [render_chat_line(self.reader.source, one).rstrip(b"\n") for one in bodies]
+        said = {(message or ())[:2] for message in map(message_of, ours)}
+        shown = [line.rstrip(b"\n") for line in chat_format.cut_chat_lines(body[len(held) :])]
+        said.add(())
+        return any(line in ours or (message_of(line) or ())[:2] in said for line in shown)
 
     def foreign(self, lines: list[bytes], before: int) -> list[bytes]:
         """The lines that no entry from ``before`` on holds; the entries' order does not matter."""

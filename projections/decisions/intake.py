@@ -204,8 +204,11 @@ def _take_behind(taker: DecisionLogIntake, data: bytes) -> None:
     if reader.files < reader.size:
         shorter = header + LOG.pieces(reader.source, log, before=reader.files)
         if data.startswith(shorter):  # a writer died before it wrote the rest
-            taker.add(_foreign(data[len(shorter) :], held[len(shorter) - len(header) :]))
-            return
+            late = held[len(shorter) - len(header) :]
+            added = _foreign(data[len(shorter) :], late)
+            if not reader.noted or _is_addition(added, data, late):
+                taker.add(added)
+                return
         # The file may still show decisions that were erased.
         seqs = reader.erased_since(taker.path, ("decision.logged", "log.noted"))
         erased = {
@@ -260,6 +263,13 @@ def _foreign(shown: bytes, ours: bytes) -> bytes:
         # Behind a torn piece, the rule in front of the next one is not seen as such.
         rule = _RULE if same is not None and bare != piece else b""
     return b"".join(foreign)
+
+
+def _is_addition(added: bytes, data: bytes, ours: bytes) -> bool:
+    """Whether others put this at a log's end; not so a piece of ``ours`` with another text."""
+    ids = {_id_of(piece) for piece in log_format.split_decision_log(ours)[1]} - {None}
+    new = {_id_of(piece) for piece in log_format.split_decision_log(added)[1]}
+    return data.endswith(added) and ids.isdisjoint(new)
 
 
 def _difference(held: bytes, shown: bytes) -> str:

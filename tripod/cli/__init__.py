@@ -7,6 +7,7 @@ from tripod.output import (
     DOORS,
     FAILURES,
     Codes,
+    begin,
     cleaned_up_on_sigterm,
     collect_less_garbage,
     leave,
@@ -20,6 +21,7 @@ __all__ = ["main"]
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run ``tripod`` and leave with its exit code."""
     collect_less_garbage()
+    begin("tripod")
     from tripod.cli.commands import READ_ONLY_OPTION
 
     words = list(sys.argv[1:] if arguments is None else arguments)

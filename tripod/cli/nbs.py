@@ -43,6 +43,7 @@ from tripod.output import (
     DOORS,
     FAILURES,
     Codes,
+    begin,
     collect_less_garbage,
     emit,
     emit_json,
@@ -241,6 +242,7 @@ def _main(module: str, at: int = 0) -> NoReturn:
     """Run the program of a module of the table, and leave with its exit code."""
     collect_less_garbage()
     program: NbsProgram = importlib.import_module(f"tripod.cli.{module}").PROGRAMS[at]
+    begin(program.name)
     codes = _codes(program)
     try:
         code = _run(program, sys.argv[1:]) or 0

@@ -27,10 +27,8 @@ from tripod.projections.bus.format import (
     name_problem,
     valid_event_word,
 )
-from tripod.projections.bus.tables import BUS
 from tripod.projections.disk import Disk, DiskStat, UnreadableError, in_the_way_on_disk
 from tripod.projections.engine import (
-    PROJECTIONS,
     Looked,
     desired_file,
     fold_into,
@@ -39,10 +37,11 @@ from tripod.projections.engine import (
 )
 from tripod.projections.pieces import OLDER_STATE, UNMERGED_CURE, merge_marker_in_piece, name_pieces
 from tripod.projections.projection import Source
+from tripod.projections.remnants import touched_files
 from tripod.projections.team.tables import COUNTS
 
 if TYPE_CHECKING:
-    from tripod.projections.pieces import Conflict
+    from tripod.projections.pieces import Conflict, Remnant
 
 
 Sign: TypeAlias = Callable[[Sequence[Draft]], list[Draft]]
@@ -52,24 +51,6 @@ READ_LIMIT = 2**30
 MAX_DISPLACED = 16 * 1024 * 1024
 MAX_PAYLOAD = 1024 * 1024  # bytes
 MARKER = "is a conflict marker of a merge that is not finished"
-
-
-def touched_by_act(entries: Iterable[Entry], source: Source) -> dict[str, None]:
-    """Paths that entries may have changed, in order: of an acknowledged event both places."""
-    paths: dict[str, None] = {}
-    for entry in seen_entries(entries, source.ledger.blob):
-        if entry.kind == "bus.acked-all":
-            for name in BUS.moved_by(source, entry.seq):
-                paths[f"{BUS.folder}/{name}"] = paths[f"{BUS.folder}/processed/{name}"] = None
-        if entry.kind == REDACTED:
-            from tripod.projections.erasure import erasure_places
-
-            erased = erasure_places(source, entry.data["kind"], entry.data["keep"])
-            paths.update((path, None) for path in erased if desired_file(source, path) is not None)
-        for projection in PROJECTIONS:
-            if entry.kind in projection.kinds:
-                paths.update(dict.fromkeys(projection.touched(entry)))
-    return paths
 
 
 def is_to_be_written(entry: Entry) -> bool:
@@ -188,7 +169,9 @@ class Inspection:
     ``head_beyond`` says which remembered head of the ledger it does not reach.
     ``emptied``: the team directory was not there, so that all its files are written again.
     ``shown``: how many entries the newest file shows of those that show an older state.
-    ``triggers``: those of the database that were put back. ``warned``: the warnings so far.
+    ``triggers``: those of the database that were put back. ``remnants``: the files that a power
+    cut left, where the host was started anew since the disk was waited for. ``warned``: the
+    warnings so far.
     """
 
     def __init__(self, *, full: bool, warned: Iterable[str]) -> None:
@@ -203,6 +186,7 @@ class Inspection:
         self.head_beyond: Callable[[], str | None] = lambda: None
         self.shown: int | None = None
         self.triggers: list[str] = []
+        self.remnants: dict[str, Remnant] = {}
 
 
 class Act:
@@ -268,7 +252,13 @@ class Act:
         return entries
 
     def erase(self, redaction: Draft) -> None:
-        """Append a redaction and carry it out; it is signed and refused as in ``append``."""
+        """Append a redaction and carry it out; it is signed and refused as in ``append``.
+
+        The disk is waited for first: what a power cut leaves of a file is known by the entries, and
+        that of erased ones would not be.
+        """
+        if not self.entries or self.entries[-1].kind != REDACTED:
+            self.disk.sync()
         if self.sign is not None:
             (redaction,) = self.sign((redaction,))
         self.entries.append(self.transaction.erase(redaction))
@@ -335,7 +325,7 @@ class Act:
         if not older:
             return []
         ours = list(filter(is_to_be_written, self.entries))
-        is_written = self.look.full or bool(touched_by_act(ours, self.source))
+        is_written = self.look.full or bool(touched_files(ours, self.source))
         shown = 0 if self.look.shown is None else self.look.shown
         count = "1 file shows" if len(older) == 1 else f"{len(older)} files show"
         self.warn(
@@ -353,7 +343,7 @@ class Act:
     def refuse_blocked(self) -> None:
         """Refuse to replace a folder, a link or a half-merged file (RefusedError)."""
         ours = [e for e in self.entries if e.stream != "bus" and is_to_be_written(e)]
-        paths = {*self.rewrite, *touched_by_act(ours, self.source)}
+        paths = {*self.rewrite, *touched_files(ours, self.source)}
         if any(entry.kind in COUNTS.kinds for entry in ours):
             paths.add(COUNTS.path)
         for path in sorted(path for path in paths if not path.endswith(".event")):
@@ -387,7 +377,7 @@ class Act:
         shown = self.transaction.cursors().files
         first = self.entries[0].seq if self.entries else self.transaction.size
         behind = self.store.read(shown, first) if shown < first else ()
-        touched = self.rewrite | touched_by_act((*behind, *ours), self.source).keys()
+        touched = self.rewrite | touched_files((*behind, *ours), self.source).keys()
         apart = {path for path in self.conflicts if not self.is_older(path)}
         for path in sorted((touched & apart) - self.writer.unmerged.keys()):
             try:

@@ -18,6 +18,7 @@ from errno import EISDIR
 from hashlib import sha256
 
 from tripod.ledger import Entry, tell_over
+from tripod.ledger.files import read_boot_id
 from tripod.ledger.locator import FOLDER
 from tripod.projections import (
     BUS,
@@ -41,7 +42,8 @@ from tripod.projections import (
 )
 from tripod.projections.bus.format import event_name_us
 from tripod.projections.decisions.format import parse_decision_archive_name
-from tripod.team.act import READ_LIMIT, ActContext, ActFileState, digest_of, touched_by_act
+from tripod.projections.remnants import touched_files
+from tripod.team.act import READ_LIMIT, ActContext, ActFileState, digest_of
 
 SOME = 16  # files; from there on the disk is waited for once for all that are new
 MANY = 100  # events; from there on they are moved with one look at the folders
@@ -75,7 +77,9 @@ class Files(ActFileState):
 
     ``failed``: why the disk refused a path. ``is_weak``: a file was replaced without an exchange.
     ``folders`` are those whose names the disk is still to be waited for, ``changed`` those in which
-    this act gave or took a name.
+    this act gave or took a name. ``waits``: the disk is waited for at each file. Else that is left
+    to ``tripod.team.team``, for all but the files in ``apart``: they are written for another reason
+    than the entries since it was waited for last.
     """
 
     def __init__(self, disk: Disk, source: Source, held: Iterable[str] = ()) -> None:
@@ -85,6 +89,8 @@ class Files(ActFileState):
         self.failed: dict[str, str] = {}
         self.is_weak = False
         self.folders: set[str] = set()
+        self.waits = not read_boot_id()
+        self.apart: set[str] = set()
         self.changed: set[str] = set()
 
     def remarks(self, *, full: bool) -> Iterator[str]:
@@ -115,7 +121,7 @@ class Files(ActFileState):
             elif entry.kind == "bus.acked" and "peer" not in entry.data:
                 self.moves.finish([entry.data["name"]])
             else:
-                touched = touched_by_act((entry,), self.source)
+                touched = touched_files((entry,), self.source)
                 paths |= touched | dict.fromkeys(BUS.left_by(entry) if behind else ())
                 new = grows and entry.kind in _GROWING and "observed" not in entry.data
                 said.update((path, said.get(path, 0) + (1 if new else NEVER)) for path in touched)
@@ -173,23 +179,33 @@ class Files(ActFileState):
             return
         from tripod.projections import write_missing_to_disk
 
+        durable = any(map(self._is_durable, paths))
         with self.attempt(staged[0][0]):
             for (path, want), stat in zip(
-                staged, write_missing_to_disk(self.disk, staged), strict=True
+                staged, write_missing_to_disk(self.disk, staged, durable=durable), strict=True
             ):
                 if stat is None:
                     self.late[path] = None
                     continue
                 if not path.endswith(".event"):  # no single event is noted: there may be 50,000
                     self.written[path] = (stat, sha256(want.data).hexdigest())
-                self.folders.add(path.rpartition("/")[0])
-                self.changed.add(path.rpartition("/")[0])
+                self._note_name(path)
+
+    def _is_durable(self, path: str) -> bool:
+        """Whether the disk is waited for. Counts are made anew by any command."""
+        return path != COUNTS.path and (self.waits or path in self.apart)
+
+    def _note_name(self, path: str) -> None:
+        """A name came or went: where the disk is waited for, it is at the end."""
+        folder = path.rpartition("/")[0]
+        self.changed.add(folder)
+        if self._is_durable(path):
+            self.folders.add(folder)
 
     def _remove(self, path: str) -> None:
         if self.disk.is_file(path):
             self.disk.remove(path)
-            self.folders.add(path.rpartition("/")[0])
-            self.changed.add(path.rpartition("/")[0])
+            self._note_name(path)
 
     def _put(self, path: str, want: File) -> None:
         digest = sha256(want.data).hexdigest()
@@ -211,7 +227,7 @@ class Files(ActFileState):
                     path,
                     want,
                     sync=False,
-                    durable=path != COUNTS.path,
+                    durable=self._is_durable(path),
                     anew=not path.endswith((".event", COUNTS.path)),  # names that are ours alone
                     unless=lambda: self.is_foreign(path, digest),
                 )
@@ -221,8 +237,7 @@ class Files(ActFileState):
             self.late[path] = None
             return
         self.written[path] = (written, digest)
-        if path != COUNTS.path:  # made anew by any command: nobody waits until the disk has it
-            self.folders.add(path.rpartition("/")[0])
+        self._note_name(path)
 
     def _lock(self, locks: ExitStack, path: str) -> bool:
         """Take the original tools' lock on a file; one whose lock another holds is late."""
@@ -246,7 +261,8 @@ class Files(ActFileState):
         have = sha256(base).hexdigest()
         if have != digest and not self.is_ours(path, have):
             return None
-        done = swap.swap_in(self.disk, path, want, base, agreed=have not in self.displaced)
+        agreed, durable = have not in self.displaced, self._is_durable(path)
+        done = swap.swap_in(self.disk, path, want, base, agreed=agreed, durable=durable)
         if done is None:
             return None
         self.is_weak = self.is_weak or not done.sure
@@ -276,10 +292,12 @@ class Files(ActFileState):
                 return True
             new = LOG.newest(self.source, path.removeprefix(f"{LOG.folder}/"), count)
             with self.attempt(path):
-                hashed = None
+                hashed, durable = None, self._is_durable(path)
                 if self.looked is not None and path in self.looked.hashes:
                     hashed = self.looked.agreed[path].stat, self.looked.hashes[path]
-                done = swap.append_or_swap(self.disk, path, known, new, READ_LIMIT, hashed=hashed)
+                done = swap.append_or_swap(
+                    self.disk, path, known, new, READ_LIMIT, hashed=hashed, durable=durable
+                )
                 if done == swap.NOT_AS_KNOWN:
                     return False
                 if done == swap.OTHERS_CAME:
@@ -447,7 +465,8 @@ class EventFileMoves:
         files = self.files
         for front, its in _by_queue(names).items():
             queue, done = _queue_folders(front)
-            files.folders.update((queue, done))
+            if files.waits:
+                files.folders.update((queue, done))
             files.changed.update((queue, done))
             rest = [name for name in its if name not in self.taken]
             if not rest:

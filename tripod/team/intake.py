@@ -49,6 +49,7 @@ from tripod.projections import (
 from tripod.projections.chat.format import format_chat_cursors, parse_chat_cursors
 from tripod.projections.chat.tables import chat_position_index
 from tripod.projections.disk import STAGED
+from tripod.projections.remnants import find_remnants, remnant_of
 from tripod.team.act import MARKER, READ_LIMIT, Act, draft_event_for_act
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     from tripod.projections import Conflict, Disk, Found, Source
     from tripod.projections.disk import DiskStat
     from tripod.projections.erasure import Unrecorded
-    from tripod.projections.pieces import Piece
+    from tripod.projections.pieces import Piece, Remnant
 
 FEW = 10  # files of one folder that vanished; more of them are told by an entry for the folder
 NAMED = 3  # of those
@@ -78,7 +79,14 @@ def take_in(act: Act) -> None:
     """Append what others wrote; what is missing is written again, what contradicts is told."""
     act.writer.looked = None
     known = act.writer.known.whole() | act.writer.agreed
-    found = _look_at_files(act.transaction, act.source, act.disk, known, full=act.look.full)
+    cursors = act.transaction.cursors()
+    if cursors.may_be_cut:
+        known = manifest.forget_stats(known)
+        remnants = act.look.remnants = find_remnants(act.source, act.disk, cursors.synced)
+        _tell_remnants(act, remnants)
+    found = _look_at_files(
+        act.transaction, act.source, act.disk, known, full=act.look.full, remnants=act.look.remnants
+    )
     fresh = []
     for piece in found.pieces:
         if piece.draft.id and act.transaction.seq_of(piece.draft.id) is not None:
@@ -87,7 +95,7 @@ def take_in(act: Act) -> None:
             act.warn(f"{path}: it was taken in before and is left as it is")
         else:
             fresh.append(piece)
-    shown = act.transaction.cursors().files
+    shown = cursors.files
     gone: dict[str, str] = {}
     if not act.disk.is_file(COUNTS.path):
         act.rewrite.add(COUNTS.path)
@@ -116,6 +124,19 @@ def take_in(act: Act) -> None:
     take_strays(act)
     _take_positions(act)
     _note_gone(act, gone, shown)
+
+
+def _tell_remnants(act: Act, remnants: Mapping[str, Remnant]) -> None:
+    """Say which files a power cut left in part; they are written again with what entries hold."""
+    parts = [path for path, remnant in remnants.items() if remnant.digest]
+    for path in parts:
+        act.writer.account(path, remnants[path].digest)
+    if parts:
+        count = "1 file is" if len(parts) == 1 else f"{len(parts)} files are"
+        act.warn(
+            f"{count} not as the ledger gave them, and not edited: {name_pieces(parts)}; a power "
+            "cut left them so, and they are written again"
+        )
 
 
 def _take_fresh(act: Act, fresh: list[Piece], malformed: Mapping[str, str]) -> None:
@@ -243,7 +264,13 @@ def _take_positions(act: Act) -> None:
 
 
 def _look_at_files(
-    ledger: LedgerReader, source: Source, disk: Disk, known: manifest.Manifest, *, full: bool
+    ledger: LedgerReader,
+    source: Source,
+    disk: Disk,
+    known: manifest.Manifest,
+    *,
+    full: bool,
+    remnants: Mapping[str, Remnant],
 ) -> Found:
     """What the files hold; looked at again while one contradicts that was written just now.
 
@@ -252,7 +279,8 @@ def _look_at_files(
     """
     from tripod.projections.intake import take_in
 
-    files, size = ledger.cursors().files, ledger.size
+    cursors = ledger.cursors()
+    files, size = cursors.files, cursors.size
     late = list(ledger.read(files, size)) if files < size else []
     restored = frozenset(
         str(entry.data["path"])
@@ -270,6 +298,8 @@ def _look_at_files(
         size=size,
         pruned=pruned,
         restored=restored,
+        remnants=remnants,
+        noted=cursors.noted if cursors.anew else 0,
     )
     found, pause = look(), _PAUSE_S
     for _ in range(1, LOOKS):
@@ -344,16 +374,23 @@ def name_pending(ledger: LedgerReader, source: Source, disk: Disk) -> list[str]:
     if ahead is not None:
         return [f"{ahead}: a backup was restored, or the database swapped; see `tripod verify`"]
     known, cursors = manifest.NotedFiles(ledger.tables, disk), ledger.cursors()
-    late = cursors.size - cursors.files
+    late = cursors.size - cursors.noted
     parts = [f"{late} {'entry' if late == 1 else 'entries'} not yet in the files"] if late else []
-    if late or not files_are_quiet(ledger.tables, disk, known):
-        found = _look_at_files(ledger, source, disk, known.whole(), full=False)
+    if cursors.files < cursors.size or not files_are_quiet(ledger.tables, disk, known):
+        noted, remnants = known.whole(), {}
+        if cursors.may_be_cut:
+            noted = manifest.forget_stats(noted)
+            remnants = find_remnants(source, disk, cursors.synced)
+        found = _look_at_files(ledger, source, disk, noted, full=False, remnants=remnants)
         kinds = Counter(
             piece.draft.kind
             for piece in found.pieces
             if piece.draft.id is None or ledger.seq_of(piece.draft.id) is None
         )
         parts += [f"{count} {kind}" for kind, count in sorted(kinds.items())]
+        if remnants:
+            count = len(remnants)
+            parts.append(f"{count} file{'' if count == 1 else 's'} in part after a power cut")
         gone = sum(conflict.what == "missing" for conflict in found.conflicts)
         odd = len(found.conflicts) - gone
         parts += [f"{gone} file{'' if gone == 1 else 's'} gone"] if gone else []
@@ -417,10 +454,16 @@ def take_strays(act: Act) -> None:
     act.writer.settled.update(path for path in known if path not in there)
     if not there:
         return
-    from tripod.projections.intake import find_strays, take_stray
+    from tripod.projections.intake import Taken, find_strays, take_stray
 
+    cursors = act.transaction.cursors()
     for stray in find_strays(act.source, act.disk, folders, act.warn):
         taken = take_stray(act.source, act.disk, stray)
+        want = desired_file(act.source, stray.path) if cursors.anew and taken.drafts else None
+        if want is not None:  # the exchange may be there, and what it left not
+            remnant = remnant_of(act.source, stray.path, stray.data, want.data, cursors.synced)
+            if remnant is not None and remnant.alone:
+                taken = Taken([], is_news=False, is_done=not stray.is_open)
         act.append(taken.drafts)
         if taken.is_news:
             act.rewrite.add(stray.path)

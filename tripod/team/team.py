@@ -72,6 +72,8 @@ if TYPE_CHECKING:
     from tripod.trust.signature import Signing
 
 
+MOST_UNSYNCED = 1000
+"""Entries whose files nobody waited for: then the disk is, once for all of them."""
 FUTURE_US = 300 * 1_000_000  # how far ahead of the clock an entry may be before it is told
 MAX_TRIES = 5  # how often we begin again because others write the same file
 
@@ -319,6 +321,8 @@ class Team(ActContext):
                 raise RefusedError(
                     "an act that was a part of this one failed half way, so nothing was recorded"
                 )
+        if full:  # who asked for that may wait: the database's file is whole without its log then
+            self.store.kept_log = 0
         self._conclude(act, seals=seals)
 
     def _conclude(self, act: Act, *, seals: bool) -> None:
@@ -543,13 +547,23 @@ class Team(ActContext):
         size = act.transaction.size
         return f"{found.where} tells of {found.size} entries of this ledger, and it holds {size}"
 
+    def _sync(self, act: Act) -> bool:
+        """Wait until the disk has the files of all entries; False where it refuses."""
+        try:
+            self.disk.sync()
+        except OSError as error:
+            act.warn(f"{self.root}: recorded, but the disk did not take all files: {error}")
+            return False
+        return True
+
     def _files_behind(self) -> bool:
         cursors = self.store.cursors()
         return cursors.files < cursors.size
 
     def _write_files(self, act: Act, *, again: bool = False) -> None:
         """Step 5: make the files show every entry of the ledger (``again``: the same act's)."""
-        size, _, files = self.store.cursors()
+        cursors = self.store.cursors()
+        size, files = cursors.size, cursors.files
         first_new = act.entries[0].seq if act.entries else size
         behind = self.store.read(files, first_new) if files < first_new else iter(())
         healed = 0
@@ -557,10 +571,12 @@ class Team(ActContext):
         def entries() -> Iterator[Entry]:
             nonlocal healed
             for entry in behind:
-                healed += "observed" not in entry.data and not again
+                told = entry.seq >= cursors.noted and not again  # the others were there, once
+                healed += told and "observed" not in entry.data
                 yield entry
             yield from filter(is_to_be_written, act.entries)
 
+        self.files.apart = set(act.rewrite)
         for own in OWN:  # also what others did is shown in the files that are ours alone
             for entry in act.entries:
                 if entry.kind in own.kinds:
@@ -569,7 +585,7 @@ class Team(ActContext):
         self.files.project(entries(), act.rewrite, grows=not late, behind=late or act.parts > 1)
         for work in act.later.values():
             work()
-        if healed or act.look.full:
+        if healed or cursors.anew or act.look.full:
             self.files.clear()
         noted = self.files.note(act.look.seen_ns, act.conflicts)
         for path in filter(act.is_older, act.conflicts):  # looked at until it is new again
@@ -577,11 +593,15 @@ class Team(ActContext):
         shown = files if self.files.late or self.files.failed else size
         if shown < size:  # these entries come again: nothing is to be added after a log then
             noted = {path: known for path, known in noted.items() if not is_live_log_file(path)}
-        if shown > files or noted or self.files.settled:
+        if shown > files or noted or self.files.settled or cursors.anew:
+            many = size - cursors.synced >= MOST_UNSYNCED
+            is_due = many or act.look.full or cursors.may_be_cut
+            synced = shown == size and is_due and self._sync(act)
             try:
                 with self.store.derived() as derived:
                     manifest.save_manifest(derived, noted, self.files.settled)
-                    self.store.set_files(shown)
+                    if shown == size:
+                        self.store.set_files(shown, synced=synced)
             except sqlite3.DatabaseError as error:
                 # The entries are on the disk, and so are the files: only that is not noted.
                 act.warn(f"{DATABASE}: recorded, but its cursor could not be moved: {error}")

@@ -30,6 +30,12 @@ taken in, the ledger holds it all, and the next act writes the newest state. It 
 a log or a chat lacks its end alone, and ``counts.json`` is the newest, it was cut by hand, and that
 is a failure.
 
+``3 files are as a power cut leaves what was not synced: chat/live.chat, ...`` names files of the
+newest entries that are missing, or lack a part, after the host was started anew. Acts do not wait
+for the disk to have these files. It is a warning: nothing of others is in them but what the ledger
+holds, and the next command writes them. An edit of such a file that leaves the beginning of it
+looks the same.
+
 ``unmerged: line 4 is a conflict marker of a merge that is not finished`` names a file that no
 command takes in or writes: a log, a chat, an event, a worker's file, the configuration, a policy. A
 text that quotes markers (a message, a field of a decision, a fenced block) is no conflict.
@@ -94,6 +100,7 @@ UNSEALED = "the record ends at its seal: what came after it is judged by the fil
 IN_THE_WAY = "put a regular file there that can be read, or move what stands there away"
 UNREAD = "nothing of it is in the ledger: put a file there that can be read, or move it away"
 EVIDENCE = "`tripod rebuild --evidence` gives it back"
+CUT = "the next command that acts writes them again; the ledger holds all that they lack"
 STRANGERS = 20
 
 
@@ -129,6 +136,7 @@ def judge(evidence: Evidence) -> Outcome:
         seen["events deleted by others"] = deleted
     if evidence.root is not None:
         seen["files"] = _files(evidence, found)
+        found.extend(_cut(list(evidence.team.remnants)))
         found.extend(_strangers(evidence))
         seen["not taken in yet"] = len(evidence.team.drafts)
         seen |= _left(evidence)
@@ -161,7 +169,7 @@ def _files(evidence: Evidence, found: Findings) -> int:
     for path, want, have, problem in evidence.projected():
         files += 1
         conflict = conflicts.pop(path, None)
-        if problem is None or path in older:
+        if problem is None or path in older or path in evidence.team.remnants:
             continue
         if conflict is not None and path.startswith(f"{LOG.folder}/"):
             continue
@@ -208,6 +216,14 @@ def _files(evidence: Evidence, found: Findings) -> int:
         fault = fault_of_file(evidence, path)
         found.add(Finding(NAME, message, path, (), help_, "warning", fault=fault))
     return files
+
+
+def _cut(paths: list[str]) -> Iterator[Finding]:
+    """Files that a power cut left in part, or took: nobody edited them."""
+    if paths:
+        count = "1 file is" if len(paths) == 1 else f"{len(paths)} files are"
+        message = f"{count} as a power cut leaves what was not synced: {name_pieces(paths)}"
+        yield Finding(NAME, message, ".", (), CUT, "warning", fault=fault_of_texts(*paths))
 
 
 def _older(evidence: Evidence, states: dict[str, str]) -> Iterator[Finding]:

@@ -106,13 +106,14 @@ def sequence_opening_problem(
 def sequence_head_problems(
     heads: list[tuple[Any, ...]], want: tuple[int, str, str, str, bytes], *, torn: bool = False
 ) -> Iterator[str]:
-    """What is wrong with the rows (only, size, origin, last, at, stack, tables, files) of the head.
+    """What is wrong with the rows of the head.
 
-    ``want`` is (size, origin, last, at, stack) by the entries; ``torn``: a stored node is wrong.
+    They are (only, size, origin, last, at, stack, tables, files, synced, boot). ``want`` is (size,
+    origin, last, at, stack) by the entries; ``torn``: a stored node is wrong.
     """
     if len(heads) != 1:
         yield f"there are {len(heads)} head rows, there is to be one"
-    for only, *stated, tables, files in heads[:1]:
+    for only, *stated, tables, files, synced, boot in heads[:1]:
         if only != 0:
             yield f"the head row is numbered {only!r}, it is to be 0"
         for name, have, given in zip(
@@ -124,9 +125,13 @@ def sequence_head_problems(
                     told = _missing_where(have, stated[4], want[0], want[4], torn=torn)
                     what = f"says {have} entries, there are {want[0]}: {told}"
                 yield f"the head row {what}"
-        for name, cursor in (("tables", tables), ("files", files)):
+        for name, cursor in (("tables", tables), ("files", files), ("synced", synced)):
             if type(cursor) is not int or not 0 <= cursor <= want[0]:
                 yield f"the cursor {name} of the head row is {cursor!r}, of {want[0]} entries"
+        if type(synced) is type(files) is int and synced > files:
+            yield f"the cursor synced of the head row is {synced}, beyond files, {files}"
+        if type(boot) is not str:
+            yield f"the head row says boot {_short(boot)}, which is no text"
 
 
 def _missing_where(size: int, stack: object, rows: int, roots: bytes, *, torn: bool) -> str:

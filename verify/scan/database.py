@@ -17,7 +17,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from tripod.ledger import Header, Tree, entry_leaf_hash
-from tripod.ledger.sqlite.reader import read_only
+from tripod.ledger.sqlite.reader import SYNCED, read_only
 from tripod.ledger.sqlite.schema import APPLICATION_ID, SCHEMA_VERSION
 from tripod.ledger.tlog.seal import Seal
 from tripod.projections import TABLES, Disk, folded_before
@@ -182,9 +182,11 @@ def _over_blocks(blocks: bytes) -> Tree:
 
 
 def _head(stack: bytes, passed: RowPass) -> None:
-    heads = passed.db.execute(
-        "SELECT only, size, origin, last, at, stack, tables, files FROM head"
-    ).fetchall()
+    sql = "SELECT only, size, origin, last, at, stack, tables, files{} FROM head"
+    try:
+        heads = passed.db.execute(sql.format(f", {SYNCED}")).fetchall()
+    except sqlite3.OperationalError:  # the file of an older version, or no such table at all
+        heads = passed.db.execute(sql.format(", files, ''")).fetchall()
     if not passed.seen.rows and not heads:
         return
     if not passed.range.whole:

@@ -11,6 +11,7 @@ import pytest
 from story import Story
 
 from tripod.agents.wrapper import write_json
+from tripod.ledger import files as ledger_files
 from tripod.ledger.files import replace_file
 from tripod.projections.disk import Disk, TooBigError, write_missing_to_disk
 from tripod.projections.projection import File
@@ -58,6 +59,9 @@ def test_the_disk_has_the_bytes_before_the_name_and_the_name_before_it_is_answer
 def test_the_end_of_the_log_is_on_the_disk_before_it_is_answered(
     story: Story, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(
+        ledger_files, "BOOT_ID", "/nonexistent"
+    )  # the system does not name its starts
     story.run([("decide", "One", "because", ())])
     steps: list[int] = []
     fdatasync = os.fdatasync

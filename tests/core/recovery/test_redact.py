@@ -527,8 +527,11 @@ def test_the_triggers_permit_a_redaction_and_nothing_else(erased: str) -> None:
 def test_a_ledger_of_the_first_schema_is_judged_as_it_is_and_brought_on(tmp_path: Path) -> None:
     root = build(str(tmp_path))
     with closing(sqlite3.connect(database(root), isolation_level=None)) as db:
-        for name in ("entries_no_update", "blobs_no_delete"):
-            db.execute(f"DROP TRIGGER {name}")
+        for column in ("synced", "boot"):
+            db.execute("DROP TRIGGER IF EXISTS head_forward_only")
+            db.execute(f"ALTER TABLE head DROP COLUMN {column}")
+        for name in ("entries_no_update", "blobs_no_delete", "head_forward_only"):
+            db.execute(f"DROP TRIGGER IF EXISTS {name}")
             start = MIGRATIONS[0].index(f"CREATE TRIGGER {name}")
             db.executescript(MIGRATIONS[0][start : MIGRATIONS[0].index("END;", start) + 4])
         db.execute("DROP TABLE unswept")

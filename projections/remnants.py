@@ -1,0 +1,168 @@
+"""What a power cut may leave of files that the disk was not waited for (docs/decisions/0030).
+
+An act writes its files and goes on. As long as the host runs, they are as they were written. After
+a power cut the disk may have any of them as before the act, or under its name empty, cut, or with
+zeros in place of some sectors. Which files these can be is known: those that the entries touched
+since the disk was waited for last. Bytes of others are not among what is lost: they were in the
+ledger before a file was replaced.
+
+So such a file is held against what the ledger gave for it since then. Where all of its bytes but
+the zeros stand there as they stood in one of those states, it is a *remnant*: nobody edited it, and
+it is written again. What others added behind such a state is taken in. Any other change is judged
+as at all times.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from hashlib import sha256
+
+from tripod.ledger import REDACTED, Entry
+from tripod.projections import layout
+from tripod.projections.bus.tables import BUS
+from tripod.projections.chat.format import split_chat_file
+from tripod.projections.chat.tables import CHAT
+from tripod.projections.disk import Disk, UnreadableError
+from tripod.projections.engine import PROJECTIONS, desired_file, past_file, seen_entries
+from tripod.projections.pieces import Remnant
+from tripod.projections.projection import Source
+from tripod.projections.team.tables import COUNTS
+from tripod.projections.workers.tables import worker_of_path
+
+_LIMIT = 2**30
+_MOST_STATES = 50
+_ZEROS = re.compile(rb"\0+")
+_MARK = b"\n---\n"
+_BEGINNING = b"=== nbs-chat ===\n"
+_WENT = (
+    "SELECT gone FROM lines WHERE channel = ?1 AND gone >= ?2"
+    " UNION SELECT seq FROM archives WHERE channel = ?1 AND seq >= ?2 ORDER BY 1 DESC LIMIT ?3"
+)
+
+
+def touched_files(entries: Iterable[Entry], source: Source) -> dict[str, None]:
+    """Paths that entries may have changed, in order: of an acknowledged event both places."""
+    paths: dict[str, None] = {}
+    for entry in seen_entries(entries, source.ledger.blob):
+        if entry.kind == "bus.acked-all":
+            for name in BUS.moved_by(source, entry.seq):
+                paths[f"{BUS.folder}/{name}"] = paths[f"{BUS.folder}/processed/{name}"] = None
+        if entry.kind == REDACTED:
+            from tripod.projections.erasure import erasure_places
+
+            erased = erasure_places(source, entry.data["kind"], entry.data["keep"])
+            paths.update((path, None) for path in erased if desired_file(source, path) is not None)
+        for projection in PROJECTIONS:
+            if entry.kind in projection.kinds:
+                paths.update(dict.fromkeys(projection.touched(entry)))
+    return paths
+
+
+def find_remnants(source: Source, disk: Disk, synced: int) -> dict[str, Remnant]:
+    """What a power cut left of the files that the entries from ``synced`` on touched."""
+    found = {}
+    for path in touched_files(source.ledger.read(synced), source):
+        want = desired_file(source, path)
+        if want is None:
+            continue
+        try:
+            have = disk.read(path, _LIMIT)
+        except UnreadableError:
+            continue
+        if have is None and not disk.stands(path):
+            found[path] = Remnant("", want.data, alone=True)
+        elif have is not None and have != want.data:
+            remnant = remnant_of(source, path, have, want.data, synced)
+            found |= {} if remnant is None else {path: remnant}
+    return found
+
+
+def remnant_of(source: Source, path: str, have: bytes, want: bytes, synced: int) -> Remnant | None:
+    """What ``have`` is by the states of a file since; ``want`` is the newest. None: no remnant."""
+    digest = sha256(have).hexdigest()
+    if path == COUNTS.path:
+        is_ours = _is_no_json(have) or COUNTS.older(source, have, source.ledger.size) is not None
+        return Remnant(digest, want, alone=True) if is_ours else None
+    front, mark, body = b"", b"", have
+    states: Iterable[bytes] = (want,)
+    kind = layout.layout_class_of(path)
+    if kind is layout.CHAT_FILE:
+        states = list(_chat_bodies(source, CHAT.stem(path), want, synced))
+        if _is_of_chat(have, states):  # its header is gone: what is left of it are lines of ours
+            return Remnant(digest, want, alone=True)
+        # Of lines that are not there yet another header tells: this one stays.
+        front, mark, body = have.partition(_MARK)
+        if split_chat_file(have) is None or b"\0" in front:
+            return None
+    elif kind is layout.WORKER:
+        states = _worker_states(source, path, want, synced)
+    for state in states:
+        whole = over_state(body, state)
+        if whole is not None:
+            return Remnant(digest, front + mark + whole, alone=whole == state)
+    return None
+
+
+def over_state(have: bytes, state: bytes) -> bytes | None:
+    r"""What a file held that was ``state`` and perhaps more; None where it was something else.
+
+    >>> over_state(b"ab", b"abc"), over_state(b"a\0c", b"abc"), over_state(b"a\0cd", b"abc")
+    (b'abc', b'abc', b'abcd')
+    >>> over_state(b"abd", b"abc"), over_state(b"axc", b"abc")
+    (None, None)
+    """
+    parts = bytearray(have)
+    for run in _ZEROS.finditer(have):
+        start, end = run.span()
+        parts[start:end] = state[start:end].ljust(end - start, b"\0")
+    whole = bytes(parts)
+    if state.startswith(whole):
+        return state
+    return whole.rstrip(b"\0") if whole.startswith(state) else None
+
+
+def _is_no_json(data: bytes) -> bool:
+    with suppress(ValueError, RecursionError):
+        json.loads(data)
+        return False
+    return True
+
+
+def _worker_states(source: Source, path: str, want: bytes, synced: int) -> Iterator[bytes]:
+    yield want
+    stream = f"workers/{worker_of_path(path)}"
+    entries = source.ledger.raw(synced, stream=stream, newest_first=True, limit=_MOST_STATES)
+    for before in [entry.seq for entry in entries]:
+        past = past_file(source, stream, before, path)
+        if past is not None:
+            yield past.data
+
+
+def _chat_bodies(source: Source, channel: str, want: bytes, synced: int) -> Iterator[bytes]:
+    """The lines of a chat's states. Those of most begin as those of the newest."""
+    yield want.partition(_MARK)[2]
+    rows = source.db.execute(_WENT, (channel, synced, _MOST_STATES)).fetchall()
+    if rows:
+        from tripod.projections.chat.intake import ChannelIntake
+        from tripod.projections.manifest import ManifestReader
+        from tripod.projections.pieces import Found
+
+        reader = ManifestReader(source, Disk(""), Found(), desired_file, {})
+        intake = ChannelIntake(reader, channel)
+        yield from map(intake.held, (*(seq for (seq,) in rows), synced))
+
+
+def _is_of_chat(have: bytes, bodies: Sequence[bytes]) -> bool:
+    """Whether what is left of a chat without its whole header is the chat's."""
+    if split_chat_file(have) is not None and b"\0" not in have.partition(_MARK)[0]:
+        return False
+    for run in filter(None, _ZEROS.split(have)):
+        front, mark, lines = run.partition(_MARK)
+        if not mark and have.startswith(run) and _BEGINNING.startswith(run[: len(_BEGINNING)]):
+            continue
+        if not any((lines if mark else front) in body for body in bodies):
+            return False
+    return True
