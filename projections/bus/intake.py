@@ -31,6 +31,7 @@ from tripod.projections.bus.tables import (
 from tripod.projections.layout import config_of
 from tripod.projections.manifest import ManifestReader, counted_entry
 from tripod.projections.projection import TOGETHER
+from tripod.projections.spill import Spill
 from tripod.projections.state import is_checked_out
 from tripod.projections.team.tables import redacted_rows_at
 
@@ -56,7 +57,7 @@ def _folders(queue: str) -> tuple[str, str]:
 def _take_queue(reader: ManifestReader, queue: str, unmoved: set[str]) -> None:
     pending_folder, done_folder = _folders(queue)
     new, whole = _new_files(reader, pending_folder, queue, IS_PENDING)
-    for name in new:
+    for name in new.in_order():
         if name in unmoved or name in reader.pruned:
             continue
         if _time_of(reader, name, IS_DONE) is not None:
@@ -64,11 +65,14 @@ def _take_queue(reader: ManifestReader, queue: str, unmoved: set[str]) -> None:
         elif not _is_pruned(reader, EVENTS, name):
             _publish(reader, EVENTS, name)
     new, all_there = _new_files(reader, done_folder, queue, IS_DONE)
-    for name in new:
-        if name not in reader.pruned and not _is_pruned(reader, DONE, name):
-            _take_done(reader, name)
-    told = {p.draft.body["name"] for p in reader.found.pieces if p.draft.kind == ACKED.name}
-    pending = {} if whole else _gone(reader, queue, IS_PENDING, unmoved | told)
+    moved = {
+        name
+        for name in new.in_order()
+        if name not in reader.pruned
+        and not _is_pruned(reader, DONE, name)
+        and _take_done(reader, name)
+    }
+    pending = {} if whole else _gone(reader, queue, IS_PENDING, unmoved | moved)
     processed = {} if all_there else _gone(reader, queue, IS_DONE, unmoved)
     pending, processed = _not_there_yet(reader, queue, pending, processed)
     if not pending and not processed:
@@ -178,26 +182,26 @@ def _acknowledged(folder: str, name: str) -> Draft:
     return pieces.piece_draft(ACKED, {"name": name}, f"{folder}/{name}", b"", claim="unknown")
 
 
-def _new_files(
-    reader: ManifestReader, folder: str, queue: str, where: str
-) -> tuple[list[str], bool]:
+def _new_files(reader: ManifestReader, folder: str, queue: str, where: str) -> tuple[Spill, bool]:
     """Event files of a folder that no event ``where`` is, and whether each such event has its file.
 
-    Names go by the hundred past the table: a queue of 50,000 is never held as a whole.
+    Names go by the hundred past the table: a queue of 50,000 is never held as a whole. Those that
+    are given have an order (``Spill.in_order``).
     """
     sql = (
         "SELECT json_extract(value, '$[1]') FROM json_each(?) WHERE NOT EXISTS (SELECT 1 FROM"
         f" events WHERE {where} AND us = json_extract(value, '$[0]')"
         " AND name = json_extract(value, '$[1]'))"
     )
-    new: list[str] = []
+    new = Spill()
     there = 0
     found = reader.disk.walk(folder)
     names = (queue + name for name, what in found if _is_event(name) and what != "no text")
     while part := [(event_name_us(name), name) for name in islice(names, TOGETHER)]:
         there += len(part)
-        new += [name for (name,) in reader.source.db.execute(sql, (json.dumps(part),))]
-    return sorted(new), [(there - len(new),)] == _known(reader, queue, where, "count(*)")
+        for (name,) in reader.source.db.execute(sql, (json.dumps(part),)):
+            new.append((name, 0), name)
+    return new, [(there - len(new),)] == _known(reader, queue, where, "count(*)")
 
 
 def _known(
@@ -209,23 +213,25 @@ def _known(
     return list(reader.source.db.execute(sql, values))
 
 
-def _take_done(reader: ManifestReader, name: str) -> None:
-    """A file among the processed that no acknowledged event is."""
+def _take_done(reader: ManifestReader, name: str) -> bool:
+    """A file among the processed that no acknowledged event is; whether a known one moved there."""
     when = _time_of(reader, name, IS_PENDING)
     if when is not None and _time_of(reader, name, f"{IS_PENDING} AND {IS_OURS}") is None:
         reader.conflict(f"{EVENTS}/{name}", "missing", pieces.CHECKPOINT_GONE)
-        return
+        return False
     if reader.disk.stands(f"{EVENTS}/{name}"):
         # One name, two files: the queue's is the event, and this one is kept as it is.
         path = f"{DONE}/{name}"
         data = _fresh(reader, path)
         if data is not None:
             _keep(reader, path, "an event of this name stands in the queue as well", data)
-        return
+        return False
+    is_known = when is not None
     if when is None:
         when = _publish(reader, DONE, name)
     if when is not None:
         reader.found.pieces.append(pieces.Piece(when, _acknowledged(DONE, name)))
+    return is_known
 
 
 def _gone(reader: ManifestReader, queue: str, where: str, unmoved: set[str]) -> dict[str, int]:

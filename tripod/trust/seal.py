@@ -25,10 +25,10 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tripod.errors import LedgerError, RefusedError, TripodError
-from tripod.ledger import RECORD, REDACTED, SEAL, Draft, Entry, Head, LedgerReader, Nodes, root_of
+from tripod.ledger import RECORD, REDACTED, SEAL, Draft, Head, LedgerReader, Nodes, root_of
 from tripod.ledger.files import hold_file_lock, read_plain_file
 from tripod.ledger.ids import format_at, now_us
 from tripod.ledger.kinds.peers import NAME_IDS
@@ -42,6 +42,9 @@ from tripod.projections.manifest import counted_entry
 from tripod.team.act import ActContext
 from tripod.trust import keys
 from tripod.trust.keys import LockedKeyError, Passphrase, sealing_key
+
+if TYPE_CHECKING:
+    from tripod.team.act import ActEntries
 
 EVERY = 256  # entries since the last seal
 LATEST_S = 600  # seconds since the last seal, and since the record's ref was written
@@ -143,19 +146,19 @@ def _was_written_lately(noted: str, size: int) -> bool:
     return 0 <= age < LATEST_S and 0 <= size - before < WRITTEN_EVERY
 
 
-def seal_if_due(team: ActContext, entries: Sequence[Entry]) -> None:
+def seal_if_due(team: ActContext, entries: ActEntries) -> None:
     """Seal after an act (``entries`` are its own) if that is due; trouble becomes a warning."""
     reason = _due(team.store, entries)
     if reason is None:
         return
-    vkey, erased = sealing_key(team.store), any(entry.kind == REDACTED for entry in entries)
+    vkey, erased = sealing_key(team.store), REDACTED in entries.kinds
     try:
         if vkey is not None:
             note = _seal(team, vkey, reason, keys.passphrase_from_file, now=erased)
             if erased:
                 _update_tracked_record(team, note)
     except (TripodError, LedgerError, OSError) as error:
-        decided = any(entry.kind == "decision.logged" for entry in entries)
+        decided = "decision.logged" in entries.kinds
         if decided or not isinstance(error, LockedKeyError):  # else each command would warn
             team.warnings.append(f"recorded, but not sealed: {error}")
 
@@ -173,7 +176,7 @@ def keep_merged(team: ActContext) -> None:
             team.warnings.append(f"merged, but not sealed: {error}")
 
 
-def _due(ledger: LedgerReader, entries: Sequence[Entry]) -> SealReason | None:
+def _due(ledger: LedgerReader, entries: ActEntries) -> SealReason | None:
     """Why a seal is due: each decision, each checkpoint, every so many entries or seconds."""
     vkey = sealing_key(ledger)
     if vkey is None or not _is_here(vkey):
@@ -182,11 +185,10 @@ def _due(ledger: LedgerReader, entries: Sequence[Entry]) -> SealReason | None:
     last = newest(ledger.tables)
     if last is not None and size == last.seq + 1:
         return None
-    for entry in entries:
-        if entry.kind == "bus.published" and entry.data.get("type") == "pythia-checkpoint":
-            return "checkpoint"
-        if entry.kind == REDACTED:
-            return "policy"  # a clone must see why a body is gone from the record
+    if entries.is_checkpoint:
+        return "checkpoint"
+    if REDACTED in entries.kinds:
+        return "policy"  # a clone must see why a body is gone from the record
     sealed = 0 if last is None else last.size
     # Also one of an act before, whose writer was stopped before it sealed.
     decided = ledger.tables.execute("SELECT max(seq) FROM pieces").fetchone()[0]
