@@ -53,9 +53,10 @@ def format_canonical(value: object) -> bytes:
     """Write ``value`` in its one canonical spelling (MalformedError: it has none).
 
     It does not look for floats or null (``check_canonical`` does): the hot path cannot hold any.
+    The result is a copy: what ``orjson`` gives holds a page of memory for as long as it is kept.
     """
     try:
-        return orjson.dumps(value, option=_OPTIONS)
+        return b"%b" % orjson.dumps(value, option=_OPTIONS)
     except (TypeError, orjson.JSONEncodeError) as error:
         raise MalformedError(f"this value has no canonical JSON: {error}") from error
 
@@ -63,7 +64,7 @@ def format_canonical(value: object) -> bytes:
 def canonical_object(value: dict[str, object]) -> bytes:
     """Canonical bytes of a flat object whose keys are sorted already: half the price."""
     try:
-        return orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)
+        return b"%b" % orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)
     except (TypeError, orjson.JSONEncodeError) as error:
         raise MalformedError(f"this value has no canonical JSON: {error}") from error
 

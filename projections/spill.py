@@ -21,7 +21,8 @@ Key: TypeAlias = "tuple[int | str, int]"
 
 
 def _temporary_database(ddl: str) -> sqlite3.Connection:
-    db = sqlite3.connect("", isolation_level=None)
+    # Whichever thread collects garbage closes it.
+    db = sqlite3.connect("", isolation_level=None, check_same_thread=False)
     db.execute("PRAGMA journal_mode=OFF")
     db.execute("PRAGMA cache_size=-1000")  # KiB; beyond it pages go to the unnamed file
     db.execute(ddl)

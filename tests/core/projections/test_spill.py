@@ -2,6 +2,7 @@
 
 import shutil
 import sqlite3
+import threading
 from pathlib import Path
 from unittest import mock
 
@@ -74,6 +75,19 @@ def test_pieces_have_the_same_order_however_few_are_held(pieces: list[Piece], he
 
 def _file_of(draft: Draft) -> str:
     return draft.stream + str(draft.body.get("file") if draft.stream == "decisions" else "")
+
+
+def test_any_thread_may_let_a_spill_go() -> None:
+    with mock.patch.object(spill, "HELD", 1):
+        kept, digests = Spill(), SpilledDigests()
+        kept.append((0, 0), "a")
+        digests["a"] = "00" * 32
+    held: list[object] = [kept, digests]
+    del kept, digests
+    thread = threading.Thread(target=held.clear)
+    thread.start()
+    thread.join()
+    assert held == []
 
 
 def test_the_newest_piece_can_still_get_another_id() -> None:
