@@ -51,7 +51,7 @@ Sign: TypeAlias = Callable[[Sequence[Draft]], list[Draft]]
 """Gives drafts, those of actors with a key signed."""
 
 READ_LIMIT = 2**30
-MANY = 2_000
+MANY = 5_000
 """Entries of one act that it keeps at most; of more, the ledger is read again."""
 MAX_DISPLACED = 16 * 1024 * 1024
 MAX_PAYLOAD = 1024 * 1024  # bytes
