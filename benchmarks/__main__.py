@@ -18,11 +18,15 @@ from benchmarks import (
     commits,
     evidence,
     formats,
+    growth,
+    history,
     judging,
     looking,
     merging,
+    peers,
     remotes,
     reports,
+    scale,
     sessions,
     signing,
     table,
@@ -35,6 +39,7 @@ GROUPS = (
     "appends",
     "commands",
     "chats",
+    "growth",
     "adoption",
     "judging",
     "evidence",
@@ -46,11 +51,14 @@ GROUPS = (
     "sessions",
     "formats",
     "reports",
+    "peers",
+    "scale",
 )
 ROUNDS = {
     "appends": 15,
     "commands": 21,
     "chats": 21,
+    "growth": 21,
     "adoption": 5,
     "judging": 3,
     "evidence": 3,
@@ -62,6 +70,8 @@ ROUNDS = {
     "sessions": 5,
     "formats": 7,
     "reports": 5,
+    "peers": 7,
+    "scale": 1,
 }
 
 
@@ -83,6 +93,11 @@ def main() -> None:
                 rows.append(row)
     figures = table.markdown(rows, where)
     print(figures if options.markdown else f"{where}\n\n{table.text(rows)}")
+    if options.against:
+        for line in history.slower(history.newest(options.against), rows):
+            _say(f"warning: {line}")
+    if options.history:
+        history.add(options.history, rows, where)
     if options.json:
         options.json.write_text(json.dumps(table.values(rows), indent=1) + "\n", encoding="utf-8")
     if options.page:
@@ -105,6 +120,13 @@ def _options() -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument("--markdown", action="store_true", help="print the table of a page")
     parser.add_argument("--page", type=Path, metavar="FILE", help="put the figures into this page")
+    parser.add_argument(
+        "--history", type=Path, metavar="FILE", help="add the figures to the history in FILE"
+    )
+    parser.add_argument(
+        "--against", type=Path, metavar="FILE",
+        help="warn of each ratio that is a fifth worse than the newest in the history in FILE",
+    )  # fmt: skip
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every sample to FILE")
     return parser.parse_args()
 
@@ -115,6 +137,7 @@ def _rows(group: str, folder: str, entries: int, rounds: int | None) -> Iterator
         "appends": lambda: appends.rows(folder, rounds),
         "commands": lambda: commands.rows(folder, rounds, _say),
         "chats": lambda: chats.rows(folder, rounds, _say),
+        "growth": lambda: growth.rows(folder, rounds, _say),
         "adoption": lambda: adoption.rows(folder, rounds, _say),
         "judging": lambda: judging.rows(folder, entries, rounds, _say),
         "evidence": lambda: evidence.rows(folder, entries, rounds, _say),
@@ -125,6 +148,8 @@ def _rows(group: str, folder: str, entries: int, rounds: int | None) -> Iterator
         "formats": lambda: formats.rows(folder, rounds, _say),
         "sessions": lambda: sessions.rows(folder, rounds, _say),
         "reports": lambda: reports.rows(folder, rounds, _say),
+        "scale": lambda: scale.rows(folder, entries, rounds, _say),
+        "peers": lambda: peers.rows(folder, rounds, _say),
         "signing": lambda: signing.rows(folder, min(entries, SIGNED), rounds, _say),
     }
     return run[group]()

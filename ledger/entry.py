@@ -24,8 +24,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any, NamedTuple, TypeAlias
 
-import orjson
-
+from tripod.ledger import codec
 from tripod.ledger.errors import MalformedError, TooLargeError
 
 HEADER_VERSION = 1
@@ -43,7 +42,6 @@ Value: TypeAlias = "bool | int | str | list[Value] | dict[str, Value]"
 
 MAX_INTEGER = 2**53 - 1
 MAX_DEPTH = 32
-_OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
 
 
 # Canonical JSON --------------------------------------------------------------------------------
@@ -56,16 +54,16 @@ def format_canonical(value: object) -> bytes:
     The result is a copy: what ``orjson`` gives holds a page of memory for as long as it is kept.
     """
     try:
-        return b"%b" % orjson.dumps(value, option=_OPTIONS)
-    except (TypeError, orjson.JSONEncodeError) as error:
+        return b"%b" % codec.dumps_sorted(value)
+    except TypeError as error:
         raise MalformedError(f"this value has no canonical JSON: {error}") from error
 
 
 def canonical_object(value: dict[str, object]) -> bytes:
     """Canonical bytes of a flat object whose keys are sorted already: half the price."""
     try:
-        return b"%b" % orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)
-    except (TypeError, orjson.JSONEncodeError) as error:
+        return b"%b" % codec.dumps(value)
+    except TypeError as error:
         raise MalformedError(f"this value has no canonical JSON: {error}") from error
 
 
@@ -76,8 +74,8 @@ def parse_canonical(data: bytes) -> Value:
         MalformedError: not JSON, not canonical, or outside the profile.
     """
     try:
-        value = orjson.loads(data)
-    except orjson.JSONDecodeError as error:
+        value = codec.loads(data)
+    except ValueError as error:
         raise MalformedError(f"not JSON: {error}") from error
     check_canonical(value)
     again = format_canonical(value)
@@ -207,8 +205,8 @@ def header_bytes(value: dict[str, object]) -> bytes:
 def parse_header(data: bytes) -> Header:
     """Read a header; only bytes of ``format_header`` are accepted (MalformedError: which field)."""
     try:
-        value = orjson.loads(data)
-    except orjson.JSONDecodeError as error:
+        value = codec.loads(data)
+    except ValueError as error:
         raise MalformedError(f"header is not JSON: {error}") from error
     if type(value) is not dict:
         raise MalformedError("header is not an object")

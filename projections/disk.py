@@ -219,8 +219,8 @@ class Disk:
     def names(self, folder: str) -> list[str]:
         """Names in a folder, sorted, our unfinished files left out; [] if it is not one."""
         # A name that is no UTF-8 cannot be written down anywhere; it stays where it is.
-        found = (name for name in self._listed(folder) if not name.startswith(HIDDEN))
-        return sorted(filter(_is_text, found))
+        found = (name for name in self.listed(folder) if not name.startswith(HIDDEN))
+        return sorted(filter(is_text, found))
 
     def kept(self, folder: str) -> list[str]:
         """Paths of the replaced files that are kept in a folder (``tripod.projections.swap``)."""
@@ -241,7 +241,7 @@ class Disk:
                     name = item.name
                     if not folder and name in self.places.hidden:
                         continue
-                    if not _is_text(name):
+                    if not is_text(name):
                         yield os.fsencode(name).decode("utf-8", "backslashreplace"), "no text"
                     elif item.is_file(follow_symlinks=False):
                         if not name.startswith(HIDDEN):
@@ -280,7 +280,8 @@ class Disk:
             return None
         return None if "/" in to else to
 
-    def _listed(self, folder: str) -> list[str]:
+    def listed(self, folder: str) -> list[str]:
+        """All names in a folder, whatever has them, in no order; [] if it is not one."""
         if self._leads_away(folder):
             return []
         try:
@@ -312,7 +313,7 @@ class Disk:
     def count(self, folder: str, suffix: str) -> int:
         """How many names in a folder end so, hidden ones left out; cheaper than ``names``."""
         # A name holds no NUL and no slash: counted in one text, 50,000 names cost a millisecond.
-        names = "/".join(["", *self._listed(folder), ""])
+        names = "/".join(["", *self.listed(folder), ""])
         hidden = re.findall(rf"/\.[^/]*{re.escape(suffix)}(?=/)", names) if "/." in names else ()
         return names.count(f"{suffix}/") - len(hidden)
 
@@ -477,7 +478,8 @@ _NO_FILE = (errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.EINVAL)
 """A symbolic link, a socket, a folder, a pipe or a device stands there."""
 
 
-def _is_text(name: str) -> bool:
+def is_text(name: str) -> bool:
+    """Whether a name can be written down (it is UTF-8)."""
     try:
         name.encode()
     except UnicodeEncodeError:

@@ -12,13 +12,15 @@ import os
 from binascii import a2b_base64
 from collections.abc import Callable
 from hashlib import sha256
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from tripod.errors import RefusedError
 from tripod.ledger import LedgerReader
 from tripod.ledger.files import read_plain_file, rename_file, replace_file
 from tripod.ledger.locator import user_home
-from tripod.ledger.tlog.note import SigningKey, VerifierKey
+
+if TYPE_CHECKING:
+    from tripod.ledger.tlog.note import SigningKey
 
 PASSPHRASE_FILE = "TRIPOD_PASSPHRASE_FILE"  # noqa: S105 - the name of a variable
 _MAX_KEY = 64 * 1024  # bytes of a key file
@@ -140,6 +142,8 @@ def load_key(path: str, origin: str, passphrase: Passphrase = no_passphrase) -> 
                 f"{path} is encrypted: name a file that holds its passphrase in "
                 f"{PASSPHRASE_FILE}, or run `tripod seal` at a terminal"
             )
+    from tripod.ledger.tlog.note import SigningKey  # acts ask for paths alone
+
     data = read_plain_file(path, _MAX_KEY, named=True)
     seed = _plain_seed(data)
     if seed is not None:
@@ -164,6 +168,8 @@ def load_key_in_force(vkey: str, passphrase: Passphrase = no_passphrase) -> Sign
     LockedKeyError where no passphrase was given, RefusedError where the key is not on this host, or
     cannot be used.
     """
+    from tripod.ledger.tlog.note import VerifierKey
+
     origin = VerifierKey.parse(vkey).name
     path = key_path(origin)
     for place in (path, f"{path}.new"):

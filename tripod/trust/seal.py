@@ -14,8 +14,6 @@ or a contradicting head. Order of durability, under a lock of its own:
 
 So only a head that the ledger has *committed* may be sealed: otherwise a power cut takes the
 entries and leaves the memory ahead of them. Source: spec: tamper-evidence 0 (8).
-
-Hot commands import this module where the team has a key, and call only ``seal_if_due``.
 """
 
 from __future__ import annotations
@@ -25,12 +23,11 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tripod.errors import LedgerError, RefusedError, TripodError
 from tripod.ledger import RECORD, REDACTED, SEAL, Draft, Head, LedgerReader, Nodes, root_of
 from tripod.ledger.files import hold_file_lock, read_plain_file
-from tripod.ledger.ids import format_at, now_us
 from tripod.ledger.kinds.peers import NAME_IDS
 from tripod.ledger.kinds.trust import KEY_SET, SEAL_MADE, SealReason
 from tripod.ledger.tlog import seal as seals
@@ -39,15 +36,11 @@ from tripod.ledger.tlog.seal import Seal, format_seal, read_seal, sign_rotation,
 from tripod.peers.replica import name_team, tree_of_team, written_path
 from tripod.projections import TRUST, Disk
 from tripod.projections.manifest import counted_entry
-from tripod.team.act import ActContext
+from tripod.team.act import ActContext, ActEntries
 from tripod.trust import keys
 from tripod.trust.keys import LockedKeyError, Passphrase, sealing_key
+from tripod.trust.schedule import LATEST_S, has_key_here
 
-if TYPE_CHECKING:
-    from tripod.team.act import ActEntries
-
-EVERY = 256  # entries since the last seal
-LATEST_S = 600  # seconds since the last seal, and since the record's ref was written
 WRITTEN_EVERY = 1_000  # entries since the record's ref was written
 
 
@@ -75,7 +68,9 @@ def seal(
     sealed another history already.
     """
     vkey = sealing_key(team.store)
-    return _seal(team, vkey, reason, passphrase) if vkey is not None and _is_here(vkey) else None
+    return (
+        _seal(team, vkey, reason, passphrase) if vkey is not None and has_key_here(vkey) else None
+    )
 
 
 def seal_now(team: ActContext, passphrase: Passphrase) -> str:
@@ -146,17 +141,16 @@ def _was_written_lately(noted: str, size: int) -> bool:
     return 0 <= age < LATEST_S and 0 <= size - before < WRITTEN_EVERY
 
 
-def seal_if_due(team: ActContext, entries: ActEntries) -> None:
-    """Seal after an act (``entries`` are its own) if that is due; trouble becomes a warning."""
-    reason = _due(team.store, entries)
-    if reason is None:
-        return
-    vkey, erased = sealing_key(team.store), REDACTED in entries.kinds
+def seal_after_act(team: ActContext, vkey: str, reason: SealReason, entries: ActEntries) -> None:
+    """Seal by the key in force after an act (``entries`` are its own); trouble becomes a warning.
+
+    ``tripod.trust.schedule`` says when, and for what reason.
+    """
+    erased = REDACTED in entries.kinds
     try:
-        if vkey is not None:
-            note = _seal(team, vkey, reason, keys.passphrase_from_file, now=erased)
-            if erased:
-                _update_tracked_record(team, note)
+        note = _seal(team, vkey, reason, keys.passphrase_from_file, now=erased)
+        if erased:
+            _update_tracked_record(team, note)
     except (TripodError, LedgerError, OSError) as error:
         decided = "decision.logged" in entries.kinds
         if decided or not isinstance(error, LockedKeyError):  # else each command would warn
@@ -176,39 +170,9 @@ def keep_merged(team: ActContext) -> None:
             team.warnings.append(f"merged, but not sealed: {error}")
 
 
-def _due(ledger: LedgerReader, entries: ActEntries) -> SealReason | None:
-    """Why a seal is due: each decision, each checkpoint, every so many entries or seconds."""
-    vkey = sealing_key(ledger)
-    if vkey is None or not _is_here(vkey):
-        return None
-    size = ledger.size
-    last = newest(ledger.tables)
-    if last is not None and size == last.seq + 1:
-        return None
-    if entries.is_checkpoint:
-        return "checkpoint"
-    if REDACTED in entries.kinds:
-        return "policy"  # a clone must see why a body is gone from the record
-    sealed = 0 if last is None else last.size
-    # Also one of an act before, whose writer was stopped before it sealed.
-    decided = ledger.tables.execute("SELECT max(seq) FROM pieces").fetchone()[0]
-    if decided is not None and decided >= sealed:
-        return "decision"
-    if last is None or size - sealed >= EVERY:
-        return "policy"
-    sealed_by = ledger.entry(last.seq)
-    old = sealed_by is None or sealed_by.at <= format_at(now_us() - LATEST_S * 1_000_000)
-    return "policy" if old else None
-
-
 def origin_sealed_by(vkey: str) -> str:
     """The name of a key: the origin that it seals."""
     return vkey.partition("+")[0]
-
-
-def _is_here(vkey: str) -> bool:
-    path = keys.key_path(origin_sealed_by(vkey))
-    return os.path.exists(path) or os.path.exists(f"{path}.new")
 
 
 def new_sealing_key(

@@ -22,7 +22,7 @@ from tripod.ledger.tlog.note import SigningKey, VerifierKey, parse_note
 from tripod.ledger.tlog.seal import Seal, format_seal, open_seal, parse_seal
 from tripod.team import adoption
 from tripod.team.team import Team
-from tripod.trust import keys
+from tripod.trust import keys, schedule
 from tripod.trust import seal as sealing
 from tripod.verify.evidence import collect
 from tripod.verify.run import run
@@ -94,27 +94,27 @@ def test_a_decision_and_a_checkpoint_are_sealed_and_a_message_is_not(team: Team)
 
 
 def test_many_entries_are_sealed_with_the_next_act(team: Team) -> None:
-    for number in range(sealing.EVERY - 2):
+    for number in range(schedule.EVERY - 2):
         bus.publish(team, "ann", "task-complete", "low", f"{number}")
     assert len(seals(team)) == 1
     bus.publish(team, "ann", "task-complete", "low", "one more")
-    assert seals(team)[1:] == [(6 + sealing.EVERY, 6 + sealing.EVERY, "policy")]
+    assert seals(team)[1:] == [(6 + schedule.EVERY, 6 + schedule.EVERY, "policy")]
     clean(team)
 
 
 def test_an_old_seal_is_followed_with_the_next_act_if_anything_is_new(team: Team) -> None:
     now = time.time_ns()
-    with mock.patch.object(time, "time_ns", return_value=now + sealing.LATEST_S * 10**9 - 10**9):
+    with mock.patch.object(time, "time_ns", return_value=now + schedule.LATEST_S * 10**9 - 10**9):
         chat_send.send(team, "live", "ann", "soon")
     assert len(seals(team)) == 1
-    with mock.patch.object(time, "time_ns", return_value=now + (sealing.LATEST_S + 9) * 10**9):
+    with mock.patch.object(time, "time_ns", return_value=now + (schedule.LATEST_S + 9) * 10**9):
         with team.act():
             pass  # also one that appends nothing: something was new before
         assert [reason for *_, reason in seals(team)] == ["asked", "policy"]
         with team.act():
             pass
     with (
-        mock.patch.object(time, "time_ns", return_value=now + 3 * sealing.LATEST_S * 10**9),
+        mock.patch.object(time, "time_ns", return_value=now + 3 * schedule.LATEST_S * 10**9),
         team.act(),
     ):
         pass
