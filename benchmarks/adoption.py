@@ -10,10 +10,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import chdir
 from pathlib import Path
 from time import perf_counter
 
-from benchmarks.measure import Pair, Row, cost_row, time_row
+from benchmarks.measure import Pair, Row, cost_row, growth_row, size_row, time_row
 from tripod.ledger.locator import FOLDER
 from tripod.projections.bus.format import Event, event_name, format_event, format_time
 from tripod.projections.chat import format as chats
@@ -22,6 +23,7 @@ from tripod.projections.decisions.format import (
     format_decision,
     format_decision_log_header,
 )
+from tripod.team.team import Team
 
 __all__ = ["lay", "rows"]
 
@@ -29,6 +31,8 @@ MESSAGES, DECISIONS, EVENTS = 13_000, 2_600, 20_000
 LINES = 1_900  # of a chat: below the size at which its tool splits it
 PENDING = 50  # events that nobody acknowledged yet
 AT_MOST_MS = 10_000
+TIMES = 7  # the larger team of the rows on memory holds so much more
+AT_MOST_MB = 200
 BEGIN_S = 1_760_000_000
 TEXT = "both tables stay until the migration is done, then we remove the old one"
 PEOPLE = ("alex", "claude", "doc-worker", "gatekeeper", "parser-a3f1", "store-b7c2", "test-runner")
@@ -54,6 +58,24 @@ def rows(folder: str, rounds: int, say: Callable[[str], None]) -> Iterator[Row]:
     what = f"`tripod init` over {MESSAGES:,} messages, {DECISIONS:,} decisions, {EVENTS:,} events"
     yield time_row("adoption", what, [pair.ours for pair in pairs], AT_MOST_MS)
     yield cost_row("adoption-read", "the same / reading all those files in Python", pairs)
+    yield from _memory(folder, say)
+
+
+def _memory(folder: str, say: Callable[[str], None]) -> Iterator[Row]:
+    """The rows on memory, one run of each size: nothing else on the machine changes it."""
+    peaks, entries = [], 0
+    for times in (1, TIMES):
+        sizes = (MESSAGES * times, DECISIONS * times, EVENTS * times)
+        say("memory of `init`, a team of {:,} messages, {:,} decisions, {:,} events".format(*sizes))
+        project = lay(os.path.join(folder, f"memory-{times}"), *sizes)
+        peaks.append(_peak(INIT, project))
+        with Team(project) as team:
+            entries = team.head().size
+        shutil.rmtree(project)
+    small, large = peaks
+    what = f"peak memory of `tripod init`, {entries:,} entries"
+    yield size_row("memory-init", what, [large], AT_MOST_MB)
+    yield growth_row("growth-init", f"{what} / a seventh of them", [large], [small], 1.2)
 
 
 def lay(project: str, messages: int, decisions: int, events: int) -> str:
@@ -101,6 +123,17 @@ def _decision(number: int) -> str:
             rationale=f"Decision {number}: {TEXT}.",
         )
     )
+
+
+def _peak(command: tuple[str, ...], project: str) -> int:
+    """The most bytes that a command held at once."""
+    quiet = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_WRONLY, 0) for fd in (1, 2)]
+    with chdir(project):
+        pid = os.posix_spawn(command[0], command, os.environ, file_actions=quiet)
+    _, status, usage = os.wait4(pid, 0)
+    if status:
+        raise RuntimeError(f"{command} ended with {status}")
+    return usage.ru_maxrss * 1024
 
 
 def _seconds(command: Sequence[str], project: str) -> float:

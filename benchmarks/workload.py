@@ -28,8 +28,7 @@ from tripod.projections.chat.format import EVENTS, chat_mentions
 from tripod.projections.chat.tables import chat_line_size
 from tripod.projections.decisions.format import format_decision_log_header
 from tripod.projections.engine import desired_file, file_renders
-from tripod.projections.manifest import ManifestReader
-from tripod.projections.pieces import Found, sort_pieces
+from tripod.projections.manifest import FoundPieces, ManifestReader
 from tripod.projections.pythia.format import format_checkpoint_payload
 from tripod.projections.team.intake import take_team_inputs
 from tripod.team import adoption
@@ -407,10 +406,10 @@ class Life:
         self.configured = self.size
         self.flush()
         _configure(self.team.root, self.scale, self.size)
-        found = Found()
+        found = FoundPieces()
         take_team_inputs(
             ManifestReader(self.team.source, self.team.disk, found, desired_file, {}, full=False)
         )
-        for draft in sort_pieces(found.pieces):
+        for draft in found.pieces.in_order():
             self._put(draft)
         self._publish("nbs-bus", "config-change", "normal", f"{BUS.folder}/config.yaml changed")

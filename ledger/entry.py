@@ -60,9 +60,10 @@ def format_canonical(value: object) -> bytes:
     """Write ``value`` in its one canonical spelling (MalformedError: it has none).
 
     It does not look for floats or null (``check_canonical`` does): the hot path cannot hold any.
+    The result is a copy: what ``orjson`` gives holds a page of memory for as long as it is kept.
     """
     try:
-        return codec.dumps_sorted(value)
+        return b"%b" % codec.dumps_sorted(value)
     except TypeError as error:
         raise MalformedError(f"this value has no canonical JSON: {error}") from error
 
@@ -70,7 +71,7 @@ def format_canonical(value: object) -> bytes:
 def canonical_object(value: dict[str, object]) -> bytes:
     """Canonical bytes of a flat object whose keys are sorted already: half the price."""
     try:
-        return codec.dumps(value)
+        return b"%b" % codec.dumps(value)
     except TypeError as error:
         raise MalformedError(f"this value has no canonical JSON: {error}") from error
 

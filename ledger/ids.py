@@ -38,10 +38,14 @@ def uuid7(ns: int, entropy: str) -> str:
     >>> uuid7(1795294675123456789, "0123456789abcde")
     '01a1ffe6-c0b3-774f-8012-3456789abcde'
     """
+    return f"{_front(ns)}{entropy[:3]}-{entropy[3:]}"
+
+
+def _front(ns: int) -> str:
+    """The part of an id that its time gives."""
     ms, rest = divmod(ns, 1_000_000)
     time_ = f"{ms:012x}"
-    fraction = (rest << 12) // 1_000_000
-    return f"{time_[:8]}-{time_[8:]}-7{fraction:03x}-8{entropy[:3]}-{entropy[3:]}"
+    return f"{time_[:8]}-{time_[8:]}-7{(rest << 12) // 1_000_000:03x}-8"
 
 
 def fresh_ids(count: int) -> list[tuple[str, bytes]]:
@@ -50,7 +54,10 @@ def fresh_ids(count: int) -> list[tuple[str, bytes]]:
     The ids of one call rise: they count up from a random place (RFC 9562, section 6.2), so that a
     batch is added at the end of the index of ids.
     """
-    now = time.time_ns()
-    salts = os.urandom(32 * count)
-    first = int.from_bytes(os.urandom(8), "big") >> 5
-    return [(uuid7(now, f"{first + n:015x}"), salts[32 * n : 32 * n + 32]) for n in range(count)]
+    front = _front(time.time_ns())
+    noise = os.urandom(32 * count + 8)
+    first = int.from_bytes(noise[-8:], "big") >> 5
+    return [
+        (f"{front}{number >> 48:03x}-{number & 0xFFFF_FFFF_FFFF:012x}", noise[at : at + 32])
+        for at, number in zip(range(0, 32 * count, 32), range(first, first + count), strict=True)
+    ]

@@ -65,7 +65,6 @@ from tripod.projections.pieces import (
     merge_marker_in_piece,
     name_pieces,
     pieces_of_names,
-    sort_pieces,
 )
 from tripod.projections.projection import File, Render, Source
 from tripod.projections.team.tables import COUNTS, FILES, TRUST
@@ -81,6 +80,6 @@ __all__ = [
     "fold_batches", "fold_entry", "fold_into", "fold_versions", "folded_before",
     "in_the_way_on_disk", "load",
     "merge_marker_in_piece", "move_on_disk", "name_pieces", "own_files", "pieces_of_names",
-    "recorded", "refold", "run_operations", "seen_entries", "sort_pieces", "source_of",
+    "recorded", "refold", "run_operations", "seen_entries", "source_of",
     "tables_current", "write_missing_to_disk",
 ]  # fmt: skip

@@ -233,7 +233,7 @@ class Disk:
     def kept(self, folder: str) -> list[str]:
         """Paths of the replaced files that are kept in a folder (``tripod.projections.swap``)."""
         front = f"{folder}/" if folder else ""
-        return sorted(front + name for name in self.listed(folder) if name.startswith(KEPT))
+        return sorted(front + name for name in self._beginning(folder, KEPT))
 
     def walk(self, folder: str) -> Iterator[tuple[str, str]]:
         """Each name in a folder, in no order, and what it is: ``file``, ``folder``, ``other``.
@@ -296,6 +296,16 @@ class Disk:
             if folder:
                 return os.listdir(self.full(folder))
             return [name for name in os.listdir(self.root) if name not in self.places.hidden]
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+    def _beginning(self, folder: str, front: str) -> list[str]:
+        """The names in a folder that begin so; of all others none is held: it may be large."""
+        if self._leads_away(folder):
+            return []
+        try:
+            with os.scandir(self.full(folder) if folder else self.root) as found:
+                return [item.name for item in found if item.name.startswith(front)]
         except (FileNotFoundError, NotADirectoryError):
             return []
 
@@ -439,9 +449,8 @@ class Disk:
 
     def clear(self, folder: str) -> None:
         """Remove temporary files of writers that died; only the sole writer may call it."""
-        for name in self.listed(folder):
-            if name.startswith(TEMPORARY):
-                discard(f"{self.full(folder) if folder else self.root}/{name}")
+        for name in self._beginning(folder, TEMPORARY):
+            discard(f"{self.full(folder) if folder else self.root}/{name}")
 
     def move(self, old: str, new: str) -> bool:
         """Move a file within the directory; False if absent."""

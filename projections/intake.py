@@ -31,8 +31,8 @@ from tripod.projections.decisions.tables import LOG
 from tripod.projections.disk import Disk, UnreadableError, in_the_way_on_disk
 from tripod.projections.engine import PROJECTIONS, desired_file, own_files, past_file
 from tripod.projections.layout import COUNTS_FILE, WORKER, WORKER_LOG
-from tripod.projections.manifest import Manifest, ManifestReader
-from tripod.projections.pieces import BLOCKED, STAYS, Found, merge_marker_in_piece
+from tripod.projections.manifest import FoundPieces, Manifest, ManifestReader
+from tripod.projections.pieces import BLOCKED, STAYS, merge_marker_in_piece
 from tripod.projections.projection import Source
 from tripod.projections.swap import SavedName, parse, split_for_swap, swap_mark, take_swapped
 from tripod.projections.team.intake import take_others_workers, take_team_inputs
@@ -47,14 +47,14 @@ Broken: TypeAlias = Callable[[str, Exception], None]
 
 def take_in(
     source: Source, disk: Disk, manifest: Manifest, *, broken: Broken | None = None, **more: Any
-) -> Found:
+) -> FoundPieces:
     """Look at the team directory once; an empty ``manifest`` makes every file be read.
 
     ``broken`` is called for a part of the intake that a damaged ledger makes fail, and the others
     go on (the verifier). Without it the error is raised: no ledger of ours causes it. ``more`` are
     ``full``, ``files``, ``size``, ``pruned`` and ``restored`` of the ``ManifestReader``.
     """
-    found = Found()
+    found = FoundPieces()
     own = frozenset(path for path, _ in own_files(source))
     reader = ManifestReader(
         source, disk, found, desired_file, manifest, own=own, past=past_file, **more
@@ -175,7 +175,7 @@ def take_stray(source: Source, disk: Disk, stray: Stray) -> Taken:
     body = split_for_swap(path, stray.data)[1]
     is_merged = merge_marker_in_piece(path, stray.data) is None  # else it is kept whole
     if is_merged and said.size is not None and swap_mark(body[: said.size]) == said.body and path:
-        reader = ManifestReader(source, disk, Found(), desired_file, {})
+        reader = ManifestReader(source, disk, FoundPieces(), desired_file, {})
         done = _added(reader, stray, body[said.size :]) if body[said.size :] else None
         if done is not None:
             drafts = [piece.draft for piece in reader.found.pieces]
@@ -193,13 +193,15 @@ def take_stray(source: Source, disk: Disk, stray: Stray) -> Taken:
     return Taken([draft._replace(id=entry_id)], is_news=False, is_done=True)
 
 
-def take_unrecorded(source: Source, path: str, found: Sequence[Unrecorded], disk: Disk) -> Found:
+def take_unrecorded(
+    source: Source, path: str, found: Sequence[Unrecorded], disk: Disk
+) -> FoundPieces:
     """Take in pieces of a file that contradicts the ledger otherwise, as if they stood at its end.
 
     They become pieces of the log or chat that the file belongs to. Nothing is taken in where the
     ledger does not know that, or where its own end is torn.
     """
-    reader = ManifestReader(source, disk, Found(), desired_file, {})
+    reader = ManifestReader(source, disk, FoundPieces(), desired_file, {})
     folder, _, name = path.partition("/")
     if folder == LOG.folder:
         row = source.db.execute("SELECT log FROM logs WHERE file = ?", (name,)).fetchone()
@@ -234,7 +236,7 @@ def _added(reader: ManifestReader, stray: Stray, new: bytes) -> bool | None:
             reader.keep(WRITTEN, path, want.data + new)
         if not reader.found.pieces:
             return None
-        _identify(reader, entry_id)
+        reader.found.pieces.identify(entry_id)
         return True
     folder, _, log = path.partition("/")
     if folder == LOG.folder and log in LOG.live(source):
@@ -262,10 +264,4 @@ def _take(
         entry_id = observed_entry_id(stray.kept, number, part)
         if reader.source.ledger.seq_of(entry_id) is None:
             add(part)
-            _identify(reader, entry_id)
-
-
-def _identify(reader: ManifestReader, entry_id: str) -> None:
-    """Give the newest piece its id."""
-    last = reader.found.pieces[-1]
-    reader.found.pieces[-1] = last._replace(draft=last.draft._replace(id=entry_id))
+            reader.found.pieces.identify(entry_id)

@@ -8,13 +8,13 @@ makes it anew.
 
 import json
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from tripod.ledger import CHAT, LOGS, WORKERS
+from tripod.ledger import CHAT, LOGS, WORKERS, Draft
 from tripod.ledger.kinds.base import Kind
 from tripod.ledger.progress import EACH, tell_progress
 from tripod.projections import pieces
@@ -31,6 +31,7 @@ from tripod.projections.layout import (
     config_of,
 )
 from tripod.projections.projection import File, Source
+from tripod.projections.spill import Spill, SpilledDigests
 
 DDL = """
 CREATE TABLE IF NOT EXISTS manifest (
@@ -237,12 +238,86 @@ def manifest_watched_logs(db: sqlite3.Connection, disk: Disk) -> list[str]:
     return [f"{LOGS}/{name}" for name in manifest_log_files(disk, known)]
 
 
+_RANKS = {"chat": 1, "decision": 2, "log": 2, "bus": 3}
+"""By the first word of a kind: of pieces of one time, which comes first."""
+_LATEST = 2**63 - 1  # µs; a later time is no time of anything
+
+
+class Pieces:
+    """The pieces that one look found, in the order in which they were found; memory stays flat."""
+
+    def __init__(self) -> None:
+        self._spill = Spill()
+        self._newest: pieces.Piece | None = None  # it may still get another id
+        self._latest: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._spill) + (self._newest is not None)
+
+    def __iter__(self) -> Iterator[pieces.Piece]:
+        for when, *draft in self._spill:
+            yield pieces.Piece(when, Draft(*draft))
+        if self._newest is not None:
+            yield self._newest
+
+    def append(self, piece: pieces.Piece) -> None:
+        """Add a piece behind the others."""
+        self._settle()
+        self._newest = piece
+
+    @property
+    def newest(self) -> pieces.Piece:
+        """The piece that was added last (LookupError: nothing was added)."""
+        if self._newest is None:
+            raise LookupError("no piece was found")
+        return self._newest
+
+    def identify(self, entry_id: str) -> None:
+        """Give the newest piece its id (LookupError: nothing was added)."""
+        newest = self.newest
+        self._newest = newest._replace(draft=newest.draft._replace(id=entry_id))
+
+    def in_order(self) -> Iterator[Draft]:
+        """The drafts in time order, each file's own order kept (its clock may have gone back).
+
+        All decision logs are one stream: there, each log keeps its own order. Nothing is appended
+        meanwhile.
+        """
+        self._settle()
+        return (Draft(*draft) for _, *draft in self._spill.in_order())
+
+    def _settle(self) -> None:
+        if self._newest is None:
+            return
+        (claimed, draft), self._newest = self._newest, None
+        stream = draft.stream
+        if stream == "decisions":
+            stream += f"/{draft.body.get('file', '')}"
+        when = claimed if stream == "bus" else max(claimed, self._latest.get(stream, 0))
+        self._latest[stream] = when
+        # An event is published before it is acknowledged or pruned.
+        late = draft.kind in ("bus.acked", "bus.pruned")
+        rank = _RANKS.get(draft.kind.partition(".")[0], 0) + late
+        self._spill.append((min(when, _LATEST), rank), (claimed, *draft))
+
+
+class FoundPieces(pieces.Found):
+    """The outcome of one look at the team directory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pieces = Pieces()
+        self.digests = SpilledDigests()
+        """Of the files that were read, by path: a later write of the act may replace these bytes,
+        and no others."""
+
+
 class ManifestReader(NamedTuple):
     """What every part of the intake looks at, and where it puts what it finds."""
 
     source: Source
     disk: Disk
-    found: pieces.Found
+    found: FoundPieces
     rendered: Callable[[Source, str], File | None]
     """The file that the ledger has at a path, or None."""
     manifest: Manifest

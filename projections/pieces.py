@@ -56,17 +56,13 @@ class Remnant(NamedTuple):
 
 
 class Found:
-    """The outcome of one look at the team directory."""
+    """What one look at the team directory tells, besides the pieces that it found."""
 
     def __init__(self) -> None:
-        self.pieces: list[Piece] = []
         self.conflicts: list[Conflict] = []
         self.left_alone: list[str] = []
         """Files and folders that belong to no part of the team; a folder's name ends in a slash."""
         self.files = 0
-        self.digests: dict[str, str] = {}
-        """Of the files that were read, by path: a later write of the act may replace these bytes,
-        and no others."""
         self.odd: dict[str, str] = {}
         """By the path of an input that is no regular file: what it is, and what holds meanwhile."""
         self.malformed: dict[str, str] = {}
@@ -163,29 +159,6 @@ def piece_draft(
         draft = draft._replace(blobs=tuple(named))
     entry_id = observed_entry_id(identity or path, ordinal, kind.name.encode() + b"\x00" + data)
     return draft._replace(id=entry_id)
-
-
-_RANKS = {"chat": 1, "decision": 2, "log": 2, "bus": 3}
-"""By the first word of a kind: of pieces of one time, which comes first."""
-
-
-def sort_pieces(pieces: list[Piece]) -> list[Draft]:
-    """Put pieces in time order, each file's own order kept (its clock may have gone back).
-
-    All decision logs are one stream: there, each log keeps its own order.
-    """
-    latest: dict[str, int] = {}
-    dated = []
-    for claimed, draft in pieces:
-        stream = draft.stream
-        if stream == "decisions":
-            stream += f"/{draft.body.get('file', '')}"
-        when = claimed if stream == "bus" else max(claimed, latest.get(stream, 0))
-        latest[stream] = when
-        # An event is published before it is acknowledged or pruned.
-        late = draft.kind in ("bus.acked", "bus.pruned")
-        dated.append((when, _RANKS.get(draft.kind.partition(".")[0], 0) + late, draft))
-    return [draft for *_, draft in sorted(dated, key=lambda item: item[:2])]
 
 
 def name_pieces(pieces: Sequence[str]) -> str:

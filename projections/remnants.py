@@ -147,10 +147,9 @@ def _chat_bodies(source: Source, channel: str, want: bytes, synced: int) -> Iter
     rows = source.db.execute(_WENT, (channel, synced, _MOST_STATES)).fetchall()
     if rows:
         from tripod.projections.chat.intake import ChannelIntake
-        from tripod.projections.manifest import ManifestReader
-        from tripod.projections.pieces import Found
+        from tripod.projections.manifest import FoundPieces, ManifestReader
 
-        reader = ManifestReader(source, Disk(""), Found(), desired_file, {})
+        reader = ManifestReader(source, Disk(""), FoundPieces(), desired_file, {})
         intake = ChannelIntake(reader, channel)
         yield from map(intake.held, (*(seq for (seq,) in rows), synced))
 

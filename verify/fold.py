@@ -238,7 +238,7 @@ def _add_files(
     known: projections.Manifest = {} if compared is None else compared.chats
     if db is not None and compared is None:
         known = projections.agreed_chats(folded.source, disk, RENDER_ERRORS)
-    folded.found = take_in(
+    look = folded.found = take_in(
         folded.source,
         disk,
         known | queues,
@@ -251,15 +251,13 @@ def _add_files(
         broken=broken,
     )
     # What was added to a chat is compared once it is folded.
-    folded.agreed = known.keys() - {
-        projections.CHAT.live(p.draft.stream) for p in folded.found.pieces
-    }
+    folded.agreed = known.keys() - {projections.CHAT.live(p.draft.stream) for p in look.pieces}
     numbers = count(folded.size)
     # They have no time yet; that of the newest entry is the earliest that they can get.
     at = head.at if head is not None and type(head.at) is str else format_at(0)
 
     def entries() -> Iterator[Entry]:
-        for draft in projections.sort_pieces(folded.found.pieces):
+        for draft in look.pieces.in_order():
             if db is not None and RowReader(db).seq_of(draft.id or "") is not None:
                 continue  # taking in this very piece again would append nothing
             seq = next(numbers)

@@ -31,6 +31,7 @@ from tripod.projections.bus.tables import (
 from tripod.projections.disk import is_text
 from tripod.projections.layout import config_of
 from tripod.projections.manifest import ManifestReader, counted_entry
+from tripod.projections.spill import Spill
 from tripod.projections.state import is_checked_out
 from tripod.projections.team.tables import redacted_rows_at
 
@@ -56,7 +57,7 @@ def _folders(queue: str) -> tuple[str, str]:
 def _take_queue(reader: ManifestReader, queue: str, unmoved: set[str]) -> None:
     pending_folder, done_folder = _folders(queue)
     new, whole = _new_files(reader, pending_folder, queue, IS_PENDING)
-    for name in new:
+    for name in new.in_order():
         if name in unmoved or name in reader.pruned:
             continue
         if _time_of(reader, name, IS_DONE) is not None:
@@ -64,11 +65,14 @@ def _take_queue(reader: ManifestReader, queue: str, unmoved: set[str]) -> None:
         elif not _is_pruned(reader, EVENTS, name):
             _publish(reader, EVENTS, name)
     new, all_there = _new_files(reader, done_folder, queue, IS_DONE)
-    for name in new:
-        if name not in reader.pruned and not _is_pruned(reader, DONE, name):
-            _take_done(reader, name)
-    told = {p.draft.body["name"] for p in reader.found.pieces if p.draft.kind == ACKED.name}
-    pending = {} if whole else _gone(reader, queue, IS_PENDING, unmoved | told)
+    moved = {
+        name
+        for name in new.in_order()
+        if name not in reader.pruned
+        and not _is_pruned(reader, DONE, name)
+        and _take_done(reader, name)
+    }
+    pending = {} if whole else _gone(reader, queue, IS_PENDING, unmoved | moved)
     processed = {} if all_there else _gone(reader, queue, IS_DONE, unmoved)
     pending, processed = _not_there_yet(reader, queue, pending, processed)
     if not pending and not processed:
@@ -181,24 +185,32 @@ def _acknowledged(folder: str, name: str) -> Draft:
     return pieces.piece_draft(ACKED, {"name": name}, f"{folder}/{name}", b"", claim="unknown")
 
 
-def _new_files(
-    reader: ManifestReader, folder: str, queue: str, where: str
-) -> tuple[list[str], bool]:
+def _new_files(reader: ManifestReader, folder: str, queue: str, where: str) -> tuple[Spill, bool]:
     """Event files of a folder that no event ``where`` is, and whether each such event has its file.
 
     The folder is listed once, and one query strikes the known names from that list: a query for
     each name of 100,000 takes ten times as long. A daily command lists none that is as it was.
+    Where none is known (a past is taken in) nothing is held. Those that are given have an order
+    (``Spill.in_order``).
     """
+    new = Spill()
     stat = None if reader.full or reader.files < reader.size else reader.disk.stat(folder)
     if stat is not None and reader.unchanged(folder, stat):
-        return [], True
+        return new, True
+    if next(_known(reader, queue, where, "count(*)")) == (0,):
+        for name, what in reader.disk.walk(folder):
+            if _is_event(name) and what != "no text":
+                new.append((queue + name, 0), queue + name)
+        return new, True
     there = set(reader.disk.listed(folder))
     count = len(there)
     column = f"substr(name, {len(queue) + 1})" if queue else "name"
     there.difference_update(chain.from_iterable(_known(reader, queue, where, column)))
-    new = [queue + name for name in there if _is_event(name) and is_text(name)]
+    for name in there:
+        if _is_event(name) and is_text(name):
+            new.append((queue + name, 0), queue + name)
     is_whole = next(_known(reader, queue, where, "count(*)")) == (count - len(there),)
-    return sorted(new), is_whole
+    return new, is_whole
 
 
 def _known(
@@ -210,23 +222,25 @@ def _known(
     return iter(reader.source.db.execute(sql, values))
 
 
-def _take_done(reader: ManifestReader, name: str) -> None:
-    """A file among the processed that no acknowledged event is."""
+def _take_done(reader: ManifestReader, name: str) -> bool:
+    """A file among the processed that no acknowledged event is; whether a known one moved there."""
     when = _time_of(reader, name, IS_PENDING)
     if when is not None and _time_of(reader, name, f"{IS_PENDING} AND {IS_OURS}") is None:
         reader.conflict(f"{EVENTS}/{name}", "missing", pieces.CHECKPOINT_GONE)
-        return
+        return False
     if reader.disk.stands(f"{EVENTS}/{name}"):
         # One name, two files: the queue's is the event, and this one is kept as it is.
         path = f"{DONE}/{name}"
         data = _fresh(reader, path)
         if data is not None:
             _keep(reader, path, "an event of this name stands in the queue as well", data)
-        return
+        return False
+    is_known = when is not None
     if when is None:
         when = _publish(reader, DONE, name)
     if when is not None:
         reader.found.pieces.append(pieces.Piece(when, _acknowledged(DONE, name)))
+    return is_known
 
 
 def _gone(reader: ManifestReader, queue: str, where: str, unmoved: set[str]) -> dict[str, int]:

@@ -350,7 +350,7 @@ class DecisionLogIntake:
         """Note of the newest piece what is wrong with it."""
         found = self.reader.found
         shown = problem if len(problem) <= SHOWN else f"{problem[:SHOWN]}..."
-        found.malformed[found.pieces[-1].draft.id or ""] = f"{self.path}: {shown}"
+        found.malformed[found.pieces.newest.draft.id or ""] = f"{self.path}: {shown}"
 
     def _decide(self, data: bytes, whole: DecisionText) -> None:
         self.number += 1

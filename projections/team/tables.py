@@ -83,7 +83,9 @@ CREATE TABLE read_positions (
         body = entry.data
         if entry.kind in _FREED:
             if entry.kind in ("bus.published", "chat.created"):
-                path = body["observed"].get("path") if "observed" in body else None
+                if "observed" not in body:
+                    return ()
+                path = body["observed"].get("path")
                 paths = [] if path is None else [path]
             else:
                 names = body["names"] if entry.kind == "bus.pruned" else [body["name"]]

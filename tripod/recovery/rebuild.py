@@ -157,8 +157,11 @@ def _to_write(act: Act, *, evidence: bool) -> tuple[set[str], dict[str, str]]:
     files = act.writer
     paths: set[str] = set()
     why: dict[str, str] = {}
+    # It only reads, so one look at a folder is enough: who writes looks at the way to each file.
+    disk = Disk(act.disk.root, steady=True)
+    disk.places = act.disk.places
     for path, want, have, _ in file_differences(
-        act.source, act.disk, evidence=evidence, agreed=files.agreed.keys()
+        act.source, disk, evidence=evidence, agreed=files.agreed.keys()
     ):
         paths.add(path)
         if have is None or have == want.data or act.is_older(path):

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from tempfile import TemporaryDirectory
@@ -379,7 +378,7 @@ def _taken_in(
             team.disk.write(COUNTS.path, counts)
         with team.act(full=True) as act:
             pass
-        kinds = Counter(entry.kind for entry in act.entries if "observed" in entry.data)
+        kinds = act.entries.observed
         if new != old:
             sealing.seal_fork(team, old)
         done = recover.RestoredBackup(root, size, new, old, new != old, kept, 0, 0, team.warnings)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, TypeAlias, cast
 
@@ -29,6 +30,7 @@ from tripod.projections.bus.format import (
 )
 from tripod.projections.disk import Disk, DiskStat, UnreadableError, in_the_way_on_disk
 from tripod.projections.engine import (
+    OWN,
     Looked,
     desired_file,
     fold_into,
@@ -42,12 +44,15 @@ from tripod.projections.team.tables import COUNTS
 
 if TYPE_CHECKING:
     from tripod.projections.pieces import Conflict, Remnant
+    from tripod.projections.spill import SpilledDigests
 
 
 Sign: TypeAlias = Callable[[Sequence[Draft]], list[Draft]]
 """Gives drafts, those of actors with a key signed."""
 
 READ_LIMIT = 2**30
+MANY = 5_000
+"""Entries of one act that it keeps at most; of more, the ledger is read again."""
 MAX_DISPLACED = 16 * 1024 * 1024
 MAX_PAYLOAD = 1024 * 1024  # bytes
 MARKER = "is a conflict marker of a merge that is not finished"
@@ -126,7 +131,7 @@ class ActFileState:
         self.late: dict[str, None] = {}
         self.settled: set[str] = set()
         self.written: dict[str, tuple[DiskStat, str]] = {}
-        self._digests: dict[str, set[str]] = {}
+        self._digests: list[dict[str, str] | SpilledDigests] = []
 
     @property
     def uncounted(self) -> list[str]:
@@ -135,13 +140,21 @@ class ActFileState:
 
     def account(self, path: str, digest: str) -> None:
         """These bytes of a file are in the ledger: they may be written over."""
-        self._digests.setdefault(path, set()).add(digest)
+        for each in self._digests:
+            if each.get(path) in (None, digest):
+                each[path] = digest
+                return
+        self._digests.append({path: digest})
+
+    def account_all(self, digests: SpilledDigests) -> None:
+        """The bytes of the files that a look read are in the ledger, or about to be."""
+        self._digests.append(digests)
 
     def is_accounted(self, path: str, digest: str) -> bool:
         """Whether we know these bytes of a file: written by us, or taken in."""
         noted = self.known.get(path)
-        return (noted is not None and noted.digest == digest) or digest in self._digests.get(
-            path, ()
+        return (noted is not None and noted.digest == digest) or any(
+            each.get(path) == digest for each in self._digests
         )
 
     def is_ours(self, path: str, digest: str) -> bool:
@@ -189,10 +202,65 @@ class Inspection:
         self.remnants: dict[str, Remnant] = {}
 
 
+class ActEntries:
+    """What an act appended: how much of which kind, and the entries that files have to follow.
+
+    What was observed stands in the files, so nothing of it is kept, and of all else no more than
+    ``MANY``: an act of any size holds little. Entries are those that tables and files see
+    (``seen_entries``).
+
+    ``first`` is the number of the first one. ``observed`` counts by kind those of others.
+    ``chats`` are the streams of chats, ``own`` the files among ours alone that show these entries.
+    """
+
+    def __init__(self, transaction: SQLiteTransaction) -> None:
+        self._transaction = transaction
+        self._kept: list[Entry] | None = []
+        self.first = transaction.size
+        self.size = 0
+        self.newest_id = ""
+        self.kinds: Counter[str] = Counter()
+        self.observed: Counter[str] = Counter()
+        self.chats: set[str] = set()
+        self.own: set[str] = set()
+        self.is_checkpoint = False
+
+    def extend(self, entries: Iterable[Entry]) -> None:
+        """Count entries that were appended; keep those that files have to follow."""
+        for entry in seen_entries(entries, self._transaction.blob):
+            kind, data = entry.kind, entry.data
+            self.size += 1
+            self.newest_id = entry.id
+            self.kinds[kind] += 1
+            if "observed" in data:
+                self.observed[kind] += 1
+            if entry.stream.startswith("chat/"):
+                self.chats.add(entry.stream)
+            for projection in _OWN.get(kind, ()):
+                self.own.update(projection.touched(entry))
+            if kind == PUBLISHED.name and data.get("type") == "pythia-checkpoint":
+                self.is_checkpoint = True
+            if self._kept is not None and is_to_be_written(entry):
+                # Bytes that were just formatted hold more memory than they are long.
+                self._kept.append(entry._replace(header=b"", salt=None, body=None))
+        if self._kept is not None and len(self._kept) > MANY:
+            self._kept = None
+
+    def to_be_written(self) -> Iterator[Entry]:
+        """The entries that files have to follow, in their order."""
+        if self._kept is not None:
+            return iter(self._kept)
+        appended = self._transaction.read(self.first)
+        return filter(is_to_be_written, seen_entries(appended, self._transaction.blob))
+
+
+_OWN = {kind: tuple(p for p in OWN if kind in p.kinds) for one in OWN for kind in one.kinds}
+
+
 class Act:
     """The tables to decide over, and the way to append.
 
-    ``entries`` are those that it appended, as tables and files see them (``seen_entries``).
+    ``entries`` says what it appended.
     ``conflicts`` are files that contradict the ledger, by path. ``rewrite``: paths to be written
     besides those that the entries change. ``later``: work that is done after the COMMIT, under the
     writer's lock, each key once. ``sign`` signs for the actors that have a key, where any has.
@@ -213,7 +281,7 @@ class Act:
         self.look = Inspection(full=full, warned=context.warnings)
         self.now_us = self.look.seen_ns // 1000
         self.conflicts: dict[str, Conflict] = {}
-        self.entries: list[Entry] = []
+        self.entries = ActEntries(transaction)
         self.rewrite: set[str] = set()
         self.later: dict[tuple[str, ...], Callable[[], None]] = {}
         self.sign: Sign | None = None
@@ -237,7 +305,7 @@ class Act:
 
     def extent(self) -> tuple[int, ...]:
         """How much this act did so far: where it stays equal, nothing was done in between."""
-        return len(self.entries), len(self.rewrite), len(self.later), len(self.writer.taken)
+        return self.entries.size, len(self.rewrite), len(self.later), len(self.writer.taken)
 
     def append(self, drafts: Sequence[Draft]) -> list[Entry]:
         """Append; all acts of one transaction stand or fall together.
@@ -248,7 +316,7 @@ class Act:
         if self.sign is not None:
             drafts = self.sign(drafts)
         entries = self.transaction.append(drafts)
-        self.entries.extend(seen_entries(entries, self.transaction.blob))
+        self.entries.extend(entries)
         return entries
 
     def erase(self, redaction: Draft) -> None:
@@ -257,11 +325,11 @@ class Act:
         The disk is waited for first: what a power cut leaves of a file is known by the entries, and
         that of erased ones would not be.
         """
-        if not self.entries or self.entries[-1].kind != REDACTED:
+        if not self.entries.kinds[REDACTED]:
             self.disk.sync()
         if self.sign is not None:
             (redaction,) = self.sign((redaction,))
-        self.entries.append(self.transaction.erase(redaction))
+        self.entries.extend((self.transaction.erase(redaction),))
 
     def warn(self, text: str) -> None:
         """Have a warning printed at the end of the command, once."""
@@ -324,7 +392,7 @@ class Act:
         older = [path for path in self.conflicts if self.is_older(path)]
         if not older:
             return []
-        ours = list(filter(is_to_be_written, self.entries))
+        ours = self.entries.to_be_written()
         is_written = self.look.full or bool(touched_files(ours, self.source))
         shown = 0 if self.look.shown is None else self.look.shown
         count = "1 file shows" if len(older) == 1 else f"{len(older)} files show"
@@ -342,10 +410,8 @@ class Act:
 
     def refuse_blocked(self) -> None:
         """Refuse to replace a folder, a link or a half-merged file (RefusedError)."""
-        ours = [e for e in self.entries if e.stream != "bus" and is_to_be_written(e)]
+        ours = (entry for entry in self.entries.to_be_written() if entry.stream != "bus")
         paths = {*self.rewrite, *touched_files(ours, self.source)}
-        if any(entry.kind in COUNTS.kinds for entry in ours):
-            paths.add(COUNTS.path)
         for path in sorted(path for path in paths if not path.endswith(".event")):
             if path in self.writer.unmerged:
                 self._refuse_unmerged(path, self.writer.unmerged[path], ", and do this again")
@@ -373,9 +439,8 @@ class Act:
             return
         from tripod.projections.erasure import unrecorded_pieces
 
-        ours = [entry for entry in self.entries if is_to_be_written(entry)]
-        shown = self.transaction.cursors().files
-        first = self.entries[0].seq if self.entries else self.transaction.size
+        ours = self.entries.to_be_written()
+        shown, first = self.transaction.cursors().files, self.entries.first
         behind = self.store.read(shown, first) if shown < first else ()
         touched = self.rewrite | touched_files((*behind, *ours), self.source).keys()
         apart = {path for path in self.conflicts if not self.is_older(path)}

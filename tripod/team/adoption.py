@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -336,8 +335,8 @@ def sync(team: Team) -> Adoption:
 
 def _taken_in(team: Team, act: Act, *, begun: bool) -> Adoption:
     settings(team)  # says what it could not take of the configuration
-    kinds = dict(Counter(entry.kind for entry in act.entries if "observed" in entry.data))
     look = act.look
+    kinds = dict(act.entries.observed)
     return Adoption(team.root, begun, look.files, kinds, look.left_alone, team.warnings)
 
 
@@ -356,10 +355,9 @@ def _check_files(root: str, places: Mapping[str, str]) -> None:
         )
     disk = Disk(root, places=places)
     for folder in ("", CHAT.folder, LOG.folder, layout.WORKER.folder, BUS.folder):
-        for name in disk.names(folder):
+        names = (name for name, what in disk.walk(folder) if what != "no text")
+        for name in sorted(name for name in names if name.endswith((".chat", ".md", ".yaml"))):
             path = f"{folder}/{name}".lstrip("/")
-            if not name.endswith((".chat", ".md", ".yaml")):
-                continue
             try:
                 line = merge_marker_in_piece(path, disk.read(path, layout.LOG_FILE.limit) or b"")
             except UnreadableError:

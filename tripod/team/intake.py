@@ -21,10 +21,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from hashlib import sha256
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from tripod.errors import RefusedError
-from tripod.ledger import Draft
+from tripod.ledger import Draft, tell_over
 from tripod.projections import (
     BLOCKED,
     BUS,
@@ -54,11 +55,13 @@ from tripod.team.act import MARKER, READ_LIMIT, Act, draft_event_for_act
 
 if TYPE_CHECKING:
     from tripod.ledger import LedgerReader
-    from tripod.projections import Conflict, Disk, Found, Source
+    from tripod.projections import Conflict, Disk, Source
     from tripod.projections.disk import DiskStat
     from tripod.projections.erasure import Unrecorded
-    from tripod.projections.pieces import Piece, Remnant
+    from tripod.projections.manifest import FoundPieces
+    from tripod.projections.pieces import Remnant
 
+BATCH = 1_000  # pieces that are appended together
 FEW = 10  # files of one folder that vanished; more of them are told by an entry for the folder
 NAMED = 3  # of those
 LOOKS = 5  # at files that were being written while they were looked at
@@ -87,14 +90,16 @@ def take_in(act: Act) -> None:
     found = _look_at_files(
         act.transaction, act.source, act.disk, known, full=act.look.full, remnants=act.look.remnants
     )
-    fresh = []
-    for piece in found.pieces:
-        if piece.draft.id and act.transaction.seq_of(piece.draft.id) is not None:
+    back: set[str] = set()
+    is_fresh = False
+    for _, draft in found.pieces:
+        if draft.id and act.transaction.seq_of(draft.id) is not None:
             # It came back: from a backup, or after a prune.
-            path = piece.draft.body["observed"]["path"]
+            back.add(draft.id)
+            path = draft.body["observed"]["path"]
             act.warn(f"{path}: it was taken in before and is left as it is")
         else:
-            fresh.append(piece)
+            is_fresh = True
     shown = cursors.files
     gone: dict[str, str] = {}
     if not act.disk.is_file(COUNTS.path):
@@ -105,9 +110,8 @@ def take_in(act: Act) -> None:
     elif act.disk.stat(COUNTS.path) not in (None, _stat_known(act)) and _is_half_written(act):
         act.rewrite.add(COUNTS.path)
         act.warn(f"{COUNTS.path}: it is not whole (a power cut?); it is written again")
-    for path, digest in found.digests.items():
-        act.writer.account(path, digest)
-    new = _find_unrecorded(act, found, fresh)
+    act.writer.account_all(found.digests)
+    new = _find_unrecorded(act, found, is_fresh=is_fresh)
     logs = {path for path in new if layout.layout_class_of(path) == layout.LOG_FILE}
     # What is in the logs is appended last: a decision may refer to any of the messages, and to
     # none that is recorded after it.
@@ -116,8 +120,8 @@ def take_in(act: Act) -> None:
         act.warn(f"{path} {odd}")
     act.look.left_alone, act.look.files = found.left_alone, found.files
     act.look.shown = found.shown
-    if fresh:
-        _take_fresh(act, fresh, found.malformed)
+    if is_fresh:
+        _take_fresh(act, found, back)
     saved |= {path: _take_unrecorded(act, path, new[path]) for path in new if path in logs}
     for conflict in found.conflicts:
         _note_conflict(act, conflict, gone, saved.get(conflict.path, ()))
@@ -139,13 +143,26 @@ def _tell_remnants(act: Act, remnants: Mapping[str, Remnant]) -> None:
         )
 
 
-def _take_fresh(act: Act, fresh: list[Piece], malformed: Mapping[str, str]) -> None:
-    """Append what files hold beyond the ledger, in the order of its times, and tell of it."""
-    from tripod.projections import sort_pieces
+def _take_fresh(act: Act, found: FoundPieces, back: Collection[str]) -> None:
+    """Append what files hold beyond the ledger, in the order of its times, and tell of it.
+
+    It goes in batches, of which no more is kept than what is told of: a past may be large.
+    """
     from tripod.projections.bus.intake import is_event_deletion
 
-    drafts = sort_pieces(fresh)
-    act.append(drafts)
+    malformed = found.malformed
+    drafts: list[Draft] = []
+    ordered = tell_over(found.pieces.in_order(), "recording what was read", len(found.pieces))
+    fresh = (draft for draft in ordered if draft.id not in back)
+    while batch := list(islice(fresh, BATCH)):
+        act.append(batch)
+        drafts += (
+            draft
+            for draft in batch
+            if draft.kind in ("config.changed", "chat.rotated", "file.seen")
+            or draft.id in malformed
+            or (draft.kind == "bus.acked" and is_event_deletion(draft.body))
+        )
     team = act.transaction.tables.execute("SELECT adopted FROM team").fetchone()
     if team is not None and team[0] is not None:  # adoption itself adds no file
         _announce(act, drafts, malformed)
@@ -157,8 +174,7 @@ def _take_fresh(act: Act, fresh: list[Piece], malformed: Mapping[str, str]) -> N
                 f"{draft.body['path']}: not understood ({draft.body['problem']}); its "
                 "bytes are kept in the ledger, and it stays as it is"
             )
-    acked = (draft.body for draft in drafts if draft.kind == "bus.acked")
-    deleted = [str(body["name"]) for body in acked if is_event_deletion(body)]
+    deleted = [str(draft.body["name"]) for draft in drafts if draft.kind == "bus.acked"]
     if deleted:  # they wait for nobody any more
         which = _first_names(deleted) if len(deleted) > NAMED else ", ".join(deleted)
         act.warn(
@@ -168,7 +184,9 @@ def _take_fresh(act: Act, fresh: list[Piece], malformed: Mapping[str, str]) -> N
         )
 
 
-def _find_unrecorded(act: Act, found: Found, fresh: Sequence[Piece]) -> dict[str, list[Unrecorded]]:
+def _find_unrecorded(
+    act: Act, found: FoundPieces, *, is_fresh: bool
+) -> dict[str, list[Unrecorded]]:
     """What no entry holds of files that contradict the ledger, by path.
 
     Nothing is taken in, here or from other files, where the ledger was sealed with more entries
@@ -183,7 +201,7 @@ def _find_unrecorded(act: Act, found: Found, fresh: Sequence[Piece]) -> dict[str
                 data = act.disk.read(path, READ_LIMIT)
                 new[path] = [] if data is None else unrecorded(act.source, path, data)
     new = {path: pieces for path, pieces in new.items() if pieces}
-    beyond = act.look.head_beyond() if (fresh or new) and not act.look.beyond else None
+    beyond = act.look.head_beyond() if (is_fresh or new) and not act.look.beyond else None
     if beyond is not None:
         raise RefusedError(f"{beyond}: {_ROLLED_BACK}")
     return new
@@ -255,7 +273,7 @@ def _take_positions(act: Act) -> None:
                 if name.endswith(".chat.cursors"):
                     channel = CHAT.stem(f"{folder}/{name.removesuffix('.cursors')}")
                     take_positions(act, channel, locked=False)
-    stop = act.entries[0].seq if act.entries else act.transaction.size
+    stop = act.entries.first
     moving = ("chat.sent", "chat.rotated", "chat.deleted")  # the lines of a live file
     unwritten = act.transaction.raw(act.transaction.cursors().files, stop, kinds=moving)
     for channel in sorted({entry.stream.removeprefix("chat/") for entry in unwritten}):
@@ -271,7 +289,7 @@ def _look_at_files(
     *,
     full: bool,
     remnants: Mapping[str, Remnant],
-) -> Found:
+) -> FoundPieces:
     """What the files hold; looked at again while one contradicts that was written just now.
 
     The original tools, and many editors, write a file over in its place: it is empty, or half

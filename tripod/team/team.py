@@ -53,7 +53,6 @@ from tripod.ledger.sqlite.store import ReadOnlyStore
 from tripod.projections import (
     BUS,
     CHAT,
-    OWN,
     DiskPlaces,
     Looked,
     agreed_chats,
@@ -64,7 +63,7 @@ from tripod.projections import (
     source_of,
     tables_current,
 )
-from tripod.team.act import Act, ActContext, digest_of, is_to_be_written
+from tripod.team.act import Act, ActContext, digest_of
 from tripod.team.files import Files, has_foreign_file_lock, ignore_files, is_live_log_file
 from tripod.team.intake import name_pending, refuse_if_ahead, renew_older_positions, take_in
 
@@ -342,7 +341,7 @@ class Team(ActContext):
         if self.store.unswept() and not self.files.failed and not self.files.late:
             from tripod.trust.export import redact_exports
 
-            erased = any(entry.kind == REDACTED for entry in act.entries)
+            erased = REDACTED in act.entries.kinds
             self.warnings += redact_exports(self.store, self.root, patient=erased)
 
     @contextmanager
@@ -417,9 +416,9 @@ class Team(ActContext):
 
     def _settle_takes(self, act: Act) -> None:
         """Where a COMMIT failed, events that were taken go back to the queue."""
-        if self.files.moves.taken and act.entries:
+        if self.files.moves.taken and act.entries.size:
             with suppress(sqlite3.Error):  # nobody knows: then the next command finds them moved
-                if self.store.seq_of(act.entries[-1].id) is None:
+                if self.store.seq_of(act.entries.newest_id) is None:
                     self.files.moves.give_back()
 
     def refresh(self) -> None:
@@ -506,8 +505,8 @@ class Team(ActContext):
         take_in(act)
         if act.rewrite:
             ignore_files(self)  # a checkout that takes tracked files away takes it along
-        for entry in act.entries:
-            self.files.agreed.pop(CHAT.live(entry.stream), None)
+        for stream in act.entries.chats:
+            self.files.agreed.pop(CHAT.live(stream), None)
         for path in late:  # the intake has looked at them now
             if path not in self.files.unmerged:
                 act.rewrite.add(path)
@@ -564,7 +563,7 @@ class Team(ActContext):
         """Step 5: make the files show every entry of the ledger (``again``: the same act's)."""
         cursors = self.store.cursors()
         size, files = cursors.size, cursors.files
-        first_new = act.entries[0].seq if act.entries else size
+        first_new = act.entries.first
         behind = self.store.read(files, first_new) if files < first_new else iter(())
         healed = 0
 
@@ -574,13 +573,11 @@ class Team(ActContext):
                 told = entry.seq >= cursors.noted and not again  # the others were there, once
                 healed += told and "observed" not in entry.data
                 yield entry
-            yield from filter(is_to_be_written, act.entries)
+            yield from act.entries.to_be_written()
 
         self.files.apart = set(act.rewrite)
-        for own in OWN:  # also what others did is shown in the files that are ours alone
-            for entry in act.entries:
-                if entry.kind in own.kinds:
-                    act.rewrite.update(p for p in own.touched(entry) if not act.is_older(p))
+        # Also what others did is shown in the files that are ours alone.
+        act.rewrite.update(path for path in act.entries.own if not act.is_older(path))
         late = files < first_new
         self.files.project(entries(), act.rewrite, grows=not late, behind=late or act.parts > 1)
         for work in act.later.values():

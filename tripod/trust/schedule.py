@@ -7,23 +7,22 @@ signed notes nor what a seal is; ``tripod.trust.seal`` is imported where one is 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tripod.ledger import RECORD, REDACTED, SEAL, Entry, LedgerReader
+from tripod.ledger import RECORD, REDACTED, SEAL, LedgerReader
 from tripod.ledger.ids import format_at, now_us
 from tripod.projections import TRUST
 from tripod.trust.keys import has_key_here, sealing_key
 
 if TYPE_CHECKING:
     from tripod.ledger.kinds.trust import SealReason
-    from tripod.team.act import ActContext
+    from tripod.team.act import ActContext, ActEntries
 
 EVERY = 256  # entries since the last seal
 LATEST_S = 600  # seconds since the last seal
 
 
-def seal_if_due(team: ActContext, entries: Sequence[Entry]) -> None:
+def seal_if_due(team: ActContext, entries: ActEntries) -> None:
     """Seal after an act (``entries`` are its own) if that is due; trouble becomes a warning."""
     vkey = sealing_key(team.store)
     reason = None if vkey is None else reason_to_seal(team.store, vkey, entries)
@@ -35,7 +34,7 @@ def seal_if_due(team: ActContext, entries: Sequence[Entry]) -> None:
         seal_after_act(team, vkey, reason, entries)
 
 
-def reason_to_seal(ledger: LedgerReader, vkey: str, entries: Sequence[Entry]) -> SealReason | None:
+def reason_to_seal(ledger: LedgerReader, vkey: str, entries: ActEntries) -> SealReason | None:
     """Why a seal by the key in force is due after an act; None: it is not, or cannot be made."""
     if not has_key_here(vkey):
         return None
@@ -43,11 +42,10 @@ def reason_to_seal(ledger: LedgerReader, vkey: str, entries: Sequence[Entry]) ->
     last = ledger.tables.execute(TRUST.newest_seal).fetchone()
     if last is not None and size == last[0] + 1:
         return None
-    for entry in entries:
-        if entry.kind == "bus.published" and entry.data.get("type") == "pythia-checkpoint":
-            return "checkpoint"
-        if entry.kind == REDACTED:
-            return "policy"  # a clone must see why a body is gone from the record
+    if entries.is_checkpoint:
+        return "checkpoint"
+    if REDACTED in entries.kinds:
+        return "policy"  # a clone must see why a body is gone from the record
     sealed = 0 if last is None else last[1]
     # Also one of an act before, whose writer was stopped before it sealed.
     decided = ledger.tables.execute("SELECT max(seq) FROM pieces").fetchone()[0]

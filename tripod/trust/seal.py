@@ -26,7 +26,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from tripod.errors import LedgerError, RefusedError, TripodError, UnwritableError
-from tripod.ledger import RECORD, REDACTED, SEAL, Draft, Entry, Head, LedgerReader, Nodes, root_of
+from tripod.ledger import RECORD, REDACTED, SEAL, Draft, Head, LedgerReader, Nodes, root_of
 from tripod.ledger.files import hold_file_lock, make_folder, read_plain_file
 from tripod.ledger.kinds.peers import NAME_IDS
 from tripod.ledger.kinds.trust import KEY_SET, SEAL_MADE, SealReason
@@ -36,7 +36,7 @@ from tripod.ledger.tlog.seal import Seal, format_seal, read_seal, sign_rotation,
 from tripod.peers.replica import name_team, tree_of_team, written_path
 from tripod.projections import TRUST, Disk
 from tripod.projections.manifest import counted_entry
-from tripod.team.act import ActContext
+from tripod.team.act import ActContext, ActEntries
 from tripod.trust import keys
 from tripod.trust.keys import LockedKeyError, Passphrase, has_key_here, sealing_key
 
@@ -141,20 +141,18 @@ def _was_written_lately(noted: str, size: int) -> bool:
     return 0 <= age < WRITTEN_S and 0 <= size - before < WRITTEN_EVERY
 
 
-def seal_after_act(
-    team: ActContext, vkey: str, reason: SealReason, entries: Sequence[Entry]
-) -> None:
+def seal_after_act(team: ActContext, vkey: str, reason: SealReason, entries: ActEntries) -> None:
     """Seal by the key in force after an act (``entries`` are its own); trouble becomes a warning.
 
     ``tripod.trust.schedule`` says when, and for what reason.
     """
-    erased = any(entry.kind == REDACTED for entry in entries)
+    erased = REDACTED in entries.kinds
     try:
         note = _seal(team, vkey, reason, keys.passphrase_from_file, now=erased)
         if erased:
             _update_tracked_record(team, note)
     except (TripodError, LedgerError, OSError) as error:
-        decided = any(entry.kind == "decision.logged" for entry in entries)
+        decided = "decision.logged" in entries.kinds
         if decided or not isinstance(error, LockedKeyError):  # else each command would warn
             team.warnings.append(f"recorded, but not sealed: {error}")
 
