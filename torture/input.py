@@ -20,11 +20,13 @@ import random
 import re
 import signal
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -37,6 +39,8 @@ __all__ = ["CORPUS", "GROUPS", "corpus", "keep", "misreadings", "tried"]
 
 CORPUS = Path(__file__).parent / "corpus.jsonl"
 """A line for each input: the parser and the bytes, as characters up to U+00FF."""
+FOUND = Path(tempfile.gettempdir(), "tripod-torture")
+"""Where each input that went wrong is put, in a file of its own."""
 GROUPS = tuple(Scene(name, (), ()) for name in parsers())
 """What the family takes in turn, where others take teams."""
 TIMES = 20
@@ -47,11 +51,13 @@ AT_ONCE = 40
 """So many inputs go to one parser before the next one's turn."""
 LONG = 2**20
 """Bytes of the longest input."""
+LONG_SHARE = 1 / 400
+"""Of the inputs, so many are long."""
 KEPT = 4000
 """Bytes of the longest input from which others grow."""
 _MOST = 600  # inputs from which others grow, of one parser
 _PLAIN = b"the quick brown fox jumps over the lazy dog, and what it said is not known to me\n"
-_VARYING = re.compile(r"""[0-9]+|'[^']*'|"[^"]*"|[^\x20-\x7e]+""")
+_VARYING = re.compile(r"""[0-9]+|'[^']*'?|"[^"]*"?|[^\x20-\x7e]+""")
 
 
 def misreadings(scene: Scene, _folder: Path, seed: int) -> Iterator[Case]:
@@ -77,27 +83,32 @@ class _Growing:
         self.pool: list[bytes] = []
         self.seen: set[object] = set()
         self.floor = _Floor(parser)
-        for data in (*parser.seeds, *corpus().get(parser.name, ())):
-            self._note(data, tried(parser, data, self.floor))
+        self.begun = [*reversed(corpus().get(parser.name, ())), *reversed(parser.seeds)]
 
     def step(self) -> tuple[str, Result]:
         """Try one more input; what it is, in words, and what came of it."""
-        chance = self.chance
-        # The newest are the least tried.
-        at = int(len(self.pool) * max(chance.random(), chance.random()))
-        data, other = self.pool[at], chance.choice(self.pool)
-        if chance.random() < 1 / 400:
-            how, data = grow(chance, data, self.parser.words, self._size())
-        else:
-            how, data = mutate(chance, data, other, self.parser.words)
+        how, data = ("kept", self.begun.pop()) if self.begun else self._mutated()
         result = tried(self.parser, data, self.floor)
         self._note(data, result)
         if not result.wrong:
             return "", Result(result.what.partition(":")[0])
-        shown = repr(data if len(data) < KEPT else data[:200] + b"..." + data[-200:])
+        FOUND.mkdir(exist_ok=True)
+        file = FOUND / f"{self.parser.name.replace(' ', '-')}-{sha256(data).hexdigest()[:12]}"
+        file.write_bytes(data)
+        shown = f"{data[:300]!r} (in {file})"
         return f"{self.parser.name}, {how}, {len(data)} bytes", Result(
             f"{result.what}\n      input: {shown}", wrong=True
         )
+
+    def _mutated(self) -> tuple[str, bytes]:
+        """An input that was never tried, most likely; what was done to get it."""
+        chance = self.chance
+        # The newest are the least tried.
+        at = int(len(self.pool) * max(chance.random(), chance.random()))
+        data, other = self.pool[at], chance.choice(self.pool)
+        if chance.random() < LONG_SHARE:
+            return grow(chance, data, self.parser.words, self._size())
+        return mutate(chance, data, other, self.parser.words)
 
     def _size(self) -> int:
         """How long a long input is: no plain one of the size takes a third of a second."""
@@ -106,7 +117,7 @@ class _Growing:
 
     def _note(self, data: bytes, result: Result) -> None:
         """Keep an input that showed something new."""
-        if len(data) > KEPT:
+        if (len(data) > KEPT or result.wrong) and self.pool:
             return
         is_new = result.what not in self.seen
         if is_new or self.chance.random() < self.lines.share:
@@ -207,14 +218,18 @@ class _Floor:
     def __init__(self, parser: Parser) -> None:
         some = parser.seeds or tuple(corpus()[parser.name])
         self.least = max(min(_seconds(parser, one) for _ in range(3)) for one in some)
-        size = 16 * 1024
-        whole = b"\n".join(some)
-        texts = [one * (size // len(one) + 1) for one in (_PLAIN, whole, max(some, key=len))]
-        slowest = max(min(_seconds(parser, one[:size]) for _ in range(3)) for one in texts)
+        ends = ((one, end) for one in (_PLAIN, *some[:8], b"\n".join(some)) for end in (b"\n", b""))
+        texts = [(one + end) * (16 * 1024 // max(1, len(one)) + 1) for one, end in ends]
+        # Some take no more than a few KiB.
+        slowest = max(
+            min(_seconds(parser, one[:size]) for _ in range(2)) / size
+            for one in texts
+            for size in (2 * 1024, 16 * 1024)
+        )
         # Whatever is read is looked at: as long as its words take may be taken by anything.
         begun = time.process_time()
         re.findall(rb"\w+", texts[0] * 8)
-        self.rate = max(slowest / size, (time.process_time() - begun) / (8 * len(texts[0])))
+        self.rate = max(slowest, (time.process_time() - begun) / (8 * len(texts[0])))
 
     def limit(self, size: int) -> float:
         """Seconds that an input of ``size`` bytes may take."""

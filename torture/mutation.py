@@ -17,16 +17,74 @@ from typing import Any
 __all__ = ["grow", "mutate", "mutate_bytes", "mutate_lines", "mutate_value"]
 
 JUNK = (
-    b"\0", b"\0" * 300, b"\r\n", b"\r", b"\n\n", b"\xff\xfe", b"\xef\xbb\xbf", b'"', b"'", b"{", b"}\n{",
-    b"\\", b"\x1b[2J", b"\xed\xa0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80", b"\xe2\x80\xa8", b"\xe2\x80\xae",
-    b"\xcc\x81" * 9, b"\\ud800", b"\\u0000", b" ", b"\t", b":", b": ", b"- ", b"#", b"---\n", b"|", b"`",
-    b"```\n", b"(", b")", b"[", b"]", b"*", b"$(", b"<<E\n", b"../", b"/", b"~", b"%00", b"=", b"@", b",",
-)  # fmt: skip
+    b"\0",
+    b"\0" * 300,
+    b"\r\n",
+    b"\r",
+    b"\n\n",
+    b"\xff\xfe",
+    b"\xef\xbb\xbf",
+    b'"',
+    b"'",
+    b"{",
+    b"}\n{",
+    b"\\",
+    b"\x1b[2J",
+    b"\xed\xa0\x80",
+    b"\xc0\x80",
+    b"\xf4\x90\x80\x80",
+    b"\xe2\x80\xa8",
+    b"\xe2\x80\xae",
+    b"\xcc\x81" * 9,
+    b"\\ud800",
+    b"\\u0000",
+    b" ",
+    b"\t",
+    b":",
+    b": ",
+    b"- ",
+    b"#",
+    b"---\n",
+    b"|",
+    b"`",
+    b"```\n",
+    b"(",
+    b")",
+    b"[",
+    b"]",
+    b"*",
+    b"$(",
+    b"<<E\n",
+    b"../",
+    b"/",
+    b"~",
+    b"%00",
+    b"=",
+    b"@",
+    b",",
+)
 NUMBERS = (
-    b"0", b"-1", b"00", b"01", b"1.5", b"1e309", b"-0", b"NaN", b"9007199254740992", b"2147483648",
-    b"9223372036854775807", b"9223372036854775808", b"18446744073709551616", b"9" * 400, b"9" * 5000,
-    "\u0661\u0662".encode(), b"1_000", b"0x10", b"253402300800", b"99999999999",
-)  # fmt: skip
+    b"0",
+    b"-1",
+    b"00",
+    b"01",
+    b"1.5",
+    b"1e309",
+    b"-0",
+    b"NaN",
+    b"9007199254740992",
+    b"2147483648",
+    b"9223372036854775807",
+    b"9223372036854775808",
+    b"18446744073709551616",
+    b"9" * 400,
+    b"9" * 5000,
+    "\u0661\u0662".encode(),
+    b"1_000",
+    b"0x10",
+    b"253402300800",
+    b"99999999999",
+)
 ODD: tuple[Any, ...] = (
     *(None, True, 0, -1, 2**70, 1.5, "", "x", "chat/lobby.md", "/w/chat/a\0b", "\ud83d", "\u202e"),
     *([], {}, [[]], {"": {}}, [None], "a" * 5000, "../" * 900 + "x", "~", "$HOME/x", "*" * 60),
@@ -35,7 +93,21 @@ ODD: tuple[Any, ...] = (
 )
 _NAMES = ("type", "content", "brandNew", "sessionId", "v", "__proto__")
 _NUMBER = re.compile(rb"\d+")
-_OPENING = (b"[", b"{", b"(", b'{"a":', b"[[", b"- ", b"> ", b"$(", b"`", b"{a,", b"<", b"((", b'"$(')
+_OPENING = (
+    b"[",
+    b"{",
+    b"(",
+    b'{"a":',
+    b"[[",
+    b"- ",
+    b"> ",
+    b"$(",
+    b"`",
+    b"{a,",
+    b"<",
+    b"((",
+    b'"$(',
+)
 _LENGTHS = (1, 1, 2, 8, 60, 900)
 
 
@@ -77,9 +149,26 @@ def mutate_bytes(
 
 
 _BYTE_CHANGES = (
-    "flip", "flip", "byte", "cut", "head", "hole", "hole", "again", "junk", "junk", "splice", "word",
-    "word", "word", "instead", "number", "number", "nest", "run",
-)  # fmt: skip
+    "flip",
+    "flip",
+    "byte",
+    "cut",
+    "head",
+    "hole",
+    "hole",
+    "again",
+    "junk",
+    "junk",
+    "splice",
+    "word",
+    "word",
+    "word",
+    "instead",
+    "number",
+    "number",
+    "nest",
+    "run",
+)
 
 
 def _number(rng: random.Random, data: bytes) -> bytes:
@@ -95,7 +184,9 @@ def mutate_lines(rng: random.Random, data: bytes, other: bytes) -> tuple[str, by
     """A change of whole lines, or of the JSON value in one, in a word and as bytes."""
     lines = data.split(b"\n")
     at, beside = (int(rng.random() * len(lines)) for _ in range(2))
-    how = rng.choice(("drop", "swap", "twice", "foreign", "glue", "ends", "value", "value", "value"))
+    how = rng.choice(
+        ("drop", "swap", "twice", "foreign", "glue", "ends", "value", "value", "value")
+    )
     match how:
         case "drop":
             del lines[at : at + rng.choice((1, 1, 2, 9))]
@@ -161,9 +252,7 @@ def mutate(
     return " ".join(done), data
 
 
-def grow(
-    rng: random.Random, data: bytes, words: Sequence[bytes], size: int
-) -> tuple[str, bytes]:
+def grow(rng: random.Random, data: bytes, words: Sequence[bytes], size: int) -> tuple[str, bytes]:
     """A piece of the input, or a word, repeated to about ``size`` bytes in the midst of it."""
     at = int(rng.random() * (len(data) + 1))
     match rng.choice(("piece", "piece", "line", "word", "nest")):
