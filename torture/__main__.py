@@ -15,21 +15,26 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from multiprocessing import Pool
 from pathlib import Path
 from typing import NamedTuple
 
 from torture.corruption import flips
 from torture.faults import deaths, refusals
+from torture.input import GROUPS, misreadings
+from torture.lives import LIVES, lives
 from torture.power import cuts
 from torture.teams import SCENES, Case, Result, Scene
 from torture.tracing import tracer_problem
 
 Family = Callable[[Scene, Path, int], Iterator[Case]]
 FAMILIES: dict[str, Family] = {
-    "crash": deaths, "power": cuts, "disk": refusals, "corruption": flips,
+    "crash": deaths, "power": cuts, "disk": refusals, "corruption": flips, "input": misreadings,
+    "model": lives,
 }  # fmt: skip
+OWN = {"input": GROUPS, "model": LIVES}
+"""Families that trace nothing, and take something else than teams."""
 OF_FILES = ("power", "corruption")
 """Families that look into the files of a team: what git does with its own is git's."""
 WRONG = "went wrong"
@@ -50,29 +55,29 @@ class Outcome(NamedTuple):
 def main() -> None:
     """Torture for as long as was asked; exit 1 where anything went wrong."""
     options = _options()
-    problem = tracer_problem()
+    problem = None if OWN.keys() >= set(options.only) else tracer_problem()
     if problem is not None:
         raise SystemExit(f"torture: {problem}: install strace, and run this where it may trace")
     os.umask(0o022)
-    scenes = {scene.name: scene for scene in SCENES}
     units = [
-        (family, name)
+        (family, scene)
         for family in options.only
-        for name in options.team or scenes
-        if family not in OF_FILES or not scenes[name].git
+        for scene in OWN.get(family, SCENES)
+        if scene.name in (options.team or [scene.name])
+        if family not in OF_FILES or not scene.git
     ]
     if options.case is not None:
         (family, scene), *more = units
         if more:
             raise SystemExit("torture: --case needs one --only and one --team")
-        print(_one_case(family, scenes[scene], options.seed, options.case))
+        print(_one_case(family, scene, options.seed, options.case))
         return
     print(
         f"seed {options.seed}: {len(units)} pairs of family and team, {options.minutes:g} minutes"
     )
     share = 60 * options.minutes * options.jobs / len(units)
     counts = {family: Counter[str]() for family in options.only}
-    work = [(family, scenes[scene], options.seed, share) for family, scene in units]
+    work = [(family, scene, options.seed, share) for family, scene in units]
     with Pool(options.jobs, maxtasksperchild=1) as pool:
         for done in pool.imap_unordered(_torture, work):
             counts[done.family] += done.cases
@@ -95,7 +100,8 @@ def _options() -> argparse.Namespace:
         "--only", action="append", choices=FAMILIES, help="a family; once for each (default: all)"
     )
     parser.add_argument(
-        "--team", action="append", choices=[scene.name for scene in SCENES],
+        "--team", action="append",
+        choices=[scene.name for scene in (*SCENES, *chain.from_iterable(OWN.values()))],
         help="a team; once for each (default: all)",
     )  # fmt: skip
     parser.add_argument(

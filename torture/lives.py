@@ -25,7 +25,11 @@ from tripod.chat import writer as chat
 from tripod.decisions import reader as decisions
 from tripod.decisions.writer import DecisionRequest, log
 from tripod.errors import DuplicateDroppedError, NotFoundError, RefusedError
+from tripod.ledger import Draft
+from tripod.ledger.kinds.peers import TEAM_NAMED
 from tripod.ledger.locator import database_of
+from tripod.peers.merge import merge_record
+from tripod.peers.replica import replica_name, replica_of
 from tripod.projections.bus import format as bus_format
 from tripod.projections.chat import format as chat_format
 from tripod.projections.decisions import format as log_format
@@ -35,8 +39,9 @@ from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.trust.export import export
 from tripod.trust.keys import no_passphrase
-from tripod.trust.seal import new_sealing_key, seal_now
+from tripod.trust.seal import seal_now
 from tripod.verify.check import Report
+from tripod.verify.export_file import ExportFiles
 from tripod.verify.run import verify
 
 __all__ = ["LIVES", "lives"]
@@ -69,6 +74,8 @@ TEXTS: dict[str, tuple[str, ...]] = {
     ),
 }
 """What is said, and the events that tell whom it names of it."""
+FATES = {"supersedes": "superseded", "reverses": "reversed", "mitigates": "mitigated"}
+"""What a decision does to an earlier one, and what that is then."""
 TITLES = ("Keep both tables", "[SUPERSEDES] no", "a | b", "- **Status:** decided", "`---`", "Ünï")
 
 
@@ -109,13 +116,13 @@ class Life:
         self.older: dict[Path, bytes] = {}
         self.by_hand: set[str] = set()
         self.end = "clean"
-        adoption.init(str(folder), project="p", origin="torture.example/1", scribe="scribe")
+        _begin(folder)
         for name in CHANNELS:
             self.create(name)
 
     @contextmanager
     def team(self) -> Iterator[Team]:
-        """The team, opened anew as each command does it."""
+        """The team, opened anew."""
         with Team(str(self.root)) as team:
             yield team
 
@@ -137,9 +144,9 @@ class Life:
         expected = self.expected
         with self.team() as team:
             team.refresh()
-            found = [(one.priority, one.source, one.type) for one in events.check(team)]
+            pending = [(one.priority, one.source, one.type) for one in events.check(team)]
             wanted = [(one.priority, one.source, one.kind) for one in expected.pending()]
-            _same("pending", found, wanted)
+            _same("pending", pending, wanted)
             held = reader.held(team, time.time_ns() // 1000)
             _same("claims", len(held), sum(one.holder is not None for one in expected.queue))
             for name, channel in expected.channels.items():
@@ -148,11 +155,9 @@ class Life:
                 for handle in HANDLES[:2]:
                     unread = [one.number for one in chat_reader.unread(team, name, handle)]
                     _same(f"unread of {handle} in {name}", unread, channel.unread(handle))
-            logged = [
-                (one.id, one.title, one.change.status if one.change else "stands")
-                for one in (decisions.query(team) if expected.decisions else ())
-            ]
-            _same("decisions", logged, [(d.id, d.title, d.fate) for d in expected.decisions])
+            found = decisions.query(team) if expected.decisions else ()
+            logged = [(one.title, one.change.status if one.change else "stands") for one in found]
+            _same("decisions", logged, [(one.title, one.fate) for one in expected.decisions])
             warned = [text for text in team.warnings if "edited" in text]
             _same("warnings", warned, [])
 
@@ -169,7 +174,7 @@ class Life:
         _same("findings", wrong, [])
 
     def _failures(self, report: Report) -> list[str]:
-        """What is wrong by a report, without what the model knows of: decisions without a message."""
+        """What is wrong by a report, without what others did: decisions without a message."""
         found = [
             (one.check, f"{one.check}: {finding.where} {finding.file}: {finding.message}")
             for one in report.outcomes
@@ -310,11 +315,17 @@ class Life:
         name = self.chance.choice(CHANNELS)
         with self.team() as team:
             team.refresh()
-            shown = chat_reader.messages(team, name)
+            shown = [one for one in chat_reader.messages(team, name) if "@" not in one.handle]
             if shown:
                 one = self.chance.choice(shown)
-                redact(team, RedactionRequest((one.seq,), None, "asked to", "ann"))
-                self.expected.channels[name].said[one.number].text = "[redacted]"
+                gone = self.expected.channels[name].said[one.number]
+                try:
+                    redact(team, RedactionRequest((one.seq,), None, "asked to", "ann"))
+                except RefusedError:
+                    assert gone.is_erased, "refused, although it was never erased"
+                    return
+                assert not gone.is_erased, "erased twice"
+                gone.text, gone.is_erased = "[redacted]", True
 
     # Decisions ---------------------------------------------------------------------------------
 
@@ -322,17 +333,25 @@ class Life:
         """Log a decision, which may change an earlier one."""
         title = self.chance.choice(TITLES)
         earlier = self.chance.choice(self.expected.decisions) if self.expected.decisions else None
-        change = self.chance.choice(("supersedes", "reverses", "mitigates", ""))
-        if earlier is None or earlier.fate != "stands":
+        change = self.chance.choice((*FATES, ""))
+        if earlier is None or earlier.id is None or earlier.fate != "stands":
             change = ""
-        request = DecisionRequest(title, ["ann"], "So.", no_ref="none was said")
+        of = None
         if change and earlier is not None:
-            request = request._replace(**{change: earlier.id})
+            with self.team() as team:
+                named = replica_of(team.store)
+            assert named is not None
+            of = f"{named[1]}/{earlier.id}"  # a peer may have one of the same second
+        request = DecisionRequest(
+            title, ["ann"], "So.", no_ref="none was said",
+            supersedes=of if change == "supersedes" else None,
+            reverses=of if change == "reverses" else None,
+            mitigates=of if change == "mitigates" else None,
+        )  # fmt: skip
         with self.team() as team:
             made = log(team, request)
-        status = {"supersedes": "superseded", "reverses": "reversed", "mitigates": "mitigated"}
         self.expected.decide(
-            made.id, title, change and earlier and earlier.id, status.get(change, "")
+            made.id, title, earlier.id if change and earlier else None, FATES.get(change, "")
         )
 
     # Others ------------------------------------------------------------------------------------
@@ -414,6 +433,31 @@ class Life:
         path.write_bytes(data[:at] + (b"Z" if data[at : at + 1] != b"Z" else b"Y") + data[at + 1 :])
         return path.name
 
+    def pull(self) -> None:
+        """Another replica of the team speaks, publishes and decides, and is merged."""
+        peer, folder = self.root.parent.parent / "peer", self.root.parent / f"peer-{len(self.done)}"
+        if not peer.exists():
+            peer.mkdir()
+            _begin(peer)
+            with Team(str(peer / ".nbs")) as team:
+                chat.create(team, CHANNELS[0], actor="bob")
+        with Team(str(peer / ".nbs")) as team:
+            named = replica_of(team.store)
+            assert named is not None
+            chat.send(team, CHANNELS[0], "bob", "from elsewhere")
+            log(team, DecisionRequest("Elsewhere", ["bob"], "So.", no_ref="none was said"))
+            events.publish(team, "cron", "tick", "low", dedup_window=0)
+            _export(team, folder)
+        with self.team() as team:
+            merged = merge_record(team, ExportFiles(str(folder)))
+        _same("problem of the merge", merged.problem, "")
+        of = f"@{named[1]}"
+        self.expected.say(CHANNELS[0], f"bob{of}", "from elsewhere")
+        self.expected.publish("normal", f"nbs-chat{of}", "chat-message")
+        self.expected.note(None, "Elsewhere")
+        self.expected.publish("normal", f"scribe{of}", "decision-logged")
+        self.expected.publish("low", f"cron{of}", "tick")
+
     # The whole ---------------------------------------------------------------------------------
 
     def sync(self) -> None:
@@ -429,14 +473,27 @@ class Life:
 
     def seal(self) -> None:
         """Seal, and export; the export is sound."""
-        with self.team() as team:
-            if not self.done.count("seal") > 1:
-                new_sealing_key(team)
-            note = seal_now(team, no_passphrase)
-            database = database_of(team.root)
         folder = self.root.parent / f"export-{len(self.done)}"
-        export(database, str(folder), note, bodies=True)
+        with self.team() as team:
+            _export(team, folder)
         _same("findings of an export", self._failures(verify(str(folder), git=False)), [])
+
+
+def _begin(folder: Path) -> None:
+    """Begin a replica of the team in a folder, with a key."""
+    names = {"project": "p", "origin": f"torture.example/{folder.name}", "scribe": "scribe"}
+
+    def named(vkey: str) -> list[Draft]:
+        replica = replica_name(folder.name, vkey)
+        return [TEAM_NAMED.draft({"team": "torture.example/team", "replica": replica})]
+
+    adoption.begin_replica(str(folder), names, {}, key=True, named=named)
+
+
+def _export(team: Team, folder: Path) -> None:
+    """Seal, and write all to a folder."""
+    note = seal_now(team, no_passphrase)
+    export(database_of(team.root), str(folder), note, bodies=True)
 
 
 _BY_HAND = log_format.DecisionText("", "By hand", None, "", "ann", "", "", "", "So.")
@@ -451,5 +508,5 @@ ACTS: tuple[Callable[[Life], None], ...] = (
     *(Life.send, Life.send, Life.send, Life.read, Life.read, Life.search, Life.archive),
     *(Life.redact, Life.decide, Life.decide, Life.foreign_event, Life.foreign_ack),
     *(Life.foreign_line, Life.foreign_decision, Life.remember, Life.go_back, Life.sync),
-    *(Life.rebuild, Life.seal),
+    *(Life.rebuild, Life.seal, Life.pull),
 )

@@ -33,6 +33,7 @@ class Said:
     handle: str
     text: str
     read_by: set[str]
+    is_erased: bool = False
 
 
 @dataclass
@@ -61,9 +62,9 @@ class Channel:
 
 @dataclass
 class Decided:
-    """A decision, and what became of it."""
+    """A decision, and what became of it; a peer's may be called otherwise here."""
 
-    id: str
+    id: str | None
     title: str
     fate: str = "stands"
 
@@ -139,12 +140,12 @@ class Expected:
         """Log a decision, which may change an earlier one."""
         self.note(id_, title)
         for one in self.decisions:
-            if one.id == earlier:
+            if earlier is not None and one.id == earlier:
                 one.fate = change
         self.publish("normal", "scribe", "decision-logged")
         if len(self.decisions) % INTERVAL == 0:
             self.publish("high", "scribe", "pythia-checkpoint")
 
-    def note(self, id_: str, title: str) -> None:
+    def note(self, id_: str | None, title: str) -> None:
         """A decision that another program logged: without events."""
         self.decisions.append(Decided(id_, title))
