@@ -326,6 +326,7 @@ class Life:
                     return
                 assert not gone.is_erased, "erased twice"
                 gone.text, gone.is_erased = "[redacted]", True
+                self.older = {}  # what was erased makes a file of another that nobody knows
 
     # Decisions ---------------------------------------------------------------------------------
 
