@@ -57,6 +57,8 @@ LONG_SHARE = 1 / 400
 """Of the inputs, so many are long."""
 KEPT = 4000
 """Bytes of the longest input from which others grow."""
+ROOM = 5000
+"""Bytes of the inputs that are kept of one parser."""
 _MOST = 600  # inputs from which others grow, of one parser
 _PLAIN = b"the quick brown fox jumps over the lazy dog, and what it said is not known to me\n"
 _VARYING = re.compile(r"""[0-9]+|'[^']*'?|"[^"]*"?|[^\x20-\x7e]+""")
@@ -294,15 +296,16 @@ def corpus() -> dict[str, list[bytes]]:
 
 
 def keep(found: dict[str, list[bytes]]) -> None:
-    """Write the corpus: for each parser those inputs that together show all that all show."""
+    """Write the corpus: for each parser the shortest inputs that together show what all show."""
     lines = []
     for group in parsers().values():
         for parser in group.values():
-            reached, seen = _Lines(parser), set()
-            for data in sorted(found.get(parser.name, ()), key=len):
+            reached, seen, room = _Lines(parser), set[str](), ROOM
+            for data in sorted(set(found.get(parser.name, ())), key=len):
                 what = tried(parser, data).what
-                if reached.has_new(data) or what not in seen:
+                if len(data) <= room and (reached.has_new(data) or what not in seen):
                     seen.add(what)
+                    room -= len(data)
                     lines.append(json.dumps([parser.name, data.decode("latin-1")]))
     CORPUS.write_text("".join(f"{line}\n" for line in lines), "ascii")
 

@@ -73,7 +73,7 @@ TEXTS: dict[str, tuple[str, ...]] = {
         (),
     ),
 }
-"""What is said, and the events that tell whom it names of it."""
+"""What is said, and the events that tell those whose names are in it."""
 FATES = {"supersedes": "superseded", "reverses": "reversed", "mitigates": "mitigated"}
 """What a decision does to an earlier one, and what that is then."""
 TITLES = ("Keep both tables", "[SUPERSEDES] no", "a | b", "- **Status:** decided", "`---`", "Ünï")
