@@ -26,7 +26,7 @@ help:
 	@echo 'make bench   measure, beside the floors of this machine'
 	@echo 'make deep    the property tests again, with many more examples'
 	@echo 'make soak    two verifiers on 10,000 mutated exports, each attack 60 times, 200,000 mutated sessions, each mutant of the judge'
-	@echo 'make torture kill, starve and corrupt teams for ten minutes (needs strace); MINUTES=60 for an hour'
+	@echo 'make torture kill, crowd and corrupt teams for ten minutes (needs strace); MINUTES=60 for an hour'
 	@echo 'make docs    write the generated parts of the documentation again'
 
 # What the command itself needs; the rest of what is put there is for tests.

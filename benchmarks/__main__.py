@@ -18,11 +18,15 @@ from benchmarks import (
     commits,
     evidence,
     formats,
+    growth,
+    history,
     judging,
     looking,
     merging,
+    peers,
     remotes,
     reports,
+    scale,
     sessions,
     signing,
     table,
@@ -30,11 +34,13 @@ from benchmarks import (
 from benchmarks.measure import Row
 
 ENTRIES = 100_000
+FEW = 20_000
 SIGNED = 20_000  # entries: checking a signature costs the same in a ledger of any size
 GROUPS = (
     "appends",
     "commands",
     "chats",
+    "growth",
     "adoption",
     "judging",
     "evidence",
@@ -46,11 +52,14 @@ GROUPS = (
     "sessions",
     "formats",
     "reports",
+    "peers",
+    "scale",
 )
 ROUNDS = {
     "appends": 15,
     "commands": 21,
     "chats": 21,
+    "growth": 21,
     "adoption": 5,
     "judging": 3,
     "evidence": 3,
@@ -62,6 +71,8 @@ ROUNDS = {
     "sessions": 5,
     "formats": 7,
     "reports": 5,
+    "peers": 7,
+    "scale": 1,
 }
 
 
@@ -78,11 +89,16 @@ def main() -> None:
         where = table.machine(folder)
         rows = []
         for group in [options.only] if options.only else GROUPS:
-            for row in _rows(group, folder, options.entries, options.rounds):
+            for row in _rows(group, folder, options):
                 _say(f"{row.name}: {row.median:.2f} {row.unit}")
                 rows.append(row)
     figures = table.markdown(rows, where)
     print(figures if options.markdown else f"{where}\n\n{table.text(rows)}")
+    if options.against:
+        for line in history.slower(history.newest(options.against), rows):
+            _say(f"warning: {line}")
+    if options.history:
+        history.add(options.history, rows, where)
     if options.json:
         options.json.write_text(json.dumps(table.values(rows), indent=1) + "\n", encoding="utf-8")
     if options.page:
@@ -97,6 +113,10 @@ def _options() -> argparse.Namespace:
         "--entries", type=int, default=ENTRIES, metavar="N",
         help="entries to verify and rebuild (default: %(default)s; the targets are for 1000000)",
     )  # fmt: skip
+    parser.add_argument(
+        "--few", type=int, default=FEW, metavar="N",
+        help="entries of the small ledger that is judged beside that one (default: %(default)s)",
+    )  # fmt: skip
     parser.add_argument("--only", choices=GROUPS, help="measure only these rows")
     parser.add_argument("--rounds", type=int, metavar="N", help="pairs a row (default: by group)")
     parser.add_argument(
@@ -105,18 +125,27 @@ def _options() -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument("--markdown", action="store_true", help="print the table of a page")
     parser.add_argument("--page", type=Path, metavar="FILE", help="put the figures into this page")
+    parser.add_argument(
+        "--history", type=Path, metavar="FILE", help="add the figures to the history in FILE"
+    )
+    parser.add_argument(
+        "--against", type=Path, metavar="FILE",
+        help="warn of each ratio that is a fifth worse than the newest in the history in FILE",
+    )  # fmt: skip
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every sample to FILE")
     return parser.parse_args()
 
 
-def _rows(group: str, folder: str, entries: int, rounds: int | None) -> Iterator[Row]:
-    rounds = rounds or ROUNDS[group]
+def _rows(group: str, folder: str, options: argparse.Namespace) -> Iterator[Row]:
+    entries: int = options.entries
+    rounds: int = options.rounds or ROUNDS[group]
     run: dict[str, Callable[[], Iterator[Row]]] = {
         "appends": lambda: appends.rows(folder, rounds),
         "commands": lambda: commands.rows(folder, rounds, _say),
         "chats": lambda: chats.rows(folder, rounds, _say),
+        "growth": lambda: growth.rows(folder, rounds, _say),
         "adoption": lambda: adoption.rows(folder, rounds, _say),
-        "judging": lambda: judging.rows(folder, entries, rounds, _say),
+        "judging": lambda: judging.rows(folder, entries, options.few, rounds, _say),
         "evidence": lambda: evidence.rows(folder, entries, rounds, _say),
         "looking": lambda: looking.rows(folder, entries, rounds, _say),
         "merging": lambda: merging.rows(folder, entries, rounds, _say),
@@ -125,6 +154,8 @@ def _rows(group: str, folder: str, entries: int, rounds: int | None) -> Iterator
         "formats": lambda: formats.rows(folder, rounds, _say),
         "sessions": lambda: sessions.rows(folder, rounds, _say),
         "reports": lambda: reports.rows(folder, rounds, _say),
+        "scale": lambda: scale.rows(folder, entries, rounds, _say),
+        "peers": lambda: peers.rows(folder, rounds, _say),
         "signing": lambda: signing.rows(folder, min(entries, SIGNED), rounds, _say),
     }
     return run[group]()

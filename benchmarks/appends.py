@@ -2,6 +2,10 @@
 
 The bare side is one table with the entry's number, header, salt and body: no index, no chain, no
 tree, no projection. Both databases hold the same entries before the first timing.
+
+Several threads, and several processes, append one by one to one database, with a store each; their
+floor is one of them that appends as much. How long a caller waits (half of all appends, and 99 in
+100) stands beside the rate, and the longest of a hundred waits has a row of its own.
 """
 
 from __future__ import annotations
@@ -10,9 +14,13 @@ import os
 import random
 import sqlite3
 from collections.abc import Callable, Iterator
-from time import perf_counter
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from statistics import median
+from time import perf_counter, sleep
 
-from benchmarks.measure import Row, in_turn, rate_row
+from benchmarks.measure import Row, Target, in_turn, rate_row, time_row
 from benchmarks.workload import AFTER_US, PEOPLE, WORK, Scale, event_draft, fill_queue, make_team
 from tripod.bus import events
 from tripod.ledger import DATABASE
@@ -27,6 +35,7 @@ BEFORE = 10_000  # entries that are there already
 ONE_BY_ONE = 200  # acts a timing
 BATCH = 1000
 BATCHES = 3  # a timing
+CROWD = 1280  # appends a timing, by all threads or processes together
 
 _INSERT = "INSERT INTO entries (seq, header, salt, body) VALUES (?, ?, ?, ?)"
 
@@ -84,6 +93,11 @@ def rows(folder: str, rounds: int) -> Iterator[Row]:
     yield _single(store, bare, rounds)
     yield _batches(store, bare, rounds)
     store.close()
+    for count, at_least in ((8, 1.5), (64, 3.0)):
+        yield from _crowd(store.path, count, rounds, ThreadPoolExecutor, at_least)
+    for count in (4, 8):
+        pool = partial(ProcessPoolExecutor, mp_context=get_context("fork"))
+        yield from _crowd(store.path, count, rounds, pool, None)
     yield _published(os.path.join(folder, "published"), rounds)
 
 
@@ -126,6 +140,71 @@ def _batches(store: SQLiteStore, bare: Bare, rounds: int) -> Row:
     pairs = in_turn(ours, lambda: bare.together(made), rounds)
     what = "batches of 1,000, all tables / bare batches of the same bytes"
     return rate_row("batch", what, pairs, BATCH * BATCHES, 0.25)
+
+
+def _append_in_crowd(path: str, part: tuple[int, int], begin: float) -> tuple[float, list[float]]:
+    """Append one by one from the time ``begin`` on; give when it ended, and how long each took."""
+    seed, count = part
+    more = _events(random.Random(seed))
+    waits = []
+    store = SQLiteStore(path, fold=fold_into)
+    drafts = more(count)
+    sleep(max(0.0, begin - perf_counter()))
+    for draft in drafts:
+        asked = perf_counter()
+        store.append([draft])
+        waits.append(perf_counter() - asked)
+    end = perf_counter()
+    store.close()
+    return end, waits
+
+
+def _crowd(
+    path: str, count: int, rounds: int, pool: Callable[[int], Executor], at_least: float | None
+) -> Iterator[Row]:
+    """So many threads or processes, beside one that appends as much: the rate, and the waits."""
+    seed = 0
+    waits: dict[int, list[float]] = {1: [], count: []}
+    longest = []
+
+    def run(size: int) -> float:
+        nonlocal seed
+        seed += size
+        begin = perf_counter() + 0.3 + size / 100  # all have opened the database by then
+        parts = [(seed + number, CROWD // size) for number in range(size)]
+        with pool(size) as executor:
+            append = partial(_append_in_crowd, path, begin=begin)
+            ended, waited = zip(*executor.map(append, parts), strict=True)
+        waits[size] = sorted(wait for each in waited for wait in each)
+        return float(max(ended) - begin)
+
+    def crowd() -> float:
+        seconds = run(count)
+        longest.append(_part(waits[count], 0.99))
+        return seconds
+
+    pairs = in_turn(crowd, lambda: run(1), rounds)
+    word = "threads" if pool is ThreadPoolExecutor else "processes"
+    what = f"durable single appends of {count} {word}, a store each / of one"
+    yield Row(
+        f"{word} {count}",
+        what,
+        _told([pair.ours for pair in pairs], waits[count]),
+        _told([pair.floor for pair in pairs], waits[1]),
+        tuple(pair.floor / pair.ours for pair in pairs),
+        None if at_least is None else Target(at_most=False, bound=at_least),
+    )
+    yield time_row(f"{word} {count} p99", f"99 in 100 appends of {count} {word}", longest, 15)
+
+
+def _told(seconds: list[float], waits: list[float]) -> str:
+    """The rate, and what an append of the last round took."""
+    half, most = (1000 * _part(waits, part) for part in (0.5, 0.99))
+    return f"{CROWD / median(seconds):,.0f}/s; p50 {half:.1f}, p99 {most:.1f} ms"
+
+
+def _part(waits: list[float], part: float) -> float:
+    return waits[int(part * (len(waits) - 1))]
 
 
 def _published(folder: str, rounds: int) -> Row:

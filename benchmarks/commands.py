@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import resource
 import sqlite3
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from itertools import count
 from pathlib import Path
 from time import perf_counter
 
-from benchmarks.measure import Row, cost_row, in_turn
+from benchmarks.measure import Pair, Row, cost_row, in_turn
 from benchmarks.workload import fill_queue
 from tripod.ledger.locator import FOLDER, database_of
 from tripod.projections.bus.tables import BUS
@@ -24,18 +25,22 @@ FEW, MANY = 100, 50_000
 ALL_ROUNDS = 3  # at most, of what needs a full queue of its own each time
 WARM_UP = 2
 FLOOR = (sys.executable, "-c", "import click, sqlite3, hashlib, json")
+START = 1.1
+STARTS: dict[str, tuple[str, ...]] = {
+    "publish": ("bus", "publish", "bench", "task-complete", "normal", "all 41 tests are green"),
+    "check": ("bus", "check"),
+    "read": ("chat", "read", "live", "--last=10"),
+    "send": ("chat", "send", "live", "bench", "hello"),
+    "log": ("scribe", "log", "Title", "-p", "bench", "-r", "why", "--ref", "live#0", "--json"),
+}
+"""The commands that are called most."""
 TRIPOD, NBS_BUS = (str(Path(sys.executable).parent / name) for name in ("tripod", "nbs-bus"))
 
 
 def rows(folder: str, rounds: int, say: Callable[[str], None]) -> Iterator[Row]:
     """The rows on commands; ``rounds`` pairs each."""
     few = Queue(fill_queue(os.path.join(folder, "few"), FEW))
-    for _ in range(WARM_UP):
-        few.publish()
-        command_seconds(FLOOR)
-    pairs = in_turn(few.publish, lambda: command_seconds(FLOOR), rounds)
-    what = '`tripod bus publish` / `python -c "import click, sqlite3, hashlib, json"`'
-    yield cost_row("start", what, pairs, 1.6)
+    yield from _starts(few, rounds)
     yield from _work_trees(folder, rounds)
     say(f"a queue of {MANY:,} events")
     many = Queue(fill_queue(os.path.join(folder, "many"), MANY))
@@ -56,6 +61,35 @@ def rows(folder: str, rounds: int, say: Callable[[str], None]) -> Iterator[Row]:
         pairs = in_turn(partial(act, many), partial(act, few), rounds)
         yield cost_row(name, f"{what}, {MANY:,} pending / {FEW} pending", pairs, 1.5)
     yield from _whole_queue(folder, many, rounds)
+
+
+def _starts(few: Queue, rounds: int) -> Iterator[Row]:
+    """What the commands that are called most cost as whole processes, disk waits included."""
+    command_seconds((TRIPOD, "chat", "create", "live"), few.project)
+    command_seconds((TRIPOD, *STARTS["send"]), few.project)
+    for name, words in STARTS.items():
+        command = (TRIPOD, *words)
+        spent: dict[tuple[str, ...], list[float]] = {command: [], FLOOR: []}
+        calls = {one: partial(_timed, one, few.project, spent[one]) for one in spent}
+        for _ in range(WARM_UP):
+            for call in calls.values():
+                call()
+        for seconds in spent.values():
+            seconds.clear()
+        pairs = in_turn(calls[command], calls[FLOOR], rounds)
+        what = f'`tripod {" ".join(words[:2])}` / `python -c "{FLOOR[-1]}"`'
+        yield cost_row(f"start-{name}", what, pairs, START)
+        cpu = [Pair(*pair) for pair in zip(spent[command], spent[FLOOR], strict=True)]
+        yield cost_row(f"start-{name}-processor", "the same in processor time", cpu)
+
+
+def _timed(command: tuple[str, ...], folder: str, spent: list[float]) -> float:
+    """Run a command in a folder; the seconds that it took. Its processor time goes to ``spent``."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = command_seconds(command, folder)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return seconds
 
 
 def _work_trees(folder: str, rounds: int) -> Iterator[Row]:

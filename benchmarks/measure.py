@@ -52,6 +52,7 @@ class Row:
     samples: tuple[float, ...]
     target: Target | None = None
     unit: str = "x"
+    more_is_better: bool = False
 
     @property
     def median(self) -> float:
@@ -84,6 +85,7 @@ def rate_row(
         f"{count / median(pair.floor for pair in pairs):,.0f}/s",
         tuple(pair.floor / pair.ours for pair in pairs),
         None if at_least is None else Target(at_most=False, bound=at_least),
+        more_is_better=True,
     )
 
 

@@ -24,8 +24,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any, NamedTuple, TypeAlias
 
-import orjson
-
+from tripod.ledger import codec
 from tripod.ledger.errors import MalformedError, TooLargeError
 
 HEADER_VERSION = 1
@@ -43,10 +42,18 @@ Value: TypeAlias = "bool | int | str | list[Value] | dict[str, Value]"
 
 MAX_INTEGER = 2**53 - 1
 MAX_DEPTH = 32
-_OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
 
 
 # Canonical JSON --------------------------------------------------------------------------------
+
+
+# Expressions for what canonical JSON writes, as texts: those who read by them compile them.
+PLAIN_PATTERN = rb'[^"\\\x00-\x1f]'
+ESCAPE_PATTERN = rb'\\(?:["\\bfnrt]|u00(?:0[0-7bef]|1[0-9a-f]))'
+TEXT_PATTERN = PLAIN_PATTERN + b"*+(?:" + ESCAPE_PATTERN + PLAIN_PATTERN + b"*+)*+"
+"""The inside of a string: each character in the one way that it has."""
+COUNT_PATTERN = rb"(?:0|[1-9][0-9]{0,14}|[1-8][0-9]{15})"
+"""A whole number below 9e15, and so below 2^53."""
 
 
 def format_canonical(value: object) -> bytes:
@@ -55,16 +62,16 @@ def format_canonical(value: object) -> bytes:
     It does not look for floats or null (``check_canonical`` does): the hot path cannot hold any.
     """
     try:
-        return orjson.dumps(value, option=_OPTIONS)
-    except (TypeError, orjson.JSONEncodeError) as error:
+        return codec.dumps_sorted(value)
+    except TypeError as error:
         raise MalformedError(f"this value has no canonical JSON: {error}") from error
 
 
 def canonical_object(value: dict[str, object]) -> bytes:
     """Canonical bytes of a flat object whose keys are sorted already: half the price."""
     try:
-        return orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)
-    except (TypeError, orjson.JSONEncodeError) as error:
+        return codec.dumps(value)
+    except TypeError as error:
         raise MalformedError(f"this value has no canonical JSON: {error}") from error
 
 
@@ -75,8 +82,8 @@ def parse_canonical(data: bytes) -> Value:
         MalformedError: not JSON, not canonical, or outside the profile.
     """
     try:
-        value = orjson.loads(data)
-    except orjson.JSONDecodeError as error:
+        value = codec.loads(data)
+    except ValueError as error:
         raise MalformedError(f"not JSON: {error}") from error
     check_canonical(value)
     again = format_canonical(value)
@@ -206,8 +213,8 @@ def header_bytes(value: dict[str, object]) -> bytes:
 def parse_header(data: bytes) -> Header:
     """Read a header; only bytes of ``format_header`` are accepted (MalformedError: which field)."""
     try:
-        value = orjson.loads(data)
-    except orjson.JSONDecodeError as error:
+        value = codec.loads(data)
+    except ValueError as error:
         raise MalformedError(f"header is not JSON: {error}") from error
     if type(value) is not dict:
         raise MalformedError("header is not an object")

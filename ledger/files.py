@@ -46,6 +46,23 @@ def rename_file(old: str, new: str) -> None:
     sync_name(new)
 
 
+def make_folder(path: str, mode: int) -> None:
+    """Make a folder, and those above it that are missing, and wait for their names on the disk.
+
+    Without that a power cut can take the folder, and a file in it that was waited for (OSError: the
+    disk refuses).
+    """
+    missing = []
+    path = os.path.abspath(path)
+    while not os.path.isdir(path):
+        missing.append(path)
+        path = os.path.dirname(path)
+    for folder in reversed(missing):
+        with suppress(FileExistsError):
+            os.mkdir(folder, mode)
+        sync_name(folder)
+
+
 def name_file(staged: str, path: str) -> bool:
     """Give a file that was staged its name where nothing has that; the disk is not waited for.
 
@@ -145,7 +162,12 @@ _NO_FILE = "it is no regular file, and nothing else is read"
 
 
 def open_plain_file(path: str, *, named: bool = False) -> int:
-    """Open a regular file for reading; give its descriptor, which the caller closes.
+    """The descriptor of ``open_plain_stat`` alone."""
+    return open_plain_stat(path, named=named)[0]
+
+
+def open_plain_stat(path: str, *, named: bool = False) -> tuple[int, os.stat_result]:
+    """Open a regular file for reading; give its descriptor, which the caller closes, and its stat.
 
     A symbolic link that merely lies there is never followed. ``named``: a person named this path,
     on the command line or in their own settings, so it may be one to a regular file. The
@@ -161,11 +183,11 @@ def open_plain_file(path: str, *, named: bool = False) -> int:
         if error.errno == errno.ENXIO:  # a socket
             raise OSError(error.errno, _NO_FILE, path) from None
         raise
-    mode = os.fstat(fd).st_mode
-    if not stat.S_ISREG(mode):
+    found = os.fstat(fd)
+    if not stat.S_ISREG(found.st_mode):
         os.close(fd)
-        _refuse(mode, path)
-    return fd
+        _refuse(found.st_mode, path)
+    return fd, found
 
 
 def read_plain_file(path: str, limit: int, *, named: bool = False) -> bytes:

@@ -14,8 +14,6 @@ The ledger of a team at the home of a repository lies in the repository's common
 git is started: small files of the repository are read as data, with a limit.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import stat
@@ -38,7 +36,9 @@ _TEAM_FOLDERS = (*_FOLDERS, WORKERS)
 _TRACES = (DATABASE, RECORD, COUNTS)
 _SMALL = 1024 * 1024
 _BARE = rb"(?mi)^[ \t]*bare[ \t]*=[ \t]*true[ \t]*$"  # asked for where there is no .git
-_REMOTE = re.compile(rb'^\[remote "([A-Za-z0-9._/-]+)"\]', re.MULTILINE)
+_REMOTE = (
+    rb'(?m)^\[remote "([A-Za-z0-9._/-]+)"\]'  # a text: few commands read a configuration of git
+)
 _ID_AT = 68  # where a SQLite file has its application's number, in 4 bytes
 
 
@@ -354,7 +354,7 @@ def advice_to_begin(path: str) -> str | None:
         config = read_plain_file(os.path.join(tree.common, "config"), _SMALL)
     except OSError:
         return None
-    remotes = [os.fsdecode(name) for name in _REMOTE.findall(config)]
+    remotes = [os.fsdecode(name) for name in re.findall(_REMOTE, config)]
     if not remotes:
         return None
     remote = "origin" if "origin" in remotes else remotes[0]

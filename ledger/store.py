@@ -173,6 +173,10 @@ class Transaction(LedgerReader, Protocol):
     projections as of ``size``. A new entry is never dated before ``at``.
     """
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it can go on: no append of it failed half way, and nothing rolled it back."""
+
     def append(self, drafts: Sequence[Draft], guard: Guard | None = None) -> list[Entry]:
         """Append drafts, all or none.
 
@@ -208,7 +212,10 @@ class Store(LedgerReader, Protocol):
         """Take the writer's place; leave with an exception and nothing has happened."""
 
     def append(self, drafts: Sequence[Draft], guard: Guard | None = None) -> list[Entry]:
-        """One transaction that appends ``drafts``; see ``Transaction.append``."""
+        """Append ``drafts`` in a transaction; see ``Transaction.append``.
+
+        It may hold appends of other threads, which have a store each; none harms another.
+        """
 
     def set_files(self, size: int) -> None:
         """The files show the first ``size`` entries: move that cursor, which never moves back."""

@@ -62,12 +62,19 @@ def without_escapes(text: str) -> str:
     >>> without_escapes("\x1b[1;31mred\x1b[m and \x1b]8;;file:///a\x1b\\a link\x1b]8;;\x07")
     'red and a link'
     """
-    return _ESCAPES.sub("", text) if "\x1b" in text else text
+    return _compiled(_ESCAPES).sub("", text) if "\x1b" in text else text
 
 
-_ESCAPES = re.compile(
+# Patterns are texts: compiled here, they would cost `scribe log` a millisecond for nothing.
+_ESCAPES = (
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\]8;[^;\s]*;[^\s\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78])"
 )
+
+
+@lru_cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """The pattern of a text; each is kept, and found faster than by ``re``."""
+    return re.compile(pattern)
 
 
 def readings_of(text: str) -> Iterator[str]:
@@ -78,7 +85,7 @@ def readings_of(text: str) -> Iterator[str]:
     """
     rest = odd_in(text)
     if is_hidden(rest):
-        yield _HIDDEN.sub(" ", text)
+        yield _compiled(_HIDDEN).sub(" ", text)
         if "\b" in rest:
             kept: list[str] = []
             for char in text:
@@ -96,12 +103,12 @@ def odd_in(text: str) -> str:
 
 def is_hidden(odd: str) -> bool:
     """Whether some of such characters are not seen, so that a text has other readings."""
-    return odd != "" and _HIDDEN.search(odd) is not None
+    return odd != "" and _compiled(_HIDDEN).search(odd) is not None
 
 
 _CODE = "utf-8", "surrogatepass"
 _SEEN = _ASCII.translate(None, _SILENT_ASCII)
-_HIDDEN = re.compile(f"{_SILENT[:-1]}\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
+_HIDDEN = f"{_SILENT[:-1]}\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]"
 
 
 def _without_signs(text: str, odd: str) -> str:

@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager, suppress
 from typing import NamedTuple
 
 from tripod.ledger import CHAT, EVENTS, LOGS, PROCESSED, WORKERS, TripodError, tell_over
-from tripod.ledger.files import hold_posix_file_lock, name_file, open_plain_file, sync_path
+from tripod.ledger.files import hold_posix_file_lock, name_file, open_plain_stat, sync_path
 from tripod.projections.projection import File
 
 RACY_NS = 30_000_000  # a file clock ticks every 1 to 10 ms: within it an equal time proves nothing
@@ -92,6 +92,8 @@ class DiskPlaces:
         """The folders that were added, as paths: ``chat/<name>``, and so on."""
         self.hidden = self._full.keys() - set(self.added) | self._own
         """Names in the directory itself that are no files of the team there."""
+        self.fronts = self._full.keys()
+        """First parts of paths that stand for folders elsewhere."""
         self.met: set[str] = set()
         """Files within ``scribe/`` that a command was told to take for logs, by their names."""
         for front in self.added:
@@ -199,7 +201,7 @@ class Disk:
         self.root = root
         self.places = DiskPlaces(root, places or {})
         self._straight: set[str] | None = set() if steady else None
-        self._odd: dict[str, set[str]] | None = {} if steady else None
+        self._odd: dict[str, tuple[str, set[str]]] | None = {} if steady else None
 
     def full(self, path: str) -> str:
         """The path for the system (ValueError: it would leave the team directory)."""
@@ -219,13 +221,13 @@ class Disk:
     def names(self, folder: str) -> list[str]:
         """Names in a folder, sorted, our unfinished files left out; [] if it is not one."""
         # A name that is no UTF-8 cannot be written down anywhere; it stays where it is.
-        found = (name for name in self._listed(folder) if not name.startswith(HIDDEN))
-        return sorted(filter(_is_text, found))
+        found = (name for name in self.listed(folder) if not name.startswith(HIDDEN))
+        return sorted(filter(is_text, found))
 
     def kept(self, folder: str) -> list[str]:
         """Paths of the replaced files that are kept in a folder (``tripod.projections.swap``)."""
         front = f"{folder}/" if folder else ""
-        return sorted(front + name for name in self._listed(folder) if name.startswith(KEPT))
+        return sorted(front + name for name in self.listed(folder) if name.startswith(KEPT))
 
     def walk(self, folder: str) -> Iterator[tuple[str, str]]:
         """Each name in a folder, in no order, and what it is: ``file``, ``folder``, ``other``.
@@ -241,7 +243,7 @@ class Disk:
                     name = item.name
                     if not folder and name in self.places.hidden:
                         continue
-                    if not _is_text(name):
+                    if not is_text(name):
                         yield os.fsencode(name).decode("utf-8", "backslashreplace"), "no text"
                     elif item.is_file(follow_symlinks=False):
                         if not name.startswith(HIDDEN):
@@ -280,7 +282,8 @@ class Disk:
             return None
         return None if "/" in to else to
 
-    def _listed(self, folder: str) -> list[str]:
+    def listed(self, folder: str) -> list[str]:
+        """All names in a folder, whatever has them, in no order; [] if it is not one."""
         if self._leads_away(folder):
             return []
         try:
@@ -302,7 +305,7 @@ class Disk:
     def count(self, folder: str, suffix: str) -> int:
         """How many names in a folder end so, hidden ones left out; cheaper than ``names``."""
         # A name holds no NUL and no slash: counted in one text, 50,000 names cost a millisecond.
-        names = "/".join(["", *self._listed(folder), ""])
+        names = "/".join(["", *self.listed(folder), ""])
         hidden = re.findall(rf"/\.[^/]*{re.escape(suffix)}(?=/)", names) if "/." in names else ()
         return names.count(f"{suffix}/") - len(hidden)
 
@@ -320,13 +323,11 @@ class Disk:
 
     def look(self, path: str, limit: int) -> tuple[bytes, DiskStat] | None:
         """The bytes of a regular file and its stat, taken together; else as ``read``."""
-        if self._leads_away(path.rpartition("/")[0]):
-            return None
-        full = self.full(path)
         try:
-            if self._is_odd(path, full):
+            full = self._plain(path) if self._odd is None else self._steady(path, self._odd)
+            if full is None:
                 return None
-            fd = open_plain_file(full)
+            fd, found = open_plain_stat(full)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
@@ -334,7 +335,6 @@ class Disk:
                 return None
             raise UnreadableError(f"{path} cannot be read: {error.strerror}") from error
         try:
-            found = os.fstat(fd)
             if found.st_size > limit:
                 raise TooBigError(f"{path} holds {found.st_size} bytes; at most {limit} are read")
             data = os.read(fd, found.st_size + 1)
@@ -350,16 +350,29 @@ class Disk:
         finally:
             os.close(fd)
 
-    def _is_odd(self, path: str, full: str) -> bool:
-        """Whether no regular file stands there: to open a device may do something."""
-        if self._odd is None:
-            return not stat.S_ISREG(os.lstat(full).st_mode)
+    def _plain(self, path: str) -> str | None:
+        """The path for the system, None where no regular file stands: a device may do something."""
+        if self._leads_away(path.rpartition("/")[0]):
+            return None
+        full = self.full(path)
+        return full if stat.S_ISREG(os.lstat(full).st_mode) else None
+
+    def _steady(self, path: str, known: dict[str, tuple[str, set[str]]]) -> str | None:
+        """What ``_plain`` gives, by one look at the folder, which may hold very many files."""
         folder, _, name = path.rpartition("/")
-        if folder not in self._odd:
-            with os.scandir(full.rpartition("/")[0]) as found:
+        plain = path[:1] != "/" and name != ".." and "\0" not in name
+        if folder not in known or not plain or path in self.places.fronts:
+            if self._leads_away(folder):
+                return None
+            full = self.full(path)
+            front = full.rpartition("/")[0]
+            with os.scandir(front) as found:
                 odd = {item.name for item in found if not item.is_file(follow_symlinks=False)}
-            self._odd[folder] = odd
-        return name in self._odd[folder]
+            if path in self.places.fronts:  # it stands elsewhere than its neighbours
+                return None if name in odd else full
+            known[folder] = front, odd
+        front, odd = known[folder]
+        return None if name in odd else f"{front}/{name}"
 
     def write(
         self,
@@ -420,7 +433,7 @@ class Disk:
 
     def clear(self, folder: str) -> None:
         """Remove temporary files of writers that died; only the sole writer may call it."""
-        for name in self._listed(folder):
+        for name in self.listed(folder):
             if name.startswith(TEMPORARY):
                 discard(f"{self.full(folder) if folder else self.root}/{name}")
 
@@ -468,7 +481,8 @@ _NO_FILE = (errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.EINVAL)
 """A symbolic link, a socket, a folder, a pipe or a device stands there."""
 
 
-def _is_text(name: str) -> bool:
+def is_text(name: str) -> bool:
+    """Whether a name can be written down (it is UTF-8)."""
     try:
         name.encode()
     except UnicodeEncodeError:

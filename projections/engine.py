@@ -8,14 +8,12 @@ render, so that rebuilding twice writes nothing.
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from hashlib import sha256
 from itertools import chain, islice
-from typing import Any, NamedTuple
-
-import orjson
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tripod.ledger import CHAT as CHATS
 from tripod.ledger import (
@@ -30,6 +28,7 @@ from tripod.ledger import (
     RawEntry,
     Transaction,
     added_place_problem,
+    codec,
     commit_body,
     places_problem,
     tell_over,
@@ -39,14 +38,17 @@ from tripod.projections import layout, manifest
 from tripod.projections.bus.tables import BUS, CLAIMS, in_folder
 from tripod.projections.chat.tables import CHAT, READING
 from tripod.projections.decisions.tables import LOG
-from tripod.projections.disk import KEPT, RACY_NS, Disk, UnreadableError
-from tripod.projections.manifest import Manifest, ManifestEntry
+from tripod.projections.disk import RACY_NS, Disk, UnreadableError
+from tripod.projections.manifest import Manifest, ManifestEntry, NotedFiles
 from tripod.projections.peers.tables import PEERS
 from tripod.projections.projection import TOGETHER, File, Op, Projection, Render, Source
 from tripod.projections.pythia.tables import PYTHIA
 from tripod.projections.sessions import SESSIONS
 from tripod.projections.team.tables import COUNTS, FILES, REDACTIONS, TRUST
 from tripod.projections.workers.tables import AGENTS, WORKERS
+
+if TYPE_CHECKING:
+    from hashlib import _Hash as Hash
 
 # Where an event was acknowledged onto the name of an unreadable file, the event is what stands
 # there: so FILES is asked last of those that share folders; after WORKERS for the same reason.
@@ -82,9 +84,15 @@ _FOLDS = {
 }
 
 _NAMES = ", ".join(f"'{table}'" for table in (*TABLES, "manifest", "folds"))
-_COUNT_TABLES = f"SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ({_NAMES})"
+_VERSIONS = (
+    "SELECT CASE WHEN (SELECT count(*) FROM sqlite_schema WHERE type = 'table'"
+    f" AND name IN ({_NAMES})) = {len(TABLES) + 2} THEN (SELECT versions FROM folds) END"
+)
+"""A view in the place of a table may never end: it is not asked."""
 
 _NOT_FOLDED = (KeyError, TypeError, ValueError, AttributeError, RecursionError)
+
+T = TypeVar("T")
 
 Unfoldable = Callable[[Entry, Exception], None]
 """Told of an entry whose body has another shape than its kind says."""
@@ -144,14 +152,12 @@ def tables_current(ledger: LedgerReader) -> bool:
     """Whether the tables are there, of this version, and folded up to the head."""
     db = ledger.tables
     try:
-        if db.execute(_COUNT_TABLES).fetchone()[0] != len(TABLES) + 2:
-            return False  # a view in the place of one may never end: it is not asked
-        row = db.execute("SELECT versions FROM folds").fetchone()
+        if db.execute(_VERSIONS).fetchone()[0] != fold_versions():
+            return False
         cursors = ledger.cursors()
     except sqlite3.OperationalError:
         return False
-    whole = row is not None and row[0] == fold_versions()
-    return whole and cursors.tables == cursors.size
+    return cursors.tables == cursors.size
 
 
 def fold_into(
@@ -168,19 +174,32 @@ def fold_into(
     """
     ops: dict[str, list[Op]] = defaultdict(list)
     for each in entries:
-        # Of one of a peer the tables of peers are told, and the others see the inner entry.
-        is_plain = each.kind != MERGED and not (each.kind == REDACTED and _erases_merged(each))
-        for entry in (each,) if is_plain else _peer_entries(each, blob, unfoldable):
-            for fold in _FOLDS.get(entry.kind, ()):
-                try:
-                    for op in fold(entry):
-                        hash(op[3])  # no list: rows are looked up by their names (TypeError)
-                        ops[op[0]].append(op)
-                except _NOT_FOLDED as error:
-                    if unfoldable is None:
-                        raise
-                    unfoldable(entry, error)
-    for listed in ops.values():
+        for op in fold_entry(each, blob, unfoldable):
+            ops[op[0]].append(op)
+    run_operations(db, ops, unfoldable)
+
+
+def fold_entry(each: Entry, blob: Blobs, unfoldable: Unfoldable | None) -> Iterator[Op]:
+    """The row operations of an entry; the rest as ``fold_into``."""
+    # Of one of a peer the tables of peers are told, and the others see the inner entry.
+    is_plain = each.kind != MERGED and not (each.kind == REDACTED and _erases_merged(each))
+    for entry in (each,) if is_plain else _peer_entries(each, blob, unfoldable):
+        for fold in _FOLDS.get(entry.kind, ()):
+            try:
+                for op in fold(entry):
+                    hash(op[3])  # no list: rows are looked up by their names (TypeError)
+                    yield op
+            except _NOT_FOLDED as error:
+                if unfoldable is None:
+                    raise
+                unfoldable(entry, error)
+
+
+def run_operations(
+    db: sqlite3.Connection, ops: Mapping[str, list[Op]], unfoldable: Unfoldable | None
+) -> None:
+    """Apply operations, listed by their tables, in the order within each; as ``fold_into``."""
+    for listed in filter(None, ops.values()):
         sql = listed[0][1]
         if len(listed) == 1 and unfoldable is None:
             db.execute(sql, listed[0][2])
@@ -294,7 +313,7 @@ def refold(transaction: Transaction, entries: Iterable[Entry]) -> None:
     transaction.tables_folded()
 
 
-def fold_batches(entries: Iterable[Entry], size: int) -> Iterator[list[Entry]]:
+def fold_batches(entries: Iterable[T], size: int) -> Iterator[list[T]]:
     """Cut entries into lists of at most ``size``."""
     rest = iter(entries)
     while batch := list(islice(rest, size)):
@@ -320,7 +339,7 @@ def source_of(ledger: LedgerReader) -> Source:
         if not _is_committed(found):
             wrong = f"entry {seq} has a body that it did not commit to"
             raise LedgerDamagedError(f"{wrong}: see `tripod verify`")
-        return _inner_data(found, orjson.loads(found.body or b""))
+        return _inner_data(found, codec.loads(found.body or b""))
 
     def _inner_data(found: RawEntry, data: dict[str, Any]) -> dict[str, Any]:
         return data if found.kind != MERGED else inner_data(found, data, ledger.blob)
@@ -331,7 +350,7 @@ def source_of(ledger: LedgerReader) -> Source:
             if (newest := _newest(one)) is not None:
                 found[one.seq] = newest
             elif one.body is not None and _is_committed(one):
-                found[one.seq] = _inner_data(one, orjson.loads(one.body))
+                found[one.seq] = _inner_data(one, codec.loads(one.body))
         return found
 
     def blob(digest: str) -> bytes:
@@ -380,7 +399,7 @@ def seen_entries(entries: Iterable[Entry], blob: Blobs) -> Iterator[Entry]:
 def _is_committed(found: RawEntry) -> bool:
     """Whether a body is the one that the entry's header commits to."""
     said = commit_body(found.salt or b"", found.kind, found.body or b"")
-    return bool(said == orjson.loads(found.header)["body"])
+    return bool(said == codec.loads(found.header)["body"])
 
 
 def recorded(ledger: LedgerReader) -> dict[str, str]:
@@ -414,7 +433,7 @@ def recorded(ledger: LedgerReader) -> dict[str, str]:
 def _body(data: bytes | None) -> dict[str, object]:
     """A decoded body; empty if it is not one, or erased."""
     try:
-        body = orjson.loads(data or b"")
+        body = codec.loads(data or b"")
     except (ValueError, TypeError):
         return {}
     return body if isinstance(body, dict) else {}
@@ -561,23 +580,34 @@ def files_ahead_of(ledger: LedgerReader | None, disk: Disk) -> str | None:
 _QUIET_LIMIT = 64 * layout.MIB
 
 
+class Looked:
+    """What a quick look read, beside the stats that settled the rest.
+
+    ``agreed``: files and folders whose stat did not settle it, and that are as they were: noted
+    anew, it will. ``hashes``: of such files, the hash of all their bytes, to be continued.
+    ``uncounted``: the queue's folders that nothing but a count would settle; a ``hasty`` look
+    leaves them to the next that counts.
+    """
+
+    def __init__(self, *, hasty: bool = False) -> None:
+        self.hasty = hasty
+        self.agreed: Manifest = {}
+        self.hashes: dict[str, Hash] = {}
+        self.uncounted: list[str] = []
+
+
 def files_are_quiet(
-    db: sqlite3.Connection,
-    disk: Disk,
-    known: Manifest,
-    *,
-    looked: list[str] | None = None,
-    uncounted: list[str] | None = None,
+    db: sqlite3.Connection, disk: Disk, known: NotedFiles, looked: Looked | None = None
 ) -> bool:
     """Whether all that is watched looks as it did when it last agreed with the ledger.
 
     A few stats answer it, without parsing; it errs towards looking, which is the intake's work.
-    ``looked`` collects the paths that their stat did not settle: noted anew, it will. Where
-    ``uncounted`` is given, it collects the queue's folders that nothing but a count would settle:
-    they are left to the next that counts.
+    An archive never changes: that one came or went is noticed here, and what stands in it is
+    looked at by the intake. ``looked`` collects what was read besides.
     """
-    seen: list[str] = [] if looked is None else looked
-    for folder in disk.places.queue_folders():
+    looked = looked or Looked()
+    queues = disk.places.queue_folders()
+    for folder in queues:
         stat, noted = disk.stat(folder), known.get(folder)
         if stat is None and noted is None:
             continue
@@ -585,33 +615,34 @@ def files_are_quiet(
             return False
         if noted.settles(stat):
             continue
-        if uncounted is not None:
-            uncounted.append(folder)
+        if looked.hasty:
+            looked.uncounted.append(folder)
         elif _counted(db, disk, folder):
-            seen.append(folder)
+            looked.agreed[folder] = noted
         else:
             return False
-    expected = {path for path in known if path.endswith((".chat", ".md")) and "/" in path}
-    paths = manifest.manifest_watched_logs(db, disk)
-    for at in (*disk.places.chat_folders(), layout.WORKER.folder):
-        one = layout.WORKER if at == layout.WORKER.folder else layout.CHAT_FILE
-        paths += [f"{at}/{name}" for name in disk.names(at) if one.holds(name)]
-    if expected - set(paths):
-        return False
-    paths += map(layout.config_of, disk.places.queues())
-    paths += [layout.SUPERVISOR.path, COUNTS.path]
-    paths += [name for name in disk.names("") if layout.POLICY.holds(name)]
-    # A name among the events that is watched as a file could not be read when it was taken in.
-    # A file that was replaced while others had it open may still grow.
-    paths += [p for p in known if p.startswith("policy") or p.endswith(".event") or f"/{KEPT}" in p]
-    return all(_file_quiet(disk, known, seen, path) for path in paths)
+    listed = manifest.listed_folders(disk)
+    for folder in listed:
+        stat, noted = disk.stat(folder), known.get(folder)
+        if stat is not None and noted is not None and noted.settles(stat):
+            continue
+        if known.in_folder(folder) != set(manifest.listed_paths(db, disk, folder)):
+            return False
+        if stat is not None:
+            looked.agreed[folder] = ManifestEntry(stat, "", 0)
+    folders = {*queues, *listed}
+    return all(
+        path in folders or _file_quiet(disk, known.get(path), looked, path)
+        for path in known.watched()
+    )
 
 
-def _file_quiet(disk: Disk, known: Manifest, looked: list[str], path: str) -> bool:
+def _file_quiet(disk: Disk, noted: ManifestEntry | None, looked: Looked, path: str) -> bool:
     stat = disk.stat(path)
-    noted = known.get(path)
     if stat is None or noted is None:
-        return stat is None and noted is None
+        # Every team has counts. An event whose file contradicts the ledger is not noted.
+        is_free = path != COUNTS.path and stat is None
+        return noted is None and (is_free or path.endswith(".event"))
     if noted.settles(stat):
         return True
     if stat.size != noted.stat.size or stat.mode != noted.stat.mode or stat.size > _QUIET_LIMIT:
@@ -620,9 +651,9 @@ def _file_quiet(disk: Disk, known: Manifest, looked: list[str], path: str) -> bo
         data = disk.read(path, _QUIET_LIMIT)
     except UnreadableError:
         return False
-    if noted.stat == stat:
-        looked.append(path)
-    return data is not None and sha256(data).hexdigest() == noted.digest
+    hashed = sha256(data or b"")
+    looked.agreed[path], looked.hashes[path] = noted._replace(stat=stat), hashed
+    return data is not None and hashed.hexdigest() == noted.digest
 
 
 def _counted(db: sqlite3.Connection, disk: Disk, folder: str) -> bool:

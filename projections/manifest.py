@@ -9,16 +9,26 @@ makes it anew.
 import json
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from tripod.ledger import LOGS
+from tripod.ledger import CHAT, LOGS, WORKERS
 from tripod.ledger.kinds.base import Kind
 from tripod.ledger.progress import EACH, tell_progress
 from tripod.projections import pieces
 from tripod.projections.decisions.format import archived_decision_log
-from tripod.projections.disk import RACY_NS, Disk, DiskStat, UnmergedError, UnreadableError
-from tripod.projections.layout import COUNTS_FILE
+from tripod.projections.disk import KEPT, RACY_NS, Disk, DiskStat, UnmergedError, UnreadableError
+from tripod.projections.layout import (
+    CHAT_FILE,
+    COUNTS_FILE,
+    LOG_FILE,
+    POLICY,
+    SUPERVISOR,
+    WORKER,
+    FileClass,
+    config_of,
+)
 from tripod.projections.projection import File, Source
 
 DDL = """
@@ -55,16 +65,114 @@ def manifest_row_seal(row: Sequence[object]) -> str:
     return sha256("\x00".join(map(str, row)).encode()).hexdigest()[:16]
 
 
-def load(db: sqlite3.Connection) -> Manifest:
+_COLUMNS = "path, size, mtime_ns, inode, mode, digest, noted_ns, seal"
+
+
+def load(db: sqlite3.Connection, where: str = "", *values: object) -> Manifest:
     """The rows whose seal holds; the others count as unknown."""
-    known: Manifest = {}
-    for *row, seal in db.execute(
-        "SELECT path, size, mtime_ns, inode, mode, digest, noted_ns, seal FROM manifest"
-    ):
-        if seal == manifest_row_seal(row):
-            path, *stat, digest, noted_ns = row
-            known[path] = ManifestEntry(DiskStat(*stat), digest, noted_ns)
-    return known
+    rows = db.execute(f"SELECT {_COLUMNS} FROM manifest{where}", values)
+    return {row[0]: noted for row in rows if (noted := _noted(row)) is not None}
+
+
+@lru_cache(256)
+def _noted(row: tuple[Any, ...]) -> ManifestEntry | None:
+    """What a row says, its path first and its seal last; None where the seal does not hold."""
+    *rest, seal = row
+    if seal != manifest_row_seal(rest):
+        return None
+    _, size, mtime_ns, inode, mode, digest, noted_ns = rest
+    return ManifestEntry(DiskStat(size, mtime_ns, inode, mode), digest, noted_ns)
+
+
+# The folders that are watched, then the files that may grow or be edited. No archive is among
+# them, so this costs the same however many there are.
+_WATCHED = f"""
+WITH folders (path) AS (SELECT value FROM json_each(?1)), watched (path) AS (
+    SELECT path FROM folders
+    UNION ALL SELECT value FROM json_each(?2)
+    UNION ALL SELECT '{CHAT}/' || channel || '.chat' FROM channels WHERE closed = 0
+    UNION ALL SELECT '{LOGS}/' || file FROM logs WHERE file = log
+    UNION ALL SELECT '{WORKERS}/' || name || '.md' FROM workers
+    UNION ALL SELECT path FROM files WHERE class <> 'evidence'
+    UNION ALL SELECT path FROM inputs
+    UNION ALL SELECT m.path FROM folders AS f JOIN manifest AS m
+        ON m.path > f.path || '/{KEPT}' AND m.path < f.path || '/{KEPT[:-1]}.')
+SELECT w.path, m.size, m.mtime_ns, m.inode, m.mode, m.digest, m.noted_ns, m.seal
+FROM watched AS w LEFT JOIN manifest AS m ON m.path = w.path"""
+
+
+class NotedFiles:
+    """The manifest of a database. A row is read, and its seal checked, when it is asked for."""
+
+    def __init__(self, db: sqlite3.Connection, disk: Disk) -> None:
+        """Nothing is read yet. ``disk`` is the team directory, whose folders are watched."""
+        self._db = db
+        self._disk = disk
+        self._rows: dict[str, ManifestEntry | None] = {}
+        self._watched: tuple[str, ...] = ()
+
+    def watched(self) -> tuple[str, ...]:
+        """The paths that a daily act looks at: folders, and files that may grow or be edited."""
+        if not self._watched:
+            places = self._disk.places
+            folders = json.dumps([*places.queue_folders(), *listed_folders(self._disk)])
+            inputs = (*map(config_of, places.queues()), SUPERVISOR.path, COUNTS_FILE.path)
+            rows = self._db.execute(_WATCHED, (folders, json.dumps(inputs)))
+            self._rows |= {row[0]: _noted(row) for row in rows}
+            self._watched = tuple(self._rows)
+        return self._watched
+
+    def get(self, path: str) -> ManifestEntry | None:
+        """What is noted of one path; None where nothing is."""
+        if path not in self._rows:
+            self.watched()
+        if path not in self._rows:
+            self._rows[path] = load(self._db, " WHERE path = ?", path).get(path)
+        return self._rows[path]
+
+    def whole(self) -> Manifest:
+        """All that is noted."""
+        return load(self._db)
+
+    def in_folder(self, folder: str) -> set[str]:
+        """The paths in a listed folder that are noted and of a class that is watched there."""
+        front = f"{folder}/" if folder else POLICY.front
+        sql = "SELECT path FROM manifest WHERE path >= ?1 AND path < ?1 || ?2"
+        rows = self._db.execute(sql, (front, "\U0010ffff"))
+        return {path for (path,) in rows if _is_listed(folder, path)}
+
+
+def listed_folders(disk: Disk) -> list[str]:
+    """The folders in which a name that comes or goes is noticed; '' is the team directory."""
+    return [*disk.places.chat_folders(), *disk.places.log_folders(), WORKERS, ""]
+
+
+def _class_in(folder: str) -> FileClass:
+    """The class of the files that are watched in a listed folder."""
+    classes = {CHAT: CHAT_FILE, LOGS: LOG_FILE, WORKERS: WORKER, "": POLICY}
+    return classes[folder.partition("/")[0]]
+
+
+def _is_listed(folder: str, path: str) -> bool:
+    above, _, name = path.rpartition("/")
+    return above == folder and _class_in(folder).holds(name)
+
+
+def listed_paths(db: sqlite3.Connection, disk: Disk, folder: str) -> list[str]:
+    """The paths of the files in a listed folder whose coming and going is noticed, in order."""
+    if _class_in(folder) is LOG_FILE:
+        return [path for path in manifest_watched_logs(db, disk) if _is_listed(folder, path)]
+    front = f"{folder}/" if folder else ""
+    return [path for name in disk.names(folder) if _is_listed(folder, path := front + name)]
+
+
+def settle(looked: Manifest, now_ns: int) -> Manifest:
+    """Of what a look found to be as it was, all that its stat alone settles from now on."""
+    return {
+        path: noted._replace(noted_ns=now_ns)
+        for path, noted in looked.items()
+        if now_ns - noted.stat.mtime_ns > RACY_NS
+    }
 
 
 def load_any_manifest(db: sqlite3.Connection) -> Manifest:
@@ -79,10 +187,8 @@ def load_any_manifest(db: sqlite3.Connection) -> Manifest:
 def save_manifest(db: sqlite3.Connection, known: Manifest, gone: Iterable[str] = ()) -> None:
     """Note files as they are now, and that those at ``gone`` are to be watched no more."""
     rows = [(path, *item.stat, item.digest, item.noted_ns) for path, item in sorted(known.items())]
-    sql = (
-        "INSERT OR REPLACE INTO manifest (path, size, mtime_ns, inode, mode, digest, noted_ns,"
-        " seal) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-    )  # by name: this table is not folded, so a rebuild would not mend one with a further column
+    # By name: this table is not folded, so a rebuild would not mend one with a further column.
+    sql = f"INSERT OR REPLACE INTO manifest ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
     db.executemany(sql, [(*row, manifest_row_seal(row)) for row in rows])
     db.executemany("DELETE FROM manifest WHERE path = ?", [(path,) for path in gone])
 

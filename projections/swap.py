@@ -10,24 +10,24 @@ a grace period. A file that only grows is appended to: the system finds the end 
 Source: spec store-and-projections, 3.2 and 3.3; ADR 0010.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os
 import re
-import signal
 import stat
 import sys
 import time
 from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
-from typing import Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from tripod.projections.disk import KEPT, Disk, DiskStat, discard, disk_stat
 from tripod.projections.manifest import ManifestEntry
 from tripod.projections.projection import File
+
+if TYPE_CHECKING:
+    from hashlib import _Hash as Hash
 
 GRACE_S = 120
 """Seconds that a replaced file is kept where the kernel cannot tell whether it is still open."""
@@ -209,7 +209,9 @@ def _lease(fd: int) -> bool | None:
     a signal, which by default would end us: it is told to send one that by default does nothing.
     """
     try:
-        fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)
+        from signal import SIGURG  # few commands come here
+
+        fcntl.fcntl(fd, fcntl.F_SETSIG, SIGURG)
         fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
     except BlockingIOError:
         return True
@@ -223,19 +225,35 @@ OTHERS_CAME: Final = "others came"
 Outcome = tuple[DiskStat, str] | Literal["not as known", "others came"]
 
 
-def append_or_swap(disk: Disk, path: str, known: ManifestEntry, new: bytes, limit: int) -> Outcome:
+def append_or_swap(
+    disk: Disk,
+    path: str,
+    known: ManifestEntry,
+    new: bytes,
+    limit: int,
+    *,
+    hashed: "tuple[DiskStat, Hash] | None" = None,
+) -> Outcome:
     """Add ``new`` at the end of a file, and wait until the disk has it; give its stat and digest.
 
-    ``NOT_AS_KNOWN``: its length or digest is not the one that is known, and nothing was written.
-    ``OTHERS_CAME``: something of others stands in front of the new bytes, or another file stands in
-    the place by now. UnreadableError: the file cannot be read. OSError: the system refuses, or
-    wrote a part: a torn end, which ``tripod.projections.decisions.intake`` knows as such.
+    ``hashed``: a stat of the file, and the hash of the bytes that were read after it; without it,
+    or where the stat is another by now, they are read here. ``NOT_AS_KNOWN``: its length or digest
+    is not the one that is known, and nothing was written. ``OTHERS_CAME``: something of others
+    stands in front of the new bytes, or another file stands in the place by now. UnreadableError:
+    the file cannot be read. OSError: the system refuses, or wrote a part: a torn end, which
+    ``tripod.projections.decisions.intake`` knows as such.
     """
-    found = disk.look(path, limit)
-    if found is None or len(found[0]) != known.stat.size:
+    if hashed is None or hashed[0] != disk.stat(path):
+        found = disk.look(path, limit)
+        if found is None:
+            return NOT_AS_KNOWN
+        hashed = found[1], sha256(found[0])
+        if len(found[0]) != found[1].size:  # it grew while it was read
+            return NOT_AS_KNOWN
+    before, digest = hashed
+    if (before.size, before.mode) != (known.stat.size, known.stat.mode):
         return NOT_AS_KNOWN
-    have, before = found
-    if sha256(have).hexdigest() != known.digest or before.mode != known.stat.mode:
+    if digest.hexdigest() != known.digest:
         return NOT_AS_KNOWN
     full = disk.full(path)
     flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
@@ -254,7 +272,8 @@ def append_or_swap(disk: Disk, path: str, known: ManifestEntry, new: bytes, limi
     finally:
         os.close(fd)
     there = disk.stat(path)
-    alone = end - len(new) == len(have) and after.size == end
+    alone = end - len(new) == before.size and after.size == end
     if not alone or there is None or there.inode != after.inode:
         return OTHERS_CAME
-    return after, sha256(have + new).hexdigest()
+    digest.update(new)
+    return after, digest.hexdigest()

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 # C0, DEL and C1 (with U+0085), the line and paragraph separators, and halves of surrogate pairs,
 # which no UTF-8 file can hold.
@@ -81,16 +82,20 @@ _TIME = (
 _MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
-def _civil(epoch_s: int) -> tuple[int, int, int, int, int, int]:
-    days, second = divmod(epoch_s, 86_400)
+@lru_cache(maxsize=64)  # what is read or written at once is of few days
+def _date(days: int) -> tuple[int, int, int]:
     era, day = divmod(days + 719_468, 146_097)  # days since 0000-03-01
     year = (day - day // 1_460 + day // 36_524 - day // 146_096) // 365
     day -= 365 * year + year // 4 - year // 100
     march = (5 * day + 2) // 153
     month = march + 3 if march < 10 else march - 9
     day -= (153 * march + 2) // 5
-    hour, minute = second // 3_600, second // 60 % 60
-    return year + 400 * era + (month <= 2), month, day + 1, hour, minute, second % 60
+    return year + 400 * era + (month <= 2), month, day + 1
+
+
+def _civil(epoch_s: int) -> tuple[int, int, int, int, int, int]:
+    days, second = divmod(epoch_s, 86_400)
+    return *_date(days), second // 3_600, second // 60 % 60, second % 60
 
 
 def _days(year: int, month: int, day: int) -> int:

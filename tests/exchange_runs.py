@@ -125,9 +125,9 @@ def arm(strikes: Strikes) -> None:
         strikes.at("staged")
         return result
 
-    def appended(disk: Disk, path: str, *more: Any) -> Any:
+    def appended(disk: Disk, path: str, *more: Any, **named: Any) -> Any:
         strikes.path = path
-        return real_append(disk, path, *more)
+        return real_append(disk, path, *more, **named)
 
     def written(fd: int, data: Any) -> int:
         if not bytes(data).startswith(_LOG_PIECE) or strikes.is_writing:
@@ -140,7 +140,7 @@ def arm(strikes: Strikes) -> None:
 
     tripod_files.Files._swap = swapped  # type: ignore[assignment,method-assign]
     Disk.stage = staged  # type: ignore[method-assign]
-    appending.append_or_swap = appended  # type: ignore[assignment]
+    appending.append_or_swap = appended
     os.write = written
     around(os, "fdatasync", strikes, "behind the log's end")
     around(appending, "swap_files", strikes, "named", "exchanged")

@@ -31,7 +31,7 @@ class MemoryStore:
         self._blobs: dict[bytes, bytes] = {}
         self._tip = Tip.start("")
         self._files = 0
-        self._whole = True
+        self.is_whole = True
 
     @property
     def origin(self) -> str:
@@ -73,7 +73,7 @@ class MemoryStore:
             raise LedgerError("this store has a transaction open: append within that one")
         self.db.execute("BEGIN")
         try:
-            self._whole = True
+            self.is_whole = True
             yield self
             self._check_whole()
             self.db.execute("COMMIT")
@@ -84,7 +84,7 @@ class MemoryStore:
             raise
 
     def _check_whole(self) -> None:
-        if not self._whole:
+        if not self.is_whole:
             raise LedgerError(
                 "an append of this transaction failed half way: nothing of it was recorded"
             )
@@ -117,9 +117,9 @@ class MemoryStore:
         self._by_id.update((entry.id, entry) for entry in kept)
         self._blobs.update(blobs)
         if fresh and self._fold is not None:
-            self._whole = False
+            self.is_whole = False
             self._fold(self.db, fresh, self.blob)
-            self._whole = True
+            self.is_whole = True
         return entries
 
     def erase(self, redaction: Draft) -> Entry:

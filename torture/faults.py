@@ -7,60 +7,64 @@ once or from then on; and no file may grow above a limit, by bytes. Then the dis
 
 from __future__ import annotations
 
+import os
 import random
 import signal
-import subprocess
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+from torture.children import reap_orphans
 from torture.teams import (
-    ENVIRONMENT,
-    PROGRAM,
+    SECONDS,
     Case,
     Known,
     Result,
     Scene,
+    begin,
     copy_team,
     known,
     make_team,
     recovered,
     remove_team,
 )
-from torture.tracing import CHANGING, SYNCING, Call, Fault, trace
+from torture.tracing import CHANGING, SYNCING, Call, Fault, Traced, trace_child
 
-__all__ = ["deaths", "refusals"]
+__all__ = ["Stage", "deaths", "refusals"]
 
 ERRORS = ("ENOSPC", "EIO", "EROFS", "EDQUOT", "EACCES")
-SECONDS = 60
-"""A command that takes longer hangs: the slowest of them takes three."""
+LEAVING_S = 10
+"""What a command began and left running is over by then, or it is an orphan."""
 
 
 def deaths(scene: Scene, folder: Path, seed: int) -> Iterator[Case]:
     """A death before each call that changes or syncs a file, then deaths by lot without end."""
-    stage = _Stage(scene, folder)
+    stage = Stage(scene, folder)
     chance = random.Random(seed)
     points = stage.points()
     for point in points:
         yield _killed(stage, [point])
     while True:
         if chance.random() < 0.5:
-            seconds = chance.random() * 1.5 * stage.seconds
-            yield Case(f"killed after {seconds:.4f} s", partial(stage.die_at, seconds))
+            seconds, alone = chance.random() * 1.5 * stage.seconds, chance.random() < 0.7
+            who = "killed" if alone else "killed with its programs"
+            death = partial(stage.die_at, seconds, alone=alone)
+            yield Case(f"{who} after {seconds:.4f} s", death)
         else:
             yield _killed(stage, [chance.choice(points) for _ in range(chance.randint(2, 3))])
 
 
-def _killed(stage: _Stage, points: list[tuple[str, int]]) -> Case:
+def _killed(stage: Stage, points: list[tuple[str, int]]) -> Case:
     what = " then ".join(f"{name} {number}" for name, number in points)
     return Case(f"killed before {what}", partial(stage.die, points))
 
 
 def refusals(scene: Scene, folder: Path, seed: int) -> Iterator[Case]:
     """Each call refused, once and from then on, for a reason by lot; then files of limited size."""
-    stage = _Stage(scene, folder)
+    stage = Stage(scene, folder)
     chance = random.Random(seed)
     for name, number in stage.points():
         for stays in (False,) if name == "openat" else (False, True):  # Python opens its modules
@@ -72,7 +76,11 @@ def refusals(scene: Scene, folder: Path, seed: int) -> Iterator[Case]:
         yield Case(f"no file above {size} bytes", partial(stage.refuse, size=size))
 
 
-class _Stage:
+WARNING = "tripod: warning: "
+"""How a line begins that does not say how the command ended."""
+
+
+class Stage:
     """A scene that is set once: its team, what must hold before and after, and its calls."""
 
     def __init__(self, scene: Scene, folder: Path) -> None:
@@ -81,21 +89,50 @@ class _Stage:
         self.folder = folder
         self.team = folder / "team"
         self.before = make_team(scene, self.team)
-        self.command = [PROGRAM, *scene.acts[0]]
+        self.command = scene.acts[0]
+        self.main: Callable[[], object] | None = None
+        self.settle = scene.settle
         self.is_one = not scene.git  # a push seals, a pull merges peer by peer
         self.made = 0
-        rehearsal = self._copy()
-        begun = time.monotonic()
-        done = trace(self.command, rehearsal, env=ENVIRONMENT)
-        self.seconds = time.monotonic() - begun
-        if done.code:
-            raise SystemExit(f"{scene.name}: ended with {done.code}: {done.err!r}")
+        done, self.seconds = self._rehearse()
         self.calls: list[Call] = done.calls
         self.said = len(done.out.splitlines()), len(done.err.splitlines())
+
+    def _rehearse(self) -> tuple[Traced, float]:
+        """Run the act twice, to note its calls and its time; what must hold after it."""
+        rehearsal = self.copy()
+        begun = time.monotonic()
+        begin(self.command, rehearsal).end(SECONDS)
+        seconds = time.monotonic() - begun
+        reap_orphans(LEAVING_S)
+        remove_team(rehearsal)
+        rehearsal = self.copy()
+        done = self._traced(rehearsal, note=True)
+        if done.code:
+            raise SystemExit(f"{self.command}: ended with {done.code}: {done.err!r}")
+        if self.settle is not None:
+            wrong = self.settle(rehearsal, alone=True)
+            if wrong:
+                raise SystemExit(f"{self.command}: {wrong}, and nothing had gone wrong")
         self.after = known(rehearsal)
         remove_team(rehearsal)
+        return done, seconds
 
-    def _copy(self) -> Path:
+    def _traced(
+        self,
+        team: Path,
+        *,
+        faults: list[Fault] | None = None,
+        note: bool = False,
+        largest: int | None = None,
+    ) -> Traced:
+        """Run the act under the tracer. Where its programs go on, they are not traced."""
+        child = begin(self.command, team, main=self.main, stopped=True, largest=largest)
+        return trace_child(
+            child, faults=faults or (), note=note, follows=self.settle is None, seconds=SECONDS
+        )
+
+    def copy(self) -> Path:
         """A team of this scene in a folder of its own; times and permissions are kept."""
         self.made += 1
         path = self.folder / f"run-{self.made}"
@@ -128,55 +165,58 @@ class _Stage:
         What an act finds that another began differs from what it finds alone: then its answer is
         held against nothing but what was there before.
         """
-        team = self._copy()
+        team = self.copy()
         answered = False
         for name, number in points:
-            fault = Fault(name, number, "signal=KILL")
-            done = trace(
-                self.command, team, env=ENVIRONMENT, faults=[fault], note=False, seconds=SECONDS
-            )
+            done = self._traced(team, faults=[Fault(name, number, "signal=KILL")])
             answered = answered or self._is_answer(done.out) or done.code == 0
-        return self._judge(team, answered=answered and len(points) == 1)
+        try:
+            return self._judge(team, answered=answered and len(points) == 1)
+        finally:
+            remove_team(team)
 
-    def die_at(self, seconds: float) -> Result:
-        """Kill the act after some time."""
-        team = self._copy()
-        with subprocess.Popen(
-            self.command, cwd=team, env=ENVIRONMENT, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, start_new_session=True,
-        ) as child:  # fmt: skip
-            try:
-                child.wait(seconds)
-            except subprocess.TimeoutExpired:
-                child.send_signal(signal.SIGKILL)
-            assert child.stdout is not None
-            answered = self._is_answer(child.stdout.read()) or child.wait() == 0
-        return self._judge(team, answered=answered)
+    def die_at(self, seconds: float, *, alone: bool) -> Result:
+        """Kill the act after some time; all that it began as well, unless ``alone``."""
+        team = self.copy()
+        child = begin(self.command, team, main=self.main)
+        if not child.is_over(seconds):
+            child.signal(signal.SIGKILL)
+            if not alone:
+                with suppress(ProcessLookupError):
+                    os.killpg(child.pid, signal.SIGKILL)
+        done = child.end(SECONDS)
+        if not alone:
+            reap_orphans(0)
+        answered = self._is_answer(done.out) or done.code == 0
+        try:
+            return self._judge(team, answered=answered, alone=alone)
+        finally:
+            remove_team(team)
 
     def _is_answer(self, out: bytes) -> bool:
         """Whether a command that was killed had said all: some tell first what they are doing."""
         return 0 < self.said[0] <= len(out.splitlines())
 
-    def _judge(self, team: Path, *, answered: bool) -> Result:
-        try:
-            return recovered(team, self._holding(answered=answered))
-        finally:
-            remove_team(team)
+    def _judge(self, team: Path, *, answered: bool, alone: bool = True) -> Result:
+        if self.settle is not None:
+            wrong = self.settle(team, alone=alone)
+            if wrong:
+                return Result(wrong, wrong=True)
+            return recovered(team, Known(self.before.ids, self.before.size, self.after.verdict))
+        left = reap_orphans(LEAVING_S)
+        if left:
+            return Result(f"still running: {left}", wrong=True)
+        return recovered(team, self.holding(answered=answered))
 
-    def _holding(self, *, answered: bool) -> Known:
+    def holding(self, *, answered: bool) -> Known:
         """What must hold after the act, or after an accident before its answer."""
         return self.before.answered(self.after) if answered else self.before
 
     def refuse(self, *, fault: Fault | None = None, size: int | None = None) -> Result:
         """Have the system refuse a call, or files above a size; what was said must be true."""
-        team = self._copy()
-        limited = [] if size is None else ["prlimit", f"--fsize={size}"]
-        faults = [] if fault is None else [fault]
+        team = self.copy()
         try:
-            done = trace(
-                [*limited, *self.command], team, env=ENVIRONMENT, faults=faults, note=False,
-                seconds=SECONDS,
-            )  # fmt: skip
+            done = self._traced(team, faults=[] if fault is None else [fault], largest=size)
             err = done.err.decode("utf-8", "replace")
             if "Traceback" in err:
                 return Result(f"traceback: {err}", wrong=True)
@@ -185,12 +225,17 @@ class _Stage:
             silent = done.code and not err.strip()
             if silent and (fault is None or fault.name != "write"):  # else its words were refused
                 return Result(f"it ended with {done.code} and said nothing", wrong=True)
-            is_untrue = "nothing was recorded" in err and known(team).ids != self.before.ids
+            denied = any(
+                "nothing was recorded" in line
+                for line in err.splitlines()
+                if not line.startswith(WARNING)  # it is about another act, which came before
+            )
+            is_untrue = denied and known(team).ids != self.before.ids
             if is_untrue and self.is_one:  # else it is said of one act among others
                 return Result(f"it said that nothing was recorded, and more is: {err}", wrong=True)
             warned = len(err.splitlines()) > self.said[1]  # then it did less, and said so
-            return recovered(team, self._holding(answered=done.code == 0 and not warned))
-        except subprocess.TimeoutExpired:
+            return self._judge(team, answered=done.code == 0 and not warned, alone=False)
+        except TimeoutError:
             return Result("it hangs", wrong=True)
         finally:
             remove_team(team)

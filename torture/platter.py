@@ -197,11 +197,12 @@ def read_state(folder: Path) -> State:
 class Reader:
     """Reads the calls of acts, one after another, and follows the names and sizes of files.
 
-    ``folder`` is where they work; it was as ``start`` says.
+    ``folder`` was as ``start`` says; ``at`` is where in it they are run.
     """
 
-    def __init__(self, folder: Path, start: State) -> None:
+    def __init__(self, folder: Path, start: State, at: str = "") -> None:
         self.top = os.path.realpath(folder)
+        self.at = os.path.join(self.top, at)
         self.nodes: dict[str, int] = {"": 0}
         self.sizes: dict[int, int] = {}
         self.places: dict[tuple[int, int], int] = {}  # of a process's descriptors: their position
@@ -328,8 +329,8 @@ class Reader:
         return True
 
     def _names(self, call: Call) -> bool:
-        # Commands are run in the folder; what starts elsewhere says so by its whole path.
-        texts = (os.path.join(self.top, os.fsdecode(text)) for text in call.texts)
+        # Commands are run in one folder; what starts elsewhere says so by its whole path.
+        texts = (os.path.join(self.at, os.fsdecode(text)) for text in call.texts)
         paths = [self._inside(os.path.realpath(text)) for text in texts]
         if all(path is None or path.endswith(_MEMORY) for path in paths):
             return False

@@ -19,30 +19,35 @@ from torture.platter import Reader, State, read_state, write_state
 from torture.teams import (
     ENVIRONMENT,
     PROGRAM,
+    SECONDS,
     Case,
     Known,
     Result,
     Scene,
-    copy_home,
+    begin,
     known,
     make_team,
     recovered,
-    remove_team,
+    use_home_of,
 )
 from torture.tracing import trace
+from tripod.team.team import Team
 
 __all__ = ["cuts"]
 
+TEAM = "team"
+"""The team's folder on the disk; that of the keys lies beside it."""
 SAMPLES = 4
 """Of each moment with many changes that nobody waited for: how many sets of them by lot."""
 
 
 def cuts(scene: Scene, folder: Path, seed: int) -> Iterator[Case]:
     """Each state that a power cut may leave during the acts of a scene, in an order by lot."""
-    team = folder / "team"
-    folder.mkdir()
+    disk = folder / "disk"
+    team = disk / TEAM
+    disk.mkdir(parents=True)
     holding = [make_team(scene, team)]
-    reader = Reader(team, read_state(team))
+    reader = Reader(disk, read_state(disk), TEAM)
     for command in scene.acts:
         done = trace([PROGRAM, *command], team, env=ENVIRONMENT)
         if done.code:
@@ -54,23 +59,34 @@ def cuts(scene: Scene, folder: Path, seed: int) -> Iterator[Case]:
     for number, moment in enumerate(moments):
         state = partial(reader.history.state, moment)
         here = folder / f"state-{number}"
-        yield Case(
-            f"cut at {moment.why}", partial(_check, team, state, holding[moment.answered], here)
-        )
+        yield Case(f"cut at {moment.why}", partial(_check, state, holding[moment.answered], here))
 
 
-def _check(team: Path, state: Callable[[], State], known: Known, folder: Path) -> Result:
-    """Lay a state out in ``folder``, and say what is wrong when the team is opened there.
+def _check(state: Callable[[], State], known: Known, folder: Path) -> Result:
+    """Lay a state out in ``folder``, and say what is wrong when the team in it is opened.
 
-    The host remembers what was sealed until the end: more than a cut would have left.
+    What the host keeps beside the team, its keys and what it sealed last, is on the same disk.
     """
     write_state(state(), folder)
-    _look_untouched(folder)
-    copy_home(team, folder)
+    team = folder / TEAM
+    _look_untouched(team)
+    use_home_of(team)
     try:
-        return recovered(folder, known)
+        result = recovered(team, known)
+        return result if result.wrong else _sealed(team) or result
     finally:
-        remove_team(folder)
+        shutil.rmtree(folder)
+
+
+def _sealed(team: Path) -> Result | None:
+    """What is wrong when a ledger that has a key is sealed: the key was kept before the entry."""
+    with Team(str(team / ".nbs")) as opened:
+        if not any(entry.kind == "key.set" for entry in opened.store.read()):
+            return None
+    done = begin(("seal",), team).end(SECONDS)
+    if done.code == 0:
+        return None
+    return Result(f"its key is recorded, and it cannot be sealed: {done.err.decode()}", wrong=True)
 
 
 def _look_untouched(folder: Path) -> None:

@@ -6,7 +6,6 @@ what it did: whatever comes after, the ledger holds those entries, in that order
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sqlite3
@@ -15,8 +14,9 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
+from torture.children import Child, main_of, within
 from tripod.bus.events import publish
 from tripod.ledger import RECORD, TripodError
 from tripod.ledger.locator import database_of
@@ -29,20 +29,25 @@ from tripod.verify.run import run
 __all__ = [
     "ENVIRONMENT",
     "PROGRAM",
-    "SCENES",
+    "Case",
     "Known",
+    "Result",
     "Scene",
     "act",
-    "copy_home",
+    "begin",
     "copy_team",
+    "entry_ids",
     "known",
     "make_team",
     "recovered",
     "remove_team",
+    "run_git",
     "use_home_of",
 ]
 
 PROGRAM = os.path.join(os.path.dirname(sys.executable), "tripod")
+SECONDS = 60
+"""A command that takes longer hangs: the slowest of them takes three."""
 ENVIRONMENT = {
     "PATH": os.environ.get("PATH", os.defpath),
     "HOME": "/nonexistent",
@@ -70,11 +75,6 @@ def use_home_of(team: Path) -> None:
 def copy_team(team: Path, to: Path) -> None:
     """Copy a team with its keys, times and permissions, and use those keys from now on."""
     shutil.copytree(team, to, symlinks=True)
-    copy_home(team, to)
-
-
-def copy_home(team: Path, to: Path) -> None:
-    """Copy the keys beside a team, and what the host remembers, and use them from now on."""
     home = team.with_name(f"{team.name}-home")
     if home.exists():
         shutil.copytree(home, to.with_name(f"{to.name}-home"))
@@ -88,10 +88,14 @@ def remove_team(team: Path) -> None:
 
 
 class Result(NamedTuple):
-    """What came of a case, in a word where all is well; else in words, and ``wrong``."""
+    """What came of a case, in a word where all is well; else in words, and ``wrong``.
+
+    ``told``: lines that a reader wants to see in any case.
+    """
 
     what: str
     wrong: bool = False
+    told: str = ""
 
 
 class Case(NamedTuple):
@@ -101,11 +105,19 @@ class Case(NamedTuple):
     run: Callable[[], Result]
 
 
+class Settle(Protocol):
+    """Finishes the work of programs; ``alone``: only the command was killed, and not they."""
+
+    def __call__(self, team: Path, *, alone: bool) -> str:
+        """What is wrong then; '' where all is well."""
+
+
 class Scene(NamedTuple):
     """A team and what it does: ``before`` prepares it once, ``acts`` are tortured.
 
     Each is a list of commands of ``tripod``. ``foreign``: what other programs write to its files
-    before the acts.
+    before the acts. ``settle``: of acts whose programs go on when the command ends: the commands
+    that finish the work. ``fresh``: its first act begins the team.
     """
 
     name: str
@@ -113,6 +125,8 @@ class Scene(NamedTuple):
     acts: Sequence[Sequence[str]]
     foreign: Callable[[Path], None] | None = None
     git: bool = False
+    settle: Settle | None = None
+    fresh: bool = False
 
 
 class Known(NamedTuple):
@@ -131,95 +145,46 @@ class Known(NamedTuple):
         return Known(self.ids, after.size, after.verdict)
 
 
-def _told(root: Path) -> None:
-    """Events, a message and a decision as the original tools write them."""
-    text = (
-        "source: bob\ntype: note\npriority: low\ntimestamp: 2026-11-20T10:00:00Z\npayload: |\n  x\n"
-    )
-    (root / "events/1795000000000000-bob-note-41.event").write_text(text)
-    with (root / "scribe/log.md").open("a", encoding="utf-8") as log:
-        log.write("\n### D-1795000000 By hand\n\n- Participants: bob\n\nIt was said.\n\n---\n")
-
-
-def _session(root: Path) -> None:
-    """A recorded session that read a file, beside the team."""
-    call = {"type": "tool_use", "id": "t1", "name": "Read", "input": {"file_path": "/srv/.env"}}
-    said = {"role": "assistant", "content": [call], "model": "m", "id": "a", "usage": {}}
-    line = {
-        "type": "assistant", "sessionId": "s1", "uuid": "u1", "parentUuid": None,
-        "version": "2.1.0", "timestamp": "2026-11-20T10:00:00.000Z", "cwd": "/srv",
-        "message": said, "isSidechain": False,
-    }  # fmt: skip
-    (root.parent / "session.jsonl").write_text(json.dumps(line) + "\n")
-
-
-def _peer(root: Path) -> None:
-    """A remote with the record of another replica that said something."""
-    team = root.parent
-    act(("push", "./remote.git"), team)
-    other = team / "other"
-    _git("clone", "-q", "remote.git", "other", at=team)
-    act(("init", "--from", "../remote.git"), other)
-    act(("chat", "send", "live", "eve", "from elsewhere"), other)
-    act(("push", "../remote.git"), other)
-
-
-TALK = (
-    ("chat", "create", "live"),
-    ("chat", "send", "live", "ann", "we keep both tables until the migration is done"),
-    ("scribe", "log", "Keep both tables", "-p", "ann", "-r", "Nothing is lost.", "--ref=live#last"),
-    ("bus", "publish", "ann", "task-complete", "normal", "green"),
-)
-_PUBLISH = [("bus", "publish", f"bot-{n}", "note", "low", f"text {n}") for n in range(3)]
-_SEND = [("chat", "send", "live", who, f"{who} agrees") for who in ("ann", "bob")]
-_LOG = [
-    ("scribe", "log", f"Rule {n}", "-p", "ann", "-r", "So.", "--ref=live#last") for n in range(2)
-]
-SCENES = (
-    Scene("publish", TALK, _PUBLISH[:2]),
-    Scene("send", TALK, _SEND),
-    Scene("log", TALK, _LOG),
-    Scene("ack", [*TALK, *_PUBLISH], [("bus", "ack-all")]),
-    Scene("archive", [*TALK, *_SEND], [("chat", "archive", "live", "--keep", "1")]),
-    Scene("sync", TALK, [("sync",)], foreign=_told),
-    Scene("rebuild", [*TALK, *_PUBLISH], [("rebuild",)]),
-    Scene("seal", [*TALK, ("key", "new")], [("seal",), _PUBLISH[0], ("seal",)]),
-    Scene("redact", [*TALK, *_PUBLISH], [("redact", "9", "--reason", "a secret")]),
-    Scene("import", TALK, [("import", "session.jsonl")], foreign=_session),
-    Scene("export", [*TALK, ("key", "new"), ("seal",)], [("export", "--bodies", "out")]),
-    Scene("push", TALK, [("push", "./remote.git")], git=True),
-    Scene("pull", TALK, [("pull", "./remote.git")], foreign=_peer, git=True),
-)
-
-
 def make_team(scene: Scene, folder: Path) -> Known:
     """Make the team of a scene in ``folder``; what holds of it."""
     folder.mkdir()
     use_home_of(folder)
     if scene.git:
-        _git("init", "-q", "-b", "main", at=folder)
-        _git("init", "-q", "--bare", "remote.git", at=folder)
-    for command in [("init",), *scene.before]:
+        run_git("init", "-q", "-b", "main", at=folder)
+        run_git("init", "-q", "--bare", "remote.git", at=folder)
+    for command in [*(() if scene.fresh else [("init",)]), *scene.before]:
         act(command, folder)
     if scene.foreign is not None:
         scene.foreign(folder / ".nbs")
     return known(folder)
 
 
-def _git(*words: str, at: Path) -> None:
+def run_git(*words: str, at: Path) -> None:
+    """Run git (CalledProcessError: it failed)."""
     subprocess.run(["git", *words], cwd=at, check=True, env=ENVIRONMENT, capture_output=True)
 
 
+def begin(
+    command: Sequence[str],
+    folder: Path,
+    *,
+    main: Callable[[], object] | None = None,
+    stopped: bool = False,
+    largest: int | None = None,
+) -> Child:
+    """Begin one command, in a fork of this process; ``main`` is what it calls instead."""
+    return Child(
+        [PROGRAM, *command], folder, ENVIRONMENT, main or main_of(PROGRAM),
+        stopped=stopped, largest=largest,
+    )  # fmt: skip
+
+
 def act(command: Sequence[str], folder: Path) -> bytes:
-    """Run one command; what it answered (CalledProcessError: it did not end well)."""
-    done = subprocess.run(
-        [PROGRAM, *command], cwd=folder, env=ENVIRONMENT, capture_output=True, check=False
-    )
-    if done.returncode:
-        raise SystemExit(
-            f"tripod {' '.join(command)} ended with {done.returncode}: {done.stderr.decode()}"
-        )
-    return done.stdout
+    """Run one command; what it answered (SystemExit: it did not end well)."""
+    done = begin(command, folder).end(SECONDS)
+    if done.code:
+        raise SystemExit(f"tripod {' '.join(command)} ended with {done.code}: {done.err.decode()}")
+    return done.out
 
 
 def known(folder: Path) -> Known:
@@ -228,6 +193,8 @@ def known(folder: Path) -> Known:
     copy_team(folder, copy)
     try:
         ids = entry_ids(copy)
+        if not ids:
+            return Known((), 0, 0)
         with Team(str(copy / ".nbs")) as team:
             sync(team)
         with collect(str(copy)) as evidence:
@@ -238,9 +205,14 @@ def known(folder: Path) -> Known:
 
 
 def entry_ids(folder: Path) -> tuple[str, ...]:
-    """The ids of a ledger's entries, in order."""
-    db = sqlite3.connect(database_of(str(folder / ".nbs")))
+    """The ids of a ledger's entries, in order; none where there is no ledger."""
+    path = database_of(str(folder / ".nbs"))
+    if not os.path.exists(path):
+        return ()
+    db = sqlite3.connect(path)
     try:
+        if not db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'entries'").fetchall():
+            return ()  # who began it came no further
         return tuple(one for (one,) in db.execute("SELECT id FROM entries ORDER BY seq"))
     finally:
         db.close()
@@ -252,30 +224,35 @@ def recovered(folder: Path, known: Known) -> Result:
     Nothing answered may be lost, every check must give the verdict it gave before, nothing may be
     left over, and work goes on: an event that is published now stands in the queue.
     """
-    root = folder / ".nbs"
     try:
-        with Team(str(root)) as team:
-            sync(team)
-            name = publish(team, "torture", "still-here", "low")
-        ids = entry_ids(folder)
-        if ids[: len(known.ids)] != known.ids or len(ids) <= known.size:  # one is the newest event
-            return Result(f"lost: of {known.size} entries {len(ids) - 1} are held", wrong=True)
-        if not (root / "events" / name).is_file():
-            return Result(f"stuck: {name} was published, and no file shows it", wrong=True)
-        # What is left in the record goes with the next seal: no other act looks into it.
-        left = [str(path.relative_to(root)) for path in root.rglob(f"{TEMPORARY}*")]
-        left = [path for path in left if not path.startswith(f"{RECORD}/")]
-        if left:
-            return Result(f"left over: {left}", wrong=True)
-        with collect(str(folder)) as evidence:
-            report = run(evidence)
-        if report.exit_code != known.verdict:
-            told = [f"{o.check}: {f}" for o in report.outcomes for f in o.findings][:5]
-            return Result(
-                f"verify says {report.exit_code}, not {known.verdict}: {told}", wrong=True
-            )
-    except (TripodError, OSError, sqlite3.Error) as error:
+        with within(SECONDS):
+            return _recovered(folder, known)
+    except (TripodError, OSError, sqlite3.Error) as error:  # a TimeoutError is an OSError
         return Result(f"refused: {type(error).__name__}: {error}", wrong=True)
     except Exception:  # noqa: BLE001 - whatever a tool raises here is what is looked for
         return Result(f"traceback: {traceback.format_exc()}", wrong=True)
+
+
+def _recovered(folder: Path, known: Known) -> Result:
+    root = folder / ".nbs"
+    if not known.size:  # nothing was answered yet: who began the team does it again
+        act(("init",), folder)
+    with Team(str(root)) as team:
+        sync(team)
+        name = publish(team, "torture", "still-here", "low")
+    ids = entry_ids(folder)
+    if ids[: len(known.ids)] != known.ids or len(ids) <= known.size:  # one is the newest event
+        return Result(f"lost: of {known.size} entries {len(ids) - 1} are held", wrong=True)
+    if not (root / "events" / name).is_file():
+        return Result(f"stuck: {name} was published, and no file shows it", wrong=True)
+    # What is left in the record goes with the next seal: no other act looks into it.
+    left = [str(path.relative_to(root)) for path in root.rglob(f"{TEMPORARY}*")]
+    left = [path for path in left if not path.startswith(f"{RECORD}/")]
+    if left:
+        return Result(f"left over: {left}", wrong=True)
+    with collect(str(folder)) as evidence:
+        report = run(evidence)
+    if report.exit_code != known.verdict:
+        told = [f"{o.check}: {f}" for o in report.outcomes for f in o.findings][:5]
+        return Result(f"verify says {report.exit_code}, not {known.verdict}: {told}", wrong=True)
     return Result("recovered")

@@ -9,14 +9,28 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from shutil import which
 from typing import NamedTuple
 
-__all__ = ["CHANGING", "SYNCING", "Call", "Fault", "Traced", "trace", "tracer_problem"]
+from torture.children import Child
+
+__all__ = [
+    "CHANGING",
+    "SYNCING",
+    "Call",
+    "Fault",
+    "Traced",
+    "attached",
+    "trace",
+    "trace_child",
+    "tracer_problem",
+]
 
 CHANGING = (
     "openat", "write", "pwrite64", "writev", "pwritev", "ftruncate", "truncate", "fallocate",
@@ -28,8 +42,9 @@ SYNCING = ("fsync", "fdatasync", "sync", "syncfs", "sync_file_range", "msync")
 """The calls that wait for the disk."""
 _PLACING = ("lseek",)
 
+_LEAVING_S = 60
 _WHOLE = 64 * 2**20  # bytes of one call's data that are noted
-_LINE = re.compile(r"(\d+) +(?:(\w+)\((.*)|<\.\.\. (\w+) resumed>(.*))", re.DOTALL)
+_LINE = re.compile(r"(?:(\d+) +)?(?:(\w+)\((.*)|<\.\.\. (\w+) resumed>(.*))", re.DOTALL)
 _END = re.compile(r"(.*)\) += (-?\d+|\?)(?:<((?:\\x..)*)>)?(.*)", re.DOTALL)
 _TOKEN = re.compile(
     r'"((?:\\x..)*)"(\.\.\.)?'  # bytes
@@ -106,14 +121,10 @@ def trace(
     TimeoutExpired: it hangs. ValueError: the tracer itself refuses.
     """
     with tempfile.TemporaryDirectory(prefix="trace-") as scratch:
-        log = Path(scratch, "log")
-        names = [*CHANGING, *SYNCING, *_PLACING] if note else [fault.name for fault in faults]
-        how = ["-f", "-qq", "-e", f"trace={','.join(names) or 'none'}"]
+        log = Path(scratch, "log") if note else None
+        how = ["-f", "-qq", *_options(faults, log)]
         if not any("signal" in fault.what for fault in faults):  # with it, none is sent (6.1)
             how.append("--seccomp-bpf")
-        how += ["-y", "-xx", "-s", str(_WHOLE), "-o", str(log) if note else "/dev/null"]
-        for fault in faults:
-            how += ["-e", str(fault)]
         with subprocess.Popen(
             ["strace", *how, "--", *command],
             cwd=folder,
@@ -130,8 +141,65 @@ def trace(
                 raise
         if err.startswith(b"strace: "):
             raise ValueError(f"the tracer refuses: {err.decode()}")
-        calls = list(_calls(log.read_text("ascii"))) if note else []
-        return Traced(child.returncode, out, err, calls)
+        return Traced(child.returncode, out, err, _read(log))
+
+
+def trace_child(
+    child: Child,
+    *,
+    faults: Sequence[Fault] = (),
+    note: bool = True,
+    follows: bool = True,
+    seconds: float = 120,
+) -> Traced:
+    """Let a child go on that has stopped itself, and note its calls, where ``note``.
+
+    ``follows``: the programs that it starts are traced, too. TimeoutError: it hangs. ValueError:
+    the tracer itself refuses.
+    """
+    with tempfile.TemporaryDirectory(prefix="trace-") as scratch:
+        log = Path(scratch, "log") if note else None
+        with attached(child, faults=faults, log=log, follows=follows):
+            child.signal(signal.SIGCONT)
+            ended = child.end(seconds)
+        return Traced(*ended, _read(log))
+
+
+@contextmanager
+def attached(
+    child: Child, *, faults: Sequence[Fault] = (), log: Path | None = None, follows: bool = True
+) -> Iterator[None]:
+    """A tracer at a child that has stopped itself; at the end it is waited for."""
+    how = [*(["-f"] if follows else []), "-p", str(child.pid), *_options(faults, log)]
+    child.wait_stopped()
+    with subprocess.Popen(
+        ["strace", *how], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as tracer:
+        assert tracer.stderr is not None
+        said = tracer.stderr.readline()
+        if not said.endswith(b" attached\n"):
+            child.signal(signal.SIGKILL)
+            raise ValueError(f"the tracer refuses: {said.decode()}")
+        try:
+            yield
+        finally:
+            try:
+                tracer.communicate(timeout=_LEAVING_S)
+            except subprocess.TimeoutExpired:  # what it follows goes on, and is not our subject
+                tracer.terminate()
+
+
+def _options(faults: Sequence[Fault], log: Path | None) -> list[str]:
+    names = [*CHANGING, *SYNCING, *_PLACING] if log else [fault.name for fault in faults]
+    how = ["-e", f"trace={','.join(names) or 'none'}"]
+    how += ["-y", "-xx", "-s", str(_WHOLE), "-o", str(log) if log else "/dev/null"]
+    for fault in faults:
+        how += ["-e", str(fault)]
+    return how
+
+
+def _read(log: Path | None) -> list[Call]:
+    return [] if log is None else list(_calls(log.read_text("ascii")))
 
 
 def _calls(log: str) -> Iterator[Call]:
@@ -141,7 +209,7 @@ def _calls(log: str) -> Iterator[Call]:
         match = _LINE.fullmatch(line)
         if match is None:  # a signal, an exit
             continue
-        pid, name, rest, again, more = int(match[1]), match[2], match[3], match[4], match[5]
+        pid, name, rest, again, more = int(match[1] or 0), match[2], match[3], match[4], match[5]
         if again:
             name, rest = again, begun.pop(pid, "") + more
         if rest.endswith("<unfinished ...>"):

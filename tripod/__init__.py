@@ -24,13 +24,14 @@ if TYPE_CHECKING:
     from tripod.recovery.backup import backup
     from tripod.recovery.rebuild import Rebuilt, rebuild
     from tripod.team.adoption import Adoption, init, sync
+    from tripod.team.recorder import Recorder
     from tripod.team.team import Team, open_team
 
 __version__ = "0.1.0"
 __all__ = [
-    "Adoption", "Entry", "Head", "Rebuilt", "Team", "TripodError", "__version__", "backup", "bus",
-    "chat", "decisions", "errors", "init", "now_us", "open_team", "pythia", "rebuild", "sync",
-    "verify", "workers",
+    "Adoption", "Entry", "Head", "Rebuilt", "Recorder", "Team", "TripodError", "__version__",
+    "backup", "bus", "chat", "decisions", "errors", "init", "now_us", "open_team", "pythia",
+    "rebuild", "sync", "verify", "workers",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
@@ -44,6 +45,7 @@ if not TYPE_CHECKING:
             "ledger.store",
             "team.team",
             "team.adoption",
+            "team.recorder",
             "recovery.rebuild",
             "recovery.backup",
         ),

@@ -4,8 +4,6 @@ Nothing hostile reaches a terminal. Long work shows its progress in one line at 
 nothing in a pipe or a file.
 """
 
-from __future__ import annotations
-
 import atexit
 import gc
 import json
@@ -16,15 +14,23 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
-from threading import active_count
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, Protocol, TextIO, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, TextIO
 
 from tripod import errors
 from tripod.errors import TripodError
 from tripod.ledger.progress import progress_to
 
 if TYPE_CHECKING:
+    from typing import Protocol, TypeVar
+
     from tripod.ledger import LedgerReader
+
+    class _Entered(Protocol):
+        @property
+        def seq(self) -> int: ...
+
+    T = TypeVar("T", bound=_Entered)
+
 
 LINES = 500  # printed at once
 
@@ -207,19 +213,9 @@ def format_utc(seconds: int) -> str:
 # Marks -----------------------------------------------------------------------------------------
 
 
-class _Entered(Protocol):
-    @property
-    def seq(self) -> int: ...
-
-
-T = TypeVar("T", bound=_Entered)
-
-
-def entry_marks(ledger: LedgerReader, seqs: Sequence[int]) -> dict[int, str]:
+def entry_marks(ledger: "LedgerReader", seqs: Sequence[int]) -> dict[int, str]:
     """The marks of entries by their numbers: ``observed``, ``signed``, ``peer ...`` or ''."""
-    from orjson import loads
-
-    from tripod.ledger import MERGED, entry_mark
+    from tripod.ledger import MERGED, codec, entry_mark
 
     marks = {}
     for entry in ledger.raw_of(seqs):
@@ -231,23 +227,22 @@ def entry_marks(ledger: LedgerReader, seqs: Sequence[int]) -> dict[int, str]:
             read = ledger.entry(entry.seq)
             observed = read is not None and "observed" in read.data
         elif b'"observed":' in body:  # few bodies have it: the others need not be decoded
-            observed = "observed" in loads(body)
+            observed = "observed" in codec.loads(body)
         marks[entry.seq] = entry_mark(observed=observed, signed=entry.auth is not None)
     return marks
 
 
-def _peer_mark(ledger: LedgerReader, seq: int, body: bytes | None) -> str:
-    from orjson import loads
-
+def _peer_mark(ledger: "LedgerReader", seq: int, body: bytes | None) -> str:
+    from tripod.ledger import codec
     from tripod.ledger.kinds.merged import peer_mark
 
     if body is not None:
-        return peer_mark(loads(body), ledger.blob)
+        return peer_mark(codec.loads(body), ledger.blob)
     read = ledger.entry(seq)  # it was erased: the redaction keeps its header
     return peer_mark(read.data, ledger.blob) if read is not None and read.data else "peer"
 
 
-def each_mark(ledger: LedgerReader, found: Iterable[T]) -> Iterator[tuple[T, str]]:
+def each_mark(ledger: "LedgerReader", found: "Iterable[T]") -> "Iterator[tuple[T, str]]":
     """Whatever has the number of its entry as ``seq``, with its mark, a few hundred a request."""
     rest = iter(found)
     while chunk := list(islice(rest, LINES)):
@@ -393,7 +388,8 @@ def leave(code: int, name: str) -> NoReturn:
     """
     script = getattr(sys.modules["__main__"], "__file__", None) or ""
     is_ours = script == sys.argv[0] and os.path.basename(script) == name
-    if is_ours and active_count() == 1:
+    threads = sys.modules.get("threading")  # not even imported: this one is alone
+    if is_ours and (threads is None or threads.active_count() == 1):
         with suppress(OSError, ValueError):  # the interpreter says what cannot be written
             atexit._run_exitfuncs()  # noqa: SLF001 - nothing public does what was registered
             for stream in (sys.stdout, sys.stderr):  # what was registered may have written, too

@@ -8,6 +8,7 @@ only if the tables turn out to equal the fold, over the same head.
 from __future__ import annotations
 
 import sqlite3
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from hashlib import sha256
@@ -26,14 +27,17 @@ from tripod.verify.advice import may_need_advice
 from tripod.verify.anchors.growth import shared_start
 from tripod.verify.check import OLDER, Folded
 from tripod.verify.rows import (
+    ACTOR_AND_TIME,
     RENDER_ERRORS,
     RowReader,
-    entries_of_rows,
     head_row,
     index_fault,
     one_row,
+    read_row,
+    readable_rows,
     source_over_rows,
 )
+from tripod.verify.scan.shortcut import Noted, Ops, Shortcut
 
 
 class Compared(NamedTuple):
@@ -97,7 +101,7 @@ def fold_evidence(
     if db is not None:
         folded.size = RowReader(db).size
         with projections.bulk_fold(scratch):
-            _fold(folded, tell_over(entries_of_rows(db), "folding entries", folded.size))
+            _fold_rows(folded, db)
         adopted = one_row(scratch, "SELECT adopted FROM team")
         folded.adopted = adopted[0] if adopted else None
         folded.tables = list(_table_faults(db, scratch)) if derived else []
@@ -114,51 +118,96 @@ def fold_evidence(
     return folded
 
 
-def _fold(folded: Folded, entries: Iterable[Entry]) -> None:
-    db = folded.source.db
+def _fold_rows(folded: Folded, db: sqlite3.Connection) -> None:
+    """Fold the rows of the ledger; the common ones by their bytes."""
+    fold, shortcut = _Fold(folded), Shortcut(ACTOR_AND_TIME, note_message)
+    rows = tell_over(readable_rows(db), "folding entries", folded.size)
+    for batch in projections.fold_batches(rows, BATCH):
+        for row in batch:
+            if not shortcut.take(row, fold.ops, fold.noted):
+                entry = read_row(db, row)
+                for op in () if entry is None else fold.operations(entry):
+                    shortcut.add(op, fold.ops)
+        shortcut.settle(fold.ops)
+        fold.write()
+    shortcut.finish(fold.ops)
+    fold.write()
 
-    def unfoldable(_entry: Entry, _error: Exception) -> None:
-        folded.unfolded += 1
 
-    def blob(digest: bytes) -> bytes | None:
+def _fold_drafts(folded: Folded, entries: Iterable[Entry]) -> None:
+    """Fold what was found in files, as entries."""
+    fold = _Fold(folded)
+    for batch in projections.fold_batches(entries, BATCH):
+        for entry in batch:
+            for op in fold.operations(entry):
+                fold.ops[op[0]].append(op)
+        fold.write()
+
+
+class _Fold:
+    """What is to be written of a batch: operations by their tables, and what checks ask for."""
+
+    def __init__(self, folded: Folded) -> None:
+        self.folded = folded
+        self.ops: Ops = defaultdict(list)
+        self.noted: Noted = defaultdict(list)
+
+    def operations(self, entry: Entry) -> Iterator[Any]:
+        """The row operations of an entry, which is noted; one that cannot be folded is counted."""
+        note_entry(entry, self.noted)
+        return projections.fold_entry(entry, self._blob, self._unfoldable)
+
+    def write(self) -> None:
+        """Write the batch, and begin another."""
+        db = self.folded.source.db
+        db.execute("BEGIN")
+        projections.run_operations(db, self.ops, self._unfoldable)
+        for table, rows in self.noted.items():
+            db.executemany(
+                f"INSERT OR IGNORE INTO {table} VALUES (?{', ?' * (len(rows[0]) - 1)})", rows
+            )
+        db.execute("COMMIT")
+        self.ops.clear()
+        self.noted.clear()
+
+    def _unfoldable(self, _entry: Entry, _error: Exception) -> None:
+        self.folded.unfolded += 1
+
+    def _blob(self, digest: bytes) -> bytes | None:
         with suppress(*RENDER_ERRORS):
-            return folded.source.blob(digest.hex())
+            return self.folded.source.blob(digest.hex())
         return None
 
-    for batch in projections.fold_batches(entries, BATCH):
-        db.execute("BEGIN")
-        projections.fold_into(db, batch, blob, unfoldable)
-        _mark(db, batch)
-        db.execute("COMMIT")
+
+def note_message(seq: int, body: bytes, text: str, noted: Noted) -> None:
+    """Note a message, as ``note_entry``."""
+    low = body.lower()
+    if b"pythia checkpoint" in low or b'"sha256"' in low or not body:
+        noted["spoken"].append((seq,))
+    if may_need_advice(text):
+        noted["decisive"].append((seq,))
 
 
-def _mark(db: sqlite3.Connection, batch: list[Entry]) -> None:
+def note_entry(entry: Entry, noted: Noted) -> None:
     """Note what is rare among the many, for the checks that ask for it."""
-    noted: dict[str, list[tuple[int]]] = {table: [] for table in _NOTED}
-    handed: list[tuple[int, str]] = []
-    for entry in batch:
-        if entry.kind == "chat.sent":
-            body = (entry.body or b"").lower()
-            if b"pythia checkpoint" in body or b'"sha256"' in body or not body:
-                noted["spoken"].append((entry.seq,))
-            text = entry.data.get("text")
-            if isinstance(text, dict) and may_need_advice(str(text.get("text", ""))):
-                noted["decisive"].append((entry.seq,))
-        elif entry.kind == "bus.published" and entry.data.get("type") == "pythia-checkpoint":
-            noted["asked"].append((entry.seq,))
-        elif entry.kind == "config.changed" and entry.data.get("path") == CONFIG.path:
-            noted["configured"].append((entry.seq,))
-        elif entry.kind == "bus.acked" and is_event_deletion(entry.data):
-            noted["deleted"].append((entry.seq,))
-        elif entry.kind in SETTLING:
-            noted["settling"].append((entry.seq,))
-        elif entry.kind == "file.displaced":
-            noted["displaced"].append((entry.seq,))
-        elif entry.kind == "delivered":
-            handed.append((entry.seq, str(entry.data.get("spawn"))))
-    for table, seqs in noted.items():
-        db.executemany(f"INSERT OR IGNORE INTO {table} VALUES (?)", seqs)
-    db.executemany("INSERT OR IGNORE INTO handed VALUES (?, ?)", handed)
+    kind, seq = entry.kind, (entry.seq,)
+    if kind == "chat.sent":
+        text = entry.data.get("text")
+        said = str(text.get("text", "")) if isinstance(text, dict) else ""
+        # A damaged row may have a body of any type.
+        note_message(entry.seq, entry.body if type(entry.body) is bytes else b"", said, noted)
+    elif kind == "bus.published" and entry.data.get("type") == "pythia-checkpoint":
+        noted["asked"].append(seq)
+    elif kind == "config.changed" and entry.data.get("path") == CONFIG.path:
+        noted["configured"].append(seq)
+    elif kind == "bus.acked" and is_event_deletion(entry.data):
+        noted["deleted"].append(seq)
+    elif kind in SETTLING:
+        noted["settling"].append(seq)
+    elif kind == "file.displaced":
+        noted["displaced"].append(seq)
+    elif kind == "delivered":
+        noted["handed"].append((entry.seq, str(entry.data.get("spawn"))))
 
 
 def _add_files(
@@ -214,7 +263,7 @@ def _add_files(
                 b"", None, None, draft.body,
             )  # fmt: skip
 
-    _fold(folded, entries())
+    _fold_drafts(folded, entries())
     moved = any(draft.kind in projections.BUS.kinds for draft in folded.drafts.values())
     folded.queue_agrees = compared is not None and compared.queue and not moved
 

@@ -38,10 +38,11 @@ from tripod.projections.engine import create_tables, inner_data
 from tripod.projections.projection import Source
 from tripod.verify.check import Scanned
 
-_FRONT = re.compile(
+ACTOR_AND_TIME = re.compile(
     rb'\{"actor":"([^"\\\x00-\x1f]*+)","at":"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)",'
 ).match
 """The beginning of a canonical header with nothing to escape: the actor and the time."""
+_MARKS: dict[object, bytes] = {kind.name: b',"kind":"%b",' % kind.name.encode() for kind in KINDS}
 
 
 _LISTED = 5000  # rows of a schema; ours has fewer than a hundred
@@ -232,6 +233,14 @@ class RowReader(SQLiteReader):
         head = head_row(self.db) if self.problem else None
         return size if head is None or type(head.size) is not int else head.size
 
+    def bodies_of(self, seqs: Sequence[int]) -> list[tuple[int, Any, Any]]:
+        """Number, kind and body of the entries with these numbers that have one."""
+        sql = (
+            "SELECT seq, kind, body FROM entries"
+            " WHERE seq IN (SELECT value FROM json_each(?)) AND body IS NOT NULL"
+        )
+        return list(self._rows(sql, (orjson.dumps(seqs).decode(),)))
+
     def unswept(self) -> int:
         """How many erased entries may still lie in the pages of the database's file."""
         row = self._one("SELECT count(*) FROM (SELECT 1 FROM unswept LIMIT 1000000)")
@@ -291,34 +300,31 @@ def entry_of_row(db: sqlite3.Connection, row: tuple[Any, ...]) -> Entry | None:
     return entry if texts and type(data) is dict and seq >= 0 else None
 
 
-def entries_of_rows(db: sqlite3.Connection) -> Iterator[Entry]:
-    """Every entry that parses, up to where the file can be read; the ledger's checks name the rest.
-
-    Each is whole: a fold may ask for any field. Where the header surely names the kind of the
-    column, actor and time are taken from its beginning and the rest is not parsed: half the time.
-    """
-    loads, front_of = orjson.loads, _FRONT
-    marks: dict[object, bytes] = {
-        kind.name: b',"kind":"%b",' % kind.name.encode() for kind in KINDS
-    }
+def readable_rows(db: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
+    """Every row up to where the file can be read, as ``all_rows``; the checks name the rest."""
     try:
-        for row in all_rows(db):
-            seq, id_, kind, stream, header, salt, body, auth = row
-            try:
-                front = front_of(header)
-                # Within a text of the header the quotes would be escaped: this is the field.
-                if front and marks[kind] in header and body[:1] == b"{" and seq >= 0:
-                    actor, at = front[1].decode(), front[2].decode()
-                    data = loads(body)
-                    yield Entry(seq, id_, kind, stream, actor, at, header, salt, body, data, auth)
-                    continue
-            except (KeyError, TypeError, ValueError):
-                pass
-            entry = entry_of_row(db, row)
-            if entry is not None:
-                yield entry
+        yield from all_rows(db)
     except sqlite3.DatabaseError:
         return
+
+
+def read_row(db: sqlite3.Connection, row: tuple[Any, ...]) -> Entry | None:
+    """What ``entry_of_row`` gives, in half the time.
+
+    Where the header surely names the kind of the column, actor and time are taken from its
+    beginning and the rest is not parsed.
+    """
+    seq, id_, kind, stream, header, salt, body, auth = row
+    try:
+        front = ACTOR_AND_TIME(header)
+        # Within a text of the header the quotes would be escaped: this is the field.
+        if front and _MARKS[kind] in header and body[:1] == b"{" and seq >= 0:
+            actor, at = front[1].decode(), front[2].decode()
+            data = orjson.loads(body)
+            return Entry(seq, id_, kind, stream, actor, at, header, salt, body, data, auth)
+    except (KeyError, TypeError, ValueError):
+        pass
+    return entry_of_row(db, row)
 
 
 RENDER_ERRORS = (LedgerError, LookupError, TypeError, ValueError, AttributeError, sqlite3.Error)
@@ -336,6 +342,7 @@ def source_over_rows(
     that they would get, ``blobs`` by digest. What is not there is a LookupError.
     """
     ledger = RowReader(tables if db is None else db)
+    loads = orjson.loads
 
     def body(seq: int) -> dict[str, Any]:
         if seq in drafts:
@@ -359,10 +366,16 @@ def source_over_rows(
         if db is None or not drafts.keys().isdisjoint(seqs):
             return {}
         try:
-            found = [entry for entry in ledger.raw_of(seqs) if entry.body is not None]
-            return {one.seq: seen(one, orjson.loads(one.body or b"")) for one in found}
+            rows = ledger.bodies_of(seqs)
+            found = {seq: loads(body) for seq, kind, body in rows if kind != MERGED}
+            if len(found) < len(rows):
+                merged = [seq for seq, kind, _ in rows if kind == MERGED]
+                found |= {
+                    one.seq: seen(one, loads(one.body or b"")) for one in ledger.raw_of(merged)
+                }
         except (orjson.JSONDecodeError, TypeError, LedgerError):
             return {}
+        return found
 
     def blob(digest: str) -> bytes:
         if digest in blobs:

@@ -19,18 +19,17 @@ it are not touched either. SQLite reads a write-ahead log in three ways then:
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import sqlite3
 import stat
-import struct
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Any, Unpack
 
-import orjson
-
+from tripod.ledger import codec
 from tripod.ledger.entry import GENESIS, Entry, commit_body, entry_leaf_hash, redaction_entry_id
 from tripod.ledger.errors import LedgerDamagedError, NoLedgerError, UnwritableError
 from tripod.ledger.files import is_read_only
@@ -148,7 +147,9 @@ def _open_untouched(path: str) -> sqlite3.Connection:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         # A lock of the open file: one of the process would go with any other descriptor of it.
         if hasattr(fcntl, "F_OFD_SETLK"):
-            lock = struct.pack("hhqqi0q", fcntl.F_RDLCK, os.SEEK_SET, *_SHARED, 0)
+            from struct import pack
+
+            lock = pack("hhqqi0q", fcntl.F_RDLCK, os.SEEK_SET, *_SHARED, 0)
             with suppress(OSError):  # a file system without locks, or a writer is about to close it
                 fcntl.fcntl(fd, fcntl.F_OFD_SETLK, lock)
 
@@ -366,8 +367,8 @@ class SQLiteReader:
         """
         rows = self._chosen(start, stop, **chosen)
         for seq, entry_id, kind, of, header, salt, body, auth in rows:
-            head = orjson.loads(header)
-            data = _kept_body(self.db, seq) if body is None else orjson.loads(body)
+            head = codec.loads(header)
+            data = _kept_body(self.db, seq) if body is None else codec.loads(body)
             actor, at = head["actor"], head["at"]
             yield Entry(seq, entry_id, kind, of, actor, at, header, salt, body, data, auth)
 
@@ -413,7 +414,7 @@ class SQLiteReader:
     def raw_of(self, seqs: Sequence[int]) -> Iterator[RawEntry]:
         """The entries with these numbers, undecoded, by one statement."""
         sql = f"SELECT {self._columns} FROM entries WHERE seq IN (SELECT value FROM json_each(?))"
-        return map(RawEntry._make, self._rows(sql, (orjson.dumps(seqs).decode(),)))
+        return map(RawEntry._make, self._rows(sql, (json.dumps(list(seqs)),)))
 
     def seq_of(self, entry_id: str) -> int | None:
         """The number of the entry with this id, or None."""
@@ -473,7 +474,7 @@ def read_sound_entries(entries: Iterable[Entry]) -> Iterator[Entry]:
     """
     prev = GENESIS
     for entry in entries:
-        header = orjson.loads(entry.header)
+        header = codec.loads(entry.header)
         salt, body, problem = entry.salt, entry.body, ""
         if header["prev"] != prev:
             problem = "is not linked to the one before it"
@@ -547,5 +548,5 @@ def _kept_body(db: sqlite3.Connection, seq: int) -> dict[str, Any]:
     row = db.execute(kept, (redaction_entry_id(seq),)).fetchone()
     if row is None or row[0] is None:
         return {}
-    keep: dict[str, Any] = orjson.loads(row[0])["keep"]
+    keep: dict[str, Any] = codec.loads(row[0])["keep"]
     return keep

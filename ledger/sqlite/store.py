@@ -30,13 +30,12 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
+from tripod.ledger import codec
 from tripod.ledger.chain import Tip, link_all
 from tripod.ledger.entry import Draft, Entry, entry_blob_mark, entry_blobs
 from tripod.ledger.errors import (
@@ -50,6 +49,7 @@ from tripod.ledger.errors import (
 from tripod.ledger.files import READ_ONLY, FileLock, is_read_only
 from tripod.ledger.ids import fresh_ids, now_at
 from tripod.ledger.progress import tell_over, tell_progress
+from tripod.ledger.sqlite.group import AppendGroup, join_group, leave_group
 from tripod.ledger.sqlite.reader import (
     COLUMNS,
     SQLiteReader,
@@ -91,9 +91,14 @@ class SQLiteTransaction(SQLiteReader):
         self._stored = row is not None
         self._whole = True
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it can go on; see ``tripod.ledger.store.Transaction``."""
+        return self._whole and self.db.in_transaction
+
     def check_whole(self) -> None:
         """Refuse to go on after an append that failed half way, or a rollback (LedgerError)."""
-        if not (self._whole and self.db.in_transaction):
+        if not self.is_whole:
             raise LedgerError(
                 "an append of this transaction failed half way: nothing of it was recorded"
             )
@@ -232,8 +237,6 @@ class Writing:
         self._check = check
 
     def __enter__(self) -> SQLiteTransaction:
-        if self._db.in_transaction:
-            raise LedgerError("this store has a transaction open: append within that one")
         try:
             self._lock.acquire()
             self._db.execute("BEGIN IMMEDIATE")
@@ -287,6 +290,13 @@ def sqlite_store_error(error: Exception, path: str) -> Exception:
             return error
         return UnwritableError(f"{path}: {error.strerror}; nothing was recorded")
     if isinstance(error, sqlite3.OperationalError):
+        if getattr(error, "sqlite_errorname", "") == "SQLITE_IOERR_FSYNC":
+            # The commit is in the log, whole, and SQLite takes it back in its memory alone: if the
+            # disk goes on refusing, the log stays, and the next process finds a commit in it.
+            return UnwritableError(
+                f"{path}: the disk did not confirm what was written ({text}): it may be recorded "
+                "or not. Look before you do it again (`tripod log`)"
+            )
         if any(word in text for word in ("readonly", "disk is full", "disk I/O", "unable to open")):
             why = "" if text in _CLEAR else " (is the disk full, or may it only be read?)"
             return UnwritableError(f"{path}: {text}{why}; nothing was recorded")
@@ -338,6 +348,9 @@ class SQLiteStore(SQLiteReader):
         self.path = path
         self._fold = fold
         self._guarded = -1  # the schema's cookie when its triggers were looked at
+        self._pid = os.getpid()
+        self._group = AppendGroup()
+        self._group_key: Hashable = None
         self._lock = FileLock(path + ".lock")
         if not create and not os.path.exists(path):
             raise NoLedgerError(f"no ledger at {path}: `tripod init` makes one")
@@ -345,6 +358,7 @@ class SQLiteStore(SQLiteReader):
         if odd is not None:
             raise LedgerDamagedError(f"{path}: {odd}")
         with _errors(path):
+            before = _identity(path)
             db = sqlite3.connect(path, timeout=30, isolation_level=None, cached_statements=256)
             super().__init__(db)
             try:
@@ -358,6 +372,10 @@ class SQLiteStore(SQLiteReader):
                         if not made:
                             check_schema_guards(db)
                             migrate_schema(db)
+                # Not by the path: another file may have got that name since others opened it.
+                if before is not None and before == _identity(path):
+                    self._group_key = (*before, fold)
+                    self._group = join_group(self._group_key, self)
             except BaseException:
                 self.close()
                 raise
@@ -399,13 +417,26 @@ class SQLiteStore(SQLiteReader):
         are written (step 3 above). ``mends``: the caller begins by removing triggers that are not
         ours; else entering is refused where there are some (LedgerDamagedError).
         """
+        self._check_free()
         check = None if mends else self._check_guards
         return Writing(self.path, self.db, self._lock, self._fold, after, check=check)
 
     def append(self, drafts: Sequence[Draft], guard: Guard | None = None) -> list[Entry]:
-        """One transaction that appends ``drafts``."""
-        with self.transaction() as transaction:
-            return transaction.append(drafts, guard)
+        """Append in one transaction, which appends of other threads may share.
+
+        See ``tripod.ledger.sqlite.group``; it is answered when that is on the disk.
+        """
+        self.db.cursor()  # sqlite3.ProgrammingError: in another thread than the store's, or closed
+        self._check_free()
+        return self._group.append(self, drafts, guard)
+
+    def _check_free(self) -> None:
+        if self.db.in_transaction:
+            raise LedgerError("this store has a transaction open: append within that one")
+        if self._pid != os.getpid():
+            raise LedgerError(
+                f"{self.path} was opened before this process was forked: open it again here"
+            )
 
     def set_files(self, size: int) -> None:
         """The files show the first ``size`` entries; in the transaction that is open, if any."""
@@ -441,6 +472,7 @@ class SQLiteStore(SQLiteReader):
 
     def close(self) -> None:
         """Close the database."""
+        leave_group(self._group_key, self)
         self.db.close()
         self._lock.close()
 
@@ -457,6 +489,7 @@ class ReadOnlyStore(SQLiteStore):
         """Open the ledger at ``path``; errors are those of ``read_only``."""
         self.path = path
         self._lock = FileLock(f"{path}.lock")  # never taken
+        self._group_key = None
         SQLiteReader.__init__(self, read_only(path))
         try:
             check_schema(self.db)
@@ -492,6 +525,11 @@ class ReadOnlyStore(SQLiteStore):
         del after, mends
         raise self._refusal()
 
+    def append(self, drafts: Sequence[Draft], guard: Guard | None = None) -> list[Entry]:
+        """Refused."""
+        del drafts, guard
+        raise self._refusal()
+
     def sweep(self, wait_ms: int = 10_000) -> bool:
         """Refused."""
         del wait_ms
@@ -499,6 +537,15 @@ class ReadOnlyStore(SQLiteStore):
 
     def _refusal(self) -> UnwritableError:
         return UnwritableError(f"{self.path} is only read here; nothing was recorded")
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Which file has this name, if any has."""
+    try:
+        stat = os.stat(path)
+    except OSError:
+        return None
+    return stat.st_dev, stat.st_ino
 
 
 @contextmanager
@@ -519,7 +566,7 @@ def body_to_erase(db: sqlite3.Connection, seq: int) -> dict[str, Any]:
     if row is None or row[0] is None:
         what = "there is no such entry" if row is None else "its body was erased before"
         raise LedgerError(f"entry {seq} cannot be erased: {what}")
-    body: dict[str, Any] = orjson.loads(row[0])
+    body: dict[str, Any] = codec.loads(row[0])
     return body
 
 

@@ -50,6 +50,12 @@ _NUMBER_LIKE = r"[0-9][0-9a-fA-FxXoOTtZz_.:+-]*"
 _RESERVED = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
 _TIMESTAMP = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:Z|[+-][0-9]{4})"
 
+# As we write it ourselves, on a day that every month of every year has.
+_USUAL_MOMENT = (
+    r"(?!0000)[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])"
+    r"T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z"
+)
+
 _ESCAPE = r"(?s)\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))"
 _SHORT = {'"': '"', "\\": "\\", "\n": "n", "\t": "t", "\r": "r"}
 _LONG = {
@@ -130,15 +136,7 @@ def _scalar(text: str) -> str:
 
 
 def _is_moment(text: str) -> bool:
-    # Most are of the shape that we write ourselves, on a day that every month has.
-    if (
-        len(text) == 20
-        and (text[4], text[7], text[10], text[13], text[16], text[19]) == tuple("--T::Z")
-        and text.isascii()
-        and (text[:4] + text[5:7] + text[8:10] + text[11:13] + text[14:16] + text[17:19]).isdigit()
-        and (text[:4] >= "0001" and "01" <= text[5:7] <= "12" and "01" <= text[8:10] <= "28")
-        and (text[11:13] < "24" and text[14:16] < "60" and text[17:19] < "60")
-    ):
+    if re.fullmatch(_USUAL_MOMENT, text):  # nearly all; the rest is six times as slow
         return True
     return re.fullmatch(_TIMESTAMP, text) is not None and moments.parse(text) is not None
 
@@ -156,16 +154,15 @@ def _payload(text: str) -> str:
 
 def format_event(event: Event) -> bytes:
     """Give the bytes of an event file (ValueError: no source, type or priority; no Unicode)."""
-    if not (event.source and event.type and event.priority):
+    source, type_, priority, time, key, payload = event
+    if not (source and type_ and priority):
         raise ValueError("an event needs a source, a type and a priority")
-    values = (event.source, event.type, event.priority, event.timestamp, event.dedup_key)
-    text = "".join(
-        # A real moment stands bare where a moment is meant; YAML readers may give it as one.
-        f"{key}: {value if key == 'timestamp' and _is_moment(value) else _scalar(value)}\n"
-        for key, value in zip(_KEYS, values, strict=True)
-        if value
-    )
-    return (text + (_payload(event.payload) if event.payload else "")).encode()
+    text = f"source: {_scalar(source)}\ntype: {_scalar(type_)}\npriority: {_scalar(priority)}\n"
+    if time:  # a real moment stands bare where one is meant; YAML readers may give it as one
+        text += f"timestamp: {time if _is_moment(time) else _scalar(time)}\n"
+    if key:
+        text += f"dedup-key: {_scalar(key)}\n"
+    return (text + (_payload(payload) if payload else "")).encode()
 
 
 def _unescape(match: re.Match[str]) -> str:

@@ -10,8 +10,8 @@ Source: spec nbs-compat B2, B4, B7; design, "Foreign writes".
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from tripod.ledger import EVENTS, PROCESSED, Draft
@@ -28,9 +28,9 @@ from tripod.projections.bus.tables import (
     events_in_queue,
     render_event,
 )
+from tripod.projections.disk import is_text
 from tripod.projections.layout import config_of
 from tripod.projections.manifest import ManifestReader, counted_entry
-from tripod.projections.projection import TOGETHER
 from tripod.projections.state import is_checked_out
 from tripod.projections.team.tables import redacted_rows_at
 
@@ -106,10 +106,13 @@ def _came_back(reader: ManifestReader, name: str) -> None:
 
 def _is_pruned(reader: ManifestReader, folder: str, name: str) -> bool:
     """Whether an event that was pruned came back as it was, from before that."""
-    ledger = reader.source.ledger
+    ledger, us = reader.source.ledger, event_name_us(name)
+    last = ledger.entry(ledger.size - 1)
+    if last is None or us > parse_entry_time(last.at):
+        return False  # it is younger than all entries; to find the newest prune walks them
     newest = ledger.last_seq(kind=PRUNED.name)
     at = None if newest is None else ledger.entry(newest)
-    if at is None or event_name_us(name) > parse_entry_time(at.at):
+    if at is None or us > parse_entry_time(at.at):
         return False
     if any(_time_of(reader, name, where) is not None for where in (IS_PENDING, IS_DONE)):
         return False
@@ -183,30 +186,28 @@ def _new_files(
 ) -> tuple[list[str], bool]:
     """Event files of a folder that no event ``where`` is, and whether each such event has its file.
 
-    Names go by the hundred past the table: a queue of 50,000 is never held as a whole.
+    The folder is listed once, and one query strikes the known names from that list: a query for
+    each name of 100,000 takes ten times as long. A daily command lists none that is as it was.
     """
-    sql = (
-        "SELECT json_extract(value, '$[1]') FROM json_each(?) WHERE NOT EXISTS (SELECT 1 FROM"
-        f" events WHERE {where} AND us = json_extract(value, '$[0]')"
-        " AND name = json_extract(value, '$[1]'))"
-    )
-    new: list[str] = []
-    there = 0
-    found = reader.disk.walk(folder)
-    names = (queue + name for name, what in found if _is_event(name) and what != "no text")
-    while part := [(event_name_us(name), name) for name in islice(names, TOGETHER)]:
-        there += len(part)
-        new += [name for (name,) in reader.source.db.execute(sql, (json.dumps(part),))]
-    return sorted(new), [(there - len(new),)] == _known(reader, queue, where, "count(*)")
+    stat = None if reader.full or reader.files < reader.size else reader.disk.stat(folder)
+    if stat is not None and reader.unchanged(folder, stat):
+        return [], True
+    there = set(reader.disk.listed(folder))
+    count = len(there)
+    column = f"substr(name, {len(queue) + 1})" if queue else "name"
+    there.difference_update(chain.from_iterable(_known(reader, queue, where, column)))
+    new = [queue + name for name in there if _is_event(name) and is_text(name)]
+    is_whole = next(_known(reader, queue, where, "count(*)")) == (count - len(there),)
+    return sorted(new), is_whole
 
 
 def _known(
     reader: ManifestReader, queue: str, where: str, columns: str, rest: str = ""
-) -> list[Any]:
+) -> Iterator[Any]:
     """The events ``where`` of a queue."""
     more, values = events_in_queue(queue, alone=not reader.disk.places.added)
     sql = f"SELECT {columns} FROM events WHERE {where}{more}{rest}"
-    return list(reader.source.db.execute(sql, values))
+    return iter(reader.source.db.execute(sql, values))
 
 
 def _take_done(reader: ManifestReader, name: str) -> None:

@@ -25,17 +25,20 @@ from tripod.projections.layout import EVENT
 from tripod.projections.projection import TOGETHER, File, Op, Projection, Render, Source
 
 MODE = EVENT.mode
+RANKS = {priority: rank for rank, priority in enumerate(PRIORITIES)}
 IS_PENDING = "acked IS NULL AND priority IN (0, 1, 2, 3)"
 # By the four priorities the index events_pending finds them: a name index of its own would cost
 # every publish a page.
 IS_DONE = "acked IS NOT NULL"
 
-_PUBLISH = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL, NULL)"
+PUBLISH = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL, NULL)"
+STORE = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL)"
+"""An event with its acknowledgement, for a fold that knows both."""
 _MERGE = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, ?, ?)"
 CHECKPOINT = "pythia-checkpoint"
 IS_OURS = f"(origin IS NULL OR type <> '{CHECKPOINT}')"
 """A checkpoint of a peer is closed by that peer alone."""
-_ACK = f"UPDATE events SET acked = ? WHERE {IS_PENDING} AND us = ? AND name = ? AND {IS_OURS}"
+ACK = f"UPDATE events SET acked = ? WHERE {IS_PENDING} AND us = ? AND name = ? AND {IS_OURS}"
 # An event of a queue that was added is named ``<queue>/<file>``; '0' comes after '/'.
 _ACK_ALL = f"UPDATE events SET acked = ? WHERE acked IS NULL AND instr(name, '/') = 0 AND {IS_OURS}"
 _ACK_QUEUE = (
@@ -67,7 +70,7 @@ _EACH = (  # of two events of one name, the later one's file stands there
     "SELECT max(seq), mode, name, acked IS NOT NULL FROM events"
     " GROUP BY acked IS NOT NULL, us, name"
 )
-_PRUNE = "DELETE FROM events WHERE acked IS NOT NULL AND us = ? AND name = ?"
+PRUNE = "DELETE FROM events WHERE acked IS NOT NULL AND us = ? AND name = ?"
 
 
 class BusQueue(Projection):
@@ -121,10 +124,10 @@ CREATE TABLE acks_ahead (
             name, rank = body["name"], PRIORITIES.index(body["priority"])
             said = (body["source"], body["type"], body["size"])
             row = (entry.seq, name, body["us"], rank, *said, mode)
-            return (("events", _PUBLISH, row, name),)
+            return (("events", PUBLISH, row, name),)
         if entry.kind == "bus.acked":
             name = body["name"]
-            return (("events", _ACK, (entry.seq, event_name_us(name), name), name),)
+            return (("events", ACK, (entry.seq, event_name_us(name), name), name),)
         if entry.kind == "bus.acked-all":
             sql, values = _ACK_ALL, [entry.seq]
             if "queue" in body:
@@ -132,7 +135,7 @@ CREATE TABLE acks_ahead (
             if "source" in body:
                 return (("events", f"{sql} AND source = ?", (*values, body["source"]), None),)
             return (("events", sql, tuple(values), None),)
-        return [("events", _PRUNE, (event_name_us(name), name), name) for name in body["names"]]
+        return [("events", PRUNE, (event_name_us(name), name), name) for name in body["names"]]
 
     def touched(self, entry: Entry) -> Iterable[str]:
         """The file of the event, in the queue and among the processed."""
@@ -271,9 +274,12 @@ def render_event(source: Source, body: dict[str, Any]) -> bytes:
     """Render an event from the body of its entry (``raw`` where another program wrote it so)."""
     if "raw" in (observed := body.get("observed", {})):
         return source.content(observed["raw"])
-    words = body["source"], body["type"], body["priority"], format_time(body["us"])
-    payload = source.content(body["payload"]).decode() if "payload" in body else ""
-    return format_event(Event(*words, f"{body['source']}:{body['type']}", payload))
+    who, what, text = body["source"], body["type"], ""
+    if "payload" in body:
+        payload = body["payload"]  # a text need not become bytes and text again
+        text = payload["text"] + "" if "text" in payload else source.content(payload).decode()
+    time = format_time(body["us"])
+    return format_event(Event(who, what, body["priority"], time, f"{who}:{what}", text))
 
 
 _CLAIM = (

@@ -21,10 +21,10 @@ from tripod.projections.projection import File, Op, Projection, Source, Tables
 MODE = CHAT_FILE.mode
 _END = b"\n---\n"
 
-_LINE = "INSERT OR IGNORE INTO lines VALUES (?, ?, ?, ?, ?, ?, NULL)"
+LINE = "INSERT OR IGNORE INTO lines VALUES (?, ?, ?, ?, ?, ?, NULL)"
 _MORE = "lines = max(lines, ?2 + 1), live_bytes = live_bytes + ?3"
 _GROW = f"UPDATE channels SET {_MORE} WHERE channel = ?1"
-_WRITER = (
+WRITER = (
     f"UPDATE channels SET {_MORE}, last_writer = ?4, last_time = ?5, header = NULL"
     " WHERE channel = ?1"
 )
@@ -58,10 +58,10 @@ _SHRINK = (
     "UPDATE channels SET live_bytes = live_bytes - ?2, last_writer = ?3, last_time = ?4,"
     " header = NULL WHERE channel = ?1"
 )
-_COUNT = (
+COUNT = (
     "INSERT INTO participants (channel, handle, place, count) VALUES (?1, ?2,"
-    " (SELECT coalesce(max(place) + 1, 0) FROM participants WHERE channel = ?1), 1)"
-    " ON CONFLICT (channel, handle) DO UPDATE SET count = count + 1"
+    " (SELECT coalesce(max(place) + 1, 0) FROM participants WHERE channel = ?1), ?3)"
+    " ON CONFLICT (channel, handle) DO UPDATE SET count = count + ?3"
 )
 
 
@@ -132,14 +132,14 @@ CREATE TABLE archives (
             handle, number, time = body["handle"], body["index"], body["time"]
             size = chat_line_size(body)
             return (
-                ("lines", _LINE, (channel, number, entry.seq, handle, time, size), None),
-                ("channels", _WRITER, (channel, number, size, handle, time), None),
-                ("participants", _COUNT, (channel, handle), None),
+                ("lines", LINE, (channel, number, entry.seq, handle, time, size), None),
+                ("channels", WRITER, (channel, number, size, handle, time), None),
+                ("participants", COUNT, (channel, handle, 1), None),
             )
         if entry.kind == "chat.unreadable":
             size, number = _content_size(body["observed"]["raw"]), body["index"]
             return (
-                ("lines", _LINE, (channel, number, entry.seq, None, 0, size), None),
+                ("lines", LINE, (channel, number, entry.seq, None, 0, size), None),
                 ("channels", _GROW, (channel, number, size), None),
             )
         if entry.kind == "chat.header-seen":
@@ -186,13 +186,13 @@ CREATE TABLE archives (
         if entry.kind == "chat.unreadable":
             line = (channel, number, entry.seq, None, 0, size)
             said = (channel, number, size, entry.seq, "system", 0, MODE)
-            return (("lines", _LINE, line, None), ("channels", _MERGE, said, None))
+            return (("lines", LINE, line, None), ("channels", _MERGE, said, None))
         handle, time = body["handle"], body["time"]
         said = (channel, number, size, entry.seq, handle, time, MODE)
         return (
-            ("lines", _LINE, (channel, number, entry.seq, handle, time, size), None),
+            ("lines", LINE, (channel, number, entry.seq, handle, time, size), None),
             ("channels", _MERGE_WRITER, said, None),
-            ("participants", _COUNT, (channel, handle), None),
+            ("participants", COUNT, (channel, handle, 1), None),
         )
 
     def stem(self, path: str) -> str:
@@ -326,6 +326,11 @@ def chat_line_size(body: dict[str, Any]) -> int:
     if "raw" in (observed := body.get("observed", {})):
         return _content_size(observed["raw"]) + _lacks_end(body)
     plain = len(f"{body['handle']}|{body['time']}: ".encode()) + _content_size(body["text"])
+    return encoded_size(plain)
+
+
+def encoded_size(plain: int) -> int:
+    """How many bytes a line of so many bytes takes in the file, its line break included."""
     return (min(plain, chat_format.MAX_PLAIN) + 2) // 3 * 4 + 1
 
 

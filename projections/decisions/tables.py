@@ -9,8 +9,6 @@ after the other, its pieces; ``grep -c "^### D-"`` on it equals the decisions th
 it, because a title or field with a line break is refused before it gets here.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from io import BytesIO
@@ -164,8 +162,10 @@ def decisions_meant(db: Tables, text: str, replica: str | None = None) -> list[M
         where, values = "id = ? AND made IS NULL", (id_,)
     elif slash:
         where, values = "made = ?", (text,)
-    else:
-        where, values = "id = ?1 OR (made IS NOT NULL AND made LIKE '%/' || ?1)", (id_,)
+    else:  # each half has an index of its own; an OR of them is looked up in none
+        theirs = "SELECT seq FROM pieces WHERE made IS NOT NULL AND made LIKE '%/' || ?1"
+        where = f"seq IN (SELECT seq FROM pieces WHERE id = ?1 UNION {theirs})"
+        values = (id_,)
     sql = f"SELECT id, made FROM pieces WHERE {where} GROUP BY id ORDER BY min(seq)"
     found = [Meaning(*row) for row in db.execute(sql, values)]
     if found or not front or replica is None:

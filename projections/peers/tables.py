@@ -13,9 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import orjson
-
-from tripod.ledger import MERGED, Entry
+from tripod.ledger import MERGED, Entry, codec
 from tripod.projections.projection import Op, Projection, Source, Tables
 
 _NEW = "INSERT INTO peers (origin, {0}) VALUES ({1}) ON CONFLICT (origin) DO UPDATE SET {2}"
@@ -107,7 +105,7 @@ PEERS = Peers()
 
 def _told(header: dict[str, Any]) -> tuple[str, str | None, str | None]:
     """Kind and ledger that a header's content names, and its id if it is of an observed piece."""
-    said = orjson.loads(header["text"]) if "text" in header else {}
+    said = codec.loads(header["text"]) if "text" in header else {}
     kind, id_ = said.get("kind", ""), said.get("id", "")
     return kind, said.get("ledger"), id_ if id_.startswith("obs-") else None
 

@@ -33,7 +33,7 @@ _KEPT = {"worker.written": "worker", "evidence.kept": "evidence", "file.seen": "
 """The class of the file that an entry of a kind keeps."""
 _FREED = ("bus.published", "bus.acked", "bus.pruned", "chat.created")
 """Kinds that put an event or a chat in a place: the row of an unreadable file there is deleted."""
-_REPLACED = "DELETE FROM files WHERE class = 'seen' AND path = ?"
+REPLACED = "DELETE FROM files WHERE class = 'seen' AND path = ?"
 
 
 class TeamFiles(Projection):
@@ -88,7 +88,7 @@ CREATE TABLE read_positions (
             else:
                 names = body["names"] if entry.kind == "bus.pruned" else [body["name"]]
                 paths = [f"{self.processed}/{name}" for name in names]
-            return [("files", _REPLACED, (path,), None) for path in paths]
+            return [("files", REPLACED, (path,), None) for path in paths]
         if entry.kind == "ledger.opened":
             words = (body["project"], body["scribe"], body["created"], body["events"], body["chat"])
             sql = "INSERT OR IGNORE INTO team VALUES (0, ?, ?, ?, ?, ?, NULL)"
@@ -136,6 +136,7 @@ CREATE TABLE read_positions (
 FILES = TeamFiles()
 
 
+COUNTED = "INSERT OR REPLACE INTO counted VALUES (0, ?, ?)"
 _CHANNELS = (
     "SELECT channel, coalesce((SELECT number + 1 FROM lines l WHERE l.channel = c.channel"
     " AND l.seq <= ?1 ORDER BY number DESC LIMIT 1), 0) FROM channels c WHERE seq <= ?1"
@@ -162,8 +163,7 @@ CREATE TABLE counted (
 
     def fold(self, entry: Entry) -> Iterable[Op]:
         """Keep the newest entry that is counted."""
-        sql = "INSERT OR REPLACE INTO counted VALUES (0, ?, ?)"
-        return (("counted", sql, (entry.seq, entry.id), None),)
+        return (("counted", COUNTED, (entry.seq, entry.id), None),)
 
     def touched(self, entry: Entry) -> Iterable[str]:  # noqa: ARG002 - the protocol's signature
         """The one file."""

@@ -190,7 +190,7 @@ FACES = (
 )
 """The packages that programs import; each lists in ``__all__`` what it offers."""
 
-METHODS = {"Team": ("head", "entries", "refresh", "close")}
+METHODS = {"Recorder": ("do", "close"), "Team": ("head", "entries", "refresh", "close")}
 """The methods of a class that are part of the face; those of tuples and dataclasses are not."""
 
 
@@ -239,7 +239,9 @@ def _signature(name: str, thing: Any) -> str:
         typed = "" if hint is parameter.empty else f": {_hint(hint)}"
         default = parameter.default
         value = "" if default is parameter.empty else f" = {default!r}"
-        words.append(f"{parameter.name}{typed}{value if typed else value.replace(' ', '')}")
+        is_rest = parameter.kind is parameter.VAR_POSITIONAL
+        stars = "*" if is_rest else "**" if parameter.kind is parameter.VAR_KEYWORD else ""
+        words.append(f"{stars}{parameter.name}{typed}{value if typed else value.replace(' ', '')}")
     back = signature.return_annotation
     arrow = "" if back is signature.empty or isinstance(thing, type) else f" -> {_hint(back)}"
     start = "async " if inspect.iscoroutinefunction(thing) else ""

@@ -4,8 +4,6 @@ Source: spec nbs-compat C1 to C3; design section 7. A message and the events tha
 transaction. ``tripod.chat.reader`` only reads.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -188,8 +186,8 @@ def send(team: Team, name: str, handle: str, text: str, *, human: bool = False) 
 
 
 def adopt_messages(
-    team: Team, name: str, path: str, messages: Sequence[FoundMessage], *, dry_run: bool = False
-) -> tuple[list[FoundMessage], int]:
+    team: Team, name: str, path: str, messages: "Sequence[FoundMessage]", *, dry_run: bool = False
+) -> "tuple[list[FoundMessage], int]":
     """Take in messages of another form as observed ones, behind those of a channel.
 
     ``path`` is the file that they were read from, as the entries are to name it. Gives those that
@@ -223,8 +221,8 @@ def adopt_messages(
 
 
 def _new_drafts(
-    act: Act | Team, live: Span, path: str, messages: Sequence[FoundMessage]
-) -> list[tuple[FoundMessage, Draft]]:
+    act: Act | Team, live: Span, path: str, messages: "Sequence[FoundMessage]"
+) -> "list[tuple[FoundMessage, Draft]]":
     """The messages that are not here yet, each with its entry."""
     fresh: list[tuple[FoundMessage, Draft]] = []
     for one in messages:

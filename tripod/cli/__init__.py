@@ -36,6 +36,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(words: Sequence[str], codes: Codes) -> int:
+    from tripod.cli.arguments import read_tripod_call
+
+    try:
+        call = read_tripod_call(words)
+        return _run_by_click(words, codes) if call is None else call.run() or 0
+    except (EOFError, KeyboardInterrupt):
+        if sys.stderr is not None:
+            sys.stderr.write("\n")  # behind the ^C that the terminal shows; click does so, too
+        remark("stopped")
+        return 130
+    except FAILURES as error:
+        return report_and_exit_code(error, codes)
+
+
+def _run_by_click(words: Sequence[str], codes: Codes) -> int:
     import click
 
     from tripod.cli.tree import cli
@@ -53,5 +68,3 @@ def _run(words: Sequence[str], codes: Codes) -> int:
     except click.Abort:
         remark("stopped")
         return 130
-    except FAILURES as error:
-        return report_and_exit_code(error, codes)

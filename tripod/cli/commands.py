@@ -22,9 +22,10 @@ the left edge is its name with its arguments, below it are its page of help and 
 - ``nbs:`` is the usage line in the ``nbs-*`` program, for commands that it has, and ``says:`` the
   line of explanation in that program's help. A section without a page is for that program alone.
 
-``tree`` makes click's commands of it, ``nbs`` reads the arguments of the original tools by it. The
-work is written once: it gets a ``CommandCall``, which gives the arguments by name, opens the team,
-and prints the answer. Nothing here imports click: scripts call the ``nbs-*`` programs all the time.
+``tree`` makes click's commands of it, ``arguments`` reads those of short commands without click,
+and ``nbs`` reads the arguments of the original tools by it. The work is written once: it gets a
+``CommandCall``, which gives the arguments by name, opens the team, and prints the answer. Nothing
+here imports click: scripts call the ``nbs-*`` programs all the time.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tripod.cli.arguments import TripodCall
 from tripod.cli.commands import (
     FLAG,
     RAW,
@@ -17,7 +18,6 @@ from tripod.cli.commands import (
     SECTIONS,
     TOP,
     ChoiceParam,
-    CommandCall,
     CommandGroup,
     NumberParam,
     Param,
@@ -29,9 +29,6 @@ from tripod.ledger.files import READ_ONLY
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
-
-    from tripod.team.team import Team
-
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 80}
 
 
@@ -115,25 +112,6 @@ def _command(verb: Verb, line: str = "") -> TreeCommand:
         return TripodCall(verb, values).run()
 
     return TreeCommand(verb.name, params=params, help=page, callback=run)
-
-
-class TripodCall(CommandCall):
-    """One call of a command of ``tripod``."""
-
-    @contextmanager
-    def team(self, start: str | None = None) -> Iterator[Team]:
-        """The team that ``--team`` names, or that is found from ``start`` upwards."""
-        from tripod.team.access import (  # `tripod --help` does without a team
-            access_team,
-            has_open_runs,
-        )
-
-        with access_team(self.values["team"], start, looks=self.looks) as team:
-            if has_open_runs(team):
-                from tripod.workers.worker import record_ends
-
-                record_ends(team)
-            yield team
 
 
 class TreeGroup(click.Group):

@@ -3,20 +3,16 @@
 Source: spec nbs-compat B10, C6; seeds: nbs-scribe, tripod-architecture "Flow"; design section 7.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from sqlite3 import OperationalError
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-import orjson
-
 from tripod.bus.events import settings
 from tripod.errors import BadArgumentError, MalformedEntryError
-from tripod.ledger import Draft, entry_leaf_hash
+from tripod.ledger import Draft, codec, entry_leaf_hash
 from tripod.ledger.ids import fresh_ids, now_us
 from tripod.ledger.kinds.decisions import BEGUN, LOGGED, Decided, Reference
 from tripod.ledger.words import RUN, words_of_text
@@ -29,7 +25,6 @@ from tripod.projections.decisions.tables import decision_text_of
 from tripod.projections.layout import LIVE
 from tripod.projections.peers.tables import is_observed_here, made_as
 from tripod.projections.pieces import BODY_ROOM, piece_draft
-from tripod.projections.pythia.format import format_checkpoint_payload
 from tripod.projections.text import text_line_problem
 from tripod.team.act import Act, draft_event_for_act
 from tripod.team.team import Team
@@ -127,9 +122,7 @@ def log(
         named = None if file == LIVE else file
         begun = _begun(act, file, scribe)
         number = 1 + db.execute(_NEWEST, (file,)).fetchone()[0]
-        second = act.now_us // 1_000_000
-        while _id_exists(act, f"D-{second}"):
-            second += 1
+        second = _free_second(act, act.now_us // 1_000_000)
         body = _decision_body(request, f"D-{second}", number, refs)
         if named is not None:
             body["file"] = named
@@ -177,7 +170,7 @@ class AdoptedDecisions(NamedTuple):
 
 def adopt_decisions(
     team: Team,
-    files: Mapping[str, Sequence[FoundDecision]],
+    files: "Mapping[str, Sequence[FoundDecision]]",
     into: str | None = None,
     *,
     dry_run: bool = False,
@@ -214,7 +207,7 @@ def adopt_decisions(
 
 
 def _planned(
-    team: Team, files: Mapping[str, Sequence[FoundDecision]], log: str, now: int
+    team: Team, files: "Mapping[str, Sequence[FoundDecision]]", log: str, now: int
 ) -> tuple[AdoptedDecisions, list[Draft]]:
     """What is new in files, as bodies and as drafts."""
     db = team.store.db
@@ -251,8 +244,7 @@ def _planned(
                 found.waiting.append((path, one.line))
                 continue
             second = now if one.time is None else one.time
-            while f"D-{second}" in taken or _id_exists(team, f"D-{second}"):
-                second += 1
+            second = _free_second(team, second, taken)
             number += 1
             new = {"id": f"D-{second}", "number": number, "file": None if log == LIVE else log}
             taken.add(new["id"])
@@ -271,7 +263,7 @@ def _planned(
 
 
 def _earlier(
-    team: Team, adopted: Sequence[dict[str, Any]], one: FoundDecision
+    team: Team, adopted: Sequence[dict[str, Any]], one: "FoundDecision"
 ) -> tuple[Sequence[dict[str, Any]], bool]:
     """What of the file of a decision was ``adopted`` for it, and whether that says the same.
 
@@ -298,12 +290,12 @@ def _earlier(
     return same or adopted, bool(same)
 
 
-def _dated(pieces: Sequence[FoundDecision]) -> bool:
+def _dated(pieces: "Sequence[FoundDecision]") -> bool:
     return all(one.time is not None for one in pieces)
 
 
 def _name_successors(
-    files: Mapping[str, Sequence[FoundDecision]],
+    files: "Mapping[str, Sequence[FoundDecision]]",
     found: AdoptedDecisions,
     ids: Mapping[tuple[str, int], str],
 ) -> None:
@@ -321,7 +313,7 @@ def _name_successors(
                 new["supersedes"] = old
 
 
-def _adopted_draft(one: FoundDecision, path: str, ordinal: int, own: Mapping[str, Any]) -> Draft:
+def _adopted_draft(one: "FoundDecision", path: str, ordinal: int, own: Mapping[str, Any]) -> Draft:
     """The entry of a decision of another form (MalformedEntryError: it cannot stand in the log)."""
     from tripod.projections.decisions.madr import found_decision_fields  # seldom needed
 
@@ -503,9 +495,19 @@ def _decision_body(
     }
 
 
-def _id_exists(act: Act | Team, decision: str) -> bool:
-    sql = "SELECT 1 FROM pieces WHERE id = ?"
-    return act.store.tables.execute(sql, (decision,)).fetchone() is not None
+def _free_second(act: Act | Team, second: int, taken: Collection[str] = ()) -> int:
+    """The first second from this one on whose id is free: in no log, and not ``taken``."""
+    # In the order of the text the ids of one length are in that of their numbers.
+    sql = "SELECT id FROM pieces WHERE id >= ?1 AND length(id) = length(?1) ORDER BY id"
+    rows = act.store.tables.execute(sql, (f"D-{second}",))
+    there = next(rows, None)
+    while True:
+        wanted = f"D-{second}"
+        while there is not None and there[0] < wanted:  # an id may stand in several logs
+            there = next(rows, None)
+        if wanted not in taken and (there is None or there[0] != wanted):
+            return second
+        second += 1
 
 
 def _bind_refs(
@@ -627,7 +629,7 @@ def _quotes_chat(act: Act, request: DecisionRequest) -> bool:
         left -= len(entry.body or b"")
         if left < 0:
             return False
-        text = orjson.loads(entry.body or b"{}").get("text", {}).get("text", "")
+        text = codec.loads(entry.body or b"{}").get("text", {}).get("text", "")
         if not ours.isdisjoint(_runs(words_of_text(text))):
             return True
     return False
@@ -646,7 +648,7 @@ def _checkpoint_due(team: Team, act: Act, decision: Draft, file: str) -> list[Dr
     number, newest = decision.body["number"], decision.body["id"]
     db = act.transaction.tables
     # Those of peers are counted, and reviewed, in their own replicas.
-    theirs = "SELECT count(*) FROM pieces WHERE made IS NOT NULL AND log = ?"
+    theirs = "SELECT count(*) FROM pieces INDEXED BY pieces_made WHERE made IS NOT NULL AND log = ?"
     number -= db.execute(theirs, (file,)).fetchone()[0]
     if not interval or number % interval:
         return []
@@ -655,6 +657,8 @@ def _checkpoint_due(team: Team, act: Act, decision: Draft, file: str) -> list[Dr
         " AND made IS NULL ORDER BY number DESC LIMIT ?) ORDER BY number LIMIT 1",
         (file, interval - 1),
     ).fetchone()
+    from tripod.projections.pythia.format import format_checkpoint_payload  # dear, seldom needed
+
     payload = format_checkpoint_payload(number, newest if row is None else row[0], newest)
     return [
         draft_event_for_act(act, "scribe", "pythia-checkpoint", "high", payload, cause=decision)

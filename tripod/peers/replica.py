@@ -14,10 +14,8 @@ from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import Protocol
 
-import orjson
-
 from tripod.errors import RefusedError
-from tripod.ledger import Draft, Entry, LedgerReader
+from tripod.ledger import Draft, Entry, LedgerReader, codec
 from tripod.ledger.kinds.peers import NAME_IDS, TEAM_NAMED
 from tripod.ledger.locator import APART, WorkTree, stated_handle, work_tree_around
 from tripod.trust.keys import check_key_here, sealing_key
@@ -70,7 +68,7 @@ def replica_of(ledger: LedgerReader) -> tuple[str, str] | None:
     named = list(ledger.raw_by_id(*NAME_IDS))
     for entry in reversed(named):
         found = ledger.entry(entry.seq)
-        if found is not None and orjson.loads(found.header)["ledger"] == ledger.origin:
+        if found is not None and codec.loads(found.header)["ledger"] == ledger.origin:
             return str(found.data["team"]), str(found.data["replica"])
     return None
 
@@ -113,4 +111,4 @@ def _team_id(ledger: LedgerReader) -> str:
     if before is not None:
         return str(before.data["team"])
     first = ledger.header(0)
-    return ledger.origin if first is None else str(orjson.loads(first)["ledger"])
+    return ledger.origin if first is None else str(codec.loads(first)["ledger"])

@@ -31,7 +31,7 @@ from tripod.errors import (
     TripodError,
 )
 from tripod.ledger import CHAT, EVENTS, LOGS, RECORD, SEAL, Head, LedgerReader, root_of
-from tripod.ledger.files import hold_file_lock, rename_file, sync_path
+from tripod.ledger.files import hold_file_lock, make_folder, rename_file, sync_path
 from tripod.ledger.kinds.peers import PEER_ADDED, PEER_MERGED
 from tripod.ledger.kinds.trust import FORKED_FROM
 from tripod.ledger.locator import database_apart, database_of, has_record
@@ -328,7 +328,7 @@ def restore_own_record(root: str, replica: str | None = None) -> RestoredRecord:
     """
     database = database_of(root)
     fresh = f"{database}.{recover.RESTORING}"
-    os.makedirs(os.path.dirname(fresh), exist_ok=True)
+    make_folder(os.path.dirname(fresh), 0o777)
     with ExitStack() as held:
         repository = open_repository(root)
         if repository is not None:

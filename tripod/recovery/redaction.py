@@ -226,6 +226,7 @@ def files_to_redact(team: Team) -> list[str]:
 def erase_within(act: Act, redactions: Iterable[Draft]) -> None:
     """Carry out redactions, and fold the tables anew."""
     redactions = list(redactions)
+    known = act.writer.known.whole()
     erased = {one.body["seq"] for one in redactions if one.body["kind"] == IMPORTED.name}
     if erased:
         parts = parts_named_once(act.source, erased)
@@ -237,7 +238,7 @@ def erase_within(act: Act, redactions: Iterable[Draft]) -> None:
                 act.writer.account(path, sha256(shown.data).hexdigest())
         act.erase(draft)
     refold(act.transaction, act.transaction.read())
-    manifest.save_manifest(act.transaction.tables, act.writer.known)
+    manifest.save_manifest(act.transaction.tables, known)
 
 
 def _plan(

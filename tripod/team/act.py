@@ -29,7 +29,14 @@ from tripod.projections.bus.format import (
 )
 from tripod.projections.bus.tables import BUS
 from tripod.projections.disk import Disk, DiskStat, UnreadableError, in_the_way_on_disk
-from tripod.projections.engine import PROJECTIONS, desired_file, fold_into, seen_entries, source_of
+from tripod.projections.engine import (
+    PROJECTIONS,
+    Looked,
+    desired_file,
+    fold_into,
+    seen_entries,
+    source_of,
+)
 from tripod.projections.pieces import OLDER_STATE, UNMERGED_CURE, merge_marker_in_piece, name_pieces
 from tripod.projections.projection import Source
 from tripod.projections.team.tables import COUNTS
@@ -118,19 +125,20 @@ class ActFileState:
     """What one act knows and learns of the files; ``tripod.team.files`` writes them by it.
 
     ``held``: files whose original tools' lock this act has. ``known``: the manifest as of the last
-    act. ``agreed``: files that this act compared with the ledger. ``uncounted``: queues that were
-    not counted in full. ``displaced``: digests of bytes that this act kept in the ledger.
-    ``unmerged``: files with conflict markers, and what to say of them. ``taken``: acknowledged
-    events that it moved before the COMMIT. ``late``: files that another program wrote meanwhile.
-    ``settled``: paths to be watched no more.
+    act. ``agreed``: files that this act compared with the ledger. ``looked``: what a quick look
+    read, where it found that nothing changed; None where the intake looked at all files.
+    ``displaced``: digests of bytes that this act kept in the ledger. ``unmerged``: files with
+    conflict markers, and what to say of them. ``taken``: acknowledged events that it moved before
+    the COMMIT. ``late``: files that another program wrote meanwhile. ``settled``: paths to be
+    watched no more.
     """
 
-    def __init__(self, disk: Disk, held: Iterable[str] = ()) -> None:
+    def __init__(self, disk: Disk, known: manifest.NotedFiles, held: Iterable[str] = ()) -> None:
         self.disk = disk
         self.held = set(held)
-        self.known: manifest.Manifest = {}
+        self.known = known
         self.agreed: manifest.Manifest = {}
-        self.uncounted: set[str] = set()
+        self.looked: Looked | None = None
         self.displaced: set[str] = set()
         self.unmerged: dict[str, str] = {}
         self.taken: set[str] = set()
@@ -138,6 +146,11 @@ class ActFileState:
         self.settled: set[str] = set()
         self.written: dict[str, tuple[DiskStat, str]] = {}
         self._digests: dict[str, set[str]] = {}
+
+    @property
+    def uncounted(self) -> list[str]:
+        """Folders of the queue that this act did not count, though their stat settles nothing."""
+        return [] if self.looked is None else self.looked.uncounted
 
     def account(self, path: str, digest: str) -> None:
         """These bytes of a file are in the ledger: they may be written over."""

@@ -29,7 +29,7 @@ from tripod.ledger import (
     place_problem,
     places_problem,
 )
-from tripod.ledger.files import hold_file_lock, hold_folder_lock, rename_file
+from tripod.ledger.files import hold_file_lock, hold_folder_lock, make_folder, rename_file
 from tripod.ledger.ids import fresh_ids, now_at
 from tripod.ledger.kinds.team import ADOPTED, OPENED, PLACE_ADDED, Holds
 from tripod.ledger.locator import (
@@ -249,7 +249,7 @@ def adoption_lock(root: str) -> Iterator[None]:
         around = os.path.dirname(root)
         with suppress(OSError):  # it can be entered but not listed, or is to be made: do not wait
             if database_apart(root) is not None:
-                os.makedirs(around, exist_ok=True)  # in a bare repository
+                make_folder(around, 0o777)  # in a bare repository
             locks.enter_context(hold_folder_lock(around))
         yield
 
@@ -264,7 +264,7 @@ def _move_database(root: str) -> list[str]:
     if new is None or os.path.lexists(new) or not os.path.isfile(old) or os.path.islink(old):
         return []
     try:
-        os.makedirs(os.path.dirname(new), exist_ok=True)
+        make_folder(os.path.dirname(new), 0o777)
         with hold_file_lock(f"{old}.lock"):
             # SQLite leaves the write-ahead log only where no other connection is open.
             with closing(sqlite3.connect(old, timeout=5, isolation_level=None)) as db:
@@ -289,8 +289,8 @@ def _begin(
     """Make the ledger, and what is missing of the team directory."""
     is_new = not os.path.isdir(root)
     if is_new:
-        os.makedirs(root)
-    os.makedirs(os.path.dirname(database_of(root)), exist_ok=True)
+        make_folder(root, 0o777)
+    make_folder(os.path.dirname(database_of(root)), 0o777)
     with Team(root, create=True) as team:
         team.disk.places = DiskPlaces(root, places)
         if is_new:

@@ -12,7 +12,7 @@ whether another program appended at the same time.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from errno import EISDIR
 from hashlib import sha256
@@ -41,7 +41,6 @@ from tripod.projections import (
 )
 from tripod.projections.bus.format import event_name_us
 from tripod.projections.decisions.format import parse_decision_archive_name
-from tripod.projections.manifest import manifest_watched_logs
 from tripod.team.act import READ_LIMIT, ActContext, ActFileState, digest_of, touched_by_act
 
 SOME = 16  # files; from there on the disk is waited for once for all that are new
@@ -75,16 +74,18 @@ class Files(ActFileState):
     """Writes the files of one act.
 
     ``failed``: why the disk refused a path. ``is_weak``: a file was replaced without an exchange.
-    ``folders`` are those whose names the disk is still to be waited for.
+    ``folders`` are those whose names the disk is still to be waited for, ``changed`` those in which
+    this act gave or took a name.
     """
 
     def __init__(self, disk: Disk, source: Source, held: Iterable[str] = ()) -> None:
-        super().__init__(disk, held)
+        super().__init__(disk, manifest.NotedFiles(source.db, disk), held)
         self.source = source
         self.moves = EventFileMoves(self)
         self.failed: dict[str, str] = {}
         self.is_weak = False
         self.folders: set[str] = set()
+        self.changed: set[str] = set()
 
     def remarks(self, *, full: bool) -> Iterator[str]:
         """What could not be written; it is recorded, and the next command tries again.
@@ -182,11 +183,13 @@ class Files(ActFileState):
                 if not path.endswith(".event"):  # no single event is noted: there may be 50,000
                     self.written[path] = (stat, sha256(want.data).hexdigest())
                 self.folders.add(path.rpartition("/")[0])
+                self.changed.add(path.rpartition("/")[0])
 
     def _remove(self, path: str) -> None:
         if self.disk.is_file(path):
             self.disk.remove(path)
             self.folders.add(path.rpartition("/")[0])
+            self.changed.add(path.rpartition("/")[0])
 
     def _put(self, path: str, want: File) -> None:
         digest = sha256(want.data).hexdigest()
@@ -273,7 +276,10 @@ class Files(ActFileState):
                 return True
             new = LOG.newest(self.source, path.removeprefix(f"{LOG.folder}/"), count)
             with self.attempt(path):
-                done = swap.append_or_swap(self.disk, path, known, new, READ_LIMIT)
+                hashed = None
+                if self.looked is not None and path in self.looked.hashes:
+                    hashed = self.looked.agreed[path].stat, self.looked.hashes[path]
+                done = swap.append_or_swap(self.disk, path, known, new, READ_LIMIT, hashed=hashed)
                 if done == swap.NOT_AS_KNOWN:
                     return False
                 if done == swap.OTHERS_CAME:
@@ -295,38 +301,63 @@ class Files(ActFileState):
                 self.disk.clear(folder)
 
     def note(self, seen_ns: int, apart: Iterable[str]) -> manifest.Manifest:
-        """What the growing files and watched folders look like, now that they agree.
+        """What the watched files and folders look like, now that they agree.
 
         All is noted as of ``seen_ns``, when this act began to look: what others changed since
         then is younger, and will be looked at. ``apart`` are files that contradict the ledger.
         """
-        places, noted = self.disk.places, manifest.Manifest()
         left_out = {*apart, *self.late, *self.failed}
         # An event that is half of a merge is told by each command: no look at its folder is saved.
         left_out |= {path.rpartition("/")[0] for path in self.unmerged}
+        note = self._note_all if self.looked is None else self._note_written
+        noted = note(seen_ns, left_out)
         for path, wrote in self.written.items():  # those that `keep_open` noted
             if f"/{KEPT}" in path and path not in self.settled:
                 noted[path] = manifest.ManifestEntry(*wrote, seen_ns)
-        queues = places.queue_folders()
-        watched = [*queues, COUNTS.path]
-        for folder in places.chat_folders():
-            chats = self.disk.names(folder)
-            watched += [f"{folder}/{name}" for name in chats if name.endswith(".chat")]
+        return noted
+
+    def _note_written(self, seen_ns: int, left_out: Collection[str]) -> manifest.Manifest:
+        """After a quick look that found all as it was: what it looked at, and what we wrote."""
+        noted = {} if self.looked is None else manifest.settle(self.looked.agreed, seen_ns)
+        for path, wrote in self.written.items():
+            if not path.endswith(".event") and f"/{KEPT}" not in path:
+                noted[path] = manifest.ManifestEntry(*wrote, seen_ns)
+        changed = {path.rpartition("/")[0] for path in (*self.written, *self.settled)}
+        for folder in (changed | self.changed).intersection(self.known.watched()):
+            stat, known = self.disk.stat(folder), self.known.get(folder)
+            if stat is not None and (known is None or known.stat != stat):
+                noted[folder] = manifest.ManifestEntry(stat, "", seen_ns)
+        for path in left_out:
+            noted.pop(path, None)
+            noted.pop(path.rpartition("/")[0], None)
+        return noted
+
+    def _note_all(self, seen_ns: int, left_out: Collection[str]) -> manifest.Manifest:
+        """After the intake looked at all files: each one that agrees with the ledger.
+
+        A listed folder is noted where all that is watched in it is. If something in it is not, each
+        command lists it, and looks again.
+        """
+        noted, known, db = manifest.Manifest(), self.known.whole(), self.source.db
+        queues = self.disk.places.queue_folders()
+        folders = {
+            folder: (self.disk.stat(folder), manifest.listed_paths(db, self.disk, folder))
+            for folder in manifest.listed_folders(self.disk)
+        }
+        watched = [*queues, COUNTS.path, *(path for _, paths in folders.values() for path in paths)]
         watched += [path for path in self.written if path.endswith(".cursors")]
-        watched += manifest_watched_logs(self.source.db, self.disk)
         for table in ("inputs", "files"):
-            rows = self.source.db.execute(f"SELECT path FROM {table}")
-            watched += [path for (path,) in rows]
+            watched += [path for (path,) in db.execute(f"SELECT path FROM {table}")]
+        agreeing = set()
         for path in tell_over(watched, "looking at the files again"):
             stat = self.disk.stat(path)
             if stat is None or path in left_out:
                 continue
-            known = self.known.get(path)
-            if known is not None and known.stat == stat:
-                if path in self.uncounted:
-                    continue
-                if known.noted_ns - stat.mtime_ns <= RACY_NS < seen_ns - stat.mtime_ns:
-                    noted[path] = known._replace(noted_ns=seen_ns)
+            before = known.get(path)
+            if before is not None and before.stat == stat:
+                agreeing.add(path)
+                if before.noted_ns - stat.mtime_ns <= RACY_NS < seen_ns - stat.mtime_ns:
+                    noted[path] = before._replace(noted_ns=seen_ns)
                 continue
             if path in self.written:
                 stat, digest = self.written[path]
@@ -334,6 +365,13 @@ class Files(ActFileState):
                 digest = "" if path in queues else self._agreed(path, stat)
             if path in queues or digest:
                 noted[path] = manifest.ManifestEntry(stat, digest, seen_ns)
+        agreeing |= noted.keys()
+        for folder, (stat, paths) in folders.items():
+            apart = set(paths) - agreeing
+            if stat is not None and not apart:
+                noted[folder] = manifest.ManifestEntry(stat, "", seen_ns)
+            elif apart:  # an archive is looked at where its folder is
+                self.settled |= known.keys() & {folder, *apart - {*self.known.watched()}}
         return noted
 
     def _agreed(self, path: str, stat: DiskStat) -> str:
@@ -410,6 +448,7 @@ class EventFileMoves:
         for front, its in _by_queue(names).items():
             queue, done = _queue_folders(front)
             files.folders.update((queue, done))
+            files.changed.update((queue, done))
             rest = [name for name in its if name not in self.taken]
             if not rest:
                 continue

@@ -76,7 +76,8 @@ _WRITTEN = ("edited", "unreadable")
 
 def take_in(act: Act) -> None:
     """Append what others wrote; what is missing is written again, what contradicts is told."""
-    known = act.writer.known | act.writer.agreed
+    act.writer.looked = None
+    known = act.writer.known.whole() | act.writer.agreed
     found = _look_at_files(act.transaction, act.source, act.disk, known, full=act.look.full)
     fresh = []
     for piece in found.pieces:
@@ -342,11 +343,11 @@ def name_pending(ledger: LedgerReader, source: Source, disk: Disk) -> list[str]:
     ahead = files_ahead_of(ledger, disk)
     if ahead is not None:
         return [f"{ahead}: a backup was restored, or the database swapped; see `tripod verify`"]
-    known, cursors = manifest.load(ledger.tables), ledger.cursors()
+    known, cursors = manifest.NotedFiles(ledger.tables, disk), ledger.cursors()
     late = cursors.size - cursors.files
     parts = [f"{late} {'entry' if late == 1 else 'entries'} not yet in the files"] if late else []
-    if late or not (disk.is_file(COUNTS.path) and files_are_quiet(ledger.tables, disk, known)):
-        found = _look_at_files(ledger, source, disk, known, full=False)
+    if late or not files_are_quiet(ledger.tables, disk, known):
+        found = _look_at_files(ledger, source, disk, known.whole(), full=False)
         kinds = Counter(
             piece.draft.kind
             for piece in found.pieces
@@ -408,7 +409,7 @@ def take_strays(act: Act) -> None:
 
     Such a file goes only when nobody can write into it any more.
     """
-    known = [path for path in act.writer.known if f"/{KEPT}" in path]
+    known = [path for path in act.writer.known.watched() if f"/{KEPT}" in path]
     folders = act.disk.places.folders()
     if not act.look.full and not any(path.startswith(f"{BUS.folder}/") for path in known):
         folders = [folder for folder in folders if not folder.startswith(BUS.folder)]

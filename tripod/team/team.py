@@ -53,10 +53,9 @@ from tripod.ledger.sqlite.store import ReadOnlyStore
 from tripod.projections import (
     BUS,
     CHAT,
-    COUNTS,
     OWN,
-    RACY_NS,
     DiskPlaces,
+    Looked,
     agreed_chats,
     files_are_quiet,
     manifest,
@@ -333,7 +332,7 @@ class Team(ActContext):
         for remark in self.files.remarks(full=act.look.full):
             act.warn(remark)
         if seals and self.store.db.execute("SELECT 1 FROM keys LIMIT 1").fetchone():
-            from tripod.trust.seal import seal_if_due
+            from tripod.trust.schedule import seal_if_due
 
             seal_if_due(self, act.entries)
         if self.store.unswept() and not self.files.failed and not self.files.late:
@@ -428,13 +427,12 @@ class Team(ActContext):
             return
         db = self.store.db
         now = time.time_ns()
-        looked: list[str] = []
+        looked = Looked()
         if self._are_more_places():
             self.settle_places()
         folded = tables_current(self.store)
-        current = folded and not self._files_behind()
-        known = manifest.load(db) if current else {}
-        if not current or not self._is_quiet(known, looked=looked):
+        known = manifest.NotedFiles(db, self.disk)
+        if not folded or self._files_behind() or not files_are_quiet(db, self.disk, known, looked):
             try:
                 with self.act():
                     pass
@@ -447,11 +445,10 @@ class Team(ActContext):
                 text = f"{error}; what other programs wrote meanwhile is not shown"
                 self.warnings.append(text)
             return
-        old_enough = [path for path in looked if now - known[path].stat.mtime_ns > RACY_NS]
-        if old_enough:
+        settled = manifest.settle(looked.agreed, now)
+        if settled:
             # Where it cannot be written: it only saves the next command a look.
             with suppress(sqlite3.OperationalError), self.store.derived() as tables:
-                settled = {path: known[path]._replace(noted_ns=now) for path in old_enough}
                 manifest.save_manifest(tables, settled)
 
     def _begin(
@@ -478,14 +475,13 @@ class Team(ActContext):
 
             act.look.triggers = put_triggers_back(transaction.tables)
         if anew or not tables_current(transaction):
-            for path, known in manifest.load_any_manifest(transaction.tables).items():
-                self.files.account(path, known.digest)
+            for path, noted in manifest.load_any_manifest(transaction.tables).items():
+                self.files.account(path, noted.digest)
             entries = self.store.read()
             refold(transaction, read_sound_entries(entries) if anew else entries)
         signing = self._signing()
         act.sign = None if signing is None else signing.sign
         act.look.head_beyond = partial(self._head_beyond, act)
-        self.files.known = manifest.load(transaction.tables)
         if self._are_files_gone():
             act.look.emptied = True
             act.warn(f"{self.root} was gone (`git clean`?): its files are written again")
@@ -496,10 +492,11 @@ class Team(ActContext):
         elif act.look.ahead:
             return
         behind = act.look.full or anew or late or self._files_behind()
-        uncounted: list[str] | None = [] if hasty else None
-        if not behind and self._is_quiet(self.files.known, uncounted=uncounted):
-            self.files.uncounted.update(uncounted or ())
-            return
+        if not behind:
+            looked = Looked(hasty=hasty)
+            if files_are_quiet(self.store.db, self.disk, self.files.known, looked):
+                self.files.looked = looked
+                return
         if anew:  # all chats are compared once, for the intake and for who compares after it
             self.files.agreed = agreed_chats(self.source, self.disk)
         take_in(act)
@@ -546,11 +543,6 @@ class Team(ActContext):
         size = act.transaction.size
         return f"{found.where} tells of {found.size} entries of this ledger, and it holds {size}"
 
-    def _is_quiet(self, known: manifest.Manifest, **lists: list[str] | None) -> bool:
-        return self.disk.is_file(COUNTS.path) and files_are_quiet(
-            self.store.db, self.disk, known, **lists
-        )
-
     def _files_behind(self) -> bool:
         cursors = self.store.cursors()
         return cursors.files < cursors.size
@@ -585,7 +577,7 @@ class Team(ActContext):
         shown = files if self.files.late or self.files.failed else size
         if shown < size:  # these entries come again: nothing is to be added after a log then
             noted = {path: known for path, known in noted.items() if not is_live_log_file(path)}
-        if shown > files or noted:
+        if shown > files or noted or self.files.settled:
             try:
                 with self.store.derived() as derived:
                     manifest.save_manifest(derived, noted, self.files.settled)

@@ -12,13 +12,15 @@ import os
 from binascii import a2b_base64
 from collections.abc import Callable
 from hashlib import sha256
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from tripod.errors import RefusedError
 from tripod.ledger import LedgerReader
-from tripod.ledger.files import read_plain_file, rename_file, replace_file
+from tripod.ledger.files import make_folder, read_plain_file, rename_file, replace_file
 from tripod.ledger.locator import user_home
-from tripod.ledger.tlog.note import SigningKey, VerifierKey
+
+if TYPE_CHECKING:
+    from tripod.ledger.tlog.note import SigningKey
 
 PASSPHRASE_FILE = "TRIPOD_PASSPHRASE_FILE"  # noqa: S105 - the name of a variable
 _MAX_KEY = 64 * 1024  # bytes of a key file
@@ -49,6 +51,12 @@ def sealing_key(ledger: LedgerReader) -> str | None:
 def key_path(origin: str) -> str:
     """Where the private key of a ledger lies."""
     return place_of(origin, "keys", ".pem")
+
+
+def has_key_here(vkey: str) -> bool:
+    """Whether a file for the private key of ``vkey`` is on this host."""
+    path = key_path(vkey.partition("+")[0])
+    return os.path.exists(path) or os.path.exists(f"{path}.new")
 
 
 def check_keys_outside(root: str) -> None:
@@ -101,7 +109,7 @@ def write_private_key(path: str, data: bytes) -> None:
     The folder is made where it is missing, for its owner alone. Dead before the rename: the file
     is what it was.
     """
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    make_folder(os.path.dirname(path), 0o700)
     replace_file(path, data, 0o600)
 
 
@@ -140,6 +148,8 @@ def load_key(path: str, origin: str, passphrase: Passphrase = no_passphrase) -> 
                 f"{path} is encrypted: name a file that holds its passphrase in "
                 f"{PASSPHRASE_FILE}, or run `tripod seal` at a terminal"
             )
+    from tripod.ledger.tlog.note import SigningKey  # acts ask for paths alone
+
     data = read_plain_file(path, _MAX_KEY, named=True)
     seed = _plain_seed(data)
     if seed is not None:
@@ -164,6 +174,8 @@ def load_key_in_force(vkey: str, passphrase: Passphrase = no_passphrase) -> Sign
     LockedKeyError where no passphrase was given, RefusedError where the key is not on this host, or
     cannot be used.
     """
+    from tripod.ledger.tlog.note import VerifierKey
+
     origin = VerifierKey.parse(vkey).name
     path = key_path(origin)
     for place in (path, f"{path}.new"):
@@ -178,8 +190,7 @@ def load_key_in_force(vkey: str, passphrase: Passphrase = no_passphrase) -> Sign
 
 def check_key_here(vkey: str) -> None:
     """Raise RefusedError where no file for the private key of ``vkey`` is on this host."""
-    path = key_path(vkey.partition("+")[0])
-    if not os.path.exists(path) and not os.path.exists(f"{path}.new"):
+    if not has_key_here(vkey):
         raise _not_here(vkey)
 
 

@@ -14,8 +14,6 @@ or a contradicting head. Order of durability, under a lock of its own:
 
 So only a head that the ledger has *committed* may be sealed: otherwise a power cut takes the
 entries and leaves the memory ahead of them. Source: spec: tamper-evidence 0 (8).
-
-Hot commands import this module where the team has a key, and call only ``seal_if_due``.
 """
 
 from __future__ import annotations
@@ -27,10 +25,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from tripod.errors import LedgerError, RefusedError, TripodError
+from tripod.errors import LedgerError, RefusedError, TripodError, UnwritableError
 from tripod.ledger import RECORD, REDACTED, SEAL, Draft, Entry, Head, LedgerReader, Nodes, root_of
-from tripod.ledger.files import hold_file_lock, read_plain_file
-from tripod.ledger.ids import format_at, now_us
+from tripod.ledger.files import hold_file_lock, make_folder, read_plain_file
 from tripod.ledger.kinds.peers import NAME_IDS
 from tripod.ledger.kinds.trust import KEY_SET, SEAL_MADE, SealReason
 from tripod.ledger.tlog import seal as seals
@@ -41,11 +38,10 @@ from tripod.projections import TRUST, Disk
 from tripod.projections.manifest import counted_entry
 from tripod.team.act import ActContext
 from tripod.trust import keys
-from tripod.trust.keys import LockedKeyError, Passphrase, sealing_key
+from tripod.trust.keys import LockedKeyError, Passphrase, has_key_here, sealing_key
 
-EVERY = 256  # entries since the last seal
-LATEST_S = 600  # seconds since the last seal, and since the record's ref was written
 WRITTEN_EVERY = 1_000  # entries since the record's ref was written
+WRITTEN_S = 600  # seconds since then
 
 
 class Made(NamedTuple):
@@ -72,7 +68,9 @@ def seal(
     sealed another history already.
     """
     vkey = sealing_key(team.store)
-    return _seal(team, vkey, reason, passphrase) if vkey is not None and _is_here(vkey) else None
+    return (
+        _seal(team, vkey, reason, passphrase) if vkey is not None and has_key_here(vkey) else None
+    )
 
 
 def seal_now(team: ActContext, passphrase: Passphrase) -> str:
@@ -140,20 +138,21 @@ def _was_written_lately(noted: str, size: int) -> bool:
         before = int(read_plain_file(noted, 32))
     except (OSError, ValueError):
         return False
-    return 0 <= age < LATEST_S and 0 <= size - before < WRITTEN_EVERY
+    return 0 <= age < WRITTEN_S and 0 <= size - before < WRITTEN_EVERY
 
 
-def seal_if_due(team: ActContext, entries: Sequence[Entry]) -> None:
-    """Seal after an act (``entries`` are its own) if that is due; trouble becomes a warning."""
-    reason = _due(team.store, entries)
-    if reason is None:
-        return
-    vkey, erased = sealing_key(team.store), any(entry.kind == REDACTED for entry in entries)
+def seal_after_act(
+    team: ActContext, vkey: str, reason: SealReason, entries: Sequence[Entry]
+) -> None:
+    """Seal by the key in force after an act (``entries`` are its own); trouble becomes a warning.
+
+    ``tripod.trust.schedule`` says when, and for what reason.
+    """
+    erased = any(entry.kind == REDACTED for entry in entries)
     try:
-        if vkey is not None:
-            note = _seal(team, vkey, reason, keys.passphrase_from_file, now=erased)
-            if erased:
-                _update_tracked_record(team, note)
+        note = _seal(team, vkey, reason, keys.passphrase_from_file, now=erased)
+        if erased:
+            _update_tracked_record(team, note)
     except (TripodError, LedgerError, OSError) as error:
         decided = any(entry.kind == "decision.logged" for entry in entries)
         if decided or not isinstance(error, LockedKeyError):  # else each command would warn
@@ -173,40 +172,9 @@ def keep_merged(team: ActContext) -> None:
             team.warnings.append(f"merged, but not sealed: {error}")
 
 
-def _due(ledger: LedgerReader, entries: Sequence[Entry]) -> SealReason | None:
-    """Why a seal is due: each decision, each checkpoint, every so many entries or seconds."""
-    vkey = sealing_key(ledger)
-    if vkey is None or not _is_here(vkey):
-        return None
-    size = ledger.size
-    last = newest(ledger.tables)
-    if last is not None and size == last.seq + 1:
-        return None
-    for entry in entries:
-        if entry.kind == "bus.published" and entry.data.get("type") == "pythia-checkpoint":
-            return "checkpoint"
-        if entry.kind == REDACTED:
-            return "policy"  # a clone must see why a body is gone from the record
-    sealed = 0 if last is None else last.size
-    # Also one of an act before, whose writer was stopped before it sealed.
-    decided = ledger.tables.execute("SELECT max(seq) FROM pieces").fetchone()[0]
-    if decided is not None and decided >= sealed:
-        return "decision"
-    if last is None or size - sealed >= EVERY:
-        return "policy"
-    sealed_by = ledger.entry(last.seq)
-    old = sealed_by is None or sealed_by.at <= format_at(now_us() - LATEST_S * 1_000_000)
-    return "policy" if old else None
-
-
 def origin_sealed_by(vkey: str) -> str:
     """The name of a key: the origin that it seals."""
     return vkey.partition("+")[0]
-
-
-def _is_here(vkey: str) -> bool:
-    path = keys.key_path(origin_sealed_by(vkey))
-    return os.path.exists(path) or os.path.exists(f"{path}.new")
 
 
 def new_sealing_key(
@@ -240,8 +208,21 @@ def new_sealing_key(
         return (KEY_SET.draft({"vkey": vkey}), *(also(vkey) if also is not None else ()))
 
     team.append_apart(begin)
-    seal(team, "asked", lambda: passphrase or keys.passphrase_from_file())
+    _seal_new_key(team, lambda: passphrase or keys.passphrase_from_file())
     return vkey
+
+
+def _seal_new_key(team: ActContext, passphrase: Passphrase) -> None:
+    """Seal by a key that was just put in force. A disk that refuses then is a warning.
+
+    The ledger holds the key by then: to end with "nothing was recorded" would be untrue.
+    """
+    try:
+        seal(team, "asked", passphrase)
+    except (UnwritableError, OSError) as error:
+        team.warnings.append(
+            f"the key is in force, and nothing is sealed by it yet (`tripod seal`): {error}"
+        )
 
 
 def rotate_sealing_key(team: ActContext, old: Passphrase, new: bytes | None) -> str:
@@ -269,7 +250,7 @@ def rotate_sealing_key(team: ActContext, old: Passphrase, new: bytes | None) -> 
 
     team.append_apart(change)
     result = keys.load_key_in_force(after.verifier().format(), lambda: new).verifier().format()
-    seal(team, "asked", lambda: new)
+    _seal_new_key(team, lambda: new)
     return result
 
 
@@ -332,7 +313,7 @@ def check_last_seal(origin: str, head: Head, nodes: Nodes) -> None:
 def seal_head(key: SigningKey, head: Head, nodes: Nodes) -> str:
     """Seal a committed head with nodes of its tree (RefusedError: see ``check_last_seal``)."""
     path = seal_path(key.name)
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    make_folder(os.path.dirname(path), 0o700)
     with hold_file_lock(f"{path}.lock"):
         check_last_seal(key.name, head, nodes)
         seal = Seal(key.name, head.size, head.root)

@@ -37,7 +37,7 @@ from tripod.verify.rows import (
 )
 from tripod.verify.scan.rows import ChainEnd, Half, RowPass
 
-LARGE = 200_000  # entries: below, a second process costs more than it saves
+LARGE = 10_000  # entries: below, a second process costs more than it saves
 
 _NAMED = """
 CREATE TABLE named (sha256 TEXT, size INTEGER, seq INTEGER, PRIMARY KEY (sha256, size))

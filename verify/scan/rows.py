@@ -33,7 +33,13 @@ from tripod.ledger import (
     tell_over,
 )
 from tripod.ledger.actors import CHANGES
-from tripod.ledger.entry import entry_blobs, entry_leaf_hash
+from tripod.ledger.entry import (
+    COUNT_PATTERN,
+    PLAIN_PATTERN,
+    TEXT_PATTERN,
+    entry_blobs,
+    entry_leaf_hash,
+)
 from tripod.ledger.kinds.base import Content
 from tripod.ledger.kinds.models import model_of, part_model
 from tripod.ledger.kinds.registry import BY_NAME
@@ -61,13 +67,10 @@ T = TypeVar("T")
 # what does not match is decoded and judged by the rules themselves, so a new sort of field costs
 # time, not truth. A property test holds it against ``parse_canonical`` and pydantic.
 
-_PLAIN = rb'[^"\\\x00-\x1f]'
-_ESCAPE = rb'\\(?:["\\bfnrt]|u00(?:0[0-7bef]|1[0-9a-f]))'
-TEXT = rb'"' + _PLAIN + rb"*+(?:" + _ESCAPE + _PLAIN + rb'*+)*+"'
-"""A string as canonical JSON writes it: each character in the one way that it has."""
+TEXT = b'"' + TEXT_PATTERN + b'"'
+"""A string as canonical JSON writes it."""
 
 _COUNT = 2**53 - 1
-_COUNT_DIGITS = rb"(?:0|[1-9][0-9]{0,14}|[1-8][0-9]{15})"  # all below 9e15, and so below 2^53
 _SIMPLE = re.compile(r"\^([A-Za-z0-9\[\]{},-]+)\$")
 
 
@@ -80,7 +83,7 @@ def row_pattern(model: type[BaseModel]) -> bytes | None:
     """
     if model is part_model(Content):
         # Bytes as text, as base64, or as a blob: exactly one of the three.
-        blob = rb'\{"sha256":"[0-9a-f]{64}","size":' + _COUNT_DIGITS + rb"\}"
+        blob = rb'\{"sha256":"[0-9a-f]{64}","size":' + COUNT_PATTERN + rb"\}"
         return rb'(?:\{"(?:text|base64)":' + TEXT + rb"\}|" + blob + rb")"
     decorators = model.__pydantic_decorators__
     if decorators.model_validators or decorators.field_validators:
@@ -148,7 +151,7 @@ def _text(metadata: list[Any]) -> bytes | None:
     if low > 1:
         return None  # a character may take several bytes
     bound = b"" if high is None else b"%d" % high
-    return b'"' + _PLAIN + b"{%d,%b}" % (low, bound) + b'"'
+    return b'"' + PLAIN_PATTERN + b"{%d,%b}" % (low, bound) + b'"'
 
 
 def _integer(metadata: list[Any]) -> bytes | None:
@@ -163,7 +166,7 @@ def _integer(metadata: list[Any]) -> bytes | None:
     if low != 0:
         return None
     if high == _COUNT:
-        return _COUNT_DIGITS
+        return COUNT_PATTERN
     # Numbers with fewer digits than the limit has.
     return rb"(?:0|[1-9][0-9]{0,%d})" % (len(str(high)) - 2) if high > 9 else rb"0"
 

@@ -770,3 +770,13 @@ def test_a_link_in_the_place_of_a_file_of_sqlites_own_is_not_followed(
     with pytest.raises(LedgerDamagedError, match=f"{suffix} beside it is no plain file"):
         SQLiteStore(path)
     assert not os.path.exists(path + suffix)
+
+
+def test_a_commit_that_the_disk_did_not_confirm_is_not_denied() -> None:
+    """It stands in the write-ahead log, and the next process may find it there."""
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorname = "SQLITE_IOERR_FSYNC"
+    told = sqlite_store_error(error, "a.db")
+    assert isinstance(told, UnwritableError)
+    assert "it may be recorded or not" in str(told)
+    assert "nothing was recorded" not in str(told)

@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from story import Story, folder
@@ -223,3 +224,11 @@ def test_what_a_dead_writer_left_is_cleared(story: Story) -> None:
         assert os.path.exists(story.root / "chat/.tripod-new-77")
         adoption.sync(team)
     assert list(story.root.rglob(".tripod-new-*")) == []
+
+
+def test_a_new_team_directory_is_on_the_disk_before_init_answers(tmp_path: Path) -> None:
+    """Else a power cut takes the whole ledger, with all that was answered since."""
+    synced: list[str] = []
+    with mock.patch("tripod.ledger.files.sync_path", synced.append):
+        adoption.init(str(tmp_path))
+    assert str(tmp_path) in synced

@@ -13,7 +13,7 @@ from specimens import SAID
 from tripod.bus import events as bus
 from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
-from tripod.errors import RefusedError
+from tripod.errors import RefusedError, UnwritableError
 from tripod.ledger.entry import entry_leaf_hash
 from tripod.ledger.kinds.models import model_of
 from tripod.ledger.kinds.registry import BY_NAME
@@ -22,7 +22,7 @@ from tripod.ledger.tlog.note import SigningKey, VerifierKey, parse_note
 from tripod.ledger.tlog.seal import Seal, format_seal, open_seal, parse_seal
 from tripod.team import adoption
 from tripod.team.team import Team
-from tripod.trust import keys
+from tripod.trust import keys, schedule
 from tripod.trust import seal as sealing
 from tripod.verify.evidence import collect
 from tripod.verify.run import run
@@ -94,27 +94,27 @@ def test_a_decision_and_a_checkpoint_are_sealed_and_a_message_is_not(team: Team)
 
 
 def test_many_entries_are_sealed_with_the_next_act(team: Team) -> None:
-    for number in range(sealing.EVERY - 2):
+    for number in range(schedule.EVERY - 2):
         bus.publish(team, "ann", "task-complete", "low", f"{number}")
     assert len(seals(team)) == 1
     bus.publish(team, "ann", "task-complete", "low", "one more")
-    assert seals(team)[1:] == [(6 + sealing.EVERY, 6 + sealing.EVERY, "policy")]
+    assert seals(team)[1:] == [(6 + schedule.EVERY, 6 + schedule.EVERY, "policy")]
     clean(team)
 
 
 def test_an_old_seal_is_followed_with_the_next_act_if_anything_is_new(team: Team) -> None:
     now = time.time_ns()
-    with mock.patch.object(time, "time_ns", return_value=now + sealing.LATEST_S * 10**9 - 10**9):
+    with mock.patch.object(time, "time_ns", return_value=now + schedule.LATEST_S * 10**9 - 10**9):
         chat_send.send(team, "live", "ann", "soon")
     assert len(seals(team)) == 1
-    with mock.patch.object(time, "time_ns", return_value=now + (sealing.LATEST_S + 9) * 10**9):
+    with mock.patch.object(time, "time_ns", return_value=now + (schedule.LATEST_S + 9) * 10**9):
         with team.act():
             pass  # also one that appends nothing: something was new before
         assert [reason for *_, reason in seals(team)] == ["asked", "policy"]
         with team.act():
             pass
     with (
-        mock.patch.object(time, "time_ns", return_value=now + 3 * sealing.LATEST_S * 10**9),
+        mock.patch.object(time, "time_ns", return_value=now + 3 * schedule.LATEST_S * 10**9),
         team.act(),
     ):
         pass
@@ -325,3 +325,35 @@ def test_a_memory_that_cannot_be_read_stops_sealing(
     chat_send.send(team, "live", "ann", "x")
     with pytest.raises(RefusedError, match=says):
         sealing.seal(team, "asked")
+
+
+def test_a_first_record_whose_writer_died_is_written_by_the_next_act(team: Team) -> None:
+    """Its seal comes last. Until it is there, ``verify`` has nothing to judge the files by."""
+    (Path(team.root) / "record/checkpoint").unlink()
+    with collect(team.root) as evidence:
+        assert run(evidence).exit_code == 1
+    bus.publish(team, "bob", "note", "low")
+    assert seals(team)[-1][-1] == "policy"
+    clean(team)
+
+
+def test_the_names_of_new_folders_are_on_the_disk_before_the_key_counts(tmp_path: Path) -> None:
+    """A power cut keeps a file that was waited for, and loses the folder that nobody waited for."""
+    synced: list[str] = []
+    with mock.patch("tripod.ledger.files.sync_path", synced.append):
+        keys.write_private_key(str(tmp_path / "home/keys/one.pem"), b"x")
+    assert {str(tmp_path), str(tmp_path / "home")} < set(synced)
+
+
+def test_a_key_that_is_in_force_is_not_denied_where_the_first_seal_fails(tmp_path: Path) -> None:
+    adoption.init(str(tmp_path), project="p", origin="sample.example/2")
+    with Team(str(tmp_path / ".nbs")) as team:
+        full = UnwritableError("ledger.db: the disk is full; nothing was recorded")
+        with mock.patch.object(sealing, "seal", side_effect=full):
+            vkey = sealing.new_sealing_key(team)
+            assert keys.sealing_key(team.store) == vkey
+            assert team.warnings.pop().startswith("the key is in force, and nothing is sealed")
+            after = sealing.rotate_sealing_key(team, keys.no_passphrase, None)
+            assert keys.sealing_key(team.store) == after
+            assert team.warnings.pop().startswith("the key is in force, and nothing is sealed")
+        clean(team)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from functools import partial
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
@@ -12,6 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from memory_store import MemoryStore
+from queued import append_queued
 from sample_ledger import faults, opening, said
 
 from tripod.ledger.entry import MAX_BODY, Draft, Entry
@@ -155,6 +157,15 @@ class Twins(RuleBasedStateMachine):
             return found
 
         self.both(act)
+
+    @rule(batches=st.lists(st.tuples(BATCHES, GUARDS), min_size=2, max_size=4))
+    def wait_together(self, batches: list[Batch]) -> None:
+        """Threads that share a transaction get what they would have got one after the other."""
+        named = [(self.named(drafts), self.guard(of)) for drafts, of in batches]
+        found = append_queued(self.sqlite, lambda: SQLiteStore(self.path, fold=fold), named)
+        for (drafts, guard), one in zip(named, found, strict=True):
+            expected = outcome(partial(lambda *its: shape(self.memory.append(*its)), drafts, guard))
+            assert (shape(one) if isinstance(one, list) else type(one)) == expected
 
     @rule(start=st.integers(0, 20), stop=st.none() | st.integers(0, 20), at=st.integers(-1, 2))
     def read(self, start: int, stop: int | None, at: int) -> None:

@@ -3,30 +3,53 @@
 from __future__ import annotations
 
 import os
+import random
+import subprocess
 import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
+from unittest import mock
 
 import pytest
 
-from torture import corruption, faults, power, teams
+from torture import clock, corruption, crowd, faults, power, teams, vanishing
+from torture.__main__ import Cases
+from torture.children import Child, adopt_orphans, import_all, main_of, reap_orphans
+from torture.clock import CLOCK, clocks
 from torture.corruption import flips
-from torture.tracing import Fault, trace, tracer_problem
+from torture.faults import deaths, refusals
+from torture.power import cuts
+from torture.scenes import SCENES
+from torture.tracing import Fault, trace, trace_child, tracer_problem
+from torture.vanishing import vanishings
+from tripod.bus import reader as consumer
+from tripod.ledger import chain
 
 pytestmark = pytest.mark.skipif(
     bool(tracer_problem()) and not os.environ.get("TRIPOD_NEEDS_STRACE"),
     reason=f"not tortured: {tracer_problem()}",
 )
-SCENE = teams.SCENES[0]
+SCENE = next(scene for scene in SCENES if scene.name == "publish")
 SEED = 4
+
+
+@pytest.fixture(autouse=True, scope="module")
+def imported() -> None:
+    """No fork imports anything."""
+    import_all()
 
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys are kept in a folder of the test."""
     monkeypatch.setenv("TRIPOD_HOME", "")
-    monkeypatch.setattr(teams, "ENVIRONMENT", dict(teams.ENVIRONMENT))
+    monkeypatch.setitem(teams.ENVIRONMENT, "TRIPOD_HOME", "")
     teams.use_home_of(tmp_path / "team")
 
 
@@ -57,11 +80,192 @@ def test_a_fault_comes_at_its_call_and_no_earlier(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path / "a")) == ["a", "b"]
 
 
-def test_a_sound_team_survives_a_sample_of_each_family(tmp_path: Path) -> None:
-    for family in (faults.deaths, faults.refusals, power.cuts, flips):
-        cases = family(SCENE, tmp_path / family.__name__, SEED)
-        wrong = {case.what: case.run() for case in islice(cases, 4)}
-        assert not any(result.wrong for result in wrong.values()), wrong
+@pytest.mark.parametrize(
+    ("family", "scene", "count"),
+    [
+        (deaths, "spawn", 1), (refusals, "publish", 2), (cuts, "key", 3), (flips, "publish", 4),
+        (vanishings, "publish", 2), (clocks, "clock", 1),
+    ],
+)  # fmt: skip
+def test_a_sound_team_survives_a_sample(
+    tmp_path: Path, family: Cases, scene: str, count: int
+) -> None:
+    team = next(one for one in (*SCENES, CLOCK) if one.name == scene)
+    cases = family(team, tmp_path / "work", SEED)
+    wrong = {case.what: case.run() for case in islice(cases, count)}
+    assert not any(result.wrong for result in wrong.values()), wrong
+
+
+def make_folders() -> None:
+    """Make three folders."""
+    for name in "abc":
+        os.mkdir(name)
+
+
+def test_a_fork_dies_at_its_call_and_no_earlier(tmp_path: Path) -> None:
+    fault = Fault("mkdir", 2, "signal=KILL")
+    child = Child(["tripod"], tmp_path, {}, make_folders, stopped=True)
+    assert trace_child(child, faults=[fault], note=False).code == -9
+    assert os.listdir(tmp_path) == ["a"]
+    child = Child(["tripod"], tmp_path / "a", {}, make_folders, stopped=True)
+    done = trace_child(child)
+    assert (done.code, done.out) == (0, b"")
+    assert [call.name for call in done.calls].count("mkdir") == 3
+
+
+def test_a_folder_goes_in_the_middle_of_an_act(tmp_path: Path) -> None:
+    (tmp_path / "team").mkdir()
+    child = Child(["tripod"], tmp_path / "team", {}, make_folders, stopped=True)
+    away = tmp_path / "away"
+    ended = vanishing.stopped_at(child, ("mkdir", 2), tmp_path / "team", away, stays=True)
+    assert ended.code == 0
+    assert sorted(os.listdir(away)) == ["a", "b", "c"]
+    child = Child(["tripod"], away, {}, make_folders, stopped=True)
+    ended = vanishing.stopped_at(child, ("mkdir", 1), away, away, stays=False)
+    assert vanishing.unclear(ended).startswith("traceback: ")
+
+
+def answer_early() -> None:
+    """Answer, and then do it."""
+    os.write(1, b"done\n")
+    main_of(teams.PROGRAM)()
+
+
+def answer_alone() -> int:
+    """Answer, and do nothing."""
+    os.write(1, b"done\n")
+    return 0
+
+
+@pytest.mark.parametrize(("main", "family"), [(answer_early, deaths), (answer_alone, vanishings)])
+def test_what_is_answered_and_not_recorded_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, main: Callable[[], object], family: Cases
+) -> None:
+    cases = family(SCENE, tmp_path / "work", SEED)
+    first = next(cases)
+    stage = next(one for one in stage_of(first) if isinstance(one, faults.Stage))
+    monkeypatch.setattr(stage, "main", main)
+    found = (case.run() for case in (first, *islice(cases, 3)))
+    assert any(result.what.startswith("lost: ") for result in found)
+
+
+def stage_of(case: teams.Case) -> tuple[object, ...]:
+    """What the work of a case is bound to."""
+    run = case.run
+    assert isinstance(run, partial)
+    return (*run.args, getattr(run.func, "__self__", None))
+
+
+def run_again(team: Path) -> None:
+    """A program that ran twice, though nothing was lost."""
+    with (team / "ran").open("a") as ran:
+        ran.write("ran\n")
+
+
+def test_a_program_that_ran_twice_and_one_that_is_left_are_found(tmp_path: Path) -> None:
+    scene = next(one for one in SCENES if one.name == "spawn")
+    team = tmp_path / "team"
+    teams.make_team(scene, team)
+    teams.act(scene.acts[0], team)
+    assert scene.settle is not None
+    assert scene.settle(team, alone=True) == ""
+    run_again(team)
+    assert scene.settle(team, alone=True).startswith("the program ran 2 times")
+
+    def leave_one() -> int:
+        adopt_orphans()
+        began = subprocess.run(["sh", "-c", "sleep 60 & echo"], check=True, capture_output=False)
+        assert began.returncode == 0
+        return 0 if reap_orphans(0.05) == ["sleep 60"] and reap_orphans(0) == [] else 1
+
+    done = Child(["tripod"], tmp_path, dict(os.environ), leave_one).end(30)
+    assert done.code == 0, done.err
+
+
+def play(tmp_path: Path, kinds: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> teams.Result:
+    monkeypatch.setattr(crowd, "KINDS", kinds)
+    teams.make_team(SCENE, tmp_path / "team")
+    return crowd.play(tmp_path / "team", tmp_path / "round", 1, 0.6)
+
+
+def test_a_crowd_of_few_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = {"publish": 2, "consume": 2, "send": 1, "log": 1, "drop": 1, "say": 1, "note": 1}
+    result = play(tmp_path, kinds, monkeypatch)
+    assert not result.wrong, result
+    assert [line.split()[0] for line in result.told.splitlines()] == list(kinds)
+
+
+def answer_publish(_project: Path, name: str, number: int) -> str:
+    """Answer, and publish nothing."""
+    return f"{name}-{number}.event"
+
+
+def consume_unclaimed(project: Path, _name: str, _number: int) -> str:
+    """Do the work of the first event, and tell nobody."""
+    time.sleep(0.05)
+    return min(os.listdir(project / ".nbs/events/processed"))
+
+
+def pull_nothing(_project: Path, _name: str, _number: int) -> str | None:
+    """Never get a turn."""
+    time.sleep(0.1)
+    return None
+
+
+@pytest.mark.parametrize(
+    ("kind", "work", "says"),
+    [
+        ("publish", answer_publish, "stands 0 times"),
+        ("consume", consume_unclaimed, "was consumed"),
+        ("send", pull_nothing, "starves: nothing in"),
+    ],
+)
+def test_a_crowd_that_is_lied_to_or_starves_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, work: crowd.Work, says: str
+) -> None:
+    monkeypatch.setitem(crowd.WORKS, kind, work)
+    monkeypatch.setattr(teams, "SECONDS", 30)
+    scene = SCENE._replace(before=[*SCENE.before, ("bus", "ack-all")])
+    monkeypatch.setattr(sys.modules[__name__], "SCENE", scene)
+    result = play(tmp_path, {kind: 2}, monkeypatch)
+    assert result.wrong
+    assert says in result.what
+
+
+def test_an_actor_that_comes_seldom_starves() -> None:
+    often = [crowd.Note(n / 100, n / 100 + 0.01, "x") for n in range(100)]
+    notes = {"send-0": often, "send-1": often[-2:], "send-2": often[::10], "send-3": often}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(crowd, "KINDS", {"send": 4})
+        assert crowd.starved(notes, 0, 1) == ["send-1 starves: 2 times, another 100 times"]
+        assert crowd.starved(notes, -40, 1)[0] == "send-0 starves: nothing for 40.0 s"
+
+
+def test_entries_that_are_dated_back_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = chain.link_all
+
+    def undated(tip: chain.Tip, *rest: Any, **more: Any) -> object:
+        tip.at = ""
+        return real(tip, *rest, **more)
+
+    monkeypatch.setattr("tripod.ledger.sqlite.store.link_all", undated)
+    teams.make_team(SCENE, tmp_path / "team")
+    host = clock.Host(tmp_path / "team")
+    publish = ("bus", "publish", "ann", "note", "low")
+    host.run(*publish)
+    with pytest.raises(clock.Lost, match="is dated back"):
+        host.run(*publish, clock=clock.Clock(-clock.HOUR))
+
+
+def test_a_claim_that_another_gets_as_well_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consumer, "claim_on_event", lambda *_: None)
+    teams.make_team(SCENE, tmp_path / "team")
+    with pytest.raises(clock.Lost, match=r"'--as', 'bob'.* ended with 0"):
+        clock.lease(tmp_path / "team", random.Random(SEED))  # noqa: S311 - by lot
 
 
 CARELESS = """
@@ -90,8 +294,8 @@ def test_what_is_answered_and_not_kept_is_found(
     script.write_text(f"#!{sys.executable}\n{program}")
     script.chmod(0o755)
     monkeypatch.setattr(power, "PROGRAM", str(script))
-    wrong = [case.run() for case in islice(power.cuts(SCENE, tmp_path / "cut", SEED), 60)]
-    assert any(one.wrong and one.what.startswith("lost: ") for one in wrong), wrong
+    found = (case.run() for case in islice(power.cuts(SCENE, tmp_path / "cut", SEED), 60))
+    assert any(one.wrong and one.what.startswith("lost: ") for one in found)
 
 
 def test_a_verifier_that_sees_nothing_is_found(
@@ -102,30 +306,25 @@ def test_a_verifier_that_sees_nothing_is_found(
     clean = SimpleNamespace(exit_code=0)
     monkeypatch.setattr(corruption, "run", lambda *_, **__: clean)
     monkeypatch.setattr(corruption, "verify", lambda *_, **__: clean)
-    results = [case.run() for case in (first, *islice(cases, 11))]
-    assert any(result.wrong and "false clean: " in result.what for result in results), results
+    found = (case.run() for case in (first, *islice(cases, 11)))
+    assert any(result.wrong and "false clean: " in result.what for result in found)
 
 
-DENIES = """
-import sys
-from tripod import cli
-cli.leave = lambda *_: None
-cli.main()
-print("tripod: the disk is full; nothing was recorded", file=sys.stderr)
-sys.exit(1)
-"""
+def deny() -> int:
+    """Record it, and say that nothing was."""
+    with suppress(SystemExit), mock.patch("tripod.cli.leave"):
+        main_of(teams.PROGRAM)()
+    os.write(2, b"tripod: the disk is full; nothing was recorded\n")
+    return 1
 
 
 def test_a_command_that_denies_what_it_recorded_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cases = faults.refusals(SCENE, tmp_path / "team", SEED)
+    cases = refusals(SCENE, tmp_path / "team", SEED)
     first = next(cases)
-    script = tmp_path / "tripod"
-    script.write_text(f"#!{sys.executable}\n{DENIES}")
-    script.chmod(0o755)
     stage = first.run.func.__self__  # type: ignore[attr-defined]
-    monkeypatch.setattr(stage, "command", [str(script), *stage.command[1:]])
+    monkeypatch.setattr(stage, "main", deny)
     result = stage.refuse(size=10**9)
     assert result.wrong
     assert result.what.startswith("it said that nothing was recorded")

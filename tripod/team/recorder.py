@@ -1,0 +1,164 @@
+"""Acts of many threads, or of many asyncio tasks, on one team: those that wait share a transaction.
+
+A ``Team`` belongs to one thread. A ``Recorder`` has such a thread of its own, and others hand their
+acts to it. What one act costs most is the wait for the disk and the look at the team's files; where
+several acts wait, the recorder opens one act around them (``Team.act``), and pays that once.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+from tripod.errors import RefusedError
+from tripod.team.team import Team, open_team
+
+LIMIT = 64
+"""At most so many acts share a transaction: other programs wait for its end."""
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+class _Call:
+    """One act, and the future that its caller waits for."""
+
+    def __init__(self, act: Callable[[Team], object]) -> None:
+        self.act = act
+        self.future: Future[Any] = Future()
+
+    def alone(self, team: Team) -> None:
+        """Do it, and answer."""
+        try:
+            value = self.act(team)
+        except BaseException as error:  # noqa: BLE001 - it is raised where it was asked for
+            self.future.set_exception(error)
+        else:
+            self.future.set_result(value)
+
+
+class Recorder:
+    """Does the acts of many threads or asyncio tasks on one team: ``with Recorder("cafe") as ...``.
+
+    It opens the team in a thread of its own; any thread may call ``do``. An act is answered when it
+    is on the disk and the files show it. Acts that wait together are recorded in the order in which
+    they were handed over, except that those which were refused, or cannot be a part of another act,
+    are tried once more after the others, alone.
+
+    Attributes:
+        path: as it was given.
+        warnings: what a person should know of the acts so far, one sentence each.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        """Open a team.
+
+        Args:
+            path: the project's folder or its team directory; None: as ``open_team`` finds it.
+
+        Raises:
+            NoTeamError: there is no team directory, or no ledger in it.
+            LedgerError: the ledger is damaged, or cannot be written.
+        """
+        self.path = path
+        self._calls: SimpleQueue[_Call | None] = SimpleQueue()
+        self._pid = os.getpid()
+        self._closing = threading.Lock()
+        self._closed = False
+        opened: Future[list[str]] = Future()
+        self._thread = threading.Thread(target=self._run, args=(opened,), name="recorder")
+        self._thread.daemon = True
+        self._thread.start()
+        self.warnings = opened.result()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def do(
+        self, act: Callable[Concatenate[Team, _P], _T], *args: _P.args, **kwargs: _P.kwargs
+    ) -> Future[_T]:
+        """Have an act done; give a future of what it returns or raises.
+
+        ``recorder.do(bus.publish, "parser", "task-complete", "normal").result()`` waits in a
+        thread, ``await asyncio.wrap_future(recorder.do(...))`` in a task.
+
+        Args:
+            act: a function of this package that records something, such as ``bus.publish``,
+                ``bus.ack``, ``chat.send`` or ``decisions.log``. It may be called twice, where the
+                first try left nothing. What it returns must not depend on the team any more.
+            args: what it is given after the team.
+            kwargs: what it is given by name.
+
+        Raises:
+            RefusedError: the recorder is closed, or belongs to the process that forked this one.
+        """
+        call = _Call(lambda team: act(team, *args, **kwargs))
+        with self._closing:
+            if self._closed or self._pid != os.getpid():
+                why = "is closed" if self._closed else "was made before this process was forked"
+                raise RefusedError(f"this recorder {why}: make another one")
+            self._calls.put(call)
+        return call.future
+
+    def close(self) -> None:
+        """Finish what was handed over, and close the team."""
+        with self._closing:
+            if not self._closed and self._pid == os.getpid():
+                self._calls.put(None)
+            self._closed = True
+        if self._pid == os.getpid():
+            self._thread.join()
+
+    def _run(self, opened: Future[list[str]]) -> None:
+        try:
+            team = open_team(self.path)
+        except BaseException as error:  # noqa: BLE001 - the one who opens it is told
+            opened.set_exception(error)
+            return
+        opened.set_result(team.warnings)
+        with team:
+            goes_on = True
+            while goes_on:
+                calls = [self._calls.get()]
+                with suppress(Empty):
+                    while len(calls) < LIMIT:
+                        calls.append(self._calls.get_nowait())
+                goes_on = None not in calls
+                _record(team, [c for c in calls if c and c.future.set_running_or_notify_cancel()])
+
+
+def _record(team: Team, calls: list[_Call]) -> None:
+    """Do acts, several as one; where one fails half way, each of them alone."""
+    done: list[tuple[_Call, object]] = []
+    again = calls
+    if len(calls) > 1:
+        again = []
+        broken = False
+        try:
+            with team.act() as act:
+                for call in calls:
+                    try:
+                        done.append((call, call.act(team)))
+                    except BaseException:  # noqa: BLE001 - it is tried again, and raises that then
+                        again.append(call)
+                    broken = act.is_broken
+                    if broken:
+                        break
+        except BaseException as error:  # noqa: BLE001 - all of them are told
+            if not broken:
+                for call in calls:
+                    call.future.set_exception(error)
+                return
+            done, again = [], calls
+    for call, value in done:
+        call.future.set_result(value)
+    for call in again:
+        call.alone(team)
