@@ -29,6 +29,7 @@ FOLDER_MODULES = 15
 CLASS_ATTRIBUTES = 12
 
 LONGER: dict[str, str] = {
+    "torture/parsers/outside.py:commands_of_shells": "a table of parsers, a row for each",
     "torture/parsers/files.py:team": "a table of parsers, a row for each",
     "torture/parsers/files.py:decisions": "a table of parsers, a row for each",
     "torture/parsers/outside.py:settings_files": "a table of parsers, a row for each",

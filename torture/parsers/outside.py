@@ -18,6 +18,7 @@ from torture.parsers.parser import Parser, as_list, as_text, as_unicode, golden,
 from tripod.agents import profiles
 from tripod.agents.spec import read_spec_answer
 from tripod.cli import nbs
+from tripod.cli.arguments import read_tripod_call
 from tripod.errors import BadArgumentError, GitError
 from tripod.ledger.errors import MalformedError
 from tripod.projections import settings
@@ -383,4 +384,11 @@ def commands_of_shells() -> Iterator[Parser]:
         (b"dir\nx.event\n--by=ann\n--processed", b"--\n--x\n-- a"),
         words=words_of("--by=·--·\n--processed·\n"),
         errors=(BadArgumentError,),
+    )
+    yield one(
+        "words of tripod",
+        as_text(lambda said: read_tripod_call(said.split("\n"))),
+        (read_tripod_call,),
+        (b"bus\npublish\nann\nnote\nlow\ntext", b"chat\nread\nlive\n--as\nann\n-n\n3"),
+        words=words_of("bus·chat·scribe·\n--·\n-n\n·=·--json\n·\n"),
     )

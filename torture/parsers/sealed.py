@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from functools import partial
 from hashlib import sha256
 
+import orjson
+
 from torture.parsers.parser import GOLDEN, Parser, as_list, as_text, as_unicode, golden, words_of
-from tripod.ledger import actors, entry
+from tripod.ledger import actors, codec, entry
 from tripod.ledger.errors import LedgerDamagedError, MalformedError, NotVerifiedError
 from tripod.ledger.kinds import merged
 from tripod.ledger.merkle import node_hash
@@ -247,6 +249,15 @@ def _bundled() -> list[bytes]:
     return tiles.parse_bundle((GOLDEN / "signed/tile/entries/000.p/32").read_bytes(), 32)
 
 
+def _small(data: bytes) -> object:
+    """What a short text of JSON says, as ``orjson`` has it."""
+    value = codec.read_small(data)
+    try:
+        return _same(value, orjson.loads(data), data)
+    except orjson.JSONDecodeError as error:
+        raise AssertionError(f"no JSON, and taken as {value!r:.200}") from error
+
+
 def entries() -> Iterator[Parser]:
     """Headers and bodies, and the bundles of an export."""
     headers = _bundled()
@@ -284,6 +295,13 @@ def entries() -> Iterator[Parser]:
         head = kinds[some[len(data) % len(some)]]
         return blobs, kinds_known.kind_problem(head.kind, head.stream, value)
 
+    yield one(
+        "small JSON",
+        _small,
+        (codec.read_small,),
+        some,
+        errors=(ValueError, RecursionError),
+    )
     yield one(
         "canonical JSON",
         entry.parse_canonical,
